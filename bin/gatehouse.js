@@ -1,0 +1,27 @@
+#!/usr/bin/env node
+// Finds a Node that runs TypeScript (≥ 24): this one, or the one that came with the packages.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import module from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const packaged = join(root, 'node_modules', '.bin', process.platform === 'win32' ? 'node.cmd' : 'node')
+
+if (Number.parseInt(process.versions.node, 10) >= 24) {
+  module.enableCompileCache?.()
+  const { main } = await import('../src/cli/main.ts')
+  await main(process.argv.slice(2))
+} else if (existsSync(packaged)) {
+  runPackaged()
+} else {
+  console.error('gatehouse: Node 24 is needed and is not installed here yet; run "npm run setup" in the folder of gatehouse.')
+  process.exit(1)
+}
+
+function runPackaged() {
+  const child = spawn(packaged, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)))
+}

@@ -1,0 +1,30 @@
+// Makes node_modules match the lock file; runs on any Node ≥ 20, before everything else.
+// `--production` leaves out what only the tests need.
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const production = process.argv.includes('--production')
+
+if (!isCurrent()) install()
+
+function isCurrent() {
+  const installed = join(root, 'node_modules', '.package-lock.json')
+  if (!existsSync(installed)) return false
+  if (statSync(installed).mtimeMs < statSync(join(root, 'package-lock.json')).mtimeMs) return false
+  const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const needed = Object.keys(production ? dependencies : { ...dependencies, ...devDependencies })
+  return needed.every((name) => existsSync(join(root, 'node_modules', name, 'package.json')))
+}
+
+function install() {
+  console.error('gatehouse: installing the packages of the lock file (only once) …')
+  const command = ['ci', '--loglevel=error', ...(production ? ['--omit=dev'] : [])]
+  const windows = process.platform === 'win32'
+  const { status, error } = spawnSync(windows ? 'npm.cmd' : 'npm', command, { cwd: root, stdio: 'inherit', shell: windows })
+  if (status === 0) return
+  console.error(`gatehouse: npm ci failed${error ? ` (${error.message})` : ''}; check the network and run it again.`)
+  process.exit(1)
+}

@@ -1,0 +1,35 @@
+/** The scopes of the contract, in the order in which discovery lists them, and the resource each one opens. */
+export const SCOPES = [
+  'openid',
+  'profile',
+  'email',
+  'roles',
+  'Identity/Admin',
+  'Platform/Market',
+  'Platform/News',
+  'Platform/Trading',
+  'Platform/OrderPad',
+  'Platform/Admin',
+  'offline_access',
+] as const
+
+export type Scope = (typeof SCOPES)[number]
+
+export const PLATFORM_AUDIENCE = 'platform'
+export const IDENTITY_AUDIENCE = 'identity'
+
+/** Scopes that are rights, held through roles; the others ask for claims or for a kind of token. */
+export function isRight(scope: string): boolean {
+  return scope.includes('/')
+}
+
+export function isPlatformScope(scope: string): boolean {
+  return scope.startsWith('Platform/')
+}
+
+/** RFC 9068 §2.2: the audience is the API that the scope opens, never the client. */
+export function audiencesOf(scopes: Iterable<string>): string[] {
+  const audiences = new Set<string>()
+  for (const scope of scopes) audiences.add(isPlatformScope(scope) ? PLATFORM_AUDIENCE : IDENTITY_AUDIENCE)
+  return [...audiences]
+}
