@@ -16,7 +16,9 @@ if (Number.parseInt(process.versions.node, 10) >= 24) {
 } else if (existsSync(packaged)) {
   runPackaged()
 } else {
-  console.error('gatehouse: Node 24 is needed and is not installed here yet; run "npm run setup" in the folder of gatehouse.')
+  console.error(
+    'gatehouse: Node 24 is needed and is not installed here yet; run "npm run setup" in the folder of gatehouse.',
+  )
   process.exit(1)
 }
 

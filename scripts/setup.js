@@ -23,7 +23,11 @@ function install() {
   console.error('gatehouse: installing the packages of the lock file (only once) …')
   const command = ['ci', '--loglevel=error', ...(production ? ['--omit=dev'] : [])]
   const windows = process.platform === 'win32'
-  const { status, error } = spawnSync(windows ? 'npm.cmd' : 'npm', command, { cwd: root, stdio: 'inherit', shell: windows })
+  const { status, error } = spawnSync(windows ? 'npm.cmd' : 'npm', command, {
+    cwd: root,
+    stdio: 'inherit',
+    shell: windows,
+  })
   if (status === 0) return
   console.error(`gatehouse: npm ci failed${error ? ` (${error.message})` : ''}; check the network and run it again.`)
   process.exit(1)
