@@ -1,0 +1,70 @@
+/** Opens the identity database, SQLite in the data folder or PostgreSQL by its address, migrated to this program's schema. */
+import { join } from 'node:path'
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import { migrate } from './migrate.ts'
+import type { Schema } from './schema.ts'
+import { createSqliteDialect } from './sqlite-dialect.ts'
+
+export type Engine = 'sqlite' | 'postgres'
+
+export interface Database {
+  readonly engine: Engine
+  readonly db: Kysely<Schema>
+  /** Where it is, without credentials: for banners, logs and errors. */
+  readonly location: string
+  close(): Promise<void>
+}
+
+export interface DatabaseOptions {
+  readonly dataFolder: string
+  /** Empty for SQLite. */
+  readonly url: string
+  readonly poolSize?: number
+}
+
+export const POSTGRES_SCHEMA = 'gatehouse'
+const INT8 = 20
+
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const database =
+    options.url === '' ? openSqlite(options.dataFolder) : openPostgres(options.url, options.poolSize ?? 10)
+  try {
+    await migrate(database)
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+  return database
+}
+
+function openSqlite(dataFolder: string): Database {
+  const file = join(dataFolder, 'identity.db')
+  const db = new Kysely<Schema>({ dialect: createSqliteDialect(file) })
+  return { engine: 'sqlite', db, location: file, close: () => db.destroy() }
+}
+
+function openPostgres(url: string, poolSize: number): Database {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: poolSize,
+    options: `-c search_path=${POSTGRES_SCHEMA}`,
+    types: { getTypeParser: parserOf },
+    connectionTimeoutMillis: 10_000,
+    application_name: 'gatehouse',
+  })
+  // An idle connection that breaks is replaced at its next use; without a listener it would end the process.
+  pool.on('error', () => {})
+  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+  return { engine: 'postgres', db, location: withoutCredentials(url), close: () => db.destroy() }
+}
+
+/** Our 64-bit columns hold milliseconds and counters, all below 2^53. */
+function parserOf(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
+  return oid === INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'text' : format)
+}
+
+function withoutCredentials(url: string): string {
+  const address = new URL(url)
+  return `${address.protocol}//${address.host}${address.pathname}`
+}

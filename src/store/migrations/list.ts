@@ -1,0 +1,11 @@
+/** Every schema change in the order in which it is applied; a released one is never edited. */
+import type { Kysely } from 'kysely'
+import type { Schema } from '../schema.ts'
+import { identity } from './001-identity.ts'
+
+export interface Migration {
+  readonly name: string
+  up(db: Kysely<Schema>): Promise<void>
+}
+
+export const MIGRATIONS: readonly Migration[] = [identity]

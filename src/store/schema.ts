@@ -1,0 +1,200 @@
+/** The tables of the identity database as the stores see them. Times are milliseconds, flags 0 or 1, lists and objects JSON text. */
+import type { Generated } from 'kysely'
+
+export interface Schema {
+  schema_version: SchemaVersionRow
+  users: UserRow
+  roles: RoleRow
+  user_roles: UserRoleRow
+  clients: ClientRow
+  client_secrets: ClientSecretRow
+  grants: GrantRow
+  codes: CodeRow
+  refresh_tokens: RefreshTokenRow
+  device_codes: DeviceCodeRow
+  sessions: SessionRow
+  session_clients: SessionClientRow
+  interactions: InteractionRow
+  consents: ConsentRow
+  factors: FactorRow
+  throttles: ThrottleRow
+  signing_keys: SigningKeyRow
+  revocations: RevocationRow
+  events: EventRow
+}
+
+export interface SchemaVersionRow {
+  version: number
+  name: string
+  applied_at: number
+}
+
+export interface UserRow {
+  id: string
+  username: string
+  username_key: string
+  password_hash: string | null
+  password_changed_at: number
+  declared_digest: string | null
+  profile: string
+  disabled: number
+  cut_at: number
+  created_at: number
+  updated_at: number
+}
+
+export interface RoleRow {
+  name: string
+  scopes: string
+  description: string
+  require_second_factor: number
+}
+
+export interface UserRoleRow {
+  user_id: string
+  role: string
+}
+
+export interface ClientRow {
+  client_id: string
+  metadata: string
+  disabled: number
+  cut_at: number
+  created_at: number
+  updated_at: number
+}
+
+export interface ClientSecretRow {
+  id: string
+  client_id: string
+  digest: string
+  declared: number
+  created_at: number
+  expires_at: number | null
+}
+
+export interface GrantRow {
+  id: string
+  kind: string
+  client_id: string
+  user_id: string | null
+  session_id: string | null
+  scopes: string
+  details: string
+  auth_time: number | null
+  created_at: number
+  expires_at: number
+  revoked_at: number | null
+}
+
+export interface CodeRow {
+  digest: string
+  grant_id: string
+  details: string
+  expires_at: number
+  spent_at: number | null
+}
+
+export interface RefreshTokenRow {
+  digest: string
+  grant_id: string
+  parent_digest: string | null
+  scopes: string
+  issued_at: number
+  expires_at: number
+  spent_at: number | null
+  successor: string | null
+}
+
+export interface DeviceCodeRow {
+  digest: string
+  user_code: string
+  client_id: string
+  scopes: string
+  state: string
+  user_id: string | null
+  details: string
+  poll_interval: number
+  polled_at: number | null
+  created_at: number
+  expires_at: number
+}
+
+export interface SessionRow {
+  id: string
+  digest: string
+  user_id: string
+  auth_time: number
+  amr: string
+  browser_state: string
+  user_agent: string
+  address: string
+  created_at: number
+  seen_at: number
+  expires_at: number
+  ended_at: number | null
+}
+
+export interface SessionClientRow {
+  session_id: string
+  client_id: string
+  sid: string
+  created_at: number
+}
+
+export interface InteractionRow {
+  digest: string
+  details: string
+  created_at: number
+  expires_at: number
+}
+
+export interface ConsentRow {
+  user_id: string
+  client_id: string
+  scopes: string
+  created_at: number
+  updated_at: number
+}
+
+export interface FactorRow {
+  id: string
+  user_id: string
+  kind: string
+  label: string
+  secret: string
+  counter: number
+  created_at: number
+  used_at: number | null
+}
+
+export interface ThrottleRow {
+  key: string
+  failures: number
+  until: number
+  updated_at: number
+}
+
+export interface SigningKeyRow {
+  kid: string
+  public_jwk: string
+  sealed_private_key: string
+  created_at: number
+  active_from: number
+  retired_at: number | null
+  removed_after: number | null
+}
+
+export interface RevocationRow {
+  kind: string
+  target: string
+  at: number
+  expires_at: number
+}
+
+export interface EventRow {
+  seq: Generated<number>
+  node: string
+  body: string
+  created_at: number
+}

@@ -1,0 +1,219 @@
+/** Kysely over better-sqlite3 with group commit: writes that arrive together share one durable transaction. */
+import SqliteDatabase from 'better-sqlite3'
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
+
+const CACHED_STATEMENTS = 500
+
+export function createSqliteDialect(file: string): Dialect {
+  return {
+    createDriver: () => new SqliteDriver(file),
+    createAdapter: () => new SqliteAdapter(),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+  }
+}
+
+/** One connection writes, one reads: a reader never sees an open transaction of the writer. */
+class SqliteDriver implements Driver {
+  readonly #file: string
+  readonly #queue: PendingWrite[] = []
+  #writer: CachedDatabase | undefined
+  #reader: CachedDatabase | undefined
+  #transactionOpen = false
+  #flushScheduled = false
+  readonly #waitingForTransaction: (() => void)[] = []
+
+  constructor(file: string) {
+    this.#file = file
+  }
+
+  async init(): Promise<void> {
+    this.#writer = new CachedDatabase(this.#file, false)
+    this.#reader = new CachedDatabase(this.#file, true)
+  }
+
+  async acquireConnection(): Promise<SqliteConnection> {
+    return new SqliteConnection(this)
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  async beginTransaction(connection: SqliteConnection): Promise<void> {
+    while (this.#transactionOpen) await new Promise<void>((resolve) => this.#waitingForTransaction.push(resolve))
+    this.#flush()
+    this.#transactionOpen = true
+    connection.inTransaction = true
+    this.#open(this.#writer).exec('begin immediate')
+  }
+
+  async commitTransaction(connection: SqliteConnection): Promise<void> {
+    this.#endTransaction(connection, 'commit')
+  }
+
+  async rollbackTransaction(connection: SqliteConnection): Promise<void> {
+    this.#endTransaction(connection, 'rollback')
+  }
+
+  async destroy(): Promise<void> {
+    this.#flush()
+    this.#reader?.close()
+    this.#writer?.close()
+  }
+
+  execute<R>(query: CompiledQuery, inTransaction: boolean): Promise<QueryResult<R>> {
+    if (inTransaction) return attempt(() => this.#open(this.#writer).run<R>(query))
+    if (this.#open(this.#reader).isReadOnly(query)) return attempt(() => this.#open(this.#reader).run<R>(query))
+    return new Promise((resolve, reject) => {
+      this.#queue.push({
+        run: () => {
+          const result = this.#open(this.#writer).run<R>(query)
+          return () => resolve(result)
+        },
+        reject,
+      })
+      this.#scheduleFlush()
+    })
+  }
+
+  #endTransaction(connection: SqliteConnection, word: 'commit' | 'rollback'): void {
+    try {
+      this.#open(this.#writer).exec(word)
+    } finally {
+      connection.inTransaction = false
+      this.#transactionOpen = false
+      this.#waitingForTransaction.shift()?.()
+      if (this.#queue.length > 0) this.#scheduleFlush()
+    }
+  }
+
+  #scheduleFlush(): void {
+    if (this.#flushScheduled || this.#transactionOpen) return
+    this.#flushScheduled = true
+    setImmediate(() => {
+      this.#flushScheduled = false
+      if (!this.#transactionOpen) this.#flush()
+    })
+  }
+
+  /** A failing statement undoes itself alone (SQLite's ABORT); nothing is acknowledged before the commit is on disk. */
+  #flush(): void {
+    if (this.#queue.length === 0) return
+    const batch = this.#queue.splice(0)
+    const acknowledge: (() => void)[] = []
+    const writer = this.#open(this.#writer)
+    try {
+      writer.exec('begin immediate')
+      for (const write of batch) {
+        try {
+          acknowledge.push(write.run())
+        } catch (error) {
+          acknowledge.push(() => write.reject(error))
+        }
+      }
+      writer.exec('commit')
+    } catch (error) {
+      writer.rollbackIfOpen()
+      for (const write of batch) write.reject(error)
+      return
+    }
+    for (const reply of acknowledge) reply()
+  }
+
+  #open(database: CachedDatabase | undefined): CachedDatabase {
+    if (database === undefined) throw new Error('The SQLite driver is not open')
+    return database
+  }
+}
+
+interface PendingWrite {
+  /** Runs the statement and returns what tells its caller, after the commit. */
+  run(): () => void
+  reject(error: unknown): void
+}
+
+class SqliteConnection implements DatabaseConnection {
+  inTransaction = false
+  readonly #driver: SqliteDriver
+
+  constructor(driver: SqliteDriver) {
+    this.#driver = driver
+  }
+
+  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return this.#driver.execute<R>(query, this.inTransaction)
+  }
+
+  // biome-ignore lint/correctness/useYield: Kysely's interface asks for a generator; no caller streams identity data
+  async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
+    throw new Error('The identity store does not stream')
+  }
+}
+
+class CachedDatabase {
+  readonly #database: SqliteDatabase.Database
+  readonly #statements = new Map<string, SqliteDatabase.Statement>()
+
+  constructor(file: string, readonly: boolean) {
+    this.#database = new SqliteDatabase(file, { readonly, timeout: 5000 })
+    if (!readonly) {
+      this.#database.pragma('journal_mode = wal')
+      this.#database.pragma('synchronous = full')
+      this.#database.pragma('foreign_keys = on')
+    }
+  }
+
+  isReadOnly(query: CompiledQuery): boolean {
+    return this.#statement(query.sql).readonly
+  }
+
+  run<R>(query: CompiledQuery): QueryResult<R> {
+    const statement = this.#statement(query.sql)
+    const parameters = query.parameters.map(toSqliteValue)
+    // The row type is Kysely's promise about the compiled query; it cannot be checked here.
+    if (statement.reader) return { rows: statement.all(parameters) as R[] }
+    const { changes, lastInsertRowid } = statement.run(parameters)
+    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
+  }
+
+  exec(sql: string): void {
+    this.#database.exec(sql)
+  }
+
+  rollbackIfOpen(): void {
+    if (this.#database.inTransaction) this.#database.exec('rollback')
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  #statement(sql: string): SqliteDatabase.Statement {
+    let statement = this.#statements.get(sql)
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql)
+      if (this.#statements.size >= CACHED_STATEMENTS) {
+        const oldest = this.#statements.keys().next().value
+        if (oldest !== undefined) this.#statements.delete(oldest)
+      }
+      this.#statements.set(sql, statement)
+    }
+    return statement
+  }
+}
+
+function toSqliteValue(value: unknown): unknown {
+  return typeof value === 'boolean' ? Number(value) : value
+}
+
+async function attempt<T>(work: () => T): Promise<T> {
+  return work()
+}
