@@ -1,0 +1,120 @@
+/** The Fastify application that every service adds its routes to: limits, request ids, headers, and the replies to what no route takes. */
+import { randomUUID } from 'node:crypto'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
+import { Refusal } from '../protocol/refusal.ts'
+import type { Listener } from './listener.ts'
+import type { Logger } from './log.ts'
+import { allowedMethods } from './methods.ts'
+
+export interface AppOptions {
+  readonly logger: Logger
+  readonly trustedProxies: readonly string[]
+  readonly listener: Listener
+}
+
+const BODY_LIMIT = 64 * 1024
+const URL_LIMIT = 8 * 1024
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/
+
+const SECURITY_HEADERS = {
+  'strict-transport-security': 'max-age=31536000',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+} as const
+
+export function createApp({ logger, trustedProxies, listener }: AppOptions): FastifyInstance {
+  const baseLogger: FastifyBaseLogger = logger
+  const app = Fastify({
+    loggerInstance: baseLogger,
+    // One line for each request, written when it is answered, is enough.
+    logController: new LogController({ disableRequestLogging: true }),
+    routerOptions: { caseSensitive: false, ignoreTrailingSlash: false, maxParamLength: 512 },
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
+    bodyLimit: BODY_LIMIT,
+    return503OnClosing: false,
+    genReqId: (request) => readRequestId(request.headers['request-id']) ?? randomUUID(),
+    serverFactory: () => listener.server,
+  })
+
+  // No body format is understood unless a service says so for its own routes.
+  app.removeAllContentTypeParsers()
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(SECURITY_HEADERS)
+    reply.header('request-id', request.id)
+    if (request.url.length > URL_LIMIT)
+      throw new Refusal('request.url_too_long', 414, `The address is longer than ${URL_LIMIT} bytes`)
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    request.log.info({ req: request, res: reply, ms: Math.round(reply.elapsedTime * 10) / 10 }, 'request')
+  })
+  const methods = allowedMethods(app)
+  app.setNotFoundHandler((request, reply) => {
+    const allowed = methods(request.url)
+    if (allowed.length === 0) return problem(reply, 404, 'http.not_found', 'Nothing is served at this address')
+    reply.header('allow', allowed.join(', '))
+    return problem(reply, 405, 'http.method_not_allowed', `This address takes ${allowed.join(' and ')}`)
+  })
+  app.setErrorHandler(replyToError)
+  return app
+}
+
+/** The default face of a failure: RFC 9457. A service may set its own for its routes, and call this for what is not its own. */
+export function replyToError(
+  error: FastifyError | Refusal | Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const refusal = asRefusal(error)
+  if (refusal !== undefined) {
+    if (refusal.cause !== undefined) request.log.info({ err: refusal.cause, code: refusal.code }, 'refused')
+    reply.headers(refusal.details.headers ?? {})
+    return problem(reply, refusal.status, refusal.code, refusal.message, refusal.details.members)
+  }
+  request.log.error({ err: error }, 'failed')
+  return problem(reply, 500, 'server.fault', 'The server failed to answer; the fault is logged under the request id')
+}
+
+/** Our own refusals, and Fastify's (a body too large, an unsupported media type, …), which are the caller's fault too. */
+export function asRefusal(error: FastifyError | Refusal | Error): Refusal | undefined {
+  if (error instanceof Refusal) return error
+  const status = 'statusCode' in error ? error.statusCode : undefined
+  if (status === undefined || status < 400 || status >= 500) return undefined
+  const code = REFUSED_BY_HTTP[status] ?? 'http.bad_request'
+  return new Refusal(
+    code,
+    status,
+    status === 413 ? 'The body is too large' : status === 415 ? 'The content type is not accepted here' : error.message,
+  )
+}
+
+const REFUSED_BY_HTTP: Readonly<Record<number, string>> = {
+  408: 'http.timeout',
+  413: 'http.body_too_large',
+  415: 'http.unsupported_media_type',
+}
+
+export function problem(
+  reply: FastifyReply,
+  status: number,
+  code: string,
+  detail: string,
+  members: Readonly<Record<string, unknown>> = {},
+): FastifyReply {
+  return reply
+    .code(status)
+    .type('application/problem+json')
+    .send({ type: `urn:gatehouse:error:${code}`, title: code, status, detail, Code: code, ...members })
+}
+
+function readRequestId(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' && REQUEST_ID.test(header) ? header : undefined
+}

@@ -1,0 +1,44 @@
+/** application/x-www-form-urlencoded bodies and queries, read strictly: each parameter once, no surprises (RFC 6749 §3.1, §3.2). */
+import type { FastifyInstance } from 'fastify'
+import { Refusal } from '../protocol/refusal.ts'
+
+export interface Parameters {
+  /** Empty values count as absent (RFC 6749 §3.1). */
+  get(name: string): string | undefined
+  /** Names that came more than once. */
+  readonly repeated: ReadonlySet<string>
+  names(): Iterable<string>
+}
+
+const MOST_PARAMETERS = 200
+
+/** Lets the routes of this scope take forms; the body arrives as Parameters. */
+export function acceptForms(app: FastifyInstance, bodyLimit?: number): void {
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string', ...(bodyLimit === undefined ? {} : { bodyLimit }) },
+    async (_request: unknown, body: string | Buffer) => readParameters(String(body)),
+  )
+}
+
+export function readParameters(encoded: string): Parameters {
+  const values = new Map<string, string>()
+  const repeated = new Set<string>()
+  let count = 0
+  for (const [name, value] of new URLSearchParams(encoded)) {
+    if (++count > MOST_PARAMETERS) throw new Refusal('invalid_request', 400, `More than ${MOST_PARAMETERS} parameters`)
+    if (values.has(name)) repeated.add(name)
+    else values.set(name, value)
+  }
+  return {
+    get: (name) => values.get(name) || undefined,
+    repeated,
+    names: () => values.keys(),
+  }
+}
+
+/** The query of a raw request address; never mixed with a body. */
+export function queryOf(url: string): string {
+  const start = url.indexOf('?')
+  return start < 0 ? '' : url.slice(start + 1)
+}

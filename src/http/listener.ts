@@ -1,0 +1,68 @@
+/** The socket: taken before anything else is built, answered once the application is ready, closed without losing a request. */
+import http from 'node:http'
+import https from 'node:https'
+import type { AddressInfo } from 'node:net'
+
+export interface Listener {
+  readonly server: http.Server
+  readonly port: number
+  /** From now on requests are answered; those that came earlier have waited. */
+  answerWith(handler: http.RequestListener): void
+  /** Stops accepting, lets what is in flight finish within the grace, then cuts the rest. */
+  close(graceMs: number): Promise<void>
+}
+
+export interface ListenerOptions {
+  readonly host: string
+  readonly port: number
+  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined
+}
+
+const LIMITS = { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 72_000 }
+
+export async function openListener({ host, port, tls }: ListenerOptions): Promise<Listener> {
+  let started: (handler: http.RequestListener) => void = () => {}
+  const handler = new Promise<http.RequestListener>((resolve) => {
+    started = resolve
+  })
+  const waitForHandler: http.RequestListener = (request, response) => {
+    handler.then((answer) => answer(request, response))
+  }
+  const server =
+    tls === undefined
+      ? http.createServer(LIMITS, waitForHandler)
+      : https.createServer({ ...tls, ...LIMITS, minVersion: 'TLSv1.2' }, waitForHandler)
+  await listen(server, host, port)
+  return {
+    server,
+    port: (server.address() as AddressInfo).port,
+    answerWith(answer) {
+      server.removeListener('request', waitForHandler)
+      server.on('request', answer)
+      started(answer)
+    },
+    close: (graceMs) => close(server, graceMs),
+  }
+}
+
+function listen(server: http.Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port, backlog: 1024 }, () => {
+      server.removeListener('error', reject)
+      resolve()
+    })
+  })
+}
+
+async function close(server: http.Server, graceMs: number): Promise<void> {
+  server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeIdleConnections()
+  // A connection that becomes idle only now would otherwise be kept alive until its own time is up.
+  const sweep = setInterval(() => server.closeIdleConnections(), 50)
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+  await closed
+  clearInterval(sweep)
+  clearTimeout(cut)
+}
