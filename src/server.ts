@@ -1,0 +1,88 @@
+/** The composition root: a Config becomes a running server; every route group is visible here. */
+import { readFileSync } from 'node:fs'
+import { sql } from 'kysely'
+import { type Config, issuerOf } from './config.ts'
+import { createLocalBus } from './events/local-bus.ts'
+import { createApp } from './http/app.ts'
+import { registerHealth } from './http/health.ts'
+import { openListener } from './http/listener.ts'
+import type { Logger } from './http/log.ts'
+import { type Clock, systemClock } from './protocol/clock.ts'
+import { openDataFolder } from './store/data-folder.ts'
+import { openDatabase } from './store/database.ts'
+
+export interface RunningServer {
+  readonly issuer: string
+  readonly port: number
+  stop(): Promise<void>
+}
+
+export interface Surroundings {
+  readonly logger: Logger
+  readonly clock?: Clock
+}
+
+const STOP_GRACE_MS = 10_000
+
+export async function startServer(
+  config: Config,
+  { logger, clock = systemClock }: Surroundings,
+): Promise<RunningServer> {
+  const listener = await openListener({ host: config.host, port: config.port, tls: readTls(config) })
+  const cleanUp: (() => Promise<void>)[] = [() => listener.close(0)]
+  try {
+    const issuer = issuerOf(config, listener.port)
+    const folder = openDataFolder(config.data)
+    cleanUp.unshift(async () => folder.close())
+    const database = await openDatabase({ dataFolder: config.data, url: config.databaseUrl })
+    cleanUp.unshift(() => database.close())
+    const bus = createLocalBus((error) => logger.error({ err: error }, 'a listener of the bus failed'))
+    cleanUp.unshift(() => bus.close())
+
+    const app = createApp({ logger, trustedProxies: config.trustedProxies, listener })
+    let stopping = false
+    registerHealth(app, {
+      process: async () => (stopping ? 'stopping' : undefined),
+      database: async () => answers(sql`select 1`.execute(database.db)),
+    })
+
+    await app.ready()
+    listener.answerWith(app.routing)
+    logger.info(
+      { issuer, port: listener.port, services: config.services, database: database.location, started: clock() },
+      'started',
+    )
+
+    return {
+      issuer,
+      port: listener.port,
+      async stop() {
+        if (stopping) return
+        stopping = true
+        await listener.close(STOP_GRACE_MS)
+        await app.close()
+        await bus.close()
+        await database.close()
+        folder.close()
+        logger.info('stopped')
+      },
+    }
+  } catch (error) {
+    for (const undo of cleanUp) await undo()
+    throw error
+  }
+}
+
+function readTls(config: Config): { cert: Buffer; key: Buffer } | undefined {
+  if (config.tlsCertificate === '') return undefined
+  return { cert: readFileSync(config.tlsCertificate), key: readFileSync(config.tlsKey) }
+}
+
+async function answers(query: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await query
+    return undefined
+  } catch {
+    return 'no answer'
+  }
+}
