@@ -1,0 +1,47 @@
+/** The test command: types, lint, then every test on SQLite and on a real PostgreSQL; one summary, one exit status. */
+import { spawn } from 'node:child_process'
+import { glob } from 'node:fs/promises'
+import { SHARED_SERVER, startPostgres } from '../test/support/postgres.ts'
+
+const root = new URL('..', import.meta.url).pathname
+const wanted = process.argv.slice(2)
+
+process.exitCode = await runAll()
+
+async function runAll(): Promise<number> {
+  if (wanted.length === 0) {
+    if ((await run('types', ['node_modules/.bin/tsc'])) !== 0) return 1
+    if ((await run('lint', ['node_modules/.bin/biome', 'check', '--error-on-warnings', '.'])) !== 0) return 1
+  }
+  const files = wanted.length > 0 ? wanted : await Array.fromAsync(glob('test/**/*.test.ts', { cwd: root }))
+  if (files.length === 0) throw new Error('No test file was found')
+  const postgres = await startPostgres()
+  try {
+    return await run(
+      'tests',
+      [process.execPath, '--test', '--test-concurrency=2', '--test-timeout=300000', ...files.sort()],
+      {
+        [SHARED_SERVER]: postgres.url,
+      },
+    )
+  } finally {
+    await postgres.stop()
+  }
+}
+
+function run(
+  name: string,
+  [command = '', ...args]: string[],
+  environment: Record<string, string> = {},
+): Promise<number> {
+  process.stdout.write(`# ${name}\n`)
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      cwd: root,
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { ...process.env, ...environment },
+    })
+    child.once('error', reject)
+    child.once('exit', (code) => resolve(code ?? 1))
+  })
+}

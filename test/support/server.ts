@@ -1,0 +1,41 @@
+/** A whole Gatehouse on a free port, for tests that talk to it over real sockets. */
+import { loadConfig } from '../../src/config.ts'
+import { createLogger } from '../../src/http/log.ts'
+import type { Clock } from '../../src/protocol/clock.ts'
+import { type RunningServer, startServer } from '../../src/server.ts'
+import type { TestPlace } from './engines.ts'
+
+export interface TestServer extends RunningServer {
+  /** Everything that was logged, one JSON object a line. */
+  readonly log: readonly string[]
+}
+
+export interface TestServerOptions {
+  readonly clock?: Clock
+  /** Settings by their flag, for example { '--demo': 'true' }. */
+  readonly flags?: Readonly<Record<string, string>>
+}
+
+export async function startTestServer(
+  place: TestPlace,
+  { clock, flags = {} }: TestServerOptions = {},
+): Promise<TestServer> {
+  const { config } = loadConfig({
+    flags: { '--port': '0', '--data': place.dataFolder, '--database-url': place.databaseUrl, ...flags },
+  })
+  const log: string[] = []
+  const logger = createLogger({ level: 'debug', format: 'json', destination: { write: (line) => void log.push(line) } })
+  const server = await startServer(config, { logger, ...(clock === undefined ? {} : { clock }) })
+  return { ...server, log }
+}
+
+/** A clock that stands still until it is moved. */
+export function createTestClock(start = Date.now()): Clock & { advance(milliseconds: number): void } {
+  let now = start
+  const clock = () => now
+  return Object.assign(clock, {
+    advance(milliseconds: number) {
+      now += milliseconds
+    },
+  })
+}
