@@ -1,0 +1,172 @@
+/** The aggregate and window functions of IQL: one value out of many rows. The result types of aggregates are here. */
+import type { FunctionEntry } from './function-entry.ts'
+import type { Unnamed } from './functions-scalar.ts'
+import { QUOTIENT_SCALE } from './operators.ts'
+import { BOOLEAN, decimal, INTEGER, type IqlType, RESULT_DIGITS, TEXT } from './types.ts'
+
+export const AGGREGATE_FUNCTIONS = {
+  count: {
+    ...aggregate(
+      ['any'],
+      INTEGER,
+      'Rows in which the argument is not NULL; count(*) counts all rows.',
+      'count(*)',
+      true,
+    ),
+    nullable: 'never',
+  },
+  sum: aggregate(
+    ['number'],
+    sumType,
+    'Sum. Of Integer and Decimal a Decimal of 38 digits and the same scale; of Double a Double: the exact sum of the shortest decimal forms, rounded once, so that the order of rows does not matter.',
+    'sum(qty)',
+    true,
+  ),
+  avg: aggregate(
+    ['number'],
+    averageType,
+    'Mean. Of Integer and Decimal a Decimal of scale max(s, 6), rounded half away from zero; of Double a Double: the sum as above, divided by the count.',
+    'avg(price)',
+    true,
+  ),
+  min: aggregate(['ordered'], first, 'The least value.', 'min(price)', true),
+  max: aggregate(['ordered'], first, 'The greatest value.', 'max(price)', true),
+  bool_and: aggregate(['Boolean'], BOOLEAN, 'Whether all are true.', 'bool_and(qty > 0)', true),
+  bool_or: aggregate(['Boolean'], BOOLEAN, 'Whether one is true.', 'bool_or(qty > 100)', true),
+  variance: aggregate(
+    ['exact'],
+    averageType,
+    'Variance of the sample, (n Σx² − (Σx)²) / (n (n − 1)) exactly, rounded once to scale max(s, 6); NULL below two rows.',
+    'variance(price)',
+  ),
+  stddev: aggregate(
+    ['exact'],
+    averageType,
+    'Standard deviation of the sample: the root of the unrounded variance, rounded once to scale max(s, 6).',
+    'stddev(price)',
+  ),
+  string_agg: {
+    ...aggregate(
+      ['Text', 'Text'],
+      TEXT,
+      'The texts in a row with the separator between them, in the order given and then in their own order; NULLs are passed over.',
+      "string_agg(symbol, ', ' ORDER BY symbol)",
+    ),
+    ordered: true,
+  },
+  first: market(
+    ['any', 'ordered'],
+    first,
+    'The value of the row in which the second argument is least; rows with a NULL in either are passed over, and of equals the least value counts.',
+    'first(price, ts)',
+  ),
+  last: market(
+    ['any', 'ordered'],
+    first,
+    'The value of the row in which the second argument is greatest; rows with a NULL in either are passed over, and of equals the greatest value counts.',
+    'last(price, ts)',
+  ),
+  vwap: {
+    ...market(
+      ['exact', 'exact'],
+      averageType,
+      'Price weighted by quantity, Σ(price × qty) / Σ(qty), rounded half away from zero to scale max(s, 6); rows with a NULL in either are passed over; NULL when the quantities sum to zero.',
+      'vwap(price, qty)',
+    ),
+    overWindow: true,
+  },
+} as const satisfies Record<string, Unnamed>
+
+export const WINDOW_FUNCTIONS = {
+  row_number: window(
+    [],
+    INTEGER,
+    'never',
+    'The number of the row in its partition, from 1.',
+    'row_number() OVER (ORDER BY ts)',
+  ),
+  rank: window([], INTEGER, 'never', 'Rank with gaps after equals.', 'rank() OVER (ORDER BY price DESC)'),
+  dense_rank: window([], INTEGER, 'never', 'Rank without gaps.', 'dense_rank() OVER (ORDER BY price DESC)'),
+  ntile: window(
+    ['Integer'],
+    INTEGER,
+    'strict',
+    'The number of the row’s part when the partition is cut into so many parts of nearly equal size.',
+    'ntile(4) OVER (ORDER BY price)',
+  ),
+  lag: window(
+    ['any', 'Integer'],
+    first,
+    'always',
+    'The value so many rows before (1 unless given); NULL when there is none.',
+    'lag(price) OVER (ORDER BY ts)',
+    1,
+  ),
+  lead: window(
+    ['any', 'Integer'],
+    first,
+    'always',
+    'The value so many rows after (1 unless given); NULL when there is none.',
+    'lead(price, 2) OVER (ORDER BY ts)',
+    1,
+  ),
+  first_value: window(
+    ['any'],
+    first,
+    'always',
+    'The value in the first row of the frame.',
+    'first_value(price) OVER (ORDER BY ts)',
+  ),
+  last_value: window(
+    ['any'],
+    first,
+    'always',
+    'The value in the last row of the frame.',
+    'last_value(price) OVER (ORDER BY ts)',
+  ),
+} as const satisfies Record<string, Unnamed>
+
+function first([x = INTEGER]: readonly IqlType[]): IqlType {
+  return x
+}
+
+function sumType([x = INTEGER]: readonly IqlType[]): IqlType {
+  if (x.kind === 'Double') return x
+  return decimal(RESULT_DIGITS, x.kind === 'Decimal' ? x.scale : 0)
+}
+
+function averageType([x = INTEGER]: readonly IqlType[]): IqlType {
+  if (x.kind === 'Double') return x
+  return decimal(RESULT_DIGITS, Math.max(x.kind === 'Decimal' ? x.scale : 0, QUOTIENT_SCALE))
+}
+
+function aggregate(
+  args: FunctionEntry['arguments'],
+  result: FunctionEntry['result'],
+  description: string,
+  example: string,
+  overWindow = false,
+): Unnamed {
+  const common = { kind: 'aggregate', group: 'Aggregates', arguments: args, result, nullable: 'always' } as const
+  return { ...common, description, example, ...(overWindow ? { overWindow } : {}) }
+}
+
+function market(
+  args: FunctionEntry['arguments'],
+  result: FunctionEntry['result'],
+  description: string,
+  example: string,
+): Unnamed {
+  return { ...aggregate(args, result, description, example), group: 'Market data' }
+}
+
+function window(
+  args: FunctionEntry['arguments'],
+  result: FunctionEntry['result'],
+  nullable: FunctionEntry['nullable'],
+  description: string,
+  example: string,
+  optional = 0,
+): Unnamed {
+  return { kind: 'window', group: 'Windows', arguments: args, result, nullable, description, example, optional }
+}

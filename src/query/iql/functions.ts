@@ -1,0 +1,46 @@
+/** The functions table: everything a statement can call, and nothing else is callable. */
+import type { FunctionEntry } from './function-entry.ts'
+import { AGGREGATE_FUNCTIONS, WINDOW_FUNCTIONS } from './functions-aggregate.ts'
+import { SCALAR_FUNCTIONS } from './functions-scalar.ts'
+
+/** Names an entry; the engines key their SQL by these, so that a missing one does not compile. */
+export type ScalarId = keyof typeof SCALAR_FUNCTIONS
+export type AggregateId = keyof typeof AGGREGATE_FUNCTIONS
+export type WindowId = keyof typeof WINDOW_FUNCTIONS
+
+/** An entry with its id, by kind. */
+export type FunctionDefinition =
+  | (FunctionEntry & { readonly kind: 'scalar'; readonly id: ScalarId })
+  | (FunctionEntry & { readonly kind: 'aggregate'; readonly id: AggregateId })
+  | (FunctionEntry & { readonly kind: 'window'; readonly id: WindowId })
+
+/** Forms that look like calls but follow rules of their own. */
+export const SPECIAL_FORMS = [
+  { name: 'coalesce', description: 'The first argument that is not NULL.', example: "coalesce(NULL, 'x')" },
+  { name: 'nullif', description: 'NULL when both are equal, else the first.', example: 'nullif(5, 0)' },
+  { name: 'mod', description: 'The same as the operator %.', example: 'mod(5, 3)' },
+] as const
+
+export const FUNCTIONS: readonly FunctionDefinition[] = [
+  ...entriesOf(SCALAR_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'scalar', id }) as const),
+  ...entriesOf(AGGREGATE_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'aggregate', id }) as const),
+  ...entriesOf(WINDOW_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'window', id }) as const),
+]
+
+/** All entries of a name, which is given in lower case. */
+export function functionsNamed(name: string): readonly FunctionDefinition[] {
+  return BY_NAME.get(name) ?? []
+}
+
+export function functionNames(): string[] {
+  return [...BY_NAME.keys(), ...SPECIAL_FORMS.map(({ name }) => name)]
+}
+
+const BY_NAME: ReadonlyMap<string, readonly FunctionDefinition[]> = Map.groupBy(FUNCTIONS, ({ name }) => name)
+
+function entriesOf<Id extends string, Entry>(table: Readonly<Record<Id, Entry>>): [Id, Entry][] {
+  const isId = (key: string): key is Id => key in table
+  return Object.keys(table)
+    .filter(isId)
+    .map((id) => [id, table[id]])
+}
