@@ -50,9 +50,9 @@ class SqliteDriver implements Driver {
   async beginTransaction(connection: SqliteConnection): Promise<void> {
     while (this.#transactionOpen) await new Promise<void>((resolve) => this.#waitingForTransaction.push(resolve))
     this.#flush()
+    this.#open(this.#writer).exec('begin immediate')
     this.#transactionOpen = true
     connection.inTransaction = true
-    this.#open(this.#writer).exec('begin immediate')
   }
 
   async commitTransaction(connection: SqliteConnection): Promise<void> {

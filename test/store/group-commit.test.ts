@@ -1,0 +1,75 @@
+/** What the SQLite driver promises: writes share commits, fail alone, and wait for an open transaction. */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type Generated, Kysely, sql } from 'kysely'
+import { createSqliteDialect } from '../../src/store/sqlite-dialect.ts'
+
+interface Notes {
+  notes: { id: Generated<number>; text: string }
+}
+
+let folder: string
+let db: Kysely<Notes>
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gatehouse-test-'))
+  db = new Kysely<Notes>({ dialect: createSqliteDialect(join(folder, 'notes.db')) })
+  await sql`create table notes (id integer primary key, text text not null unique)`.execute(db)
+})
+after(async () => {
+  await db.destroy()
+  await rm(folder, { recursive: true, force: true })
+})
+
+test('of writes that share a commit only the failing one fails', async () => {
+  const results = await Promise.allSettled(
+    ['a', 'b', 'a', 'c'].map((text) => db.insertInto('notes').values({ text }).execute()),
+  )
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
+  )
+  assert.deepEqual(await texts(), ['a', 'b', 'c'])
+})
+
+test('one of many concurrent spenders of a row gets it', async () => {
+  await db.insertInto('notes').values({ text: 'single use' }).execute()
+  const spends = await Promise.all(
+    Array.from({ length: 50 }, () =>
+      db.deleteFrom('notes').where('text', '=', 'single use').returning('id').executeTakeFirst(),
+    ),
+  )
+  assert.equal(spends.filter((row) => row !== undefined).length, 1)
+})
+
+test('a reader does not see an open transaction, and a write waits for its end', async () => {
+  const waiting: Promise<unknown>[] = []
+  await db.transaction().execute(async (tx) => {
+    await tx.insertInto('notes').values({ text: 'inside' }).execute()
+    assert.equal((await texts()).includes('inside'), false)
+    waiting.push(db.insertInto('notes').values({ text: 'outside' }).execute())
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    assert.equal((await texts()).includes('outside'), false)
+  })
+  await Promise.all(waiting)
+  assert.deepEqual((await texts()).slice(-2), ['inside', 'outside'])
+})
+
+test('a transaction that throws leaves nothing behind and lets the next one in', async () => {
+  const before = await texts()
+  const failing = db.transaction().execute(async (tx) => {
+    await tx.insertInto('notes').values({ text: 'undone' }).execute()
+    throw new Error('changed my mind')
+  })
+  const next = db.transaction().execute((tx) => tx.insertInto('notes').values({ text: 'kept' }).execute())
+  await assert.rejects(failing, /changed my mind/)
+  await next
+  assert.deepEqual(await texts(), [...before, 'kept'])
+})
+
+async function texts(): Promise<string[]> {
+  return (await db.selectFrom('notes').select('text').orderBy('id').execute()).map(({ text }) => text)
+}
