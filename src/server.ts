@@ -1,5 +1,6 @@
 /** The composition root: a Config becomes a running server; every route group is visible here. */
 import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { sql } from 'kysely'
 import { type Config, issuerOf } from './config.ts'
 import { createLocalBus } from './events/local-bus.ts'
@@ -8,6 +9,8 @@ import { registerHealth } from './http/health.ts'
 import { openListener } from './http/listener.ts'
 import type { Logger } from './http/log.ts'
 import { type Clock, systemClock } from './protocol/clock.ts'
+import { VERSION } from './protocol/version.ts'
+import { openAuditLog } from './store/audit.ts'
 import { openDataFolder } from './store/data-folder.ts'
 import { openDatabase } from './store/database.ts'
 
@@ -36,6 +39,13 @@ export async function startServer(
     cleanUp.unshift(async () => folder.close())
     const database = await openDatabase({ dataFolder: config.data, url: config.databaseUrl })
     cleanUp.unshift(() => database.close())
+    const node = `${hostname()}:${process.pid}`
+    const audit = openAuditLog(database, {
+      clock,
+      node,
+      onError: (error) => logger.error({ err: error }, 'the audit log could not be written'),
+    })
+    cleanUp.unshift(() => audit.close())
     const bus = createLocalBus((error) => logger.error({ err: error }, 'a listener of the bus failed'))
     cleanUp.unshift(() => bus.close())
 
@@ -52,6 +62,7 @@ export async function startServer(
       { issuer, port: listener.port, services: config.services, database: database.location, started: clock() },
       'started',
     )
+    audit.record({ event: 'server.started', details: { version: VERSION, services: config.services } })
 
     return {
       issuer,
@@ -62,6 +73,8 @@ export async function startServer(
         await listener.close(STOP_GRACE_MS)
         await app.close()
         await bus.close()
+        audit.record({ event: 'server.stopped', details: { version: VERSION } })
+        await audit.close()
         await database.close()
         folder.close()
         logger.info('stopped')

@@ -21,6 +21,8 @@ export interface Schema {
   signing_keys: SigningKeyRow
   revocations: RevocationRow
   events: EventRow
+  audit_log: AuditRow
+  audit_head: AuditHeadRow
 }
 
 export interface SchemaVersionRow {
@@ -197,4 +199,26 @@ export interface EventRow {
   node: string
   body: string
   created_at: number
+}
+
+export interface AuditRow {
+  seq: number
+  at: number
+  event: string
+  outcome: string
+  actor: string | null
+  client: string | null
+  target: string | null
+  address: string | null
+  request_id: string | null
+  node: string
+  details: string
+  hash: string
+}
+
+/** One row: the last of the log, which the next is chained to. `seq` is also how many were ever written. */
+export interface AuditHeadRow {
+  id: number
+  seq: number
+  hash: string
 }

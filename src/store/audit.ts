@@ -1,0 +1,124 @@
+/** The audit log's writer: events are taken at once and written together, durable within a second and before a stop. */
+import { type Audit, type AuditEvent, type AuditValue, outcomeOf } from '../protocol/audit-events.ts'
+import type { Clock } from '../protocol/clock.ts'
+import { extendChain, type UnchainedRow } from './audit-chain.ts'
+import type { Database } from './database.ts'
+
+export interface AuditLog extends Audit {
+  /** Resolves when everything recorded so far is durable. */
+  flush(): Promise<void>
+  /** Flushes, then takes nothing more. */
+  close(): Promise<void>
+  /** For metrics: rows that wait to be written, and rows lost because the database was away for too long. */
+  readonly waiting: number
+  readonly lost: number
+}
+
+export interface AuditOptions {
+  readonly clock: Clock
+  /** Which process wrote the row. */
+  readonly node: string
+  readonly onError: (error: unknown) => void
+}
+
+const FLUSH_AFTER_MS = 200
+const RETRY_AFTER_MS = 1_000
+const ROWS_AT_ONCE = 1_000
+/** While the database is away this many rows are kept; what comes then is counted as lost and logged. */
+const MOST_WAITING = 50_000
+const LONGEST_TEXT = 512
+
+export function openAuditLog(
+  database: Pick<Database, 'db' | 'engine'>,
+  { clock, node, onError }: AuditOptions,
+): AuditLog {
+  const queue: UnchainedRow[] = []
+  let timer: NodeJS.Timeout | undefined
+  let writing: Promise<void> | undefined
+  let closed = false
+  let lost = 0
+
+  return {
+    record(event) {
+      if (closed || queue.length >= MOST_WAITING) {
+        lost += 1
+        if (lost === 1 || lost % 1_000 === 0) onError(new Error(`${lost} audit rows could not be kept`))
+        return
+      }
+      queue.push(rowOf(event, clock(), node))
+      if (queue.length >= ROWS_AT_ONCE) writeInBackground()
+      else schedule(FLUSH_AFTER_MS)
+    },
+    flush: writeAll,
+    async close() {
+      closed = true
+      clearTimeout(timer)
+      await writeAll()
+    },
+    get waiting() {
+      return queue.length
+    },
+    get lost() {
+      return lost
+    },
+  }
+
+  function schedule(delay: number): void {
+    if (timer !== undefined || writing !== undefined) return
+    timer = setTimeout(writeInBackground, delay)
+    timer.unref()
+  }
+
+  function writeInBackground(): void {
+    if (writing !== undefined) return
+    writeAll().catch((error) => {
+      onError(error)
+      schedule(RETRY_AFTER_MS)
+    })
+  }
+
+  async function writeAll(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    while (writing !== undefined) await writing.catch(() => {})
+    while (queue.length > 0) {
+      writing ??= writeSome().finally(() => {
+        writing = undefined
+      })
+      await writing
+    }
+  }
+
+  async function writeSome(): Promise<void> {
+    const rows = queue.slice(0, ROWS_AT_ONCE)
+    await extendChain(database, async () => rows)
+    // Only what is durable leaves the queue.
+    queue.splice(0, rows.length)
+  }
+}
+
+export function rowOf(event: AuditEvent, at: number, node: string): UnchainedRow {
+  return {
+    at,
+    event: event.event,
+    outcome: outcomeOf(event.event),
+    actor: textOf(event.actor),
+    client: textOf(event.client),
+    target: textOf(event.target),
+    address: textOf(event.address),
+    request_id: textOf(event.requestId),
+    node,
+    details: JSON.stringify(event.details ?? {}, (_name, value: AuditValue) =>
+      typeof value === 'string' ? printable(value) : value,
+    ),
+  }
+}
+
+function textOf(text: string | undefined): string | null {
+  return text === undefined ? null : printable(text)
+}
+
+/** Bounded, and free of what a database cannot store (NUL, lone surrogates). */
+function printable(text: string): string {
+  return text.slice(0, LONGEST_TEXT).replaceAll('\0', '').toWellFormed()
+}

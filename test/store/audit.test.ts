@@ -1,0 +1,192 @@
+/** The audit log keeps everything in one chain, whoever writes, and shows every way of tampering. */
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { after, before, beforeEach, test } from 'node:test'
+import { VERSION } from '../../src/protocol/version.ts'
+import { type AuditLog, openAuditLog } from '../../src/store/audit.ts'
+import { exportAuditLog, readAuditPage } from '../../src/store/audit-read.ts'
+import { pruneAuditLog } from '../../src/store/audit-retention.ts'
+import { verifyAuditLog } from '../../src/store/audit-verify.ts'
+import { type Database, openDatabase } from '../../src/store/database.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { createTestClock, startTestServer } from '../support/server.ts'
+
+test('the version in the program is the version of the package', async () => {
+  const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8')
+  assert.equal(JSON.parse(text).version, VERSION)
+})
+
+onEveryEngine('audit log', (place) => {
+  let database: Database
+  let log: AuditLog
+  const clock = createTestClock(1_700_000_000_000)
+  const open = (onDatabase: Database, node: string) =>
+    openAuditLog(onDatabase, {
+      clock,
+      node,
+      onError(error) {
+        throw error
+      },
+    })
+
+  before(async () => {
+    database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
+  })
+  after(() => database.close())
+  beforeEach(async () => {
+    await database.db.deleteFrom('audit_log').execute()
+    await database.db.updateTable('audit_head').set({ seq: 0, hash: '' }).execute()
+    log = open(database, 'one')
+  })
+
+  async function recordMany(count: number): Promise<void> {
+    for (let index = 0; index < count; index++) {
+      clock.advance(1000)
+      log.record({ event: 'token.issued', actor: `user-${index}`, client: 'app', details: { grant_type: 'password' } })
+    }
+    await log.flush()
+  }
+
+  const faults = async () => (await verifyAuditLog(database)).faults.map(({ kind, seq }) => `${kind} ${seq}`)
+
+  test('an event is durable within a second without being asked', async () => {
+    log.record({ event: 'signin.succeeded', actor: 'u1', address: '192.0.2.1', details: { methods: ['pwd', 'otp'] } })
+    await new Promise((resolve) => setTimeout(resolve, 900))
+    const [row] = await readAuditPage(database.db, {}, { limit: 10 })
+    assert.partialDeepStrictEqual(row, { event: 'signin.succeeded', actor: 'u1', outcome: 'success', seq: 1 })
+    assert.deepEqual(JSON.parse(row?.details ?? ''), { methods: ['pwd', 'otp'] })
+  })
+
+  test('writers on several nodes make one whole chain', async () => {
+    const other =
+      place().engine === 'postgres'
+        ? await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
+        : database
+    const logs = [log, open(other, 'two'), open(other, 'three')]
+    for (let round = 0; round < 30; round++) {
+      for (const writer of logs) {
+        for (let index = 0; index < 50; index++) writer.record({ event: 'token.issued', actor: `user-${index}` })
+      }
+      await Promise.all(logs.map((writer) => writer.flush()))
+    }
+    assert.partialDeepStrictEqual(await verifyAuditLog(database), { rows: 4500, head: { seq: 4500 }, faults: [] })
+    if (other !== database) await other.close()
+  })
+
+  test('what a database cannot store is made storable, and the chain still holds', async () => {
+    log.record({ event: 'signin.refused', actor: 'a\0b', details: { username: `\ud800"'\n${'x'.repeat(2000)}` } })
+    await log.flush()
+    assert.deepEqual(await faults(), [])
+    const [row] = await readAuditPage(database.db, {}, { limit: 1 })
+    assert.equal(row?.actor, 'ab')
+    assert.ok((row?.details.length ?? 0) < 600)
+  })
+
+  for (const [column, value] of Object.entries({
+    at: 1,
+    event: 'signout.succeeded',
+    outcome: 'refused',
+    actor: 'somebody-else',
+    client: null,
+    target: 't',
+    address: '203.0.113.9',
+    request_id: 'r',
+    node: 'two',
+    details: '{}',
+    hash: '0'.repeat(64),
+  })) {
+    test(`an altered ${column} is found`, async () => {
+      await recordMany(10)
+      await database.db
+        .updateTable('audit_log')
+        .set({ [column]: value })
+        .where('seq', '=', 5)
+        .execute()
+      const found = await faults()
+      assert.ok(found.includes('altered 5'), String(found))
+    })
+  }
+
+  test('a removed row, a removed beginning and a removed end are found', async () => {
+    await recordMany(10)
+    await database.db.deleteFrom('audit_log').where('seq', '=', 4).execute()
+    assert.deepEqual(await faults(), ['missing 4'])
+    await database.db.deleteFrom('audit_log').where('seq', '<=', 4).execute()
+    assert.deepEqual(await faults(), ['missing 4'])
+    await database.db.deleteFrom('audit_log').where('seq', '>', 8).execute()
+    assert.deepEqual(await faults(), ['missing 4', 'truncated 9'])
+  })
+
+  test('two rows that changed places are found', async () => {
+    await recordMany(6)
+    await database.db.updateTable('audit_log').set({ seq: 100 }).where('seq', '=', 2).execute()
+    await database.db.updateTable('audit_log').set({ seq: 2 }).where('seq', '=', 3).execute()
+    await database.db.updateTable('audit_log').set({ seq: 3 }).where('seq', '=', 100).execute()
+    assert.deepEqual(await faults(), ['altered 2', 'altered 3', 'altered 4'])
+  })
+
+  test('a row slipped in after the end and an emptied log are found', async () => {
+    await recordMany(3)
+    const [last] = await readAuditPage(database.db, {}, { limit: 1 })
+    assert.ok(last)
+    await database.db
+      .insertInto('audit_log')
+      .values({ ...last, seq: 4 })
+      .execute()
+    assert.deepEqual(await faults(), ['unexpected 4'])
+    await database.db.deleteFrom('audit_log').execute()
+    assert.deepEqual(await faults(), ['truncated 1'])
+  })
+
+  test('a whole chain that was rewritten is found by a head noted earlier', async () => {
+    await recordMany(5)
+    const { head } = await verifyAuditLog(database)
+    await database.db.deleteFrom('audit_log').execute()
+    await database.db.updateTable('audit_head').set({ seq: 0, hash: '' }).execute()
+    await recordMany(7)
+    assert.deepEqual((await verifyAuditLog(database)).faults, [])
+    assert.deepEqual(
+      (await verifyAuditLog(database, head)).faults.map(({ kind, seq }) => `${kind} ${seq}`),
+      ['head-mismatch 5'],
+    )
+  })
+
+  test('retention removes the old, says so, and the chain goes on', async () => {
+    await recordMany(10)
+    const cut = clock() - 3_500
+    const removed = await pruneAuditLog(database, { before: cut, now: clock(), node: 'one' })
+    assert.equal(removed, 6)
+    await recordMany(2)
+    assert.partialDeepStrictEqual(await verifyAuditLog(database), { rows: 7, head: { seq: 13 }, faults: [] })
+    await database.db.deleteFrom('audit_log').where('seq', '=', 7).execute()
+    assert.deepEqual(await faults(), ['missing 7'])
+  })
+
+  test('the export is one JSON object a line, oldest first, and can be filtered', async () => {
+    await recordMany(3)
+    log.record({ event: 'signin.refused', actor: 'mallory', details: { reason: 'password' } })
+    await log.flush()
+    const lines = (await Array.fromAsync(exportAuditLog(database.db, {}))).map((line) => JSON.parse(line))
+    assert.deepEqual(
+      lines.map(({ seq, event }) => `${seq} ${event}`),
+      ['1 token.issued', '2 token.issued', '3 token.issued', '4 signin.refused'],
+    )
+    assert.partialDeepStrictEqual(lines[3], { actor: 'mallory', outcome: 'refused', details: { reason: 'password' } })
+    assert.equal((await Array.fromAsync(exportAuditLog(database.db, { event: 'signin' }))).length, 1)
+    assert.equal((await readAuditPage(database.db, { actor: 'user-1' }, { limit: 5 })).length, 1)
+  })
+})
+
+onEveryEngine('audit of a server', (place) => {
+  test('start and stop of a node are on record, and the stop writes what was waiting', async () => {
+    const server = await startTestServer(place())
+    await server.stop()
+    const database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
+    const rows = await readAuditPage(database.db, { event: 'server' }, { limit: 10 })
+    assert.deepEqual(
+      rows.map((row) => row.event),
+      ['server.stopped', 'server.started'],
+    )
+    await database.close()
+  })
+})
