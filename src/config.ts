@@ -43,6 +43,12 @@ export const SETTINGS = {
   trustedProxies: setting('', parseAddresses, 'Addresses or networks whose X-Forwarded-* headers are believed.'),
   logLevel: setting('info', oneOf(LOG_LEVELS), 'The least severe level that is logged.'),
   logFormat: setting('json', oneOf(LOG_FORMATS), 'One JSON object a line, or lines for a person.'),
+  metricsPort: setting(
+    '',
+    parseOptionalPort,
+    'Port of its own for /metrics, without a token. Empty: on the main port for tokens with Platform/Admin.',
+  ),
+  metricsHost: setting('127.0.0.1', parseText, 'Address that the port of the metrics listens on.'),
   demo: setting('false', parseBoolean, 'Create demonstration users, clients and tables; on loopback only.'),
 } as const satisfies Record<string, Setting<unknown>>
 
@@ -175,6 +181,10 @@ function parsePort(text: string): number {
   const port = parseInteger(text)
   if (port > 65535) throw new BadSetting(`${text} is not a port (0 to 65535)`)
   return port
+}
+
+function parseOptionalPort(text: string): number | undefined {
+  return text === '' ? undefined : parsePort(text)
 }
 
 export function parseInteger(text: string): number {
