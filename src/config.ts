@@ -43,13 +43,80 @@ export const SETTINGS = {
   trustedProxies: setting('', parseAddresses, 'Addresses or networks whose X-Forwarded-* headers are believed.'),
   logLevel: setting('info', oneOf(LOG_LEVELS), 'The least severe level that is logged.'),
   logFormat: setting('json', oneOf(LOG_FORMATS), 'One JSON object a line, or lines for a person.'),
-  metricsPort: setting(
-    '',
-    parseOptionalPort,
-    'Port of its own for /metrics, without a token. Empty: on the main port for tokens with Platform/Admin.',
-  ),
-  metricsHost: setting('127.0.0.1', parseText, 'Address that the port of the metrics listens on.'),
   demo: setting('false', parseBoolean, 'Create demonstration users, clients and tables; on loopback only.'),
+  streamVendor: setting(
+    'Vendor',
+    parseText,
+    'First word of the scopes that streaming clients are shown: Vendor.Platform.Market.',
+  ),
+  streamOrigins: setting('', parseList, 'Origins whose pages may open streaming connections. Empty: every origin.'),
+  streamAuthenticationDeadline: setting(
+    '60',
+    parseSeconds,
+    'Seconds within which a streaming connection must authenticate.',
+  ),
+  streamExpiryWarning: setting(
+    '120',
+    parseSeconds,
+    'Seconds before expiry at which a subscriber of Identify is warned.',
+  ),
+  streamExpiryGrace: setting(
+    '60',
+    parseSeconds,
+    'Seconds that a connection may stay after expiry to authenticate again.',
+  ),
+  streamPingInterval: setting('30', parseSeconds, 'Seconds between the pings of a streaming connection.'),
+  streamIdleTimeout: setting(
+    '60',
+    parseSeconds,
+    'Seconds without any frame after which a streaming connection is closed.',
+  ),
+  streamDrainTime: setting(
+    '10',
+    parseSeconds,
+    'Seconds over which a stopping node spreads the closing of its connections.',
+  ),
+  streamMaxMessageBytes: setting(
+    '1048576',
+    parseInteger,
+    'Largest message that a streaming client may send, after inflating it.',
+  ),
+  streamMaxUnreadable: setting('10', parseInteger, 'Unreadable messages in a row that close a streaming connection.'),
+  streamReceiveQueueBytes: setting(
+    '4194304',
+    parseInteger,
+    'Bytes of unanswered requests after which a connection is read no further.',
+  ),
+  streamSendQueueBytes: setting('1048576', parseInteger, 'Bytes that may wait for a client that reads slowly.'),
+  streamMaxSubscriptions: setting('1000', parseInteger, 'Subscriptions of one connection.'),
+  streamMessagesPerSecond: setting('1000', parseInteger, 'Messages a second that one connection may send for long.'),
+  streamMessageBurst: setting(
+    '10000',
+    parseInteger,
+    'Messages that one connection may send at once before the rate counts.',
+  ),
+  streamMaxConnections: setting('50000', parseInteger, 'Streaming connections of this node.'),
+  streamMaxConnectionsPerUser: setting('100', parseInteger, 'Streaming connections of one user on this node.'),
+  streamMaxConnectionsPerAddress: setting('1000', parseInteger, 'Streaming connections from one address to this node.'),
+  streamMaxSessionsPerUser: setting(
+    '20',
+    parseInteger,
+    'Streaming sessions (sign-ins) of one user on this node; the oldest gives way.',
+  ),
+  streamDeflate: setting('true', parseBoolean, 'Agree to compression when a streaming client offers it.'),
+  streamDeflateThreshold: setting('1024', parseInteger, 'Bytes below which a streaming message is not compressed.'),
+  streamDeflateWindowBits: setting('12', parseWindowBits, 'Memory of the compression, as a power of two: 9 to 15.'),
+  streamRestoreTokens: setting('true', parseBoolean, 'Answer AuthToken with a token that restores the connection.'),
+  streamEcho: setting(
+    'false',
+    parseBoolean,
+    'Serve /echo, which sends every message back; for conformance suites only.',
+  ),
+  streamSweepInterval: setting(
+    '0.25',
+    parseSeconds,
+    'Seconds between two looks for connections that something is due for.',
+  ),
 } as const satisfies Record<string, Setting<unknown>>
 
 export type SettingName = keyof typeof SETTINGS
@@ -183,13 +250,21 @@ function parsePort(text: string): number {
   return port
 }
 
-function parseOptionalPort(text: string): number | undefined {
-  return text === '' ? undefined : parsePort(text)
-}
-
 export function parseInteger(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new BadSetting(`"${text}" is not a whole number`)
   return Number(text)
+}
+
+/** Seconds, in milliseconds. */
+export function parseSeconds(text: string): number {
+  if (!/^\d{1,9}(\.\d{1,3})?$/.test(text)) throw new BadSetting(`"${text}" is not a number of seconds`)
+  return Math.round(Number(text) * 1000)
+}
+
+function parseWindowBits(text: string): number {
+  const bits = parseInteger(text)
+  if (bits < 9 || bits > 15) throw new BadSetting(`${text} is not a window size (9 to 15)`)
+  return bits
 }
 
 export function parseBoolean(text: string): boolean {

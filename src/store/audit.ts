@@ -53,8 +53,7 @@ export function openAuditLog(
     async close() {
       closed = true
       clearTimeout(timer)
-      // A stop goes on when the database is away; what could not be written is said in the log.
-      await writeAll().catch(onError)
+      await writeAll()
     },
     get waiting() {
       return queue.length

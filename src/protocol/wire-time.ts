@@ -1,0 +1,39 @@
+/** Dates and spans of time as the streaming connection writes them: ISO 8601 in UTC, and `[d.]hh:mm:ss[.f]`. */
+
+/** `2026-11-15T00:26:00Z`; the fraction appears only when there is one. */
+export function formatDateTime(milliseconds: number): string {
+  const text = new Date(milliseconds).toISOString()
+  return text.endsWith('.000Z') ? `${text.slice(0, -5)}Z` : text.replace(/0+Z$/, 'Z')
+}
+
+/** `00:00:35`, `1.02:03:04.5`; `fraction` writes at least that many digits after the point. */
+export function formatTimeSpan(milliseconds: number, fraction = 0): string {
+  const whole = Math.max(0, Math.round(milliseconds))
+  const days = Math.floor(whole / DAY)
+  const clock = [
+    Math.floor((whole % DAY) / HOUR),
+    Math.floor((whole % HOUR) / MINUTE),
+    Math.floor((whole % MINUTE) / 1000),
+  ]
+  const digits = String(whole % 1000)
+    .padStart(3, '0')
+    .replace(/0+$/, '')
+    .padEnd(fraction, '0')
+  const time = clock.map((part) => String(part).padStart(2, '0')).join(':')
+  return `${days === 0 ? '' : `${days}.`}${time}${digits === '' ? '' : `.${digits}`}`
+}
+
+/** Undefined when the text is no time span. */
+export function parseTimeSpan(text: string): number | undefined {
+  const parts = TIME_SPAN.exec(text)?.groups
+  if (parts === undefined) return undefined
+  const { days = '0', hours, minutes, seconds, fraction = '' } = parts
+  const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'))
+  return Number(days) * DAY + Number(hours) * HOUR + Number(minutes) * MINUTE + Number(seconds) * 1000 + milliseconds
+}
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+const TIME_SPAN =
+  /^(?:(?<days>\d{1,6})\.)?(?<hours>[01]\d|2[0-3]):(?<minutes>[0-5]\d):(?<seconds>[0-5]\d)(?:\.(?<fraction>\d{1,7}))?$/

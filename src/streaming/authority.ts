@@ -1,0 +1,108 @@
+/** What a connection may do: the states of its authority, what events do to it, and how it is shown to the client. */
+import type { GateEvent } from '../events/bus.ts'
+import type { Principal } from '../protocol/principal.ts'
+import { isPlatformScope, isRight } from '../protocol/scopes.ts'
+import { formatDateTime, formatTimeSpan } from '../protocol/wire-time.ts'
+import type { AuthenticationResult, Need } from './controller.ts'
+import type { Profile } from './profile.ts'
+
+/** Times are milliseconds since the epoch; at `until` a connection without authority is closed. */
+export type Authority =
+  /** Never authenticated. */
+  | { readonly state: 'none'; readonly until: number }
+  | Held
+  /** Expired: its subscriptions wait for the same user to come back with a fresh token. */
+  | { readonly state: 'lapsed'; readonly principal: Principal; readonly until: number }
+  /** The token was taken back: nothing is kept but the connection. */
+  | { readonly state: 'revoked'; readonly principal: Principal; readonly until: number }
+
+export interface Held {
+  readonly state: 'held'
+  readonly principal: Principal
+  /** The scopes of the token that the user still has a right to. */
+  readonly scopes: ReadonlySet<string>
+  readonly expiresAt: number
+  /** Whether the client has been told that the end is near. */
+  readonly warned: boolean
+  /** What the client may give to AuthToken later; kept only where its profile shows it again. */
+  readonly restoreToken: string | undefined
+}
+
+export function hold(principal: Principal, restoreToken: string | undefined): Held {
+  const expiresAt = principal.expiresAt * 1000
+  return { state: 'held', principal, scopes: principal.scopes, expiresAt, warned: false, restoreToken }
+}
+
+/** Exact to the millisecond, however late the sweep notices. */
+export function inForce(authority: Authority, now: number): Held | undefined {
+  return authority.state === 'held' && now < authority.expiresAt ? authority : undefined
+}
+
+export function satisfies(authority: Authority, need: Need, now: number): boolean {
+  if (need === 'nothing') return true
+  const held = inForce(authority, now)
+  return held !== undefined && (need === 'identity' || held.scopes.has(need))
+}
+
+export type Effect =
+  | { readonly kind: 'none' }
+  /** The access token counts no more; another may be presented. */
+  | { readonly kind: 'revoked' }
+  /** The session behind the connection is over. */
+  | { readonly kind: 'ended' }
+  | { readonly kind: 'rights'; readonly scopes: ReadonlySet<string> }
+
+const NO_EFFECT: Effect = { kind: 'none' }
+
+/** What an event means for whoever holds this principal. */
+export function effectOf(event: GateEvent, principal: Principal): Effect {
+  switch (event.kind) {
+    case 'token-revoked':
+      return event.tokenId === principal.tokenId ? { kind: 'revoked' } : NO_EFFECT
+    case 'grant-revoked':
+      return event.grantId === principal.grantId ? { kind: 'ended' } : NO_EFFECT
+    case 'session-ended':
+      return event.sessionId === principal.sessionId ? { kind: 'ended' } : NO_EFFECT
+    case 'subject-cut':
+      return event.subject === principal.subject && wasIssuedBefore(principal, event.at) ? { kind: 'ended' } : NO_EFFECT
+    case 'client-cut':
+      return event.clientId === principal.clientId && wasIssuedBefore(principal, event.at)
+        ? { kind: 'ended' }
+        : NO_EFFECT
+    case 'rights-changed':
+      return event.subject === principal.subject
+        ? { kind: 'rights', scopes: stillHeld(principal.scopes, event.scopes) }
+        : NO_EFFECT
+    case 'stream-kick':
+      return event.subject === principal.subject ? { kind: 'ended' } : NO_EFFECT
+    case 'keys-changed':
+    case 'clients-changed':
+    case 'catalogue-changed':
+      return NO_EFFECT
+  }
+}
+
+function wasIssuedBefore(principal: Principal, at: number): boolean {
+  return principal.issuedAt * 1000 < at
+}
+
+function stillHeld(scopes: ReadonlySet<string>, rights: readonly string[]): ReadonlySet<string> {
+  const allowed = new Set(rights)
+  return new Set([...scopes].filter((scope) => !isRight(scope) || allowed.has(scope)))
+}
+
+/** The authentication result of the contract, in the words of the client's profile. */
+export function describe(authority: Authority, profile: Profile, vendor: string, now: number): AuthenticationResult {
+  const held = inForce(authority, now)
+  if (held === undefined) return { Result: profile.rejected }
+  const { principal, restoreToken } = held
+  return {
+    Result: 'Success',
+    ...(restoreToken === undefined ? {} : { AccessToken: restoreToken }),
+    ...(principal.displayName === undefined ? {} : { DisplayName: principal.displayName }),
+    UserID: principal.username ?? principal.subject,
+    ExpiryDate: formatDateTime(held.expiresAt),
+    ...(profile.showsExpiresIn ? { ExpiresIn: formatTimeSpan(held.expiresAt - now, 1) } : {}),
+    Scope: [...held.scopes].filter(isPlatformScope).map((scope) => `${vendor}.${scope.replaceAll('/', '.')}`),
+  }
+}

@@ -1,0 +1,112 @@
+/** Turns frames into members and messages into frames, for each sub-protocol. */
+import { Encoder } from '@msgpack/msgpack'
+import type { Message, SubProtocol, TransactionId } from '../protocol/envelope.ts'
+import { unpackMessage } from './message-pack.ts'
+
+export interface Codec {
+  readonly subProtocol: SubProtocol
+  /** Whether its frames are binary; the other kind of frame is refused. */
+  readonly binary: boolean
+  /** Undefined when the payload is not one object of this format. */
+  decode(payload: Buffer): Decoded | undefined
+  encode(message: Message): string | Buffer
+}
+
+export interface Decoded {
+  readonly members: Readonly<Record<string, unknown>>
+  /** An integer, undefined when absent, or whatever else the client put there. */
+  readonly id: unknown
+}
+
+const json: Codec = {
+  subProtocol: 'PlatformJson',
+  binary: false,
+  decode(payload) {
+    const text = payload.toString()
+    try {
+      const value: unknown = JSON.parse(text)
+      return isMembers(value) ? { members: value, id: readJsonId(text, value.TransactionID) } : undefined
+    } catch {
+      return undefined
+    }
+  },
+  encode(message) {
+    let text = '{'
+    if (message.Controller !== undefined) text += `"Controller":${JSON.stringify(message.Controller)},`
+    if (message.Topic !== undefined) text += `"Topic":${JSON.stringify(message.Topic)},`
+    text += `"Action":"${message.Action}"`
+    if (message.TransactionID !== undefined) text += `,"TransactionID":${digits(message.TransactionID)}`
+    if (message.Confirm !== undefined) text += `,"Confirm":${message.Confirm}`
+    if (message.Data !== undefined) text += `,"Data":${JSON.stringify(message.Data)}`
+    return `${text}}`
+  },
+}
+
+const packer = new Encoder({ useBigInt64: true, ignoreUndefined: true })
+
+const messagePack: Codec = {
+  subProtocol: 'PlatformMsgPack',
+  binary: true,
+  decode(payload) {
+    const value = unpackMessage(payload)
+    return isMembers(value) ? { members: value, id: value.TransactionID } : undefined
+  },
+  encode(message) {
+    const { TransactionID: id } = message
+    // As a number beyond 2^32 it would be packed as a float; typed clients expect the integer that they sent.
+    const packed = typeof id === 'number' && !isShort(id) ? { ...message, TransactionID: BigInt(id) } : message
+    return Buffer.from(packer.encode(packed))
+  },
+}
+
+export const CODECS: Readonly<Record<SubProtocol, Codec>> = { PlatformJson: json, PlatformMsgPack: messagePack }
+
+const ID_KEY = '"TransactionID"'
+const SHORT_INTEGER = /\s*:\s*(-?(?:0|[1-9]\d{0,14}))\s*[,}]/y
+const INTEGER = /^-?(?:0|[1-9]\d{0,63})$/
+
+/** JSON.parse has lost the digits beyond 2^53 and the difference between `1` and `1.0`; the text still has them. */
+function readJsonId(text: string, value: unknown): unknown {
+  if (typeof value !== 'number') return value
+  const at = text.indexOf(ID_KEY)
+  if (at >= 0 && text.indexOf(ID_KEY, at + 1) < 0) {
+    SHORT_INTEGER.lastIndex = at + ID_KEY.length
+    const short = SHORT_INTEGER.exec(text)?.[1]
+    if (short !== undefined && Number(short) === value) return value
+  }
+  const source = sourceOfId(text)
+  if (source === undefined || !INTEGER.test(source)) return Number.NaN
+  return Number.isSafeInteger(value) ? value : BigInt(source)
+}
+
+/** The id as it was written, when the key appears more than once or the number is long. */
+function sourceOfId(text: string): string | undefined {
+  const sources = new Map<unknown, string | undefined>()
+  const root: unknown = JSON.parse(text, function (this: unknown, key, value, context) {
+    if (key === 'TransactionID') sources.set(this, context.source)
+    return value
+  })
+  return sources.get(root)
+}
+
+function digits(id: TransactionId): string {
+  return Object.is(id, -0) ? '-0' : String(id)
+}
+
+function isShort(id: number): boolean {
+  return id >= -0x80000000 && id <= 0xffffffff
+}
+
+function isMembers(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+declare global {
+  interface JSON {
+    /** ES2026: the reviver of a primitive also gets the text that it was read from. */
+    parse(
+      text: string,
+      reviver: (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown,
+    ): unknown
+  }
+}

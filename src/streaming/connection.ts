@@ -1,0 +1,340 @@
+/** One peer, without its socket: messages, events and time go in; messages and a close come out. */
+import type { GateEvent } from '../events/bus.ts'
+import type { CloseName } from '../protocol/close-codes.ts'
+import type { Message } from '../protocol/envelope.ts'
+import type { Principal } from '../protocol/principal.ts'
+import { Refusal } from '../protocol/refusal.ts'
+import { isStreamErrorCode } from '../protocol/stream-errors.ts'
+import { Allowance } from './allowance.ts'
+import { type Authority, inForce, satisfies } from './authority.ts'
+import type { Decoded } from './codec.ts'
+import { type AuthenticationResult, type Caller, refuse, type Timeouts } from './controller.ts'
+import { type Controllers, IDENTIFY } from './controllers/catalogue.ts'
+import { increment } from './counters.ts'
+import { type Broadcast, type Hub, type Subscriber, topicKey } from './hub.ts'
+import { Operation, type Performer } from './operation.ts'
+import { Pipeline } from './pipeline.ts'
+import type { Profile } from './profile.ts'
+import { type Request, readRequest, UNREADABLE } from './request.ts'
+import type { Member, Sessions } from './sessions.ts'
+import { type Bearer, Standing, type StandingEnv } from './standing.ts'
+import { type Subscription, Subscriptions } from './subscriptions.ts'
+
+/** The socket's side of a connection. */
+export interface Outlet {
+  send(message: Message): void
+  deliver(broadcast: Broadcast, slow: 'latest' | 'close'): void
+  /** Stops or goes on reading what the client sends. */
+  listen(listening: boolean): void
+  close(name: CloseName, reason: string): void
+}
+
+/** What all connections of a gateway share. */
+export interface ConnectionEnv extends StandingEnv {
+  readonly controllers: Controllers
+  readonly hub: Hub
+  readonly sessions: Sessions<Connection>
+  readonly onFault: (error: unknown, connectionId: string) => void
+}
+
+export class Connection implements Performer, Caller, Subscriber, Member, Bearer {
+  readonly connectionId: string
+  readonly profile: Profile
+  readonly #env: ConnectionEnv
+  readonly #outlet: Outlet
+  readonly #pipeline = new Pipeline()
+  readonly #allowance: Allowance
+  readonly #subscriptions: Subscriptions
+  readonly #standing: Standing
+  #timeouts: Map<string, Timeouts> | undefined
+  #unreadable = 0
+  /** A sign-in has changed the authority; what follows from it waits until its reply has left. */
+  #signedIn = false
+  /** What the unanswered requests take in memory; forgotten when all are answered. */
+  #pendingBytes = 0
+  #congested = false
+  #listening = true
+  #phase: 'open' | 'finishing' | 'closed' = 'open'
+
+  constructor(connectionId: string, profile: Profile, outlet: Outlet, env: ConnectionEnv) {
+    this.connectionId = connectionId
+    this.profile = profile
+    this.#outlet = outlet
+    this.#env = env
+    this.#allowance = new Allowance(env.settings, env.clock())
+    this.#subscriptions = new Subscriptions(env.hub, this)
+    this.#standing = new Standing(this, env)
+  }
+
+  /** Starts authenticated, by the Authorization header of the upgrade. */
+  begin(principal: Principal, accessToken: string): void {
+    this.#standing.begin(principal, accessToken)
+  }
+
+  /** A frame's content, undefined when it could not be read, and the bytes that it took. */
+  receive(decoded: Decoded | undefined, bytes: number): void {
+    if (this.#phase !== 'open') return
+    const { settings, counters, clock } = this.#env
+    counters.messagesIn++
+    this.#pendingBytes += bytes + REQUEST_BYTES
+    this.#unreadable = decoded === undefined ? this.#unreadable + 1 : 0
+    if (this.#unreadable >= settings.streamMaxUnreadable) {
+      this.#close('invalidData', 'too many unreadable messages')
+      return
+    }
+    const request = decoded === undefined ? UNREADABLE : readRequest(decoded)
+    if (request === undefined) return
+    if (!this.#allowance.take(clock())) {
+      counters.messagesLimited++
+      const { controller, topic, id } = request
+      const context = 'messages per second'
+      this.#pipeline.add(new Operation({ kind: 'unfit', controller, topic, id, code: 'Limited', context }, this))
+    } else if (request.kind === 'request' && request.action === 'Cancel') this.#pipeline.cancel(request.id)
+    else this.#pipeline.add(new Operation(request, this))
+    this.#regulate()
+  }
+
+  /** An event of the bus; it may have nothing to do with this connection. */
+  feel(event: GateEvent): void {
+    if (this.#phase === 'closed') return
+    if (event.kind === 'stream-kick' && event.connectionId === this.connectionId)
+      this.sessionEnded('ended by an operator')
+    else this.#standing.feel(event)
+  }
+
+  /** When time next matters to this connection. */
+  due(): number {
+    return Math.min(this.#pipeline.due, this.#standing.due())
+  }
+
+  tick(now: number): void {
+    if (this.#phase === 'closed') return
+    if (this.#pipeline.due <= now) this.#pipeline.expire()
+    this.#standing.tick(now)
+  }
+
+  /** Answers what is in flight, then closes because the server stops. */
+  finish(): void {
+    if (this.#phase !== 'open') return
+    this.#phase = 'finishing'
+    this.#regulate()
+  }
+
+  /** While replies cannot be taken away, requests wait. */
+  congest(congested: boolean): void {
+    this.#congested = congested
+    this.#pipeline.hold(congested)
+    this.#regulate()
+  }
+
+  /** The socket is gone. */
+  closed(): void {
+    if (this.#phase === 'closed') return
+    this.#phase = 'closed'
+    this.#pipeline.end('closed')
+    this.#subscriptions.clear()
+    if (this.subject !== undefined) this.#env.sessions.release(this, this.subject)
+  }
+
+  get authority(): Authority {
+    return this.#standing.authority
+  }
+
+  get subject(): string | undefined {
+    return this.#standing.subject
+  }
+
+  get subscriptionCount(): number {
+    return this.#subscriptions.size
+  }
+
+  // Subscriber: what the hub publishes.
+
+  take(broadcast: Broadcast, now: number): void {
+    const subscription = this.#subscriptions.get(broadcast.key)
+    if (subscription === undefined || subscription.quiet) return
+    if (satisfies(this.authority, subscription.topic.needs, now)) this.#outlet.deliver(broadcast, subscription.slow)
+  }
+
+  // Member and Bearer: what happens to the authority.
+
+  displace(): void {
+    this.sessionEnded('displaced by a newer session')
+  }
+
+  admit(principal: Principal): void {
+    this.#env.sessions.admit(this, principal)
+  }
+
+  sessionEnded(reason: string): void {
+    if (this.#phase === 'closed') return
+    this.#pipeline.end('ended')
+    this.#close('sessionEnded', reason)
+  }
+
+  ranOutOfTime(reason: string): void {
+    this.#close('policy', reason)
+  }
+
+  /** Subscriptions go on, wait for a renewal, or end. */
+  authorityChanged(): void {
+    this.#announce()
+    const now = this.#env.clock()
+    for (const subscription of this.#subscriptions.all()) {
+      if (satisfies(this.authority, subscription.topic.needs, now)) {
+        if (subscription.quiet) this.#resume(subscription)
+      } else if (this.authority.state === 'lapsed') subscription.quiet = true
+      else {
+        this.#subscriptions.drop(subscription)
+        const { controller, name } = subscription
+        this.#sendError({ controller, topic: name, id: undefined }, 'Authority')
+        this.#outlet.send({ Controller: controller, Topic: name, Action: 'Unsub', Confirm: true })
+      }
+    }
+  }
+
+  // Caller: what the built-in controllers ask of a connection.
+
+  get caller(): Caller {
+    return this
+  }
+
+  identify(): AuthenticationResult {
+    return this.#standing.describe()
+  }
+
+  async signIn(provider: string, accessToken: string, signal: AbortSignal): Promise<AuthenticationResult> {
+    const result = await this.#standing.signIn(provider, accessToken, signal)
+    this.#signedIn = result !== undefined
+    return result ?? { Result: this.profile.rejected }
+  }
+
+  timeouts(controller: string): Timeouts {
+    return this.#timeouts?.get(controller) ?? DEFAULT_TIMEOUTS
+  }
+
+  setTimeouts(controller: string, timeouts: Timeouts): void {
+    this.#timeouts ??= new Map()
+    this.#timeouts.set(controller, timeouts)
+  }
+
+  // Performer: what an operation asks of a connection.
+
+  principal(): Principal | undefined {
+    return inForce(this.authority, this.#env.clock())?.principal
+  }
+
+  perform(operation: Operation, request: Request): unknown {
+    const topic = this.#env.controllers.topic(request.controller, request.topic)
+    const taken = request.action === 'Publish' ? topic.publish : topic.subscription
+    if (taken === undefined) throw refuse('Operation.Unknown', request.topic)
+    const key = topicKey(request.controller, request.topic)
+    if (request.action === 'Unsub') {
+      this.#subscriptions.remove(key)
+      return undefined
+    }
+    if (!satisfies(this.authority, topic.needs, this.#env.clock())) throw refuse('Authority')
+    if (request.action === 'Publish') return topic.publish?.(operation)
+    if (this.#subscriptions.repeat(key)) return undefined
+    if (this.#subscriptions.size >= this.#env.settings.streamMaxSubscriptions) throw refuse('Limited', 'subscriptions')
+    return topic.subscription?.snapshot?.(operation)
+  }
+
+  complete(operation: Operation, request: Request, result: unknown): void {
+    const { controller, topic, action } = request
+    if (action === 'Publish') this.#reply(operation, request, result)
+    else {
+      if (action === 'Sub') this.#subscriptions.open(controller, topic, this.#env.controllers.topic(controller, topic))
+      this.#confirm(request, true)
+      if (result !== undefined) this.#push(controller, topic, result)
+    }
+    if (!this.#signedIn) return
+    this.#signedIn = false
+    this.authorityChanged()
+  }
+
+  fail({ request }: Operation, error: unknown): void {
+    const known = error instanceof Refusal && isStreamErrorCode(error.code) ? error : refuse('Fault', '', error)
+    if (known.code === 'Fault') this.#env.onFault(error, this.connectionId)
+    this.#sendError(request, known.code, known.message)
+    if (request.kind === 'request' && request.action === 'Sub') this.#confirm(request, false)
+  }
+
+  dueOf(request: Request): number {
+    const timeouts = this.timeouts(request.controller)
+    return this.#env.clock() + (request.action === 'Sub' ? timeouts.subscription : timeouts.action)
+  }
+
+  finished(operation: Operation): void {
+    this.#pipeline.finish(operation)
+    this.#regulate()
+  }
+
+  /** Reads on, or stops reading, by what waits; a connection that finishes is closed when nothing does. */
+  #regulate(): void {
+    if (this.#phase === 'finishing' && this.#pipeline.idle) this.#close('restart', 'the server is stopping')
+    if (this.#pipeline.idle) this.#pendingBytes = 0
+    const listening = !this.#congested && this.#pendingBytes < this.#env.settings.streamReceiveQueueBytes
+    if (listening !== this.#listening) this.#outlet.listen(listening)
+    this.#listening = listening
+  }
+
+  #close(name: CloseName, reason: string): void {
+    if (this.#phase === 'closed') return
+    this.closed()
+    this.#outlet.close(name, reason)
+  }
+
+  /** What was missed is made good by the state of now, for topics that have one. */
+  async #resume(subscription: Subscription): Promise<void> {
+    subscription.quiet = false
+    const { controller, name: topic, key } = subscription
+    const request: Request = { ...RESUMPTION, controller, topic }
+    try {
+      const state = await subscription.topic.subscription?.snapshot?.(new Operation(request, this))
+      if (state !== undefined && this.#subscriptions.get(key)?.quiet === false) this.#push(controller, topic, state)
+    } catch (error) {
+      this.#env.onFault(error, this.connectionId)
+    }
+  }
+
+  #announce(): void {
+    if (this.#subscriptions.get(IDENTIFY.key) === undefined) return
+    this.#push(IDENTIFY.controller, IDENTIFY.topic, this.identify())
+  }
+
+  #reply(operation: Operation, request: Request, result: unknown): void {
+    const { controller, id } = request
+    const topic = this.#env.controllers.topic(controller, request.topic).replyTopic?.(operation) ?? request.topic
+    if (id !== undefined) {
+      this.#outlet.send({ Controller: controller, Topic: topic, Action: 'Publish', TransactionID: id, Data: result })
+      return
+    }
+    const key = topicKey(controller, topic)
+    if (this.#subscriptions.get(key) === undefined) this.#sendError(request, 'Operation.NoResult')
+    // The changed authority is pushed there anyway.
+    else if (!this.#signedIn || key !== IDENTIFY.key) this.#push(controller, topic, result)
+  }
+
+  #push(controller: string, topic: string, data: unknown): void {
+    this.#outlet.send({ Controller: controller, Topic: topic, Action: 'Publish', Data: data })
+  }
+
+  #confirm(request: Request, confirmed: boolean): void {
+    if (!request.confirm) return
+    const { controller, topic, action, id } = request
+    this.#outlet.send({ Controller: controller, Topic: topic, Action: action, TransactionID: id, Confirm: confirmed })
+  }
+
+  #sendError(about: Pick<Operation['request'], 'controller' | 'topic' | 'id'>, code: string, context = ''): void {
+    increment(this.#env.counters.errors, code)
+    const { controller, topic, id } = about
+    const data = context === '' ? code : `${code} ${context}`
+    this.#outlet.send({ Controller: controller, Topic: topic, Action: 'Error', TransactionID: id, Data: data })
+  }
+}
+
+/** What a waiting request takes beside its own bytes. */
+const REQUEST_BYTES = 256
+const DEFAULT_TIMEOUTS: Timeouts = { action: 35_000, subscription: 35_000 }
+const RESUMPTION = { kind: 'request', action: 'Sub', id: undefined, data: undefined, confirm: false } as const

@@ -1,0 +1,243 @@
+/** The gateway: takes upgrades, keeps the connections, feels the bus, sweeps for what is due, drains. */
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Bus, GateEvent } from '../events/bus.ts'
+import type { Logger } from '../http/log.ts'
+import type { Clock } from '../protocol/clock.ts'
+import type { Authenticate, Principal } from '../protocol/principal.ts'
+import { Refusal } from '../protocol/refusal.ts'
+import { inForce } from './authority.ts'
+import { CODECS } from './codec.ts'
+import type { Connection, ConnectionEnv } from './connection.ts'
+import type { Controller } from './controller.ts'
+import { authController } from './controllers/auth.ts'
+import { Controllers } from './controllers/catalogue.ts'
+import { createPlatformController, type ServerInfo } from './controllers/platform.ts'
+import { increment, StreamCounters } from './counters.ts'
+import { type Handshake, invalidToken, readHandshake, replyWithRefusal, splitTarget } from './handshake.ts'
+import { Hub, topicKey } from './hub.ts'
+import { Peer } from './peer.ts'
+import { Places } from './places.ts'
+import { Sessions } from './sessions.ts'
+import type { StreamSettings } from './settings.ts'
+import { createSocketServers, type PeerSocket } from './sockets.ts'
+import { mayStream } from './standing.ts'
+
+export interface GatewayOptions {
+  readonly authenticate: Authenticate
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly settings: StreamSettings
+  readonly server: ServerInfo
+  /** Controllers beside `Auth` and `Platform`. */
+  readonly controllers?: readonly Controller[]
+  /** The client's address, as far as proxies are trusted; the socket's by default. */
+  readonly addressOf?: (request: IncomingMessage) => string
+}
+
+export interface LiveSession {
+  readonly connectionId: string
+  readonly address: string
+  readonly openedAt: number
+  readonly protocol: string
+  readonly version: string
+  readonly subscriptions: number
+  readonly queuedBytes: number
+  /** Undefined while the connection has no authority in force. */
+  readonly principal: Principal | undefined
+}
+
+export interface Gateway {
+  /** To be called for every `upgrade` event of the HTTP server. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  liveSessions(): LiveSession[]
+  /** Closes one connection, or all of a user's, on whichever node they are. */
+  kick(whom: { readonly connectionId: string } | { readonly subject: string }): Promise<void>
+  /** Takes no more connections, lets what is in flight finish, closes all over the drain time. */
+  drain(): Promise<void>
+  readonly counters: StreamCounters
+  readonly controllers: Controllers
+}
+
+export function createGateway(options: GatewayOptions): Gateway {
+  const { authenticate, bus, clock, logger, settings, addressOf = addressOfSocket } = options
+  const counters = new StreamCounters()
+  const hub = new Hub()
+  const peers = new Set<Peer>()
+  const places = new Places(settings)
+  const socketsFor = createSocketServers(settings)
+  const controllers = new Controllers([
+    authController,
+    createPlatformController(options.server, () =>
+      (options.controllers ?? []).map(({ name }) => ({ Name: name, Class: 'Controller', Status: 'Up' })),
+    ),
+    ...(options.controllers ?? []),
+  ])
+  const env: ConnectionEnv = {
+    clock,
+    settings,
+    authenticate,
+    counters,
+    hub,
+    controllers,
+    sessions: new Sessions<Connection>(settings, () => counters.sessionsDisplaced++),
+    // The token that restores a connection is the access token itself: it opens nothing that its holder could not open before.
+    restoreToken: (_principal, accessToken) =>
+      settings.streamRestoreTokens ? Buffer.from(accessToken).toString('base64') : undefined,
+    onFault: (error, connectionId) => logger.error({ err: error, connectionId }, 'a streaming operation failed'),
+  }
+  let draining = false
+
+  const unsubscribe = bus.subscribe((event: GateEvent) => {
+    for (const peer of peers) peer.feel(event)
+  })
+  const sweep = setInterval(() => {
+    const now = clock()
+    for (const peer of peers) peer.tick(now)
+  }, settings.streamSweepInterval)
+  sweep.unref()
+  const stops = controllers.all().map((controller) =>
+    controller.start?.({
+      clock,
+      publish: (topic, data) => hub.publish(controller.name, topic, data, clock()),
+      subscribers: (topic) => hub.count(topicKey(controller.name, topic)),
+    }),
+  )
+
+  async function accept(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    if (draining) throw stopping()
+    if (settings.streamEcho && splitTarget(request).path === '/echo') {
+      echo(request, socket, head)
+      return
+    }
+    const handshake = readHandshake(request, settings.streamOrigins)
+    const address = addressOf(request)
+    const leave = places.take(address)
+    socket.once('close', leave)
+    const principal = await identify(handshake)
+    if (draining) throw stopping()
+    socketsFor(request.headers['sec-websocket-extensions']).handleUpgrade(request, socket, head, (upgraded) => {
+      welcome(upgraded, socket, handshake, address, principal)
+    })
+  }
+
+  async function identify({ accessToken }: Handshake): Promise<Principal | undefined> {
+    if (accessToken === undefined) return undefined
+    const principal = await authenticate(accessToken)
+    if (principal === undefined || !mayStream(principal, clock())) {
+      counters.signInsRejected++
+      throw invalidToken()
+    }
+    if (env.sessions.isFull(principal.subject))
+      throw new Refusal('stream.limited', 429, 'This user has too many connections', { headers: RETRY_LATER })
+    return principal
+  }
+
+  function welcome(
+    socket: PeerSocket,
+    wire: Socket,
+    { profile, subProtocol, accessToken }: Handshake,
+    address: string,
+    principal: Principal | undefined,
+  ): void {
+    counters.connectionsOpened++
+    const peer = new Peer(socket, wire, {
+      connectionId: randomUUID(),
+      profile,
+      codec: CODECS[subProtocol],
+      address,
+      env,
+      onGone,
+    })
+    peers.add(peer)
+    if (principal !== undefined && accessToken !== undefined) peer.begin(principal, accessToken)
+  }
+
+  function onGone(peer: Peer): void {
+    peers.delete(peer)
+  }
+
+  function echo(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    socketsFor(request.headers['sec-websocket-extensions']).handleUpgrade(request, socket, head, (upgraded) => {
+      upgraded.on('error', () => {})
+      upgraded.on('message', (data, isBinary) => upgraded.send(data, { binary: isBinary }))
+    })
+  }
+
+  return {
+    counters,
+    controllers,
+    upgrade(request, socket, head) {
+      if (!(socket instanceof Socket)) throw new Error('Streaming needs the socket of an HTTP/1.1 server')
+      const ignore = (): void => {}
+      socket.on('error', ignore)
+      accept(request, socket, head).catch((error: unknown) => {
+        const refusal = error instanceof Refusal ? error : failure()
+        if (!(error instanceof Refusal)) logger.error({ err: error }, 'an upgrade failed')
+        increment(counters.refusals, refusal.status)
+        replyWithRefusal(socket, refusal)
+      })
+    },
+    liveSessions() {
+      const now = clock()
+      return [...peers].map((peer) => ({
+        connectionId: peer.connection.connectionId,
+        address: peer.address,
+        openedAt: peer.openedAt,
+        protocol: peer.codec.subProtocol,
+        version: peer.connection.profile.version,
+        subscriptions: peer.connection.subscriptionCount,
+        queuedBytes: peer.queuedBytes,
+        principal: inForce(peer.connection.authority, now)?.principal,
+      }))
+    },
+    kick: (whom) => bus.publish({ kind: 'stream-kick', ...whom }),
+    async drain() {
+      if (draining) return
+      draining = true
+      for (const stop of stops) stop?.()
+      await closeAll(peers, settings.streamDrainTime)
+      clearInterval(sweep)
+      unsubscribe()
+    },
+  }
+}
+
+/** Spread over the time, so that the clients do not all come back to another node at once. */
+async function closeAll(peers: ReadonlySet<Peer>, drainTime: number): Promise<void> {
+  const waiting = [...peers]
+  const started = performance.now()
+  const total = waiting.length
+  while (waiting.length > 0) {
+    const share = Math.min(1, (performance.now() - started + DRAIN_STEP) / drainTime)
+    while (waiting.length > total * (1 - share)) waiting.pop()?.connection.finish()
+    if (waiting.length > 0) await pause(DRAIN_STEP)
+  }
+  const end = started + drainTime + DRAIN_PATIENCE
+  while (peers.size > 0 && performance.now() < end) await pause(DRAIN_STEP)
+  for (const peer of peers) peer.cut()
+}
+
+const DRAIN_STEP = 20
+/** What is in flight at the end of the drain time, and the closing handshakes, get this much longer. */
+const DRAIN_PATIENCE = 2_000
+const RETRY_LATER = { 'retry-after': '10' }
+
+function stopping(): Refusal {
+  return new Refusal('stream.stopping', 503, 'The server is stopping', { headers: { 'retry-after': '1' } })
+}
+
+function failure(): Refusal {
+  return new Refusal('stream.failure', 500, 'The server failed')
+}
+
+function addressOfSocket(request: IncomingMessage): string {
+  return request.socket.remoteAddress ?? ''
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds))
+}

@@ -1,0 +1,222 @@
+/** One socket and its connection: frames in and out, liveness, and what happens when the client reads too slowly. */
+import type { Socket } from 'node:net'
+import type { RawData, WebSocket } from 'ws'
+import type { GateEvent } from '../events/bus.ts'
+import { CLOSE_CODES, type CloseName } from '../protocol/close-codes.ts'
+import type { Message } from '../protocol/envelope.ts'
+import type { Principal } from '../protocol/principal.ts'
+import type { Codec } from './codec.ts'
+import { Connection, type ConnectionEnv, type Outlet } from './connection.ts'
+import { increment } from './counters.ts'
+import type { Broadcast } from './hub.ts'
+import type { Profile } from './profile.ts'
+import { PeerSocket } from './sockets.ts'
+
+export interface PeerOptions {
+  readonly connectionId: string
+  readonly profile: Profile
+  readonly codec: Codec
+  readonly address: string
+  readonly env: ConnectionEnv
+  readonly onGone: (peer: Peer) => void
+}
+
+/** How long a client may take to answer a close. */
+const CLOSE_TIMEOUT = 5_000
+
+export class Peer implements Outlet {
+  readonly connection: Connection
+  readonly codec: Codec
+  readonly address: string
+  readonly openedAt: number
+  readonly #socket: PeerSocket
+  readonly #wire: Socket
+  readonly #env: ConnectionEnv
+  readonly #onGone: (peer: Peer) => void
+  #lastHeard: number
+  #bytesHeard = 0
+  #pingAt: number
+  /** For a reader that is behind: since when, and the newest message of each topic that tolerates it. */
+  #congestedSince: number | undefined
+  #newest: Map<string, Broadcast> | undefined
+  #closing: { readonly code: number; readonly since: number } | undefined
+
+  constructor(socket: PeerSocket, wire: Socket, options: PeerOptions) {
+    const now = options.env.clock()
+    this.connection = new Connection(options.connectionId, options.profile, this, options.env)
+    this.codec = options.codec
+    this.address = options.address
+    this.openedAt = now
+    this.#socket = socket
+    this.#wire = wire
+    this.#env = options.env
+    this.#onGone = options.onGone
+    this.#lastHeard = now
+    this.#pingAt = now + options.env.settings.streamPingInterval
+    socket.peer = this
+    socket.on('message', onMessage)
+    socket.on('ping', onLife)
+    socket.on('pong', onLife)
+    socket.on('error', onError)
+    socket.on('close', onClose)
+  }
+
+  begin(principal: Principal, accessToken: string): void {
+    this.connection.begin(principal, accessToken)
+  }
+
+  feel(event: GateEvent): void {
+    this.connection.feel(event)
+  }
+
+  get queuedBytes(): number {
+    return this.#socket.bufferedAmount
+  }
+
+  tick(now: number): void {
+    if (this.#closing !== undefined) {
+      if (now - this.#closing.since >= CLOSE_TIMEOUT) this.#socket.terminate()
+      return
+    }
+    if (this.connection.due() <= now) this.connection.tick(now)
+    const { streamIdleTimeout: idleTimeout, streamPingInterval: pingInterval } = this.#env.settings
+    if (this.#congestedSince !== undefined) {
+      // Its frames are not read, so its silence means nothing; what counts is whether it reads.
+      this.#lastHeard = now
+      if (this.#socket.bufferedAmount <= this.#env.settings.streamSendQueueBytes / 2) this.#ease()
+      else if (now - this.#congestedSince >= idleTimeout) this.close('overload', 'reads too slowly')
+    } else if (now - this.#lastHeard >= idleTimeout && !this.#hasSentBytes(now))
+      this.close('policy', 'no frame for too long')
+    if (now < this.#pingAt || this.#closing !== undefined) return
+    this.#pingAt = now + pingInterval
+    this.#socket.ping()
+  }
+
+  /** Frames of an unfinished message are frames too, though nothing announces them. */
+  #hasSentBytes(now: number): boolean {
+    const { bytesRead } = this.#wire
+    if (bytesRead === this.#bytesHeard) return false
+    this.#bytesHeard = bytesRead
+    this.#lastHeard = now
+    return true
+  }
+
+  // Outlet: what the connection asks of its socket.
+
+  send(message: Message): void {
+    this.#write(this.codec.encode(message))
+  }
+
+  deliver(broadcast: Broadcast, slow: 'latest' | 'close'): void {
+    if (this.#congestedSince === undefined) this.#write(broadcast.as(this.codec))
+    else if (slow === 'close') this.close('overload', 'reads too slowly')
+    else {
+      this.#newest ??= new Map()
+      if (this.#newest.has(broadcast.key)) this.#env.counters.messagesCoalesced++
+      this.#newest.set(broadcast.key, broadcast)
+    }
+  }
+
+  listen(listening: boolean): void {
+    if (listening) this.#socket.resume()
+    else this.#socket.pause()
+  }
+
+  close(name: CloseName, reason: string): void {
+    if (this.#closing !== undefined) return
+    this.#closing = { code: CLOSE_CODES[name].code, since: this.#env.clock() }
+    this.connection.closed()
+    this.#newest = undefined
+    this.#socket.close(this.#closing.code, reason)
+    // The answer to the close must be read.
+    this.#socket.resume()
+  }
+
+  #write(payload: string | Buffer): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return
+    this.#env.counters.messagesOut++
+    this.#socket.send(payload, this.codec.binary ? BINARY : TEXT)
+    if (this.#congestedSince === undefined && this.#socket.bufferedAmount > this.#env.settings.streamSendQueueBytes)
+      this.#congest()
+  }
+
+  #congest(): void {
+    this.#congestedSince = this.#env.clock()
+    this.connection.congest(true)
+    this.#wire.once('drain', () => this.#ease())
+  }
+
+  #ease(): void {
+    if (this.#congestedSince === undefined || this.#closing !== undefined) return
+    this.#congestedSince = undefined
+    const newest = this.#newest
+    this.#newest = undefined
+    for (const broadcast of newest?.values() ?? []) this.connection.take(broadcast, this.#env.clock())
+    if (this.#congestedSince === undefined) this.connection.congest(false)
+  }
+
+  hear(data: RawData, isBinary: boolean): void {
+    this.#lastHeard = this.#env.clock()
+    if (this.#closing !== undefined || !Buffer.isBuffer(data)) return
+    if (isBinary === this.codec.binary) this.connection.receive(this.codec.decode(data), data.length)
+    else
+      this.close(
+        'unsupportedData',
+        isBinary ? 'binary frames are not part of this sub-protocol' : 'text frames are not part of this sub-protocol',
+      )
+  }
+
+  isAlive(): void {
+    this.#lastHeard = this.#env.clock()
+  }
+
+  /** The client broke the framing; the socket closes itself with the code that RFC 6455 gives. */
+  breakDown(error: Error): void {
+    const code = 'code' in error && typeof error.code === 'string' ? FRAME_ERRORS[error.code] : undefined
+    this.#closing ??= { code: code ?? CLOSE_CODES.protocolError.code, since: this.#env.clock() }
+    this.connection.closed()
+  }
+
+  /** Ends the socket without a word: the time for words is over. */
+  cut(): void {
+    this.#socket.terminate()
+  }
+
+  gone(code: number): void {
+    this.connection.closed()
+    increment(this.#env.counters.closes, this.#closing?.code ?? code)
+    this.#onGone(this)
+  }
+}
+
+const TEXT = { binary: false }
+const BINARY = { binary: true }
+
+const FRAME_ERRORS: Readonly<Record<string, number>> = {
+  WS_ERR_INVALID_UTF8: CLOSE_CODES.invalidData.code,
+  WS_ERR_UNSUPPORTED_MESSAGE_LENGTH: CLOSE_CODES.tooBig.code,
+  WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH: CLOSE_CODES.tooBig.code,
+  Z_DATA_ERROR: CLOSE_CODES.invalidData.code,
+}
+
+// One set of listeners for all sockets: an idle connection holds no closures.
+
+function onMessage(this: WebSocket, data: RawData, isBinary: boolean): void {
+  peerOf(this)?.hear(data, isBinary)
+}
+
+function onLife(this: WebSocket): void {
+  peerOf(this)?.isAlive()
+}
+
+function onError(this: WebSocket, error: Error): void {
+  peerOf(this)?.breakDown(error)
+}
+
+function onClose(this: WebSocket, code: number): void {
+  peerOf(this)?.gone(code)
+}
+
+function peerOf(socket: WebSocket): Peer | undefined {
+  return socket instanceof PeerSocket ? socket.peer : undefined
+}

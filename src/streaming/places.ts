@@ -1,0 +1,38 @@
+/** The places for connections: so many in all, so many for one address. */
+import { Refusal } from '../protocol/refusal.ts'
+import type { StreamSettings } from './settings.ts'
+
+export class Places {
+  readonly #settings: StreamSettings
+  readonly #byAddress = new Map<string, number>()
+  #taken = 0
+
+  constructor(settings: StreamSettings) {
+    this.#settings = settings
+  }
+
+  get taken(): number {
+    return this.#taken
+  }
+
+  /** Returns the function that gives the place back. */
+  take(address: string): () => void {
+    const here = this.#byAddress.get(address) ?? 0
+    if (this.#taken >= this.#settings.streamMaxConnections)
+      throw new Refusal('stream.full', 503, 'The server has no place for another connection', { headers: RETRY_LATER })
+    if (here >= this.#settings.streamMaxConnectionsPerAddress)
+      throw new Refusal('stream.limited', 429, 'This address has too many connections', { headers: RETRY_LATER })
+    this.#taken++
+    this.#byAddress.set(address, here + 1)
+    return () => this.#giveBack(address)
+  }
+
+  #giveBack(address: string): void {
+    const left = (this.#byAddress.get(address) ?? 1) - 1
+    this.#taken--
+    if (left === 0) this.#byAddress.delete(address)
+    else this.#byAddress.set(address, left)
+  }
+}
+
+const RETRY_LATER = { 'retry-after': '10' }

@@ -1,0 +1,119 @@
+/** A streaming client for tests: connects, sends, and waits for messages and closes, in order. */
+import type { IncomingMessage } from 'node:http'
+import { type ClientOptions, WebSocket } from 'ws'
+
+export interface StreamClient {
+  readonly socket: WebSocket
+  send(message: object | string | Buffer): void
+  /** The next message, parsed. */
+  next(): Promise<Record<string, unknown>>
+  /** The next message, as it was written. */
+  nextText(): Promise<string>
+  nextBytes(): Promise<Buffer>
+  request(message: object): Promise<Record<string, unknown>>
+  /** Fails when a message arrives before the round trip of a ping is over. */
+  expectSilence(): Promise<void>
+  closed: Promise<{ code: number; reason: string }>
+}
+
+export interface ConnectOptions extends ClientOptions {
+  readonly path?: string
+  readonly protocols?: string[]
+}
+
+const PATIENCE = 5_000
+
+export async function connect(port: number, options: ConnectOptions = {}): Promise<StreamClient> {
+  const { path = '/Platform?version=1.1', protocols = ['PlatformJson'], ...rest } = options
+  const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, protocols, { perMessageDeflate: false, ...rest })
+  const arrived: Buffer[] = []
+  const waiting: ((data: Buffer) => void)[] = []
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    socket.on('close', (code, reason) => resolve({ code, reason: reason.toString() }))
+  })
+  socket.on('message', (data: Buffer) => {
+    const waiter = waiting.shift()
+    if (waiter === undefined) arrived.push(data)
+    else waiter(data)
+  })
+  await new Promise<void>((resolve, reject) => {
+    socket.once('open', resolve)
+    socket.once('error', reject)
+    socket.once('unexpected-response', (_request, response) => reject(new Error(`refused with ${response.statusCode}`)))
+  })
+  socket.on('error', () => {})
+
+  const nextBytes = (): Promise<Buffer> => {
+    const first = arrived.shift()
+    if (first !== undefined) return Promise.resolve(first)
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => reject(new Error('no message arrived in time')), PATIENCE)
+      waiting.push((data) => {
+        clearTimeout(late)
+        resolve(data)
+      })
+    })
+  }
+  const nextText = async (): Promise<string> => (await nextBytes()).toString()
+  const next = async (): Promise<Record<string, unknown>> => JSON.parse(await nextText())
+  const send = (message: object | string | Buffer): void =>
+    socket.send(typeof message === 'string' || Buffer.isBuffer(message) ? message : JSON.stringify(message))
+  return {
+    socket,
+    send,
+    next,
+    nextText,
+    nextBytes,
+    closed: withPatience(closed, 'the connection was not closed in time'),
+    request(message) {
+      send(message)
+      return next()
+    },
+    async expectSilence() {
+      await new Promise<void>((resolve) => {
+        socket.once('pong', () => resolve())
+        socket.ping()
+      })
+      const message = arrived.shift()
+      if (message !== undefined) throw new Error(`silence was expected, but this arrived: ${message.toString()}`)
+    },
+  }
+}
+
+/** Rejects only when it is waited for. */
+function withPatience<T>(promise: Promise<T>, complaint: string): Promise<T> {
+  return {
+    // biome-ignore lint/suspicious/noThenProperty: a promise whose time starts when it is awaited
+    then(onValue, onError) {
+      let late: NodeJS.Timeout | undefined
+      const timeout = new Promise<never>((_resolve, reject) => {
+        late = setTimeout(() => reject(new Error(complaint)), PATIENCE)
+      })
+      return Promise.race([promise, timeout])
+        .finally(() => clearTimeout(late))
+        .then(onValue, onError)
+    },
+    catch: (onError) => promise.catch(onError),
+    finally: (onEnd) => promise.finally(onEnd),
+    [Symbol.toStringTag]: 'Promise',
+  }
+}
+
+/** The reply to an upgrade that is refused. */
+export async function refusedUpgrade(
+  port: number,
+  options: ConnectOptions = {},
+): Promise<{ status: number; headers: IncomingMessage['headers']; body: Record<string, unknown> }> {
+  const { path = '/Platform?version=1.1', protocols = ['PlatformJson'], ...rest } = options
+  const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, protocols, { perMessageDeflate: false, ...rest })
+  socket.on('error', () => {})
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    socket.once('unexpected-response', (_request, reply) => resolve(reply))
+    socket.once('open', () => reject(new Error('the upgrade was accepted')))
+  })
+  const chunks = await Array.fromAsync(response)
+  socket.terminate()
+  const text = Buffer.concat(chunks).toString()
+  const body = response.headers['content-type']?.includes('json') ? JSON.parse(text) : { text }
+  return { status: response.statusCode ?? 0, headers: response.headers, body }
+}
