@@ -1,0 +1,42 @@
+/** Runs the modules of part A on a provider: every module with every response type it is for, in both plans. */
+import { describe, test } from 'node:test'
+import { type Provider, RESPONSE_TYPES } from '../support/providers/provider.ts'
+import type { RelyingParty } from '../support/relying-party.ts'
+import { configModules } from './config-modules.ts'
+import { flowModules } from './flow-modules.ts'
+import { logoutModules } from './logout-modules.ts'
+import { registrationModules } from './registration-modules.ts'
+import { requestModules } from './request-modules.ts'
+import { createTrial } from './trial.ts'
+
+const coreModules = [...flowModules, ...requestModules]
+
+export const moduleIds: readonly string[] = [
+  ...coreModules,
+  ...configModules,
+  ...logoutModules,
+  ...registrationModules,
+].map(({ id }) => id)
+
+export function testModules(provider: () => Provider, relyingParty: () => RelyingParty): void {
+  for (const { id, run } of configModules) trial(id, id, () => run(provider()))
+  for (const { id, types, formPost, run } of coreModules) {
+    describe(id, () => {
+      for (const type of types) {
+        trial(id, `${id} [${RESPONSE_TYPES[type]}]`, () => run(createTrial(provider(), type, false)))
+        if (formPost !== false)
+          trial(id, `${id} [${RESPONSE_TYPES[type]}, form_post]`, () => run(createTrial(provider(), type, true)))
+      }
+    })
+  }
+  for (const { id, run } of [...logoutModules, ...registrationModules])
+    trial(id, id, () => run(createTrial(provider(), 'C', false), relyingParty()))
+
+  function trial(id: string, name: string, run: () => Promise<unknown>): void {
+    test(name, async (t) => {
+      const lacking = provider().lacks(id)
+      if (lacking !== undefined) return t.skip(lacking)
+      await run()
+    })
+  }
+}
