@@ -185,7 +185,7 @@ export interface IsTruth {
 export interface Case {
   readonly kind: 'case'
   readonly operand: Expression | undefined
-  readonly branches: readonly { readonly when: Expression; readonly then: Expression }[]
+  readonly branches: readonly { readonly when: Expression; readonly result: Expression }[]
   readonly otherwise: Expression | undefined
   readonly at: number
 }

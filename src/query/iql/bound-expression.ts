@@ -191,7 +191,7 @@ export interface InQuery extends Typed {
 export interface Case extends Typed {
   readonly kind: 'case'
   readonly operand: BoundExpression | undefined
-  readonly branches: readonly { readonly when: BoundExpression; readonly then: BoundExpression }[]
+  readonly branches: readonly { readonly when: BoundExpression; readonly result: BoundExpression }[]
   readonly otherwise: BoundExpression | undefined
 }
 

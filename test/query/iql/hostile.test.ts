@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { DEFAULT_LIMITS } from '../../../src/query/iql/limits.ts'
+import { parse } from '../../../src/query/iql/parser.ts'
+import { print } from '../../../src/query/iql/printer.ts'
+import { refusalOf } from './refusals.ts'
+
+const DEEP = 30_000
+const times = (count: number, text: string) => text.repeat(count)
+
+/** Each is refused with this code, in milliseconds and without exhausting the stack. */
+const HOSTILE: readonly (readonly [string, string, string])[] = [
+  ['a megabyte of text', `SELECT '${times(1_000_000, 'x')}'`, 'IQL.TooLong'],
+  ['a megabyte of name', `SELECT "${times(1_000_000, 'x')}"`, 'IQL.TooLong'],
+  ['a megabyte of digits', `SELECT ${times(1_000_000, '9')}`, 'IQL.TooLong'],
+  ['parentheses', `SELECT ${times(DEEP, '(')}1${times(DEEP, ')')}`, 'IQL.TooComplex'],
+  ['open parentheses', `SELECT ${times(DEEP, '(')}`, 'IQL.TooComplex'],
+  ['parentheses in FROM', `SELECT 1 FROM ${times(DEEP, '(')}t${times(DEEP, ')')}`, 'IQL.TooComplex'],
+  ['parentheses around a statement', `${times(DEEP, '(')}SELECT 1${times(DEEP, ')')}`, 'IQL.TooComplex'],
+  ['signs', `SELECT ${times(DEEP, '- ')}1`, 'IQL.TooComplex'],
+  ['NOT', `SELECT ${times(15_000, 'NOT ')}TRUE`, 'IQL.TooComplex'],
+  ['sums', `SELECT 1${times(DEEP, '+1')}`, 'IQL.TooComplex'],
+  ['conditions', `SELECT 1 FROM t WHERE a${times(10_000, ' OR a')}`, 'IQL.TooComplex'],
+  ['IS NULL', `SELECT a${times(7_000, ' IS NULL')}`, 'IQL.TooComplex'],
+  ['CASE', `SELECT ${times(10_000, 'CASE ')}`, 'IQL.TooComplex'],
+  ['calls', `SELECT ${times(10_000, 'abs(')}1${times(10_000, ')')}`, 'IQL.TooComplex'],
+  ['CAST', `SELECT ${times(8_000, 'CAST(')}`, 'IQL.TooComplex'],
+  ['EXTRACT', `SELECT ${times(3_000, 'EXTRACT(day FROM ')}`, 'IQL.TooComplex'],
+  ['sub-queries', `SELECT ${times(6_000, '(SELECT ')}1`, 'IQL.TooComplex'],
+  ['EXISTS', `SELECT ${times(3_000, 'EXISTS (SELECT ')}1`, 'IQL.TooComplex'],
+  ['IN', `SELECT ${times(8_000, '1 IN (')}1`, 'IQL.TooComplex'],
+  ['derived tables', `SELECT 1${times(3_000, ' FROM (SELECT 1')}`, 'IQL.TooComplex'],
+  ['WITH', `${times(3_000, 'WITH a AS (')}SELECT 1`, 'IQL.TooComplex'],
+  ['windows', `SELECT ${times(2_000, 'sum(a) OVER (PARTITION BY ')}`, 'IQL.TooComplex'],
+  ['FILTER', `SELECT ${times(2_000, 'sum(a) FILTER (WHERE ')}`, 'IQL.TooComplex'],
+  ['chains within parentheses', `SELECT ${times(60, '(')}1${times(60, `${times(500, '+1')})`)}`, 'IQL.TooComplex'],
+  ['UNION', `SELECT 1${times(4_000, ' UNION SELECT 1')}`, 'IQL.TooComplex'],
+  ['joins', `SELECT 1 FROM t${times(4_000, ' CROSS JOIN t')}`, 'IQL.TooComplex'],
+  ['comma joins', `SELECT 1 FROM t${times(4_000, ', t')}`, 'IQL.TooComplex'],
+  ['items of IN', `SELECT 1 IN (1${times(10_000, ',1')})`, 'IQL.TooComplex'],
+  ['tokens', `SELECT ${times(30_000, '1,')}`, 'IQL.TooComplex'],
+  ['an open comment', `SELECT 1 /*${times(60_000, '*')}`, 'IQL.Syntax'],
+  ['quotes', `SELECT ${times(60_001, "'")}`, 'IQL.Syntax'],
+  ['NUL bytes', times(60_000, '\0'), 'IQL.Syntax'],
+  ['lone surrogates', `SELECT '${times(20_000, '\ud800')}'`, 'IQL.Syntax'],
+  ['a long unknown word', times(60_000, 'x'), 'IQL.Syntax'],
+]
+
+for (const [what, statement, code] of HOSTILE) {
+  test(`hostile: ${what}`, () => {
+    const start = performance.now()
+    const told = refusalOf(() => parse(statement))
+    const elapsed = performance.now() - start
+    assert.equal(told.code, code)
+    assert.ok(elapsed < 250, `${elapsed} ms`)
+  })
+}
+
+test('what stays within the limits is read and printed without exhausting the stack', () => {
+  const { nesting, operators, joins, inItems } = DEFAULT_LIMITS
+  for (const statement of [
+    `SELECT ${times(nesting, '(')}1${times(nesting, ')')}`,
+    `SELECT 1${times(operators, ' + 1')}`,
+    `SELECT * FROM t${times(joins, ' CROSS JOIN t')}`,
+    `SELECT 1 IN (1${times(inItems - 1, ', 1')})`,
+  ]) {
+    assert.ok(print(parse(statement)).length > 0)
+  }
+})

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Refusal } from '../../../src/protocol/refusal.ts'
+import { parse } from '../../../src/query/iql/parser.ts'
+import { print } from '../../../src/query/iql/printer.ts'
+import { withoutPositions } from './refusals.ts'
+import { soup, statements } from './trees.ts'
+
+const LIMITS = {
+  statementBytes: 1e6,
+  tokens: 1e6,
+  nesting: 500,
+  operators: 1e4,
+  joins: 100,
+  setOperations: 500,
+  inItems: 100,
+}
+
+test('parse(print(x)) = x for any tree', () => {
+  fc.assert(
+    fc.property(statements, (statement) => {
+      assert.deepEqual(withoutPositions(parse(print(statement), LIMITS)), withoutPositions(statement))
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('text soup is read or refused, never anything else, and what is read prints and reads the same', () => {
+  fc.assert(
+    fc.property(soup, (text) => {
+      let tree: ReturnType<typeof parse>
+      try {
+        tree = parse(text)
+      } catch (error) {
+        assert.ok(error instanceof Refusal, String(error))
+        return
+      }
+      assert.deepEqual(withoutPositions(parse(print(tree))), withoutPositions(tree))
+    }),
+    { numRuns: 5000 },
+  )
+})
