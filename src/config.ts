@@ -43,6 +43,22 @@ export const SETTINGS = {
   trustedProxies: setting('', parseAddresses, 'Addresses or networks whose X-Forwarded-* headers are believed.'),
   logLevel: setting('info', oneOf(LOG_LEVELS), 'The least severe level that is logged.'),
   logFormat: setting('json', oneOf(LOG_FORMATS), 'One JSON object a line, or lines for a person.'),
+  metricsPort: setting(
+    '',
+    parseOptionalPort,
+    'Port of its own for /metrics, without a token. Empty: on the main port for tokens with Platform/Admin.',
+  ),
+  metricsHost: setting('127.0.0.1', parseText, 'Address that the port of the metrics listens on.'),
+  limitToken: limit('address=1200/60 client=12000/60 user=600/60', 'token, introspection, revocation, userinfo'),
+  limitPages: limit('address=1200/60', 'sign-in and other pages, discovery'),
+  limitQuery: limit('address=30000/60 client=60000/60 user=12000/60', 'queries'),
+  limitStream: limit('address=600/60 client=6000/60 user=120/60', 'new streaming connections'),
+  limitAdmin: limit('address=1200/60 client=6000/60 user=1200/60', 'administration'),
+  limitExempt: setting(
+    '127.0.0.0/8,::1',
+    parseAddresses,
+    'Addresses or networks that no rate limit counts; this machine itself by default.',
+  ),
   demo: setting('false', parseBoolean, 'Create demonstration users, clients and tables; on loopback only.'),
   streamVendor: setting(
     'Vendor',
@@ -235,6 +251,14 @@ function setting<T>(fallback: string, parse: (text: string) => T, help: string, 
   return { default: fallback, parse, help, ...(secret === undefined ? {} : { secret: true as const }) }
 }
 
+function limit(fallback: string, door: string) {
+  return setting(
+    fallback,
+    parseBudgets,
+    `Most requests in so many seconds for ${door}: by address, client and user. Empty: no limit.`,
+  )
+}
+
 function parseText(text: string): string {
   return text
 }
@@ -248,6 +272,10 @@ function parsePort(text: string): number {
   const port = parseInteger(text)
   if (port > 65535) throw new BadSetting(`${text} is not a port (0 to 65535)`)
   return port
+}
+
+function parseOptionalPort(text: string): number | undefined {
+  return text === '' ? undefined : parsePort(text)
 }
 
 export function parseInteger(text: string): number {
@@ -293,6 +321,23 @@ function parseAddresses(text: string): readonly string[] {
       throw new BadSetting(`"${address}" is neither an address nor a network like 10.0.0.0/8`)
   }
   return addresses
+}
+
+export interface Budget {
+  readonly requests: number
+  readonly seconds: number
+}
+export type Budgets = { readonly [By in 'address' | 'client' | 'user']?: Budget }
+
+function parseBudgets(text: string): Budgets {
+  const budgets: Record<string, Budget> = {}
+  for (const part of text.split(/[ ,]+/).filter((word) => word !== '')) {
+    const [, by = '', requests = '', seconds = ''] = /^(address|client|user)=(\d{1,9})\/(\d{1,6})$/.exec(part) ?? []
+    if (by === '' || Number(requests) === 0 || Number(seconds) === 0)
+      throw new BadSetting(`"${part}" does not look like address=600/60 (requests/seconds; by address, client or user)`)
+    budgets[by] = { requests: Number(requests), seconds: Number(seconds) }
+  }
+  return budgets
 }
 
 function parseIssuer(text: string): string {

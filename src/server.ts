@@ -1,22 +1,32 @@
 /** The composition root: a Config becomes a running server; every route group is visible here. */
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { sql } from 'kysely'
 import { type Config, issuerOf } from './config.ts'
+import type { Bus } from './events/bus.ts'
 import { createLocalBus } from './events/local-bus.ts'
 import { createApp } from './http/app.ts'
+import { createDoors, guardDoors } from './http/doors.ts'
 import { registerHealth } from './http/health.ts'
 import { openListener } from './http/listener.ts'
 import type { Logger } from './http/log.ts'
+import { openMetricsListener } from './http/metrics-door.ts'
+import { watchProcess } from './http/process-metrics.ts'
+import { createRateLimiter } from './http/rate-limit.ts'
 import { type Clock, systemClock } from './protocol/clock.ts'
+import { createMetrics, type Metrics } from './protocol/metrics.ts'
 import { VERSION } from './protocol/version.ts'
-import { openAuditLog } from './store/audit.ts'
+import { type AuditLog, openAuditLog } from './store/audit.ts'
 import { openDataFolder } from './store/data-folder.ts'
-import { openDatabase } from './store/database.ts'
+import { type Database, openDatabase } from './store/database.ts'
+import { exchangeRates } from './store/rate-exchange.ts'
 
 export interface RunningServer {
   readonly issuer: string
   readonly port: number
+  /** Where /metrics is served without a token, if it is. */
+  readonly metricsPort: number | undefined
   stop(): Promise<void>
 }
 
@@ -49,7 +59,27 @@ export async function startServer(
     const bus = createLocalBus((error) => logger.error({ err: error }, 'a listener of the bus failed'))
     cleanUp.unshift(() => bus.close())
 
-    const app = createApp({ logger, trustedProxies: config.trustedProxies, listener })
+    const metrics = createMetrics()
+    watchParts(metrics, { database, audit, bus })
+    const unwatch = watchProcess(metrics)
+    cleanUp.unshift(async () => unwatch())
+    const metricsListener =
+      config.metricsPort === undefined
+        ? undefined
+        : await openMetricsListener(metrics, config.metricsHost, config.metricsPort)
+    cleanUp.unshift(async () => metricsListener?.close())
+
+    const app = createApp({ logger, trustedProxies: config.trustedProxies, listener, metrics })
+    const limiter = createRateLimiter(clock)
+    const doors = createDoors({ limiter, budgets: budgetsOf(config), exempt: config.limitExempt, metrics })
+    guardDoors(app, doors)
+    const rates = exchangeRates(database, {
+      clock,
+      node: randomUUID(),
+      ...limiter,
+      onError: (error) => logger.warn({ err: error }, 'rate counts could not be exchanged'),
+    })
+    cleanUp.unshift(() => rates.stop())
     let stopping = false
     registerHealth(app, {
       process: async () => (stopping ? 'stopping' : undefined),
@@ -67,11 +97,15 @@ export async function startServer(
     return {
       issuer,
       port: listener.port,
+      metricsPort: metricsListener?.port,
       async stop() {
         if (stopping) return
         stopping = true
         await listener.close(STOP_GRACE_MS)
         await app.close()
+        await metricsListener?.close()
+        unwatch()
+        await rates.stop()
         await bus.close()
         audit.record({ event: 'server.stopped', details: { version: VERSION } })
         await audit.close()
@@ -83,6 +117,26 @@ export async function startServer(
   } catch (error) {
     for (const undo of cleanUp) await undo()
     throw error
+  }
+}
+
+function watchParts(metrics: Metrics, parts: { database: Database; audit: AuditLog; bus: Bus }): void {
+  const { database, audit, bus } = parts
+  metrics.watch('gatehouse_database_connections', () =>
+    Object.entries(database.pool() ?? {}).map(([state, count]) => [{ state }, count] as const),
+  )
+  metrics.watch('gatehouse_audit_waiting_rows', () => [[{}, audit.waiting]])
+  metrics.watch('gatehouse_audit_lost_total', () => [[{}, audit.lost]])
+  bus.subscribe(({ kind }) => metrics.count('gatehouse_bus_events_total', { kind }))
+}
+
+function budgetsOf(config: Config) {
+  return {
+    token: config.limitToken,
+    pages: config.limitPages,
+    query: config.limitQuery,
+    stream: config.limitStream,
+    admin: config.limitAdmin,
   }
 }
 

@@ -8,6 +8,7 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
+import type { Metrics } from '../protocol/metrics.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { Listener } from './listener.ts'
 import type { Logger } from './log.ts'
@@ -17,6 +18,7 @@ export interface AppOptions {
   readonly logger: Logger
   readonly trustedProxies: readonly string[]
   readonly listener: Listener
+  readonly metrics: Metrics
 }
 
 const BODY_LIMIT = 64 * 1024
@@ -31,7 +33,7 @@ const SECURITY_HEADERS = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 } as const
 
-export function createApp({ logger, trustedProxies, listener }: AppOptions): FastifyInstance {
+export function createApp({ logger, trustedProxies, listener, metrics }: AppOptions): FastifyInstance {
   const baseLogger: FastifyBaseLogger = logger
   const app = Fastify({
     loggerInstance: baseLogger,
@@ -54,6 +56,9 @@ export function createApp({ logger, trustedProxies, listener }: AppOptions): Fas
       throw new Refusal('request.url_too_long', 414, `The address is longer than ${URL_LIMIT} bytes`)
   })
   app.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? 'none'
+    metrics.count('gatehouse_http_requests_total', { method: request.method, route, status: String(reply.statusCode) })
+    metrics.observe('gatehouse_http_request_seconds', { route }, reply.elapsedTime / 1000)
     request.log.info({ req: request, res: reply, ms: Math.round(reply.elapsedTime * 10) / 10 }, 'request')
   })
   const methods = allowedMethods(app)

@@ -53,7 +53,8 @@ export function openAuditLog(
     async close() {
       closed = true
       clearTimeout(timer)
-      await writeAll()
+      // A stop goes on when the database is away; what could not be written is said in the log.
+      await writeAll().catch(onError)
     },
     get waiting() {
       return queue.length

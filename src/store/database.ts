@@ -13,6 +13,8 @@ export interface Database {
   readonly db: Kysely<Schema>
   /** Where it is, without credentials: for banners, logs and errors. */
   readonly location: string
+  /** Connections of the pool and those who wait for one; none for SQLite. */
+  pool(): { busy: number; idle: number; waiting: number } | undefined
   close(): Promise<void>
 }
 
@@ -41,7 +43,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 function openSqlite(dataFolder: string): Database {
   const file = join(dataFolder, 'identity.db')
   const db = new Kysely<Schema>({ dialect: createSqliteDialect(file) })
-  return { engine: 'sqlite', db, location: file, close: () => db.destroy() }
+  return { engine: 'sqlite', db, location: file, pool: () => undefined, close: () => db.destroy() }
 }
 
 function openPostgres(url: string, poolSize: number): Database {
@@ -56,7 +58,13 @@ function openPostgres(url: string, poolSize: number): Database {
   // An idle connection that breaks is replaced at its next use; without a listener it would end the process.
   pool.on('error', () => {})
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
-  return { engine: 'postgres', db, location: withoutCredentials(url), close: () => db.destroy() }
+  return {
+    engine: 'postgres',
+    db,
+    location: withoutCredentials(url),
+    pool: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    close: () => db.destroy(),
+  }
 }
 
 /** Our 64-bit columns hold milliseconds and counters, all below 2^53. */

@@ -23,6 +23,7 @@ export interface Schema {
   events: EventRow
   audit_log: AuditRow
   audit_head: AuditHeadRow
+  rate_counts: RateCountRow
 }
 
 export interface SchemaVersionRow {
@@ -221,4 +222,12 @@ export interface AuditHeadRow {
   id: number
   seq: number
   hash: string
+}
+
+export interface RateCountRow {
+  key: string
+  window_start: number
+  node: string
+  count: number
+  expires_at: number
 }

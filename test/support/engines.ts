@@ -24,13 +24,14 @@ export function onEveryEngine(name: string, suite: (place: () => TestPlace) => v
         place = opened.place
         leave = opened.leave
       })
-      after(async () => {
-        await leave?.()
-        if (engine === 'postgres') await stopOwnPostgres()
-      })
       suite(() => {
         if (place === undefined) throw new Error('The place of the test is not open yet')
         return place
+      })
+      // Registered last, so that the suite's own servers stop while their database is still there.
+      after(async () => {
+        await leave?.()
+        if (engine === 'postgres') await stopOwnPostgres()
       })
     })
   }

@@ -3,10 +3,11 @@ import type { Kysely } from 'kysely'
 import type { Schema } from '../schema.ts'
 import { identity } from './001-identity.ts'
 import { audit } from './002-audit.ts'
+import { rateCounts } from './003-rate-counts.ts'
 
 export interface Migration {
   readonly name: string
   up(db: Kysely<Schema>): Promise<void>
 }
 
-export const MIGRATIONS: readonly Migration[] = [identity, audit]
+export const MIGRATIONS: readonly Migration[] = [identity, audit, rateCounts]

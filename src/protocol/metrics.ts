@@ -1,0 +1,126 @@
+/** Counts what happens and writes it in the Prometheus text format; cheap enough for every request. */
+import {
+  type CounterName,
+  type HistogramName,
+  type LabelsOf,
+  METRICS,
+  type MetricName,
+  type WatchedName,
+} from './metric-table.ts'
+
+export interface Metrics {
+  count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by?: number): void
+  observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void
+  /** Read when somebody looks. Several parts may answer for one name with different labels. */
+  watch<Name extends WatchedName>(name: Name, read: () => Iterable<readonly [LabelsOf<Name>, number]>): void
+  render(): string
+}
+
+interface Histogram {
+  readonly counts: number[]
+  sum: number
+  total: number
+}
+
+/** A label with values from outside could grow without end; past this many series further ones are counted together. */
+const MOST_SERIES = 1_000
+
+export function createMetrics(): Metrics {
+  const counters = new Map<CounterName, Map<string, number>>()
+  const histograms = new Map<HistogramName, Map<string, Histogram>>()
+  const watched: { name: WatchedName; read: () => Iterable<readonly [Readonly<Record<string, string>>, number]> }[] = []
+
+  return {
+    count(name, labels, by = 1) {
+      const series = seriesOf(counters, name)
+      const key = seriesKey(series, name, labels)
+      series.set(key, (series.get(key) ?? 0) + by)
+    },
+    observe(name, labels, seconds) {
+      const series = seriesOf(histograms, name)
+      const key = seriesKey(series, name, labels)
+      const { buckets } = METRICS[name]
+      let histogram = series.get(key)
+      if (histogram === undefined) {
+        histogram = { counts: buckets.map(() => 0), sum: 0, total: 0 }
+        series.set(key, histogram)
+      }
+      const index = buckets.findIndex((bound) => seconds <= bound)
+      if (index >= 0) histogram.counts[index] = (histogram.counts[index] ?? 0) + 1
+      histogram.sum += seconds
+      histogram.total += 1
+    },
+    watch(name, read) {
+      watched.push({ name, read })
+    },
+    render() {
+      const names = Object.keys(METRICS) as MetricName[]
+      return names.map((name) => renderMetric(name)).join('')
+    },
+  }
+
+  function renderMetric(name: MetricName): string {
+    const lines: string[] = []
+    for (const [labels, value] of counters.get(name as CounterName) ?? [])
+      lines.push(`${name}${braces(labels)} ${value}`)
+    for (const [labels, histogram] of histograms.get(name as HistogramName) ?? [])
+      lines.push(...renderHistogram(name as HistogramName, labels, histogram))
+    for (const { name: named, read } of watched) {
+      if (named !== name) continue
+      for (const [labels, value] of read()) lines.push(`${name}${braces(labelText(name, labels))} ${value}`)
+    }
+    if (lines.length === 0) return ''
+    const { help, type } = METRICS[name]
+    return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('\n')}\n`
+  }
+}
+
+function seriesOf<Name, Value>(all: Map<Name, Map<string, Value>>, name: Name): Map<string, Value> {
+  let series = all.get(name)
+  if (series === undefined) {
+    series = new Map()
+    all.set(name, series)
+  }
+  return series
+}
+
+function seriesKey(
+  series: ReadonlyMap<string, unknown>,
+  name: MetricName,
+  labels: Readonly<Record<string, string>>,
+): string {
+  const key = labelText(name, labels)
+  if (series.has(key) || series.size < MOST_SERIES) return key
+  return labelText(name, Object.fromEntries(METRICS[name].labels.map((label) => [label, 'other'])))
+}
+
+function labelText(name: MetricName, labels: Readonly<Record<string, string>>): string {
+  let text = ''
+  for (const label of METRICS[name].labels) {
+    text += `${text === '' ? '' : ','}${label}="${escaped(labels[label] ?? '')}"`
+  }
+  return text
+}
+
+function escaped(value: string): string {
+  return /[\\"\n]/.test(value) ? value.replace(/\\/g, '\\\\').replace(/"/g, '\\"').replace(/\n/g, '\\n') : value
+}
+
+function braces(labels: string): string {
+  return labels === '' ? '' : `{${labels}}`
+}
+
+function renderHistogram(name: HistogramName, labels: string, { counts, sum, total }: Histogram): string[] {
+  const prefix = labels === '' ? '' : `${labels},`
+  let below = 0
+  const lines = METRICS[name].buckets.map((bound, index) => {
+    below += counts[index] ?? 0
+    return `${name}_bucket{${prefix}le="${bound}"} ${below}`
+  })
+  return [
+    ...lines,
+    `${name}_bucket{${prefix}le="+Inf"} ${total}`,
+    `${name}_sum${braces(labels)} ${sum}`,
+    `${name}_count${braces(labels)} ${total}`,
+  ]
+}

@@ -1,0 +1,20 @@
+/** Busy callers as each node counted them, so that a limit holds over all nodes together. */
+import type { Kysely } from 'kysely'
+import type { Schema } from '../schema.ts'
+import type { Migration } from './list.ts'
+
+export const rateCounts: Migration = {
+  name: 'rate counts',
+  async up(db: Kysely<Schema>) {
+    await db.schema
+      .createTable('rate_counts')
+      .addColumn('key', 'text', (column) => column.notNull())
+      .addColumn('window_start', 'bigint', (column) => column.notNull())
+      .addColumn('node', 'text', (column) => column.notNull())
+      .addColumn('count', 'bigint', (column) => column.notNull())
+      .addColumn('expires_at', 'bigint', (column) => column.notNull())
+      .addPrimaryKeyConstraint('rate_counts_key', ['key', 'window_start', 'node'])
+      .execute()
+    await db.schema.createIndex('rate_counts_by_expires_at').on('rate_counts').columns(['expires_at']).execute()
+  },
+}

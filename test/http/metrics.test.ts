@@ -1,0 +1,81 @@
+/** What Prometheus reads. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { METRICS } from '../../src/protocol/metric-table.ts'
+import { createMetrics } from '../../src/protocol/metrics.ts'
+import { openPlace, type TestPlace } from '../support/engines.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+
+test('a counter, a histogram and a watched gauge are written in the text format', () => {
+  const metrics = createMetrics()
+  metrics.count('gatehouse_tokens_total', { grant: 'password', outcome: 'issued' })
+  metrics.count('gatehouse_tokens_total', { grant: 'password', outcome: 'issued' }, 2)
+  metrics.count('gatehouse_tokens_total', { grant: 'a"b\\c\nd', outcome: '' })
+  metrics.observe('gatehouse_http_request_seconds', { route: '/x' }, 0.003)
+  metrics.observe('gatehouse_http_request_seconds', { route: '/x' }, 99)
+  metrics.watch('gatehouse_streaming_queue_bytes', () => [[{}, 7]])
+  const lines = metrics.render().split('\n')
+  for (const line of [
+    '# TYPE gatehouse_tokens_total counter',
+    'gatehouse_tokens_total{grant="password",outcome="issued"} 3',
+    'gatehouse_tokens_total{grant="a\\"b\\\\c\\nd",outcome=""} 1',
+    '# TYPE gatehouse_http_request_seconds histogram',
+    'gatehouse_http_request_seconds_bucket{route="/x",le="0.0025"} 0',
+    'gatehouse_http_request_seconds_bucket{route="/x",le="0.005"} 1',
+    'gatehouse_http_request_seconds_bucket{route="/x",le="10"} 1',
+    'gatehouse_http_request_seconds_bucket{route="/x",le="+Inf"} 2',
+    'gatehouse_http_request_seconds_count{route="/x"} 2',
+    'gatehouse_streaming_queue_bytes 7',
+  ])
+    assert.ok(lines.includes(line), line)
+})
+
+test('a label that takes any value does not grow the registry without end', () => {
+  const metrics = createMetrics()
+  for (let index = 0; index < 5000; index++) metrics.count('gatehouse_queries_total', { outcome: `made-up-${index}` })
+  const lines = metrics.render().split('\n')
+  assert.ok(lines.length < 1100)
+  assert.ok(lines.includes('gatehouse_queries_total{outcome="other"} 4000'))
+})
+
+describe('the metrics port', () => {
+  let server: TestServer
+  let place: { place: TestPlace; leave(): Promise<void> }
+  before(async () => {
+    place = await openPlace('sqlite')
+    server = await startTestServer(place.place, { flags: { '--metrics-port': '0' } })
+  })
+  after(async () => {
+    await server.stop()
+    await place.leave()
+  })
+
+  const read = async () => await (await fetch(`http://127.0.0.1:${server.metricsPort}/metrics`)).text()
+
+  test('every line is a comment or a sample of a documented metric', async () => {
+    await fetch(`${server.issuer}/healthz`)
+    const text = await read()
+    for (const line of text.trimEnd().split('\n')) {
+      if (line.startsWith('# ')) continue
+      const name = /^([a-z_]+)(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? -?[0-9.e+-]+$/.exec(line)?.[1]
+      assert.ok(name, line)
+      assert.ok(
+        Object.keys(METRICS).some((known) => name.replace(/_(bucket|sum|count)$/, '') === known || name === known),
+        line,
+      )
+    }
+  })
+
+  test('requests are counted by route, never by the address that was asked for', async () => {
+    await fetch(`${server.issuer}/healthz?secret=1`)
+    await fetch(`${server.issuer}/some/secret/path`)
+    const text = await read()
+    assert.match(text, /gatehouse_http_requests_total\{method="GET",route="\/healthz",status="200"\} \d/)
+    assert.match(text, /gatehouse_http_requests_total\{method="GET",route="none",status="404"\} 1/)
+    assert.ok(!text.includes('secret'))
+  })
+
+  test('nothing else is served there', async () => {
+    assert.equal((await fetch(`http://127.0.0.1:${server.metricsPort}/healthz`)).status, 404)
+  })
+})

@@ -1,0 +1,129 @@
+/** Rate limits: the window, the headers, who is counted behind a proxy, and the same limit on two nodes. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { doorOf } from '../../src/http/doors.ts'
+import { createRateLimiter } from '../../src/http/rate-limit.ts'
+import { openPlace, type TestPlace } from '../support/engines.ts'
+import { stopOwnPostgres } from '../support/postgres.ts'
+import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
+
+const TEN_A_MINUTE = { requests: 10, seconds: 60 }
+
+test('the eleventh request of a minute waits, and the wait that is said is long enough and no longer', () => {
+  const clock = createTestClock(1_700_000_040_000 - (1_700_000_040_000 % 60_000))
+  const limiter = createRateLimiter(clock)
+  clock.advance(30_000)
+  for (let left = 9; left >= 0; left--)
+    assert.deepEqual(limiter.take('a', TEN_A_MINUTE), { allowed: true, remaining: left, seconds: 30 })
+  const refused = limiter.take('a', TEN_A_MINUTE)
+  assert.equal(refused.allowed, false)
+  assert.equal(limiter.take('b', TEN_A_MINUTE).allowed, true)
+  clock.advance((refused.seconds - 1) * 1000)
+  assert.equal(limiter.take('a', TEN_A_MINUTE).allowed, false)
+  clock.advance(1000)
+  assert.equal(limiter.take('a', TEN_A_MINUTE).allowed, true)
+})
+
+test('a caller who spends the budget at the end of one window does not get a second one at once', () => {
+  const clock = createTestClock(1_700_000_040_000 - (1_700_000_040_000 % 60_000))
+  const limiter = createRateLimiter(clock)
+  clock.advance(59_000)
+  for (let index = 0; index < 10; index++) limiter.take('a', TEN_A_MINUTE)
+  clock.advance(2_000)
+  let allowed = 0
+  for (let index = 0; index < 10; index++) if (limiter.take('a', TEN_A_MINUTE).allowed) allowed += 1
+  assert.ok(allowed <= 1, String(allowed))
+})
+
+test('an address belongs to one door, whatever its case', () => {
+  const doors = {
+    '/connect/token': 'token',
+    '/Connect/Introspect?x=1': 'token',
+    '/connect/deviceauthorization': 'token',
+    '/connect/authorize?client_id=x': 'pages',
+    '/.well-known/openid-configuration': 'pages',
+    '/QUERY': 'query',
+    '/query/cataloguetables/select': 'query',
+    '/Platform?version=1.1': 'stream',
+    '/admin/users': 'admin',
+    '/healthz': undefined,
+    '/': 'pages',
+  }
+  for (const [url, door] of Object.entries(doors)) assert.equal(doorOf(url), door, url)
+})
+
+describe('limits by address', () => {
+  let server: TestServer
+  let opened: { place: TestPlace; leave(): Promise<void> }
+  before(async () => {
+    opened = await openPlace('sqlite')
+    server = await startTestServer(opened.place, {
+      flags: { '--limit-exempt': '198.51.100.0/24', '--limit-pages': 'address=3/60', '--trusted-proxies': '127.0.0.1' },
+    })
+  })
+  after(async () => {
+    await server.stop()
+    await opened.leave()
+  })
+  const from = (address: string, path = '/nothing') =>
+    fetch(server.issuer + path, { headers: { 'x-forwarded-for': address } })
+
+  test('says the policy and what is left, then 429 with Retry-After', async () => {
+    const first = await from('192.0.2.1')
+    assert.equal(first.headers.get('ratelimit-policy'), '"address";q=3;w=60')
+    assert.match(first.headers.get('ratelimit') ?? '', /^"address";r=2;t=\d+$/)
+    await from('192.0.2.1')
+    await from('192.0.2.1')
+    const refused = await from('192.0.2.1')
+    assert.equal(refused.status, 429)
+    assert.ok(Number(refused.headers.get('retry-after')) >= 1)
+    assert.match(refused.headers.get('ratelimit') ?? '', /^"address";r=0;t=\d+$/)
+    assert.partialDeepStrictEqual(await refused.json(), { Code: 'http.too_many_requests', status: 429 })
+  })
+
+  test('another address behind the same proxy is counted for itself; a /64 of IPv6 is one address', async () => {
+    assert.equal((await from('192.0.2.2')).status, 404)
+    for (let index = 1; index <= 3; index++) assert.equal((await from(`2001:db8:1:2::${index}`)).status, 404)
+    assert.equal((await from('2001:db8:1:2:ffff::9')).status, 429)
+    assert.equal((await from('2001:db8:1:3::1')).status, 404)
+  })
+
+  test('what a caller claims of its own way is not believed', async () => {
+    for (let index = 0; index < 3; index++) await from(`203.0.113.${index}, 192.0.2.77`)
+    assert.equal((await from('203.0.113.99, 192.0.2.77')).status, 429)
+  })
+
+  test('exempt networks and health checks are never refused', async () => {
+    for (let index = 0; index < 6; index++) {
+      assert.equal((await from('198.51.100.7')).status, 404)
+      assert.equal((await from('192.0.2.1', '/healthz')).status, 200)
+    }
+  })
+})
+
+describe('limits over two nodes', () => {
+  let nodes: TestServer[]
+  let opened: { place: TestPlace; leave(): Promise<void> }
+  before(async () => {
+    opened = await openPlace('postgres')
+    const flags = { '--limit-exempt': '', '--limit-pages': 'address=20/3600' }
+    nodes = [await startTestServer(opened.place, { flags }), await startTestServer(opened.place, { flags })]
+  })
+  after(async () => {
+    for (const node of nodes) await node.stop()
+    await opened.leave()
+    await stopOwnPostgres()
+  })
+
+  test('what one node has counted, the other knows within two seconds', async () => {
+    const statuses = async (node: TestServer | undefined, count: number) => {
+      const seen: number[] = []
+      for (let index = 0; index < count; index++) seen.push((await fetch(`${node?.issuer}/nothing`)).status)
+      return seen
+    }
+    assert.ok(!(await statuses(nodes[0], 15)).includes(429))
+    assert.ok(!(await statuses(nodes[1], 3)).includes(429))
+    await new Promise((resolve) => setTimeout(resolve, 2_200))
+    assert.ok((await statuses(nodes[1], 6)).includes(429))
+  })
+})
