@@ -1,24 +1,7 @@
 /** The bus carries what one part changes to every part, on every node, that must feel it at once. */
+import type { GateEvent } from '../protocol/gate-event.ts'
 
-/** Times are milliseconds since the epoch. An event is kept for catch-up until nobody can need it any more. */
-export type GateEvent =
-  /** One access token was taken back. */
-  | { readonly kind: 'token-revoked'; readonly tokenId: string; readonly expiresAt: number }
-  /** A grant and every token that descends from it (a family of refresh tokens, a reused code). */
-  | { readonly kind: 'grant-revoked'; readonly grantId: string; readonly expiresAt: number }
-  /** A browser session ended: signed out, expired, ended by its user or an operator. */
-  | { readonly kind: 'session-ended'; readonly sessionId: string; readonly expiresAt: number }
-  /** Every token of a user issued before `at`: disabled, deleted, password changed. */
-  | { readonly kind: 'subject-cut'; readonly subject: string; readonly at: number; readonly expiresAt: number }
-  /** Every token of a client issued before `at`: disabled, deleted. */
-  | { readonly kind: 'client-cut'; readonly clientId: string; readonly at: number; readonly expiresAt: number }
-  /** The rights of a user became these: a live authority keeps only what is still in them. */
-  | { readonly kind: 'rights-changed'; readonly subject: string; readonly scopes: readonly string[] }
-  /** An operator closes one live streaming session, or all of a user's. */
-  | { readonly kind: 'stream-kick'; readonly connectionId?: string; readonly subject?: string }
-  | { readonly kind: 'keys-changed' }
-  | { readonly kind: 'clients-changed'; readonly clientId?: string }
-  | { readonly kind: 'catalogue-changed' }
+export type { GateEvent }
 
 export type Listener = (event: GateEvent) => void
 

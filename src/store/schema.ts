@@ -19,7 +19,6 @@ export interface Schema {
   factors: FactorRow
   throttles: ThrottleRow
   signing_keys: SigningKeyRow
-  revocations: RevocationRow
   events: EventRow
   audit_log: AuditRow
   audit_head: AuditHeadRow
@@ -41,7 +40,6 @@ export interface UserRow {
   declared_digest: string | null
   profile: string
   disabled: number
-  cut_at: number
   created_at: number
   updated_at: number
 }
@@ -62,7 +60,6 @@ export interface ClientRow {
   client_id: string
   metadata: string
   disabled: number
-  cut_at: number
   created_at: number
   updated_at: number
 }
@@ -80,11 +77,11 @@ export interface GrantRow {
   id: string
   kind: string
   client_id: string
-  user_id: string | null
+  user_id: string
   session_id: string | null
   scopes: string
   details: string
-  auth_time: number | null
+  auth_time: number
   created_at: number
   expires_at: number
   revoked_at: number | null
@@ -102,11 +99,10 @@ export interface RefreshTokenRow {
   digest: string
   grant_id: string
   parent_digest: string | null
-  scopes: string
   issued_at: number
   expires_at: number
-  spent_at: number | null
-  successor: string | null
+  /** This token, readable only by who holds its parent. */
+  sealed: string | null
 }
 
 export interface DeviceCodeRow {
@@ -115,7 +111,6 @@ export interface DeviceCodeRow {
   client_id: string
   scopes: string
   state: string
-  user_id: string | null
   details: string
   poll_interval: number
   polled_at: number | null
@@ -188,18 +183,12 @@ export interface SigningKeyRow {
   removed_after: number | null
 }
 
-export interface RevocationRow {
-  kind: string
-  target: string
-  at: number
-  expires_at: number
-}
-
 export interface EventRow {
   seq: Generated<number>
-  node: string
+  kind: string
   body: string
   created_at: number
+  expires_at: number
 }
 
 export interface AuditRow {

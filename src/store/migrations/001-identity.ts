@@ -23,7 +23,6 @@ const TABLES: readonly {
       declared_digest: 'text?',
       profile: 'text',
       disabled: 'integer',
-      cut_at: 'bigint',
       created_at: 'bigint',
       updated_at: 'bigint',
     },
@@ -41,7 +40,6 @@ const TABLES: readonly {
       client_id: 'text',
       metadata: 'text',
       disabled: 'integer',
-      cut_at: 'bigint',
       created_at: 'bigint',
       updated_at: 'bigint',
     },
@@ -65,11 +63,11 @@ const TABLES: readonly {
       id: 'text',
       kind: 'text',
       client_id: 'text',
-      user_id: 'text?',
+      user_id: 'text',
       session_id: 'text?',
       scopes: 'text',
       details: 'text',
-      auth_time: 'bigint?',
+      auth_time: 'bigint',
       created_at: 'bigint',
       expires_at: 'bigint',
       revoked_at: 'bigint?',
@@ -87,11 +85,9 @@ const TABLES: readonly {
       digest: 'text',
       grant_id: 'text',
       parent_digest: 'text?',
-      scopes: 'text',
       issued_at: 'bigint',
       expires_at: 'bigint',
-      spent_at: 'bigint?',
-      successor: 'text?',
+      sealed: 'text?',
     },
   },
   {
@@ -103,7 +99,6 @@ const TABLES: readonly {
       client_id: 'text',
       scopes: 'text',
       state: 'text',
-      user_id: 'text?',
       details: 'text',
       poll_interval: 'integer',
       polled_at: 'bigint?',
@@ -176,11 +171,6 @@ const TABLES: readonly {
       removed_after: 'bigint?',
     },
   },
-  {
-    name: 'revocations',
-    key: ['kind', 'target'],
-    columns: { kind: 'text', target: 'text', at: 'bigint', expires_at: 'bigint' },
-  },
 ]
 
 const INDEXES: readonly { table: string; columns: readonly string[]; unique?: boolean }[] = [
@@ -193,6 +183,8 @@ const INDEXES: readonly { table: string; columns: readonly string[]; unique?: bo
   { table: 'grants', columns: ['expires_at'] },
   { table: 'codes', columns: ['expires_at'] },
   { table: 'refresh_tokens', columns: ['grant_id'] },
+  // A token has one successor at most: rotation is the insertion of it.
+  { table: 'refresh_tokens', columns: ['parent_digest'], unique: true },
   { table: 'refresh_tokens', columns: ['expires_at'] },
   { table: 'device_codes', columns: ['user_code'], unique: true },
   { table: 'device_codes', columns: ['expires_at'] },
@@ -202,7 +194,6 @@ const INDEXES: readonly { table: string; columns: readonly string[]; unique?: bo
   { table: 'session_clients', columns: ['sid'] },
   { table: 'interactions', columns: ['expires_at'] },
   { table: 'factors', columns: ['user_id'] },
-  { table: 'revocations', columns: ['expires_at'] },
 ]
 
 export const identity: Migration = {
@@ -232,10 +223,12 @@ export const identity: Migration = {
       ? events.addColumn('seq', 'integer', (column) => column.primaryKey().autoIncrement())
       : events.addColumn('seq', 'bigserial', (column) => column.primaryKey())
     )
-      .addColumn('node', 'text', (column) => column.notNull())
+      .addColumn('kind', 'text', (column) => column.notNull())
       .addColumn('body', 'text', (column) => column.notNull())
       .addColumn('created_at', 'bigint', (column) => column.notNull())
+      .addColumn('expires_at', 'bigint', (column) => column.notNull())
       .execute()
+    await db.schema.createIndex('events_by_expires_at').on('events').column('expires_at').execute()
   },
 }
 

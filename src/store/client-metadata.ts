@@ -1,0 +1,160 @@
+/** Client metadata by its registered names (OpenID Connect Registration §2, RFC 7591) and the Client that the code works with. */
+
+/** What the database and the declarative file hold. Members from `code_challenge_methods` on are ours. */
+export interface ClientMetadata {
+  readonly client_id: string
+  readonly client_name?: string
+  readonly client_uri?: string
+  readonly logo_uri?: string
+  readonly policy_uri?: string
+  readonly tos_uri?: string
+  readonly contacts?: readonly string[]
+  readonly application_type?: 'web' | 'native'
+  /** Absent: a client with a secret may send it either way. */
+  readonly token_endpoint_auth_method?: AuthMethod
+  readonly redirect_uris?: readonly string[]
+  readonly post_logout_redirect_uris?: readonly string[]
+  readonly grant_types?: readonly string[]
+  readonly response_types?: readonly string[]
+  readonly scope?: string
+  readonly frontchannel_logout_uri?: string
+  readonly frontchannel_logout_session_required?: boolean
+  readonly backchannel_logout_uri?: string
+  readonly backchannel_logout_session_required?: boolean
+  readonly jwks?: { readonly keys: readonly Readonly<Record<string, unknown>>[] }
+  readonly default_max_age?: number
+  readonly require_auth_time?: boolean
+  readonly initiate_login_uri?: string
+  readonly code_challenge_methods?: readonly ChallengeMethod[]
+  readonly require_pkce?: boolean
+  readonly skip_consent?: boolean
+  readonly require_second_factor?: boolean
+  readonly allowed_origins?: readonly string[]
+  /** Seconds. */
+  readonly access_token_lifetime?: number
+  readonly disabled?: boolean
+}
+
+export const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const
+export type AuthMethod = (typeof AUTH_METHODS)[number]
+
+export const GRANT_TYPES = [
+  'authorization_code',
+  'client_credentials',
+  'refresh_token',
+  'implicit',
+  'password',
+  'urn:ietf:params:oauth:grant-type:device_code',
+] as const
+export type GrantType = (typeof GRANT_TYPES)[number]
+
+export const RESPONSE_TYPES = [
+  'code',
+  'token',
+  'id_token',
+  'id_token token',
+  'code id_token',
+  'code token',
+  'code id_token token',
+] as const
+export type ResponseType = (typeof RESPONSE_TYPES)[number]
+
+export type ChallengeMethod = 'plain' | 'S256'
+
+export interface Client {
+  readonly id: string
+  readonly name: string
+  readonly uri: string | undefined
+  readonly logoUri: string | undefined
+  readonly policyUri: string | undefined
+  readonly termsUri: string | undefined
+  /** A public client has no secret: it is named, never authenticated. */
+  readonly public: boolean
+  readonly native: boolean
+  readonly authMethods: ReadonlySet<AuthMethod>
+  readonly secrets: readonly ClientSecret[]
+  readonly redirectUris: readonly string[]
+  readonly postLogoutRedirectUris: readonly string[]
+  readonly grantTypes: ReadonlySet<GrantType>
+  readonly responseTypes: ReadonlySet<ResponseType>
+  /** Everything that it may ask for. */
+  readonly scopes: ReadonlySet<string>
+  readonly frontchannelLogout: { readonly uri: string; readonly sessionRequired: boolean } | undefined
+  readonly backchannelLogout: { readonly uri: string; readonly sessionRequired: boolean } | undefined
+  readonly jwks: readonly Readonly<Record<string, unknown>>[]
+  readonly defaultMaxAge: number | undefined
+  readonly requireAuthTime: boolean
+  readonly initiateLoginUri: string | undefined
+  readonly challengeMethods: ReadonlySet<ChallengeMethod>
+  readonly requirePkce: boolean
+  readonly skipConsent: boolean
+  readonly requireSecondFactor: boolean
+  readonly allowedOrigins: readonly string[]
+  /** Seconds; undefined for the server's default. */
+  readonly accessTokenLifetime: number | undefined
+  readonly disabled: boolean
+}
+
+export interface ClientSecret {
+  readonly id: string
+  readonly digest: string
+  /** Set by a declarative file. */
+  readonly declared: boolean
+  readonly createdAt: number
+  readonly expiresAt: number | undefined
+}
+
+export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecret[]): Client {
+  const isPublic = metadata.token_endpoint_auth_method === 'none'
+  return {
+    id: metadata.client_id,
+    name: metadata.client_name ?? metadata.client_id,
+    uri: metadata.client_uri,
+    logoUri: metadata.logo_uri,
+    policyUri: metadata.policy_uri,
+    termsUri: metadata.tos_uri,
+    public: isPublic,
+    native: metadata.application_type === 'native',
+    authMethods: new Set(
+      metadata.token_endpoint_auth_method === undefined
+        ? ['client_secret_basic', 'client_secret_post']
+        : [metadata.token_endpoint_auth_method],
+    ),
+    secrets,
+    redirectUris: metadata.redirect_uris ?? [],
+    postLogoutRedirectUris: metadata.post_logout_redirect_uris ?? [],
+    grantTypes: new Set(
+      (metadata.grant_types ?? ['authorization_code']).flatMap((name) => knownAs(name, GRANT_TYPES) ?? []),
+    ),
+    responseTypes: new Set((metadata.response_types ?? ['code']).flatMap((name) => parseResponseType(name) ?? [])),
+    scopes: new Set((metadata.scope ?? 'openid').split(' ').filter((scope) => scope !== '')),
+    frontchannelLogout: logout(metadata.frontchannel_logout_uri, metadata.frontchannel_logout_session_required),
+    backchannelLogout: logout(metadata.backchannel_logout_uri, metadata.backchannel_logout_session_required),
+    jwks: metadata.jwks?.keys ?? [],
+    defaultMaxAge: metadata.default_max_age,
+    requireAuthTime: metadata.require_auth_time ?? false,
+    initiateLoginUri: metadata.initiate_login_uri,
+    challengeMethods: new Set(metadata.code_challenge_methods ?? (isPublic ? ['S256'] : ['plain', 'S256'])),
+    // RFC 9700 §2.1.1: a public client cannot go without.
+    requirePkce: isPublic || (metadata.require_pkce ?? false),
+    skipConsent: metadata.skip_consent ?? false,
+    requireSecondFactor: metadata.require_second_factor ?? false,
+    allowedOrigins: metadata.allowed_origins ?? [],
+    accessTokenLifetime: metadata.access_token_lifetime,
+    disabled: metadata.disabled ?? false,
+  }
+}
+
+/** A response type is a set of words in any order; undefined for one that is not offered or repeats a word. */
+export function parseResponseType(text: string): ResponseType | undefined {
+  const words = text.split(' ').sort()
+  return RESPONSE_TYPES.find((type) => type.split(' ').sort().join(' ') === words.join(' '))
+}
+
+function knownAs<const T extends string>(text: string, known: readonly T[]): T | undefined {
+  return known.find((name) => name === text)
+}
+
+function logout(uri: string | undefined, sessionRequired = false) {
+  return uri === undefined ? undefined : { uri, sessionRequired }
+}

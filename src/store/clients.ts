@@ -1,0 +1,141 @@
+/** Registered clients and their secrets; two secrets may be good at once, so that one can replace the other. */
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { Kysely } from 'kysely'
+import type { Clock } from '../protocol/clock.ts'
+import { type Client, type ClientMetadata, type ClientSecret, toClient } from './client-metadata.ts'
+import { newId } from './opaque.ts'
+import type { Schema } from './schema.ts'
+import { USER_ID_PREFIX } from './users.ts'
+
+export type Clients = ReturnType<typeof createClients>
+
+export class BadClientId extends Error {
+  override name = 'BadClientId'
+}
+
+export function createClients(db: Kysely<Schema>, clock: Clock) {
+  return {
+    async find(clientId: string): Promise<Client | undefined> {
+      const metadata = await readMetadata(clientId)
+      return metadata === undefined ? undefined : toClient(metadata, await secretsOf(clientId))
+    },
+
+    async list(): Promise<Client[]> {
+      const rows = await db.selectFrom('clients').selectAll().orderBy('client_id').execute()
+      const secrets = Map.groupBy(
+        await db.selectFrom('client_secrets').selectAll().orderBy('created_at').execute(),
+        (row) => row.client_id,
+      )
+      return rows.map((row) => toClient(metadataOf(row), (secrets.get(row.client_id) ?? []).map(toSecret)))
+    },
+
+    /** As it was registered, for those who show or change it. */
+    metadata: readMetadata,
+
+    async put(metadata: ClientMetadata): Promise<void> {
+      if (metadata.client_id.startsWith(USER_ID_PREFIX)) {
+        throw new BadClientId(`A client id does not begin with ${USER_ID_PREFIX}: that names people`)
+      }
+      const { disabled = false, ...rest } = metadata
+      const values = { metadata: JSON.stringify(rest), disabled: Number(disabled), updated_at: clock() }
+      await db
+        .insertInto('clients')
+        .values({ client_id: metadata.client_id, created_at: clock(), ...values })
+        .onConflict((conflict) => conflict.column('client_id').doUpdateSet(values))
+        .execute()
+    },
+
+    async remove(clientId: string): Promise<void> {
+      await db.deleteFrom('client_secrets').where('client_id', '=', clientId).execute()
+      await db.deleteFrom('clients').where('client_id', '=', clientId).execute()
+    },
+
+    async addSecret(
+      clientId: string,
+      secret: string,
+      { declared = false, expiresAt }: { declared?: boolean; expiresAt?: number | undefined } = {},
+    ): Promise<string> {
+      const id = newId()
+      await db
+        .insertInto('client_secrets')
+        .values({
+          id,
+          client_id: clientId,
+          digest: secretDigest(clientId, secret),
+          declared: Number(declared),
+          created_at: clock(),
+          expires_at: expiresAt ?? null,
+        })
+        .execute()
+      return id
+    },
+
+    async removeSecret(clientId: string, secretId: string): Promise<void> {
+      await db.deleteFrom('client_secrets').where('client_id', '=', clientId).where('id', '=', secretId).execute()
+    },
+
+    /** The other secrets stop being good at `at`. */
+    async expireOtherSecrets(clientId: string, keptId: string, at: number): Promise<void> {
+      await db
+        .updateTable('client_secrets')
+        .set({ expires_at: at })
+        .where('client_id', '=', clientId)
+        .where('id', '!=', keptId)
+        .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', at)]))
+        .execute()
+    },
+  }
+
+  async function readMetadata(clientId: string): Promise<ClientMetadata | undefined> {
+    const row = await db.selectFrom('clients').selectAll().where('client_id', '=', clientId).executeTakeFirst()
+    return row === undefined ? undefined : metadataOf(row)
+  }
+
+  async function secretsOf(clientId: string): Promise<ClientSecret[]> {
+    const rows = await db
+      .selectFrom('client_secrets')
+      .selectAll()
+      .where('client_id', '=', clientId)
+      .orderBy('created_at')
+      .execute()
+    return rows.map(toSecret)
+  }
+}
+
+/** The client's name salts the digest: two clients with one secret do not show it. */
+export function secretDigest(clientId: string, secret: string): string {
+  return hash('sha256', `${clientId}\0${secret}`, 'base64url')
+}
+
+/** Compares with every secret that is good now, in constant time for each; an unknown client costs the same. */
+export function secretMatches(client: Client | undefined, clientId: string, secret: string, now: number): boolean {
+  const offered = Buffer.from(secretDigest(clientId, secret))
+  let good = false
+  for (const { digest, expiresAt } of client?.secrets ?? []) {
+    const expected = Buffer.from(digest)
+    const same = expected.length === offered.length && timingSafeEqual(expected, offered)
+    if (same && (expiresAt === undefined || now < expiresAt)) good = true
+  }
+  return good
+}
+
+function metadataOf(row: { client_id: string; metadata: string; disabled: number }): ClientMetadata {
+  const metadata: ClientMetadata = JSON.parse(row.metadata)
+  return { ...metadata, client_id: row.client_id, disabled: row.disabled === 1 }
+}
+
+function toSecret(row: {
+  id: string
+  digest: string
+  declared: number
+  created_at: number
+  expires_at: number | null
+}): ClientSecret {
+  return {
+    id: row.id,
+    digest: row.digest,
+    declared: row.declared === 1,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at ?? undefined,
+  }
+}

@@ -1,0 +1,72 @@
+/** Authorization codes: kept as digests, spent once (RFC 6749 §4.1.2). */
+import type { Kysely } from 'kysely'
+import type { Clock } from '../protocol/clock.ts'
+import type { ChallengeMethod } from './client-metadata.ts'
+import { digestOf, newSecret } from './opaque.ts'
+import type { Schema } from './schema.ts'
+
+/** What a code is bound to beside its grant. */
+export interface CodeDetails {
+  readonly redirectUri: string
+  readonly nonce?: string | undefined
+  readonly challenge?: { readonly method: ChallengeMethod; readonly value: string } | undefined
+}
+
+export type SpentCode = { readonly grantId: string; readonly details: CodeDetails } & (
+  | { readonly outcome: 'fresh' }
+  | { readonly outcome: 'expired' }
+  /** It was spent before: whoever presents it now, or did then, stole it. */
+  | { readonly outcome: 'reused' }
+)
+
+export type Codes = ReturnType<typeof createCodes>
+
+export function createCodes(db: Kysely<Schema>, clock: Clock) {
+  return {
+    /** Returns the code itself, which is stored nowhere. */
+    async issue(grantId: string, details: CodeDetails, lifetimeMs: number): Promise<string> {
+      const code = newSecret()
+      await db
+        .insertInto('codes')
+        .values({
+          digest: digestOf(code),
+          grant_id: grantId,
+          details: JSON.stringify(details),
+          expires_at: clock() + lifetimeMs,
+          spent_at: null,
+        })
+        .execute()
+      return code
+    },
+
+    /** Undefined for a code that was never issued, or so long ago that it is forgotten. */
+    async spend(code: string): Promise<SpentCode | undefined> {
+      const digest = digestOf(code)
+      const now = clock()
+      const spent = await db
+        .updateTable('codes')
+        .set({ spent_at: now })
+        .where('digest', '=', digest)
+        .where('spent_at', 'is', null)
+        .returning(['grant_id', 'details', 'expires_at'])
+        .executeTakeFirst()
+      if (spent !== undefined) return describe(spent, spent.expires_at > now ? 'fresh' : 'expired')
+      const known = await db.selectFrom('codes').selectAll().where('digest', '=', digest).executeTakeFirst()
+      return known === undefined ? undefined : describe(known, 'reused')
+    },
+
+    /** A spent code is remembered for a while, so that its reuse is noticed. */
+    async prune(): Promise<void> {
+      await db
+        .deleteFrom('codes')
+        .where('expires_at', '<', clock() - REMEMBERED_MS)
+        .execute()
+    },
+  }
+}
+
+const REMEMBERED_MS = 24 * 3600 * 1000
+
+function describe(row: { grant_id: string; details: string }, outcome: SpentCode['outcome']): SpentCode {
+  return { grantId: row.grant_id, details: JSON.parse(row.details), outcome }
+}

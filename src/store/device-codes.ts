@@ -1,0 +1,174 @@
+/** Device authorizations (RFC 8628): a device polls with its secret, a person decides by the short code, first decision wins. */
+import { randomInt } from 'node:crypto'
+import { type Kysely, type Selectable, sql } from 'kysely'
+import type { Clock } from '../protocol/clock.ts'
+import { digestOf, newSecret } from './opaque.ts'
+import type { DeviceCodeRow, Schema } from './schema.ts'
+
+export type DeviceState = 'pending' | 'approved' | 'denied' | 'redeemed'
+
+export interface DeviceRequest {
+  readonly clientId: string
+  /** What the device asked for. */
+  readonly scopes: readonly string[]
+  readonly state: DeviceState
+  readonly approval: DeviceApproval | undefined
+  readonly createdAt: number
+  readonly expiresAt: number
+}
+
+export interface DeviceApproval {
+  readonly userId: string
+  readonly sessionId: string | undefined
+  /** What the person allowed. */
+  readonly scopes: readonly string[]
+  readonly authTime: number
+  readonly amr: readonly string[]
+  readonly acr?: string | undefined
+}
+
+export interface IssuedDeviceCode {
+  readonly deviceCode: string
+  /** Eight letters, shown in two halves. */
+  readonly userCode: string
+}
+
+export type Poll = { readonly outcome: 'unknown' } | ({ readonly outcome: 'known' | 'too-fast' } & DeviceRequest)
+
+export type DeviceCodes = ReturnType<typeof createDeviceCodes>
+
+/** RFC 8628 §6.1: twenty consonants, so that no word and no doubtful letter appears; 34 bits. */
+const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
+const SLOW_DOWN_SECONDS = 5
+
+export function createDeviceCodes(db: Kysely<Schema>, clock: Clock) {
+  return {
+    async issue(request: {
+      clientId: string
+      scopes: readonly string[]
+      lifetimeMs: number
+      intervalSeconds: number
+    }): Promise<IssuedDeviceCode> {
+      const deviceCode = newSecret()
+      for (;;) {
+        const userCode = Array.from({ length: 8 }, () => LETTERS[randomInt(LETTERS.length)]).join('')
+        const inserted = await db
+          .insertInto('device_codes')
+          .values({
+            digest: digestOf(deviceCode),
+            user_code: userCode,
+            client_id: request.clientId,
+            scopes: request.scopes.join(' '),
+            state: 'pending',
+            details: '',
+            poll_interval: request.intervalSeconds,
+            polled_at: null,
+            created_at: clock(),
+            expires_at: clock() + request.lifetimeMs,
+          })
+          .onConflict((conflict) => conflict.column('user_code').doNothing())
+          .returning('digest')
+          .executeTakeFirst()
+        if (inserted !== undefined) return { deviceCode, userCode: `${userCode.slice(0, 4)}-${userCode.slice(4)}` }
+      }
+    },
+
+    /** What a person may still decide about; case, dashes and spaces do not matter. */
+    async findPending(userCode: string): Promise<DeviceRequest | undefined> {
+      const row = await db
+        .selectFrom('device_codes')
+        .selectAll()
+        .where('user_code', '=', normalUserCode(userCode))
+        .where('state', '=', 'pending')
+        .where('expires_at', '>', clock())
+        .executeTakeFirst()
+      return row === undefined ? undefined : toRequest(row)
+    },
+
+    /** False when somebody decided before, or too late. */
+    async decide(userCode: string, approval: DeviceApproval | 'denied'): Promise<boolean> {
+      const decided = await db
+        .updateTable('device_codes')
+        .set(approval === 'denied' ? { state: 'denied' } : { state: 'approved', details: JSON.stringify(approval) })
+        .where('user_code', '=', normalUserCode(userCode))
+        .where('state', '=', 'pending')
+        .where('expires_at', '>', clock())
+        .returning('digest')
+        .executeTakeFirst()
+      return decided !== undefined
+    },
+
+    /** RFC 8628 §3.5: a device that polls too fast must wait five seconds longer from then on. */
+    async poll(deviceCode: string): Promise<Poll> {
+      const now = clock()
+      const digest = digestOf(deviceCode)
+      const row = await db
+        .updateTable('device_codes')
+        .set({ polled_at: now })
+        .where('digest', '=', digest)
+        .where((eb) =>
+          eb.or([
+            eb('polled_at', 'is', null),
+            eb(eb('polled_at', '+', eb('poll_interval', '*', sql<number>`1000`)), '<=', now),
+          ]),
+        )
+        .returningAll()
+        .executeTakeFirst()
+      if (row !== undefined) return { ...toRequest(row), outcome: 'known' }
+      const hurried = await db
+        .updateTable('device_codes')
+        .set((eb) => ({ polled_at: now, poll_interval: eb('poll_interval', '+', SLOW_DOWN_SECONDS) }))
+        .where('digest', '=', digest)
+        .returningAll()
+        .executeTakeFirst()
+      return hurried === undefined ? { outcome: 'unknown' } : { ...toRequest(hurried), outcome: 'too-fast' }
+    },
+
+    /** The approval, to the one caller who comes first. */
+    async redeem(deviceCode: string): Promise<DeviceApproval | undefined> {
+      const row = await db
+        .updateTable('device_codes')
+        .set({ state: 'redeemed' })
+        .where('digest', '=', digestOf(deviceCode))
+        .where('state', '=', 'approved')
+        .where('expires_at', '>', clock())
+        .returningAll()
+        .executeTakeFirst()
+      return row === undefined ? undefined : toRequest(row).approval
+    },
+
+    async prune(): Promise<void> {
+      await db
+        .deleteFrom('device_codes')
+        .where('expires_at', '<', clock() - REMEMBERED_MS)
+        .execute()
+    },
+  }
+}
+
+/** So that a device that comes late is told `expired_token` and not that its code never was. */
+const REMEMBERED_MS = 3600 * 1000
+
+function normalUserCode(text: string): string {
+  return text.replace(/[\s\-‐-―]/g, '').toUpperCase()
+}
+
+function toRequest(row: Selectable<DeviceCodeRow>): DeviceRequest {
+  const approval: DeviceApproval | undefined = row.details === '' ? undefined : JSON.parse(row.details)
+  return {
+    clientId: row.client_id,
+    scopes: row.scopes.split(' ').filter((scope) => scope !== ''),
+    state: toState(row.state),
+    approval,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+  }
+}
+
+const STATES: readonly DeviceState[] = ['pending', 'approved', 'denied', 'redeemed']
+
+function toState(text: string): DeviceState {
+  const state = STATES.find((known) => known === text)
+  if (state === undefined) throw new Error(`A device code in the unknown state ${text}`)
+  return state
+}

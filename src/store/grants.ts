@@ -1,0 +1,154 @@
+/** Grants: what somebody allowed a client once. Every code, access token and refresh token descends from one, and falls with it. */
+import type { Kysely, Selectable } from 'kysely'
+import type { Clock } from '../protocol/clock.ts'
+import { newId } from './opaque.ts'
+import type { GrantRow, Schema } from './schema.ts'
+
+export type GrantKind = 'authorization_code' | 'implicit' | 'password' | 'device_code'
+
+export interface Grant {
+  readonly id: string
+  readonly kind: GrantKind
+  readonly clientId: string
+  readonly userId: string
+  /** The browser session, which tokens name as `sid`. */
+  readonly sessionId: string | undefined
+  readonly scopes: readonly string[]
+  /** Milliseconds, when the person proved who they are. */
+  readonly authTime: number
+  readonly details: GrantDetails
+  readonly createdAt: number
+  /** No token of the family lives longer. */
+  readonly expiresAt: number
+  readonly revokedAt: number | undefined
+}
+
+export interface GrantDetails {
+  /** RFC 8176: how they proved it. */
+  readonly amr: readonly string[]
+  readonly acr?: string | undefined
+  /** The `claims` parameter (OpenID Connect Core §5.5). */
+  readonly claims?: ClaimsRequest | undefined
+  /** Whether the ID tokens of this grant must tell `auth_time`. */
+  readonly wantsAuthTime?: boolean | undefined
+}
+
+export interface ClaimsRequest {
+  readonly userinfo?: Readonly<Record<string, ClaimWish>>
+  readonly id_token?: Readonly<Record<string, ClaimWish>>
+}
+
+export type ClaimWish = {
+  readonly essential?: boolean
+  readonly value?: unknown
+  readonly values?: readonly unknown[]
+} | null
+
+export type NewGrant = Omit<Grant, 'id' | 'createdAt' | 'revokedAt'>
+export type Grants = ReturnType<typeof createGrants>
+
+export function createGrants(db: Kysely<Schema>, clock: Clock) {
+  return {
+    async create(grant: NewGrant): Promise<Grant> {
+      const id = newId()
+      const createdAt = clock()
+      await db
+        .insertInto('grants')
+        .values({
+          id,
+          kind: grant.kind,
+          client_id: grant.clientId,
+          user_id: grant.userId,
+          session_id: grant.sessionId ?? null,
+          scopes: grant.scopes.join(' '),
+          details: JSON.stringify(grant.details),
+          auth_time: grant.authTime,
+          created_at: createdAt,
+          expires_at: grant.expiresAt,
+          revoked_at: null,
+        })
+        .execute()
+      return { ...grant, id, createdAt, revokedAt: undefined }
+    },
+
+    async find(id: string): Promise<Grant | undefined> {
+      const row = await db.selectFrom('grants').selectAll().where('id', '=', id).executeTakeFirst()
+      return row === undefined ? undefined : toGrant(row)
+    },
+
+    /** Neither revoked nor expired, newest first. */
+    async listOfUser(userId: string): Promise<Grant[]> {
+      const rows = await db
+        .selectFrom('grants')
+        .selectAll()
+        .where('user_id', '=', userId)
+        .where('revoked_at', 'is', null)
+        .where('expires_at', '>', clock())
+        .orderBy('created_at', 'desc')
+        .execute()
+      return rows.map(toGrant)
+    },
+
+    /** The grants among the matching that were alive until now. */
+    async revoke(which: GrantSelection): Promise<string[]> {
+      let query = db
+        .updateTable('grants')
+        .set({ revoked_at: clock() })
+        .where('revoked_at', 'is', null)
+        .where('expires_at', '>', clock())
+      if (which.id !== undefined) query = query.where('id', '=', which.id)
+      if (which.userId !== undefined) query = query.where('user_id', '=', which.userId)
+      if (which.clientId !== undefined) query = query.where('client_id', '=', which.clientId)
+      if (which.sessionId !== undefined) query = query.where('session_id', '=', which.sessionId)
+      // B-47: what was granted for offline use outlives the browser session.
+      if (which.keepOffline === true) {
+        query = query.where((eb) => eb.not(eb(eb.ref('scopes'), 'like', '%offline_access%')))
+      }
+      const rows = await query.returning('id').execute()
+      return rows.map(({ id }) => id)
+    },
+
+    async prune(): Promise<void> {
+      await db.deleteFrom('grants').where('expires_at', '<', clock()).execute()
+    },
+  }
+}
+
+/** At least one member must be given: nothing revokes everything. */
+export type GrantSelection = (
+  | { readonly id: string }
+  | { readonly userId: string }
+  | { readonly clientId: string }
+  | { readonly sessionId: string }
+) & {
+  readonly id?: string
+  readonly userId?: string
+  readonly clientId?: string
+  readonly sessionId?: string
+  readonly keepOffline?: boolean
+}
+
+export function toGrant(row: Selectable<GrantRow>): Grant {
+  const details: GrantDetails = JSON.parse(row.details)
+  return {
+    id: row.id,
+    kind: toKind(row.kind),
+    clientId: row.client_id,
+    userId: row.user_id,
+    sessionId: row.session_id ?? undefined,
+    scopes: row.scopes.split(' ').filter((scope) => scope !== ''),
+    authTime: row.auth_time,
+    details,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at ?? undefined,
+  }
+}
+
+const KINDS: readonly GrantKind[] = ['authorization_code', 'implicit', 'password', 'device_code']
+
+function toKind(text: string): GrantKind {
+  const kind = KINDS.find((known) => known === text)
+  if (kind === undefined) throw new Error(`A grant of the unknown kind ${text}`)
+  return kind
+}

@@ -1,0 +1,36 @@
+/** Opaque values: identifiers, and the secrets that we hand out and keep only as digests. */
+import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
+
+/** 128 bits: names a row. */
+export function newId(): string {
+  return randomBytes(16).toString('base64url')
+}
+
+/** 256 bits: codes, refresh tokens, device codes, cookies. */
+export function newSecret(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+/** What is stored in place of a secret that holds enough randomness to need no salt. */
+export function digestOf(secret: string): string {
+  return hash('sha256', secret, 'base64url')
+}
+
+const IV = 12
+const TAG = 16
+
+/** AES-256-GCM; the purpose keeps a value sealed for one use from being opened in another. */
+export function seal(plain: Buffer, key: Buffer, purpose: string): string {
+  const iv = randomBytes(IV)
+  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(purpose))
+  return Buffer.concat([iv, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString('base64url')
+}
+
+/** Throws when the key, the purpose or the sealed value is not the one it was sealed with. */
+export function unseal(sealed: string, key: Buffer, purpose: string): Buffer {
+  const bytes = Buffer.from(sealed, 'base64url')
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV), { authTagLength: TAG })
+    .setAAD(Buffer.from(purpose))
+    .setAuthTag(bytes.subarray(-TAG))
+  return Buffer.concat([decipher.update(bytes.subarray(IV, -TAG)), decipher.final()])
+}

@@ -1,0 +1,113 @@
+/** Refresh tokens: kept as digests, each replaced by one successor when it is used; a late second use gives the family away (RFC 9700 §4.14). */
+import { hkdfSync } from 'node:crypto'
+import type { Kysely } from 'kysely'
+import type { Clock } from '../protocol/clock.ts'
+import { type Grant, toGrant } from './grants.ts'
+import { digestOf, newSecret, seal, unseal } from './opaque.ts'
+import type { Schema } from './schema.ts'
+
+export interface RefreshToken {
+  readonly digest: string
+  readonly grant: Grant
+  readonly issuedAt: number
+  readonly expiresAt: number
+}
+
+export type Rotation =
+  | { readonly outcome: 'rotated'; readonly successor: string }
+  /** Used again within the grace: the same successor once more (a lost response, two tabs). */
+  | { readonly outcome: 'repeated'; readonly successor: string }
+  /** Used again after the grace, or after its successor was used: somebody else has it. */
+  | { readonly outcome: 'reused' }
+
+export interface RefreshLifetimes {
+  /** How long an unused token lives. */
+  readonly idleMs: number
+  readonly graceMs: number
+}
+
+export type RefreshTokens = ReturnType<typeof createRefreshTokens>
+
+export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
+  return {
+    /** The first token of a grant; returned here and stored nowhere. */
+    async issue(grant: Pick<Grant, 'id' | 'expiresAt'>, { idleMs }: Pick<RefreshLifetimes, 'idleMs'>): Promise<string> {
+      const token = newSecret()
+      const now = clock()
+      await db
+        .insertInto('refresh_tokens')
+        .values({
+          digest: digestOf(token),
+          grant_id: grant.id,
+          parent_digest: null,
+          issued_at: now,
+          expires_at: Math.min(now + idleMs, grant.expiresAt),
+          sealed: null,
+        })
+        .execute()
+      return token
+    },
+
+    /** The token with its grant, whatever state either is in. */
+    async find(token: string): Promise<RefreshToken | undefined> {
+      const row = await db
+        .selectFrom('refresh_tokens as token')
+        .innerJoin('grants', 'grants.id', 'token.grant_id')
+        .selectAll('grants')
+        .select(['token.digest', 'token.issued_at as token_issued_at', 'token.expires_at as token_expires_at'])
+        .where('token.digest', '=', digestOf(token))
+        .executeTakeFirst()
+      if (row === undefined) return undefined
+      return {
+        digest: row.digest,
+        grant: toGrant(row),
+        issuedAt: row.token_issued_at,
+        expiresAt: row.token_expires_at,
+      }
+    },
+
+    /**
+     * A token is spent by the insertion of its successor: of all who try, the unique index on the parent lets one through.
+     * The successor is kept sealed with a key that only the parent's holder can make, so that a repeated use gets the same.
+     */
+    async rotate(token: string, found: RefreshToken, { idleMs, graceMs }: RefreshLifetimes): Promise<Rotation> {
+      const successor = newSecret()
+      const now = clock()
+      const inserted = await db
+        .insertInto('refresh_tokens')
+        .values({
+          digest: digestOf(successor),
+          grant_id: found.grant.id,
+          parent_digest: found.digest,
+          issued_at: now,
+          expires_at: Math.min(now + idleMs, found.grant.expiresAt),
+          sealed: seal(Buffer.from(successor), keyFrom(token), SEALED_FOR),
+        })
+        .onConflict((conflict) => conflict.column('parent_digest').doNothing())
+        .returning('digest')
+        .executeTakeFirst()
+      if (inserted !== undefined) return { outcome: 'rotated', successor }
+
+      const child = await db
+        .selectFrom('refresh_tokens as child')
+        .leftJoin('refresh_tokens as grandchild', 'grandchild.parent_digest', 'child.digest')
+        .select(['child.sealed', 'child.issued_at', 'grandchild.digest as used'])
+        .where('child.parent_digest', '=', found.digest)
+        .executeTakeFirst()
+      const within = child !== undefined && child.used === null && now - child.issued_at <= graceMs
+      if (!within || child.sealed === null) return { outcome: 'reused' }
+      return { outcome: 'repeated', successor: unseal(child.sealed, keyFrom(token), SEALED_FOR).toString() }
+    },
+
+    /** Expired tokens, and those whose grant is gone. */
+    async prune(): Promise<void> {
+      await db.deleteFrom('refresh_tokens').where('expires_at', '<', clock()).execute()
+    },
+  }
+}
+
+const SEALED_FOR = 'gatehouse refresh successor'
+
+function keyFrom(token: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', token, '', SEALED_FOR, 32))
+}

@@ -1,0 +1,50 @@
+/** Roles: names for sets of scopes, given to users. */
+import type { Kysely } from 'kysely'
+import type { Schema } from './schema.ts'
+
+export interface Role {
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly description: string
+  readonly requireSecondFactor: boolean
+}
+
+export type Roles = ReturnType<typeof createRoles>
+
+export function createRoles(db: Kysely<Schema>) {
+  return {
+    async list(): Promise<Role[]> {
+      const rows = await db.selectFrom('roles').selectAll().orderBy('name').execute()
+      return rows.map((row) => ({
+        name: row.name,
+        scopes: JSON.parse(row.scopes),
+        description: row.description,
+        requireSecondFactor: row.require_second_factor === 1,
+      }))
+    },
+
+    async put(role: Pick<Role, 'name' | 'scopes'> & Partial<Role>): Promise<void> {
+      const values = {
+        scopes: JSON.stringify(role.scopes),
+        description: role.description ?? '',
+        require_second_factor: Number(role.requireSecondFactor ?? false),
+      }
+      await db
+        .insertInto('roles')
+        .values({ name: role.name, ...values })
+        .onConflict((conflict) => conflict.column('name').doUpdateSet(values))
+        .execute()
+    },
+
+    async remove(name: string): Promise<void> {
+      await db.deleteFrom('user_roles').where('role', '=', name).execute()
+      await db.deleteFrom('roles').where('name', '=', name).execute()
+    },
+
+    /** Users who have the role, whose rights change with it. */
+    async holders(name: string): Promise<string[]> {
+      const rows = await db.selectFrom('user_roles').select('user_id').where('role', '=', name).execute()
+      return rows.map(({ user_id }) => user_id)
+    },
+  }
+}

@@ -1,0 +1,30 @@
+/** Every store over one database, for those who need several. */
+import type { Clock } from '../protocol/clock.ts'
+import { createClients } from './clients.ts'
+import { createCodes } from './codes.ts'
+import type { Database } from './database.ts'
+import { createDeviceCodes } from './device-codes.ts'
+import { createEvents } from './events.ts'
+import { createGrants } from './grants.ts'
+import { createRefreshTokens } from './refresh-tokens.ts'
+import { createRoles } from './roles.ts'
+import { createSigningKeys } from './signing-keys.ts'
+import { createThrottles } from './throttles.ts'
+import { createUsers } from './users.ts'
+
+export type Stores = ReturnType<typeof createStores>
+
+export function createStores({ db, engine }: Database, clock: Clock) {
+  return {
+    users: createUsers(db, clock),
+    roles: createRoles(db),
+    clients: createClients(db, clock),
+    grants: createGrants(db, clock),
+    codes: createCodes(db, clock),
+    refreshTokens: createRefreshTokens(db, clock),
+    deviceCodes: createDeviceCodes(db, clock),
+    signingKeys: createSigningKeys(db),
+    throttles: createThrottles(db, clock),
+    events: createEvents(db, engine, clock),
+  }
+}

@@ -1,0 +1,230 @@
+/** People who can sign in, with the roles they have and the rights that follow from them. */
+import { randomBytes } from 'node:crypto'
+import type { Kysely, Selectable } from 'kysely'
+import type { Clock } from '../protocol/clock.ts'
+import type { Schema, UserRow } from './schema.ts'
+
+/** The standard claims by their registered names (OpenID Connect Core §5.1). */
+export type Profile = Readonly<Record<string, unknown>>
+
+export interface User {
+  readonly id: string
+  readonly username: string
+  readonly passwordHash: string | undefined
+  readonly passwordChangedAt: number
+  /** Digest of the password that a declarative file set, so that only a change there sets it again. */
+  readonly declaredDigest: string | undefined
+  readonly profile: Profile
+  readonly roles: readonly string[]
+  /** Scopes that the roles give. */
+  readonly rights: ReadonlySet<string>
+  readonly roleRequiresSecondFactor: boolean
+  readonly hasSecondFactor: boolean
+  readonly disabled: boolean
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+export interface NewUser {
+  readonly username: string
+  readonly passwordHash?: string | undefined
+  readonly declaredDigest?: string | undefined
+  readonly profile?: Profile
+  readonly roles?: readonly string[]
+  readonly disabled?: boolean
+}
+
+export interface UserChange {
+  readonly username?: string
+  readonly profile?: Profile
+  readonly disabled?: boolean
+  readonly declaredDigest?: string | undefined
+}
+
+export type Users = ReturnType<typeof createUsers>
+
+/** No client identifier may begin so: the subject of a token says whether it is a person (RFC 9068 §5). */
+export const USER_ID_PREFIX = 'usr_'
+
+export class UsernameTaken extends Error {
+  override name = 'UsernameTaken'
+}
+
+export function createUsers(db: Kysely<Schema>, clock: Clock) {
+  /** One row for each role of the user. */
+  const withRoles = () =>
+    db
+      .selectFrom('users')
+      .leftJoin('user_roles', 'user_roles.user_id', 'users.id')
+      .leftJoin('roles', 'roles.name', 'user_roles.role')
+      .selectAll('users')
+      .select(['user_roles.role as role', 'roles.scopes as role_scopes', 'roles.require_second_factor as role_factor'])
+      .select((eb) =>
+        eb
+          .selectFrom('factors')
+          .whereRef('factors.user_id', '=', 'users.id')
+          .where('factors.kind', '!=', 'recovery')
+          .select((inner) => inner.fn.countAll<number>().as('count'))
+          .as('factors'),
+      )
+
+  return {
+    async findById(id: string): Promise<User | undefined> {
+      return gather(await withRoles().where('users.id', '=', id).execute())[0]
+    },
+
+    async findByUsername(username: string): Promise<User | undefined> {
+      return gather(await withRoles().where('users.username_key', '=', usernameKey(username)).execute())[0]
+    },
+
+    /** In the order of their names, a page at a time. */
+    async list({ after = '', limit = 100 }: { after?: string; limit?: number } = {}): Promise<User[]> {
+      const page = db
+        .selectFrom('users')
+        .select('id')
+        .where('username_key', '>', usernameKey(after))
+        .orderBy('username_key')
+        .limit(limit)
+      return gather(await withRoles().where('users.id', 'in', page).orderBy('username_key').execute())
+    },
+
+    async create(user: NewUser): Promise<string> {
+      const id = USER_ID_PREFIX + randomBytes(16).toString('base64url')
+      const now = clock()
+      const inserted = await db
+        .insertInto('users')
+        .values({
+          id,
+          username: user.username.normalize('NFKC').trim(),
+          username_key: usernameKey(user.username),
+          password_hash: user.passwordHash ?? null,
+          password_changed_at: now,
+          declared_digest: user.declaredDigest ?? null,
+          profile: JSON.stringify(user.profile ?? {}),
+          disabled: Number(user.disabled ?? false),
+          created_at: now,
+          updated_at: now,
+        })
+        .onConflict((conflict) => conflict.column('username_key').doNothing())
+        .returning('id')
+        .executeTakeFirst()
+      if (inserted === undefined) throw new UsernameTaken(`There is already a user named ${user.username}`)
+      await addRoles(id, user.roles ?? [])
+      return id
+    },
+
+    async update(id: string, change: UserChange): Promise<void> {
+      await db
+        .updateTable('users')
+        .set({
+          updated_at: clock(),
+          ...(change.username === undefined
+            ? {}
+            : { username: change.username, username_key: usernameKey(change.username) }),
+          ...(change.profile === undefined ? {} : { profile: JSON.stringify(change.profile) }),
+          ...(change.disabled === undefined ? {} : { disabled: Number(change.disabled) }),
+          ...('declaredDigest' in change ? { declared_digest: change.declaredDigest ?? null } : {}),
+        })
+        .where('id', '=', id)
+        .execute()
+    },
+
+    async setPassword(id: string, passwordHash: string): Promise<void> {
+      const now = clock()
+      await db
+        .updateTable('users')
+        .set({ password_hash: passwordHash, password_changed_at: now, updated_at: now })
+        .where('id', '=', id)
+        .execute()
+    },
+
+    /** The same password under newer parameters; a password changed meanwhile is left alone. */
+    async rehash(id: string, from: string, to: string): Promise<void> {
+      await db
+        .updateTable('users')
+        .set({ password_hash: to })
+        .where('id', '=', id)
+        .where('password_hash', '=', from)
+        .execute()
+    },
+
+    async setRoles(id: string, roles: readonly string[]): Promise<void> {
+      await db
+        .deleteFrom('user_roles')
+        .where('user_id', '=', id)
+        .$if(roles.length > 0, (query) => query.where('role', 'not in', roles))
+        .execute()
+      await addRoles(id, roles)
+    },
+
+    async remove(id: string): Promise<void> {
+      await db.deleteFrom('users').where('id', '=', id).execute()
+      for (const table of ['user_roles', 'factors', 'consents', 'sessions'] as const) {
+        await db.deleteFrom(table).where('user_id', '=', id).execute()
+      }
+    },
+
+    async count(): Promise<number> {
+      const { count } = await db
+        .selectFrom('users')
+        .select((eb) => eb.fn.countAll<number>().as('count'))
+        .executeTakeFirstOrThrow()
+      return Number(count)
+    },
+  }
+
+  async function addRoles(userId: string, roles: readonly string[]): Promise<void> {
+    if (roles.length === 0) return
+    await db
+      .insertInto('user_roles')
+      .values(roles.map((role) => ({ user_id: userId, role })))
+      .onConflict((conflict) => conflict.doNothing())
+      .execute()
+  }
+}
+
+/** Names that a person would call the same are the same. */
+export function usernameKey(username: string): string {
+  return username.normalize('NFKC').trim().toLowerCase()
+}
+
+type Row = Selectable<UserRow> & {
+  role: string | null
+  role_scopes: string | null
+  role_factor: number | null
+  factors: number | null
+}
+
+function gather(rows: readonly Row[]): User[] {
+  const byId = new Map<string, Row[]>()
+  for (const row of rows) {
+    const same = byId.get(row.id)
+    if (same === undefined) byId.set(row.id, [row])
+    else same.push(row)
+  }
+  return [...byId.values()].flatMap((same) => (same[0] === undefined ? [] : [toUser(same[0], same)]))
+}
+
+function toUser(row: Row, rows: readonly Row[]): User {
+  const profile: Profile = JSON.parse(row.profile)
+  const rights = new Set<string>()
+  for (const { role_scopes } of rows) {
+    const scopes: string[] = role_scopes === null ? [] : JSON.parse(role_scopes)
+    for (const scope of scopes) rights.add(scope)
+  }
+  return {
+    id: row.id,
+    username: row.username,
+    passwordHash: row.password_hash ?? undefined,
+    passwordChangedAt: row.password_changed_at,
+    declaredDigest: row.declared_digest ?? undefined,
+    profile,
+    roles: rows.flatMap(({ role }) => role ?? []).sort(),
+    rights,
+    roleRequiresSecondFactor: rows.some(({ role_factor }) => role_factor === 1),
+    hasSecondFactor: Number(row.factors ?? 0) > 0,
+    disabled: row.disabled === 1,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

@@ -1,0 +1,18 @@
+/** The stores over a temporary database, for tests that need no server. */
+import type { Clock } from '../../src/protocol/clock.ts'
+import { type Database, openDatabase } from '../../src/store/database.ts'
+import { createStores, type Stores } from '../../src/store/stores.ts'
+import type { TestPlace } from './engines.ts'
+import { createTestClock } from './server.ts'
+
+export interface OpenStores {
+  readonly database: Database
+  readonly stores: Stores
+  readonly clock: Clock & { advance(milliseconds: number): void }
+  close(): Promise<void>
+}
+
+export async function openStores(place: TestPlace, clock = createTestClock()): Promise<OpenStores> {
+  const database = await openDatabase({ dataFolder: place.dataFolder, url: place.databaseUrl })
+  return { database, stores: createStores(database, clock), clock, close: () => database.close() }
+}
