@@ -1,0 +1,95 @@
+/** A real Chromium from npm, unpacked once, kept off the network: every name leads to loopback. */
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+
+export interface TestBrowser {
+  /** A fresh profile: no cookies, no cache. */
+  newContext(options?: { dark?: boolean; script?: boolean; width?: number }): Promise<BrowserContext>
+  stop(): Promise<void>
+}
+
+export async function startChromium(): Promise<TestBrowser> {
+  const folder = await unpackOnce()
+  const browser = await chromium.launch({
+    executablePath: join(folder, 'chromium'),
+    chromiumSandbox: false,
+    args: ARGUMENTS,
+    // The libraries that a bare Debian lacks (NSS, expat) come with the browser.
+    env: { ...process.env, ...environmentOf(folder) },
+  })
+  return {
+    async newContext({ dark = false, script = true, width = 1280 } = {}) {
+      const context = await browser.newContext({
+        ignoreHTTPSErrors: true,
+        javaScriptEnabled: script,
+        colorScheme: dark ? 'dark' : 'light',
+        reducedMotion: 'reduce',
+        viewport: { width, height: 800 },
+      })
+      context.setDefaultTimeout(10_000)
+      return context
+    },
+    stop: () => browser.close(),
+  }
+}
+
+/** Everything that went wrong on a page: script errors, blocked resources, messages of the security policy. */
+export function complaintsOf(page: Page): string[] {
+  const complaints: string[] = []
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text())
+  })
+  return complaints
+}
+
+export type { Browser, BrowserContext, Page }
+
+const ARGUMENTS = [
+  '--no-zygote',
+  '--disable-gpu',
+  '--disable-dev-shm-usage',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-domain-reliability',
+  '--disable-sync',
+  '--no-pings',
+  '--host-resolver-rules=MAP * 127.0.0.1',
+  '--no-proxy-server',
+]
+
+const PACKAGE = createRequire(import.meta.url).resolve('@sparticuz/chromium')
+const MODULES = PACKAGE.slice(0, PACKAGE.lastIndexOf('@sparticuz'))
+
+function environmentOf(folder: string): Record<string, string> {
+  const libraries = [join(folder, 'al2023', 'lib'), process.env.LD_LIBRARY_PATH ?? ''].filter((path) => path !== '')
+  return { LD_LIBRARY_PATH: libraries.join(':'), FONTCONFIG_PATH: join(folder, 'fonts'), HOME: folder }
+}
+
+/** Test files start at the same time: each unpacks into a folder of its own, the first to finish gives it the name. */
+async function unpackOnce(): Promise<string> {
+  const home = join(MODULES, '.cache')
+  const about = await readFile(join(MODULES, '@sparticuz', 'chromium', 'package.json'), 'utf8')
+  const { version } = JSON.parse(about) as { version: string }
+  const folder = join(home, `gatehouse-chromium-${version}`)
+  if (existsSync(join(folder, 'chromium'))) return folder
+  await mkdir(home, { recursive: true })
+  const own = await mkdtemp(join(home, 'unpacking-'))
+  // The package unpacks its libraries only where it believes to be in AWS Lambda, and always into TMPDIR.
+  const script = `import chromium from ${JSON.stringify(PACKAGE)}; await chromium.executablePath()`
+  await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
+    env: { ...process.env, TMPDIR: own, AWS_LAMBDA_JS_RUNTIME: 'nodejs24.x' },
+  })
+  try {
+    await rename(own, folder)
+  } catch (error) {
+    await rm(own, { recursive: true, force: true })
+    if (!existsSync(join(folder, 'chromium'))) throw error
+  }
+  return folder
+}
