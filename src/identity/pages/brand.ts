@@ -1,0 +1,64 @@
+/** The operator's name, mark and colour, and the shades of that colour which stay readable on light and on dark. */
+
+export interface Brand {
+  readonly name: string
+  /** As `#rrggbb`. */
+  readonly colour: string
+  /** Address of the operator's own mark on our origin; ours is drawn when there is none. */
+  readonly logo: string | undefined
+}
+
+export interface Shades {
+  readonly button: string
+  readonly buttonHover: string
+  readonly buttonText: string
+  /** Links, focus rings and icons on the surface. */
+  readonly accent: string
+}
+
+export const LIGHT_SURFACE = '#ffffff'
+export const DARK_SURFACE = '#171b22'
+
+/** WCAG 2.2 §1.4.3 asks for 4.5; a little more forgives rounding. */
+const READABLE = 4.6
+
+export function shadesOn(surface: string, colour: string): Shades {
+  const towards = luminance(surface) > 0.5 ? '#000000' : '#ffffff'
+  const accent = untilReadable(colour, towards, (shade) => contrast(shade, surface))
+  const buttonText = contrast('#ffffff', colour) >= 3 ? '#ffffff' : '#10131a'
+  const away = buttonText === '#ffffff' ? '#000000' : '#ffffff'
+  const button = untilReadable(colour, away, (shade) => contrast(shade, buttonText))
+  return { button, buttonHover: mix(button, away, 0.14), buttonText, accent }
+}
+
+/** WCAG's ratio, 1 to 21. */
+export function contrast(a: string, b: string): number {
+  const [dark = 0, light = 0] = [luminance(a), luminance(b)].sort((x, y) => x - y)
+  return (light + 0.05) / (dark + 0.05)
+}
+
+function untilReadable(colour: string, towards: string, measure: (shade: string) => number): string {
+  for (let share = 0; share < 1; share += 0.04) {
+    const shade = mix(colour, towards, share)
+    if (measure(shade) >= READABLE) return shade
+  }
+  return towards
+}
+
+function mix(from: string, to: string, share: number): string {
+  const target = channels(to)
+  const mixed = channels(from).map((value, index) => Math.round(value + ((target[index] ?? 0) - value) * share))
+  return `#${mixed.map((value) => value.toString(16).padStart(2, '0')).join('')}`
+}
+
+function luminance(colour: string): number {
+  const [red = 0, green = 0, blue = 0] = channels(colour).map((value) => {
+    const share = value / 255
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+  })
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+}
+
+function channels(colour: string): number[] {
+  return [1, 3, 5].map((start) => Number.parseInt(colour.slice(start, start + 2), 16))
+}

@@ -1,0 +1,59 @@
+/** Asking a person: may this application have this, and with which account. */
+import { ownForm, scopeList, who } from './form-parts.ts'
+import { type Html, html } from './html.ts'
+import { type Frame, page } from './layout.ts'
+
+export interface ConsentData {
+  readonly flow: string
+  readonly client: string
+  readonly username: string
+  readonly scopes: readonly string[]
+  /** The host that the answer goes to: what a person can recognise of the redirect address. */
+  readonly returnsTo: string
+}
+
+export function consentPage(frame: Frame, data: ConsentData): Html {
+  const { messages } = frame.language
+  const body = html`
+<h1>${messages.consent(data.client)}</h1>
+<p class="lead">${messages.consentGoesTo(data.returnsTo)}</p>
+${who(messages.signedInAs(data.username), data.username)}
+<p>${messages.consentLead}</p>
+${scopeList(frame, data.scopes)}
+${ownForm(
+  frame,
+  'consent',
+  '/consent',
+  { flow: data.flow },
+  html`<div class="actions">
+<button type="submit" id="consent-allow" name="decision" value="allow">${messages.allow}</button>
+<button type="submit" class="plain" id="consent-deny" name="decision" value="deny">${messages.deny}</button>
+</div>`,
+)}
+<p class="hint leave">${messages.consentWithdraw}</p>`
+  return page(frame, { title: messages.consent(data.client), body })
+}
+
+export interface ChooseAccountData {
+  readonly flow: string
+  readonly client: string | undefined
+  readonly username: string
+}
+
+export function chooseAccountPage(frame: Frame, data: ChooseAccountData): Html {
+  const { messages } = frame.language
+  const body = html`
+<h1>${messages.chooseAccount}</h1>
+<p class="lead">${data.client === undefined ? messages.signInHere : messages.signInTo(data.client)}</p>
+${ownForm(
+  frame,
+  'choose-account',
+  '/choose-account',
+  { flow: data.flow },
+  html`<div class="actions">
+<button type="submit" id="choose-account-continue" name="decision" value="continue">${messages.continueAs(data.username)}</button>
+<button type="submit" class="plain" id="choose-account-other" name="decision" value="other">${messages.useOther}</button>
+</div>`,
+)}`
+  return page(frame, { title: messages.chooseAccount, body })
+}
