@@ -32,6 +32,12 @@ export const SETTINGS = {
     'PostgreSQL address (postgres://…). Empty: SQLite in the data folder.',
     'secret',
   ),
+  masterKey: setting(
+    '',
+    parseMasterKey,
+    'Base-64 of 32 random bytes that protect keys and secrets at rest; the same for every node of a database. Empty: a file made in the data folder.',
+    'secret',
+  ),
   config: setting('', parseText, 'Declarative file (JSON or YAML) that is reconciled at every start.'),
   services: setting(SERVICES.join(','), parseServices, 'Which services this process runs.'),
   tlsCertificate: setting(
@@ -140,6 +146,13 @@ export type Config = { readonly [Name in SettingName]: ReturnType<(typeof SETTIN
 export type Source = 'default' | 'file' | 'environment' | 'flag'
 export type SourceOf = { readonly [Name in SettingName]: Source }
 
+export interface LoadedConfig {
+  readonly config: Config
+  readonly sources: SourceOf
+  /** What was written for each setting, before it was read. */
+  readonly texts: { readonly [Name in SettingName]: string }
+}
+
 /** A setting that is unknown or cannot be read; the message says which and what to do. */
 export class BadSetting extends Error {
   override name = 'BadSetting'
@@ -152,9 +165,9 @@ export interface ConfigSources {
 }
 
 /** Flags win over the environment, the environment over the file, the file over the defaults. */
-export function loadConfig(sources: ConfigSources): { config: Config; sources: SourceOf } {
+export function loadConfig(sources: ConfigSources): LoadedConfig {
   const given = new Map<SettingName, { text: string; source: Source; as: string }>()
-  for (const [name, text] of Object.entries(sources.file ?? {})) take(name, text, 'file', fileName)
+  for (const [name, text] of Object.entries(sources.file ?? {})) take(`settings.${name}`, text, 'file', pathInFile)
   for (const [name, text] of Object.entries(sources.environment ?? {})) {
     if (name.startsWith('GATEHOUSE_') && text !== undefined) take(name, text, 'environment', environmentName)
   }
@@ -162,6 +175,7 @@ export function loadConfig(sources: ConfigSources): { config: Config; sources: S
 
   const config: Record<string, unknown> = {}
   const from: Record<string, Source> = {}
+  const texts: Record<string, string> = {}
   for (const name of settingNames()) {
     const { text, source, as } = given.get(name) ?? {
       text: SETTINGS[name].default,
@@ -170,9 +184,14 @@ export function loadConfig(sources: ConfigSources): { config: Config; sources: S
     }
     config[name] = parseSetting(name, text, as)
     from[name] = source
+    texts[name] = text
   }
-  // Both objects were filled for every key of SETTINGS just above.
-  return { config: Object.freeze(check(config as Config)), sources: from as SourceOf }
+  // All three were filled for every key of SETTINGS just above.
+  return {
+    config: Object.freeze(check(config as Config)),
+    sources: from as SourceOf,
+    texts: texts as LoadedConfig['texts'],
+  }
 
   function take(written: string, text: string, source: Source, nameOf: (name: SettingName) => string): void {
     const name = settingNames().find((candidate) => nameOf(candidate) === written)
@@ -195,6 +214,11 @@ export function flagName(name: SettingName): string {
 
 export function fileName(name: SettingName): string {
   return words(name).join('_')
+}
+
+/** How messages about the declarative file name a setting. */
+function pathInFile(name: SettingName): string {
+  return `settings.${fileName(name)}`
 }
 
 /** The address that tokens, pages and banners name; the host of a request is never believed. */
@@ -367,6 +391,13 @@ function parseDatabaseUrl(text: string): string {
     throw new BadSetting('it must look like postgres://user:password@host:5432/database')
   }
   return text
+}
+
+function parseMasterKey(text: string): Buffer | undefined {
+  if (text === '') return undefined
+  const key = Buffer.from(text, 'base64')
+  if (key.length !== 32) throw new BadSetting('it must be 32 bytes in Base-64, as "openssl rand -base64 32" makes them')
+  return key
 }
 
 function oneOf<const T extends string>(choices: readonly T[]): (text: string) => T {
