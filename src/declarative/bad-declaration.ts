@@ -1,0 +1,28 @@
+/** What is wrong with a declarative file: every fault with the path of its value. */
+
+/** `path` is empty for the file as a whole. */
+export interface Fault {
+  readonly path: string
+  readonly text: string
+}
+
+/** The file is refused whole; one line for each fault. */
+export class BadDeclaration extends Error {
+  override name = 'BadDeclaration'
+  readonly faults: readonly Fault[]
+
+  constructor(source: string, faults: readonly Fault[]) {
+    super(describe(source, faults))
+    this.faults = faults
+  }
+}
+
+const MOST_SHOWN = 20
+
+function describe(source: string, faults: readonly Fault[]): string {
+  const lines = faults
+    .slice(0, MOST_SHOWN)
+    .map(({ path, text }) => `${source}: ${path === '' ? '' : `${path}: `}${text}`)
+  if (faults.length > MOST_SHOWN) lines.push(`… and ${faults.length - MOST_SHOWN} more`)
+  return lines.join('\n')
+}

@@ -1,0 +1,169 @@
+/** What the shape alone cannot know about a declarative file: names that meet twice, names that do not exist, members that contradict one another. */
+import { originFault, redirectUriFault, secureAddressFault, webAddressFault } from '../protocol/addresses.ts'
+import { nearest } from '../protocol/nearest.ts'
+import { SCOPES } from '../protocol/scopes.ts'
+import { USER_ID_PREFIX, usernameKey } from '../store/users.ts'
+import type { Fault } from './bad-declaration.ts'
+import type { Declaration, DeclaredClient, DeclaredTable, DeclaredUser } from './shape.ts'
+
+/** `existingRoles` are those of the database, which a file may use without naming them again. */
+export function checkMeaning(declaration: Declaration, existingRoles: Iterable<string>): Fault[] {
+  const { roles = [], users = [], clients = [], tables = [] } = declaration
+  const roleNames = new Set([...existingRoles, ...roles.map(({ name }) => name)])
+  return [
+    ...duplicates('roles', 'name', roles),
+    ...duplicates('users', 'username', users, usernameKey),
+    ...duplicates('clients', 'client_id', clients),
+    ...duplicates('tables', 'name', tables, (name) => name.toLowerCase()),
+    ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
+    ...clients.flatMap((client, index) => within(`clients[${index}]`, clientFaults(client))),
+    ...tables.flatMap((table, index) => within(`tables[${index}]`, tableFaults(table))),
+  ]
+}
+
+function userFaults(user: DeclaredUser, roleNames: ReadonlySet<string>): Fault[] {
+  return [
+    ...(user.password !== undefined && user.password_hash !== undefined
+      ? [{ path: 'password_hash', text: 'stands in place of password: give one of them' }]
+      : []),
+    ...repeated('roles', user.roles),
+    ...(user.roles ?? []).flatMap((role, index) =>
+      roleNames.has(role) ? [] : [{ path: `roles[${index}]`, text: unknown('role', role, roleNames) }],
+    ),
+  ]
+}
+
+/** The rules of client registration (OpenID Connect Registration §2, RFC 7591 §2.1, RFC 9700). */
+function clientFaults(client: DeclaredClient): Fault[] {
+  const grants = client.grant_types ?? ['authorization_code']
+  const isPublic = client.token_endpoint_auth_method === 'none'
+  const faults: Fault[] = []
+  const fault = (path: string, text: string) => faults.push({ path, text })
+
+  if (client.client_id.startsWith(USER_ID_PREFIX))
+    fault('client_id', `${USER_ID_PREFIX} begins the identifiers of users`)
+  if (isPublic && client.client_secret !== undefined)
+    fault('client_secret', 'a client with token_endpoint_auth_method none has no secret')
+  if (!isPublic && client.client_secret === undefined)
+    fault('client_secret', 'is missing; a client without a secret says token_endpoint_auth_method none')
+  if (isPublic && grants.includes('client_credentials'))
+    fault(`grant_types[${grants.indexOf('client_credentials')}]`, 'client_credentials is for clients with a secret')
+
+  for (const [index, type] of (client.response_types ?? []).entries()) {
+    const needed = type.split(' ').includes('code') ? 'authorization_code' : 'implicit'
+    if (!grants.includes(needed)) fault(`response_types[${index}]`, `"${type}" needs ${needed} among the grant_types`)
+  }
+  const redirects = grants.includes('authorization_code') || grants.includes('implicit')
+  if (redirects && (client.redirect_uris ?? []).length === 0)
+    fault('redirect_uris', `needs at least one address for the grant_types ${grants.join(', ')}`)
+
+  for (const [index, scope] of (client.scope ?? '').split(' ').entries()) {
+    if (client.scope === undefined) break
+    if (scope === '') fault('scope', 'the scopes are separated by one space each')
+    else if (!isScope(scope)) fault('scope', unknown('scope', scope, SCOPES))
+    else if (client.scope.split(' ').indexOf(scope) !== index) fault('scope', `"${scope}" stands there twice`)
+  }
+  faults.push(
+    ...repeated('redirect_uris', client.redirect_uris),
+    ...repeated('grant_types', client.grant_types),
+    ...repeated('response_types', client.response_types),
+    ...ADDRESSES.flatMap(([name, faultOf]) => addressFaults(name, client[name], faultOf)),
+    ...(client.jwks?.keys ?? []).flatMap((key, index) =>
+      'd' in key || 'k' in key
+        ? [{ path: `jwks.keys[${index}]`, text: 'holds a private key: only the public part belongs here' }]
+        : [],
+    ),
+  )
+  return faults
+}
+
+const ADDRESSES = [
+  ['redirect_uris', redirectUriFault],
+  ['post_logout_redirect_uris', redirectUriFault],
+  ['frontchannel_logout_uri', webAddressFault],
+  ['backchannel_logout_uri', webAddressFault],
+  ['initiate_login_uri', secureAddressFault],
+  ['client_uri', webAddressFault],
+  ['logo_uri', webAddressFault],
+  ['policy_uri', webAddressFault],
+  ['tos_uri', webAddressFault],
+  ['allowed_origins', originFault],
+] as const satisfies readonly (readonly [keyof DeclaredClient, (text: string) => string | undefined])[]
+
+function addressFaults(
+  name: string,
+  value: string | readonly string[] | undefined,
+  faultOf: (text: string) => string | undefined,
+): Fault[] {
+  if (value === undefined) return []
+  const entries =
+    typeof value === 'string'
+      ? [[name, value] as const]
+      : value.map((text, index) => [`${name}[${index}]`, text] as const)
+  return entries.flatMap(([path, address]) => {
+    const text = faultOf(address)
+    return text === undefined ? [] : [{ path, text: `"${address}": ${text}` }]
+  })
+}
+
+function tableFaults(table: DeclaredTable): Fault[] {
+  return [
+    ...duplicates('columns', 'name', table.columns, (name) => name.toLowerCase()),
+    ...table.columns.flatMap((column, index) => within(`columns[${index}]`, columnFaults(column))),
+    ...(['read_scope', 'write_scope'] as const).flatMap((path) => {
+      const scope = table[path]
+      return typeof scope === 'string' && !isScope(scope) ? [{ path, text: unknown('scope', scope, SCOPES) }] : []
+    }),
+  ]
+}
+
+function columnFaults(column: DeclaredTable['columns'][number]): Fault[] {
+  const faults: Fault[] = []
+  if (column.primary_key === true && column.nullable === true)
+    faults.push({ path: 'nullable', text: 'a column of the primary key is never null' })
+  const [, precision, scale] = /\((\d+)\s*,\s*(\d+)/.exec(column.type.replaceAll(/\s/g, '')) ?? []
+  if (precision !== undefined && (Number(precision) < 1 || Number(precision) > MOST_DIGITS))
+    faults.push({ path: 'type', text: `a Decimal column has 1 to ${MOST_DIGITS} digits, not ${precision}` })
+  else if (precision !== undefined && Number(scale) > Number(precision))
+    faults.push({ path: 'type', text: `${scale} digits after the point do not fit into ${precision} digits` })
+  return faults
+}
+
+/** What a scaled 64-bit integer always holds. */
+const MOST_DIGITS = 18
+
+function isScope(text: string): boolean {
+  return SCOPES.some((scope) => scope === text)
+}
+
+function unknown(what: string, name: string, known: Iterable<string>): string {
+  const near = nearest(name, known)
+  return `unknown ${what} "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`
+}
+
+function duplicates<Key extends string, Item extends { readonly [name in Key]: string }>(
+  list: string,
+  key: Key,
+  items: readonly Item[],
+  fold: (name: string) => string = (name) => name,
+): Fault[] {
+  const first = new Map<string, number>()
+  return items.flatMap((item, index) => {
+    const name = fold(item[key])
+    const earlier = first.get(name)
+    if (earlier === undefined) first.set(name, index)
+    return earlier === undefined
+      ? []
+      : [{ path: `${list}[${index}].${key}`, text: `"${item[key]}" is already the name of ${list}[${earlier}]` }]
+  })
+}
+
+function repeated(list: string, items: readonly string[] = []): Fault[] {
+  return items.flatMap((item, index) =>
+    items.indexOf(item) === index ? [] : [{ path: `${list}[${index}]`, text: `"${item}" stands there twice` }],
+  )
+}
+
+function within(path: string, faults: readonly Fault[]): Fault[] {
+  return faults.map((fault) => ({ path: `${path}.${fault.path}`, text: fault.text }))
+}

@@ -1,0 +1,67 @@
+/** Puts the values in place of `{"env": …}` and `{"file": …}`. */
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Fault } from './bad-declaration.ts'
+import type { Declaration, DeclaredClient, DeclaredSecret, DeclaredUser } from './shape.ts'
+
+export interface SecretPlaces {
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Relative paths start here. */
+  readonly folder: string
+}
+
+export type Resolved<Item, Name extends keyof Item> = Omit<Item, Name> & { readonly [name in Name]?: string }
+export type ResolvedUser = Resolved<DeclaredUser, 'password'>
+export type ResolvedClient = Resolved<DeclaredClient, 'client_secret'>
+export type ResolvedDeclaration = Omit<Declaration, 'users' | 'clients'> & {
+  readonly users?: readonly ResolvedUser[]
+  readonly clients?: readonly ResolvedClient[]
+}
+
+export function resolveSecrets(
+  declaration: Declaration,
+  places: SecretPlaces,
+): { readonly resolved: ResolvedDeclaration; readonly faults: readonly Fault[] } {
+  const faults: Fault[] = []
+  const value = (path: string, secret: DeclaredSecret): string => {
+    const found = findSecret(secret, places)
+    if ('text' in found) return found.text
+    faults.push({ path, text: found.fault })
+    return ''
+  }
+  const { users, clients, ...rest } = declaration
+  const resolved = {
+    ...rest,
+    ...(users && {
+      users: users.map(({ password, ...user }, index) =>
+        password === undefined ? user : { ...user, password: value(`users[${index}].password`, password) },
+      ),
+    }),
+    ...(clients && {
+      clients: clients.map(({ client_secret, ...client }, index) =>
+        client_secret === undefined
+          ? client
+          : { ...client, client_secret: value(`clients[${index}].client_secret`, client_secret) },
+      ),
+    }),
+  }
+  return { resolved, faults }
+}
+
+export function findSecret(
+  secret: DeclaredSecret,
+  { environment, folder }: SecretPlaces,
+): { readonly text: string } | { readonly fault: string } {
+  if (typeof secret === 'string') return { text: secret }
+  if ('env' in secret) {
+    const text = environment[secret.env]
+    return text === undefined || text === '' ? { fault: `the environment variable ${secret.env} is not set` } : { text }
+  }
+  try {
+    const text = readFileSync(resolve(folder, secret.file), 'utf8').replace(/\r?\n$/, '')
+    return text === '' ? { fault: `the file ${secret.file} is empty` } : { text }
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    return { fault: `the file ${secret.file} cannot be read (${reason})` }
+  }
+}

@@ -1,0 +1,67 @@
+/** Reads what exists of the things that a declaration names, and of everything where it prunes. */
+import type { ClientMetadata } from '../store/client-metadata.ts'
+import type { Clients } from '../store/clients.ts'
+import type { Roles } from '../store/roles.ts'
+import { type User, type Users, usernameKey } from '../store/users.ts'
+import type { ClientState, CurrentState, UserState } from './plan.ts'
+import type { Declaration } from './shape.ts'
+import type { TablesPort } from './tables-port.ts'
+
+export interface DeclarativeStores {
+  readonly roles: Roles
+  readonly users: Users
+  readonly clients: Clients
+}
+
+const PAGE = 500
+
+export async function readState(
+  declaration: Declaration,
+  stores: DeclarativeStores,
+  tables: TablesPort | undefined,
+): Promise<CurrentState> {
+  const roles = await stores.roles.list()
+  const users = await readUsers(declaration, stores.users)
+  return {
+    roles: new Map(roles.map((role) => [role.name, role])),
+    users: new Map(users.map((user) => [usernameKey(user.username), userState(user)])),
+    clients: new Map((await readClients(declaration, stores.clients)).map((state) => [state.target.client_id, state])),
+    tables: new Map((await tables?.list())?.map((table) => [table.name.toLowerCase(), table])),
+  }
+}
+
+async function readUsers(declaration: Declaration, users: Users): Promise<User[]> {
+  if (declaration.prune !== true) {
+    const named = await Promise.all((declaration.users ?? []).map(({ username }) => users.findByUsername(username)))
+    return named.filter((user) => user !== undefined)
+  }
+  const all: User[] = []
+  for (;;) {
+    const page = await users.list({ after: all.at(-1)?.username ?? '', limit: PAGE })
+    all.push(...page)
+    if (page.length < PAGE) return all
+  }
+}
+
+async function readClients(declaration: Declaration, clients: Clients): Promise<ClientState[]> {
+  const ids =
+    declaration.prune === true
+      ? (await clients.list()).map(({ id }) => id)
+      : (declaration.clients ?? []).map(({ client_id }) => client_id)
+  const states = await Promise.all(
+    ids.map(async (id) => {
+      const metadata = await clients.metadata(id)
+      return metadata === undefined ? [] : [await clientState(metadata, clients)]
+    }),
+  )
+  return states.flat()
+}
+
+async function clientState(target: ClientMetadata, clients: Clients): Promise<ClientState> {
+  const secrets = (await clients.find(target.client_id))?.secrets ?? []
+  return { target, declaredSecrets: secrets.filter(({ declared }) => declared).map(({ digest }) => digest) }
+}
+
+function userState({ username, profile, roles, disabled, declaredDigest }: User): UserState {
+  return { target: { username, profile, roles, disabled }, declaredDigest }
+}

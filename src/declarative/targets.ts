@@ -1,0 +1,76 @@
+/** What a declared role, user, client or table comes to once every default is filled in. */
+import type { ClientMetadata } from '../store/client-metadata.ts'
+import type { Profile } from '../store/users.ts'
+import type { ResolvedClient, ResolvedUser } from './secrets.ts'
+import type { DeclaredRole, DeclaredTable } from './shape.ts'
+
+export interface RoleTarget {
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly description: string
+  readonly requireSecondFactor: boolean
+}
+
+export interface UserTarget {
+  readonly username: string
+  /** Claims by their registered names. */
+  readonly profile: Profile
+  readonly roles: readonly string[]
+  readonly disabled: boolean
+}
+
+/** As it is registered: the defaults of what is left out belong to whoever reads it. */
+export type ClientTarget = ClientMetadata
+
+export interface TableTarget {
+  readonly name: string
+  readonly description: string
+  readonly columns: readonly ColumnTarget[]
+  readonly readScope: string | null
+  readonly writeScope: string | null
+  readonly rowFilter: string | null
+}
+
+export interface ColumnTarget {
+  readonly name: string
+  /** Without spaces: `Decimal(18,4)`. */
+  readonly type: string
+  readonly primaryKey: boolean
+  readonly nullable: boolean
+  readonly unique: boolean
+}
+
+export function roleTarget(role: DeclaredRole): RoleTarget {
+  return {
+    name: role.name,
+    scopes: role.scopes ?? [],
+    description: role.description ?? '',
+    requireSecondFactor: role.require_second_factor ?? false,
+  }
+}
+
+export function userTarget(user: ResolvedUser): UserTarget {
+  const { username, password, password_hash, roles = [], disabled = false, ...claims } = user
+  return { username, profile: claims, roles, disabled }
+}
+
+export function clientTarget({ client_secret, disabled = false, ...metadata }: ResolvedClient): ClientTarget {
+  return { ...metadata, disabled }
+}
+
+export function tableTarget(table: DeclaredTable): TableTarget {
+  return {
+    name: table.name,
+    description: table.description ?? '',
+    columns: table.columns.map((column) => ({
+      name: column.name,
+      type: column.type.replaceAll(/\s/g, ''),
+      primaryKey: column.primary_key ?? false,
+      nullable: column.nullable ?? column.primary_key !== true,
+      unique: column.unique ?? false,
+    })),
+    readScope: table.read_scope ?? null,
+    writeScope: table.write_scope ?? null,
+    rowFilter: table.row_filter ?? null,
+  }
+}

@@ -1,0 +1,256 @@
+/** The declarative file at the door: what is taken, and what each fault is called. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import { BadDeclaration } from '../../src/declarative/bad-declaration.ts'
+import { checkMeaning } from '../../src/declarative/check-meaning.ts'
+import { readDeclaration, settingsOf } from '../../src/declarative/read.ts'
+import { resolveSecrets } from '../../src/declarative/secrets.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-declarative-'))
+after(() => rmSync(folder, { recursive: true }))
+
+function read(text: string, name = 'gatehouse.yaml') {
+  writeFileSync(join(folder, name), text)
+  return readDeclaration(join(folder, name))
+}
+
+/** The faults of a file, each as `path: text`, whether the shape or the meaning finds them. */
+function faultsOf(declaration: object): string[] {
+  try {
+    const file = read(JSON.stringify(declaration), 'gatehouse.json')
+    return checkMeaning(file.declaration, ['existing']).map(({ path, text }) => `${path}: ${text}`)
+  } catch (error) {
+    if (!(error instanceof BadDeclaration)) throw error
+    return error.faults.map(({ path, text }) => `${path}: ${text}`)
+  }
+}
+
+const WEB = { client_id: 'web', client_secret: 'secret', redirect_uris: ['https://app.example.com/callback'] }
+
+test('the file may be JSON, with tabs too, or YAML', () => {
+  const expected = { users: [{ username: 'alice', roles: ['trader'] }], roles: [{ name: 'trader' }] }
+  assert.deepEqual(read(JSON.stringify(expected, null, '\t'), 'a.json').declaration, expected)
+  assert.deepEqual(
+    read('users:\n  - username: alice\n    roles: [trader]\nroles:\n  - name: trader\n').declaration,
+    expected,
+  )
+})
+
+test('text that is neither JSON nor YAML is refused with its line, and is not quoted', () => {
+  for (const text of ['{"users": [', 'a: [1\nb: 2', '{"password": "wonderland-1", "password": "x"}']) {
+    assert.throws(
+      () => read(text),
+      (error: Error) => /line \d/.test(error.message) && !error.message.includes('wonderland-1'),
+      text,
+    )
+  }
+})
+
+test('a file that does not exist says which setting to mend', () => {
+  assert.throws(() => readDeclaration(join(folder, 'nowhere.yaml')), /ENOENT.*GATEHOUSE_CONFIG/)
+})
+
+describe('what does not fit is named by its path', () => {
+  const cases: readonly (readonly [object, ...string[]])[] = [
+    [{ usres: [] }, 'usres: unknown member; did you mean users?'],
+    [{ users: {} }, 'users: must be a list, not an object'],
+    [{ users: [{ username: 'a' }, {}] }, 'users[1].username: is missing'],
+    [
+      { users: [{ username: 'a', pasword: 'wonderland-1' }] },
+      'users[0].pasword: unknown member; did you mean password?',
+    ],
+    [
+      { users: [{ username: 'a', password: { evn: 'X' } }] },
+      'users[0].password: must be text or {"env": …} or {"file": …}, not an object with evn',
+    ],
+    [
+      { users: [{ username: 'a', password: 12 }] },
+      'users[0].password: must be text or {"env": …} or {"file": …}, not a number',
+    ],
+    [
+      { users: [{ username: 'a', password_hash: '$2b$10$x' }] },
+      'users[0].password_hash: must be a PHC string of Argon2, as in $argon2id$v=19$m=19456,t=2,p=1$…$…',
+    ],
+    [
+      { users: [{ username: 'a', roles: ['existing', 'tradr'] }], roles: [{ name: 'trader' }] },
+      'users[0].roles[1]: unknown role "tradr"; did you mean "trader"?',
+    ],
+    [
+      { users: [{ username: 'Alice' }, { username: 'alice' }] },
+      'users[1].username: "alice" is already the name of users[0]',
+    ],
+    [
+      { roles: [{ name: 'r', scopes: ['Platform/Markt'] }] },
+      'roles[0].scopes[0]: "Platform/Markt" is not one of openid, profile, email, roles, Identity/Admin, Platform/Market, Platform/News, Platform/Trading, Platform/OrderPad, Platform/Admin, offline_access; did you mean Platform/Market?',
+    ],
+    [
+      { clients: [{ ...WEB, scope: 'openid Platform/Tradin' }] },
+      'clients[0].scope: unknown scope "Platform/Tradin"; did you mean "Platform/Trading"?',
+    ],
+    [{ clients: [WEB, WEB] }, 'clients[1].client_id: "web" is already the name of clients[0]'],
+    [{ clients: [{ ...WEB, client_id: 'usr_1' }] }, 'clients[0].client_id: usr_ begins the identifiers of users'],
+    [
+      { clients: [{ ...WEB, client_secret: undefined }] },
+      'clients[0].client_secret: is missing; a client without a secret says token_endpoint_auth_method none',
+    ],
+    [
+      { clients: [{ ...WEB, token_endpoint_auth_method: 'none' }] },
+      'clients[0].client_secret: a client with token_endpoint_auth_method none has no secret',
+    ],
+    [
+      { clients: [{ client_id: 'p', token_endpoint_auth_method: 'none', grant_types: ['client_credentials'] }] },
+      'clients[0].grant_types[0]: client_credentials is for clients with a secret',
+    ],
+    [
+      { clients: [{ ...WEB, redirect_uris: [] }] },
+      'clients[0].redirect_uris: needs at least one address for the grant_types authorization_code',
+    ],
+    [
+      { clients: [{ ...WEB, response_types: ['code', 'id_token'] }] },
+      'clients[0].response_types[1]: "id_token" needs implicit among the grant_types',
+    ],
+    [
+      { clients: [{ ...WEB, jwks: { keys: [{ kty: 'RSA', d: 'x' }] } }] },
+      'clients[0].jwks.keys[0]: holds a private key: only the public part belongs here',
+    ],
+    [{ clients: [{ ...WEB, access_token_lifetime: 0 }] }, 'clients[0].access_token_lifetime: must be at least 1'],
+    [{ tables: [{ name: 'T', columns: [] }] }, 'tables[0].columns: needs at least one'],
+    [
+      {
+        tables: [
+          {
+            name: 'T',
+            columns: [
+              { name: 'a', type: 'Decimal(19,2)' },
+              { name: 'A', type: 'Text' },
+            ],
+          },
+        ],
+      },
+      'tables[0].columns[1].name: "A" is already the name of columns[0]',
+      'tables[0].columns[0].type: a Decimal column has 1 to 18 digits, not 19',
+    ],
+    [
+      { tables: [{ name: 'T', columns: [{ name: 'a', type: 'Decimal(4,5)' }] }] },
+      'tables[0].columns[0].type: 5 digits after the point do not fit into 4 digits',
+    ],
+    [
+      { tables: [{ name: 'T', columns: [{ name: 'a', type: 'Text', primary_key: true, nullable: true }] }] },
+      'tables[0].columns[0].nullable: a column of the primary key is never null',
+    ],
+    [
+      { tables: [{ name: 'T', columns: [{ name: 'a', type: 'Text' }], read_scope: 'Market' }] },
+      'tables[0].read_scope: unknown scope "Market"',
+    ],
+  ]
+  for (const [declaration, ...expected] of cases) {
+    test(expected.join(' and '), () => assert.deepEqual(faultsOf(declaration), expected))
+  }
+})
+
+describe('C-21: redirect addresses', () => {
+  const good = [
+    'https://app.example.com/callback',
+    'https://app.example.com:8443/callback?kind=a',
+    'http://localhost:5090/callback',
+    'http://127.0.0.1/callback',
+    'http://[::1]/callback',
+    'com.example.app:/callback',
+    'com.example.app://callback',
+  ]
+  for (const address of good) {
+    test(`${address} is taken`, () =>
+      assert.deepEqual(faultsOf({ clients: [{ ...WEB, redirect_uris: [address] }] }), []))
+  }
+  const bad: Readonly<Record<string, RegExp>> = {
+    'http://app.example.com/callback': /http is for loopback/,
+    'http://127.0.0.1.evil.example/callback': /http is for loopback/,
+    'http://localhost.evil.example/': /http is for loopback/,
+    'javascript:alert(1)': /scheme javascript:/,
+    'data:text/html,x': /scheme data:/,
+    'myapp://callback': /scheme myapp:/,
+    'https://*.example.com/callback': /wildcards/,
+    'https://app.example.com/callback#top': /fragment/,
+    'https://app.example.com/callback#': /fragment/,
+    'https://user@app.example.com/': /no user/,
+    'https://app.example.com/a/../b': /segments/,
+    'https://app.example.com/a/%2e%2e/b': /segments/,
+    'https://app.example.com\\@evil.example/': /backslash/,
+    'https://app.example.com/call back': /spaces/,
+    '/callback': /not an absolute address/,
+  }
+  for (const [address, reason] of Object.entries(bad)) {
+    test(`${address} is refused`, () => {
+      const faults = faultsOf({
+        clients: [WEB, { ...WEB, client_id: 'b', redirect_uris: [WEB.redirect_uris[0], address] }],
+      })
+      assert.equal(faults.length, 1)
+      assert.ok(faults[0]?.startsWith('clients[1].redirect_uris[1]: '), faults[0])
+      assert.match(faults[0] ?? '', reason)
+    })
+  }
+})
+
+test('other addresses of a client: https, or http on loopback where the browser or server is sent', () => {
+  const faults = faultsOf({
+    clients: [
+      {
+        ...WEB,
+        initiate_login_uri: 'http://localhost/start',
+        frontchannel_logout_uri: 'http://app.example.com/out',
+        backchannel_logout_uri: 'com.example.app:/out',
+        post_logout_redirect_uris: ['https://app.example.com/', 'ftp://x'],
+        allowed_origins: ['https://app.example.com', 'https://app.example.com/', '*'],
+      },
+    ],
+  })
+  assert.deepEqual(
+    faults.map((fault) => fault.split(':', 1)[0]),
+    [
+      'clients[0].post_logout_redirect_uris[1]',
+      'clients[0].frontchannel_logout_uri',
+      'clients[0].backchannel_logout_uri',
+      'clients[0].initiate_login_uri',
+      'clients[0].allowed_origins[1]',
+      'clients[0].allowed_origins[2]',
+    ],
+  )
+})
+
+test('every fault is reported, not only the first', () => {
+  const faults = faultsOf({ foo: 1, users: [{}], clients: [{ client_id: '' }] })
+  assert.ok(faults.length >= 3, faults.join('\n'))
+})
+
+test('secrets come from the environment or a file, and a missing one is named', () => {
+  writeFileSync(join(folder, 'secret.txt'), 'from a file\n')
+  const { declaration } = read(
+    'users:\n  - {username: a, password: {env: A_PASSWORD}}\n  - {username: b, password: {file: secret.txt}}\n  - {username: c, password: {env: NOT_SET}}\nclients:\n  - {client_id: x, client_secret: {file: none.txt}}\n',
+  )
+  const { resolved, faults } = resolveSecrets(declaration, { environment: { A_PASSWORD: 'from env' }, folder })
+  assert.deepEqual(
+    resolved.users?.map(({ password }) => password),
+    ['from env', 'from a file', ''],
+  )
+  assert.deepEqual(faults, [
+    { path: 'users[2].password', text: 'the environment variable NOT_SET is not set' },
+    { path: 'clients[0].client_secret', text: 'the file none.txt cannot be read (ENOENT)' },
+  ])
+})
+
+test('settings of the file become the text that a flag would give', () => {
+  const file = read(
+    'settings:\n  port: 6000\n  demo: true\n  services: [identity, query]\n  database_url: {env: DB}\n  log_level: warn\n',
+  )
+  assert.deepEqual(settingsOf(file, { DB: 'postgres://x@y/z' }), {
+    port: '6000',
+    demo: 'true',
+    services: 'identity,query',
+    database_url: 'postgres://x@y/z',
+    log_level: 'warn',
+  })
+  assert.throws(() => settingsOf(read('settings: {config: other.yaml}'), {}), /settings\.config/)
+})
