@@ -136,7 +136,6 @@ export interface SessionRow {
 export interface SessionClientRow {
   session_id: string
   client_id: string
-  sid: string
   created_at: number
 }
 

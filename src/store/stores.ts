@@ -2,19 +2,26 @@
 import type { Clock } from '../protocol/clock.ts'
 import { createClients } from './clients.ts'
 import { createCodes } from './codes.ts'
+import { createConsents } from './consents.ts'
 import type { Database } from './database.ts'
 import { createDeviceCodes } from './device-codes.ts'
 import { createEvents } from './events.ts'
+import { createFactors } from './factors.ts'
 import { createGrants } from './grants.ts'
 import { createRefreshTokens } from './refresh-tokens.ts'
 import { createRoles } from './roles.ts'
+import { createSessions, type SessionLifetimes, USUAL_LIFETIMES } from './sessions.ts'
 import { createSigningKeys } from './signing-keys.ts'
 import { createThrottles } from './throttles.ts'
 import { createUsers } from './users.ts'
 
 export type Stores = ReturnType<typeof createStores>
 
-export function createStores({ db, engine }: Database, clock: Clock) {
+export function createStores(
+  { db, engine }: Database,
+  clock: Clock,
+  { sessions = USUAL_LIFETIMES }: { sessions?: SessionLifetimes } = {},
+) {
   return {
     users: createUsers(db, clock),
     roles: createRoles(db),
@@ -22,6 +29,9 @@ export function createStores({ db, engine }: Database, clock: Clock) {
     grants: createGrants(db, clock),
     codes: createCodes(db, clock),
     refreshTokens: createRefreshTokens(db, clock),
+    sessions: createSessions(db, clock, sessions),
+    consents: createConsents(db, clock),
+    factors: createFactors(db, clock),
     deviceCodes: createDeviceCodes(db, clock),
     signingKeys: createSigningKeys(db),
     throttles: createThrottles(db, clock),

@@ -127,7 +127,7 @@ const TABLES: readonly {
   {
     name: 'session_clients',
     key: ['session_id', 'client_id'],
-    columns: { session_id: 'text', client_id: 'text', sid: 'text', created_at: 'bigint' },
+    columns: { session_id: 'text', client_id: 'text', created_at: 'bigint' },
   },
   {
     name: 'interactions',
@@ -191,7 +191,6 @@ const INDEXES: readonly { table: string; columns: readonly string[]; unique?: bo
   { table: 'sessions', columns: ['digest'], unique: true },
   { table: 'sessions', columns: ['user_id'] },
   { table: 'sessions', columns: ['expires_at'] },
-  { table: 'session_clients', columns: ['sid'] },
   { table: 'interactions', columns: ['expires_at'] },
   { table: 'factors', columns: ['user_id'] },
 ]

@@ -1,0 +1,67 @@
+/** What a browser is in the middle of (a sign-in, a consent, a sign-out), kept here and named to it by a handle. */
+import type { Kysely } from 'kysely'
+import type { Clock } from '../protocol/clock.ts'
+import { digestOf, newSecret } from './opaque.ts'
+import type { Schema } from './schema.ts'
+
+export interface Interaction<Details> {
+  readonly handle: string
+  readonly details: Details
+  readonly createdAt: number
+}
+
+export type Interactions<Details> = ReturnType<typeof createInteractions<Details>>
+
+/** Long enough to look for one's phone, short enough that a page left open overnight starts anew. */
+export const INTERACTION_LIFETIME_MS = 60 * 60 * 1000
+
+export function createInteractions<Details>(db: Kysely<Schema>, clock: Clock) {
+  return {
+    async begin(details: Details): Promise<Interaction<Details>> {
+      const handle = newSecret()
+      const now = clock()
+      await db
+        .insertInto('interactions')
+        .values({
+          digest: digestOf(handle),
+          details: JSON.stringify(details),
+          created_at: now,
+          expires_at: now + INTERACTION_LIFETIME_MS,
+        })
+        .execute()
+      return { handle, details, createdAt: now }
+    },
+
+    async find(handle: string): Promise<Interaction<Details> | undefined> {
+      const row = await db
+        .selectFrom('interactions')
+        .select(['details', 'created_at'])
+        .where('digest', '=', digestOf(handle))
+        .where('expires_at', '>', clock())
+        .executeTakeFirst()
+      return row === undefined ? undefined : { handle, details: JSON.parse(row.details), createdAt: row.created_at }
+    },
+
+    async update({ handle, details }: Interaction<Details>): Promise<void> {
+      await db
+        .updateTable('interactions')
+        .set({ details: JSON.stringify(details) })
+        .where('digest', '=', digestOf(handle))
+        .execute()
+    },
+
+    /** Ends it; of several requests that do, one is told true and may act on it. */
+    async finish(handle: string): Promise<boolean> {
+      const row = await db
+        .deleteFrom('interactions')
+        .where('digest', '=', digestOf(handle))
+        .returning('digest')
+        .executeTakeFirst()
+      return row !== undefined
+    },
+
+    async prune(): Promise<void> {
+      await db.deleteFrom('interactions').where('expires_at', '<=', clock()).execute()
+    },
+  }
+}
