@@ -82,6 +82,11 @@ export function effectOf(event: GateEvent, principal: Principal): Effect {
   }
 }
 
+/** Whether a token that was good before these events is still good after them. */
+export function outlives(principal: Principal, events: readonly GateEvent[]): boolean {
+  return events.every((event) => ['none', 'rights'].includes(effectOf(event, principal).kind))
+}
+
 function wasIssuedBefore(principal: Principal, at: number): boolean {
   return principal.issuedAt * 1000 < at
 }

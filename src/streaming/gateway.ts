@@ -8,7 +8,7 @@ import type { Logger } from '../http/log.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
-import { inForce } from './authority.ts'
+import { inForce, outlives } from './authority.ts'
 import { CODECS } from './codec.ts'
 import type { Connection, ConnectionEnv } from './connection.ts'
 import type { Controller } from './controller.ts'
@@ -91,7 +91,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
   let draining = false
 
+  /** For each upgrade whose token is being checked: the events that the check may have missed. */
+  const missed = new Set<GateEvent[]>()
   const unsubscribe = bus.subscribe((event: GateEvent) => {
+    for (const events of missed) events.push(event)
     for (const peer of peers) peer.feel(event)
   })
   const sweep = setInterval(() => {
@@ -117,23 +120,29 @@ export function createGateway(options: GatewayOptions): Gateway {
     const address = addressOf(request)
     const leave = places.take(address)
     socket.once('close', leave)
-    const principal = await identify(handshake)
+    const events: GateEvent[] = []
+    missed.add(events)
+    const principal = await identify(handshake).finally(() => missed.delete(events))
     if (draining) throw stopping()
+    if (principal !== undefined) admit(principal, events)
     socketsFor(request.headers['sec-websocket-extensions']).handleUpgrade(request, socket, head, (upgraded) => {
-      welcome(upgraded, socket, handshake, address, principal)
+      const peer = welcome(upgraded, socket, handshake, address, principal)
+      for (const event of events) peer.feel(event)
     })
   }
 
   async function identify({ accessToken }: Handshake): Promise<Principal | undefined> {
     if (accessToken === undefined) return undefined
     const principal = await authenticate(accessToken)
-    if (principal === undefined || !mayStream(principal, clock())) {
-      counters.signInsRejected++
-      throw invalidToken()
-    }
+    if (principal !== undefined && mayStream(principal, clock())) return principal
+    counters.signInsRejected++
+    throw invalidToken()
+  }
+
+  function admit(principal: Principal, events: readonly GateEvent[]): void {
+    if (!outlives(principal, events)) throw invalidToken()
     if (env.sessions.isFull(principal.subject))
       throw new Refusal('stream.limited', 429, 'This user has too many connections', { headers: RETRY_LATER })
-    return principal
   }
 
   function welcome(
@@ -142,7 +151,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     { profile, subProtocol, accessToken }: Handshake,
     address: string,
     principal: Principal | undefined,
-  ): void {
+  ): Peer {
     counters.connectionsOpened++
     const peer = new Peer(socket, wire, {
       connectionId: randomUUID(),
@@ -154,6 +163,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     })
     peers.add(peer)
     if (principal !== undefined && accessToken !== undefined) peer.begin(principal, accessToken)
+    return peer
   }
 
   function onGone(peer: Peer): void {

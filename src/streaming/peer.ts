@@ -34,7 +34,9 @@ export class Peer implements Outlet {
   readonly #env: ConnectionEnv
   readonly #onGone: (peer: Peer) => void
   #lastHeard: number
-  #bytesHeard = 0
+  /** The silence that is being watched, by its beginning, and what had been read when that began. */
+  #suspectedAfter = 0
+  #bytesThen = 0
   #pingAt: number
   /** For a reader that is behind: since when, and the newest message of each topic that tolerates it. */
   #congestedSince: number | undefined
@@ -85,20 +87,21 @@ export class Peer implements Outlet {
       this.#lastHeard = now
       if (this.#socket.bufferedAmount <= this.#env.settings.streamSendQueueBytes / 2) this.#ease()
       else if (now - this.#congestedSince >= idleTimeout) this.close('overload', 'reads too slowly')
-    } else if (now - this.#lastHeard >= idleTimeout && !this.#hasSentBytes(now))
-      this.close('policy', 'no frame for too long')
+    } else if (now - this.#lastHeard >= idleTimeout / 2) this.#suspect(now, idleTimeout)
     if (now < this.#pingAt || this.#closing !== undefined) return
     this.#pingAt = now + pingInterval
     this.#socket.ping()
   }
 
-  /** Frames of an unfinished message are frames too, though nothing announces them. */
-  #hasSentBytes(now: number): boolean {
+  /** Frames of an unfinished message are frames too, though nothing announces them: they show as bytes. */
+  #suspect(now: number, idleTimeout: number): void {
     const { bytesRead } = this.#wire
-    if (bytesRead === this.#bytesHeard) return false
-    this.#bytesHeard = bytesRead
-    this.#lastHeard = now
-    return true
+    if (this.#suspectedAfter === this.#lastHeard && bytesRead !== this.#bytesThen) this.#lastHeard = now
+    if (this.#suspectedAfter !== this.#lastHeard) {
+      this.#suspectedAfter = this.#lastHeard
+      this.#bytesThen = bytesRead
+    }
+    if (now - this.#lastHeard >= idleTimeout) this.close('policy', 'no frame for too long')
   }
 
   // Outlet: what the connection asks of its socket.

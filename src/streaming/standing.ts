@@ -3,7 +3,7 @@ import type { GateEvent } from '../events/bus.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
 import { PLATFORM_AUDIENCE } from '../protocol/scopes.ts'
-import { type Authority, describe, effectOf, hold } from './authority.ts'
+import { type Authority, describe, effectOf, hold, outlives } from './authority.ts'
 import type { AuthenticationResult } from './controller.ts'
 import type { StreamCounters } from './counters.ts'
 import type { Profile } from './profile.ts'
@@ -137,7 +137,7 @@ export class Standing {
   #mayBecome(principal: Principal, felt: readonly GateEvent[]): boolean {
     if (!mayStream(principal, this.#env.clock())) return false
     if (this.#subject !== undefined && this.#subject !== principal.subject) return false
-    return felt.every((event) => ['none', 'rights'].includes(effectOf(event, principal).kind))
+    return outlives(principal, felt)
   }
 
   /** False when nothing has changed. */

@@ -1,5 +1,6 @@
 /** A streaming client for tests: connects, sends, and waits for messages and closes, in order. */
 import type { IncomingMessage } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type ClientOptions, WebSocket } from 'ws'
 
 export interface StreamClient {
@@ -11,7 +12,7 @@ export interface StreamClient {
   nextText(): Promise<string>
   nextBytes(): Promise<Buffer>
   request(message: object): Promise<Record<string, unknown>>
-  /** Fails when a message arrives before the round trip of a ping is over. */
+  /** Fails when a message arrives before the gateway has swept a few times and answered a ping. */
   expectSilence(): Promise<void>
   closed: Promise<{ code: number; reason: string }>
 }
@@ -22,6 +23,7 @@ export interface ConnectOptions extends ClientOptions {
 }
 
 const PATIENCE = 5_000
+const SWEEPS = 15
 
 export async function connect(port: number, options: ConnectOptions = {}): Promise<StreamClient> {
   const { path = '/Platform?version=1.1', protocols = ['PlatformJson'], ...rest } = options
@@ -70,6 +72,7 @@ export async function connect(port: number, options: ConnectOptions = {}): Promi
       return next()
     },
     async expectSilence() {
+      await pause(SWEEPS)
       await new Promise<void>((resolve) => {
         socket.once('pong', () => resolve())
         socket.ping()

@@ -28,8 +28,10 @@ export interface TokenMint {
 
 const ISSUER = 'https://issuer.test'
 
+/** One pair for the process: making it takes longer than most tests. */
+const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+
 export function createTokenMint(clock: Clock): TokenMint {
-  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   return {
     publicKeyPem: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
     async issue(wishes = {}) {

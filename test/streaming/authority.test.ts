@@ -1,0 +1,242 @@
+/** Connections live and die with their authority: expiry, grace, revocation, sign-out, lowered rights, displaced sessions. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { GateEvent } from '../../src/events/bus.ts'
+import { createTestController } from '../support/controllers.ts'
+import { startGateway, type TestGateway } from '../support/gateway.ts'
+import { connect, type StreamClient } from '../support/stream-client.ts'
+import type { TokenWishes } from '../support/tokens.ts'
+
+const sub = (Topic: string, Controller = 'Test'): object => ({ Controller, Topic, Action: 'Sub', Confirm: true })
+
+async function startTest(t: Parameters<typeof startGateway>[0], settings = {}) {
+  const controller = createTestController()
+  return { ...(await startGateway(t, { controllers: [controller], settings })), controller }
+}
+
+async function signedIn({ port, mint }: TestGateway, wishes: TokenWishes = {}): Promise<StreamClient> {
+  return connect(port, { headers: { Authorization: `Bearer ${await mint.issue(wishes)}` } })
+}
+
+async function renew({ mint }: TestGateway, client: StreamClient, wishes: TokenWishes = {}): Promise<unknown> {
+  const Data = { Provider: 'Bearer', AccessToken: await mint.issue(wishes) }
+  const reply = await client.request({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: 9, Data })
+  return (reply.Data as { Result: string }).Result
+}
+
+async function nextResult(client: StreamClient): Promise<unknown> {
+  const { Topic, Data } = await client.next()
+  assert.equal(Topic, 'Identify')
+  return (Data as { Result: string }).Result
+}
+
+test('a subscriber of Identify is warned before the end, told of it, and told of the renewal', async (t) => {
+  const gate = await startTest(t)
+  const client = await signedIn(gate, { lifetime: 600 })
+  client.send({ Controller: 'Auth', Topic: 'Identify', Action: 'Sub' })
+  assert.equal(await nextResult(client), 'Success')
+  gate.clock.advance(479_000)
+  await client.expectSilence()
+  gate.clock.advance(1_000)
+  assert.equal(await nextResult(client), 'Success')
+  gate.clock.advance(119_999)
+  await client.expectSilence()
+  gate.clock.advance(1)
+  assert.equal(await nextResult(client), 'Reject')
+  assert.equal(await renew(gate, client), 'Success')
+  assert.equal(await nextResult(client), 'Success')
+})
+
+test('at the end of the authority operations answer Authority and subscriptions go quiet, to the millisecond', async (t) => {
+  // The sweep never runs: what is exact must not depend on it.
+  const gate = await startTest(t, { streamSweepInterval: 1_000_000 })
+  const client = await signedIn(gate, { lifetime: 600 })
+  await client.request(sub('Market'))
+  await client.request(sub('Open'))
+  gate.clock.advance(599_999)
+  gate.controller.publish('Market', 1)
+  assert.equal((await client.next()).Data, 1)
+  gate.clock.advance(1)
+  gate.controller.publish('Market', 2)
+  gate.controller.publish('Open', 3)
+  assert.equal((await client.next()).Data, 3)
+  assert.equal((await client.request({ Controller: 'Test', Topic: 'Market', TransactionID: 1 })).Data, 'Authority')
+})
+
+test('authenticating again within the grace resumes the subscriptions, with the state of now', async (t) => {
+  const gate = await startTest(t)
+  const client = await signedIn(gate, { lifetime: 600 })
+  await client.request(sub('Market'))
+  await client.request(sub('State'))
+  assert.equal((await client.next()).Data, 'now')
+  gate.clock.advance(600_000)
+  await client.expectSilence()
+  gate.controller.publish('Market', 'missed')
+  gate.clock.advance(59_000)
+  await client.expectSilence()
+  assert.equal(await renew(gate, client), 'Success')
+  const resumed = await client.next()
+  assert.deepEqual([resumed.Topic, resumed.Data], ['State', 'now'])
+  gate.controller.publish('Market', 'heard')
+  assert.equal((await client.next()).Data, 'heard')
+  await client.expectSilence()
+})
+
+test('after the grace the connection is closed with 1008, never with 4000', async (t) => {
+  const gate = await startTest(t)
+  const client = await signedIn(gate, { lifetime: 600 })
+  gate.clock.advance(600_000)
+  await client.expectSilence()
+  gate.clock.advance(60_000)
+  assert.deepEqual(await client.closed, { code: 1008, reason: 'not authenticated again in time' })
+})
+
+test('renewing with fewer scopes ends the subscriptions that need the others', async (t) => {
+  const gate = await startTest(t)
+  const client = await signedIn(gate, { scopes: ['Platform/Market', 'Platform/Trading'] })
+  await client.request(sub('Market'))
+  await client.request(sub('Trades'))
+  assert.equal(await renew(gate, client, { scopes: ['Platform/Market'] }), 'Success')
+  assert.deepEqual(await client.next(), { Controller: 'Test', Topic: 'Trades', Action: 'Error', Data: 'Authority' })
+  assert.deepEqual(await client.next(), { Controller: 'Test', Topic: 'Trades', Action: 'Unsub', Confirm: true })
+  gate.controller.publish('Trades', 1)
+  gate.controller.publish('Market', 2)
+  assert.equal((await client.next()).Data, 2)
+})
+
+test('lowered rights: Error Authority, then a confirmed Unsub; what is still allowed goes on; raised again, it counts again', async (t) => {
+  const gate = await startTest(t)
+  const client = await signedIn(gate, { scopes: ['openid', 'Platform/Market', 'Platform/Trading'] })
+  await client.request(sub('Market'))
+  await client.request(sub('Trades'))
+  client.send({ Controller: 'Auth', Topic: 'Identify', Action: 'Sub' })
+  await client.next()
+  const rights = (scopes: string[]): GateEvent => ({ kind: 'rights-changed', subject: 'alice', scopes })
+  await gate.bus.publish(rights(['Platform/Market', 'Platform/News']))
+  assert.deepEqual(((await client.next()).Data as { Scope: string[] }).Scope, ['Vendor.Platform.Market'])
+  assert.deepEqual(await client.next(), { Controller: 'Test', Topic: 'Trades', Action: 'Error', Data: 'Authority' })
+  assert.deepEqual(await client.next(), { Controller: 'Test', Topic: 'Trades', Action: 'Unsub', Confirm: true })
+  gate.controller.publish('Market', 'on')
+  assert.equal((await client.next()).Data, 'on')
+  assert.equal((await client.request({ ...sub('Trades'), TransactionID: 5 })).Data, 'Authority')
+  assert.equal((await client.next()).Confirm, false)
+  await gate.bus.publish(rights(['Platform/Market', 'Platform/Trading']))
+  assert.deepEqual(((await client.next()).Data as { Scope: string[] }).Scope, [
+    'Vendor.Platform.Market',
+    'Vendor.Platform.Trading',
+  ])
+  assert.equal((await client.request(sub('Trades'))).Confirm, true)
+  await gate.bus.publish({ kind: 'rights-changed', subject: 'bob', scopes: [] })
+  await client.expectSilence()
+})
+
+test('a revoked token: Identify tells it, subscriptions end, and a fresh token may follow within the grace', async (t) => {
+  const gate = await startTest(t)
+  const client = await signedIn(gate, { tokenId: 'lost' })
+  const other = await signedIn(gate, { tokenId: 'kept' })
+  await client.request(sub('Market'))
+  client.send({ Controller: 'Auth', Topic: 'Identify', Action: 'Sub' })
+  await client.next()
+  await gate.bus.publish({ kind: 'token-revoked', tokenId: 'lost', expiresAt: gate.clock() + 1000 })
+  assert.equal(await nextResult(client), 'Reject')
+  assert.equal((await client.next()).Data, 'Authority')
+  assert.equal((await client.next()).Action, 'Unsub')
+  assert.equal((await client.request({ Controller: 'Test', Topic: 'Who', TransactionID: 1 })).Data, 'Authority')
+  assert.equal(await renew(gate, client, { subject: 'bob' }), 'Reject')
+  assert.equal(await renew(gate, client), 'Success')
+  assert.equal(await nextResult(client), 'Success')
+  await gate.bus.publish({ kind: 'token-revoked', tokenId: 'kept', expiresAt: gate.clock() + 1000 })
+  gate.clock.advance(60_000)
+  assert.equal((await other.closed).code, 1008)
+})
+
+for (const [what, wishes, event] of [
+  ['sign-out', { sessionId: 's1' }, { kind: 'session-ended', sessionId: 's1', expiresAt: 0 }],
+  ['a revoked grant', { grantId: 'g1' }, { kind: 'grant-revoked', grantId: 'g1', expiresAt: 0 }],
+  [
+    'a disabled user or changed password',
+    {},
+    { kind: 'subject-cut', subject: 'alice', at: Date.UTC(2026, 10, 16), expiresAt: 0 },
+  ],
+  [
+    'a disabled client',
+    { clientId: 'c1' },
+    { kind: 'client-cut', clientId: 'c1', at: Date.UTC(2026, 10, 16), expiresAt: 0 },
+  ],
+  ['a kick of the user', {}, { kind: 'stream-kick', subject: 'alice' }],
+] as const satisfies readonly [string, TokenWishes, GateEvent][]) {
+  test(`${what} closes the connection with 4000 and leaves others alone`, async (t) => {
+    const gate = await startTest(t)
+    const client = await signedIn(gate, wishes)
+    const bystander = await signedIn(gate, { subject: 'bob', clientId: 'c2', sessionId: 's2', grantId: 'g2' })
+    const stranger = await connect(gate.port)
+    client.send({ Controller: 'Test', Topic: 'Wait', TransactionID: 1 })
+    await client.expectSilence()
+    await gate.bus.publish(event)
+    assert.deepEqual(await client.next(), {
+      Controller: 'Test',
+      Topic: 'Wait',
+      Action: 'Error',
+      TransactionID: 1,
+      Data: 'Session',
+    })
+    assert.equal((await client.closed).code, 4000)
+    await bystander.expectSilence()
+    await stranger.expectSilence()
+  })
+}
+
+test('an expired connection in its grace feels a sign-out too', async (t) => {
+  const gate = await startTest(t)
+  const client = await signedIn(gate, { sessionId: 's1', lifetime: 10 })
+  gate.clock.advance(10_000)
+  await client.expectSilence()
+  await gate.bus.publish({ kind: 'session-ended', sessionId: 's1', expiresAt: 0 })
+  assert.equal((await client.closed).code, 4000)
+})
+
+test('tokens issued after a cut are not touched by it', async (t) => {
+  const gate = await startTest(t)
+  const client = await signedIn(gate)
+  await gate.bus.publish({ kind: 'subject-cut', subject: 'alice', at: gate.clock() - 1, expiresAt: 0 })
+  await gate.bus.publish({ kind: 'client-cut', clientId: 'demo-cli', at: gate.clock() - 1, expiresAt: 0 })
+  await client.expectSilence()
+})
+
+test('operators list live sessions and kick one of them', async (t) => {
+  const gate = await startTest(t)
+  const client = await signedIn(gate)
+  const anonymous = await connect(gate.port, { path: '/Platform?version=2.0' })
+  await client.request(sub('Market'))
+  const sessions = gate.gateway.liveSessions()
+  assert.equal(sessions.length, 2)
+  const mine = sessions.find(({ principal }) => principal?.subject === 'alice')
+  assert.ok(mine)
+  assert.deepEqual(
+    [mine.address, mine.openedAt, mine.protocol, mine.version, mine.subscriptions],
+    ['127.0.0.1', gate.clock(), 'PlatformJson', '1.x', 1],
+  )
+  await gate.gateway.kick({ connectionId: mine.connectionId })
+  assert.deepEqual(await client.closed, { code: 4000, reason: 'ended by an operator' })
+  await anonymous.expectSilence()
+  assert.equal(gate.gateway.liveSessions().length, 1)
+})
+
+test('sessions per user: the oldest gives way with 4000; connections of one sign-in are one session', async (t) => {
+  const gate = await startTest(t, { streamMaxSessionsPerUser: 2 })
+  const first = await signedIn(gate, { grantId: 'g1' })
+  const firstAgain = await signedIn(gate, { grantId: 'g1' })
+  const second = await signedIn(gate, { grantId: 'g2' })
+  const other = await signedIn(gate, { subject: 'bob', grantId: 'g9' })
+  await first.expectSilence()
+  const third = await connect(gate.port)
+  assert.equal(await renew(gate, third, { grantId: 'g3' }), 'Success')
+  assert.deepEqual(await first.closed, { code: 4000, reason: 'displaced by a newer session' })
+  assert.equal((await firstAgain.closed).code, 4000)
+  for (const client of [second, third, other]) await client.expectSilence()
+  assert.equal(gate.gateway.counters.sessionsDisplaced, 1)
+  second.socket.close()
+  await second.closed
+  await signedIn(gate, { grantId: 'g4' })
+  await third.expectSilence()
+})

@@ -1,0 +1,256 @@
+/** Pings, silence, draining, slow readers and every limit, over real sockets. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { createTestController } from '../support/controllers.ts'
+import { openGateway, startGateway } from '../support/gateway.ts'
+import { connect, refusedUpgrade } from '../support/stream-client.ts'
+
+test('the server pings every 30 s; who answers stays', async (t) => {
+  const { port, clock, mint } = await startGateway(t)
+  const client = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` } })
+  for (let round = 0; round < 5; round++) {
+    const pinged = once(client.socket, 'ping')
+    clock.advance(30_000)
+    await pinged
+    await client.expectSilence()
+  }
+  assert.equal(client.socket.readyState, client.socket.OPEN)
+})
+
+test('60 s without any frame close with 1008', async (t) => {
+  const { port, clock, mint } = await startGateway(t)
+  const client = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` }, autoPong: false })
+  clock.advance(59_000)
+  await pause(20)
+  clock.advance(1_000)
+  assert.deepEqual(await client.closed, { code: 1008, reason: 'no frame for too long' })
+})
+
+test('a message, a ping or a fragment is a frame too', async (t) => {
+  const { port, clock, mint } = await startGateway(t)
+  const client = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` }, autoPong: false })
+  for (const say of [
+    () => client.send({ Topic: 'QueryServerInfo', TransactionID: 1 }),
+    () => client.socket.ping(),
+    () => client.socket.send('{"Topic":', { fin: false }),
+    () => client.socket.send('"QueryServerInfo",', { fin: false }),
+    () => client.socket.send('"TransactionID":2}', { fin: true }),
+  ]) {
+    clock.advance(50_000)
+    await pause(20)
+    say()
+    await pause(20)
+  }
+  assert.equal((await client.next()).TransactionID, 1)
+  assert.equal((await client.next()).TransactionID, 2)
+})
+
+test('drain: no new connections, what is in flight finishes, all are closed with 1012 over the drain time', async () => {
+  const controller = createTestController()
+  const { port, gateway, stop } = await openGateway({ controllers: [controller], settings: { streamDrainTime: 400 } })
+  const clients = await Promise.all(Array.from({ length: 20 }, () => connect(port)))
+  const busy = clients[19]
+  assert.ok(busy)
+  busy.send({ Controller: 'Test', Topic: 'Wait', TransactionID: 1 })
+  busy.send({ Controller: 'Test', Topic: 'Echo', TransactionID: 2, Data: 'queued' })
+  await busy.expectSilence()
+  const started = performance.now()
+  const ends = clients.map(async (client) => ({ ...(await client.closed), after: performance.now() - started }))
+  const drained = gateway.drain()
+  const { status, headers } = await refusedUpgrade(port)
+  assert.equal(status, 503)
+  assert.equal(headers['retry-after'], '1')
+  await pause(500)
+  busy.send({ Controller: 'Test', Topic: 'Echo', TransactionID: 3 })
+  controller.release('done')
+  assert.equal((await busy.next()).Data, 'done')
+  assert.equal((await busy.next()).Data, 'queued')
+  const closes = await Promise.all(ends)
+  await drained
+  for (const { code } of closes) assert.equal(code, 1012)
+  const times = closes.slice(0, 19).map(({ after }) => after)
+  assert.ok(
+    Math.max(...times) - Math.min(...times) > 250,
+    `closed within ${Math.max(...times) - Math.min(...times)} ms`,
+  )
+  const early = times.filter((after) => after < 200).length
+  assert.ok(early > 4 && early < 15, `${early} of 19 were closed in the first half`)
+  await stop()
+})
+
+test('drain does not wait for ever for an operation that never ends', async () => {
+  const { port, stop } = await openGateway({ controllers: [createTestController()] })
+  const client = await connect(port)
+  client.send({ Controller: 'Test', Topic: 'Wait', TransactionID: 1 })
+  await client.expectSilence()
+  const started = performance.now()
+  await stop()
+  assert.ok(performance.now() - started < 4_000)
+})
+
+test('a slow reader of a coalescing topic gets the newest message when it reads again; memory stays bounded', async (t) => {
+  const controller = createTestController()
+  const { port, gateway } = await startGateway(t, {
+    controllers: [controller],
+    settings: { streamSendQueueBytes: 256 * 1024 },
+  })
+  const client = await connect(port)
+  await client.request({ Controller: 'Test', Topic: 'Open', Action: 'Sub', Confirm: true })
+  client.socket.pause()
+  const filler = 'x'.repeat(50_000)
+  let worst = 0
+  for (let count = 0; count < 1_000; count++) {
+    controller.publish('Open', { count, filler })
+    if (count % 50 === 0) await pause(1)
+    worst = Math.max(worst, gateway.liveSessions()[0]?.queuedBytes ?? 0)
+  }
+  assert.ok(worst < 512 * 1024, `${worst} bytes were queued`)
+  assert.ok(gateway.counters.messagesCoalesced > 100)
+  client.socket.resume()
+  let last = -1
+  let received = 0
+  while (last < 999) {
+    const { Data } = await client.next()
+    const { count } = Data as { count: number }
+    assert.ok(count > last, 'never twice, never backwards')
+    last = count
+    received++
+  }
+  assert.ok(received < 900)
+})
+
+test('a slow reader of a topic where each message counts is closed with 1013', async (t) => {
+  const controller = createTestController()
+  const { port, mint, gateway } = await startGateway(t, {
+    controllers: [controller],
+    settings: { streamSendQueueBytes: 256 * 1024 },
+  })
+  const token = await mint.issue({ scopes: ['Platform/Trading'] })
+  const client = await connect(port, { headers: { Authorization: `Bearer ${token}` } })
+  await client.request({ Controller: 'Test', Topic: 'Trades', Action: 'Sub', Confirm: true })
+  client.socket.pause()
+  for (let count = 0; count < 1_000; count++) {
+    controller.publish('Trades', { count, filler: 'x'.repeat(50_000) })
+    if (count % 50 === 0) await pause(1)
+  }
+  client.socket.resume()
+  assert.deepEqual(await client.closed, { code: 1013, reason: 'reads too slowly' })
+  await pause(20)
+  assert.equal(gateway.counters.closes.get(1013), 1)
+})
+
+test('a client that sends requests and does not read the replies is read no further, and served when it reads', async (t) => {
+  const { port, gateway } = await startGateway(t, {
+    controllers: [createTestController()],
+    settings: { streamSendQueueBytes: 64 * 1024, streamReceiveQueueBytes: 64 * 1024 },
+  })
+  const client = await connect(port)
+  client.socket.pause()
+  const Data = 'x'.repeat(20_000)
+  const count = 2_000
+  for (let id = 0; id < count; id++) client.send({ Controller: 'Test', Topic: 'Echo', TransactionID: id, Data })
+  await pause(300)
+  const queued = gateway.liveSessions()[0]?.queuedBytes ?? 0
+  assert.ok(queued < 1024 * 1024, `${queued} bytes were queued`)
+  assert.ok(gateway.counters.messagesIn < count, 'the server stopped reading')
+  client.socket.resume()
+  for (let id = 0; id < count; id++) assert.equal((await client.next()).TransactionID, id)
+})
+
+test('a reader that stays away for a minute with a full queue is closed with 1013', async (t) => {
+  const controller = createTestController()
+  const { port, clock, gateway } = await startGateway(t, {
+    controllers: [controller],
+    settings: { streamSendQueueBytes: 64 * 1024, streamAuthenticationDeadline: 1e9 },
+  })
+  const client = await connect(port)
+  await client.request({ Controller: 'Test', Topic: 'Open', Action: 'Sub', Confirm: true })
+  client.socket.pause()
+  for (let count = 0; count < 300; count++) controller.publish('Open', { count, filler: 'x'.repeat(50_000) })
+  await pause(50)
+  clock.advance(60_000)
+  await pause(50)
+  // It reads nothing, so the socket is cut when the closing handshake has had its time.
+  clock.advance(5_000)
+  await pause(50)
+  assert.equal(gateway.liveSessions().length, 0)
+  assert.equal(gateway.counters.closes.get(1013), 1)
+})
+
+test('messages per second: more than the burst are answered with Limited, in their place, until time passes', async (t) => {
+  const { port, clock, gateway } = await startGateway(t, {
+    settings: { streamMessageBurst: 5, streamMessagesPerSecond: 2 },
+  })
+  const client = await connect(port)
+  const ask = async (id: number): Promise<unknown> =>
+    (await client.request({ Topic: 'QueryServerInfo', TransactionID: id })).Data
+  for (let id = 0; id < 5; id++) assert.notEqual(typeof (await ask(id)), 'string')
+  for (let id = 5; id < 8; id++) assert.equal(await ask(id), 'Limited messages per second')
+  clock.advance(1_000)
+  assert.notEqual(typeof (await ask(8)), 'string')
+  assert.notEqual(typeof (await ask(9)), 'string')
+  assert.equal(await ask(10), 'Limited messages per second')
+  assert.equal(gateway.counters.messagesLimited, 4)
+})
+
+test('connections in total, per address and per user are limited, and places are given back', async (t) => {
+  const total = await startGateway(t, { settings: { streamMaxConnections: 2 } })
+  const [first] = [await connect(total.port), await connect(total.port)]
+  const full = await refusedUpgrade(total.port)
+  assert.equal(full.status, 503)
+  assert.equal(full.headers['retry-after'], '10')
+  assert.equal(total.gateway.counters.refusals.get(503), 1)
+  first?.socket.close()
+  await first?.closed
+  await pause(20)
+  await connect(total.port)
+
+  const address = await startGateway(t, { settings: { streamMaxConnectionsPerAddress: 1 } })
+  await refusedUpgrade(address.port, { headers: { Authorization: 'Bearer nonsense' } })
+  await pause(20)
+  await connect(address.port)
+  assert.equal((await refusedUpgrade(address.port)).status, 429)
+
+  const user = await startGateway(t, { settings: { streamMaxConnectionsPerUser: 1 } })
+  const Authorization = `Bearer ${await user.mint.issue()}`
+  const only = await connect(user.port, { headers: { Authorization } })
+  assert.equal((await refusedUpgrade(user.port, { headers: { Authorization } })).status, 429)
+  const second = await connect(user.port)
+  const Data = { Provider: 'Bearer', AccessToken: await user.mint.issue() }
+  const authToken = { Controller: 'Auth', Topic: 'AuthToken', TransactionID: 1, Data }
+  assert.equal((await second.request(authToken)).Data, 'Limited connections per user')
+  assert.equal(((await only.request(authToken)).Data as { Result: string }).Result, 'Success')
+  only.socket.close()
+  await only.closed
+  await pause(20)
+  assert.equal(((await second.request(authToken)).Data as { Result: string }).Result, 'Success')
+})
+
+test('everything is given back: after churn no connection, subscription, session or place is left', async (t) => {
+  const controller = createTestController()
+  const { port, gateway, mint } = await startGateway(t, {
+    controllers: [controller],
+    settings: { streamMaxConnections: 10, streamMaxConnectionsPerUser: 10 },
+  })
+  const Authorization = `Bearer ${await mint.issue()}`
+  for (let round = 0; round < 20; round++) {
+    const clients = await Promise.all(Array.from({ length: 10 }, () => connect(port, { headers: { Authorization } })))
+    for (const client of clients) {
+      await client.request({ Controller: 'Test', Topic: 'Market', Action: 'Sub', Confirm: true })
+      client.send({ Controller: 'Test', Topic: 'Wait', TransactionID: 1 })
+    }
+    for (const [index, client] of clients.entries()) {
+      if (index % 2 === 0) client.socket.terminate()
+      else client.socket.close()
+    }
+    await Promise.all(clients.map(({ closed }) => closed))
+    while (gateway.liveSessions().length > 0) await pause(2)
+  }
+  assert.equal(gateway.counters.connectionsOpened, 200)
+  assert.equal(
+    [...gateway.counters.closes.values()].reduce((sum, count) => sum + count, 0),
+    200,
+  )
+})

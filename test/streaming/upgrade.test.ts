@@ -1,0 +1,224 @@
+/** The upgrade: path, versions, sub-protocols, compression, header authentication, origins, the deadline. */
+import assert from 'node:assert/strict'
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { test } from 'node:test'
+import { startGateway } from '../support/gateway.ts'
+import { connect, refusedUpgrade } from '../support/stream-client.ts'
+
+const QUERY_SERVER_INFO = { Topic: 'QueryServerInfo', TransactionID: 1 }
+
+test('the case of the path is not significant', async (t) => {
+  const { port } = await startGateway(t)
+  for (const path of ['/Platform?version=1.1', '/platform?version=1.1', '/PLATFORM']) {
+    const client = await connect(port, { path })
+    assert.equal((await client.request(QUERY_SERVER_INFO)).TransactionID, 1, path)
+  }
+  assert.equal((await refusedUpgrade(port, { path: '/Elsewhere?version=1.1' })).status, 404)
+  assert.equal((await refusedUpgrade(port, { path: '/echo' })).status, 404)
+})
+
+test('version 1.x chooses profile 1, 2.x and none choose profile 2', async (t) => {
+  const { port } = await startGateway(t)
+  for (const [path, version] of [
+    ['/Platform?version=1.0', '1.x'],
+    ['/Platform?version=1.1', '1.x'],
+    ['/Platform?version=1.27', '1.x'],
+    ['/Platform?version=2.0', '2.x'],
+    ['/Platform?version=2.9', '2.x'],
+    ['/Platform', '2.x'],
+  ] as const) {
+    const client = await connect(port, { path })
+    const { Data } = await client.request(QUERY_SERVER_INFO)
+    assert.deepEqual(Data, { Name: 'test', Class: 'Gatehouse', Version: '0.0.0', Protocol: version }, path)
+  }
+})
+
+test('a malformed or unknown version is a 400 whose problem names the supported versions', async (t) => {
+  const { port } = await startGateway(t)
+  for (const version of ['3.0', '0.9', '1', '1.', '.1', '1.1.1', 'x.y', '', '-1.0', '1.0&version=2.0']) {
+    const { status, headers, body } = await refusedUpgrade(port, { path: `/Platform?version=${version}` })
+    assert.equal(status, 400, version)
+    assert.match(headers['content-type'] ?? '', /^application\/problem\+json/)
+    assert.deepEqual(body.SupportedVersions, ['1.x', '2.x'])
+    assert.equal(body.Code, 'stream.version')
+  }
+})
+
+test('a sub-protocol must be offered, at any position, and is echoed', async (t) => {
+  const { port } = await startGateway(t)
+  for (const [offered, chosen] of [
+    [['PlatformJson'], 'PlatformJson'],
+    [['chat', 'PlatformJson'], 'PlatformJson'],
+    [['PlatformJson', 'PlatformMsgPack'], 'PlatformJson'],
+    [['PlatformMsgPack', 'PlatformJson'], 'PlatformMsgPack'],
+  ] as const) {
+    const client = await connect(port, { protocols: [...offered] })
+    assert.equal(client.socket.protocol, chosen)
+  }
+  for (const offered of [[], ['chat'], ['platformjson']]) {
+    const { status, body } = await refusedUpgrade(port, { protocols: offered })
+    assert.equal(status, 400)
+    assert.deepEqual(body.SupportedSubProtocols, ['PlatformJson', 'PlatformMsgPack'])
+  }
+})
+
+test('permessage-deflate is negotiated when offered, without context takeover and with a bounded window', async (t) => {
+  const { port } = await startGateway(t)
+  for (const [offer, agreed] of [
+    [undefined, ''],
+    ['permessage-deflate', 'server_no_context_takeover; client_no_context_takeover; server_max_window_bits=12'],
+    [
+      'permessage-deflate; client_max_window_bits',
+      'client_max_window_bits=12; server_no_context_takeover; client_no_context_takeover; server_max_window_bits=12',
+    ],
+    [
+      'permessage-deflate; server_max_window_bits=10; client_max_window_bits=11',
+      'server_max_window_bits=10; client_max_window_bits=11; server_no_context_takeover; client_no_context_takeover',
+    ],
+  ] as const) {
+    const { headers } = await askForUpgrade(port, offer === undefined ? {} : { 'Sec-WebSocket-Extensions': offer })
+    const parameters = (text: string) => text.split(/; ?/).sort()
+    assert.deepEqual(
+      parameters(headers['sec-websocket-extensions'] ?? ''),
+      parameters(agreed === '' ? '' : `permessage-deflate; ${agreed}`),
+    )
+  }
+})
+
+test('compressed messages work in both directions', async (t) => {
+  const { port } = await startGateway(t, { settings: { streamDeflateThreshold: 16 } })
+  const client = await connect(port, { perMessageDeflate: { threshold: 0 } })
+  assert.match(client.socket.extensions, /permessage-deflate/)
+  for (let id = 0; id < 20; id++) {
+    const reply = await client.request({ ...QUERY_SERVER_INFO, TransactionID: id, Data: 'x'.repeat(5000) })
+    assert.equal(reply.TransactionID, id)
+  }
+})
+
+test('compression can be turned off', async (t) => {
+  const { port } = await startGateway(t, { settings: { streamDeflate: false } })
+  const client = await connect(port, { perMessageDeflate: true })
+  assert.equal(client.socket.extensions, '')
+})
+
+test('Authorization: the scheme word is the provider, without case; the token is Base-64 or raw', async (t) => {
+  const { port, mint } = await startGateway(t)
+  const token = await mint.issue()
+  for (const Authorization of [
+    `Bearer ${token}`,
+    `bearer ${token}`,
+    `BEARER   ${token}`,
+    `Bearer ${Buffer.from(token).toString('base64')}`,
+  ]) {
+    const client = await connect(port, { headers: { Authorization } })
+    const { Data } = await client.request({ Controller: 'Auth', Topic: 'QueryIdentify', TransactionID: 1 })
+    assert.equal((Data as { Result: string }).Result, 'Success')
+  }
+})
+
+test('a bad or expired token is a 401 with the invalid_token challenge', async (t) => {
+  const { port, mint, clock } = await startGateway(t)
+  const expired = await mint.issue({ lifetime: 10 })
+  clock.advance(10_000)
+  const wrongAudience = await mint.issue({ scopes: ['openid', 'Identity/Admin'] })
+  const tampered = `${(await mint.issue()).slice(0, -4)}AAAA`
+  for (const token of [expired, wrongAudience, tampered, 'nonsense', 'a.b.c']) {
+    const { status, headers, body } = await refusedUpgrade(port, { headers: { Authorization: `Bearer ${token}` } })
+    assert.equal(status, 401)
+    assert.equal(headers['www-authenticate'], 'Bearer error="invalid_token"')
+    assert.equal(body.Code, 'stream.invalid_token')
+    assert.ok(!JSON.stringify(body).includes(token))
+  }
+})
+
+test('an unknown provider is a 401', async (t) => {
+  const { port, mint } = await startGateway(t)
+  const token = await mint.issue()
+  for (const Authorization of [`Basic ${token}`, `Other ${token}`, token, 'Bearer']) {
+    assert.equal((await refusedUpgrade(port, { headers: { Authorization } })).status, 401, Authorization.slice(0, 8))
+  }
+})
+
+test('a token in the query string is never accepted', async (t) => {
+  const { port, mint } = await startGateway(t)
+  const token = await mint.issue()
+  const client = await connect(port, { path: `/Platform?version=1.1&access_token=${token}&token=${token}` })
+  const { Data } = await client.request({ Controller: 'Auth', Topic: 'QueryIdentify', TransactionID: 1 })
+  assert.deepEqual(Data, { Result: 'Reject' })
+})
+
+test('a failing check of tokens is a 500 that says nothing, and is logged', async (t) => {
+  const { port, log } = await startGateway(t, { authenticate: () => Promise.reject(new Error('database is away')) })
+  const { status, body } = await refusedUpgrade(port, { headers: { Authorization: 'Bearer x.y.z' } })
+  assert.equal(status, 500)
+  assert.ok(!JSON.stringify(body).includes('database'))
+  assert.ok(log.some((line) => line.includes('database is away')))
+})
+
+test('a connection that has not authenticated within the deadline is closed with 1008', async (t) => {
+  const { port, clock, mint } = await startGateway(t)
+  const idle = await connect(port)
+  const authenticated = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` } })
+  clock.advance(59_900)
+  await idle.expectSilence()
+  clock.advance(100)
+  assert.deepEqual(await idle.closed, { code: 1008, reason: 'not authenticated in time' })
+  assert.equal(authenticated.socket.readyState, authenticated.socket.OPEN)
+})
+
+test('Origin is checked against the list when there is one; clients without an Origin pass', async (t) => {
+  const open = await startGateway(t)
+  await connect(open.port, { origin: 'https://anywhere.test' })
+  const { port } = await startGateway(t, { settings: { streamOrigins: ['https://desk.test'] } })
+  await connect(port, { origin: 'https://desk.test' })
+  await connect(port)
+  for (const origin of ['https://evil.test', 'https://desk.test.evil.test', 'http://desk.test', 'null']) {
+    assert.equal((await refusedUpgrade(port, { origin })).status, 403)
+  }
+})
+
+test('RFC 6455 §4.2.2: a missing or short key and an unknown WebSocket version are refused', async (t) => {
+  const { port } = await startGateway(t)
+  assert.equal((await askForUpgrade(port, {})).status, 101)
+  assert.equal((await askForUpgrade(port, { 'Sec-WebSocket-Key': 'short' })).status, 400)
+  assert.equal((await askForUpgrade(port, { 'Sec-WebSocket-Version': '12' })).status, 400)
+  assert.equal((await askForUpgrade(port, { Upgrade: 'h2c' })).status, 400)
+})
+
+test('RFC 6455 §4.2.2: the accept value proves that the key was read', async (t) => {
+  const { port } = await startGateway(t)
+  const { headers } = await askForUpgrade(port, { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' })
+  assert.equal(headers['sec-websocket-accept'], 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=')
+})
+
+async function askForUpgrade(
+  port: number,
+  headers: Record<string, string>,
+): Promise<{ status: number; headers: IncomingHttpHeaders }> {
+  const asked = request({
+    port,
+    host: '127.0.0.1',
+    path: '/Platform?version=1.1',
+    headers: {
+      Upgrade: 'websocket',
+      Connection: 'Upgrade',
+      'Sec-WebSocket-Version': '13',
+      'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+      'Sec-WebSocket-Protocol': 'PlatformJson',
+      ...headers,
+    },
+  })
+  asked.end()
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    asked.once('upgrade', (reply, socket) => {
+      socket.destroy()
+      resolve(reply)
+    })
+    asked.once('response', (reply) => {
+      reply.resume()
+      resolve(reply)
+    })
+    asked.once('error', reject)
+  })
+  return { status: response.statusCode ?? 0, headers: response.headers }
+}
