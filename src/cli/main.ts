@@ -62,4 +62,4 @@ function explain(error: unknown): string | undefined {
   return undefined
 }
 
-const FORESEEN = new Set(['BadDataFolder', 'SchemaTooNew', 'BadDeclaration'])
+const FORESEEN = new Set(['BadDataFolder', 'SchemaTooNew', 'BadDeclaration', 'BadBackup'])

@@ -23,7 +23,8 @@ export interface DataFolder {
   close(): void
 }
 
-const MARK = 'gatehouse.json'
+/** A folder without it is not, or not yet, a data folder. */
+export const MARK = 'gatehouse.json'
 const FORMAT = 1
 
 export function openDataFolder(path: string): DataFolder {

@@ -1,0 +1,65 @@
+/** `gatehouse backup` and `gatehouse restore`. */
+import { hostname } from 'node:os'
+import type { Config } from '../config.ts'
+import { openAuditLog } from '../store/audit.ts'
+import { type Place, takeBackup } from '../store/backup/backup.ts'
+import type { Manifest } from '../store/backup/manifest.ts'
+import { restoreBackup } from '../store/backup/restore.ts'
+import { openDatabase } from '../store/database.ts'
+import { Usage } from './command.ts'
+import { readSettings } from './settings.ts'
+
+export async function backup(args: readonly string[]): Promise<void> {
+  const { config, folder, json } = readArguments('backup', args)
+  const manifest = await takeBackup(placeOf(config), folder)
+  report(json, 'Backed up', folder, manifest)
+}
+
+export async function restore(args: readonly string[]): Promise<void> {
+  const { config, folder, json } = readArguments('restore', args)
+  const manifest = await restoreBackup(folder, placeOf(config))
+  await recordRestore(config, manifest)
+  report(json, 'Restored', config.data, manifest)
+}
+
+function readArguments(name: string, args: readonly string[]) {
+  const json = args.includes('--json')
+  const { config, rest } = readSettings(args.filter((arg) => arg !== '--json'))
+  const [folder] = rest
+  if (folder === undefined || rest.length > 1) throw new Usage(`${name} takes one folder: gatehouse ${name} FOLDER`)
+  return { config, folder, json }
+}
+
+function placeOf(config: Config): Place {
+  return { dataFolder: config.data, url: config.databaseUrl }
+}
+
+/** Whoever reads the log later must see that time went back here. */
+async function recordRestore(config: Config, manifest: Manifest): Promise<void> {
+  const database = await openDatabase({ dataFolder: config.data, url: config.databaseUrl })
+  try {
+    const audit = openAuditLog(database, { clock: Date.now, node: `${hostname()}:${process.pid}`, onError: rethrow })
+    audit.record({ event: 'backup.restored', details: { taken: manifest.taken, rows: rowsOf(manifest) } })
+    await audit.close()
+  } finally {
+    await database.close()
+  }
+}
+
+function report(json: boolean, verb: string, folder: string, manifest: Manifest): void {
+  const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0)
+  const summary = { folder, engine: manifest.engine, taken: manifest.taken, rows: rowsOf(manifest), bytes }
+  process.stdout.write(
+    json
+      ? `${JSON.stringify(summary)}\n`
+      : `${verb}: ${folder} (${summary.rows} rows, ${bytes} bytes, ${manifest.engine}, taken ${manifest.taken})\n`,
+  )
+}
+
+function rowsOf(manifest: Manifest): number {
+  return manifest.files.reduce((sum, file) => sum + (file.rows ?? 0), 0)
+}
+
+function rethrow(error: unknown): never {
+  throw error
+}

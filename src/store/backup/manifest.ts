@@ -1,0 +1,107 @@
+/** What a backup says of itself: written last, so that a folder without it is no backup. */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { open, readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { Engine } from '../database.ts'
+
+export class BadBackup extends Error {
+  override name = 'BadBackup'
+}
+
+export interface BackupFile {
+  readonly name: string
+  readonly bytes: number
+  readonly sha256: string
+  /** For a database or a table: how many rows it holds. */
+  readonly rows?: number
+}
+
+export interface Manifest {
+  readonly format: 1
+  readonly version: string
+  readonly engine: Engine
+  /** ISO 8601. */
+  readonly taken: string
+  readonly files: readonly BackupFile[]
+}
+
+const NAME = 'manifest.json'
+
+export async function describeFile(folder: string, name: string, rows?: number): Promise<BackupFile> {
+  const digest = createHash('sha256')
+  let bytes = 0
+  await pipeline(createReadStream(join(folder, name)), async (chunks) => {
+    for await (const chunk of chunks) {
+      digest.update(chunk)
+      bytes += chunk.length
+    }
+  })
+  return { name, bytes, sha256: digest.digest('hex'), ...(rows === undefined ? {} : { rows }) }
+}
+
+export async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
+  const temporary = join(folder, `${NAME}.tmp`)
+  await writeFile(temporary, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 })
+  const handle = await open(temporary)
+  await handle.sync()
+  await handle.close()
+  await rename(temporary, join(folder, NAME))
+}
+
+/** Reads the manifest and holds every file against it. */
+export async function readBackup(folder: string): Promise<Manifest> {
+  const manifest = await readManifest(folder)
+  for (const file of manifest.files) {
+    const found = await describeFile(folder, file.name).catch((error) => {
+      throw new BadBackup(`The backup ${folder} lacks ${file.name}`, { cause: error })
+    })
+    if (found.sha256 !== file.sha256)
+      throw new BadBackup(`${file.name} of the backup ${folder} is damaged: it is not what was written`)
+  }
+  return manifest
+}
+
+async function readManifest(folder: string): Promise<Manifest> {
+  let text: string
+  try {
+    text = await readFile(join(folder, NAME), 'utf8')
+  } catch (error) {
+    throw new BadBackup(`${folder} is not a finished backup: it has no ${NAME}`, { cause: error })
+  }
+  const manifest = parseManifest(text)
+  if (manifest === undefined)
+    throw new BadBackup(`${join(folder, NAME)} is not a manifest that this program can read (format 1)`)
+  return manifest
+}
+
+function parseManifest(text: string): Manifest | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  return isManifest(value) ? value : undefined
+}
+
+function isManifest(value: unknown): value is Manifest {
+  if (typeof value !== 'object' || value === null) return false
+  const { format, engine, taken, files } = value as Record<string, unknown>
+  return (
+    format === 1 &&
+    (engine === 'sqlite' || engine === 'postgres') &&
+    typeof taken === 'string' &&
+    Array.isArray(files) &&
+    files.every(
+      (file: unknown) =>
+        typeof file === 'object' &&
+        file !== null &&
+        'name' in file &&
+        typeof file.name === 'string' &&
+        !file.name.includes('..') &&
+        !file.name.startsWith('/'),
+    )
+  )
+}

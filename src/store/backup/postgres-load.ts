@@ -1,0 +1,72 @@
+/** Brings the schemas of a backup into a PostgreSQL database that has none of them, all or nothing. */
+import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createGunzip } from 'node:zlib'
+import pg from 'pg'
+import { BadBackup } from './manifest.ts'
+import { LAYOUT_FILE, tableFile } from './postgres-dump.ts'
+import type { Layout, TableLayout } from './postgres-layout.ts'
+
+const ROWS_AT_ONCE = 1_000
+
+export async function loadPostgres(url: string, folder: string): Promise<void> {
+  const layout: Layout = JSON.parse(await readFile(join(folder, LAYOUT_FILE), 'utf8'))
+  const client = new pg.Client({ connectionString: url, application_name: 'gatehouse restore' })
+  await client.connect()
+  try {
+    await client.query('begin')
+    await client.query("set local search_path = ''; set local timezone = 'UTC'")
+    await refuseOccupied(client, layout)
+    for (const schema of layout.schemas)
+      await client.query(`create schema if not exists ${client.escapeIdentifier(schema)}`)
+    for (const { create } of layout.sequences) if (create !== '') await client.query(create)
+    for (const table of layout.tables) {
+      await client.query(table.create)
+      await loadTable(client, table, folder)
+    }
+    for (const table of layout.tables) for (const statement of table.after) await client.query(statement)
+    for (const { set } of layout.sequences) if (set !== '') await client.query(set)
+    await client.query('commit')
+  } finally {
+    await client.end()
+  }
+}
+
+async function refuseOccupied(client: pg.ClientBase, layout: Layout): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname = any($1) limit 1`,
+    [layout.schemas],
+  )
+  const [table] = rows
+  if (table !== undefined)
+    throw new BadBackup(
+      `The database already has ${table.name}: restore into an empty database, or drop the schemas ${layout.schemas.join(', ')} first`,
+    )
+}
+
+async function loadTable(client: pg.ClientBase, table: TableLayout, folder: string): Promise<void> {
+  const qualified = `${client.escapeIdentifier(table.schema)}.${client.escapeIdentifier(table.name)}`
+  const columns = table.columns.join(', ')
+  const insert = `insert into ${qualified} (${columns}) overriding system value
+    select ${columns} from json_populate_recordset(null::${qualified}, $1::json)`
+  let batch: string[] = []
+  for await (const line of linesOf(join(folder, tableFile(table)))) {
+    batch.push(line)
+    if (batch.length < ROWS_AT_ONCE) continue
+    await client.query(insert, [`[${batch.join(',')}]`])
+    batch = []
+  }
+  if (batch.length > 0) await client.query(insert, [`[${batch.join(',')}]`])
+}
+
+/** Not readline's: that takes U+2028 inside a text for the end of a line. */
+async function* linesOf(file: string): AsyncGenerator<string> {
+  let rest = ''
+  const text = createReadStream(file).pipe(createGunzip()).setEncoding('utf8')
+  for await (const chunk of text) {
+    const lines = (rest + String(chunk)).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
+  }
+}

@@ -1,0 +1,207 @@
+/** A backup taken while others write holds everything that was acknowledged before it began, and nothing that is torn. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { appendFile, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import SqliteDatabase from 'better-sqlite3'
+import pg from 'pg'
+import { verifyAuditLog } from '../../src/store/audit-verify.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { onEveryEngine, type TestPlace } from '../support/engines.ts'
+import { createPostgresDatabase } from '../support/postgres.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+
+const PROGRAM = new URL('../../bin/gatehouse.js', import.meta.url).pathname
+
+onEveryEngine('backup', (place) => {
+  let scratch: string
+  let server: TestServer
+  before(async () => {
+    scratch = await mkdtemp(join(tmpdir(), 'gatehouse-backup-'))
+    server = await startTestServer(place())
+    await writeQueryData(place())
+  })
+  after(async () => {
+    await server.stop()
+    await rm(scratch, { recursive: true, force: true })
+  })
+
+  test('under load, restored elsewhere: every acknowledged write is there, the audit chain is whole', async () => {
+    const writer = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
+    let acknowledged = 0
+    let writing = true
+    const work = (async () => {
+      while (writing) {
+        const name = `role-${acknowledged + 1}`
+        await writer.db
+          .insertInto('roles')
+          .values({ name, scopes: '[]', description: 'x'.repeat(500), require_second_factor: 0 })
+          .execute()
+        acknowledged += 1
+      }
+    })()
+    while (acknowledged < 200) await new Promise((resolve) => setTimeout(resolve, 5))
+    const before = acknowledged
+    const target = join(scratch, 'under-load')
+    const taken = JSON.parse(await gatehouse(place(), ['backup', target, '--json']))
+    writing = false
+    await work
+    await writer.close()
+    assert.equal(taken.engine, place().engine)
+
+    const other = await freshPlace(place())
+    await gatehouse(other.place, ['restore', target])
+    const database = await openDatabase({ dataFolder: other.place.dataFolder, url: other.place.databaseUrl })
+    const roles = await database.db.selectFrom('roles').select('name').execute()
+    const numbers = roles.map(({ name }) => Number(name.slice(5))).sort((one, two) => one - two)
+    assert.ok(numbers.length >= before, `${numbers.length} of ${before}`)
+    assert.deepEqual(
+      numbers,
+      Array.from({ length: numbers.length }, (_value, index) => index + 1),
+    )
+    assert.deepEqual((await verifyAuditLog(database)).faults, [])
+    const restored = await database.db
+      .selectFrom('audit_log')
+      .select('event')
+      .orderBy('seq', 'desc')
+      .executeTakeFirstOrThrow()
+    assert.equal(restored.event, 'backup.restored')
+    await database.close()
+    assert.deepEqual(await readQueryData(other.place), await readQueryData(place()))
+
+    const again = await startTestServer(other.place)
+    assert.equal((await fetch(`${again.issuer}/readyz`)).status, 200)
+    await again.stop()
+    await other.leave()
+  })
+
+  test('a backup is for its owner alone', async () => {
+    const target = join(scratch, 'modes')
+    await gatehouse(place(), ['backup', target])
+    assert.equal((await stat(target)).mode & 0o777, 0o700)
+    for (const name of await readdir(target)) assert.equal((await stat(join(target, name))).mode & 0o777, 0o600, name)
+  })
+
+  test('a damaged, unfinished or missing backup is refused with a line that says why', async () => {
+    const target = join(scratch, 'damaged')
+    await gatehouse(place(), ['backup', target])
+    const other = await freshPlace(place())
+    const [database = ''] = (await readdir(target)).filter((name) => /roles|identity\.db/.test(name))
+    await appendFile(join(target, database), 'x')
+    await assert.rejects(gatehouse(other.place, ['restore', target]), /is damaged/)
+    await rm(join(target, database))
+    await assert.rejects(gatehouse(other.place, ['restore', target]), /lacks/)
+    await rm(join(target, 'manifest.json'))
+    await assert.rejects(gatehouse(other.place, ['restore', target]), /not a finished backup/)
+    await other.leave()
+  })
+
+  test('nothing is ever overwritten', async () => {
+    const target = join(scratch, 'kept')
+    await gatehouse(place(), ['backup', target])
+    await assert.rejects(gatehouse(place(), ['backup', target]), /already there/)
+    await assert.rejects(gatehouse(place(), ['restore', target]), /not empty/)
+    if (place().engine === 'postgres') {
+      const emptyFolder = { ...place(), dataFolder: join(scratch, 'empty') }
+      await assert.rejects(gatehouse(emptyFolder, ['restore', target]), /already has gatehouse\./)
+    }
+  })
+})
+
+/** Data as the query service would keep it, with the values that are easily lost on the way. */
+const AWKWARD = ['1.10', '9007199254740993', 'it\'s \\ "x"\n\u2028', '\u{1F600}']
+
+async function writeQueryData(place: TestPlace): Promise<void> {
+  if (place.engine === 'sqlite') {
+    const database = new SqliteDatabase(join(place.dataFolder, 'extra.db'))
+    database.exec('create table "Odd ""Name" (id integer primary key, big integer, value text, raw blob)')
+    const insert = database.prepare('insert into "Odd ""Name" (big, value, raw) values (?, ?, ?)')
+    for (const value of AWKWARD) insert.run(9007199254740993n, value, Buffer.from(value))
+    database.close()
+    return
+  }
+  await onPostgres(place.databaseUrl, async (client) => {
+    await client.query(`create schema gatehouse_extra;
+      create table gatehouse_extra."Odd ""Name" (
+        id bigint generated always as identity primary key, big bigint, price numeric(18, 6), value text collate "C" not null,
+        raw bytea, at timestamptz, float double precision, doubled bigint generated always as (big * 2) stored,
+        unique (value), check (price > 0));
+      create table gatehouse_extra.child (parent bigint references gatehouse_extra."Odd ""Name" (id), note jsonb default '{}');
+      create index odd_by_price on gatehouse_extra."Odd ""Name" (price desc) where big > 0`)
+    for (const [index, value] of AWKWARD.entries()) {
+      await client.query(
+        `insert into gatehouse_extra."Odd ""Name" (big, price, value, raw, at, float)
+         values (4503599627370497 + $1, 123456789012.345678, $2, $3, '2026-11-15 00:26:00.123456+00', $4::float8)`,
+        [index, value, Buffer.from(value), ['0.1', 'NaN', 'Infinity', '1e-300'][index]],
+      )
+    }
+    await client.query(
+      `insert into gatehouse_extra.child values (1, '{"n": 12345678901234567890.10}'), (null, default)`,
+    )
+  })
+}
+
+async function readQueryData(place: TestPlace): Promise<unknown> {
+  if (place.engine === 'sqlite') {
+    const database = new SqliteDatabase(join(place.dataFolder, 'extra.db'), { readonly: true })
+    const rows = database.prepare('select * from "Odd ""Name"').safeIntegers(true).all()
+    database.close()
+    return rows
+  }
+  return await onPostgres(place.databaseUrl, async (client) => ({
+    rows: (
+      await client.query(`select o::text, c::text from gatehouse_extra."Odd ""Name" o
+      full join gatehouse_extra.child c on c.parent = o.id order by o.id`)
+    ).rows,
+    layout: (
+      await client.query(`select pg_get_indexdef(indexrelid) from pg_index
+      join pg_class on pg_class.oid = indrelid join pg_namespace n on n.oid = relnamespace
+      where nspname like 'gatehouse%' order by 1`)
+    ).rows,
+    constraints: (
+      await client.query(`select conname, pg_get_constraintdef(oid) from pg_constraint
+      where connamespace = 'gatehouse_extra'::regnamespace order by 1`)
+    ).rows,
+  }))
+}
+
+async function onPostgres<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}
+
+async function freshPlace(like: TestPlace): Promise<{ place: TestPlace; leave(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-restored-'))
+  const database = like.engine === 'postgres' ? await createPostgresDatabase() : undefined
+  return {
+    place: { engine: like.engine, dataFolder: join(folder, 'data'), databaseUrl: database?.url ?? '' },
+    async leave() {
+      await database?.drop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function gatehouse(place: TestPlace, args: string[]): Promise<string> {
+  const environment = { ...process.env, GATEHOUSE_DATA: place.dataFolder, GATEHOUSE_DATABASE_URL: place.databaseUrl }
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [PROGRAM, ...args], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    let errors = ''
+    child.stdout.on('data', (chunk) => {
+      output += chunk
+    })
+    child.stderr.on('data', (chunk) => {
+      errors += chunk
+    })
+    child.once('error', reject)
+    child.once('close', (code) => (code === 0 ? resolve(output) : reject(new Error(errors))))
+  })
+}
