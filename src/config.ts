@@ -55,6 +55,7 @@ export const SETTINGS = {
     'Port of its own for /metrics, without a token. Empty: on the main port for tokens with Platform/Admin.',
   ),
   metricsHost: setting('127.0.0.1', parseText, 'Address that the port of the metrics listens on.'),
+  auditRetentionDays: setting('400', parseInteger, 'Days that rows of the audit log are kept; 0 keeps them for ever.'),
   limitToken: limit('address=1200/60 client=12000/60 user=600/60', 'token, introspection, revocation, userinfo'),
   limitPages: limit('address=1200/60', 'sign-in and other pages, discovery'),
   limitQuery: limit('address=30000/60 client=60000/60 user=12000/60', 'queries'),

@@ -20,6 +20,7 @@ import { VERSION } from './protocol/version.ts'
 import { type AuditLog, openAuditLog } from './store/audit.ts'
 import { openDataFolder } from './store/data-folder.ts'
 import { type Database, openDatabase } from './store/database.ts'
+import { startPruning } from './store/prune.ts'
 import { exchangeRates } from './store/rate-exchange.ts'
 
 export interface RunningServer {
@@ -80,6 +81,14 @@ export async function startServer(
       onError: (error) => logger.warn({ err: error }, 'rate counts could not be exchanged'),
     })
     cleanUp.unshift(() => rates.stop())
+    const pruning = startPruning(database, {
+      clock,
+      node,
+      auditKept: config.auditRetentionDays === 0 ? undefined : config.auditRetentionDays * 86_400_000,
+      onPruned: (table, rows) => metrics.count('gatehouse_pruned_rows_total', { table }, rows),
+      onError: (error) => logger.warn({ err: error }, 'expired rows could not be removed'),
+    })
+    cleanUp.unshift(() => pruning.stop())
     let stopping = false
     registerHealth(app, {
       process: async () => (stopping ? 'stopping' : undefined),
@@ -106,6 +115,7 @@ export async function startServer(
         await metricsListener?.close()
         unwatch()
         await rates.stop()
+        await pruning.stop()
         await bus.close()
         audit.record({ event: 'server.stopped', details: { version: VERSION } })
         await audit.close()
