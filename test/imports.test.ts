@@ -19,8 +19,20 @@ const AREAS: Readonly<Record<string, readonly string[]>> = {
   client: ['protocol'],
   'config.ts': ['protocol'],
   declarative: ['protocol', 'store', 'config.ts'],
-  'server.ts': ['protocol', 'http', 'events', 'store', 'identity', 'streaming', 'query', 'declarative', 'config.ts'],
-  cli: ['protocol', 'http', 'store', 'client', 'declarative', 'config.ts', 'server.ts', 'query/iql'],
+  admin: ['protocol', 'http', 'events', 'store', 'declarative'],
+  'server.ts': [
+    'protocol',
+    'http',
+    'events',
+    'store',
+    'identity',
+    'streaming',
+    'query',
+    'declarative',
+    'admin',
+    'config.ts',
+  ],
+  cli: ['protocol', 'http', 'store', 'client', 'declarative', 'admin', 'config.ts', 'server.ts', 'query/iql'],
 }
 
 test('every import stays within the rules of its folder', async () => {

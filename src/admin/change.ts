@@ -1,0 +1,31 @@
+/** Changes of one administrator at a time, over all nodes: what was read is still so when it is written. */
+import { sql } from 'kysely'
+import type { AuditEvent } from '../protocol/audit-events.ts'
+import { createStores, type Stores } from '../store/stores.ts'
+import type { AdminCall, AdminEnv } from './route.ts'
+
+const ADVISORY_LOCK = 7_203_519_002
+
+/** All or nothing. Events and audit rows follow when it has committed. */
+export function change<T>({ database, clock }: AdminEnv, work: (stores: Stores) => Promise<T>): Promise<T> {
+  return database.db.transaction().execute(async (tx) => {
+    // A transaction of SQLite has the whole file to itself already.
+    if (database.engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(ADVISORY_LOCK)})`.execute(tx)
+    return await work(createStores({ ...database, db: tx }, clock))
+  })
+}
+
+type Bare = {
+  [Name in AuditEvent['event']]: Pick<Extract<AuditEvent, { event: Name }>, 'event' | 'target' | 'details'>
+}[AuditEvent['event']]
+
+/** Who did it, through what, and from where is the call's to say. */
+export function record(env: AdminEnv, call: AdminCall, event: Bare): void {
+  env.audit.record({
+    ...event,
+    actor: call.caller.subject,
+    client: call.caller.clientId,
+    address: call.address,
+    requestId: call.requestId,
+  })
+}

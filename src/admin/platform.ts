@@ -1,0 +1,196 @@
+/** What runs now, and how it is set up: signing keys, live streaming sessions, running queries, settings in force. */
+
+import { Refusal } from '../protocol/refusal.ts'
+import type { StoredKey } from '../store/signing-keys.ts'
+import { badBody, type JsonObject, readObject } from './body.ts'
+import { record } from './change.ts'
+import { type AdminRoute, conflict, notFound, part } from './route.ts'
+
+const DAY = 86_400
+
+export const platformRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '/admin/keys',
+    scope: 'Identity/Admin',
+    summary: 'Lists the signing keys, without their private halves.',
+    reply: '{"items": […]}',
+    async run(_call, { keyring, clock }) {
+      return { body: { items: presentKeys(await keyring.list(), clock()) } }
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/keys',
+    scope: 'Identity/Admin',
+    summary: 'Rotates: makes a key that is published now and signs later.',
+    body: {
+      type: 'object',
+      properties: {
+        active_in: {
+          type: 'integer',
+          minimum: 0,
+          description: 'Seconds until it signs; a day by default, so that validators meet it first.',
+        },
+      },
+      additionalProperties: false,
+    },
+    reply: 'The key.',
+    status: 201,
+    async run(call, { keyring, clock }) {
+      const seconds = readActiveIn(call.body === undefined ? {} : readObject(call.body))
+      const key = await keyring.rotate(clock() + seconds * 1000)
+      return { status: 201, body: presentKeys([key], clock())[0] }
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/admin/keys/{kid}',
+    scope: 'Identity/Admin',
+    summary: 'Retires a key: it never signs again, and is published until its last token has expired.',
+    reply: 'Nothing.',
+    status: 204,
+    async run(call, { keyring, clock }) {
+      const kid = part(call, 'kid')
+      const keys = await keyring.list()
+      const key = keys.find((candidate) => candidate.kid === kid)
+      if (key === undefined) throw notFound('signing key', kid)
+      const others = keys.filter(
+        (other) => other.kid !== kid && other.retiredAt === undefined && other.activeFrom <= clock(),
+      )
+      if (others.length === 0) throw conflict('It is the only key that signs: rotate first, with active_in 0')
+      await keyring.retire(kid)
+      return { status: 204 }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/streams',
+    scope: 'Platform/Admin',
+    summary: 'Lists the live streaming sessions of the node that answers.',
+    query: { user: 'Only those of this user (id).' },
+    reply: '{"items": […]}',
+    async run({ query }, { streams }) {
+      if (streams === undefined) throw notHere('streaming')
+      const items: JsonObject[] = []
+      for (const stream of streams.list()) {
+        if (query.user !== undefined && stream.subject !== query.user) continue
+        items.push({
+          id: stream.connectionId,
+          user: stream.subject ?? null,
+          username: stream.username ?? null,
+          client: stream.clientId ?? null,
+          address: stream.address,
+          opened_at: new Date(stream.openedAt).toISOString(),
+          expires_at: stream.expiresAt === undefined ? null : new Date(stream.expiresAt).toISOString(),
+          subscriptions: stream.subscriptions,
+        })
+      }
+      return { body: { items } }
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/admin/streams/{connection}',
+    scope: 'Platform/Admin',
+    summary: 'Closes a live streaming session, on whichever node it is.',
+    reply: 'Nothing.',
+    status: 204,
+    async run(call, env) {
+      const connectionId = part(call, 'connection')
+      await env.publish({ kind: 'stream-kick', connectionId })
+      record(env, call, { event: 'stream.kicked', target: connectionId, details: { connection: connectionId } })
+      return { status: 204 }
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/admin/streams',
+    scope: 'Platform/Admin',
+    summary: 'Closes every live streaming session of a user, on every node.',
+    query: { user: 'The user (id); needed.' },
+    reply: 'Nothing.',
+    status: 204,
+    async run(call, env) {
+      const subject = call.query.user
+      if (subject === undefined) throw new Refusal('admin.bad_parameter', 400, 'Name the user: ?user=usr_…')
+      await env.publish({ kind: 'stream-kick', subject })
+      record(env, call, { event: 'stream.kicked', target: subject })
+      return { status: 204 }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/queries',
+    scope: 'Platform/Admin',
+    summary: 'Lists the queries that run now on the node that answers.',
+    reply: '{"items": […]}',
+    async run(_call, { queries }) {
+      if (queries === undefined) throw notHere('query')
+      const items = [...queries.list()].map((query) => ({
+        id: query.requestId,
+        user: query.subject,
+        client: query.clientId,
+        statement: query.statement,
+        started_at: new Date(query.startedAt).toISOString(),
+      }))
+      return { body: { items } }
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/admin/queries/{query}',
+    scope: 'Platform/Admin',
+    summary: 'Cancels a running query of the node that answers.',
+    reply: 'Nothing.',
+    status: 204,
+    async run(call, env) {
+      const query = part(call, 'query')
+      if (env.queries === undefined) throw notHere('query')
+      if (!(await env.queries.cancel(query))) throw notFound('running query', query)
+      record(env, call, { event: 'query.cancelled', target: query, details: { query } })
+      return { status: 204 }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/settings',
+    scope: 'Platform/Admin',
+    summary: 'Shows the settings in force on the node that answers; secrets are masked.',
+    reply: '{"items": […]}',
+    async run(_call, { settings }) {
+      return { body: { items: settings() } }
+    },
+  },
+]
+
+function presentKeys(keys: readonly StoredKey[], now: number): JsonObject[] {
+  const signing = keys.findLast(({ activeFrom, retiredAt }) => activeFrom <= now && retiredAt === undefined)
+  return keys.map((key) => ({
+    kid: key.kid,
+    state: stateOf(key, signing, now),
+    created_at: new Date(key.createdAt).toISOString(),
+    active_from: new Date(key.activeFrom).toISOString(),
+    retired_at: key.retiredAt === undefined ? null : new Date(key.retiredAt).toISOString(),
+    removed_after: key.removedAfter === undefined ? null : new Date(key.removedAfter).toISOString(),
+  }))
+}
+
+function stateOf(key: StoredKey, signing: StoredKey | undefined, now: number): string {
+  if (key.removedAfter !== undefined && key.removedAfter <= now) return 'removed'
+  if (key.retiredAt !== undefined) return 'retired'
+  if (key.activeFrom > now) return 'waiting'
+  return key.kid === signing?.kid ? 'signing' : 'outlived'
+}
+
+function readActiveIn({ active_in: seconds = DAY, ...rest }: JsonObject): number {
+  const [unknown] = Object.keys(rest)
+  if (unknown !== undefined) throw badBody([{ path: unknown, text: 'unknown member; did you mean active_in?' }])
+  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 0 || seconds > 90 * DAY)
+    throw badBody([{ path: 'active_in', text: 'is a number of seconds, up to 90 days' }])
+  return seconds
+}
+
+function notHere(service: string): Refusal {
+  return new Refusal('admin.not_here', 409, `The ${service} service does not run here: ask a node that runs it`)
+}

@@ -1,0 +1,48 @@
+/** What administration asks of the parts that a running server has, in its own words. */
+import type { StoredKey } from '../store/signing-keys.ts'
+
+export interface LiveStream {
+  readonly connectionId: string
+  readonly subject: string | undefined
+  readonly username: string | undefined
+  readonly clientId: string | undefined
+  readonly address: string
+  /** Milliseconds. */
+  readonly openedAt: number
+  readonly expiresAt: number | undefined
+  readonly subscriptions: number
+}
+
+export interface LiveStreams {
+  list(): Iterable<LiveStream>
+}
+
+export interface LiveQuery {
+  readonly requestId: string
+  readonly subject: string
+  readonly clientId: string
+  readonly statement: string
+  readonly startedAt: number
+}
+
+export interface LiveQueries {
+  list(): Iterable<LiveQuery>
+  /** False when no such query runs. */
+  cancel(requestId: string): boolean | Promise<boolean>
+}
+
+export interface SigningKeyring {
+  list(): Promise<readonly StoredKey[]>
+  /** Makes a key that signs from `activeFrom` on. */
+  rotate(activeFrom: number): Promise<StoredKey>
+  /** The key stops signing at once and leaves the published set when its last token has expired. */
+  retire(kid: string): Promise<void>
+}
+
+export interface SettingInForce {
+  readonly name: string
+  readonly environment: string
+  /** Masked where it is secret. */
+  readonly value: string
+  readonly source: string
+}

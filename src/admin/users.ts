@@ -1,0 +1,201 @@
+/** Administration of people: who may sign in, with which roles, and whether they may at all. */
+import { randomBytes } from 'node:crypto'
+import { userTarget } from '../declarative/targets.ts'
+import { hashPassword, LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/password-hash.ts'
+import type { Stores } from '../store/stores.ts'
+import { createTakeBack } from '../store/take-back.ts'
+import { USER_ID_PREFIX, type User, UsernameTaken } from '../store/users.ts'
+import { badBody, type JsonObject, merged, readCount, readObject, readUser } from './body.ts'
+import { change, record } from './change.ts'
+import { checkMatch, requireMatch, tagged } from './etag.ts'
+import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
+import { USER_SCHEMA } from './schemas.ts'
+
+export const userRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '/admin/users',
+    scope: 'Identity/Admin',
+    summary: 'Lists users by name, a page at a time.',
+    query: { after: 'The last username of the page before.', limit: 'Users on a page: 1 to 1000, 100 by default.' },
+    reply: '{"items": […], "next": "the address of the next page or null"}',
+    async run({ query }, { stores }) {
+      const limit = readCount(query.limit, 'limit', 100, 1000)
+      const users = await stores.users.list({ after: query.after ?? '', limit })
+      const last = users.length === limit ? users.at(-1) : undefined
+      const next =
+        last === undefined
+          ? null
+          : `/admin/users?${new URLSearchParams({ after: last.username, limit: String(limit) })}`
+      return { body: { items: users.map(presentUser), next } }
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/users',
+    scope: 'Identity/Admin',
+    summary: 'Creates a user.',
+    body: USER_SCHEMA,
+    reply: 'The user.',
+    status: 201,
+    async run(call, env) {
+      const body = readObject(call.body)
+      const passwordHash = await readPassword(body)
+      const user = await change(env, async (stores) => {
+        const { profile, ...target } = userTarget(readUser(withoutPassword(body), await roleNames(stores)))
+        const id = await create(stores, { ...target, profile, passwordHash })
+        return findUser(stores, id)
+      })
+      record(env, call, { event: 'user.created', target: user.id, details: { source: 'admin' } })
+      return {
+        ...tagged(presentUser(user), 201),
+        headers: { ...tagged(presentUser(user)).headers, location: `/admin/users/${user.id}` },
+      }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/users/{user}',
+    scope: 'Identity/Admin',
+    summary: 'Shows a user, named by id or username.',
+    reply: 'The user.',
+    async run(call, { stores }) {
+      return tagged(presentUser(await findUser(stores, part(call, 'user'))))
+    },
+  },
+  {
+    method: 'PATCH',
+    path: '/admin/users/{user}',
+    scope: 'Identity/Admin',
+    summary: 'Changes a user (JSON merge patch); disabling cuts every session and token.',
+    body: USER_SCHEMA,
+    reply: 'The user as it is now.',
+    async run(call, env) {
+      const patch = readObject(call.body)
+      if ('password' in patch) throw badBody([{ path: 'password', text: 'is set at /admin/users/{user}/password' }])
+      const { before, after } = await change(env, async (stores) => {
+        const found = await findUser(stores, part(call, 'user'))
+        requireMatch(call, presentUser(found))
+        const target = userTarget(readUser(merged(declaredForm(found), patch), await roleNames(stores)))
+        const { username, profile, disabled, roles } = target
+        if (username !== found.username) await refuseTaken(stores, username, found.id)
+        await stores.users.update(found.id, { username, profile, disabled })
+        await stores.users.setRoles(found.id, roles)
+        return { before: found, after: await findUser(stores, found.id) }
+      })
+      await tell(env, before, after)
+      const event =
+        before.disabled === after.disabled ? 'user.changed' : after.disabled ? 'user.disabled' : 'user.enabled'
+      if (event === 'user.changed')
+        record(env, call, { event, target: after.id, details: { changed: Object.keys(patch), source: 'admin' } })
+      else record(env, call, { event, target: after.id, details: { source: 'admin' } })
+      return tagged(presentUser(after))
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/admin/users/{user}',
+    scope: 'Identity/Admin',
+    summary: 'Deletes a user with their sessions, consents and second factors; every token is cut.',
+    reply: 'Nothing.',
+    status: 204,
+    async run(call, env) {
+      const user = await change(env, async (stores) => {
+        const found = await findUser(stores, part(call, 'user'))
+        checkMatch(call, presentUser(found))
+        await stores.users.remove(found.id)
+        return found
+      })
+      await takeBack(env).user(user.id)
+      record(env, call, { event: 'user.deleted', target: user.id, details: { source: 'admin' } })
+      return { status: 204 }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/admin/users/{user}/password',
+    scope: 'Identity/Admin',
+    summary: 'Sets a password, or makes a random one that is shown once; every session and token is cut.',
+    body: { type: 'object', properties: { password: { type: 'string' } }, additionalProperties: false },
+    reply: '{"password": "…"} when it was made here, else nothing.',
+    async run(call, env) {
+      const body = call.body === undefined ? {} : readObject(call.body)
+      const made = body.password === undefined ? randomBytes(15).toString('base64url') : undefined
+      const passwordHash = await readPassword({ ...body, password: made ?? body.password })
+      const user = await change(env, async (stores) => {
+        const found = await findUser(stores, part(call, 'user'))
+        checkMatch(call, presentUser(found))
+        if (passwordHash !== undefined) await stores.users.setPassword(found.id, passwordHash)
+        return found
+      })
+      await takeBack(env).user(user.id)
+      record(env, call, { event: 'password.reset', target: user.id })
+      return made === undefined ? { status: 204 } : { body: { password: made } }
+    },
+  },
+]
+
+export async function findUser({ users }: Pick<Stores, 'users'>, name: string): Promise<User> {
+  const user = name.startsWith(USER_ID_PREFIX) ? await users.findById(name) : await users.findByUsername(name)
+  if (user === undefined) throw notFound('user', name)
+  return user
+}
+
+export function takeBack({ stores, publish, clock }: AdminEnv) {
+  return createTakeBack({ grants: stores.grants, publish, clock })
+}
+
+function presentUser(user: User): JsonObject {
+  return {
+    id: user.id,
+    ...declaredForm(user),
+    has_password: user.passwordHash !== undefined,
+    has_second_factor: user.hasSecondFactor,
+    created_at: new Date(user.createdAt).toISOString(),
+    updated_at: new Date(user.updatedAt).toISOString(),
+  }
+}
+
+/** As the declarative file would say it. */
+function declaredForm(user: User): JsonObject {
+  return { username: user.username, roles: user.roles, disabled: user.disabled, ...user.profile }
+}
+
+async function create(stores: Stores, user: Parameters<Stores['users']['create']>[0]): Promise<string> {
+  try {
+    return await stores.users.create(user)
+  } catch (error) {
+    if (error instanceof UsernameTaken) throw conflict(error.message)
+    throw error
+  }
+}
+
+async function refuseTaken({ users }: Stores, username: string, id: string): Promise<void> {
+  const holder = await users.findByUsername(username)
+  if (holder !== undefined && holder.id !== id) throw conflict(`There is already a user named ${username}`)
+}
+
+/** Everybody who holds something of the user's feels the change at once. */
+async function tell(env: AdminEnv, before: User, after: User): Promise<void> {
+  if (after.disabled && !before.disabled) await takeBack(env).user(after.id)
+  const lost = [...before.rights].some((right) => !after.rights.has(right))
+  const won = [...after.rights].some((right) => !before.rights.has(right))
+  if (lost || won) await env.publish({ kind: 'rights-changed', subject: after.id, scopes: [...after.rights] })
+}
+
+async function readPassword({ password }: JsonObject): Promise<string | undefined> {
+  if (password === undefined) return undefined
+  if (typeof password !== 'string' || password.length < SHORTEST_PASSWORD || password.length > LONGEST_PASSWORD)
+    throw badBody([{ path: 'password', text: `has ${SHORTEST_PASSWORD} to ${LONGEST_PASSWORD} characters` }])
+  return await hashPassword(password)
+}
+
+function withoutPassword({ password, ...rest }: JsonObject): JsonObject {
+  if ('password_hash' in rest)
+    throw badBody([{ path: 'password_hash', text: 'is for declarative files; send password' }])
+  return rest
+}
+
+async function roleNames({ roles }: Stores): Promise<string[]> {
+  return (await roles.list()).map(({ name }) => name)
+}

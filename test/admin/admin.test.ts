@@ -1,0 +1,331 @@
+/** Administration over HTTP: each noun, who may, what stale and bad requests get, and what the rest of the system is told. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { ADMIN_ROUTES, describeAdmin } from '../../src/admin/admin.ts'
+import { describeApi } from '../../src/http/openapi.ts'
+import { readAuditPage } from '../../src/store/audit-read.ts'
+import { secretMatches } from '../../src/store/clients.ts'
+import { verifyPassword } from '../../src/store/password-hash.ts'
+import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
+import { onEveryEngine } from '../support/engines.ts'
+
+onEveryEngine('administration', (place) => {
+  let admin: TestAdmin
+  before(async () => {
+    admin = await startTestAdmin(place(), {
+      streams: {
+        list: () => [
+          {
+            connectionId: 'c1',
+            subject: 'usr_1',
+            username: 'alice',
+            clientId: 'app',
+            address: '192.0.2.1',
+            openedAt: 0,
+            expiresAt: undefined,
+            subscriptions: 2,
+          },
+        ],
+      },
+      queries: {
+        list: () => [{ requestId: 'q1', subject: 'usr_1', clientId: 'app', statement: 'SELECT 1', startedAt: 0 }],
+        cancel: (id) => id === 'q1',
+      },
+      settings: () => [{ name: 'port', environment: 'GATEHOUSE_PORT', value: '1', source: 'flag' }],
+    })
+  })
+  after(() => admin.stop())
+
+  describe('every route', () => {
+    for (const route of ADMIN_ROUTES) {
+      const path = route.path.replace(/\{\w+\}/g, 'x')
+      test(`${route.method} ${route.path} is closed without a token, with a bad one and without ${route.scope}`, async () => {
+        const { call } = admin
+        const none = await call(route.method, path, { token: '', ...(route.body && { body: '{' }) })
+        assert.equal(none.status, 401)
+        assert.equal(none.headers.get('www-authenticate'), 'Bearer realm="gatehouse"')
+        const bad = await call(route.method, path, { token: 'bad' })
+        assert.equal(bad.status, 401)
+        assert.match(bad.headers.get('www-authenticate') ?? '', /error="invalid_token"/)
+        const other = route.scope === 'Identity/Admin' ? 'Platform-Admin' : 'Identity-Admin'
+        const poor = await call(route.method, path, { token: other })
+        assert.equal(poor.status, 403)
+        assert.equal(poor.body.Code, 'access.insufficient_scope')
+        assert.match(poor.headers.get('www-authenticate') ?? '', /error="insufficient_scope"/)
+      })
+    }
+  })
+
+  test('who was turned away is on record', async () => {
+    await admin.call('GET', '/admin/users', { token: 'Platform-News' })
+    await admin.env.audit.flush()
+    const [row] = await readAuditPage(admin.env.database.db, { event: 'access.refused' }, { limit: 1 })
+    assert.partialDeepStrictEqual(row, { actor: 'usr_operator', client: 'console' })
+  })
+
+  test('a user is created, shown by id and name, changed, and deleted', async () => {
+    const made = await admin.call('POST', '/admin/users', {
+      body: { username: 'alice', password: 'correct horse', email: 'alice@example.com', name: 'Alice' },
+    })
+    assert.equal(made.status, 201)
+    assert.match(made.body.id, /^usr_/)
+    assert.equal(made.headers.get('location'), `/admin/users/${made.body.id}`)
+    assert.partialDeepStrictEqual(made.body, { username: 'alice', email: 'alice@example.com', has_password: true })
+    assert.ok(!made.text.includes('correct horse') && !made.text.includes('argon2'))
+    const byName = await admin.call('GET', '/admin/users/ALICE')
+    assert.deepEqual(byName.body, made.body)
+    const tag = byName.headers.get('etag') ?? ''
+    assert.equal(tag, made.headers.get('etag'))
+
+    const changed = await admin.call('PATCH', '/admin/users/alice', {
+      body: { name: null, locale: 'en' },
+      ifMatch: tag,
+    })
+    assert.equal(changed.status, 200)
+    assert.equal(changed.body.locale, 'en')
+    assert.equal('name' in changed.body, false)
+    assert.equal((await admin.call('DELETE', '/admin/users/alice', { ifMatch: tag })).status, 412)
+    assert.equal((await admin.call('DELETE', '/admin/users/alice')).status, 204)
+    assert.equal((await admin.call('GET', '/admin/users/alice')).status, 404)
+    assert.partialDeepStrictEqual(admin.events.at(-1), { kind: 'subject-cut', subject: made.body.id })
+  })
+
+  test('a change without If-Match is 428, with a stale one 412, and nothing is written', async () => {
+    await admin.call('POST', '/admin/users', { body: { username: 'bob' } })
+    const bare = await admin.call('PATCH', '/admin/users/bob', { body: { nickname: 'x' } })
+    assert.equal(bare.status, 428)
+    const tag = bare.headers.get('etag') ?? ''
+    const first = await admin.call('PATCH', '/admin/users/bob', { body: { nickname: 'one' }, ifMatch: tag })
+    assert.equal(first.status, 200)
+    const second = await admin.call('PATCH', '/admin/users/bob', { body: { nickname: 'two' }, ifMatch: tag })
+    assert.equal(second.status, 412)
+    assert.equal(second.headers.get('etag'), first.headers.get('etag'))
+    assert.equal((await admin.call('GET', '/admin/users/bob')).body.nickname, 'one')
+  })
+
+  test('of many changes to one version exactly one is made', async () => {
+    await admin.call('POST', '/admin/users', { body: { username: 'carol' } })
+    const tag = (await admin.call('GET', '/admin/users/carol')).headers.get('etag') ?? ''
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, (_value, index) =>
+        admin.call('PATCH', '/admin/users/carol', { body: { nickname: `n${index}` }, ifMatch: tag }),
+      ),
+    )
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 412, 412, 412, 412, 412, 412, 412])
+  })
+
+  for (const [name, body, detail] of [
+    ['not JSON', '{"username": ', /not JSON/],
+    ['not an object', '[]', /JSON object/],
+    ['a missing name', {}, /username: is missing/],
+    ['an unknown member', { username: 'x', usernam: 'y' }, /unknown member/],
+    ['a wrong type', { username: 'x', disabled: 'yes' }, /disabled: must be true or false/],
+    ['an unknown role', { username: 'x', roles: ['nobody'] }, /unknown role/],
+    ['a short password', { username: 'x', password: 'short' }, /password: has 8/],
+    ['a ready hash', { username: 'x', password_hash: '$argon2id$' }, /password_hash/],
+  ] as const) {
+    test(`a user with ${name} is 422 and says where`, async () => {
+      const answer = await admin.call('POST', '/admin/users', { body })
+      assert.equal(answer.status, 422)
+      assert.equal(answer.body.Code, 'admin.bad_body')
+      assert.match(answer.body.detail, detail)
+      assert.ok(answer.body.Faults.length > 0)
+    })
+  }
+
+  test('a name that is taken is 409; an unknown parameter is 400; a body of another type is 415', async () => {
+    await admin.call('POST', '/admin/users', { body: { username: 'dave' } })
+    assert.equal((await admin.call('POST', '/admin/users', { body: { username: 'DAVE' } })).status, 409)
+    await admin.call('POST', '/admin/users', { body: { username: 'erin' } })
+    assert.equal(
+      (await admin.call('PATCH', '/admin/users/erin', { body: { username: 'Dave' }, ifMatch: '*' })).status,
+      409,
+    )
+    assert.equal((await admin.call('GET', '/admin/users?limti=5')).status, 400)
+    const xml = await admin.call('POST', '/admin/users', { body: '<x/>', headers: { 'content-type': 'text/xml' } })
+    assert.equal(xml.status, 415)
+  })
+
+  test('users come page by page, each once', async () => {
+    for (let index = 0; index < 7; index++)
+      await admin.call('POST', '/admin/users', { body: { username: `page-${index}` } })
+    const names: string[] = []
+    let next: string | null = '/admin/users?limit=3'
+    while (next !== null) {
+      const { body } = await admin.call('GET', next)
+      names.push(...body.items.map(({ username }: { username: string }) => username))
+      next = body.next
+    }
+    assert.equal(new Set(names).size, names.length)
+    assert.equal(names.filter((name) => name.startsWith('page-')).length, 7)
+  })
+
+  test('disabling, lowering rights and resetting a password are felt at once', async () => {
+    await admin.call('POST', '/admin/roles', { body: { name: 'dealer', scopes: ['Platform/Trading'] } })
+    const { body: user } = await admin.call('POST', '/admin/users', { body: { username: 'frank', roles: ['dealer'] } })
+    admin.events.length = 0
+    await admin.call('PATCH', '/admin/users/frank', { body: { roles: [] }, ifMatch: '*' })
+    assert.deepEqual(admin.events, [{ kind: 'rights-changed', subject: user.id, scopes: [] }])
+    admin.events.length = 0
+    await admin.call('PATCH', '/admin/users/frank', { body: { disabled: true }, ifMatch: '*' })
+    assert.partialDeepStrictEqual(admin.events, [{ kind: 'subject-cut', subject: user.id }])
+    admin.events.length = 0
+    const reset = await admin.call('PUT', '/admin/users/frank/password', { body: {} })
+    assert.match(reset.body.password, /^[\w-]{20}$/)
+    assert.partialDeepStrictEqual(admin.events, [{ kind: 'subject-cut', subject: user.id }])
+    const stored = await admin.env.stores.users.findByUsername('frank')
+    assert.ok(await verifyPassword(stored?.passwordHash ?? '', reset.body.password))
+    const own = await admin.call('PUT', '/admin/users/frank/password', { body: { password: 'chosen by hand' } })
+    assert.equal(own.status, 204)
+  })
+
+  test('a role that changes changes everybody who holds it', async () => {
+    await admin.call('POST', '/admin/roles', { body: { name: 'desk', scopes: ['Platform/News', 'Platform/Market'] } })
+    const { body: user } = await admin.call('POST', '/admin/users', { body: { username: 'gina', roles: ['desk'] } })
+    admin.events.length = 0
+    const tag = (await admin.call('GET', '/admin/roles/desk')).headers.get('etag') ?? ''
+    const changed = await admin.call('PATCH', '/admin/roles/desk', {
+      body: { scopes: ['Platform/News'] },
+      ifMatch: tag,
+    })
+    assert.deepEqual(changed.body.scopes, ['Platform/News'])
+    assert.deepEqual(admin.events, [{ kind: 'rights-changed', subject: user.id, scopes: ['Platform/News'] }])
+    assert.equal((await admin.call('PATCH', '/admin/roles/desk', { body: { scopes: [] }, ifMatch: tag })).status, 412)
+    assert.equal((await admin.call('POST', '/admin/roles', { body: { name: 'desk' } })).status, 409)
+    assert.equal((await admin.call('POST', '/admin/roles', { body: { name: 'x', scopes: ['All'] } })).status, 422)
+    const { body: scopes } = await admin.call('GET', '/admin/scopes')
+    const news = scopes.items.find(({ name }: { name: string }) => name === 'Platform/News')
+    assert.deepEqual(news, { name: 'Platform/News', resource: 'platform', roles: ['desk'] })
+    assert.equal((await admin.call('DELETE', '/admin/roles/desk')).status, 204)
+    assert.deepEqual((await admin.call('GET', '/admin/users/gina')).body.roles, [])
+  })
+
+  test('a client secret is shown once, two may overlap, a third is refused', async () => {
+    const made = await admin.call('POST', '/admin/clients', {
+      body: { client_id: 'desk-app', redirect_uris: ['https://desk.example/callback'] },
+    })
+    assert.equal(made.status, 201)
+    const first = made.body.client_secret
+    assert.ok(first.length >= 43)
+    const shown = await admin.call('GET', '/admin/clients/desk-app')
+    assert.ok(!shown.text.includes(first) && !shown.text.includes('digest'))
+    const second = await admin.call('POST', '/admin/clients/desk-app/secrets', { body: { others_expire_in: 3600 } })
+    assert.equal(second.status, 201)
+    const client = await admin.env.stores.clients.find('desk-app')
+    const matches = (secret: string, at: number) => secretMatches(client, 'desk-app', secret, at)
+    assert.ok(matches(first, Date.now()) && matches(second.body.client_secret, Date.now()))
+    assert.ok(!matches(first, Date.now() + 3_700_000) && matches(second.body.client_secret, Date.now() + 3_700_000))
+    assert.equal((await admin.call('POST', '/admin/clients/desk-app/secrets')).status, 409)
+    assert.equal((await admin.call('DELETE', `/admin/clients/desk-app/secrets/${second.body.id}`)).status, 204)
+    assert.equal((await admin.call('DELETE', `/admin/clients/desk-app/secrets/${second.body.id}`)).status, 404)
+  })
+
+  test('a client is changed under If-Match, disabled and deleted, and every token is cut', async () => {
+    await admin.call('POST', '/admin/clients', {
+      body: { client_id: 'kiosk', token_endpoint_auth_method: 'none', redirect_uris: ['https://kiosk.example/cb'] },
+    })
+    const tag = (await admin.call('GET', '/admin/clients/kiosk')).headers.get('etag') ?? ''
+    const bad = await admin.call('PATCH', '/admin/clients/kiosk', {
+      body: { redirect_uris: ['http://x'] },
+      ifMatch: tag,
+    })
+    assert.equal(bad.status, 422)
+    assert.match(bad.body.detail, /^redirect_uris\[0\]/)
+    const set = await admin.call('PATCH', '/admin/clients/kiosk', { body: { client_secret: 'mine' }, ifMatch: tag })
+    assert.equal(set.status, 422)
+    admin.events.length = 0
+    const off = await admin.call('PATCH', '/admin/clients/kiosk', { body: { disabled: true }, ifMatch: tag })
+    assert.equal(off.body.disabled, true)
+    assert.deepEqual(
+      admin.events.map(({ kind }) => kind),
+      ['clients-changed', 'client-cut'],
+    )
+    assert.equal((await admin.call('POST', '/admin/clients/kiosk/secrets')).status, 409)
+    assert.equal((await admin.call('DELETE', '/admin/clients/kiosk')).status, 204)
+    assert.equal((await admin.call('DELETE', '/admin/clients/kiosk')).status, 404)
+  })
+
+  test('factors, sessions and consents of a user are listed without secrets and taken away', async () => {
+    const { body: user } = await admin.call('POST', '/admin/users', { body: { username: 'henry' } })
+    const { factors, sessions, consents } = admin.env.stores
+    await factors.add({ userId: user.id, kind: 'totp', label: 'phone', secret: 'sealed-secret', counter: 0 })
+    const { session } = await sessions.open(user.id, { amr: ['pwd'], userAgent: 'Firefox', address: '192.0.2.9' })
+    await consents.allow(user.id, 'desk-app', ['openid', 'Platform/News'])
+
+    const listed = await admin.call('GET', '/admin/users/henry/factors')
+    assert.partialDeepStrictEqual(listed.body.items, [{ kind: 'totp', label: 'phone' }])
+    assert.ok(!listed.text.includes('sealed-secret'))
+    const factor = listed.body.items[0].id
+    assert.equal((await admin.call('DELETE', `/admin/users/henry/factors/${factor}`)).status, 204)
+    assert.equal((await admin.call('DELETE', `/admin/users/henry/factors/${factor}`)).status, 404)
+
+    const open = await admin.call('GET', '/admin/users/henry/sessions')
+    assert.partialDeepStrictEqual(open.body.items, [{ id: session.id, address: '192.0.2.9', methods: ['pwd'] }])
+    assert.equal((await admin.call('DELETE', `/admin/users/gina/sessions/${session.id}`)).status, 404)
+    admin.events.length = 0
+    assert.equal((await admin.call('DELETE', `/admin/users/henry/sessions/${session.id}`)).status, 204)
+    assert.partialDeepStrictEqual(admin.events, [{ kind: 'session-ended', sessionId: session.id }])
+
+    assert.deepEqual((await admin.call('GET', '/admin/users/henry/consents')).body.items[0].client_id, 'desk-app')
+    assert.equal((await admin.call('DELETE', '/admin/users/henry/consents/desk-app')).status, 204)
+    assert.equal((await admin.call('DELETE', '/admin/users/henry/consents/desk-app')).status, 404)
+    assert.deepEqual((await admin.call('DELETE', '/admin/users/henry/sessions')).body, { ended: 0 })
+  })
+
+  test('live sessions and running queries are listed and ended', async () => {
+    assert.partialDeepStrictEqual((await admin.call('GET', '/admin/streams')).body.items, [{ id: 'c1', user: 'usr_1' }])
+    assert.deepEqual((await admin.call('GET', '/admin/streams?user=usr_2')).body.items, [])
+    admin.events.length = 0
+    assert.equal((await admin.call('DELETE', '/admin/streams/c1')).status, 204)
+    assert.equal((await admin.call('DELETE', '/admin/streams?user=usr_1')).status, 204)
+    assert.equal((await admin.call('DELETE', '/admin/streams')).status, 400)
+    assert.deepEqual(admin.events, [
+      { kind: 'stream-kick', connectionId: 'c1' },
+      { kind: 'stream-kick', subject: 'usr_1' },
+    ])
+    assert.partialDeepStrictEqual((await admin.call('GET', '/admin/queries')).body.items, [{ id: 'q1' }])
+    assert.equal((await admin.call('DELETE', '/admin/queries/q1')).status, 204)
+    assert.equal((await admin.call('DELETE', '/admin/queries/q2')).status, 404)
+    assert.equal((await admin.call('GET', '/admin/settings')).body.items[0].name, 'port')
+  })
+
+  test('the audit log tells who changed what, by page and as NDJSON, and verifies', async () => {
+    await admin.call('POST', '/admin/users', { body: { username: 'ida' }, headers: { 'request-id': 'req-ida' } })
+    const { body } = await admin.call('GET', '/admin/audit?event=user.created&limit=1')
+    assert.partialDeepStrictEqual(body.items[0], {
+      event: 'user.created',
+      actor: 'usr_operator',
+      client: 'console',
+      request_id: 'req-ida',
+    })
+    assert.match(body.next, /before=\d+/)
+    assert.ok((await admin.call('GET', body.next)).body.items[0].seq < body.items[0].seq)
+    const exported = await admin.call('GET', '/admin/audit/export?event=user')
+    assert.match(exported.headers.get('content-type') ?? '', /^application\/x-ndjson/)
+    const lines = exported.text.trimEnd().split('\n')
+    assert.ok(lines.every((line) => JSON.parse(line).event.startsWith('user.')))
+    const verdict = await admin.call('GET', '/admin/audit/verify')
+    assert.deepEqual(verdict.body.faults, [])
+    const { seq, hash } = verdict.body.head
+    assert.deepEqual((await admin.call('GET', `/admin/audit/verify?head=${seq}:${hash}`)).body.faults, [])
+    const rewritten = await admin.call('GET', `/admin/audit/verify?head=${seq}:${'0'.repeat(64)}`)
+    assert.equal(rewritten.body.faults[0].kind, 'head-mismatch')
+    for (const bad of ['event=nonsense', 'since=yesterday', 'limit=0', 'before=x'])
+      assert.equal((await admin.call('GET', `/admin/audit?${bad}`)).status, 400, bad)
+  })
+})
+
+test('the description of the interface names every route with its scope', () => {
+  const api = JSON.parse(JSON.stringify(describeApi('https://gate.example', describeAdmin())))
+  assert.equal(api.openapi, '3.1.0')
+  for (const route of ADMIN_ROUTES) {
+    const operation = api.paths[route.path]?.[route.method.toLowerCase()]
+    assert.deepEqual(operation.security, [{ token: [route.scope] }], `${route.method} ${route.path}`)
+    for (const [, name] of route.path.matchAll(/\{(\w+)\}/g))
+      assert.ok(operation.parameters.some((parameter: { name: string }) => parameter.name === name))
+  }
+  const ids = Object.values(api.paths).flatMap((path) =>
+    Object.values(path as object).map(({ operationId }) => operationId),
+  )
+  assert.equal(new Set(ids).size, ids.length)
+})
