@@ -124,7 +124,7 @@ export interface Negate extends Typed {
   readonly operand: BoundExpression
 }
 
-/** left = <> < <= > >= right, or IS [NOT] DISTINCT FROM (never NULL). Both sides have one type. */
+/** left = <> < <= > >= right, or IS [NOT] DISTINCT FROM (never NULL). Both sides have one type; Decimals have one scale. */
 export interface Compare extends Typed {
   readonly kind: 'compare'
   readonly operator: '=' | '<>' | '<' | '<=' | '>' | '>=' | 'is distinct from' | 'is not distinct from'

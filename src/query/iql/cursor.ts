@@ -12,11 +12,13 @@ export class Cursor {
   token: Token
   readonly statement: string
   readonly limits: Limits
+  /** How high the highest expression is that has been read since the enclosing one began. */
+  height = 0
   readonly #tokens: readonly Token[]
   #index = 0
   #nesting = 0
   #expressions = 0
-  #operators = 0
+  #conditions = 0
   #joins = 0
   #setOperations = 0
   /** Undefined on the first, fast pass; on the second all that could stand at `token` is written down. */
@@ -115,23 +117,28 @@ export class Cursor {
     this.#nesting--
   }
 
-  /** Operators are counted anew for each expression that is not part of another one. */
+  /** Conditions are counted anew for each expression that is not part of another one. */
   beginExpression(): void {
-    if (this.#expressions++ === 0) this.#operators = 0
+    if (this.#expressions++ === 0) this.#conditions = 0
   }
 
   endExpression(): void {
     this.#expressions--
   }
 
-  countOperator(at: number): void {
-    if (++this.#operators <= this.limits.operators) return
+  countCondition(at: number): void {
+    if (++this.#conditions <= this.limits.conditions) return
     throw this.fail(
-      `An expression has at most ${this.limits.operators} operators`,
+      `An expression has at most ${this.limits.conditions} AND and OR`,
       at,
       'TooComplex',
       'use IN for lists',
     )
+  }
+
+  checkHeight(height: number, at: number): void {
+    if (height <= this.limits.height) return
+    throw this.fail(`Operators stand at most ${this.limits.height} within one another`, at, 'TooComplex')
   }
 
   countJoin(at: number): void {

@@ -55,12 +55,20 @@ export function parseExpression(cursor: Cursor): Expression {
 
 /** Reads as long as the operators bind more strongly than `least`. */
 function parseBinding(cursor: Cursor, least: number): Expression {
+  const outerHeight = cursor.height
+  cursor.height = 0
   let left = parsePrefix(cursor, least)
   for (;;) {
+    const { at } = cursor.token
     const next = parseInfix(cursor, left, least)
-    if (next === undefined) return left
+    if (next === undefined) break
     left = next
+    // A chain of AND or OR is bound as one node, however long it is.
+    if (next.kind === 'binary' && (next.operator === 'and' || next.operator === 'or')) cursor.countCondition(at)
+    else cursor.checkHeight(++cursor.height, at)
   }
+  cursor.height = Math.max(outerHeight, cursor.height)
+  return left
 }
 
 /**
@@ -99,7 +107,6 @@ function parseInfix(cursor: Cursor, left: Expression, least: number): Expression
     const binding = BINARY_BINDING[operator]
     if (binding <= least) return undefined
     cursor.take()
-    cursor.countOperator(at)
     const right = parseBinding(cursor, binding)
     if (binding === BINDING.comparison) refuseChain(cursor)
     return { kind: 'binary', operator, left, right, at }
@@ -121,7 +128,6 @@ function refuseChain(cursor: Cursor): void {
 
 function parseIs(cursor: Cursor, operand: Expression): Expression {
   const at = cursor.expects('is')
-  cursor.countOperator(at)
   const negated = cursor.accepts('not')
   if (cursor.accepts('null')) return { kind: 'is-null', negated, operand, at }
   if (cursor.accepts('true')) return { kind: 'is-truth', negated, value: true, operand, at }
@@ -139,7 +145,6 @@ function parseIs(cursor: Cursor, operand: Expression): Expression {
 function parseTest(cursor: Cursor, operand: Expression): Expression {
   const at = cursor.token.at
   const negated = cursor.accepts('not')
-  cursor.countOperator(at)
   let test: Expression
   if (cursor.accepts('between')) {
     const low = parseBinding(cursor, BINDING.test)

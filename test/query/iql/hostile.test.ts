@@ -57,10 +57,12 @@ for (const [what, statement, code] of HOSTILE) {
 }
 
 test('what stays within the limits is read and printed without exhausting the stack', () => {
-  const { nesting, operators, joins, inItems } = DEFAULT_LIMITS
+  const { nesting, height, conditions, joins, inItems } = DEFAULT_LIMITS
   for (const statement of [
     `SELECT ${times(nesting, '(')}1${times(nesting, ')')}`,
-    `SELECT 1${times(operators, ' + 1')}`,
+    `SELECT 1${times(height, ' + 1')}`,
+    `SELECT 1 WHERE a${times(conditions, ' OR a')}`,
+    `SELECT ${times(60, '(')}1${times(60, `${times(5, '+1')})`)}`,
     `SELECT * FROM t${times(joins, ' CROSS JOIN t')}`,
     `SELECT 1 IN (1${times(inItems - 1, ', 1')})`,
   ]) {

@@ -1,0 +1,321 @@
+/** Matches the arguments of a call with the signatures of a function, and gives literals and parameters their types. */
+import type { Call, Expression } from './ast-expression.ts'
+import { bindExpression } from './bind-expression.ts'
+import { isFlexible, literal } from './bind-literal.ts'
+import { alike } from './bind-operators.ts'
+import { type Binding, startOf } from './binding.ts'
+import type { BoundExpression } from './bound-expression.ts'
+import { didYouMean } from './did-you-mean.ts'
+import { type ArgumentKind, PARTS, SPANS, UNITS } from './function-entry.ts'
+import type { FunctionDefinition } from './functions.ts'
+import type { Scope } from './scope.ts'
+import { readInterval } from './time-values.ts'
+import {
+  BOOLEAN,
+  DOUBLE,
+  decimal,
+  INTEGER,
+  INTERVAL,
+  type IqlType,
+  isNumber,
+  JSON_TYPE,
+  TEXT,
+  TIME,
+  TIMESTAMP,
+  typeName,
+} from './types.ts'
+
+export interface BoundArguments {
+  readonly definition: FunctionDefinition
+  readonly arguments: readonly BoundExpression[]
+  readonly type: IqlType
+}
+
+export function matchArguments(
+  binding: Binding,
+  scope: Scope,
+  call: Call,
+  definitions: readonly FunctionDefinition[],
+): BoundArguments {
+  const fitting = definitions.filter((definition) => takesCount(definition, call.arguments.length))
+  if (fitting.length === 0)
+    throw badArguments(binding, call, definitions, call.name.at, `takes ${countsOf(definitions)}`)
+  const own = call.arguments.map((argument) =>
+    isFlexible(argument) ? undefined : bindExpression(binding, scope, argument),
+  )
+  const chosen = fitting.find((definition) => {
+    return call.arguments.every((argument, index) => {
+      return accepts(kindAt(definition, index), argument, own[index])
+    })
+  })
+  if (chosen === undefined) throw doesNotFit(binding, call, fitting, own)
+  const given = call.arguments.map((argument, index) => {
+    const kind = kindAt(chosen, index)
+    const bound = own[index] ?? bindExpression(binding, scope, argument, expectedOf(kind, own))
+    return finish(binding, call, chosen, kind, argument, bound)
+  })
+  const args = chosen.arguments.includes('common') ? alike(binding, chosen.name, given, call.name.at) : given
+  const literals = args.map((argument) => {
+    return argument.kind === 'literal' && typeof argument.value === 'bigint' ? argument.value : undefined
+  })
+  const type =
+    typeof chosen.result === 'function'
+      ? chosen.result(
+          args.map((argument) => argument.type),
+          literals,
+        )
+      : chosen.result
+  return { definition: chosen, arguments: args, type }
+}
+
+function takesCount({ arguments: kinds, optional = 0, variadic }: FunctionDefinition, count: number): boolean {
+  return count >= kinds.length - optional && (variadic === true || count <= kinds.length)
+}
+
+function kindAt({ arguments: kinds }: FunctionDefinition, index: number): ArgumentKind {
+  return kinds[Math.min(index, kinds.length - 1)] ?? 'any'
+}
+
+/** Whether the argument can be of the kind; what has no type of its own is judged by how it is written. */
+function accepts(kind: ArgumentKind, written: Expression, bound: BoundExpression | undefined): boolean {
+  if (bound !== undefined) return acceptsType(kind, bound)
+  switch (written.kind) {
+    case 'parameter':
+    case 'null':
+      return !['part', 'unit', 'span', 'digits', 'months'].includes(kind)
+    case 'text':
+      if (kind === 'months') return countsMonths(written.value)
+      if (kind === 'fixed') return !countsMonths(written.value)
+      return !NOT_FROM_TEXT.has(kind)
+    default:
+      return acceptsNumber(kind, written)
+  }
+}
+
+/** Kinds that no text literal can be. */
+const NOT_FROM_TEXT: ReadonlySet<ArgumentKind> = new Set([
+  'Integer',
+  'Decimal',
+  'Double',
+  'Boolean',
+  'Binary',
+  'number',
+  'exact',
+  'digits',
+])
+
+function countsMonths(text: string): boolean {
+  return (readInterval(text)?.months ?? 0n) !== 0n
+}
+
+function acceptsNumber(kind: ArgumentKind, written: Expression): boolean {
+  const text =
+    written.kind === 'number'
+      ? written.text
+      : written.kind === 'unary' && written.operand.kind === 'number'
+        ? written.operand.text
+        : ''
+  const isWhole = /^\d+$/.test(text)
+  switch (kind) {
+    case 'Integer':
+    case 'digits':
+      return isWhole
+    case 'exact':
+    case 'Decimal':
+      return !/e/i.test(text)
+    case 'Double':
+    case 'number':
+    case 'ordered':
+    case 'common':
+    case 'any':
+      return true
+    default:
+      return false
+  }
+}
+
+function acceptsType(kind: ArgumentKind, bound: BoundExpression): boolean {
+  const { type } = bound
+  switch (kind) {
+    case 'number':
+      return isNumber(type)
+    case 'exact':
+      return type.kind === 'Integer' || type.kind === 'Decimal'
+    case 'ordered':
+      return ORDERED.has(type.kind)
+    case 'any':
+      return type.kind !== 'Interval'
+    case 'common':
+      return type.kind !== 'Json' && type.kind !== 'Interval'
+    case 'moment':
+      return type.kind === 'Timestamp' || type.kind === 'Date'
+    case 'fixed':
+      return type.kind === 'Interval' && !type.months
+    case 'months':
+      return type.kind === 'Interval' && type.months && bound.kind === 'literal'
+    case 'part':
+    case 'unit':
+    case 'span':
+    case 'digits':
+      return false
+    default:
+      return type.kind === kind
+  }
+}
+
+/** What min, max, first and last can put in order on both engines. */
+const ORDERED: ReadonlySet<string> = new Set(['Text', 'Integer', 'Decimal', 'Double', 'Timestamp', 'Date', 'Time'])
+
+function expectedOf(kind: ArgumentKind, own: readonly (BoundExpression | undefined)[]): IqlType | undefined {
+  switch (kind) {
+    case 'Text':
+    case 'part':
+    case 'unit':
+    case 'span':
+      return TEXT
+    case 'Integer':
+    case 'digits':
+      return INTEGER
+    case 'Double':
+      return DOUBLE
+    case 'Boolean':
+      return BOOLEAN
+    case 'Json':
+      return JSON_TYPE
+    case 'Time':
+      return TIME
+    case 'moment':
+      return TIMESTAMP
+    case 'fixed':
+      return { kind: 'Interval', months: false }
+    case 'months':
+      return INTERVAL
+    case 'common':
+      return own.find((argument) => argument !== undefined)?.type
+    default:
+      return undefined
+  }
+}
+
+/** Checks what the type alone does not say, and brings a Date to the Timestamp that functions of time work on. */
+function finish(
+  binding: Binding,
+  call: Call,
+  definition: FunctionDefinition,
+  kind: ArgumentKind,
+  written: Expression,
+  bound: BoundExpression,
+): BoundExpression {
+  switch (kind) {
+    case 'moment':
+      return bound.type.kind === 'Date'
+        ? { kind: 'cast', operand: bound, type: TIMESTAMP, nullable: bound.nullable }
+        : bound
+    case 'part':
+      return oneOf(binding, definition.id === 'date_part_time' ? PARTS.filter(isOfTime) : PARTS, written, bound)
+    case 'unit':
+      return oneOf(binding, UNITS, written, bound)
+    case 'span':
+      return oneOf(binding, SPANS, written, bound)
+    case 'digits': {
+      const digits = bound.kind === 'literal' && typeof bound.value === 'bigint' ? bound.value : -1n
+      if (digits >= 0n && digits <= 18n) return bound
+      throw badArguments(binding, call, [definition], startOf(written), 'takes from 0 to 18 digits')
+    }
+    case 'fixed':
+    case 'months': {
+      const value = bound.kind === 'literal' ? bound.value : null
+      if (value === null || typeof value !== 'object' || !('months' in value)) return bound
+      const width = kind === 'months' ? value.months : value.micros
+      if (width > 0n && (kind === 'fixed' || value.micros === 0n)) return bound
+      throw badArguments(
+        binding,
+        call,
+        [definition],
+        startOf(written),
+        'takes a width above zero, of months or of days and less',
+      )
+    }
+    case 'number':
+    case 'exact':
+      return bound.type.kind === 'Null' ? literal(decimal(1, 0), null) : bound
+    case 'any':
+    case 'ordered':
+      return bound.type.kind === 'Null' ? literal(TEXT, null) : bound
+    default:
+      return bound
+  }
+}
+
+function isOfTime(part: string): boolean {
+  return ['hour', 'minute', 'second', 'millisecond', 'microsecond'].includes(part)
+}
+
+function oneOf(
+  binding: Binding,
+  words: readonly string[],
+  written: Expression,
+  bound: BoundExpression,
+): BoundExpression {
+  const word = bound.kind === 'literal' && typeof bound.value === 'string' ? bound.value.toLowerCase() : ''
+  if (words.includes(word)) return literal(TEXT, word)
+  throw binding.fail('BadArguments', startOf(written), `'${word.slice(0, 40)}' is no part of a time here`, {
+    expected: words,
+    hint: didYouMean(word, words),
+  })
+}
+
+function doesNotFit(
+  binding: Binding,
+  call: Call,
+  definitions: readonly FunctionDefinition[],
+  own: readonly (BoundExpression | undefined)[],
+) {
+  const wrong = call.arguments.findIndex((argument, index) => {
+    return !definitions.some((definition) => accepts(kindAt(definition, index), argument, own[index]))
+  })
+  const index = Math.max(wrong, 0)
+  const argument = call.arguments[index]
+  const type = own[index]?.type
+  const at = argument === undefined ? call.name.at : startOf(argument)
+  const found = type === undefined ? 'this' : typeName(type)
+  const needsDouble =
+    definitions.some((definition) => kindAt(definition, index) === 'Double') && type !== undefined && isNumber(type)
+  return badArguments(
+    binding,
+    call,
+    definitions,
+    at,
+    `does not take ${found} as argument ${index + 1}`,
+    needsDouble ? 'write CAST(… AS Double)' : undefined,
+  )
+}
+
+function badArguments(
+  binding: Binding,
+  call: Call,
+  definitions: readonly FunctionDefinition[],
+  at: number,
+  why: string,
+  hint?: string,
+) {
+  const message = `${call.name.text.toLowerCase()} ${why}`
+  return binding.fail('BadArguments', at, message, { expected: definitions.map(signatureOf), hint })
+}
+
+function countsOf(definitions: readonly FunctionDefinition[]): string {
+  const counts = definitions.flatMap(({ arguments: kinds, optional = 0, variadic }) => {
+    if (variadic === true) return [`${kinds.length} or more`]
+    return Array.from({ length: optional + 1 }, (_, index) => String(kinds.length - optional + index))
+  })
+  const distinct = [...new Set(counts)].join(' or ')
+  return distinct === '0' ? 'no arguments' : `${distinct} ${distinct === '1' ? 'argument' : 'arguments'}`
+}
+
+/** substr(Text, Integer[, Integer]) */
+export function signatureOf({ name, arguments: kinds, optional = 0, variadic }: FunctionDefinition): string {
+  const required = kinds.slice(0, kinds.length - optional).join(', ')
+  const rest = kinds.slice(kinds.length - optional).join(', ')
+  const tail = optional > 0 ? `[${required === '' ? '' : ', '}${rest}]` : variadic === true ? ', …' : ''
+  return `${name}(${required}${tail})`
+}

@@ -1,0 +1,205 @@
+/** Binds CREATE, ALTER and DROP: rights, names, types, keys and defaults. */
+import type { AlterTable, ColumnDefinition, CreateIndex, CreateTable, DropIndex, DropTable } from './ast.ts'
+import { someWithin } from './ast-children.ts'
+import type { Expression, Name } from './ast-expression.ts'
+import { bindExpression } from './bind-expression.ts'
+import { lookupTable } from './bind-from.ts'
+import { bindFilterText } from './bind-row-filter.ts'
+import { bindType } from './bind-type.ts'
+import { columnOf } from './bind-write.ts'
+import { type Binding, startOf } from './binding.ts'
+import type * as Bound from './bound.ts'
+import type { TableView } from './catalogue-view.ts'
+import { fitColumn } from './fit-column.ts'
+import { firstDuplicate, sameName } from './names.ts'
+import { printExpression } from './print-expression.ts'
+import { CLAUSES, Scope } from './scope.ts'
+import { type IqlType, isComparable, typeName } from './types.ts'
+
+export function bindCreateTable(binding: Binding, written: CreateTable): Bound.CreateTable {
+  requireDefine(binding, written.at)
+  const { name, ifNotExists, readScope, writeScope, comment } = written
+  checkName(binding, name)
+  const exists = binding.catalogue.lookup(name.text) !== undefined
+  if (exists && !ifNotExists) throw binding.fail('TableExists', name.at, `There is a table ${name.text} already`)
+  const twice = firstDuplicate(written.columns, (column) => column.name.text)
+  if (twice !== undefined) throw binding.fail('DuplicateColumn', twice.name.at, `${twice.name.text} is defined twice`)
+  const primaryKey = bindPrimaryKey(binding, written)
+  const columns = written.columns.map((column) => bindColumnDefinition(binding, column, primaryKey))
+  const keys = written.keys.filter((key) => key.kind === 'unique')
+  const uniques = keys.map((key) => key.columns.map((column) => keyColumn(binding, columns, column).name))
+  for (const key of primaryKey) keyColumn(binding, columns, key)
+  const filter = written.rowFilter
+  if (filter !== undefined) bindFilterText(binding, name.text, columns, filter, binding.nextSource())
+  return {
+    kind: 'create-table',
+    name: name.text,
+    exists,
+    columns,
+    primaryKey: primaryKey.map((key) => keyColumn(binding, columns, key).name),
+    uniques,
+    readScope,
+    writeScope,
+    rowFilter: filter === undefined ? undefined : printExpression(filter),
+    comment,
+  }
+}
+
+function requireDefine(binding: Binding, at: number): void {
+  const missing = binding.catalogue.missingDefineScope()
+  if (missing !== undefined) throw binding.fail('Forbidden', at, `Defining tables needs the scope ${missing}`)
+}
+
+/** What PostgreSQL keeps of a name, so that no two names become one. */
+const LONGEST_NAME = 63
+
+function checkName(binding: Binding, { text, at }: Name): void {
+  const bytes = new TextEncoder().encode(text).length
+  if (bytes > LONGEST_NAME)
+    throw binding.fail('BadName', at, `A name has at most ${LONGEST_NAME} bytes, this has ${bytes}`)
+  if (/[\p{Cc}]/u.test(text)) throw binding.fail('BadName', at, 'A name has no control characters')
+}
+
+function bindPrimaryKey(binding: Binding, { columns, keys }: CreateTable): readonly Name[] {
+  const marked = columns.filter(({ primaryKey }) => primaryKey).map(({ name }) => [name] as const)
+  const listed = keys.filter(({ kind }) => kind === 'primary-key')
+  const [first = [], second] = [...marked, ...listed.map((key) => key.columns)]
+  if (second !== undefined) {
+    throw binding.fail('BadDefinition', second[0]?.at ?? 0, 'A table has one primary key', {
+      hint: 'write PRIMARY KEY (a, b)',
+    })
+  }
+  return first
+}
+
+function keyColumn(binding: Binding, columns: readonly Bound.BoundColumn[], name: Name): Bound.BoundColumn {
+  const column = columns.find((known) => sameName(known.name, name.text))
+  if (column === undefined)
+    throw binding.fail('UnknownColumn', name.at, `The key names ${name.text}, which is not defined`)
+  refuseAsKey(binding, column.type, name)
+  return column
+}
+
+function refuseAsKey(binding: Binding, type: IqlType, { text, at }: Name): void {
+  if (!isComparable(type)) throw binding.fail('BadType', at, `${text} is ${typeName(type)}, which cannot be compared`)
+}
+
+function bindColumnDefinition(
+  binding: Binding,
+  written: ColumnDefinition,
+  primaryKey: readonly Name[],
+): Bound.BoundColumn {
+  checkName(binding, written.name)
+  const name = written.name.text
+  const type = bindType(binding, written.type)
+  const nullable = !written.notNull && !primaryKey.some((key) => sameName(key.text, name))
+  if (written.unique) refuseAsKey(binding, type, written.name)
+  const value =
+    written.default === undefined ? undefined : bindDefault(binding, { name, type, nullable }, written.default)
+  return { name, type, nullable, unique: written.unique, default: value }
+}
+
+function bindDefault(
+  binding: Binding,
+  column: { readonly name: string; readonly type: IqlType; readonly nullable: boolean },
+  written: Expression,
+): Bound.BoundColumn['default'] {
+  const bad = (expression: Expression) => ['parameter', 'subquery', 'exists', 'in-query'].includes(expression.kind)
+  if (someWithin(written, bad)) {
+    throw binding.fail('BadDefinition', startOf(written), 'A default has no parameters and no sub-queries')
+  }
+  const bound = bindExpression(binding, new Scope(undefined, CLAUSES.default), written, column.type)
+  const expression = fitColumn(binding, { ...column, hasDefault: true }, bound, startOf(written))
+  return { expression, text: printExpression(written) }
+}
+
+export function bindAlterTable(
+  binding: Binding,
+  { table: name, action, at }: AlterTable,
+): Bound.AddColumn | Bound.DropColumn | Bound.RenameColumn {
+  requireDefine(binding, at)
+  const table = ownTable(binding, name)
+  switch (action.kind) {
+    case 'add':
+      return bindAddColumn(binding, table, action.column)
+    case 'drop': {
+      const column = columnOf(binding, table, action.column)
+      const isKey = [table.primaryKey, ...table.uniques].some((key) => key.some((part) => sameName(part, column.name)))
+      if (isKey) throw binding.fail('BadDefinition', action.column.at, `${column.name} is part of a key`)
+      if (table.columns.length === 1)
+        throw binding.fail('BadDefinition', action.column.at, 'A table keeps at least one column')
+      refuseFiltered(binding, table, action.column)
+      return { kind: 'drop-column', table, column }
+    }
+    case 'rename': {
+      const column = columnOf(binding, table, action.column)
+      checkName(binding, action.to)
+      refuseTaken(binding, table, action.to, column.name)
+      refuseFiltered(binding, table, action.column)
+      return { kind: 'rename-column', table, column, to: action.to.text }
+    }
+  }
+}
+
+function bindAddColumn(binding: Binding, table: TableView, written: ColumnDefinition): Bound.AddColumn {
+  refuseTaken(binding, table, written.name)
+  if (written.primaryKey)
+    throw binding.fail('BadDefinition', written.name.at, 'A primary key is defined with its table')
+  const column = bindColumnDefinition(binding, written, [])
+  if (!column.nullable && column.default === undefined) {
+    throw binding.fail(
+      'BadDefinition',
+      written.name.at,
+      `${column.name} is NOT NULL, so the rows that exist need a DEFAULT`,
+    )
+  }
+  return { kind: 'add-column', table, column }
+}
+
+function refuseTaken(binding: Binding, table: TableView, name: Name, except?: string): void {
+  const taken = table.columns.find((column) => sameName(column.name, name.text) && column.name !== except)
+  if (taken !== undefined)
+    throw binding.fail('DuplicateColumn', name.at, `${table.name} has a column ${taken.name} already`)
+}
+
+function refuseFiltered(binding: Binding, { name: tableName, rowFilter }: TableView, name: Name): void {
+  const uses = (expression: Expression) => expression.kind === 'column' && sameName(expression.name.text, name.text)
+  if (rowFilter === undefined || !someWithin(rowFilter, uses)) return
+  throw binding.fail('BadDefinition', name.at, `The row filter of ${tableName} uses ${name.text}`)
+}
+
+function ownTable(binding: Binding, name: Name): TableView {
+  const table = lookupTable(binding, name)
+  if (!table.isSystem) return table
+  throw binding.fail('SystemTable', name.at, `${table.name} belongs to the service`)
+}
+
+export function bindDropTable(binding: Binding, { name, ifExists, at }: DropTable): Bound.DropTable {
+  requireDefine(binding, at)
+  if (ifExists && binding.catalogue.lookup(name.text) === undefined) return { kind: 'drop-table', table: undefined }
+  return { kind: 'drop-table', table: ownTable(binding, name) }
+}
+
+export function bindCreateIndex(binding: Binding, written: CreateIndex): Bound.CreateIndex {
+  requireDefine(binding, written.at)
+  const { name, unique, ifNotExists } = written
+  checkName(binding, name)
+  const exists = binding.catalogue.lookupIndex(name.text) !== undefined
+  if (exists && !ifNotExists) throw binding.fail('DuplicateIndex', name.at, `There is an index ${name.text} already`)
+  const table = ownTable(binding, written.table)
+  const twice = firstDuplicate(written.columns, (column) => column.name.text)
+  if (twice !== undefined) throw binding.fail('DuplicateColumn', twice.name.at, `${twice.name.text} is named twice`)
+  const columns = written.columns.map(({ name: columnName, descending }) => {
+    const column = columnOf(binding, table, columnName)
+    refuseAsKey(binding, column.type, columnName)
+    return { name: column.name, descending }
+  })
+  return { kind: 'create-index', name: name.text, exists, unique, table, columns }
+}
+
+export function bindDropIndex(binding: Binding, { name, ifExists, at }: DropIndex): Bound.DropIndex {
+  requireDefine(binding, at)
+  const index = binding.catalogue.lookupIndex(name.text)
+  if (index !== undefined || ifExists) return { kind: 'drop-index', index }
+  throw binding.fail('UnknownIndex', name.at, `There is no index ${name.text}`)
+}

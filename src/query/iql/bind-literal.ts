@@ -1,0 +1,141 @@
+/** Gives literals and parameters their types: their own, or the one their context expects. */
+import type { Expression, NumberLiteral, TextLiteral, TypedLiteral } from './ast-expression.ts'
+import type { Binding } from './binding.ts'
+import type { BoundExpression, Literal } from './bound-expression.ts'
+import {
+  BINARY,
+  DATE,
+  DOUBLE,
+  decimal,
+  FIXED_INTERVAL,
+  INTEGER,
+  INTERVAL,
+  type IqlType,
+  type IqlValue,
+  JSON_TYPE,
+  MAX_INTEGER,
+  MIN_INTEGER,
+  RESULT_DIGITS,
+  TEXT,
+  TIME,
+  TIMESTAMP,
+  UUID,
+} from './types.ts'
+import { readValue } from './values.ts'
+
+/**
+ * Whether the expression can take a type from its context: a parameter, NULL, a number (as a Double), or a text (as one
+ * of the types that have no literals of their own). Such a literal is not converted: it is read as that type.
+ */
+export function isFlexible(expression: Expression): boolean {
+  switch (expression.kind) {
+    case 'parameter':
+    case 'null':
+    case 'text':
+    case 'number':
+      return true
+    case 'unary':
+      return expression.operator !== 'not' && expression.operand.kind === 'number'
+    default:
+      return false
+  }
+}
+
+export function literal(type: IqlType, value: IqlValue): Literal {
+  return { kind: 'literal', type, value, nullable: value === null }
+}
+
+export function bindNumber(
+  binding: Binding,
+  { text, at }: NumberLiteral,
+  expected: IqlType | undefined,
+  sign: '' | '-' = '',
+): Literal {
+  const type = expected?.kind === 'Double' ? DOUBLE : numberType(binding, `${sign}${text}`, at)
+  const read = readValue(type, `${sign}${text}`)
+  if ('problem' in read) throw binding.fail('BadLiteral', at, `${text} ${read.problem}`)
+  return literal(type, read.value)
+}
+
+/** 42 is an Integer, 4.2 a Decimal of its own digits, 4e2 a Double. A whole number past 64 bits is a Decimal. */
+function numberType(binding: Binding, text: string, at: number): IqlType {
+  if (/e/i.test(text)) return DOUBLE
+  const [whole = '', fraction = ''] = text.replace('-', '').split('.')
+  if (fraction === '' && whole.length <= 40) {
+    const value = BigInt(text.replace('.', ''))
+    if (value >= MIN_INTEGER && value <= MAX_INTEGER) return INTEGER
+  }
+  const digits = whole.replace(/^0+/, '').length + fraction.length
+  if (digits <= RESULT_DIGITS) return decimal(Math.max(digits, 1), fraction.length)
+  throw binding.fail('BadLiteral', at, `A number has at most ${RESULT_DIGITS} digits`, {
+    hint: `write ${text.slice(0, 8)}…e0 for a Double`,
+  })
+}
+
+/** The types that a text literal is read as where the context expects one of them. */
+const READ_FROM_TEXT: ReadonlySet<string> = new Set(['Timestamp', 'Date', 'Time', 'Uuid', 'Json', 'Interval'])
+
+export function bindText(binding: Binding, { value, at }: TextLiteral, expected: IqlType | undefined): Literal {
+  if (expected === undefined || !READ_FROM_TEXT.has(expected.kind)) return literal(TEXT, value)
+  return readLiteral(binding, expected, value, at)
+}
+
+const LITERAL_TYPES: Readonly<Record<TypedLiteral['type'], IqlType>> = {
+  Timestamp: TIMESTAMP,
+  Date: DATE,
+  Time: TIME,
+  Uuid: UUID,
+  Json: JSON_TYPE,
+  Interval: INTERVAL,
+}
+
+export function bindTyped(binding: Binding, { type, value, at }: TypedLiteral): Literal {
+  return readLiteral(binding, LITERAL_TYPES[type], value, at)
+}
+
+export function readLiteral(binding: Binding, type: IqlType, text: string, at: number): Literal {
+  const read = readValue(type, text)
+  if ('problem' in read) throw binding.fail('BadLiteral', at, `'${shorten(text)}' ${read.problem}`)
+  const { value } = read
+  const isFixed = typeof value === 'object' && 'months' in value && value.months === 0n
+  return literal(isFixed ? FIXED_INTERVAL : type, value)
+}
+
+export function bindBytes(hex: string): Literal {
+  return literal(
+    BINARY,
+    Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16)),
+  )
+}
+
+/** The same value as a wider type. Constants are widened here, so that engines see plain constants. */
+export function widen(expression: BoundExpression, type: IqlType): BoundExpression {
+  const from = expression.type
+  if (from.kind === type.kind && (from.kind !== 'Decimal' || type.kind !== 'Decimal')) return expression
+  if (from.kind === 'Decimal' && type.kind === 'Decimal') {
+    // Digits before the point are not part of the form of a Decimal, its scale is.
+    if (from.scale === type.scale && from.precision <= type.precision) return expression
+    if (expression.kind === 'literal' && typeof expression.value === 'bigint' && type.scale >= from.scale) {
+      return literal(type, expression.value * 10n ** BigInt(type.scale - from.scale))
+    }
+  }
+  if (expression.kind === 'literal') {
+    if (expression.value === null) return literal(type, null)
+    if (from.kind === 'Integer' && type.kind === 'Decimal' && typeof expression.value === 'bigint') {
+      return literal(type, expression.value * 10n ** BigInt(type.scale))
+    }
+  }
+  return { kind: 'widen', operand: expression, type, nullable: expression.nullable }
+}
+
+/** An Integer literal has only the digits that it shows. */
+export function tightDecimal(expression: BoundExpression): IqlType {
+  if (expression.kind !== 'literal' || expression.type.kind !== 'Integer' || typeof expression.value !== 'bigint') {
+    return expression.type
+  }
+  return decimal(expression.value.toString().replace('-', '').length, 0)
+}
+
+function shorten(text: string): string {
+  return text.length <= 40 ? text : `${text.slice(0, 40)}…`
+}

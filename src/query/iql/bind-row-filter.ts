@@ -1,0 +1,38 @@
+/** Binds the row filter of a table: a condition over its own columns and the caller's claims. */
+import { Refusal } from '../../protocol/refusal.ts'
+import type { Expression } from './ast-expression.ts'
+import { bindCondition } from './bind-expression.ts'
+import type { Binding } from './binding.ts'
+import type { BoundExpression } from './bound-expression.ts'
+import type { TableView } from './catalogue-view.ts'
+import { CLAUSES, Scope, type ScopeColumn } from './scope.ts'
+
+/** The filter as it holds for the source with the id. */
+export function bindRowFilter(binding: Binding, table: TableView, id: number): BoundExpression | undefined {
+  if (table.rowFilter === undefined) return undefined
+  try {
+    return bindFilterText(binding, table.name, table.columns, table.rowFilter, id)
+  } catch (error) {
+    // The filter was checked when the table was defined, so this is no fault of the statement, nor for its author to see.
+    if (error instanceof Refusal) throw new Error(`The row filter of ${table.name} cannot be bound`, { cause: error })
+    throw error
+  }
+}
+
+export function bindFilterText(
+  binding: Binding,
+  tableName: string,
+  columns: readonly ScopeColumn[],
+  filter: Expression,
+  id: number,
+): BoundExpression {
+  const scope = new Scope(undefined, CLAUSES.rowFilter)
+  scope.sources.push({ id, name: tableName, columns, mayBeAbsent: false })
+  const outer = binding.bindsRowFilter
+  binding.bindsRowFilter = true
+  try {
+    return bindCondition(binding, scope, filter)
+  } finally {
+    binding.bindsRowFilter = outer
+  }
+}

@@ -1,0 +1,105 @@
+/** Binds a statement: every name resolved, every type checked, every right asked, every row filter in its place. */
+import type { Statement } from './ast.ts'
+import { bindAlterTable, bindCreateIndex, bindCreateTable, bindDropIndex, bindDropTable } from './bind-define.ts'
+import { lookupTable } from './bind-from.ts'
+import { bindQuery } from './bind-query.ts'
+import { bindDelete, bindInsert, bindUpdate } from './bind-write.ts'
+import { Binding } from './binding.ts'
+import type { Bound, BoundStatement, OutputItem, ResultColumn } from './bound.ts'
+import type { CatalogueView } from './catalogue-view.ts'
+import { BOOLEAN, INTEGER, TEXT } from './types.ts'
+
+/** `text` is what the statement was parsed from; errors point into it. */
+export function bind(statement: Statement, text: string, catalogue: CatalogueView): Bound {
+  const binding = new Binding(text, catalogue)
+  const bound = bindStatement(binding, statement)
+  return {
+    statement: bound,
+    parameters: binding.parameters,
+    columns: columnsOf(bound),
+    tables: [...binding.tables],
+    usesClaims: binding.usesClaims,
+  }
+}
+
+function bindStatement(binding: Binding, statement: Statement): BoundStatement {
+  switch (statement.kind) {
+    case 'query':
+    case 'insert':
+    case 'update':
+    case 'delete':
+      return bindRunnable(binding, statement)
+    case 'explain':
+      return { kind: 'explain', statement: bindRunnable(binding, statement.statement) }
+    case 'create-table':
+      return bindCreateTable(binding, statement)
+    case 'alter-table':
+      return bindAlterTable(binding, statement)
+    case 'drop-table':
+      return bindDropTable(binding, statement)
+    case 'create-index':
+      return bindCreateIndex(binding, statement)
+    case 'drop-index':
+      return bindDropIndex(binding, statement)
+    case 'describe':
+      return { kind: 'describe', table: lookupTable(binding, statement.table) }
+    case 'show-tables':
+      return { kind: 'show-tables' }
+    case 'show-columns':
+      return { kind: 'show-columns', table: lookupTable(binding, statement.table) }
+  }
+}
+
+type Runnable = Extract<Statement, { kind: 'query' | 'insert' | 'update' | 'delete' }>
+
+function bindRunnable(binding: Binding, statement: Runnable) {
+  switch (statement.kind) {
+    case 'query':
+      return bindQuery(binding, undefined, statement)
+    case 'insert':
+      return bindInsert(binding, statement)
+    case 'update':
+      return bindUpdate(binding, statement)
+    case 'delete':
+      return bindDelete(binding, statement)
+  }
+}
+
+const TABLE_COLUMNS: readonly ResultColumn[] = [
+  { name: 'name', type: TEXT, nullable: false },
+  { name: 'issystem', type: BOOLEAN, nullable: false },
+  { name: 'description', type: TEXT, nullable: true },
+]
+const COLUMN_COLUMNS: readonly ResultColumn[] = [
+  { name: 'name', type: TEXT, nullable: false },
+  { name: 'type', type: TEXT, nullable: false },
+  { name: 'ordinal', type: INTEGER, nullable: false },
+  { name: 'nullable', type: BOOLEAN, nullable: false },
+  { name: 'isprimarykey', type: BOOLEAN, nullable: false },
+  { name: 'default', type: TEXT, nullable: true },
+]
+const PLAN_COLUMNS: readonly ResultColumn[] = [{ name: 'plan', type: TEXT, nullable: false }]
+
+function columnsOf(statement: BoundStatement): readonly ResultColumn[] {
+  switch (statement.kind) {
+    case 'query':
+      return statement.columns
+    case 'insert':
+    case 'update':
+    case 'delete':
+      return statement.returning.map(resultColumn)
+    case 'explain':
+      return PLAN_COLUMNS
+    case 'show-tables':
+      return TABLE_COLUMNS
+    case 'describe':
+    case 'show-columns':
+      return COLUMN_COLUMNS
+    default:
+      return []
+  }
+}
+
+function resultColumn({ name, expression: { type, nullable } }: OutputItem): ResultColumn {
+  return { name, type, nullable }
+}

@@ -1,0 +1,84 @@
+/** What the binder gathers over a whole statement: source ids, parameters, tables, and how its errors point. */
+import type { Refusal } from '../../protocol/refusal.ts'
+import type { Expression } from './ast-expression.ts'
+import type { ParameterSlot } from './bound.ts'
+import type { BoundExpression, Parameter } from './bound-expression.ts'
+import type { CatalogueView, TableView } from './catalogue-view.ts'
+import { type ErrorName, refuse } from './errors.ts'
+import type { Scope } from './scope.ts'
+import type { IqlType } from './types.ts'
+
+export class Binding {
+  readonly statement: string
+  readonly catalogue: CatalogueView
+  readonly parameters: ParameterSlot[] = []
+  readonly tables = new Set<TableView>()
+  usesClaims = false
+  /** While a row filter is bound, parameters are claims of the caller. */
+  bindsRowFilter = false
+  /** How many columns have been resolved further out than where they were written. */
+  outerHits = 0
+  #sources = 0
+
+  constructor(statement: string, catalogue: CatalogueView) {
+    this.statement = statement
+    this.catalogue = catalogue
+  }
+
+  nextSource(): number {
+    return this.#sources++
+  }
+
+  /** The first use gives a parameter its type; later uses take it as it is. */
+  parameter(name: string, at: number, expected: IqlType | undefined): Parameter {
+    const known = this.parameters.findIndex((slot) => slot.name.toLowerCase() === name.toLowerCase())
+    const slot = this.parameters[known]
+    if (slot !== undefined) return { kind: 'parameter', index: known, type: slot.type, nullable: true }
+    if (expected === undefined || expected.kind === 'Null') {
+      const mark = /^\d/.test(name) ? `$${name}` : `:${name}`
+      throw this.fail('ParameterType', at, `What type ${mark} has is not clear here`, {
+        hint: `write CAST(${mark} AS Text), or another type`,
+      })
+    }
+    this.parameters.push({ name, type: expected, at })
+    return { kind: 'parameter', index: this.parameters.length - 1, type: expected, nullable: true }
+  }
+
+  fail(
+    name: ErrorName,
+    at: number,
+    message: string,
+    more: { readonly expected?: readonly string[]; readonly hint?: string | undefined } = {},
+  ): Refusal {
+    return refuse(name, message, { statement: this.statement, at, ...more })
+  }
+}
+
+/** Binds an expression in a scope; literals and parameters may take the type that the context expects. */
+export type BindExpression = (
+  binding: Binding,
+  scope: Scope,
+  expression: Expression,
+  expected?: IqlType,
+) => BoundExpression
+
+/** Where an expression begins, to point at it. */
+export function startOf(expression: Expression): number {
+  switch (expression.kind) {
+    case 'column':
+      return (expression.table ?? expression.name).at
+    case 'call':
+      return expression.name.at
+    case 'binary':
+      return startOf(expression.left)
+    case 'like':
+    case 'between':
+    case 'in-list':
+    case 'in-query':
+    case 'is-null':
+    case 'is-truth':
+      return startOf(expression.operand)
+    default:
+      return expression.at
+  }
+}

@@ -1,0 +1,137 @@
+/** Reads and writes dates, times, timestamps and intervals as text; all times are UTC, to the microsecond. */
+import type { Interval } from './types.ts'
+
+const MICROS_PER_SECOND = 1_000_000n
+const MICROS_PER_MINUTE = 60n * MICROS_PER_SECOND
+const MICROS_PER_HOUR = 60n * MICROS_PER_MINUTE
+export const MICROS_PER_DAY = 24n * MICROS_PER_HOUR
+const MS_PER_DAY = 86_400_000
+
+/** YYYY-MM-DD, years 0001 to 9999: days since 1970-01-01. */
+export function readDate(text: string): bigint | undefined {
+  const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text)
+  if (match === null) return undefined
+  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])]
+  const date = new Date(0)
+  date.setUTCFullYear(year, month - 1, day)
+  // A day that does not exist comes back as another one.
+  const exists = year > 0 && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
+  return exists ? BigInt(date.getTime() / MS_PER_DAY) : undefined
+}
+
+/** HH:MM[:SS[.ffffff]]: microseconds since midnight. */
+export function readTime(text: string): bigint | undefined {
+  const match = /^(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6})0*)?)?$/.exec(text)
+  if (match === null) return undefined
+  const [hour, minute, second] = [BigInt(match[1] ?? 0), BigInt(match[2] ?? 0), BigInt(match[3] ?? 0)]
+  if (hour > 23n || minute > 59n || second > 59n) return undefined
+  const fraction = BigInt((match[4] ?? '').padEnd(6, '0'))
+  return hour * MICROS_PER_HOUR + minute * MICROS_PER_MINUTE + second * MICROS_PER_SECOND + fraction
+}
+
+/** RFC 3339, or a date alone, or without an offset (then UTC): microseconds since 1970. */
+export function readTimestamp(text: string): bigint | undefined {
+  const match = /^(\d{4}-\d{2}-\d{2})(?:[Tt ]([\d:.]+)(?:([Zz])|([+-])(\d{2}):?(\d{2}))?)?$/.exec(text)
+  if (match === null) return undefined
+  const days = readDate(match[1] ?? '')
+  const time = match[2] === undefined ? 0n : readTime(match[2])
+  if (days === undefined || time === undefined) return undefined
+  const [hours, minutes] = [BigInt(match[5] ?? 0), BigInt(match[6] ?? 0)]
+  if (hours > 23n || minutes > 59n) return undefined
+  const offset = (hours * MICROS_PER_HOUR + minutes * MICROS_PER_MINUTE) * (match[4] === '-' ? -1n : 1n)
+  const micros = days * MICROS_PER_DAY + time - offset
+  return micros >= MIN_TIMESTAMP && micros <= MAX_TIMESTAMP ? micros : undefined
+}
+
+/** The first and the last microsecond of the years 0001 to 9999. */
+export const MIN_TIMESTAMP = BigInt(Date.parse('0001-01-01T00:00:00Z')) * 1000n
+export const MAX_TIMESTAMP = BigInt(Date.parse('9999-12-31T23:59:59.999Z')) * 1000n + 999n
+
+export function writeDate(days: bigint): string {
+  return new Date(Number(days) * MS_PER_DAY).toISOString().slice(0, 10)
+}
+
+/** Without a fraction when it is zero, else with six digits. */
+export function writeTime(micros: bigint): string {
+  const two = (value: bigint) => value.toString().padStart(2, '0')
+  const whole = [micros / MICROS_PER_HOUR, (micros / MICROS_PER_MINUTE) % 60n, (micros / MICROS_PER_SECOND) % 60n]
+  const fraction = micros % MICROS_PER_SECOND
+  const text = whole.map(two).join(':')
+  return fraction === 0n ? text : `${text}.${fraction.toString().padStart(6, '0')}`
+}
+
+export function writeTimestamp(micros: bigint): string {
+  const time = ((micros % MICROS_PER_DAY) + MICROS_PER_DAY) % MICROS_PER_DAY
+  return `${writeDate((micros - time) / MICROS_PER_DAY)}T${writeTime(time)}Z`
+}
+
+type Unit = readonly [months: bigint, micros: bigint]
+
+const UNITS: readonly (readonly [names: readonly string[], unit: Unit])[] = [
+  [
+    ['y', 'year', 'years'],
+    [12n, 0n],
+  ],
+  [
+    ['quarter', 'quarters'],
+    [3n, 0n],
+  ],
+  [
+    ['mo', 'month', 'months'],
+    [1n, 0n],
+  ],
+  [
+    ['w', 'week', 'weeks'],
+    [0n, 7n * MICROS_PER_DAY],
+  ],
+  [
+    ['d', 'day', 'days'],
+    [0n, MICROS_PER_DAY],
+  ],
+  [
+    ['h', 'hour', 'hours'],
+    [0n, MICROS_PER_HOUR],
+  ],
+  [
+    ['m', 'min', 'minute', 'minutes'],
+    [0n, MICROS_PER_MINUTE],
+  ],
+  [
+    ['s', 'sec', 'second', 'seconds'],
+    [0n, MICROS_PER_SECOND],
+  ],
+  [
+    ['ms', 'millisecond', 'milliseconds'],
+    [0n, 1000n],
+  ],
+  [
+    ['us', 'microsecond', 'microseconds'],
+    [0n, 1n],
+  ],
+]
+const UNIT_BY_NAME: ReadonlyMap<string, Unit> = new Map(
+  UNITS.flatMap(([names, unit]) => names.map((name) => [name, unit] as const)),
+)
+const MOST_MONTHS = 120_000n
+const MOST_MICROS = MICROS_PER_DAY * 3_660_000n
+
+/** '5 minutes', '1 day 12 hours', '15m', '-1 month': whole numbers with their units. */
+export function readInterval(text: string): Interval | undefined {
+  const trimmed = text.trim()
+  if (!/^(?:[+-]?\d{1,18}\s*[A-Za-z]+\s*)+$/.test(trimmed)) return undefined
+  let months = 0n
+  let micros = 0n
+  for (const [, amount = '', name = ''] of trimmed.matchAll(/([+-]?\d+)\s*([A-Za-z]+)/g)) {
+    const unit = UNIT_BY_NAME.get(name.toLowerCase())
+    if (unit === undefined) return undefined
+    months += BigInt(amount) * unit[0]
+    micros += BigInt(amount) * unit[1]
+  }
+  const fits = months <= MOST_MONTHS && -months <= MOST_MONTHS && micros <= MOST_MICROS && -micros <= MOST_MICROS
+  return fits ? { months, micros } : undefined
+}
+
+export function writeInterval({ months, micros }: Interval): string {
+  const parts = [months === 0n ? '' : `${months} months`, micros === 0n ? '' : `${micros} microseconds`]
+  return parts.filter((part) => part !== '').join(' ') || '0 seconds'
+}

@@ -1,0 +1,172 @@
+/** Reads text as a value of a type, exactly or not at all, and writes values as text. */
+import {
+  readDate,
+  readInterval,
+  readTime,
+  readTimestamp,
+  writeDate,
+  writeInterval,
+  writeTime,
+  writeTimestamp,
+} from './time-values.ts'
+import {
+  type DecimalType,
+  type IqlType,
+  type IqlValue,
+  MAX_INTEGER,
+  MIN_INTEGER,
+  type TypeKind,
+  typeName,
+} from './types.ts'
+
+export type Read = { readonly value: Exclude<IqlValue, null> } | { readonly problem: string }
+
+/** Never rounds, never cuts: what the type cannot hold is a problem, said in words that can follow the value. */
+export function readValue(type: IqlType, text: string): Read {
+  switch (type.kind) {
+    case 'Text':
+      return readText(text)
+    case 'Integer':
+      return readInteger(text)
+    case 'Decimal':
+      return readDecimal(type, text)
+    case 'Double':
+      return readDouble(text)
+    case 'Interval':
+      return readIntervalOf(type.months, text)
+    case 'Null':
+      return { problem: 'has no type' }
+    default: {
+      const value = READERS[type.kind](text)
+      return value === undefined ? { problem: `does not read as ${FORMS[type.kind]}` } : { value }
+    }
+  }
+}
+
+/** How a value of each type is written. */
+export const FORMS: Readonly<Record<Exclude<TypeKind, 'Null'>, string>> = {
+  Text: 'a text',
+  Integer: 'a whole number from -9223372036854775808 to 9223372036854775807',
+  Decimal: 'a number such as 45.10',
+  Double: 'a number such as 1.5e3, NaN, Infinity or -Infinity',
+  Boolean: 'true or false',
+  Timestamp: 'a timestamp such as 2026-01-31T09:30:00.000001Z',
+  Date: 'a date such as 2026-01-31',
+  Time: 'a time such as 09:30:00.000001',
+  Uuid: 'a Uuid such as 123e4567-e89b-12d3-a456-426614174000',
+  Json: 'JSON',
+  Binary: 'Base-64',
+  Interval: 'an interval such as 5 minutes or 1 day 12 hours',
+}
+
+const READERS: Readonly<
+  Record<
+    'Boolean' | 'Timestamp' | 'Date' | 'Time' | 'Uuid' | 'Json' | 'Binary',
+    (text: string) => Exclude<IqlValue, null> | undefined
+  >
+> = {
+  Boolean: readBoolean,
+  Timestamp: readTimestamp,
+  Date: readDate,
+  Time: readTime,
+  Uuid: readUuid,
+  Json: readJson,
+  Binary: readBinary,
+}
+
+function readText(text: string): Read {
+  if (text.includes('\0')) return { problem: 'contains NUL, which a Text cannot' }
+  return text.isWellFormed() ? { value: text } : { problem: 'contains half of a surrogate pair' }
+}
+
+function readInteger(text: string): Read {
+  if (!/^[+-]?\d{1,40}$/.test(text)) return { problem: 'is not a whole number' }
+  const value = BigInt(text.replace('+', ''))
+  return value >= MIN_INTEGER && value <= MAX_INTEGER ? { value } : { problem: 'does not fit in 64 bits' }
+}
+
+/** Digits, an optional point, an optional exponent. Zeros at the end do not count as digits. */
+function readDecimal(type: DecimalType, text: string): Read {
+  const match = /^([+-]?)(\d{0,80})(?:\.(\d{0,80}))?(?:[eE]([+-]?\d{1,2}))?$/.exec(text)
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match ?? []
+  if (match === null || whole + fraction === '') return { problem: 'is not a number' }
+  const digits = BigInt(whole + fraction)
+  const shift = type.scale - fraction.length + Number(exponent)
+  const unscaled = shift >= 0 ? digits * 10n ** BigInt(shift) : digits / 10n ** BigInt(-shift)
+  if (shift < 0 && unscaled * 10n ** BigInt(-shift) !== digits) {
+    return { problem: `has more than ${type.scale} digits after the point, the scale of ${typeName(type)}` }
+  }
+  if (unscaled >= 10n ** BigInt(type.precision)) return { problem: `has too many digits for ${typeName(type)}` }
+  return { value: sign === '-' ? -unscaled : unscaled }
+}
+
+function readDouble(text: string): Read {
+  if (/^(?:NaN|[+-]?Infinity)$/.test(text)) return { value: Number(text) }
+  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return { problem: `is not ${FORMS.Double}` }
+  const value = Number(text)
+  return Number.isFinite(value) ? { value } : { problem: 'is too large for a Double' }
+}
+
+function readIntervalOf(months: boolean, text: string): Read {
+  const value = readInterval(text)
+  if (value === undefined) return { problem: `does not read as ${FORMS.Interval}` }
+  if (!months && value.months !== 0n) return { problem: 'counts in months, whose length varies; use days or less' }
+  return { value }
+}
+
+function readBoolean(text: string): boolean | undefined {
+  const word = text.toLowerCase()
+  return word === 'true' ? true : word === 'false' ? false : undefined
+}
+
+function readUuid(text: string): string | undefined {
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? text.toLowerCase() : undefined
+}
+
+/** Kept as text, since parsing would round its numbers. PostgreSQL has no NUL in it, escaped or not. */
+function readJson(text: string): string | undefined {
+  try {
+    JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  return /\\u0000/.test(text.replaceAll('\\\\', '')) || !text.isWellFormed() ? undefined : text.trim()
+}
+
+function readBinary(text: string): Uint8Array | undefined {
+  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)) return undefined
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+}
+
+/** The text that readValue reads back as the same value. */
+export function writeValue(type: IqlType, value: Exclude<IqlValue, null>): string {
+  if (typeof value === 'string') return value
+  if (typeof value === 'boolean') return String(value)
+  if (typeof value === 'number') return Object.is(value, -0) ? '-0' : String(value)
+  if (typeof value !== 'bigint') return 'months' in value ? writeInterval(value) : writeBinary(value)
+  switch (type.kind) {
+    case 'Decimal':
+      return writeDecimal(value, type.scale)
+    case 'Timestamp':
+      return writeTimestamp(value)
+    case 'Date':
+      return writeDate(value)
+    case 'Time':
+      return writeTime(value)
+    default:
+      return value.toString()
+  }
+}
+
+export function writeDecimal(unscaled: bigint, scale: number): string {
+  if (scale === 0) return unscaled.toString()
+  const negative = unscaled < 0n
+  const digits = (negative ? -unscaled : unscaled).toString().padStart(scale + 1, '0')
+  return `${negative ? '-' : ''}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
+}
+
+function writeBinary(bytes: Uint8Array): string {
+  let characters = ''
+  for (const byte of bytes) characters += String.fromCharCode(byte)
+  return btoa(characters)
+}
