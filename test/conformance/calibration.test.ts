@@ -4,7 +4,7 @@ import { createCertificate, trust } from '../support/certificate.ts'
 import { startCertified } from '../support/providers/certified.ts'
 import type { Provider } from '../support/providers/provider.ts'
 import { type RelyingParty, startRelyingParty } from '../support/relying-party.ts'
-import { testModules } from './core.ts'
+import { testModules, testRows } from './core.ts'
 
 describe('calibration on oidc-provider', () => {
   let provider: Provider
@@ -23,4 +23,5 @@ describe('calibration on oidc-provider', () => {
     () => provider,
     () => relyingParty,
   )
+  testRows(() => provider, true)
 })

@@ -2,9 +2,16 @@
 import { describe, test } from 'node:test'
 import { type Provider, RESPONSE_TYPES } from '../support/providers/provider.ts'
 import type { RelyingParty } from '../support/relying-party.ts'
+import { answerRows } from './answer-rows.ts'
+import { browserRows } from './browser-rows.ts'
+import { codeRows } from './code-rows.ts'
 import { configModules } from './config-modules.ts'
+import { documentRows } from './document-rows.ts'
 import { flowModules } from './flow-modules.ts'
+import { idTokenRows } from './id-token-rows.ts'
 import { logoutModules } from './logout-modules.ts'
+import { parameterRows } from './parameter-rows.ts'
+import { redirectRows } from './redirect-rows.ts'
 import { registrationModules } from './registration-modules.ts'
 import { requestModules } from './request-modules.ts'
 import { createTrial } from './trial.ts'
@@ -17,6 +24,24 @@ export const moduleIds: readonly string[] = [
   ...logoutModules,
   ...registrationModules,
 ].map(({ id }) => id)
+
+const rows = [
+  ...answerRows,
+  ...idTokenRows,
+  ...codeRows,
+  ...parameterRows,
+  ...documentRows,
+  ...browserRows,
+  ...redirectRows,
+]
+
+export const rowIds: readonly string[] = rows.map(({ id }) => id)
+
+/** The rows of parts B and C; on a certified provider those that it must pass too. */
+export function testRows(provider: () => Provider, certified: boolean): void {
+  for (const { id, name, run } of certified ? rows.filter(({ ours }) => ours !== true) : rows)
+    test(`${id}: ${name}`, async () => void (await run(createTrial(provider(), 'C', false))))
+}
 
 export function testModules(provider: () => Provider, relyingParty: () => RelyingParty): void {
   for (const { id, run } of configModules) trial(id, id, () => run(provider()))

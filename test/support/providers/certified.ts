@@ -53,6 +53,7 @@ function configuration(backchannelUri: string): Record<string, unknown> {
     findAccount: (_context: unknown, id: string) => ({ accountId: id, claims: async () => ({ sub: id, ...claims }) }),
     pkce: { required: () => false },
     enableHttpPostMethods: true,
+    allowOmittingSingleRegisteredRedirectUri: false,
     cookies: { keys: ['a key that signs cookies'], long: { sameSite: 'none' } },
     acrValues: ['1', '2'],
     features: {

@@ -1,0 +1,259 @@
+/** Rows about the authorization answer: where it goes, what it holds, and when there is a page instead (B-01 to B-15). */
+import assert from 'node:assert/strict'
+import { ownClients } from '../support/providers/gatehouse.ts'
+import { CALLBACK, clientFixtures, person, RESPONSE_TYPES } from '../support/providers/provider.ts'
+import { signIn, visit } from '../support/visitor.ts'
+import { answer, errorOf, errorPage, pairsOf, placeOf, type RowTest, sendPairs } from './steps.ts'
+import { assertErrorPage, assertLeft, checkPlace, type Parameters } from './trial.ts'
+
+const { codeOnly, twoAddresses } = clientFixtures('https://127.0.0.1:1/')
+const TYPES = Object.values(RESPONSE_TYPES)
+
+/** Values whose characters must survive query, fragment and form. */
+const STATES = ['x', 'y'.repeat(128), 'z'.repeat(2048), '-._~ %&+=#"<>', "é€😀'`\\", '%2B%26']
+
+export const answerRows: readonly RowTest[] = [
+  {
+    id: 'B-01',
+    name: 'a code goes to the query, anything with a token to the fragment; both modes that are allowed work',
+    async run(trial) {
+      for (const type of TYPES) {
+        const isCode = type === 'code'
+        assert.equal(placeOf(await answer(trial, { response_type: type })), isCode ? 'query' : 'fragment', type)
+        for (const [mode, place] of [
+          ['fragment', 'fragment'],
+          ['form_post', 'post'],
+          ...(isCode ? ([['query', 'query']] as const) : []),
+        ] as const)
+          checkPlace(await answer(trial, { response_type: type, response_mode: mode }), place)
+      }
+    },
+  },
+  {
+    id: 'B-02',
+    name: 'a token is never put into a query, and an unknown response_mode is invalid_request by the default mode',
+    ours: true,
+    async run(trial) {
+      for (const type of TYPES) {
+        const got = await answer(trial, { response_type: type, response_mode: type === 'code' ? 'strange' : 'query' })
+        assert.equal(got.parameters.get('error'), 'invalid_request', type)
+        for (const name of ['id_token', 'access_token']) assert.ok(!got.left.url.searchParams.has(name))
+      }
+      const got = await answer(trial, { response_type: 'id_token', response_mode: 'strange' })
+      assert.equal(got.parameters.get('error'), 'invalid_request')
+      assert.equal(placeOf(got), 'fragment')
+    },
+  },
+  {
+    id: 'B-03',
+    name: 'response_type is a set; strange ones are unsupported, none at all is invalid',
+    async run(trial) {
+      await trial.succeed({ response_type: 'id_token code', response_mode: 'fragment' })
+      for (const type of ['foo', 'code foo', 'none'])
+        assert.equal(await errorOf(trial, { response_type: type }), 'unsupported_response_type', type)
+      const missing = await answer(trial, { response_type: undefined })
+      assert.equal(missing.parameters.get('error'), 'invalid_request')
+      assert.equal(placeOf(missing), 'query')
+    },
+  },
+  {
+    id: 'B-03',
+    name: 'a doubled member is unsupported, a response type of other clients unauthorized',
+    ours: true,
+    async run(trial) {
+      assert.equal(await errorOf(trial, { response_type: 'code code' }), 'unsupported_response_type')
+      const narrow = trial.withClient(codeOnly)
+      assert.equal(await errorOf(narrow, { response_type: 'id_token' }), 'unauthorized_client')
+    },
+  },
+  {
+    id: 'B-04',
+    name: 'every response type answers with its own members and no others',
+    ours: true,
+    async run(trial) {
+      const common = ['iss', 'session_state', 'state']
+      const token = ['access_token', 'expires_in', 'token_type']
+      const members: Readonly<Record<string, readonly string[]>> = { code: ['code'], id_token: ['id_token'], token }
+      for (const type of [...TYPES, 'token']) {
+        const client = type === 'token' ? trial.withClient(ownClients.token) : trial
+        const { parameters } = await answer(client, { response_type: type })
+        const expected = [...type.split(' ').flatMap((member) => members[member] ?? []), ...common].sort()
+        assert.deepEqual([...parameters.keys()].filter((name) => name !== 'scope').sort(), expected, type)
+        if (parameters.has('access_token')) assert.equal(parameters.get('token_type'), 'Bearer')
+      }
+    },
+  },
+  {
+    id: 'B-05',
+    name: 'state comes back byte for byte in every mode, on success and on error, and only if it was sent',
+    async run(trial) {
+      for (const mode of ['query', 'fragment', 'form_post']) {
+        for (const state of STATES) {
+          const good = await answer(trial, { state, response_mode: mode })
+          assert.equal(good.parameters.get('state'), state)
+          const bad = await answer(trial.fresh(), { state, response_mode: mode, prompt: 'none' })
+          assert.equal(bad.parameters.get('state'), state)
+        }
+        for (const state of [undefined, '']) {
+          const { parameters } = await answer(trial, { state, response_mode: mode })
+          assert.ok(!parameters.has('state'))
+        }
+      }
+    },
+  },
+  {
+    id: 'B-06',
+    name: 'iss stands in every answer of every response type and mode',
+    ours: true,
+    async run(trial) {
+      const { issuer, metadata } = trial.provider
+      assert.equal(metadata.authorization_response_iss_parameter_supported, true)
+      for (const type of TYPES) {
+        for (const mode of ['fragment', 'form_post']) {
+          const changes = { response_type: type, response_mode: mode }
+          assert.equal((await answer(trial, changes)).parameters.get('iss'), issuer)
+          const refused = await answer(trial, { ...changes, prompt: 'none login' })
+          assert.equal(refused.parameters.get('iss'), issuer)
+        }
+      }
+    },
+  },
+  {
+    id: 'B-07',
+    name: 'session_state stands in every OpenID answer: hash, dot, salt, no space; a new salt each time',
+    ours: true,
+    async run(trial) {
+      const states = new Set<string>()
+      for (const type of TYPES) {
+        const { parameters } = await answer(trial, { response_type: type })
+        const state = parameters.get('session_state') ?? ''
+        assert.match(state, /^[\w-]+\.[\w-]+$/)
+        states.add(state)
+      }
+      assert.equal(states.size, TYPES.length)
+      const plain = await answer(trial, { scope: 'profile', response_type: 'code' })
+      assert.ok(!plain.parameters.has('session_state'))
+    },
+  },
+  {
+    id: 'B-08',
+    name: 'authorize takes GET and form POST, each with its own parameters only',
+    async run(trial) {
+      await trial.succeed({}, 'POST')
+      const url = new URL(trial.provider.metadata.authorization_endpoint)
+      for (const [name, value] of pairsOf(trial.request())) url.searchParams.set(name, value)
+      const posted = await trial.agent.post(url, [])
+      assert.ok(posted.kind === 'page' && posted.status >= 400, 'a POST was answered by its address')
+      for (const method of ['PUT', 'DELETE', 'PATCH']) {
+        const { status } = await fetch(url, { method })
+        assert.ok(status === 405 || status === 404, `${method} ${status}`)
+      }
+    },
+  },
+  {
+    id: 'B-08',
+    name: 'another method is 405 with Allow',
+    ours: true,
+    async run({ provider }) {
+      const { status, headers } = await fetch(provider.metadata.authorization_endpoint, { method: 'DELETE' })
+      assert.equal(status, 405)
+      assert.equal(headers.get('allow'), 'GET, HEAD, POST')
+    },
+  },
+  {
+    id: 'B-10',
+    name: 'an unknown client or redirect address ends at a page',
+    async run(trial) {
+      for (const changes of [
+        { client_id: undefined },
+        { client_id: 'nobody' },
+        { redirect_uri: undefined },
+        { redirect_uri: 'https://evil.example/callback' },
+        { redirect_uri: 'not an address' },
+        { redirect_uri: `${CALLBACK}#fragment` },
+        { redirect_uri: '/callback' },
+      ] satisfies Parameters[])
+        await errorPage(trial.withClient(twoAddresses), changes)
+    },
+  },
+  {
+    id: 'B-10',
+    name: 'a disabled client, and a doubled client_id or redirect_uri, end at a page',
+    ours: true,
+    async run(trial) {
+      await errorPage(trial.withClient(ownClients.disabled), {})
+      for (const name of ['client_id', 'redirect_uri']) {
+        const request = pairsOf(trial.request())
+        assertErrorPage(await sendPairs(trial, [...request, ...request.filter(([other]) => other === name)]))
+      }
+    },
+  },
+  {
+    id: 'B-11',
+    name: 'with a known client and address every other mistake goes to the client',
+    async run(trial) {
+      for (const [error, changes] of [
+        ['invalid_request', { response_type: undefined }],
+        ['invalid_request', { prompt: 'none login' }],
+        ['invalid_request', { max_age: 'soon' }],
+        ['invalid_request', { response_type: 'id_token', nonce: undefined }],
+        ['unsupported_response_type', { response_type: 'magic' }],
+        ['invalid_request', { claims: '{' }],
+      ] satisfies [string, Parameters][])
+        assert.equal(await errorOf(trial, changes), error, JSON.stringify(changes))
+    },
+  },
+  {
+    id: 'B-12',
+    name: 'redirect addresses are compared as strings',
+    async run(trial) {
+      for (const address of [
+        `${CALLBACK}/`,
+        CALLBACK.toUpperCase(),
+        CALLBACK.replace('/callback', '/Callback'),
+        CALLBACK.replace('/callback', '/%63allback'),
+        CALLBACK.replace('.com', '.com:443'),
+        `${CALLBACK}?`,
+        `${CALLBACK}?x=y`,
+        CALLBACK.slice(0, -1),
+      ])
+        await errorPage(trial, { redirect_uri: address })
+    },
+  },
+  {
+    id: 'B-13',
+    name: 'a person who refuses gives access_denied',
+    ours: true,
+    async run(trial) {
+      const url = new URL(trial.provider.metadata.authorization_endpoint)
+      for (const [name, value] of pairsOf(trial.request({ prompt: 'login consent' }))) url.searchParams.set(name, value)
+      const page = await trial.agent.get(url)
+      assert.ok(page.kind === 'page')
+      const question = await signIn(trial.agent, page, person)
+      const { end } = await visit(trial.agent, question, person, 'refuse')
+      assert.ok(end.kind === 'left')
+      assert.equal(end.url.searchParams.get('error'), 'access_denied')
+    },
+  },
+  {
+    id: 'B-14',
+    name: 'a parameter that comes twice is invalid_request; a doubled state is not echoed',
+    async run(trial) {
+      for (const name of ['scope', 'nonce', 'response_type', 'state']) {
+        const request = pairsOf(trial.request())
+        const got = await sendPairs(trial, [...request, ...request.filter(([other]) => other === name)])
+        assertLeft(got)
+        assert.equal(got.parameters.get('error'), 'invalid_request', name)
+        if (name === 'state') assert.ok(!got.parameters.has('state'))
+      }
+    },
+  },
+  {
+    id: 'B-15',
+    name: 'unknown parameters are ignored and empty ones count as absent',
+    async run(trial) {
+      await trial.succeed({ something: 'else', prompt: '', max_age: '', response_mode: '', claims: '', display: '' })
+      assert.equal(await errorOf(trial, { response_type: '' }), 'invalid_request')
+    },
+  },
+]

@@ -1,0 +1,114 @@
+/** Our own provider for conformance, browser and client tests: a whole server with a declarative file of its own. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Declaration } from '../../../src/declarative/shape.ts'
+import { type Certificate, writeCertificate } from '../certificate.ts'
+import type { TestPlace } from '../engines.ts'
+import { startTestServer, type TestServer } from '../server.ts'
+import { CALLBACK, type ClientFixture, clientFixtures, type Metadata, type Provider, person } from './provider.ts'
+
+export interface Gatehouse extends Provider {
+  readonly server: TestServer
+}
+
+export interface GatehouseOptions {
+  readonly declaration: Declaration
+  /** With one the server speaks https. */
+  readonly certificate?: Certificate
+  readonly flags?: Readonly<Record<string, string>>
+}
+
+/** Its clock runs with ours, ahead by what `elapse` has let pass. */
+export async function startGatehouse(
+  place: TestPlace,
+  { declaration, certificate, flags = {} }: GatehouseOptions,
+): Promise<Gatehouse> {
+  const file = join(place.dataFolder, 'declared.json')
+  await writeFile(file, JSON.stringify(declaration))
+  const tls = certificate === undefined ? {} : await tlsFlags(certificate)
+  let ahead = 0
+  const clock = () => Date.now() + ahead
+  const server = await startTestServer(place, { clock, flags: { '--config': file, ...tls, ...TEST_FLAGS, ...flags } })
+  const discovery = await fetch(`${loopback(server)}/.well-known/openid-configuration`)
+  return {
+    name: 'gatehouse',
+    issuer: server.issuer,
+    metadata: (await discovery.json()) as Metadata,
+    server,
+    now: clock,
+    elapse: async (milliseconds) => {
+      ahead += milliseconds
+    },
+    lacks: () => undefined,
+    stop: () => server.stop(),
+  }
+}
+
+/** The clients and the person that the certification plans ask for. */
+export function planDeclaration(backchannelUri: string): Declaration {
+  const clients = [...Object.values(clientFixtures(backchannelUri)), ...Object.values(ownClients)].map((client) => ({
+    client_name: `Client ${client.client_id}`,
+    scope: 'openid profile email offline_access',
+    ...client,
+  }))
+  // Through JSON: the fixtures are constants, the declaration is a file.
+  return JSON.parse(
+    JSON.stringify({
+      roles: [{ name: 'trader', scopes: ['Platform/Market'] }],
+      users: [
+        { username: person.username, password: person.password, ...person.claims, roles: ['trader'] },
+        otherPerson,
+        { ...otherPerson, username: 'disabled', disabled: true },
+      ],
+      clients,
+    }),
+  )
+}
+
+/** Clients for what a certified provider of today no longer does. */
+export const ownClients = {
+  token: {
+    client_id: 'client-token',
+    client_secret: 'client-secret-that-nobody-guesses-0020',
+    token_endpoint_auth_method: 'client_secret_basic',
+    redirect_uris: [CALLBACK],
+    post_logout_redirect_uris: [],
+    response_types: ['token', 'id_token token', 'code token'],
+    grant_types: ['implicit', 'authorization_code'],
+    scope: 'openid profile Platform/Market',
+  },
+  service: {
+    client_id: 'client-service',
+    client_secret: 'client-secret-that-nobody-guesses-0021',
+    token_endpoint_auth_method: 'client_secret_basic',
+    redirect_uris: [],
+    post_logout_redirect_uris: [],
+    response_types: [],
+    grant_types: ['client_credentials', 'password', 'refresh_token'],
+    scope: 'openid profile email offline_access Platform/Market',
+  },
+  disabled: {
+    client_id: 'client-disabled',
+    client_secret: 'client-secret-that-nobody-guesses-0022',
+    token_endpoint_auth_method: 'client_secret_basic',
+    redirect_uris: [CALLBACK],
+    post_logout_redirect_uris: [],
+    response_types: ['code'],
+    grant_types: ['authorization_code'],
+    disabled: true,
+  },
+} as const satisfies Record<string, ClientFixture>
+
+export const otherPerson = { username: 'willow', password: 'red hair and long spells', name: 'Willow' } as const
+
+/** The server as this process reaches it, whatever name its issuer has. */
+function loopback({ issuer, port }: TestServer): string {
+  return `${new URL(issuer).protocol}//localhost:${port}`
+}
+
+const TEST_FLAGS: Readonly<Record<string, string>> = {}
+
+async function tlsFlags(certificate: Certificate): Promise<Record<string, string>> {
+  const { certFile, keyFile } = await writeCertificate(certificate)
+  return { '--tls-certificate': certFile, '--tls-key': keyFile }
+}
