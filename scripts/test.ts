@@ -19,7 +19,7 @@ async function runAll(): Promise<number> {
   try {
     return await run(
       'tests',
-      [process.execPath, '--test', '--test-concurrency=2', '--test-timeout=300000', ...files.sort()],
+      [process.execPath, '--test', '--test-concurrency=2', '--test-timeout=90000', ...files.sort()],
       {
         [SHARED_SERVER]: postgres.url,
       },

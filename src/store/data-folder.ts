@@ -10,7 +10,7 @@ import {
   renameSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 export class BadDataFolder extends Error {
   override name = 'BadDataFolder'
@@ -29,7 +29,7 @@ const FORMAT = 1
 
 export function openDataFolder(path: string): DataFolder {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    makeFolder(path)
     const entries = readdirSync(path)
     if (entries.includes(MARK)) readMark(path)
     else if (entries.length === 0 || entries.every((entry) => entry.endsWith('.tmp')))
@@ -43,6 +43,13 @@ export function openDataFolder(path: string): DataFolder {
     secret: (name, make) => readOrMake(join(path, name), make),
     close() {},
   }
+}
+
+/** Node's own recursive mkdir never returns where the file system answers ENOENT to an existing parent, as /proc does. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return
+  makeFolder(dirname(path))
+  mkdirSync(path, { mode: 0o700 })
 }
 
 function readMark(path: string): void {
