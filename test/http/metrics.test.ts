@@ -1,5 +1,6 @@
 /** What Prometheus reads. */
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
 import { METRICS } from '../../src/protocol/metric-table.ts'
 import { createMetrics } from '../../src/protocol/metrics.ts'
@@ -78,4 +79,21 @@ describe('the metrics port', () => {
   test('nothing else is served there', async () => {
     assert.equal((await fetch(`http://127.0.0.1:${server.metricsPort}/healthz`)).status, 404)
   })
+})
+
+test('the dashboard asks only for metrics and labels that exist', async () => {
+  const text = await readFile(new URL('../../examples/grafana/gatehouse.json', import.meta.url), 'utf8')
+  const dashboard: { panels: { title: string; targets: { expr: string }[] }[] } = JSON.parse(text)
+  assert.ok(dashboard.panels.length > 10)
+  const table: Readonly<Record<string, { labels: readonly string[] }>> = METRICS
+  for (const { title, targets } of dashboard.panels) {
+    for (const { expr } of targets) {
+      const names = expr.match(/\b(gatehouse|process|nodejs)_\w+/g) ?? []
+      assert.ok(names.length > 0, title)
+      const [metric] = names.map((name) => table[name] ?? table[name.replace(/_bucket$/, '')])
+      assert.ok(metric, `${title}: ${names.join(' ')}`)
+      const labels = /by \(([^)]*)\)/.exec(expr)?.[1]?.split(', ') ?? []
+      for (const label of labels) assert.ok(label === 'le' || metric.labels.includes(label), `${title}: ${label}`)
+    }
+  }
 })
