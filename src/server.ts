@@ -2,8 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { createSecureContext } from 'node:tls'
 import { sql } from 'kysely'
-import { type Config, issuerOf } from './config.ts'
+import { BadSetting, type Config, issuerOf } from './config.ts'
 import type { Bus } from './events/bus.ts'
 import { createLocalBus } from './events/local-bus.ts'
 import { createApp } from './http/app.ts'
@@ -20,6 +21,7 @@ import { VERSION } from './protocol/version.ts'
 import { type AuditLog, openAuditLog } from './store/audit.ts'
 import { openDataFolder } from './store/data-folder.ts'
 import { type Database, openDatabase } from './store/database.ts'
+import { type MasterKey, openMasterKey } from './store/master-key.ts'
 import { startPruning } from './store/prune.ts'
 import { exchangeRates } from './store/rate-exchange.ts'
 
@@ -57,6 +59,13 @@ export async function startServer(
       onError: (error) => logger.error({ err: error }, 'the audit log could not be written'),
     })
     cleanUp.unshift(() => audit.close())
+    await reconcileDeclared(config, {
+      database,
+      audit,
+      logger,
+      clock,
+      masterKey: openMasterKey(folder, config.masterKey),
+    })
     const bus = createLocalBus((error) => logger.error({ err: error }, 'a listener of the bus failed'))
     cleanUp.unshift(() => bus.close())
 
@@ -130,6 +139,23 @@ export async function startServer(
   }
 }
 
+/** Before the services read their state; on a start that declares nothing none of it is even loaded. */
+async function reconcileDeclared(
+  config: Config,
+  parts: { database: Database; audit: AuditLog; logger: Logger; clock: Clock; masterKey: MasterKey },
+): Promise<void> {
+  if (config.config === '' && !config.demo) return
+  const { findDeclared, reconcile, summarise } = await import('./declarative/reconcile.ts')
+  const declared = await findDeclared(config)
+  if (declared === undefined) return
+  const { database, audit, logger, clock, masterKey } = parts
+  const digestKey = masterKey.derive('declared passwords')
+  const changes = await reconcile(declared, { database, clock, environment: process.env, tables: undefined, digestKey })
+  if (changes.length === 0) return
+  logger.info({ source: declared.source, ...summarise(changes) }, 'declaration applied')
+  audit.record({ event: 'declaration.applied', details: summarise(changes) })
+}
+
 function watchParts(metrics: Metrics, parts: { database: Database; audit: AuditLog; bus: Bus }): void {
   const { database, audit, bus } = parts
   metrics.watch('gatehouse_database_connections', () =>
@@ -152,7 +178,14 @@ function budgetsOf(config: Config) {
 
 function readTls(config: Config): { cert: Buffer; key: Buffer } | undefined {
   if (config.tlsCertificate === '') return undefined
-  return { cert: readFileSync(config.tlsCertificate), key: readFileSync(config.tlsKey) }
+  try {
+    const tls = { cert: readFileSync(config.tlsCertificate), key: readFileSync(config.tlsKey) }
+    createSecureContext(tls)
+    return tls
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new BadSetting(`GATEHOUSE_TLS_CERTIFICATE and GATEHOUSE_TLS_KEY cannot be used: ${reason}`)
+  }
 }
 
 async function answers(query: Promise<unknown>): Promise<string | undefined> {

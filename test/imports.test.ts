@@ -32,7 +32,19 @@ const AREAS: Readonly<Record<string, readonly string[]>> = {
     'admin',
     'config.ts',
   ],
-  cli: ['protocol', 'http', 'store', 'client', 'declarative', 'admin', 'config.ts', 'server.ts', 'query/iql'],
+  'offline.ts': ['protocol', 'events', 'store', 'identity', 'query', 'declarative', 'config.ts'],
+  cli: [
+    'protocol',
+    'http',
+    'store',
+    'client',
+    'declarative',
+    'admin',
+    'config.ts',
+    'server.ts',
+    'offline.ts',
+    'query/iql',
+  ],
 }
 
 test('every import stays within the rules of its folder', async () => {

@@ -1,18 +1,16 @@
 /** Makes the changes of a plan: the tables first, since only they can fail, then everything of identity in one transaction. */
-import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
-import { createClients, secretDigest } from '../store/clients.ts'
-import { createRoles } from '../store/roles.ts'
-import type { Schema } from '../store/schema.ts'
-import { createUsers } from '../store/users.ts'
+import { secretDigest } from '../store/clients.ts'
+import type { Database } from '../store/database.ts'
+import { createStores, type Stores } from '../store/stores.ts'
+import { createTakeBack, type TakeBack } from '../store/take-back.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { BadCsv, type CsvRow } from './csv.ts'
 import type { Change } from './plan.ts'
-import type { DeclarativeStores } from './state.ts'
 import type { TablesPort } from './tables-port.ts'
 
 export interface ApplyEnv {
-  readonly db: Kysely<Schema>
+  readonly database: Database
   readonly clock: Clock
   readonly tables: TablesPort | undefined
   /** Argon2id, as a PHC string. */
@@ -26,13 +24,8 @@ export async function apply(source: string, changes: readonly Change[], env: App
   const hashes = await hashPasswords(changes, env)
   const made = await applyTables(source, changes, env)
   try {
-    await env.db.transaction().execute(async (tx) => {
-      const stores = {
-        roles: createRoles(tx),
-        users: createUsers(tx, env.clock),
-        clients: createClients(tx, env.clock),
-      }
-      for (const change of changes) await applyIdentity(change, stores, hashes)
+    await env.database.db.transaction().execute(async (db) => {
+      await applyIdentity(changes, createStores({ ...env.database, db }, env.clock), hashes, env.clock)
     })
   } catch (error) {
     for (const name of made) await env.tables?.drop(name)
@@ -73,58 +66,88 @@ async function applyTables(source: string, changes: readonly Change[], env: Appl
   return made
 }
 
+/** What the changes take back is in the same transaction: a crash leaves no user disabled with tokens that live on. */
 async function applyIdentity(
-  change: Change,
-  { roles, users, clients }: DeclarativeStores,
+  changes: readonly Change[],
+  stores: Stores,
   hashes: ReadonlyMap<Change, string>,
+  clock: Clock,
 ): Promise<void> {
-  switch (change.what) {
-    case 'role':
-      return change.action === 'remove' ? roles.remove(change.name) : roles.put(change.target)
-    case 'user':
-      return applyUser(change, users, hashes.get(change))
-    case 'client':
-      return change.action === 'remove' ? clients.remove(change.name) : putClient(change, clients)
-    case 'table':
-      return
+  const takeBack = createTakeBack({ grants: stores.grants, publish: stores.events.append, clock })
+  const regranted = new Set<string>()
+  for (const change of changes) {
+    switch (change.what) {
+      case 'role':
+        for (const userId of await stores.roles.holders(change.name)) regranted.add(userId)
+        await (change.action === 'remove' ? stores.roles.remove(change.name) : stores.roles.put(change.target))
+        break
+      case 'user': {
+        const userId = await applyUser(change, stores.users, hashes.get(change), takeBack)
+        if (userId !== undefined && change.action === 'update') regranted.add(userId)
+        break
+      }
+      case 'client':
+        await applyClient(change, stores, takeBack)
+        break
+      case 'table':
+        break
+    }
+  }
+  for (const userId of regranted) {
+    const user = await stores.users.findById(userId)
+    if (user !== undefined)
+      await stores.events.append({ kind: 'rights-changed', subject: userId, scopes: [...user.rights] })
   }
 }
 
+/** Returns the user's identifier; undefined when another node has removed the user since the plan was made. */
 async function applyUser(
   change: Extract<Change, { what: 'user' }>,
-  users: DeclarativeStores['users'],
+  users: Stores['users'],
   passwordHash: string | undefined,
-): Promise<void> {
-  if (change.action === 'create') {
-    await users.create({ ...change.target, passwordHash, declaredDigest: change.password?.digest })
-    return
-  }
+  takeBack: TakeBack,
+): Promise<string | undefined> {
+  if (change.action === 'create')
+    return users.create({ ...change.target, passwordHash, declaredDigest: change.password?.digest })
   const user = await users.findByUsername(change.name)
-  // Another node may have removed the user since the plan was made.
-  if (user === undefined) return
-  if (change.action === 'remove') return users.remove(user.id)
-  const { username, profile, disabled, roles } = change.target
-  await users.update(user.id, {
-    username,
-    profile,
-    disabled,
-    ...(change.password === undefined ? {} : { declaredDigest: change.password.digest }),
-  })
-  await users.setRoles(user.id, roles)
-  if (passwordHash !== undefined) await users.setPassword(user.id, passwordHash)
+  if (user === undefined) return undefined
+  if (change.action === 'remove') {
+    await users.remove(user.id)
+  } else {
+    const { username, profile, disabled, roles } = change.target
+    const { password } = change
+    await users.update(user.id, { username, profile, disabled, ...(password && { declaredDigest: password.digest }) })
+    await users.setRoles(user.id, roles)
+    if (passwordHash !== undefined) await users.setPassword(user.id, passwordHash)
+  }
+  if (change.action === 'remove' || change.target.disabled || passwordHash !== undefined) await takeBack.user(user.id)
+  return user.id
 }
 
-async function putClient(
-  change: Extract<Change, { what: 'client'; action: 'create' | 'update' }>,
-  clients: DeclarativeStores['clients'],
+async function applyClient(
+  change: Extract<Change, { what: 'client' }>,
+  { clients, events }: Stores,
+  takeBack: TakeBack,
 ): Promise<void> {
-  const { name, target, secret } = change
-  await clients.put(target)
-  const wanted = secret === undefined ? undefined : secretDigest(name, secret)
-  const declared = (await clients.find(name))?.secrets.filter((candidate) => candidate.declared) ?? []
+  const { name } = change
+  if (change.action === 'remove') {
+    await clients.remove(name)
+  } else {
+    await clients.put(change.target)
+    await replaceSecret(name, change.secret, clients)
+  }
+  if (change.action === 'remove' || (change.action === 'update' && change.target.disabled === true))
+    await takeBack.client(name)
+  await events.append({ kind: 'clients-changed', clientId: name })
+}
+
+/** Only the secret that a file has set gives way; others were added by hand, for example to rotate. */
+async function replaceSecret(clientId: string, secret: string | undefined, clients: Stores['clients']): Promise<void> {
+  const wanted = secret === undefined ? undefined : secretDigest(clientId, secret)
+  const declared = (await clients.find(clientId))?.secrets.filter((candidate) => candidate.declared) ?? []
   for (const { id, digest } of declared) {
-    if (digest !== wanted) await clients.removeSecret(name, id)
+    if (digest !== wanted) await clients.removeSecret(clientId, id)
   }
   if (secret !== undefined && !declared.some(({ digest }) => digest === wanted))
-    await clients.addSecret(name, secret, { declared: true })
+    await clients.addSecret(clientId, secret, { declared: true })
 }

@@ -2,12 +2,12 @@
 import { createHmac } from 'node:crypto'
 import { accessSync, constants } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
-import { createClients, secretDigest } from '../store/clients.ts'
-import { createRoles } from '../store/roles.ts'
-import type { Schema } from '../store/schema.ts'
-import { createUsers, usernameKey } from '../store/users.ts'
+import { secretDigest } from '../store/clients.ts'
+import type { Database } from '../store/database.ts'
+import { hashPassword } from '../store/password-hash.ts'
+import { createStores } from '../store/stores.ts'
+import { usernameKey } from '../store/users.ts'
 import { apply } from './apply.ts'
 import { BadDeclaration, type Fault } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
@@ -28,14 +28,13 @@ export interface Declared {
 }
 
 export interface ReconcileEnv {
-  readonly db: Kysely<Schema>
+  readonly database: Database
   readonly clock: Clock
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Undefined on a node that does not run the query service: its tables are another node's matter. */
   readonly tables: TablesPort | undefined
   /** Keys the digests of declared passwords, so that the database alone gives nothing to guess against. */
   readonly digestKey: Buffer
-  hashPassword(password: string): Promise<string>
 }
 
 /** What the settings ask for; undefined when they ask for nothing. Each part is loaded only where it is used. */
@@ -56,11 +55,7 @@ export async function findDeclared(config: {
 /** Returns the changes, made unless `dryRun`. Nothing is changed when anything is wrong. */
 export async function reconcile(declared: Declared, env: ReconcileEnv, dryRun = false): Promise<readonly Change[]> {
   const { source, declaration, folder } = declared
-  const stores = {
-    roles: createRoles(env.db),
-    users: createUsers(env.db, env.clock),
-    clients: createClients(env.db, env.clock),
-  }
+  const stores = createStores(env.database, env.clock)
   const state = await readState(declaration, stores, env.tables)
   const { resolved, faults } = resolveSecrets(declaration, { environment: env.environment, folder })
   refuse(source, [
@@ -71,8 +66,14 @@ export async function reconcile(declared: Declared, env: ReconcileEnv, dryRun = 
   const { tables, ...withoutTables } = resolved
   const { changes, faults: impossible } = plan(env.tables === undefined ? withoutTables : resolved, state, rulesOf(env))
   refuse(source, impossible)
-  if (!dryRun) await apply(source, changes, { ...env, rowsOf: (table) => rowsOf(table, declared) })
+  if (!dryRun) await apply(source, changes, { ...env, hashPassword, rowsOf: (table) => rowsOf(table, declared) })
   return changes
+}
+
+/** How many of each kind, for the log and the audit. */
+export function summarise(changes: readonly Change[]): { created: number; changed: number; deleted: number } {
+  const count = (action: Change['action']) => changes.filter((change) => change.action === action).length
+  return { created: count('create'), changed: count('update'), deleted: count('remove') }
 }
 
 /** What the file names wins over the demonstration data of the same name. */

@@ -1,23 +1,17 @@
 /** Reads what exists of the things that a declaration names, and of everything where it prunes. */
 import type { ClientMetadata } from '../store/client-metadata.ts'
 import type { Clients } from '../store/clients.ts'
-import type { Roles } from '../store/roles.ts'
+import type { Stores } from '../store/stores.ts'
 import { type User, type Users, usernameKey } from '../store/users.ts'
 import type { ClientState, CurrentState, UserState } from './plan.ts'
 import type { Declaration } from './shape.ts'
 import type { TablesPort } from './tables-port.ts'
 
-export interface DeclarativeStores {
-  readonly roles: Roles
-  readonly users: Users
-  readonly clients: Clients
-}
-
 const PAGE = 500
 
 export async function readState(
   declaration: Declaration,
-  stores: DeclarativeStores,
+  stores: Stores,
   tables: TablesPort | undefined,
 ): Promise<CurrentState> {
   const roles = await stores.roles.list()

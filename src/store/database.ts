@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
+import { BadDataFolder } from './data-folder.ts'
 import { migrate } from './migrate.ts'
 import type { Schema } from './schema.ts'
 import { createSqliteDialect } from './sqlite-dialect.ts'
@@ -33,8 +34,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   try {
     await migrate(database)
   } catch (error) {
-    await database.close()
-    throw error
+    await database.close().catch(() => {})
+    throw isDamage(error)
+      ? new BadDataFolder(`The database ${database.location} is damaged: restore the data folder from a backup.`)
+      : error
   }
   return database
 }
@@ -42,6 +45,10 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 /** As it is, whatever its version: for those who look before they change. */
 export function openUnmigrated(options: DatabaseOptions): Database {
   return options.url === '' ? openSqlite(options.dataFolder) : openPostgres(options.url, options.poolSize ?? 10)
+}
+
+function isDamage(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && ['SQLITE_NOTADB', 'SQLITE_CORRUPT'].includes(String(error.code))
 }
 
 function openSqlite(dataFolder: string): Database {

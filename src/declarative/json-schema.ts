@@ -1,0 +1,26 @@
+/** The published JSON Schema of the declarative file. */
+import { fileName, SETTINGS, settingNames } from '../config.ts'
+import { DECLARATION } from './shape.ts'
+
+export function declarationJsonSchema(): object {
+  // Through JSON, so that nothing of the library that made the schema is left in it.
+  const { properties, ...rest } = JSON.parse(JSON.stringify(DECLARATION))
+  const { patternProperties, additionalProperties, ...settings } = properties.settings
+  const value = patternProperties?.['^.*$'] ?? additionalProperties
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    ...rest,
+    properties: {
+      ...properties,
+      settings: {
+        ...settings,
+        properties: Object.fromEntries(
+          settingNames()
+            .filter((name) => name !== 'config')
+            .map((name) => [fileName(name), { ...value, description: SETTINGS[name].help }]),
+        ),
+        additionalProperties: false,
+      },
+    },
+  }
+}

@@ -1,0 +1,181 @@
+/** Reconciling against a real database: what is created, kept, changed, taken back and refused. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { BadDeclaration } from '../../src/declarative/bad-declaration.ts'
+import { checkMeaning } from '../../src/declarative/check-meaning.ts'
+import { checkShape } from '../../src/declarative/check-shape.ts'
+import { DEMO, DEMO_ROWS } from '../../src/declarative/demo.ts'
+import { findDeclared, reconcile, summarise } from '../../src/declarative/reconcile.ts'
+import type { Declaration } from '../../src/declarative/shape.ts'
+import { secretMatches } from '../../src/store/clients.ts'
+import { type Database, openDatabase } from '../../src/store/database.ts'
+import { hashPassword, verifyPassword } from '../../src/store/password-hash.ts'
+import { createStores, type Stores } from '../../src/store/stores.ts'
+import { onEveryEngine } from '../support/engines.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-reconcile-'))
+after(() => rmSync(folder, { recursive: true }))
+
+const FIRST: Declaration = {
+  roles: [{ name: 'trader', scopes: ['Platform/Market'] }],
+  users: [{ username: 'Alice', password: 'first password', roles: ['trader'], name: 'Alice Liddell' }],
+  clients: [
+    { client_id: 'web', client_secret: 'first secret', redirect_uris: ['https://app.example.com/cb'], scope: 'openid' },
+  ],
+}
+
+onEveryEngine('reconciling', (place) => {
+  let database: Database
+  let stores: Stores
+  const clock = () => Date.now()
+
+  before(async () => {
+    database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
+    stores = createStores(database, clock)
+  })
+  after(() => database.close())
+
+  async function applied(declaration: Declaration, dryRun = false): Promise<string[]> {
+    writeFileSync(join(folder, 'file.json'), JSON.stringify(declaration))
+    const declared = await findDeclared({ config: join(folder, 'file.json'), demo: false })
+    assert.ok(declared)
+    const digestKey = Buffer.alloc(32, 7)
+    const changes = await reconcile(
+      declared,
+      { database, clock, environment: {}, tables: undefined, digestKey },
+      dryRun,
+    )
+    return changes.map(({ action, what, name }) => `${action} ${what} ${name}`)
+  }
+
+  test('a dry run says what a run would do, and does nothing', async () => {
+    const planned = await applied(FIRST, true)
+    assert.deepEqual(planned, ['create role trader', 'create user Alice', 'create client web'])
+    assert.equal(await stores.users.findByUsername('alice'), undefined)
+    assert.deepEqual(await applied(FIRST), planned)
+  })
+
+  test('what was declared is there, with its secrets only as hashes', async () => {
+    const alice = await stores.users.findByUsername('alice')
+    assert.deepEqual([...(alice?.rights ?? [])], ['Platform/Market'])
+    assert.equal(alice?.profile.name, 'Alice Liddell')
+    assert.ok(await verifyPassword(alice?.passwordHash ?? '', 'first password'))
+    assert.ok(!JSON.stringify(alice).includes('first password'))
+    assert.ok(secretMatches(await stores.clients.find('web'), 'web', 'first secret', clock()))
+  })
+
+  test('a second run finds nothing to do, and a password changed since stays', async () => {
+    assert.deepEqual(await applied(FIRST), [])
+    const alice = await stores.users.findByUsername('alice')
+    assert.ok(alice)
+    await stores.users.setPassword(alice.id, await hashPassword('her own choice'))
+    assert.deepEqual(await applied(FIRST), [])
+    const after = await stores.users.findByUsername('alice')
+    assert.ok(await verifyPassword(after?.passwordHash ?? '', 'her own choice'))
+  })
+
+  test('a new password in the file is set and cuts what was granted before', async () => {
+    const changed = { ...FIRST, users: [{ ...FIRST.users?.[0], username: 'Alice', password: 'second password' }] }
+    assert.deepEqual(await applied(changed), ['update user Alice'])
+    const alice = await stores.users.findByUsername('alice')
+    assert.ok(await verifyPassword(alice?.passwordHash ?? '', 'second password'))
+    const cuts = await stores.events.live(['subject-cut'])
+    assert.ok(cuts.some((event) => event.kind === 'subject-cut' && event.subject === alice?.id))
+    assert.deepEqual(await applied(changed), [])
+  })
+
+  test('a new client secret replaces the declared one and leaves one added by hand', async () => {
+    await stores.clients.addSecret('web', 'by hand')
+    const [web] = FIRST.clients ?? []
+    assert.ok(web)
+    assert.deepEqual(await applied({ clients: [{ ...web, client_secret: 'second secret' }] }), ['update client web'])
+    const client = await stores.clients.find('web')
+    assert.deepEqual(
+      ['first secret', 'second secret', 'by hand'].map((secret) => secretMatches(client, 'web', secret, clock())),
+      [false, true, true],
+    )
+  })
+
+  test('a role that gives other scopes tells every node what its holders still have', async () => {
+    assert.deepEqual(await applied({ roles: [{ name: 'trader', scopes: ['Platform/News'] }] }), ['update role trader'])
+    const alice = await stores.users.findByUsername('alice')
+    const [event] = (await stores.events.live(['rights-changed'])).slice(-1)
+    assert.deepEqual(event, { kind: 'rights-changed', subject: alice?.id, scopes: ['Platform/News'] })
+  })
+
+  test('one fault anywhere and nothing is changed', async () => {
+    const bad: Declaration = {
+      roles: [{ name: 'new-role' }],
+      users: [{ username: 'bob', password: { env: 'NOT_SET' }, roles: ['nobody'] }],
+    }
+    await assert.rejects(applied(bad), (error: Error) => {
+      assert.ok(error instanceof BadDeclaration)
+      assert.deepEqual(
+        error.faults.map(({ path }) => path),
+        ['users[0].password', 'users[0].roles[0]'],
+      )
+      return true
+    })
+    assert.deepEqual(
+      (await stores.roles.list()).map(({ name }) => name),
+      ['trader'],
+    )
+  })
+
+  test('prune removes users, roles and clients that the file no longer names', async () => {
+    assert.deepEqual(await applied({ prune: true, roles: [], users: [{ username: 'carol' }] }), [
+      'create user carol',
+      'remove user Alice',
+      'remove role trader',
+    ])
+    assert.equal(await stores.users.findByUsername('alice'), undefined)
+    assert.ok(await stores.clients.find('web'), 'the file has no list of clients')
+  })
+
+  test('the demonstration data is declared too, and lies beside a file', async () => {
+    writeFileSync(
+      join(folder, 'beside.yaml'),
+      'roles:\n  - {name: trader, scopes: [Platform/News]}\ntables:\n  - {name: Trades, columns: [{name: id, type: Integer}]}\n',
+    )
+    const declared = await findDeclared({ config: join(folder, 'beside.yaml'), demo: true })
+    assert.ok(declared)
+    const changes = await reconcile(declared, {
+      database,
+      clock,
+      environment: {},
+      tables: undefined,
+      digestKey: Buffer.alloc(32),
+    })
+    assert.deepEqual(summarise(changes), { created: 9, changed: 0, deleted: 0 })
+    assert.deepEqual([...declared.rows.keys()], ['instruments'])
+    const [alice, admin] = await Promise.all(['alice', 'admin'].map((name) => stores.users.findByUsername(name)))
+    assert.deepEqual([...(alice?.rights ?? [])], ['Platform/News'])
+    assert.ok(admin?.rights.has('Identity/Admin') && admin.rights.has('Platform/Admin'))
+    assert.ok(await verifyPassword(alice?.passwordHash ?? '', 'wonderland-1'))
+  })
+})
+
+test('the demonstration data is a good declarative file', async () => {
+  assert.ok('declaration' in checkShape(structuredClone(DEMO)))
+  assert.deepEqual(checkMeaning(DEMO, []), [])
+})
+
+test('the demonstration market is the same every time, with a few thousand rows that fit the columns', async () => {
+  for (const table of DEMO.tables ?? []) {
+    const rows = await Array.fromAsync(DEMO_ROWS.get(table.name)?.() ?? [])
+    assert.deepEqual(rows, await Array.fromAsync(DEMO_ROWS.get(table.name)?.() ?? []))
+    assert.deepEqual(
+      rows[0],
+      table.columns.map(({ name }) => name),
+    )
+    assert.equal(new Set(rows.map(([key]) => key)).size, rows.length, `${table.name} has one row for each key`)
+  }
+  const trades = await Array.fromAsync(DEMO_ROWS.get('trades')?.() ?? [])
+  assert.equal(trades.length, 4001)
+  for (const [, , side, quantity, price, , time] of trades.slice(1)) {
+    assert.match(`${side} ${quantity} ${price} ${time}`, /^(Buy|Sell) [1-9]\d* \d+\.\d{4} 2026-01-0[5-9]T/)
+  }
+})
