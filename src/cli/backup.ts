@@ -10,24 +10,23 @@ import { Usage } from './command.ts'
 import { readSettings } from './settings.ts'
 
 export async function backup(args: readonly string[]): Promise<void> {
-  const { config, folder, json } = readArguments('backup', args)
+  const { config, folder, json } = await readArguments('backup', args)
   const manifest = await takeBackup(placeOf(config), folder)
   report(json, 'Backed up', folder, manifest)
 }
 
 export async function restore(args: readonly string[]): Promise<void> {
-  const { config, folder, json } = readArguments('restore', args)
+  const { config, folder, json } = await readArguments('restore', args)
   const manifest = await restoreBackup(folder, placeOf(config))
   await recordRestore(config, manifest)
   report(json, 'Restored', config.data, manifest)
 }
 
-function readArguments(name: string, args: readonly string[]) {
-  const json = args.includes('--json')
-  const { config, rest } = readSettings(args.filter((arg) => arg !== '--json'))
+async function readArguments(name: string, args: readonly string[]) {
+  const { config, options, rest } = await readSettings(args, { '--json': 'switch' })
   const [folder] = rest
   if (folder === undefined || rest.length > 1) throw new Usage(`${name} takes one folder: gatehouse ${name} FOLDER`)
-  return { config, folder, json }
+  return { config, folder, json: options.has('--json') }
 }
 
 function placeOf(config: Config): Place {

@@ -1,4 +1,4 @@
-/** Every command of the program. */
+/** Every command of the program. A name of two words is one of a group: `user add`. */
 import { BACKUP_HELP, RESTORE_HELP } from './backup-help.ts'
 import type { Command } from './command.ts'
 
@@ -7,8 +7,60 @@ export const COMMANDS: readonly Command[] = [
     name: 'serve',
     usage: '[SETTINGS]',
     summary: 'Runs the services of this node.',
-    help: '\nEvery setting can be given as a flag, in the environment or in the file of --config; "gatehouse config" shows them.\n\n  gatehouse serve --demo\n  gatehouse serve --host 0.0.0.0 --database-url postgres://gatehouse@db/gatehouse\n',
+    help: `
+Every setting can be given as a flag, in the environment or in the file of --config; "gatehouse config" shows them.
+
+  gatehouse serve --demo
+  gatehouse serve --host 0.0.0.0 --database-url postgres://gatehouse@db/gatehouse
+`,
     load: async () => (await import('./serve.ts')).serve,
+  },
+  {
+    name: 'config',
+    usage: '[--json] [SETTINGS]',
+    summary: 'Shows the settings in force and where each came from.',
+    help: `
+Secrets are masked. Settings given as flags count as they would for "gatehouse serve".
+
+  gatehouse config
+  GATEHOUSE_PORT=8080 gatehouse config --json
+`,
+    load: async () => (await import('./config.ts')).config,
+  },
+  {
+    name: 'apply',
+    usage: '[--dry-run] [--json] [SETTINGS]',
+    summary: 'Reconciles the declarative file, as every start does.',
+    help: `
+  --dry-run  show the difference and change nothing
+  --json     the changes as JSON
+
+  gatehouse apply --config gatehouse.yaml --dry-run
+`,
+    load: async () => (await import('./apply.ts')).apply,
+  },
+  {
+    name: 'schema',
+    usage: '',
+    summary: 'Prints the JSON Schema of the declarative file.',
+    help: `
+  gatehouse schema > gatehouse.schema.json
+`,
+    load: async () => (await import('./schema.ts')).schema,
+  },
+  {
+    name: 'user add',
+    usage: 'USERNAME [--role ROLE]… [--name NAME] [--email EMAIL] [SETTINGS]',
+    summary: 'Creates a user; asks for the password, or takes it from stdin.',
+    help: `
+  --role ROLE    a role the user has; may be given again
+  --name NAME    the name that is shown
+  --email EMAIL  the address of the user
+
+  gatehouse user add alice --role trader
+  pass show alice | gatehouse user add alice
+`,
+    load: async () => (await import('./user-add.ts')).userAdd,
   },
   {
     name: 'backup',

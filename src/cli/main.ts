@@ -16,34 +16,55 @@ export async function main(args: readonly string[]): Promise<void> {
 }
 
 async function run(args: readonly string[]): Promise<void> {
-  const [name, ...rest] = args
-  if (name === undefined || name === '--help' || name === '-h' || name === 'help')
-    return printHelp(COMMANDS.find((command) => command.name === rest[0]))
-  const command = COMMANDS.find((candidate) => candidate.name === name)
-  if (command === undefined) {
-    const near = nearest(
-      name,
-      COMMANDS.map((candidate) => candidate.name),
-    )
-    throw new Usage(
-      `Unknown command "${name}"${near === undefined ? '' : `; did you mean "${near}"?`} See "gatehouse help".`,
-    )
+  const words = args[0] === 'help' ? args.slice(1) : args
+  if (words[0] === undefined || isHelpFlag(words[0])) return printOverview(COMMANDS)
+  const found = findCommand(words)
+  if (found === undefined) {
+    const group = COMMANDS.filter(({ name }) => name.startsWith(`${words[0]} `))
+    if (group.length > 0 && (words[1] === undefined || isHelpFlag(words[1]))) return printOverview(group)
+    throw unknownCommand(words, group)
   }
-  if (rest.includes('--help') || rest.includes('-h')) return printHelp(command)
-  const load = await command.load()
-  await load(rest)
+  const { command, rest } = found
+  if (args[0] === 'help' || rest.some(isHelpFlag)) return printHelp(command)
+  const perform = await command.load()
+  await perform(rest)
 }
 
-function printHelp(command: Command | undefined): void {
-  if (command === undefined) {
-    const width = Math.max(...COMMANDS.map(({ name }) => name.length))
-    const lines = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
-    process.stdout.write(
-      `Usage: gatehouse COMMAND [OPTIONS]\n\n${lines.join('\n')}\n\n"gatehouse COMMAND --help" says more.\n`,
-    )
-    return
+/** Two words before one: `user add` is a command, `serve anything` is not. */
+function findCommand(words: readonly string[]): { command: Command; rest: readonly string[] } | undefined {
+  for (const count of [2, 1]) {
+    const name = words.slice(0, count).join(' ')
+    const command = COMMANDS.find((candidate) => candidate.name === name)
+    if (command !== undefined) return { command, rest: words.slice(count) }
   }
-  process.stdout.write(`Usage: gatehouse ${command.name} ${command.usage}\n\n${command.summary}\n${command.help}`)
+  return undefined
+}
+
+function unknownCommand(words: readonly string[], group: readonly Command[]): Usage {
+  const written = words.slice(0, group.length > 0 ? 2 : 1).join(' ')
+  const near = nearest(
+    written,
+    (group.length > 0 ? group : COMMANDS).map(({ name }) => name),
+  )
+  return new Usage(
+    `Unknown command "${written}"${near === undefined ? '' : `; did you mean "${near}"?`} See "gatehouse help".`,
+  )
+}
+
+function isHelpFlag(word: string): boolean {
+  return word === '--help' || word === '-h'
+}
+
+function printOverview(commands: readonly Command[]): void {
+  const width = Math.max(...commands.map(({ name }) => name.length))
+  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
+  process.stdout.write(
+    `Usage: gatehouse COMMAND [OPTIONS]\n\n${lines.join('\n')}\n\n"gatehouse COMMAND --help" says more.\n`,
+  )
+}
+
+function printHelp({ name, usage, summary, help }: Command): void {
+  process.stdout.write(`Usage: gatehouse ${`${name} ${usage}`.trim()}\n\n${summary}\n${help}`)
 }
 
 /** The failures that a person can mend; the names are those of the errors that the parts throw. */
@@ -57,9 +78,20 @@ function explain(error: unknown): string | undefined {
   if (code === 'EACCES' && port !== undefined)
     return `This user may not listen on port ${port}: choose one above 1023 with GATEHOUSE_PORT.`
   if (code === 'EADDRNOTAVAIL') return 'This machine does not have the address of GATEHOUSE_HOST.'
-  if (code === 'ECONNREFUSED')
-    return `Nothing answers at the database address (${error.message}): start it, or mend GATEHOUSE_DATABASE_URL.`
+  if (typeof code === 'string' && code in DATABASE_TROUBLE)
+    return `${DATABASE_TROUBLE[code]} (${error.message || code}): mend it, or GATEHOUSE_DATABASE_URL.`
   return undefined
 }
 
-const FORESEEN = new Set(['BadDataFolder', 'SchemaTooNew', 'BadDeclaration', 'BadBackup'])
+/** Of the socket, and of PostgreSQL by SQLSTATE. */
+const DATABASE_TROUBLE: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'Nothing answers at the database address',
+  ENOTFOUND: 'The host of the database is not known',
+  ETIMEDOUT: 'The database does not answer',
+  '28P01': 'The database does not take this user and password',
+  '28000': 'The database does not let this user in',
+  '3D000': 'The database server has no such database',
+  '42501': 'This user may not do in the database what must be done',
+}
+
+const FORESEEN = new Set(['BadDataFolder', 'SchemaTooNew', 'BadDeclaration', 'BadBackup', 'UsernameTaken'])

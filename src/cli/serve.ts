@@ -1,23 +1,48 @@
 /** `gatehouse serve`: runs the server until it is told to stop. */
 import { createLogger } from '../http/log.ts'
 import { startServer } from '../server.ts'
+import { demoBanner } from './banner.ts'
 import { Usage } from './command.ts'
-import { readSettings } from './settings.ts'
+import { type CommandLine, readSettings } from './settings.ts'
 
 export async function serve(args: readonly string[]): Promise<void> {
-  const { config, rest } = readSettings(args)
+  const line = await readSettings(args)
+  const { config, rest } = line
   if (rest.length > 0) throw new Usage(`serve takes settings only, not "${rest[0]}"`)
-  const logger = createLogger({ level: config.logLevel, format: config.logFormat })
+  const logger = createLogger(logOptions(line))
+  // From here on a signal that comes while the server starts stops it in good order too.
+  const told = toldToStop()
   const server = await startServer(config, { logger })
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => {
-      server.stop().then(
-        () => process.exit(0),
-        (error) => {
-          logger.fatal({ err: error }, 'could not stop cleanly')
-          process.exit(1)
-        },
-      )
-    })
+  if (config.demo) process.stdout.write(demoBanner({ ...server, config }))
+  await told
+  try {
+    await server.stop()
+    process.exit(0)
+  } catch (error) {
+    logger.fatal({ err: error }, 'could not stop cleanly')
+    process.exit(1)
   }
+}
+
+/** Whoever tries the demonstration reads the terminal: unless told otherwise, only what needs attention is written there. */
+function logOptions({ config, sources }: CommandLine) {
+  const quiet = config.demo
+  return {
+    level: quiet && sources.logLevel === 'default' ? 'warn' : config.logLevel,
+    format: quiet && sources.logFormat === 'default' ? ('pretty' as const) : config.logFormat,
+  }
+}
+
+/** The first signal asks, the second insists. */
+function toldToStop(): Promise<void> {
+  return new Promise((resolve) => {
+    let asked = false
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.on(signal, () => {
+        if (asked) process.exit(1)
+        asked = true
+        resolve()
+      })
+    }
+  })
 }

@@ -1,24 +1,45 @@
-/** Reads the settings of a command from its flags, the environment and the declarative file. */
+/** Reads the command line of a command: its own options, the settings, and what stands alone. */
 import {
   BadSetting,
-  type Config,
+  environmentName,
   flagName,
+  type LoadedConfig,
   loadConfig,
   SETTINGS,
   type SettingName,
-  type SourceOf,
   settingNames,
 } from '../config.ts'
 
-export function readSettings(args: readonly string[]): { config: Config; sources: SourceOf; rest: string[] } {
-  const { flags, rest } = splitFlags(args)
-  const { config, sources } = loadConfig({ environment: process.env, flags })
-  return { config, sources, rest }
+/** `switch` stands alone, `value` takes what follows, `values` may come again. */
+export type OptionKind = 'switch' | 'value' | 'values'
+export type OptionTable = Readonly<Record<`--${string}`, OptionKind>>
+
+export interface CommandLine extends LoadedConfig {
+  /** The values of the command's own options by their name; a switch that is given has an empty list. */
+  readonly options: ReadonlyMap<string, readonly string[]>
+  /** What is neither an option nor the value of one. */
+  readonly rest: readonly string[]
 }
 
-/** `--name value`, `--name=value`, and `--name` alone for a setting that is true or false. */
-function splitFlags(args: readonly string[]): { flags: Record<string, string>; rest: string[] } {
+/** Flags win over the environment, the environment over the declarative file. */
+export async function readSettings(args: readonly string[], own: OptionTable = {}): Promise<CommandLine> {
+  const { flags, options, rest } = splitFlags(args, own)
+  const environment = process.env
+  const path = flags[flagName('config')] ?? environment[environmentName('config')] ?? ''
+  const file = path === '' ? {} : await settingsOfFile(path, environment)
+  return { ...loadConfig({ environment, flags, file }), options, rest }
+}
+
+async function settingsOfFile(path: string, environment: NodeJS.ProcessEnv): Promise<Record<string, string>> {
+  const { readDeclaration, settingsOf } = await import('../declarative/read.ts')
+  return settingsOf(readDeclaration(path), environment)
+}
+
+/** `--name value`, `--name=value`, and `--name` alone for what is true or false. */
+function splitFlags(args: readonly string[], own: OptionTable) {
+  const kinds = new Map<string, OptionKind>(Object.entries(own))
   const flags: Record<string, string> = {}
+  const options = new Map<string, string[]>()
   const rest: string[] = []
   for (let index = 0; index < args.length; index++) {
     const arg = args[index] ?? ''
@@ -28,16 +49,25 @@ function splitFlags(args: readonly string[]): { flags: Record<string, string>; r
     }
     const equals = arg.indexOf('=')
     const name = equals < 0 ? arg : arg.slice(0, equals)
-    if (equals >= 0) flags[name] = arg.slice(equals + 1)
-    else if (isSwitch(name)) flags[name] = 'true'
-    else flags[name] = valueAfter(args, index++, name)
+    const written = equals < 0 ? undefined : arg.slice(equals + 1)
+    const kind = kinds.get(name)
+    if (kind === 'switch') {
+      if (written !== undefined) throw new BadSetting(`${name} takes no value`)
+      options.set(name, [])
+    } else if (kind !== undefined) {
+      const value = written ?? valueAfter(args, index++, name)
+      if (kind === 'value' && options.has(name)) throw new BadSetting(`${name} is given twice`)
+      options.set(name, [...(options.get(name) ?? []), value])
+    } else {
+      flags[name] = written ?? (isSwitch(name) ? 'true' : valueAfter(args, index++, name))
+    }
   }
-  return { flags, rest }
+  return { flags, options, rest }
 }
 
 function isSwitch(flag: string): boolean {
   const name = settingNames().find((candidate: SettingName) => flagName(candidate) === flag)
-  return name !== undefined && SETTINGS[name].default === 'false'
+  return name !== undefined && ['true', 'false'].includes(SETTINGS[name].default)
 }
 
 function valueAfter(args: readonly string[], index: number, flag: string): string {

@@ -1,0 +1,125 @@
+/** The commands that set an installation up, run as processes. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { runGatehouse } from '../support/process.ts'
+
+const base = mkdtempSync(join(tmpdir(), 'gatehouse-cli-'))
+after(() => rmSync(base, { recursive: true, force: true }))
+const data = ['--data', join(base, 'data')]
+
+test('help lists every command, and each has help of its own', async () => {
+  const overview = await runGatehouse(['--help'])
+  assert.equal(overview.status, 0)
+  for (const { name, summary } of COMMANDS)
+    assert.ok(overview.stdout.includes(name) && overview.stdout.includes(summary))
+  const user = await runGatehouse(['user', '--help'])
+  assert.match(user.stdout, /user add/)
+  const add = await runGatehouse(['user', 'add', '--help'])
+  assert.match(add.stdout, /^Usage: gatehouse user add USERNAME/)
+  assert.equal((await runGatehouse(['help', 'user', 'add'])).stdout, add.stdout)
+})
+
+test('an unknown command is status 2 and names the nearest', async () => {
+  for (const [args, near] of [
+    [['sreve'], 'serve'],
+    [['user', 'ad'], 'user add'],
+  ] as const) {
+    const { status, stderr } = await runGatehouse(args)
+    assert.equal(status, 2)
+    assert.ok(stderr.includes(`did you mean "${near}"?`), stderr)
+  }
+})
+
+test('config shows each setting with where it came from, secrets masked', async () => {
+  const file = join(base, 'settings.yaml')
+  writeFileSync(file, 'settings:\n  log_level: warn\n  database_url: {env: DB}\n  port: 7000\n')
+  const environment = { GATEHOUSE_CONFIG: file, GATEHOUSE_PORT: '7001', DB: 'postgres://u:hidden@h/d' }
+  const table = await runGatehouse(['config', '--host', '::1'], { environment })
+  assert.equal(table.status, 0, table.stderr)
+  assert.ok(!table.stdout.includes('hidden'))
+  const rows = table.stdout.split('\n').map((line) => line.split(/ {2,}/))
+  const rowOf = (name: string) => rows.find(([first]) => first === name)?.slice(1)
+  assert.deepEqual(rowOf('port'), ['7001', 'GATEHOUSE_PORT'])
+  assert.deepEqual(rowOf('host'), ['::1', '--host'])
+  assert.deepEqual(rowOf('log_level'), ['warn', `file ${file}`])
+  assert.deepEqual(rowOf('database_url'), ['********', `file ${file}`])
+  assert.deepEqual(rowOf('log_format'), ['json', 'default'])
+  assert.deepEqual(rowOf('issuer'), ['http://[::1]:7001', 'default'])
+  const json = await runGatehouse(['config', '--json'], { environment })
+  assert.partialDeepStrictEqual(JSON.parse(json.stdout), {
+    port: { value: '7001', source: 'environment' },
+    database_url: { value: '********', source: 'file' },
+  })
+})
+
+test('settings in the file are refused by their path, with the nearest name', async () => {
+  const file = join(base, 'misspelled.yaml')
+  writeFileSync(file, 'settings: {log_levle: warn}\n')
+  const { status, stderr } = await runGatehouse(['config', '--config', file])
+  assert.equal(status, 1)
+  assert.match(stderr, /settings\.log_levle; did you mean settings\.log_level\?/)
+})
+
+test('apply shows the difference first, makes it then, and finds none afterwards', async () => {
+  const file = join(base, 'gatehouse.yaml')
+  writeFileSync(
+    file,
+    'roles:\n  - {name: trader, scopes: [Platform/Market]}\nusers:\n  - {username: alice, password: wonderland-1, roles: [trader]}\n',
+  )
+  const args = ['apply', '--config', file, ...data]
+  const dry = await runGatehouse([...args, '--dry-run'])
+  assert.equal(dry.stdout, '+ role trader\n+ user alice\n2 to be created, 0 to be changed, 0 to be removed.\n')
+  assert.equal((await runGatehouse(args)).stdout, '+ role trader\n+ user alice\n2 created, 0 changed, 0 removed.\n')
+  assert.equal((await runGatehouse(args)).stdout, 'Nothing differs.\n')
+  writeFileSync(file, 'roles:\n  - {name: trader, scopes: [Platform/News]}\n')
+  const json = await runGatehouse([...args, '--json', '--dry-run'])
+  assert.deepEqual(JSON.parse(json.stdout), {
+    applied: false,
+    changes: [
+      {
+        action: 'update',
+        what: 'role',
+        name: 'trader',
+        differences: ['scopes: ["Platform/Market"] → ["Platform/News"]'],
+      },
+    ],
+  })
+  const none = await runGatehouse(['apply', ...data])
+  assert.equal(none.status, 2)
+  assert.match(none.stderr, /--config/)
+})
+
+test('user add takes the password from stdin and refuses what it must', async () => {
+  const added = await runGatehouse(['user', 'add', 'bob', '--role', 'trader', '--name', 'Bob', ...data], {
+    stdin: 'long enough\n',
+  })
+  assert.match(added.stdout, /^User bob was added as usr_\S+\.\n$/)
+  assert.equal(added.status, 0)
+  const cases: readonly (readonly [readonly string[], string, number, RegExp])[] = [
+    [['BOB'], 'long enough\n', 1, /already a user/],
+    [['carol'], 'short\n', 2, /8 to 1024/],
+    [['carol', '--role', 'tradr'], 'long enough\n', 2, /did you mean "trader"/],
+    [[], '', 2, /USERNAME/],
+    [['carol', 'her-password'], '', 2, /the password is asked for/],
+  ]
+  for (const [args, stdin, expected, message] of cases) {
+    const { status, stderr, stdout } = await runGatehouse(['user', 'add', ...args, ...data], { stdin })
+    assert.match(stderr, message)
+    assert.equal(status, expected, args.join(' '))
+    assert.equal(stdout, '')
+  }
+})
+
+test('schema prints the JSON Schema of the declarative file', async () => {
+  const { status, stdout } = await runGatehouse(['schema'])
+  assert.equal(status, 0)
+  assert.partialDeepStrictEqual(JSON.parse(stdout), {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object',
+    additionalProperties: false,
+  })
+})

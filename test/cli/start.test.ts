@@ -1,0 +1,183 @@
+/** Starting and stopping as a process: what an operator sees when something is in the way, and that a stop loses nothing. */
+import assert from 'node:assert/strict'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, describe, test } from 'node:test'
+import SqliteDatabase from 'better-sqlite3'
+import { runGatehouse, serveProcess } from '../support/process.ts'
+
+const base = mkdtempSync(join(tmpdir(), 'gatehouse-start-'))
+after(() => rmSync(base, { recursive: true, force: true }))
+
+let counter = 0
+function newFolder(): string {
+  return join(base, `data-${++counter}`)
+}
+
+describe('a start that cannot be is one line that says what to do, and a status that is not 0', () => {
+  async function refusal(args: readonly string[], environment: Record<string, string> = {}): Promise<string> {
+    const { status, stdout, stderr } = await runGatehouse(['serve', ...args], { environment })
+    assert.equal(stdout, '')
+    assert.equal(stderr.trimEnd().split('\n').length, 1, stderr)
+    assert.ok(stderr.startsWith('gatehouse: '), stderr)
+    assert.equal(status, 1)
+    return stderr
+  }
+
+  test('the port is in use', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => other.once('listening', resolve))
+    const { port } = other.address() as AddressInfo
+    try {
+      const line = await refusal(['--port', String(port), '--data', newFolder()])
+      assert.match(line, new RegExp(`Port ${port} is in use.*GATEHOUSE_PORT`))
+    } finally {
+      other.close()
+    }
+  })
+
+  test('the data folder cannot be made', async () => {
+    const file = join(base, 'a-file')
+    writeFileSync(file, '')
+    for (const folder of [join(file, 'data'), '/sys/gatehouse'])
+      assert.match(await refusal(['--port', '0', '--data', folder]), /cannot be used.*GATEHOUSE_DATA/)
+  })
+
+  test('the data folder cannot be written', {
+    skip: process.getuid?.() === 0 && 'root may write everywhere',
+  }, async () => {
+    const folder = newFolder()
+    mkdirSync(folder)
+    chmodSync(folder, 0o500)
+    assert.match(await refusal(['--port', '0', '--data', folder]), /cannot be used \(EACCES\).*GATEHOUSE_DATA/)
+  })
+
+  test('the data folder is half made, or somebody else’s', async () => {
+    const folder = newFolder()
+    mkdirSync(folder)
+    writeFileSync(join(folder, 'identity.db'), '')
+    assert.match(await refusal(['--port', '0', '--data', folder]), /not a finished gatehouse data folder/)
+  })
+
+  test('the mark of the data folder is damaged', async () => {
+    const folder = newFolder()
+    mkdirSync(folder)
+    writeFileSync(join(folder, 'gatehouse.json'), '{"form')
+    assert.match(await refusal(['--port', '0', '--data', folder]), /damaged: restore/)
+  })
+
+  test('the database is damaged', async () => {
+    const folder = newFolder()
+    mkdirSync(folder)
+    writeFileSync(join(folder, 'gatehouse.json'), '{"format":1}')
+    writeFileSync(
+      join(folder, 'identity.db'),
+      'this is not a database, though it is long enough to be taken for one '.repeat(20),
+    )
+    assert.match(await refusal(['--port', '0', '--data', folder]), /identity\.db.*restore/)
+  })
+
+  test('the schema is newer than the program', async () => {
+    const folder = newFolder()
+    const server = await serveProcess(['--data', folder])
+    await server.stop()
+    const database = new SqliteDatabase(join(folder, 'identity.db'))
+    database.prepare("insert into schema_version (version, name, applied_at) values (999, 'future', 0)").run()
+    database.close()
+    assert.match(await refusal(['--port', '0', '--data', folder]), /schema 999.*newer gatehouse/)
+  })
+
+  test('a setting is misspelled or has a bad value', async () => {
+    assert.match(await refusal(['--prot', '1']), /Unknown setting --prot; did you mean --port\?/)
+    assert.match(await refusal([], { GATEHOUSE_DATABSE_URL: 'x' }), /did you mean GATEHOUSE_DATABASE_URL\?/)
+    assert.match(await refusal(['--port', 'http']), /--port: "http" is not a whole number/)
+    assert.match(await refusal(['--demo', '--host', '0.0.0.0']), /loopback only/)
+  })
+
+  test('the database server does not answer', async () => {
+    const line = await refusal([
+      '--port',
+      '0',
+      '--data',
+      newFolder(),
+      '--database-url',
+      'postgres://x:hidden@127.0.0.1:1/x',
+    ])
+    assert.match(line, /GATEHOUSE_DATABASE_URL/)
+    assert.ok(!line.includes('hidden'))
+  })
+
+  test('the TLS files are not there', async () => {
+    const line = await refusal([
+      '--port',
+      '0',
+      '--data',
+      newFolder(),
+      '--tls-certificate',
+      '/nowhere/a.pem',
+      '--tls-key',
+      '/nowhere/b.pem',
+    ])
+    assert.match(line, /\/nowhere\/a\.pem/)
+  })
+})
+
+test('a declarative file with a fault stops the start, with one line for each fault', async () => {
+  const file = join(base, 'bad.yaml')
+  writeFileSync(
+    file,
+    'clients:\n  - client_id: a\n    token_endpoint_auth_method: none\n    redirect_uris: ["http://app.example.com/"]\nusers:\n  - username: x\n    roles: [nobody]\n',
+  )
+  const { status, stderr } = await runGatehouse(['serve', '--port', '0', '--data', newFolder(), '--config', file])
+  assert.equal(status, 1)
+  assert.match(stderr, /bad\.yaml: clients\[0\]\.redirect_uris\[0\]: /)
+  assert.match(stderr, /bad\.yaml: users\[0\]\.roles\[0\]: unknown role "nobody"/)
+})
+
+test('SIGTERM: the request in flight is answered, then the process ends with 0', async () => {
+  const server = await serveProcess(['--data', newFolder()])
+  const socket = connect(server.port, '127.0.0.1')
+  await new Promise((resolve) => socket.once('connect', resolve))
+  let reply = ''
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    reply += chunk
+  })
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  // Half a request is in flight when the signal comes; the other half follows.
+  socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n')
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  server.child.kill('SIGTERM')
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  assert.equal(server.child.exitCode, null, 'it waits for the request')
+  socket.write('\r\n')
+  await closed
+  assert.match(reply, /^HTTP\/1\.1 200 OK/)
+  assert.match(reply, /connection: close/i)
+  assert.equal(await server.ended, 0)
+  assert.match(server.output().stdout, /"msg":"stopped"/)
+})
+
+test('SIGINT, and a stop with an idle keep-alive connection, end at once with 0', async () => {
+  const server = await serveProcess(['--data', newFolder()])
+  const socket = connect(server.port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
+  await new Promise((resolve) => socket.once('data', resolve))
+  const asked = Date.now()
+  assert.equal(await server.stop('SIGINT'), 0)
+  assert.ok(Date.now() - asked < 3000)
+  socket.destroy()
+})
+
+test('what was made at the first start is there at the second: key, users, and no difference', async () => {
+  const folder = newFolder()
+  const first = await serveProcess(['--data', folder, '--demo'])
+  assert.match(first.output().stdout, /"created":\d+/)
+  assert.equal(await first.stop(), 0)
+  const second = await serveProcess(['--data', folder, '--demo'])
+  assert.ok(!second.output().stdout.includes('declaration applied'))
+  assert.equal(await second.stop(), 0)
+})
