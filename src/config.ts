@@ -55,6 +55,12 @@ export const SETTINGS = {
     'Port of its own for /metrics, without a token. Empty: on the main port for tokens with Platform/Admin.',
   ),
   metricsHost: setting('127.0.0.1', parseText, 'Address that the port of the metrics listens on.'),
+  traceEndpoint: setting(
+    '',
+    parseWebAddress,
+    'Address of an OpenTelemetry collector for traces (OTLP/HTTP), such as http://127.0.0.1:4318/v1/traces. Empty: none.',
+  ),
+  traceRatio: setting('1', parseRatio, 'The part of traces that is kept, from 0 to 1.'),
   auditRetentionDays: setting('400', parseInteger, 'Days that rows of the audit log are kept; 0 keeps them for ever.'),
   limitToken: limit('address=1200/60 client=12000/60 user=600/60', 'token, introspection, revocation, userinfo'),
   limitPages: limit('address=1200/60', 'sign-in and other pages, discovery'),
@@ -363,6 +369,18 @@ function parseBudgets(text: string): Budgets {
     budgets[by] = { requests: Number(requests), seconds: Number(seconds) }
   }
   return budgets
+}
+
+function parseWebAddress(text: string): string {
+  if (text !== '' && !/^https?:$/.test(URL.parse(text)?.protocol ?? ''))
+    throw new BadSetting(`"${text}" is not an http or https address`)
+  return text
+}
+
+function parseRatio(text: string): number {
+  const ratio = Number(text)
+  if (text.trim() === '' || !(ratio >= 0 && ratio <= 1)) throw new BadSetting(`"${text}" is not a number from 0 to 1`)
+  return ratio
 }
 
 function parseIssuer(text: string): string {

@@ -15,6 +15,7 @@ import type { Logger } from './http/log.ts'
 import { openMetricsListener } from './http/metrics-door.ts'
 import { watchProcess } from './http/process-metrics.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
+import { traceRequests } from './http/traces.ts'
 import { type Clock, systemClock } from './protocol/clock.ts'
 import { createMetrics, type Metrics } from './protocol/metrics.ts'
 import { VERSION } from './protocol/version.ts'
@@ -80,6 +81,16 @@ export async function startServer(
     cleanUp.unshift(async () => metricsListener?.close())
 
     const app = createApp({ logger, trustedProxies: config.trustedProxies, listener, metrics })
+    const tracing =
+      config.traceEndpoint === ''
+        ? undefined
+        : traceRequests(app, {
+            endpoint: config.traceEndpoint,
+            ratio: config.traceRatio,
+            node,
+            onError: (error) => logger.warn({ err: error }, 'traces could not be sent'),
+          })
+    cleanUp.unshift(async () => tracing?.stop())
     const limiter = createRateLimiter(clock)
     const doors = createDoors({ limiter, budgets: budgetsOf(config), exempt: config.limitExempt, metrics })
     guardDoors(app, doors)
@@ -121,6 +132,7 @@ export async function startServer(
         stopping = true
         await listener.close(STOP_GRACE_MS)
         await app.close()
+        await tracing?.stop()
         await metricsListener?.close()
         unwatch()
         await rates.stop()
