@@ -29,16 +29,26 @@ export interface Outlet {
   close(name: CloseName, reason: string): void
 }
 
+/** What stays the same for the life of a connection. */
+export interface Identity {
+  readonly connectionId: string
+  /** Of the client, as far as proxies are trusted. */
+  readonly address: string
+  readonly profile: Profile
+}
+
 /** What all connections of a gateway share. */
 export interface ConnectionEnv extends StandingEnv {
   readonly controllers: Controllers
   readonly hub: Hub
   readonly sessions: Sessions<Connection>
   readonly onFault: (error: unknown, connectionId: string) => void
+  readonly onSignInRefused: (connection: Connection, provider: string) => void
 }
 
 export class Connection implements Performer, Caller, Subscriber, Member, Bearer {
   readonly connectionId: string
+  readonly address: string
   readonly profile: Profile
   readonly #env: ConnectionEnv
   readonly #outlet: Outlet
@@ -56,8 +66,9 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
   #listening = true
   #phase: 'open' | 'finishing' | 'closed' = 'open'
 
-  constructor(connectionId: string, profile: Profile, outlet: Outlet, env: ConnectionEnv) {
+  constructor({ connectionId, address, profile }: Identity, outlet: Outlet, env: ConnectionEnv) {
     this.connectionId = connectionId
+    this.address = address
     this.profile = profile
     this.#outlet = outlet
     this.#env = env
@@ -206,6 +217,7 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
   async signIn(provider: string, accessToken: string, signal: AbortSignal): Promise<AuthenticationResult> {
     const result = await this.#standing.signIn(provider, accessToken, signal)
     this.#signedIn = result !== undefined
+    if (result === undefined) this.#env.onSignInRefused(this, provider)
     return result ?? { Result: this.profile.rejected }
   }
 

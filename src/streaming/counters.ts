@@ -13,8 +13,8 @@ export class StreamCounters {
   connectionsOpened = 0
   /** Closed connections by close code. */
   readonly closes = new Map<number, number>()
-  /** Upgrades that were refused, by HTTP status. */
-  readonly refusals = new Map<number, number>()
+  /** Upgrades that were refused, by the code of the problem. */
+  readonly refusals = new Map<string, number>()
 }
 
 export function increment<Key>(counts: Map<Key, number>, key: Key): void {

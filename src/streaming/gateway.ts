@@ -4,7 +4,9 @@ import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Bus, GateEvent } from '../events/bus.ts'
+import type { Doors } from '../http/doors.ts'
 import type { Logger } from '../http/log.ts'
+import { type Audit, noAudit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
@@ -34,8 +36,11 @@ export interface GatewayOptions {
   readonly server: ServerInfo
   /** Controllers beside `Auth` and `Platform`. */
   readonly controllers?: readonly Controller[]
+  readonly audit?: Audit
   /** The client's address, as far as proxies are trusted; the socket's by default. */
   readonly addressOf?: (request: IncomingMessage) => string
+  /** Throws when the address, client or user comes too often. */
+  readonly doors?: Pick<Doors, 'enter' | 'admit'>
 }
 
 export interface LiveSession {
@@ -63,10 +68,11 @@ export interface Gateway {
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { authenticate, bus, clock, logger, settings, addressOf = addressOfSocket } = options
+  const { authenticate, bus, clock, logger, settings, audit = noAudit, addressOf = addressOfSocket } = options
   const counters = new StreamCounters()
   const hub = new Hub()
   const peers = new Set<Peer>()
+  const echoes = new Set<PeerSocket>()
   const places = new Places(settings)
   const socketsFor = createSocketServers(settings)
   const controllers = new Controllers([
@@ -88,6 +94,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     restoreToken: (_principal, accessToken) =>
       settings.streamRestoreTokens ? Buffer.from(accessToken).toString('base64') : undefined,
     onFault: (error, connectionId) => logger.error({ err: error, connectionId }, 'a streaming operation failed'),
+    onSignInRefused: ({ address, subject }, provider) =>
+      audit.record({ event: 'stream.refused', address, actor: subject, details: { reason: 'rejected', provider } }),
   }
   let draining = false
 
@@ -116,15 +124,15 @@ export function createGateway(options: GatewayOptions): Gateway {
       echo(request, socket, head)
       return
     }
-    const handshake = readHandshake(request, settings.streamOrigins)
     const address = addressOf(request)
-    const leave = places.take(address)
-    socket.once('close', leave)
+    options.doors?.enter('stream', address)
+    const handshake = readHandshake(request, settings.streamOrigins)
+    socket.once('close', places.take(address))
     const events: GateEvent[] = []
     missed.add(events)
     const principal = await identify(handshake).finally(() => missed.delete(events))
     if (draining) throw stopping()
-    if (principal !== undefined) admit(principal, events)
+    if (principal !== undefined) admit(principal, address, events)
     socketsFor(request.headers['sec-websocket-extensions']).handleUpgrade(request, socket, head, (upgraded) => {
       const peer = welcome(upgraded, socket, handshake, address, principal)
       for (const event of events) peer.feel(event)
@@ -139,10 +147,12 @@ export function createGateway(options: GatewayOptions): Gateway {
     throw invalidToken()
   }
 
-  function admit(principal: Principal, events: readonly GateEvent[]): void {
+  function admit(principal: Principal, address: string, events: readonly GateEvent[]): void {
     if (!outlives(principal, events)) throw invalidToken()
+    const { clientId: client, subject: user } = principal
+    options.doors?.admit('stream', address, { client, user })
     if (env.sessions.isFull(principal.subject))
-      throw new Refusal('stream.limited', 429, 'This user has too many connections', { headers: RETRY_LATER })
+      throw new Refusal('stream.user_full', 429, 'This user has too many connections', { headers: RETRY_LATER })
   }
 
   function welcome(
@@ -153,14 +163,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     principal: Principal | undefined,
   ): Peer {
     counters.connectionsOpened++
-    const peer = new Peer(socket, wire, {
-      connectionId: randomUUID(),
-      profile,
-      codec: CODECS[subProtocol],
-      address,
-      env,
-      onGone,
-    })
+    const identity = { connectionId: randomUUID(), address, profile }
+    const peer = new Peer(socket, wire, { identity, codec: CODECS[subProtocol], env, onGone })
     peers.add(peer)
     if (principal !== undefined && accessToken !== undefined) peer.begin(principal, accessToken)
     return peer
@@ -172,6 +176,8 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   function echo(request: IncomingMessage, socket: Socket, head: Buffer): void {
     socketsFor(request.headers['sec-websocket-extensions']).handleUpgrade(request, socket, head, (upgraded) => {
+      echoes.add(upgraded)
+      upgraded.on('close', () => echoes.delete(upgraded))
       upgraded.on('error', () => {})
       upgraded.on('message', (data, isBinary) => upgraded.send(data, { binary: isBinary }))
     })
@@ -187,7 +193,9 @@ export function createGateway(options: GatewayOptions): Gateway {
       accept(request, socket, head).catch((error: unknown) => {
         const refusal = error instanceof Refusal ? error : failure()
         if (!(error instanceof Refusal)) logger.error({ err: error }, 'an upgrade failed')
-        increment(counters.refusals, refusal.status)
+        if (refusal.status === 401)
+          audit.record({ event: 'stream.refused', address: addressOf(request), details: { reason: refusal.code } })
+        increment(counters.refusals, refusal.code)
         replyWithRefusal(socket, refusal)
       })
     },
@@ -195,7 +203,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       const now = clock()
       return [...peers].map((peer) => ({
         connectionId: peer.connection.connectionId,
-        address: peer.address,
+        address: peer.connection.address,
         openedAt: peer.openedAt,
         protocol: peer.codec.subProtocol,
         version: peer.connection.profile.version,
@@ -209,6 +217,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (draining) return
       draining = true
       for (const stop of stops) stop?.()
+      for (const echoing of echoes) echoing.terminate()
       await closeAll(peers, settings.streamDrainTime)
       clearInterval(sweep)
       unsubscribe()

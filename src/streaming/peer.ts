@@ -6,17 +6,14 @@ import { CLOSE_CODES, type CloseName } from '../protocol/close-codes.ts'
 import type { Message } from '../protocol/envelope.ts'
 import type { Principal } from '../protocol/principal.ts'
 import type { Codec } from './codec.ts'
-import { Connection, type ConnectionEnv, type Outlet } from './connection.ts'
+import { Connection, type ConnectionEnv, type Identity, type Outlet } from './connection.ts'
 import { increment } from './counters.ts'
 import type { Broadcast } from './hub.ts'
-import type { Profile } from './profile.ts'
 import { PeerSocket } from './sockets.ts'
 
 export interface PeerOptions {
-  readonly connectionId: string
-  readonly profile: Profile
+  readonly identity: Identity
   readonly codec: Codec
-  readonly address: string
   readonly env: ConnectionEnv
   readonly onGone: (peer: Peer) => void
 }
@@ -27,7 +24,6 @@ const CLOSE_TIMEOUT = 5_000
 export class Peer implements Outlet {
   readonly connection: Connection
   readonly codec: Codec
-  readonly address: string
   readonly openedAt: number
   readonly #socket: PeerSocket
   readonly #wire: Socket
@@ -45,9 +41,8 @@ export class Peer implements Outlet {
 
   constructor(socket: PeerSocket, wire: Socket, options: PeerOptions) {
     const now = options.env.clock()
-    this.connection = new Connection(options.connectionId, options.profile, this, options.env)
+    this.connection = new Connection(options.identity, this, options.env)
     this.codec = options.codec
-    this.address = options.address
     this.openedAt = now
     this.#socket = socket
     this.#wire = wire

@@ -21,7 +21,7 @@ export class Places {
     if (this.#taken >= this.#settings.streamMaxConnections)
       throw new Refusal('stream.full', 503, 'The server has no place for another connection', { headers: RETRY_LATER })
     if (here >= this.#settings.streamMaxConnectionsPerAddress)
-      throw new Refusal('stream.limited', 429, 'This address has too many connections', { headers: RETRY_LATER })
+      throw new Refusal('stream.address_full', 429, 'This address has too many connections', { headers: RETRY_LATER })
     this.#taken++
     this.#byAddress.set(address, here + 1)
     return () => this.#giveBack(address)

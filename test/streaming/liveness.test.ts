@@ -201,7 +201,7 @@ test('connections in total, per address and per user are limited, and places are
   const full = await refusedUpgrade(total.port)
   assert.equal(full.status, 503)
   assert.equal(full.headers['retry-after'], '10')
-  assert.equal(total.gateway.counters.refusals.get(503), 1)
+  assert.equal(total.gateway.counters.refusals.get('stream.full'), 1)
   first?.socket.close()
   await first?.closed
   await pause(20)

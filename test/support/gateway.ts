@@ -6,7 +6,9 @@ import type { TestContext } from 'node:test'
 import { loadConfig } from '../../src/config.ts'
 import type { Bus } from '../../src/events/bus.ts'
 import { createLocalBus } from '../../src/events/local-bus.ts'
+import type { Doors } from '../../src/http/doors.ts'
 import { createLogger } from '../../src/http/log.ts'
+import type { Audit } from '../../src/protocol/audit-events.ts'
 import type { Authenticate } from '../../src/protocol/principal.ts'
 import type { Controller } from '../../src/streaming/controller.ts'
 import { createGateway, type Gateway } from '../../src/streaming/gateway.ts'
@@ -29,6 +31,8 @@ export interface TestGatewayOptions {
   readonly controllers?: readonly Controller[]
   readonly bus?: Bus
   readonly authenticate?: Authenticate
+  readonly audit?: Audit
+  readonly doors?: Pick<Doors, 'enter' | 'admit'>
 }
 
 /** Stopped at the end of the test. The sweep runs every 5 ms of real time, the clock only when the test moves it. */
@@ -53,6 +57,8 @@ export async function openGateway(options: TestGatewayOptions = {}): Promise<Tes
     settings: { ...defaults, ...options.settings },
     server: { Name: 'test', Class: 'Gatehouse', Version: '0.0.0' },
     controllers: options.controllers ?? [],
+    ...(options.audit === undefined ? {} : { audit: options.audit }),
+    ...(options.doors === undefined ? {} : { doors: options.doors }),
   })
   const server = http.createServer((_request, response) => response.writeHead(404).end())
   server.on('upgrade', gateway.upgrade)

@@ -73,9 +73,11 @@ export async function connect(port: number, options: ConnectOptions = {}): Promi
     },
     async expectSilence() {
       await pause(SWEEPS)
-      await new Promise<void>((resolve) => {
+      await new Promise<void>((resolve, reject) => {
         socket.once('pong', () => resolve())
-        socket.ping()
+        socket.once('close', (code) => reject(new Error(`silence was expected, but it was closed with ${code}`)))
+        if (socket.readyState === socket.OPEN) socket.ping()
+        else reject(new Error('silence was expected, but the connection is not open'))
       })
       const message = arrived.shift()
       if (message !== undefined) throw new Error(`silence was expected, but this arrived: ${message.toString()}`)

@@ -1,0 +1,215 @@
+/** The frames of RFC 6455 and the compression of RFC 7692, byte by byte, against the echo endpoint of the test setting. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { constants, deflateRawSync } from 'node:zlib'
+import { closeFrame, frame, OPCODE, openRaw, type RawPeer } from '../support/frames.ts'
+import { openGateway, type TestGateway } from '../support/gateway.ts'
+
+const { text, binary, continuation, ping, pong, close } = OPCODE
+const LIMIT = 1024 * 1024
+let gate: TestGateway
+
+before(async () => {
+  gate = await openGateway({ settings: { streamEcho: true, streamMaxMessageBytes: LIMIT } })
+})
+after(() => gate.stop())
+
+const open = (headers: Record<string, string> = {}): Promise<RawPeer> => openRaw(gate.port, '/echo', headers)
+
+test('§5.6: text and binary messages of every length class come back whole', async () => {
+  const peer = await open()
+  for (const length of [0, 1, 125, 126, 127, 128, 65535, 65536, LIMIT]) {
+    const payload = Buffer.alloc(length, 'a')
+    for (const opcode of [text, binary]) {
+      peer.write(frame({ opcode, payload }))
+      const echoed = await peer.next()
+      assert.equal(echoed.opcode, opcode)
+      assert.ok(echoed.payload.equals(payload), `${length} bytes`)
+    }
+  }
+})
+
+test('§5.6: a frame that arrives one byte at a time is a frame', async () => {
+  const peer = await open()
+  for (const byte of frame({ opcode: text, payload: 'slowly' })) {
+    peer.write(Buffer.from([byte]))
+    await new Promise(setImmediate)
+  }
+  assert.equal((await peer.next()).payload.toString(), 'slowly')
+})
+
+test('§5.4: fragments make one message, also with empty ones and control frames between them', async () => {
+  const peer = await open()
+  peer.write(
+    frame({ opcode: text, payload: 'one', fin: false }),
+    frame({ opcode: ping, payload: 'between' }),
+    frame({ opcode: continuation, payload: '', fin: false }),
+    frame({ opcode: pong, payload: 'unasked' }),
+    frame({ opcode: continuation, payload: 'two' }),
+  )
+  const first = await peer.next()
+  assert.deepEqual([first.opcode, first.payload.toString()], [pong, 'between'])
+  const second = await peer.next()
+  assert.deepEqual([second.opcode, second.fin, second.payload.toString()], [text, true, 'onetwo'])
+})
+
+test('§5.5.2: a ping is answered with the same content, in order; an unasked pong is ignored', async () => {
+  const peer = await open()
+  for (const payload of ['', 'x', 'y'.repeat(125)]) peer.write(frame({ opcode: ping, payload }))
+  peer.write(frame({ opcode: pong, payload: 'ignored' }))
+  for (const length of [0, 1, 125]) assert.equal((await peer.next()).payload.length, length)
+  peer.write(frame({ opcode: text, payload: 'still here' }))
+  assert.equal((await peer.next()).payload.toString(), 'still here')
+})
+
+for (const [why, code, ...frames] of [
+  ['§5.1: an unmasked frame', 1002, frame({ opcode: text, payload: 'x', masked: false })],
+  ['§5.2: reserved bit 1 without an extension', 1002, frame({ opcode: text, payload: 'x', reserved: 4 })],
+  ['§5.2: reserved bit 2', 1002, frame({ opcode: text, payload: 'x', reserved: 2 })],
+  ['§5.2: reserved bit 3', 1002, frame({ opcode: text, payload: 'x', reserved: 1 })],
+  ['§5.2: opcode 3', 1002, frame({ opcode: 3, payload: 'x' })],
+  ['§5.2: opcode 7', 1002, frame({ opcode: 7, payload: 'x' })],
+  ['§5.2: opcode 11', 1002, frame({ opcode: 11 })],
+  ['§5.2: opcode 15', 1002, frame({ opcode: 15 })],
+  ['§5.5: a fragmented ping', 1002, frame({ opcode: ping, fin: false })],
+  ['§5.5: a ping of 126 bytes', 1002, frame({ opcode: ping, payload: 'x'.repeat(126) })],
+  ['§5.4: a continuation of nothing', 1002, frame({ opcode: continuation, payload: 'x' })],
+  [
+    '§5.4: a new message inside a message',
+    1002,
+    frame({ opcode: text, payload: 'x', fin: false }),
+    frame({ opcode: text, payload: 'y' }),
+  ],
+  ['§5.5.1: a close of one byte', 1002, frame({ opcode: close, payload: 'x' })],
+  ['§7.4.1: close code 999', 1002, closeFrame(999)],
+  ['§7.4.1: close code 1004', 1002, closeFrame(1004)],
+  ['§7.4.1: close code 1005', 1002, closeFrame(1005)],
+  ['§7.4.1: close code 1006', 1002, closeFrame(1006)],
+  ['§7.4.1: close code 1015', 1002, closeFrame(1015)],
+  ['§7.4.2: close code 2999', 1002, closeFrame(2999)],
+  ['§7.4.2: close code 5000', 1002, closeFrame(5000)],
+  ['§8.1: text that is not UTF-8', 1007, frame({ opcode: text, payload: Buffer.from([0xce, 0xba, 0xff]) })],
+  ['§8.1: an overlong form', 1007, frame({ opcode: text, payload: Buffer.from([0xc0, 0xaf]) })],
+  ['§8.1: a surrogate', 1007, frame({ opcode: text, payload: Buffer.from([0xed, 0xa0, 0x80]) })],
+  [
+    '§8.1: a character cut short at the end of a message',
+    1007,
+    frame({ opcode: text, payload: Buffer.from([0xe2, 0x82]), fin: false }),
+    frame({ opcode: continuation, payload: '' }),
+  ],
+  ['§5.5.1: a close reason that is not UTF-8', 1007, closeFrame(1000, Buffer.from([0xff]))],
+  ['a message over the limit', 1009, frame({ opcode: text, payload: Buffer.alloc(LIMIT + 1, 'a') })],
+  ['§5.2: a claim of 2^63 bytes', 1009, frame({ opcode: text, claim: 2n ** 63n - 1n })],
+  [
+    'fragments over the limit together',
+    1009,
+    frame({ opcode: text, payload: Buffer.alloc(LIMIT, 'a'), fin: false }),
+    frame({ opcode: continuation, payload: 'a' }),
+  ],
+] as const) {
+  test(`${why} closes with ${code}`, async () => {
+    const peer = await open()
+    peer.write(...frames)
+    assert.equal(await peer.closeCode(), code)
+  })
+}
+
+test('§8.1: a character may be split between fragments', async () => {
+  const peer = await open()
+  const payload = Buffer.from('κόσμε €😀')
+  for (let cut = 1; cut < payload.length; cut++) {
+    peer.write(
+      frame({ opcode: text, payload: payload.subarray(0, cut), fin: false }),
+      frame({ opcode: continuation, payload: payload.subarray(cut) }),
+    )
+    assert.equal((await peer.next()).payload.toString(), 'κόσμε €😀')
+  }
+})
+
+test('§5.5.1: a close is answered with the same code; nothing is read after it', async () => {
+  for (const code of [1000, 1001, 1003, 1011, 3000, 3999, 4000, 4999]) {
+    const peer = await open()
+    peer.write(closeFrame(code, 'bye'), frame({ opcode: text, payload: 'too late' }))
+    assert.equal(await peer.closeCode(), code)
+  }
+  const silent = await open()
+  silent.write(frame({ opcode: close }))
+  assert.equal(await silent.closeCode(), 1005)
+})
+
+const DEFLATE = { 'Sec-WebSocket-Extensions': 'permessage-deflate' }
+const deflate = (content: Buffer | string): Buffer =>
+  deflateRawSync(content, { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4)
+
+test('RFC 7692 §7: compressed messages, whole and in fragments', async () => {
+  const peer = await open(DEFLATE)
+  assert.match(peer.reply, /sec-websocket-extensions: permessage-deflate/i)
+  const compressed = deflate('hello')
+  peer.write(frame({ opcode: text, payload: compressed, reserved: 4 }))
+  assert.equal((await peer.next()).payload.toString(), 'hello')
+  peer.write(
+    frame({ opcode: text, payload: compressed.subarray(0, 3), reserved: 4, fin: false }),
+    frame({ opcode: continuation, payload: compressed.subarray(3) }),
+  )
+  assert.equal((await peer.next()).payload.toString(), 'hello')
+})
+
+test('RFC 7692 §6.1: reserved bit 1 on a continuation or a control frame closes with 1002', async () => {
+  const first = await open(DEFLATE)
+  first.write(
+    frame({ opcode: text, payload: deflate('x'), reserved: 4, fin: false }),
+    frame({ opcode: continuation, payload: 'x', reserved: 4 }),
+  )
+  assert.equal(await first.closeCode(), 1002)
+  const second = await open(DEFLATE)
+  second.write(frame({ opcode: ping, reserved: 4 }))
+  assert.equal(await second.closeCode(), 1002)
+})
+
+test('RFC 7692: bytes that do not inflate close with 1007', async () => {
+  const peer = await open(DEFLATE)
+  peer.write(frame({ opcode: text, payload: Buffer.alloc(100, 0xff), reserved: 4 }))
+  assert.equal(await peer.closeCode(), 1007)
+})
+
+/** Deflate shrinks zeros to about a thousandth, no further: a bomb of n bytes inflates to about 1,000 n. */
+const zeros = (length: number): Buffer => deflateRawSync(Buffer.alloc(length), { finishFlush: constants.Z_SYNC_FLUSH })
+
+for (const [size, blocks] of [
+  ['two kilobytes that inflate to two megabytes', [zeros(2 * LIMIT)]],
+  ['just under the limit that inflates to a gigabyte', Array.from({ length: 15 }, () => zeros(64 * LIMIT))],
+] as const) {
+  test(`a bomb of ${size} is cut at the limit, in little time and memory`, async () => {
+    const bomb = Buffer.concat(blocks)
+    assert.ok(bomb.length < LIMIT)
+    for (const path of ['/echo', '/Platform?version=1.1']) {
+      const peer = await openRaw(gate.port, path, DEFLATE)
+      const before = process.memoryUsage().rss
+      const started = performance.now()
+      peer.write(frame({ opcode: text, payload: bomb, reserved: 4 }))
+      assert.equal(await peer.closeCode(), 1009)
+      assert.ok(performance.now() - started < 2_000)
+      assert.ok(process.memoryUsage().rss - before < 128 * 1024 * 1024)
+    }
+  })
+}
+
+test('the echo endpoint exists only by its setting', async (t) => {
+  const plain = await openGateway()
+  t.after(() => plain.stop())
+  const peer = await openRaw(plain.port, '/echo')
+  assert.match(peer.reply, /^HTTP\/1\.1 404/)
+})
+
+test('a peer that vanishes in the middle of a frame, a message or the upgrade leaves nothing behind', async () => {
+  const partial = frame({ opcode: text, payload: 'x'.repeat(1000) }).subarray(0, 500)
+  for (const bytes of [partial, frame({ opcode: text, payload: 'x', fin: false }), Buffer.alloc(0)]) {
+    const peer = await openRaw(gate.port, '/Platform?version=1.1')
+    peer.write(bytes)
+    peer.socket.destroy()
+  }
+  const end = Date.now() + 2_000
+  while (gate.gateway.liveSessions().length > 0 && Date.now() < end)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  assert.equal(gate.gateway.liveSessions().length, 0)
+})

@@ -1,0 +1,102 @@
+/** What operators see of the gateway: metrics, the audit log, limits of the door, addresses behind proxies. */
+import assert from 'node:assert/strict'
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { test } from 'node:test'
+import { clientAddress } from '../../src/http/client-address.ts'
+import type { AuditEvent } from '../../src/protocol/audit-events.ts'
+import { createMetrics } from '../../src/protocol/metrics.ts'
+import { Refusal } from '../../src/protocol/refusal.ts'
+import { watchGateway } from '../../src/streaming/metrics.ts'
+import { createTestController } from '../support/controllers.ts'
+import { startGateway } from '../support/gateway.ts'
+import { connect, refusedUpgrade } from '../support/stream-client.ts'
+
+test('metrics show connections, messages, errors, sign-ins, closes and refusals', async (t) => {
+  const { port, mint, gateway } = await startGateway(t, { controllers: [createTestController()] })
+  const metrics = createMetrics()
+  watchGateway(metrics, gateway)
+  const client = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` } })
+  const leaving = await connect(port)
+  await client.request({ Controller: 'Test', Topic: 'Market', Action: 'Sub', Confirm: true })
+  await client.request({ Topic: 'Nowhere', TransactionID: 1 })
+  await refusedUpgrade(port, { headers: { Authorization: 'Bearer nonsense' } })
+  leaving.socket.close(1000)
+  await leaving.closed
+  await client.expectSilence()
+  const page = metrics.render()
+  for (const line of [
+    'gatehouse_streaming_connections{state="authenticated"} 1',
+    'gatehouse_streaming_connections{state="anonymous"} 0',
+    'gatehouse_streaming_connections_total{outcome="accepted"} 2',
+    'gatehouse_streaming_connections_total{outcome="stream.invalid_token"} 1',
+    'gatehouse_streaming_closes_total{code="1000"} 1',
+    'gatehouse_streaming_messages_total{direction="in"} 2',
+    'gatehouse_streaming_messages_total{direction="out"} 2',
+    'gatehouse_streaming_errors_total{code="Operation.Unknown"} 1',
+    'gatehouse_streaming_subscriptions 1',
+    'gatehouse_streaming_queue_bytes 0',
+    'gatehouse_streaming_signins_total{outcome="accepted"} 1',
+    'gatehouse_streaming_signins_total{outcome="rejected"} 1',
+  ]) {
+    assert.ok(page.includes(`${line}\n`), `${line}\n---\n${page.match(/^gatehouse_streaming.*$/gm)?.join('\n')}`)
+  }
+})
+
+test('the audit log tells of refused tokens, never the token', async (t) => {
+  const events: AuditEvent[] = []
+  const { port, log } = await startGateway(t, { audit: { record: (event) => void events.push(event) } })
+  await refusedUpgrade(port, { headers: { Authorization: 'Bearer s3cr3t.to.ken' } })
+  const client = await connect(port)
+  const Data = { Provider: 'Bearer', AccessToken: 's3cr3t.to.ken' }
+  await client.request({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: 1, Data })
+  assert.deepEqual(events, [
+    { event: 'stream.refused', address: '127.0.0.1', details: { reason: 'stream.invalid_token' } },
+    {
+      event: 'stream.refused',
+      address: '127.0.0.1',
+      actor: undefined,
+      details: { reason: 'rejected', provider: 'Bearer' },
+    },
+  ])
+  assert.ok(!JSON.stringify([events, log]).includes('s3cr3t'))
+})
+
+test('the limits of the door hold for upgrades, by address and by caller', async (t) => {
+  const entered: string[] = []
+  const { port, mint } = await startGateway(t, {
+    doors: {
+      enter(door, address) {
+        entered.push(`${door} ${address}`)
+        return []
+      },
+      admit(_door, _address, { client, user }) {
+        entered.push(`${client} ${user}`)
+        throw new Refusal('http.too_many_requests', 429, 'Too many requests', { headers: { 'retry-after': '7' } })
+      },
+    },
+  })
+  await connect(port)
+  const { status, headers } = await refusedUpgrade(port, { headers: { Authorization: `Bearer ${await mint.issue()}` } })
+  assert.equal(status, 429)
+  assert.equal(headers['retry-after'], '7')
+  assert.deepEqual(entered, ['stream 127.0.0.1', 'stream 127.0.0.1', 'demo-cli alice'])
+})
+
+test('the address of a client is taken from trusted proxies only', () => {
+  for (const [trusted, nearest, forwarded, expected] of [
+    [[], '203.0.113.9', '198.51.100.1', '203.0.113.9'],
+    [['10.0.0.0/8'], '203.0.113.9', '198.51.100.1', '203.0.113.9'],
+    [['10.0.0.0/8'], '10.1.2.3', '198.51.100.1', '198.51.100.1'],
+    [['10.0.0.0/8'], '10.1.2.3', '192.0.2.66, 198.51.100.1, 10.9.9.9', '198.51.100.1'],
+    [['10.0.0.0/8'], '10.1.2.3', 'nonsense', '10.1.2.3'],
+    [['10.0.0.0/8'], '10.1.2.3', undefined, '10.1.2.3'],
+    [['::1'], '::1', '2001:db8::5', '2001:db8::5'],
+  ] as const) {
+    const socket = new Socket()
+    Object.defineProperty(socket, 'remoteAddress', { value: nearest })
+    const request = new IncomingMessage(socket)
+    if (forwarded !== undefined) request.headers['x-forwarded-for'] = forwarded
+    assert.equal(clientAddress(trusted)(request), expected)
+  }
+})
