@@ -72,6 +72,23 @@ export const SETTINGS = {
     parseAddresses,
     'Addresses or networks that no rate limit counts; this machine itself by default.',
   ),
+  accessTokenLifetime: setting(
+    '3600',
+    parseTokenLifetime,
+    'Seconds that an access token lives; a client may have its own. A day at most.',
+  ),
+  refreshTokenIdle: setting('2592000', parseSeconds, 'Seconds after which an unused refresh token expires.'),
+  refreshTokenLifetime: setting(
+    '15552000',
+    parseSeconds,
+    'Seconds after which a refresh token and all that replaced it expire, used or not.',
+  ),
+  refreshTokenGrace: setting(
+    '10',
+    parseSeconds,
+    'Seconds within which a refresh token may be used again and gets the same answer, for lost replies and two tabs.',
+  ),
+  keyRotation: setting('90', parseDays, 'Days after which a new signing key takes over.'),
   demo: setting('false', parseBoolean, 'Create demonstration users, clients and tables; on loopback only.'),
   streamVendor: setting(
     'Vendor',
@@ -318,6 +335,18 @@ export function parseInteger(text: string): number {
 export function parseSeconds(text: string): number {
   if (!/^\d{1,9}(\.\d{1,3})?$/.test(text)) throw new BadSetting(`"${text}" is not a number of seconds`)
   return Math.round(Number(text) * 1000)
+}
+
+function parseTokenLifetime(text: string): number {
+  const lifetime = parseSeconds(text)
+  if (lifetime < 1000 || lifetime > 86_400_000) throw new BadSetting(`${text} is not from 1 to 86400 seconds`)
+  return lifetime
+}
+
+function parseDays(text: string): number {
+  const days = parseInteger(text)
+  if (days < 1) throw new BadSetting('it must be a day at least')
+  return days * 86_400_000
 }
 
 function parseWindowBits(text: string): number {

@@ -6,7 +6,7 @@ import { createSecureContext } from 'node:tls'
 import { sql } from 'kysely'
 import { BadSetting, type Config, issuerOf } from './config.ts'
 import type { Bus } from './events/bus.ts'
-import { createLocalBus } from './events/local-bus.ts'
+import { openBus } from './events/open-bus.ts'
 import { createApp } from './http/app.ts'
 import { createDoors, guardDoors } from './http/doors.ts'
 import { registerHealth } from './http/health.ts'
@@ -16,6 +16,8 @@ import { openMetricsListener } from './http/metrics-door.ts'
 import { watchProcess } from './http/process-metrics.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { traceRequests } from './http/traces.ts'
+import { openIdentity } from './identity/identity.ts'
+import { registerTokenDoors } from './identity/token-doors.ts'
 import { type Clock, systemClock } from './protocol/clock.ts'
 import { createMetrics, type Metrics } from './protocol/metrics.ts'
 import { VERSION } from './protocol/version.ts'
@@ -25,6 +27,7 @@ import { type Database, openDatabase } from './store/database.ts'
 import { type MasterKey, openMasterKey } from './store/master-key.ts'
 import { startPruning } from './store/prune.ts'
 import { exchangeRates } from './store/rate-exchange.ts'
+import { createStores } from './store/stores.ts'
 
 export interface RunningServer {
   readonly issuer: string
@@ -51,6 +54,7 @@ export async function startServer(
     const issuer = issuerOf(config, listener.port)
     const folder = openDataFolder(config.data)
     cleanUp.unshift(async () => folder.close())
+    const masterKey = openMasterKey(folder, config.masterKey)
     const database = await openDatabase({ dataFolder: config.data, url: config.databaseUrl })
     cleanUp.unshift(() => database.close())
     const node = `${hostname()}:${process.pid}`
@@ -60,14 +64,11 @@ export async function startServer(
       onError: (error) => logger.error({ err: error }, 'the audit log could not be written'),
     })
     cleanUp.unshift(() => audit.close())
-    await reconcileDeclared(config, {
-      database,
-      audit,
-      logger,
-      clock,
-      masterKey: openMasterKey(folder, config.masterKey),
-    })
-    const bus = createLocalBus((error) => logger.error({ err: error }, 'a listener of the bus failed'))
+    await reconcileDeclared(config, { database, audit, logger, clock, masterKey })
+    const stores = createStores(database, clock)
+    const bus = await openBus(database, stores.events, config.databaseUrl, (error) =>
+      logger.warn({ err: error }, 'the bus stumbled'),
+    )
     cleanUp.unshift(() => bus.close())
 
     const metrics = createMetrics()
@@ -109,6 +110,27 @@ export async function startServer(
       onError: (error) => logger.warn({ err: error }, 'expired rows could not be removed'),
     })
     cleanUp.unshift(() => pruning.stop())
+    const identity = await openIdentity({
+      issuer,
+      stores,
+      bus,
+      audit,
+      clock,
+      metrics,
+      sealingKey: masterKey.derive('signing keys'),
+      rotateKeysEveryMs: config.keyRotation,
+      lifetimes: {
+        accessTokenMs: config.accessTokenLifetime,
+        refreshMs: config.refreshTokenLifetime,
+        idleMs: config.refreshTokenIdle,
+        graceMs: config.refreshTokenGrace,
+      },
+      onError: (error) => logger.error({ err: error }, 'the signing keys could not be tended'),
+    })
+    cleanUp.unshift(async () => identity.close())
+    if (config.services.includes('identity')) {
+      registerTokenDoors(app, { ...identity, stores, audit, clock, doors, metrics })
+    }
     let stopping = false
     registerHealth(app, {
       process: async () => (stopping ? 'stopping' : undefined),
@@ -137,6 +159,7 @@ export async function startServer(
         unwatch()
         await rates.stop()
         await pruning.stop()
+        identity.close()
         await bus.close()
         audit.record({ event: 'server.stopped', details: { version: VERSION } })
         await audit.close()

@@ -8,6 +8,7 @@ import { change, record } from './change.ts'
 import { checkMatch, requireMatch, tagged } from './etag.ts'
 import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
 import { ROLE_SCHEMA } from './schemas.ts'
+import { takeBack } from './users.ts'
 
 export const roleRoutes: readonly AdminRoute[] = [
   {
@@ -138,9 +139,9 @@ function presentRole({ name, scopes, description, requireSecondFactor }: Role): 
   }
 }
 
-async function tellHolders({ stores, publish }: AdminEnv, holders: readonly string[]): Promise<void> {
+async function tellHolders(env: AdminEnv, holders: readonly string[]): Promise<void> {
   for (const id of holders) {
-    const user = await stores.users.findById(id)
-    if (user !== undefined) await publish({ kind: 'rights-changed', subject: id, scopes: [...user.rights] })
+    const user = await env.stores.users.findById(id)
+    if (user !== undefined) await takeBack(env).rights(id, [...user.rights])
   }
 }

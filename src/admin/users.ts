@@ -180,7 +180,7 @@ async function tell(env: AdminEnv, before: User, after: User): Promise<void> {
   if (after.disabled && !before.disabled) await takeBack(env).user(after.id)
   const lost = [...before.rights].some((right) => !after.rights.has(right))
   const won = [...after.rights].some((right) => !before.rights.has(right))
-  if (lost || won) await env.publish({ kind: 'rights-changed', subject: after.id, scopes: [...after.rights] })
+  if (lost || won) await takeBack(env).rights(after.id, [...after.rights])
 }
 
 async function readPassword({ password }: JsonObject): Promise<string | undefined> {

@@ -95,8 +95,7 @@ async function applyIdentity(
   }
   for (const userId of regranted) {
     const user = await stores.users.findById(userId)
-    if (user !== undefined)
-      await stores.events.append({ kind: 'rights-changed', subject: userId, scopes: [...user.rights] })
+    if (user !== undefined) await takeBack.rights(userId, [...user.rights])
   }
 }
 

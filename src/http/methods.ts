@@ -5,7 +5,8 @@ export function allowedMethods(app: FastifyInstance): (url: string) => string[] 
   const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>()
   app.addHook('onRoute', ({ url, method }) => {
     const route = routes.get(url) ?? { pattern: patternOf(url), methods: new Set<string>() }
-    for (const name of [method].flat()) route.methods.add(name)
+    // A browser's preflight is no method that a caller would choose.
+    for (const name of [method].flat()) if (name !== 'OPTIONS') route.methods.add(name)
     routes.set(url, route)
   })
   return (url) => {

@@ -8,12 +8,18 @@ export type GateEvent =
   | { readonly kind: 'grant-revoked'; readonly grantId: string; readonly expiresAt: number }
   /** A browser session ended: signed out, expired, ended by its user or an operator. */
   | { readonly kind: 'session-ended'; readonly sessionId: string; readonly expiresAt: number }
-  /** Every token of a user issued before `at`: disabled, deleted, password changed. */
+  /** Every token of a user issued until `at`: disabled, deleted, password changed. */
   | { readonly kind: 'subject-cut'; readonly subject: string; readonly at: number; readonly expiresAt: number }
-  /** Every token of a client issued before `at`: disabled, deleted. */
+  /** Every token of a client issued until `at`: disabled, deleted. */
   | { readonly kind: 'client-cut'; readonly clientId: string; readonly at: number; readonly expiresAt: number }
-  /** The rights of a user became these: a live authority keeps only what is still in them. */
-  | { readonly kind: 'rights-changed'; readonly subject: string; readonly scopes: readonly string[] }
+  /** The rights of a user became these: what was issued until `at` keeps only what is still in them. */
+  | {
+      readonly kind: 'rights-changed'
+      readonly subject: string
+      readonly scopes: readonly string[]
+      readonly at: number
+      readonly expiresAt: number
+    }
   /** An operator closes one live streaming session, or all of a user's. */
   | { readonly kind: 'stream-kick'; readonly connectionId?: string; readonly subject?: string }
   | { readonly kind: 'keys-changed' }

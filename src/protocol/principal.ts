@@ -13,7 +13,7 @@ export interface Principal {
   readonly grantId: string | undefined
   readonly username: string | undefined
   readonly displayName: string | undefined
-  /** Seconds since the epoch. */
+  /** Seconds since the epoch; the first to the millisecond, so that it can be held against the time of a cut. */
   readonly issuedAt: number
   readonly expiresAt: number
   readonly authTime: number | undefined

@@ -54,18 +54,8 @@ export function createCodes(db: Kysely<Schema>, clock: Clock) {
       const known = await db.selectFrom('codes').selectAll().where('digest', '=', digest).executeTakeFirst()
       return known === undefined ? undefined : describe(known, 'reused')
     },
-
-    /** A spent code is remembered for a while, so that its reuse is noticed. */
-    async prune(): Promise<void> {
-      await db
-        .deleteFrom('codes')
-        .where('expires_at', '<', clock() - REMEMBERED_MS)
-        .execute()
-    },
   }
 }
-
-const REMEMBERED_MS = 24 * 3600 * 1000
 
 function describe(row: { grant_id: string; details: string }, outcome: SpentCode['outcome']): SpentCode {
   return { grantId: row.grant_id, details: JSON.parse(row.details), outcome }

@@ -136,18 +136,8 @@ export function createDeviceCodes(db: Kysely<Schema>, clock: Clock) {
         .executeTakeFirst()
       return row === undefined ? undefined : toRequest(row).approval
     },
-
-    async prune(): Promise<void> {
-      await db
-        .deleteFrom('device_codes')
-        .where('expires_at', '<', clock() - REMEMBERED_MS)
-        .execute()
-    },
   }
 }
-
-/** So that a device that comes late is told `expired_token` and not that its code never was. */
-const REMEMBERED_MS = 3600 * 1000
 
 function normalUserCode(text: string): string {
   return text.replace(/[\s\-‐-―]/g, '').toUpperCase()

@@ -65,9 +65,5 @@ export function createEvents(db: Kysely<Schema>, engine: Engine, clock: Clock) {
         .execute()
       return rows.map(({ body }) => JSON.parse(body))
     },
-
-    async prune(): Promise<void> {
-      await db.deleteFrom('events').where('expires_at', '<', clock()).execute()
-    },
   }
 }

@@ -29,8 +29,6 @@ export interface GrantDetails {
   readonly acr?: string | undefined
   /** The `claims` parameter (OpenID Connect Core §5.5). */
   readonly claims?: ClaimsRequest | undefined
-  /** Whether the ID tokens of this grant must tell `auth_time`. */
-  readonly wantsAuthTime?: boolean | undefined
 }
 
 export interface ClaimsRequest {
@@ -106,10 +104,6 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
       }
       const rows = await query.returning('id').execute()
       return rows.map(({ id }) => id)
-    },
-
-    async prune(): Promise<void> {
-      await db.deleteFrom('grants').where('expires_at', '<', clock()).execute()
     },
   }
 }

@@ -99,9 +99,13 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
       return { outcome: 'repeated', successor: unseal(child.sealed, keyFrom(token), SEALED_FOR).toString() }
     },
 
-    /** Expired tokens, and those whose grant is gone. */
-    async prune(): Promise<void> {
-      await db.deleteFrom('refresh_tokens').where('expires_at', '<', clock()).execute()
+    async isSpent({ digest }: RefreshToken): Promise<boolean> {
+      const child = await db
+        .selectFrom('refresh_tokens')
+        .select('digest')
+        .where('parent_digest', '=', digest)
+        .executeTakeFirst()
+      return child !== undefined
     },
   }
 }

@@ -48,6 +48,13 @@ export function createTakeBack({ grants, publish, clock }: TakeBackOptions) {
       await nextMillisecond(at)
     },
 
+    /** Roles changed: the user's tokens keep only what is still in the rights. */
+    async rights(userId: string, scopes: readonly string[]): Promise<void> {
+      const at = clock()
+      await publish({ kind: 'rights-changed', subject: userId, scopes, at, expiresAt: at + LONGEST_TOKEN_MS })
+      await nextMillisecond(at)
+    },
+
     /** Disabled or deleted. */
     async client(clientId: string): Promise<void> {
       await grants.revoke({ clientId })

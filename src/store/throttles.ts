@@ -78,14 +78,5 @@ export function createThrottles(db: Kysely<Schema>, clock: Clock) {
         .executeTakeFirst()
       return row !== undefined && row.until > clock()
     },
-
-    async prune(forgetMs: number): Promise<void> {
-      const now = clock()
-      await db
-        .deleteFrom('throttles')
-        .where('until', '<', now)
-        .where('updated_at', '<', now - forgetMs)
-        .execute()
-    },
   }
 }

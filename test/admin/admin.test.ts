@@ -165,7 +165,7 @@ onEveryEngine('administration', (place) => {
     const { body: user } = await admin.call('POST', '/admin/users', { body: { username: 'frank', roles: ['dealer'] } })
     admin.events.length = 0
     await admin.call('PATCH', '/admin/users/frank', { body: { roles: [] }, ifMatch: '*' })
-    assert.deepEqual(admin.events, [{ kind: 'rights-changed', subject: user.id, scopes: [] }])
+    assert.partialDeepStrictEqual(admin.events, [{ kind: 'rights-changed', subject: user.id, scopes: [] }])
     admin.events.length = 0
     await admin.call('PATCH', '/admin/users/frank', { body: { disabled: true }, ifMatch: '*' })
     assert.partialDeepStrictEqual(admin.events, [{ kind: 'subject-cut', subject: user.id }])
@@ -189,7 +189,9 @@ onEveryEngine('administration', (place) => {
       ifMatch: tag,
     })
     assert.deepEqual(changed.body.scopes, ['Platform/News'])
-    assert.deepEqual(admin.events, [{ kind: 'rights-changed', subject: user.id, scopes: ['Platform/News'] }])
+    assert.partialDeepStrictEqual(admin.events, [
+      { kind: 'rights-changed', subject: user.id, scopes: ['Platform/News'] },
+    ])
     assert.equal((await admin.call('PATCH', '/admin/roles/desk', { body: { scopes: [] }, ifMatch: tag })).status, 412)
     assert.equal((await admin.call('POST', '/admin/roles', { body: { name: 'desk' } })).status, 409)
     assert.equal((await admin.call('POST', '/admin/roles', { body: { name: 'x', scopes: ['All'] } })).status, 422)

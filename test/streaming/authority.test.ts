@@ -113,7 +113,13 @@ test('lowered rights: Error Authority, then a confirmed Unsub; what is still all
   await client.request(sub('Trades'))
   client.send({ Controller: 'Auth', Topic: 'Identify', Action: 'Sub' })
   await client.next()
-  const rights = (scopes: string[]): GateEvent => ({ kind: 'rights-changed', subject: 'alice', scopes })
+  const rights = (scopes: string[]): GateEvent => ({
+    kind: 'rights-changed',
+    subject: 'alice',
+    scopes,
+    at: Date.now(),
+    expiresAt: Date.now() + 60_000,
+  })
   await gate.bus.publish(rights(['Platform/Market', 'Platform/News']))
   assert.deepEqual(((await client.next()).Data as { Scope: string[] }).Scope, ['Vendor.Platform.Market'])
   assert.deepEqual(await client.next(), { Controller: 'Test', Topic: 'Trades', Action: 'Error', Data: 'Authority' })
@@ -128,7 +134,7 @@ test('lowered rights: Error Authority, then a confirmed Unsub; what is still all
     'Vendor.Platform.Trading',
   ])
   assert.equal((await client.request(sub('Trades'))).Confirm, true)
-  await gate.bus.publish({ kind: 'rights-changed', subject: 'bob', scopes: [] })
+  await gate.bus.publish({ ...rights([]), subject: 'bob' } as GateEvent)
   await client.expectSilence()
 })
 

@@ -1,0 +1,125 @@
+/** What was taken back before its time, kept in memory so that a check costs no round trip: fed by the bus, read back at start. */
+import type { Clock } from '../protocol/clock.ts'
+import type { GateEvent } from '../protocol/gate-event.ts'
+import { isRight } from '../protocol/scopes.ts'
+import type { Events } from '../store/events.ts'
+import type { Bus } from './bus.ts'
+
+/** What a token says about where it comes from. */
+export interface Descent {
+  readonly tokenId: string
+  readonly grantId: string | undefined
+  readonly sessionId: string | undefined
+  readonly subject: string
+  readonly clientId: string
+  /** Milliseconds since the epoch. */
+  readonly issuedAtMs: number
+}
+
+export interface Denylist {
+  denies(token: Descent): boolean
+  /** The scopes that are left of a token's after its user lost rights. */
+  remaining(token: Descent, scopes: ReadonlySet<string>): ReadonlySet<string>
+  sessionEnded(sessionId: string): boolean
+  /** For metrics. */
+  readonly size: number
+  close(): void
+}
+
+const KINDS = [
+  'token-revoked',
+  'grant-revoked',
+  'session-ended',
+  'subject-cut',
+  'client-cut',
+  'rights-changed',
+] as const satisfies readonly GateEvent['kind'][]
+const PRUNE_EVERY_MS = 60_000
+
+interface Entry {
+  readonly expiresAt: number
+}
+interface Cut extends Entry {
+  readonly at: number
+}
+interface Rights extends Cut {
+  readonly scopes: ReadonlySet<string>
+}
+
+export async function openDenylist(bus: Bus, events: Pick<Events, 'live'>, clock: Clock): Promise<Denylist> {
+  const tokens = new Map<string, Entry>()
+  const grants = new Map<string, Entry>()
+  const sessions = new Map<string, Entry>()
+  const subjects = new Map<string, Cut>()
+  const clients = new Map<string, Cut>()
+  const rights = new Map<string, Rights>()
+  const all: readonly Map<string, Entry>[] = [tokens, grants, sessions, subjects, clients, rights]
+
+  // First listen, then read back: what happens meanwhile is heard twice rather than never.
+  const unsubscribe = bus.subscribe(take)
+  for (const event of await events.live(KINDS)) take(event)
+  const timer = setInterval(prune, PRUNE_EVERY_MS)
+  timer.unref()
+
+  return {
+    denies({ tokenId, grantId, sessionId, subject, clientId, issuedAtMs }) {
+      if (tokens.has(tokenId)) return true
+      if (grantId !== undefined && grants.has(grantId)) return true
+      if (sessionId !== undefined && sessions.has(sessionId)) return true
+      return issuedAtMs <= (subjects.get(subject)?.at ?? 0) || issuedAtMs <= (clients.get(clientId)?.at ?? 0)
+    },
+    remaining({ subject, issuedAtMs }, scopes) {
+      const now = rights.get(subject)
+      if (now === undefined || issuedAtMs > now.at) return scopes
+      return new Set([...scopes].filter((scope) => !isRight(scope) || now.scopes.has(scope)))
+    },
+    sessionEnded: (sessionId) => sessions.has(sessionId),
+    get size() {
+      return all.reduce((sum, entries) => sum + entries.size, 0)
+    },
+    close() {
+      unsubscribe()
+      clearInterval(timer)
+    },
+  }
+
+  function take(event: GateEvent): void {
+    switch (event.kind) {
+      case 'token-revoked':
+        tokens.set(event.tokenId, { expiresAt: event.expiresAt })
+        break
+      case 'grant-revoked':
+        grants.set(event.grantId, { expiresAt: event.expiresAt })
+        break
+      case 'session-ended':
+        sessions.set(event.sessionId, { expiresAt: event.expiresAt })
+        break
+      case 'subject-cut':
+        keepLater(subjects, event.subject, event)
+        break
+      case 'client-cut':
+        keepLater(clients, event.clientId, event)
+        break
+      case 'rights-changed':
+        keepLater(rights, event.subject, { ...event, scopes: new Set(event.scopes) })
+        break
+      case 'stream-kick':
+      case 'keys-changed':
+      case 'clients-changed':
+      case 'catalogue-changed':
+        break
+    }
+  }
+
+  function prune(): void {
+    const now = clock()
+    for (const entries of all) {
+      for (const [key, { expiresAt }] of entries) if (expiresAt <= now) entries.delete(key)
+    }
+  }
+}
+
+/** Events of two nodes may arrive in either order. */
+function keepLater<T extends Cut>(cuts: Map<string, T>, key: string, cut: T): void {
+  if (cut.at >= (cuts.get(key)?.at ?? 0)) cuts.set(key, cut)
+}

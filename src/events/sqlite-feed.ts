@@ -1,0 +1,32 @@
+/** News in a SQLite file: another process, for example the command line, has committed when the file's data version moves. */
+import { sql } from 'kysely'
+import type { Database } from '../store/database.ts'
+import type { Feed } from './durable-bus.ts'
+
+const LOOK_EVERY_MS = 200
+
+export function createSqliteFeed({ db }: Pick<Database, 'db'>, onError: (error: unknown) => void): Feed {
+  let timer: NodeJS.Timeout | undefined
+  let version: number | undefined
+  return {
+    async start(news) {
+      version = await read()
+      timer = setInterval(() => {
+        read().then((found) => {
+          if (found === version) return
+          version = found
+          news()
+        }, onError)
+      }, LOOK_EVERY_MS)
+      timer.unref()
+    },
+    async stop() {
+      clearInterval(timer)
+    },
+  }
+
+  async function read(): Promise<number | undefined> {
+    const { rows } = await sql<{ data_version: number }>`pragma data_version`.execute(db)
+    return rows[0]?.data_version
+  }
+}

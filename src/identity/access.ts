@@ -1,0 +1,105 @@
+/** Who is calling? A raw access token in, a Principal out; a token once verified costs a digest and a few map look-ups. */
+import { hash } from 'node:crypto'
+import type { Denylist, Descent } from '../events/denylist.ts'
+import { type Clock, seconds } from '../protocol/clock.ts'
+import type { Authenticate, Principal } from '../protocol/principal.ts'
+import type { Claims } from './jwt.ts'
+import type { Signer } from './signer.ts'
+import { readTokenId } from './token-id.ts'
+
+export interface AccessOptions {
+  readonly issuer: string
+  readonly signer: Pick<Signer, 'verify'>
+  readonly denylist: Denylist
+  readonly clock: Clock
+  /** How a person is called; asked once for each new token. */
+  readonly namesOf: (userId: string) => Promise<{ username: string; displayName: string } | undefined>
+}
+
+export interface Access {
+  readonly authenticate: Authenticate
+  /** Forget what was verified, for example because a key was withdrawn. */
+  forget(): void
+}
+
+interface Verified {
+  readonly principal: Principal
+  readonly descent: Descent
+}
+
+const MOST_REMEMBERED = 20_000
+
+export function createAccess({ issuer, signer, denylist, clock, namesOf }: AccessOptions): Access {
+  /** In the order of use: the first is the one to forget. */
+  const remembered = new Map<string, Verified>()
+
+  return {
+    async authenticate(token) {
+      const digest = hash('sha256', token, 'base64')
+      let verified = remembered.get(digest)
+      if (verified === undefined) {
+        verified = await verify(token)
+        if (verified === undefined) return undefined
+      } else remembered.delete(digest)
+      if (clock() >= verified.principal.expiresAt * 1000) return undefined
+      remembered.set(digest, verified)
+      if (remembered.size > MOST_REMEMBERED) forgetOldest()
+      if (denylist.denies(verified.descent)) return undefined
+      const scopes = denylist.remaining(verified.descent, verified.principal.scopes)
+      return scopes === verified.principal.scopes ? verified.principal : { ...verified.principal, scopes }
+    },
+    forget: () => remembered.clear(),
+  }
+
+  async function verify(token: string): Promise<Verified | undefined> {
+    const claims = signer.verify('at+jwt', token)
+    const verified = claims === undefined ? undefined : readClaims(claims, issuer)
+    if (verified === undefined || claims === undefined) return undefined
+    const now = seconds(clock())
+    if (typeof claims.nbf === 'number' && claims.nbf > now + CLOCK_SKEW_SECONDS) return undefined
+    if (verified.principal.kind === 'client') return verified
+    const names = await namesOf(verified.principal.subject)
+    return names === undefined ? undefined : { ...verified, principal: { ...verified.principal, ...names } }
+  }
+
+  function forgetOldest(): void {
+    const oldest = remembered.keys().next().value
+    if (oldest !== undefined) remembered.delete(oldest)
+  }
+}
+
+/** Another node may be ahead of us by this much. */
+const CLOCK_SKEW_SECONDS = 5
+
+function readClaims(claims: Claims, issuer: string): Verified | undefined {
+  const { iss, sub, client_id: clientId, exp, iat, jti, scope, sid, auth_time: authTime } = claims
+  if (iss !== issuer || typeof sub !== 'string' || typeof clientId !== 'string' || typeof jti !== 'string') return
+  if (typeof exp !== 'number' || typeof iat !== 'number' || typeof scope !== 'string') return undefined
+  const id = readTokenId(jti)
+  if (id === undefined) return undefined
+  const issuedAtMs = iat * 1000 + id.milliseconds
+  const sessionId = typeof sid === 'string' ? sid : undefined
+  return {
+    principal: {
+      subject: sub,
+      kind: sub === clientId ? 'client' : 'user',
+      clientId,
+      scopes: new Set(scope.split(' ').filter((name) => name !== '')),
+      roles: textsOf(claims.role),
+      audiences: typeof claims.aud === 'string' ? [claims.aud] : textsOf(claims.aud),
+      tokenId: jti,
+      sessionId,
+      grantId: id.grantId,
+      username: undefined,
+      displayName: undefined,
+      issuedAt: issuedAtMs / 1000,
+      expiresAt: exp,
+      authTime: typeof authTime === 'number' ? authTime : undefined,
+    },
+    descent: { tokenId: jti, grantId: id.grantId, sessionId, subject: sub, clientId, issuedAtMs },
+  }
+}
+
+function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+}

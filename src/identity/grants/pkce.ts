@@ -1,0 +1,17 @@
+/** Proof Key for Code Exchange (RFC 7636). */
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { CodeDetails } from '../../store/codes.ts'
+
+/** The shape of verifiers and challenges alike (§4.1, §4.2). */
+const SHAPE = /^[A-Za-z0-9._~-]{43,128}$/
+
+export function isChallenge(text: string): boolean {
+  return SHAPE.test(text)
+}
+
+export function verifies(verifier: string, { method, value }: NonNullable<CodeDetails['challenge']>): boolean {
+  if (!SHAPE.test(verifier)) return false
+  const made = Buffer.from(method === 'S256' ? hash('sha256', verifier, 'base64url') : verifier)
+  const expected = Buffer.from(value)
+  return made.length === expected.length && timingSafeEqual(made, expected)
+}

@@ -1,0 +1,130 @@
+/** Is this the user's password? One answer for the sign-in page and the password grant: slowed down, bounded, without an oracle. */
+import { isIPv6 } from 'node:net'
+import type { Audit } from '../protocol/audit-events.ts'
+import type { Clock } from '../protocol/clock.ts'
+import type { Metrics } from '../protocol/metrics.ts'
+import { digestOf } from '../store/opaque.ts'
+import { hashPassword, needsRehash, verifyPassword } from '../store/password-hash.ts'
+import type { ThrottlePolicy, Throttles } from '../store/throttles.ts'
+import { type User, type Users, usernameKey } from '../store/users.ts'
+import { createTurnstile } from './turnstile.ts'
+
+export type PasswordVerdict =
+  | { readonly outcome: 'good'; readonly user: User }
+  /** Wrong, unknown or disabled: nobody is told which. */
+  | { readonly outcome: 'wrong' }
+  /** Not looked at: too many failures before. The caller says the same as for a wrong one. */
+  | { readonly outcome: 'delayed'; readonly seconds: number }
+  /** Not looked at: the server has too many passwords to check already. */
+  | { readonly outcome: 'busy' }
+
+export interface PasswordAttempt {
+  readonly username: string
+  readonly password: string
+  readonly address: string
+  readonly clientId?: string | undefined
+  readonly requestId?: string | undefined
+}
+
+export type CheckPassword = (attempt: PasswordAttempt) => Promise<PasswordVerdict>
+
+export interface PasswordCheckEnv {
+  readonly users: Pick<Users, 'findByUsername' | 'rehash'>
+  readonly throttles: Throttles
+  readonly audit: Audit
+  readonly clock: Clock
+  readonly metrics: Metrics
+}
+
+const MINUTE = 60_000
+/** One address trying one account: the guesser's own. */
+const PAIR: ThrottlePolicy = { free: 5, firstWaitMs: 1000, longestWaitMs: 15 * MINUTE, forgetMs: 60 * MINUTE }
+/** All addresses together on one account: a short wait at most, and none from where its owner signed in before. */
+const ACCOUNT: ThrottlePolicy = { free: 20, firstWaitMs: 1000, longestWaitMs: MINUTE, forgetMs: 60 * MINUTE }
+/** One address trying many accounts. */
+const ADDRESS: ThrottlePolicy = { free: 50, firstWaitMs: 1000, longestWaitMs: 5 * MINUTE, forgetMs: 15 * MINUTE }
+const KNOWN_ADDRESS_MS = 7 * 24 * 60 * MINUTE
+
+/** Hashing shares the thread pool with signing, and must leave it room. */
+const AT_ONCE = 2
+const MOST_WAITING = 64
+
+export function createPasswordCheck({ users, throttles, audit, clock, metrics }: PasswordCheckEnv): CheckPassword {
+  const turnstile = createTurnstile(AT_ONCE, MOST_WAITING)
+  let decoy: Promise<string> | undefined
+  metrics.watch('gatehouse_hash_queue', () => [
+    [{ state: 'running' }, turnstile.running],
+    [{ state: 'waiting' }, turnstile.waiting],
+  ])
+  return async (attempt) => {
+    const verdict = await check(attempt)
+    metrics.count('gatehouse_signins_total', { method: 'password', outcome: verdict.outcome })
+    return verdict
+  }
+
+  async function check(attempt: PasswordAttempt): Promise<PasswordVerdict> {
+    const { username, password, address, clientId, requestId } = attempt
+    const facts = { client: clientId, address, requestId }
+    const keys = keysOf(username, address)
+    const known = await throttles.isMarked(keys.known)
+    const taken = [[keys.pair, PAIR] as const, [keys.address, ADDRESS] as const]
+    if (!known) taken.push([keys.account, ACCOUNT])
+    const waits = await Promise.all(taken.map(([key, policy]) => throttles.take(key, policy)))
+    const wait = Math.max(...waits)
+    if (wait > 0) {
+      await throttles.giveBack(taken.filter((_, index) => waits[index] === 0).map(([key]) => key))
+      const seconds = Math.ceil(wait / 1000)
+      audit.record({ event: 'signin.delayed', ...facts, details: { seconds } })
+      return { outcome: 'delayed', seconds }
+    }
+
+    const user = await users.findByUsername(username)
+    decoy ??= hashPassword(digestOf(String(clock())))
+    const hash = user?.passwordHash ?? (await decoy)
+    const started = performance.now()
+    const entered = await turnstile.enter(() => verifyPassword(hash, password))
+    metrics.observe('gatehouse_hash_seconds', {}, (performance.now() - started) / 1000)
+    if (entered === 'full') {
+      await throttles.giveBack(taken.map(([key]) => key))
+      return { outcome: 'busy' }
+    }
+    if (!entered.result || user === undefined || user.passwordHash === undefined || user.disabled) {
+      const reason = user === undefined ? 'unknown user' : user.disabled ? 'disabled' : 'wrong password'
+      const who = user === undefined ? {} : { actor: user.id, username: user.username }
+      audit.record({ event: 'signin.refused', ...facts, actor: who.actor, details: { reason, username: who.username } })
+      return { outcome: 'wrong' }
+    }
+
+    await Promise.all([
+      throttles.clear([keys.pair]),
+      throttles.giveBack(taken.slice(1).map(([key]) => key)),
+      throttles.mark(keys.known, clock() + KNOWN_ADDRESS_MS),
+    ])
+    if (needsRehash(user.passwordHash)) await rehash(user, user.passwordHash, password)
+    return { outcome: 'good', user }
+  }
+
+  /** Parameters have changed since the hash was made. */
+  async function rehash(user: User, from: string, password: string): Promise<void> {
+    const entered = await turnstile.enter(() => hashPassword(password))
+    if (entered !== 'full') await users.rehash(user.id, from, entered.result)
+  }
+}
+
+/** Digests: what people type into a name field is sometimes their password. */
+function keysOf(username: string, address: string) {
+  const account = usernameKey(username)
+  const network = networkOf(address)
+  return {
+    pair: digestOf(`pair ${account}@${network}`),
+    account: digestOf(`account ${account}`),
+    address: digestOf(`address ${network}`),
+    known: digestOf(`known ${account}@${network}`),
+  }
+}
+
+/** A host with IPv6 has a whole /64 to come from. */
+function networkOf(address: string): string {
+  if (!isIPv6(address) || address.startsWith('::')) return address
+  return address.split('::', 1)[0]?.split(':').slice(0, 4).join(':') ?? address
+}

@@ -1,0 +1,152 @@
+/** Signs and verifies our JWTs: RS256 and nothing else, on the thread pool, with keys that rotate. */
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
+import type { Bus } from '../events/bus.ts'
+import type { Audit } from '../protocol/audit-events.ts'
+import type { Clock } from '../protocol/clock.ts'
+import { isPublished, type KeyTending, SEALED_KEY, signingKeyOf, tendKeys } from '../store/key-rotation.ts'
+import { unseal } from '../store/opaque.ts'
+import type { StoredKey } from '../store/signing-keys.ts'
+import { type Claims, parseJwt } from './jwt.ts'
+
+/** The `typ` of each kind of token, so that none passes for another (RFC 9068 §2.1, Back-Channel Logout §2.4). */
+export type TokenType = 'at+jwt' | 'JWT' | 'logout+jwt'
+
+export interface PublishedKey {
+  readonly kty: string
+  readonly use: 'sig'
+  readonly alg: 'RS256'
+  readonly kid: string
+  readonly n: string
+  readonly e: string
+}
+
+export interface Signer {
+  sign(type: TokenType, claims: Claims): Promise<string>
+  /** The claims of a token of that type which one of our keys signed; expiry and purpose are the caller's to check. */
+  verify(type: TokenType, token: string): Claims | undefined
+  jwks(): { readonly keys: readonly PublishedKey[] }
+  /** Rotates what is due; a timer does it too. */
+  tend(): Promise<void>
+  close(): void
+}
+
+export interface SignerOptions extends KeyTending {
+  readonly clock: Clock
+  readonly bus: Bus
+  readonly audit: Audit
+  readonly onError: (error: unknown) => void
+}
+
+export class WrongMasterKey extends Error {
+  override name = 'WrongMasterKey'
+}
+
+const TEND_EVERY_MS = 60_000
+
+export async function openSigner(options: SignerOptions): Promise<Signer> {
+  const { keys, sealingKey, clock, bus, audit, onError } = options
+  let stored: readonly StoredKey[] = []
+  const privateKeys = new Map<string, KeyObject>()
+  const publicKeys = new Map<string, KeyObject>()
+  await tend()
+  if (stored.length === 0) await reload()
+
+  const unsubscribe = bus.subscribe(({ kind }) => {
+    if (kind === 'keys-changed') reload().catch(onError)
+  })
+  const timer = setInterval(() => tend().catch(onError), TEND_EVERY_MS)
+  timer.unref()
+
+  return {
+    async sign(type, claims) {
+      const { kid, privateKey } = signingKey()
+      const input = `${headerOf(type, kid)}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`
+      return `${input}.${await signOnPool(input, privateKey)}`
+    },
+    verify(type, token) {
+      const jwt = parseJwt(token)
+      if (jwt === undefined || jwt.header.alg !== 'RS256' || jwt.header.typ !== type) return undefined
+      // RFC 7515 §4.1.11: we understand no extension, so none may be critical.
+      if ('crit' in jwt.header || typeof jwt.header.kid !== 'string') return undefined
+      const key = publicKeys.get(jwt.header.kid)
+      if (key === undefined) return undefined
+      return verify('sha256', jwt.signed, key, jwt.signature) ? jwt.claims : undefined
+    },
+    jwks() {
+      const now = clock()
+      return { keys: stored.filter((key) => isPublished(key, now)).map(publishedForm) }
+    },
+    tend,
+    close() {
+      clearInterval(timer)
+      unsubscribe()
+    },
+  }
+
+  function signingKey(): { kid: string; privateKey: KeyObject } {
+    const key = signingKeyOf(stored, clock())
+    const privateKey = key === undefined ? undefined : privateKeys.get(key.kid)
+    if (key === undefined || privateKey === undefined) throw new Error('There is no key to sign with')
+    return { kid: key.kid, privateKey }
+  }
+
+  async function tend(): Promise<void> {
+    const { created, retired } = await tendKeys(options, clock())
+    for (const { kid, activeFrom } of created) {
+      audit.record({ event: 'key.created', target: kid, details: { kid, active_from: activeFrom } })
+    }
+    for (const kid of retired) audit.record({ event: 'key.retired', target: kid, details: { kid } })
+    if (created.length + retired.length === 0 && stored.length > 0) return
+    await reload()
+    if (created.length + retired.length > 0) await bus.publish({ kind: 'keys-changed' })
+  }
+
+  async function reload(): Promise<void> {
+    stored = await keys.list()
+    for (const { kid, publicJwk, sealedPrivateKey } of stored) {
+      if (!publicKeys.has(kid)) publicKeys.set(kid, createPublicKey({ key: publicJwk, format: 'jwk' }))
+      if (sealedPrivateKey !== '' && !privateKeys.has(kid)) {
+        privateKeys.set(kid, openPrivateKey(sealedPrivateKey, sealingKey))
+      }
+    }
+    for (const kid of publicKeys.keys()) if (!stored.some((key) => key.kid === kid)) publicKeys.delete(kid)
+  }
+}
+
+function openPrivateKey(sealed: string, sealingKey: Buffer): KeyObject {
+  let der: Buffer
+  try {
+    der = unseal(sealed, sealingKey, SEALED_KEY)
+  } catch {
+    throw new WrongMasterKey(
+      'The signing keys were sealed under another master key: set GATEHOUSE_MASTER_KEY as it was when they were made, or bring back master.key in the data folder.',
+    )
+  }
+  return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+}
+
+const headers = new Map<string, string>()
+
+/** Few and always the same: one for each key and type. */
+function headerOf(typ: TokenType, kid: string): string {
+  const name = `${typ} ${kid}`
+  let header = headers.get(name)
+  if (header === undefined) {
+    header = Buffer.from(JSON.stringify({ alg: 'RS256', typ, kid })).toString('base64url')
+    headers.set(name, header)
+  }
+  return header
+}
+
+/** With a callback Node signs on its thread pool: the event loop goes on. */
+function signOnPool(input: string, key: KeyObject): Promise<string> {
+  return new Promise((resolve, reject) => {
+    sign('sha256', Buffer.from(input), key, (error, signature) =>
+      error === null ? resolve(signature.toString('base64url')) : reject(error),
+    )
+  })
+}
+
+function publishedForm({ kid, publicJwk }: StoredKey): PublishedKey {
+  return { kty: 'RSA', use: 'sig', alg: 'RS256', kid, n: publicJwk.n ?? '', e: publicJwk.e ?? '' }
+}

@@ -1,0 +1,87 @@
+/** /connect/userinfo (OpenID Connect Core §5.3): what an access token opens about its user, as it stands now. */
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { readBearer } from '../http/bearer.ts'
+import type { Authenticate, Principal } from '../protocol/principal.ts'
+import { Refusal } from '../protocol/refusal.ts'
+import type { ClaimWish, Grants } from '../store/grants.ts'
+import type { Users } from '../store/users.ts'
+import { claimsAbout } from './claims.ts'
+import { formOf, TOKEN_NEEDED } from './oauth-door.ts'
+
+export interface UserinfoEnv {
+  readonly authenticate: Authenticate
+  readonly stores: { readonly users: Pick<Users, 'findById'>; readonly grants: Pick<Grants, 'find'> }
+}
+
+type Wishes = Readonly<Record<string, ClaimWish>>
+
+const MOST_REMEMBERED = 10_000
+const FORM = /^application\/x-www-form-urlencoded\b/i
+
+export function registerUserinfo(app: FastifyInstance, { authenticate, stores }: UserinfoEnv): void {
+  /** What a grant's `claims` parameter asked for never changes. */
+  const remembered = new Map<string, Wishes>()
+
+  app.route({
+    method: ['GET', 'POST'],
+    url: '/connect/userinfo',
+    exposeHeadRoute: false,
+    handler: async (request) => {
+      const principal = await authenticate(tokenOf(request))
+      if (principal === undefined) throw challenge(401, 'invalid_token', 'The access token is not valid')
+      if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
+      const [user, wishes] = await Promise.all([stores.users.findById(principal.subject), wishesOf(principal)])
+      if (user === undefined || user.disabled) throw challenge(401, 'invalid_token', 'The access token is not valid')
+      return { sub: user.id, ...claimsAbout(user, principal.scopes, wishes) }
+    },
+  })
+
+  async function wishesOf({ grantId }: Principal): Promise<Wishes> {
+    if (grantId === undefined) return {}
+    let wishes = remembered.get(grantId)
+    if (wishes === undefined) {
+      wishes = (await stores.grants.find(grantId))?.details.claims?.userinfo ?? {}
+      if (remembered.size >= MOST_REMEMBERED) remembered.clear()
+      remembered.set(grantId, wishes)
+    }
+    return wishes
+  }
+}
+
+/** RFC 6750 §2: in the header, or in the form of a POST; one of them. A token in the address is not seen. */
+function tokenOf(request: FastifyRequest): string {
+  const { authorization } = request.headers
+  const inBody = bodyToken(request)
+  if (authorization === undefined) {
+    if (inBody === undefined) throw new Refusal(TOKEN_NEEDED, 401, 'An access token is needed', bearer())
+    return inBody
+  }
+  const token = readBearer(authorization)
+  if (token === undefined) throw challenge(400, 'invalid_request', 'The Authorization header is malformed')
+  if (inBody !== undefined) throw challenge(400, 'invalid_request', 'The access token was sent in two ways')
+  return token
+}
+
+function bodyToken(request: FastifyRequest): string | undefined {
+  const isForm = FORM.test(request.headers['content-type'] ?? '')
+  if (request.method === 'GET') {
+    if (isForm) throw challenge(400, 'invalid_request', 'A GET carries no form')
+    return undefined
+  }
+  return isForm ? formOf(request).get('access_token') : undefined
+}
+
+function notOpenId(): Refusal {
+  return new Refusal('insufficient_scope', 403, 'The access token does not have the scope openid', {
+    ...bearer('error="insufficient_scope"', 'scope="openid"'),
+  })
+}
+
+function challenge(status: 400 | 401, error: 'invalid_token' | 'invalid_request', text: string): Refusal {
+  return new Refusal(error, status, text, bearer(`error="${error}"`, `error_description="${text}"`))
+}
+
+/** RFC 6750 §3: without a token there is no error code. */
+function bearer(...parts: string[]) {
+  return { headers: { 'www-authenticate': ['Bearer realm="gatehouse"', ...parts].join(', ') } }
+}
