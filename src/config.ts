@@ -158,6 +158,7 @@ export const SETTINGS = {
     parseBoolean,
     'Serve /echo, which sends every message back; for conformance suites only.',
   ),
+  streamControllers: setting('', parseText, 'Module, or folder of modules, with further streaming controllers.'),
   streamSweepInterval: setting(
     '0.25',
     parseSeconds,

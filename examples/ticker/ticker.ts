@@ -1,0 +1,64 @@
+/** An example controller: made-up prices that wander, pushed to subscribers who hold Platform/Market. */
+import { type Controller, refuse, type Stage } from '../../src/streaming/controller.ts'
+
+const START_PRICES = { ACME: 101.25, BOLT: 48.1, CORN: 4.32, DYNE: 220.0, ECHO: 12.75 }
+const INTERVAL_MS = Number(process.env.TICKER_INTERVAL_MS ?? 250)
+
+interface Price {
+  readonly Symbol: string
+  readonly Bid: number
+  readonly Ask: number
+  readonly Time: string
+}
+
+const prices = new Map<string, Price>()
+
+const ticker: Controller = {
+  name: 'Ticker',
+  summary: 'Made-up prices that wander.',
+  topics: {
+    Symbols: {
+      summary: 'Answers with the symbols that have a price.',
+      needs: 'Platform/Market',
+      publish: () => [...prices.keys()],
+    },
+    'Price/*': {
+      summary: 'Pushes the price of one symbol (Price/ACME) whenever it changes; a slow reader gets the newest.',
+      needs: 'Platform/Market',
+      publish: ({ topic }) => priceOf(topic),
+      subscription: { slow: 'latest', snapshot: ({ topic }) => priceOf(topic) },
+    },
+  },
+  start(stage) {
+    for (const [symbol, bid] of Object.entries(START_PRICES)) prices.set(symbol, quote(symbol, bid, stage))
+    const timer = setInterval(() => wander(stage), INTERVAL_MS)
+    return () => clearInterval(timer)
+  },
+}
+
+export default ticker
+
+function priceOf(topic: string): Price {
+  const price = prices.get(topic.slice('Price/'.length))
+  if (price === undefined) throw refuse('Operation.Unknown', topic)
+  return price
+}
+
+function wander(stage: Stage): void {
+  for (const { Symbol: symbol, Bid: bid } of prices.values()) {
+    const moved = Math.max(0.05, bid * (1 + (Math.random() - 0.5) / 500))
+    const price = quote(symbol, moved, stage)
+    prices.set(symbol, price)
+    stage.publish(`Price/${symbol}`, price)
+  }
+}
+
+function quote(symbol: string, bid: number, { clock }: Stage): Price {
+  const rounded = Math.round(bid * 100) / 100
+  return {
+    Symbol: symbol,
+    Bid: rounded,
+    Ask: Math.round((rounded + 0.02) * 100) / 100,
+    Time: new Date(clock()).toISOString(),
+  }
+}
