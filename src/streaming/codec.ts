@@ -63,7 +63,8 @@ export const CODECS: Readonly<Record<SubProtocol, Codec>> = { PlatformJson: json
 
 const ID_KEY = '"TransactionID"'
 const SHORT_INTEGER = /\s*:\s*(-?(?:0|[1-9]\d{0,14}))\s*[,}]/y
-const INTEGER = /^-?(?:0|[1-9]\d{0,63})$/
+/** Longer ones would cost more to read than any client has use for. */
+const INTEGER = /^-?(?:0|[1-9]\d{0,999})$/
 
 /** JSON.parse has lost the digits beyond 2^53 and the difference between `1` and `1.0`; the text still has them. */
 function readJsonId(text: string, value: unknown): unknown {

@@ -1,0 +1,135 @@
+/** Codecs and wire times by property: what goes in comes out, and no bytes make them throw. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { decode, encode } from '@msgpack/msgpack'
+import fc from 'fast-check'
+import { formatDateTime, formatTimeSpan, parseTimeSpan } from '../../src/protocol/wire-time.ts'
+import { CODECS } from '../../src/streaming/codec.ts'
+import { unpackMessage } from '../../src/streaming/message-pack.ts'
+
+const { PlatformJson: json, PlatformMsgPack: packed } = CODECS
+const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 64n - 1n })
+const message = (TransactionID: number | bigint, Data: unknown) =>
+  ({ Controller: 'C', Topic: 'T', Action: 'Publish', TransactionID, Data }) as const
+
+test('JSON: an id survives decode and encode digit for digit, wherever it stands and whatever surrounds it', () => {
+  fc.assert(
+    fc.property(fc.bigInt(), fc.jsonValue(), fc.boolean(), (id, data, first) => {
+      const member = `"TransactionID":${id}`
+      const rest = `"Data":${JSON.stringify(data)}`
+      const text = first ? `{${member},${rest}}` : `{${rest},${member}}`
+      const decoded = json.decode(Buffer.from(text))
+      assert.ok(decoded !== undefined && (typeof decoded.id === 'bigint' || typeof decoded.id === 'number'))
+      assert.equal(String(decoded.id), String(id))
+      assert.match(String(json.encode(message(decoded.id, data))), new RegExp(`"TransactionID":${id},`))
+    }),
+  )
+})
+
+test('JSON: what encode writes is what JSON.stringify would', () => {
+  fc.assert(
+    fc.property(fc.maxSafeInteger(), fc.string(), fc.jsonValue(), (id, topic, data) => {
+      const whole = { Controller: 'C', Topic: topic, Action: 'Publish', TransactionID: id, Data: data } as const
+      assert.deepEqual(JSON.parse(String(json.encode(whole))), JSON.parse(JSON.stringify(whole)))
+    }),
+  )
+})
+
+test('MessagePack: the reader agrees with another implementation', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const bytes = Buffer.from(encode(value))
+      assert.deepEqual(unpackMessage(bytes), decode(bytes))
+    }),
+  )
+})
+
+test('MessagePack: 64-bit ids survive decode and encode', () => {
+  fc.assert(
+    fc.property(int64, fc.jsonValue(), (id, data) => {
+      const decoded = packed.decode(Buffer.from(encode({ TransactionID: id, Data: data }, { useBigInt64: true })))
+      assert.ok(decoded !== undefined && (typeof decoded.id === 'bigint' || typeof decoded.id === 'number'))
+      const again = packed.encode(message(decoded.id, data))
+      const read = decode(Buffer.from(again), { useBigInt64: true })
+      assert.ok(typeof read === 'object' && read !== null && 'TransactionID' in read)
+      assert.equal(BigInt(read.TransactionID as bigint), id)
+    }),
+  )
+})
+
+test('no bytes make a codec throw', () => {
+  const cut = fc.tuple(fc.jsonValue(), fc.nat()).map(([value, at]) => {
+    const bytes = Buffer.from(encode({ Data: value }))
+    return bytes.subarray(0, at % (bytes.length + 1))
+  })
+  fc.assert(
+    fc.property(fc.oneof(fc.uint8Array({ maxLength: 200 }), cut), (bytes) => {
+      for (const codec of [json, packed]) {
+        const decoded = codec.decode(Buffer.from(bytes))
+        assert.ok(decoded === undefined || typeof decoded.members === 'object')
+      }
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('a length that lies takes no memory, and deep nesting is refused', () => {
+  const before = process.memoryUsage().rss
+  for (const head of [0xdd, 0xdf, 0xdb, 0xc6]) {
+    const lie = Buffer.from([head, 0x7f, 0xff, 0xff, 0xff])
+    assert.equal(unpackMessage(lie), undefined)
+    assert.equal(unpackMessage(Buffer.concat(Array.from({ length: 1000 }, () => lie))), undefined)
+  }
+  assert.ok(process.memoryUsage().rss - before < 64 * 1024 * 1024)
+  assert.equal(unpackMessage(Buffer.alloc(500_000, 0x91)), undefined)
+  const deep = `${'['.repeat(400_000)}${']'.repeat(400_000)}`
+  for (const text of [deep, `{"TransactionID":12345678901234567890,"Data":${deep}}`]) {
+    assert.doesNotThrow(() => json.decode(Buffer.from(text)))
+  }
+})
+
+test('a member named __proto__ changes no prototype', () => {
+  for (const decoded of [
+    json.decode(Buffer.from('{"__proto__":{"Topic":"X"}}')),
+    packed.decode(
+      Buffer.from([0x81, 0xa9, ...Buffer.from('__proto__'), 0x81, 0xa5, ...Buffer.from('Topic'), 0xa1, 0x58]),
+    ),
+  ]) {
+    assert.ok(decoded !== undefined)
+    assert.equal(decoded.members.Topic, undefined)
+    assert.equal(Object.getPrototypeOf(decoded.members), Object.prototype)
+  }
+})
+
+test('time spans are read as they are written; nonsense is not read', () => {
+  fc.assert(
+    fc.property(fc.nat({ max: 1e11 }), (milliseconds) => {
+      assert.equal(parseTimeSpan(formatTimeSpan(milliseconds)), milliseconds)
+      assert.equal(parseTimeSpan(formatTimeSpan(milliseconds, 1)), milliseconds)
+    }),
+  )
+  for (const [text, milliseconds] of [
+    ['00:00:35', 35_000],
+    ['1.02:03:04.5', 93_784_500],
+    ['00:00:00.1234567', 123],
+    ['24:00:00', undefined],
+    ['0:0:1', undefined],
+    ['00:00', undefined],
+    ['-00:00:01', undefined],
+    ['', undefined],
+  ] as const) {
+    assert.equal(parseTimeSpan(text), milliseconds, text)
+  }
+  assert.equal(formatTimeSpan(3_600_000, 1), '01:00:00.0')
+})
+
+test('dates are ISO 8601 in UTC; the fraction appears when there is one', () => {
+  for (const [at, text] of [
+    [Date.UTC(2026, 10, 15, 0, 26), '2026-11-15T00:26:00Z'],
+    [Date.UTC(2026, 10, 15, 0, 26, 0, 500), '2026-11-15T00:26:00.5Z'],
+    [Date.UTC(2026, 10, 15, 0, 26, 0, 7), '2026-11-15T00:26:00.007Z'],
+  ] as const) {
+    assert.equal(formatDateTime(at), text)
+    assert.equal(Date.parse(text), at)
+  }
+})
