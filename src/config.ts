@@ -89,6 +89,20 @@ export const SETTINGS = {
     'Seconds within which a refresh token may be used again and gets the same answer, for lost replies and two tabs.',
   ),
   keyRotation: setting('90', parseDays, 'Days after which a new signing key takes over.'),
+  brandName: setting('Gatehouse', parseBrandName, 'Name that the pages show, and that authenticator apps remember.'),
+  brandColour: setting('#3056d3', parseColour, 'Colour of buttons and links on the pages, as #rrggbb.'),
+  brandLogo: setting(
+    '',
+    parseLogo,
+    'File of the mark on the pages (SVG, PNG, WebP or JPEG). Empty: that of Gatehouse.',
+  ),
+  sessionIdle: setting('43200', parseSeconds, 'Seconds without a request after which a browser session ends.'),
+  sessionLifetime: setting('604800', parseSeconds, 'Seconds after which a browser session ends in any case.'),
+  logoutPrivate: setting(
+    'false',
+    parseBoolean,
+    'Let back-channel logout call private and loopback addresses, by http too.',
+  ),
   demo: setting('false', parseBoolean, 'Create demonstration users, clients and tables; on loopback only.'),
   streamVendor: setting(
     'Vendor',
@@ -348,6 +362,22 @@ function parseDays(text: string): number {
   const days = parseInteger(text)
   if (days < 1) throw new BadSetting('it must be a day at least')
   return days * 86_400_000
+}
+
+function parseBrandName(text: string): string {
+  if (text.trim() === '') throw new BadSetting('the pages need a name to show')
+  return text.trim()
+}
+
+function parseColour(text: string): string {
+  if (!/^#[0-9a-f]{6}$/i.test(text)) throw new BadSetting(`"${text}" is not a colour like #3056d3`)
+  return text.toLowerCase()
+}
+
+function parseLogo(text: string): string {
+  if (text === '') return text
+  if (!/\.(svg|png|webp|jpe?g)$/i.test(text)) throw new BadSetting(`"${text}" is not an SVG, PNG, WebP or JPEG file`)
+  return resolve(text)
 }
 
 function parseWindowBits(text: string): number {

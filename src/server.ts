@@ -16,6 +16,7 @@ import { openMetricsListener } from './http/metrics-door.ts'
 import { watchProcess } from './http/process-metrics.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { traceRequests } from './http/traces.ts'
+import { openBrowserSide } from './identity/browser/open.ts'
 import { openIdentity } from './identity/identity.ts'
 import { registerTokenDoors } from './identity/token-doors.ts'
 import { type Clock, systemClock } from './protocol/clock.ts'
@@ -65,7 +66,9 @@ export async function startServer(
     })
     cleanUp.unshift(() => audit.close())
     await reconcileDeclared(config, { database, audit, logger, clock, masterKey })
-    const stores = createStores(database, clock)
+    const stores = createStores(database, clock, {
+      sessions: { idle: config.sessionIdle, absolute: config.sessionLifetime },
+    })
     const bus = await openBus(database, stores.events, config.databaseUrl, (error) =>
       logger.warn({ err: error }, 'the bus stumbled'),
     )
@@ -130,6 +133,20 @@ export async function startServer(
     cleanUp.unshift(async () => identity.close())
     if (config.services.includes('identity')) {
       registerTokenDoors(app, { ...identity, stores, audit, clock, doors, metrics })
+      const browserSide = openBrowserSide(app, {
+        ...identity,
+        stores,
+        db: database.db,
+        audit,
+        clock,
+        sealingKey: masterKey.derive('second factors'),
+        brand: { name: config.brandName, colour: config.brandColour, logoFile: config.brandLogo },
+        allowPrivateLogout: config.logoutPrivate,
+        onLogoutFailure: (client, reason) =>
+          logger.warn({ client, reason }, 'a client could not be told that a session ended'),
+        onError: (error) => logger.warn({ err: error }, 'expired sessions could not be ended'),
+      })
+      app.addHook('onClose', () => browserSide.close())
     }
     let stopping = false
     registerHealth(app, {

@@ -37,6 +37,11 @@ export function readParameters(encoded: string): Parameters {
   }
 }
 
+/** Whether the body of a request came as a form; routes that take forms may be sent none. */
+export function isParameters(body: unknown): body is Parameters {
+  return typeof body === 'object' && body !== null && 'repeated' in body && 'get' in body
+}
+
 /** The query of a raw request address; never mixed with a body. */
 export function queryOf(url: string): string {
   const start = url.indexOf('?')

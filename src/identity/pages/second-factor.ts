@@ -1,5 +1,5 @@
 /** The second step of a sign-in: a code from the app, a passkey, or a recovery code; and setting one up where it is demanded. */
-import { errorSummary, field, type Mistake, ownForm } from './form-parts.ts'
+import { errorSummary, field, hidden, type Mistake, ownForm } from './form-parts.ts'
 import { type Html, html } from './html.ts'
 import { type Frame, page } from './layout.ts'
 import { passkeyForm } from './sign-in.ts'
@@ -105,6 +105,7 @@ export function recoveryCodesPage(
 }
 
 export interface PasskeySetUpData {
+  readonly flow: string
   readonly options: string
   readonly script: string
   readonly mistake: Mistake | undefined
@@ -117,7 +118,7 @@ export function passkeySetUpPage(frame: Frame, data: PasskeySetUpData): Html {
 <p class="lead">${messages.secondFactorsLead}</p>
 ${errorSummary(frame, data.mistake)}
 <form id="passkey" name="passkey" method="post" action="${frame.base}/account/passkey" data-create="${data.options}">
-<input type="hidden" name="form_token" value="${frame.formToken}">
+${hidden({ form_token: frame.formToken, flow: data.flow })}
 <input type="hidden" name="credential" value="">
 ${field({ name: 'label', label: messages.deviceName, value: messages.passkey, maxlength: 60, autocomplete: 'off' })}
 <div class="actions"><button type="submit" id="passkey-submit">${messages.addPasskey}</button>

@@ -1,0 +1,31 @@
+/** Cookies as browsers send and take them (RFC 6265), always host-only and for the whole site. */
+
+export interface CookieKind {
+  readonly name: string
+  readonly secure: boolean
+  readonly httpOnly: boolean
+  readonly sameSite: 'Lax' | 'None' | 'Strict'
+}
+
+export function readCookie(header: string | undefined, { name }: CookieKind): string | undefined {
+  for (const pair of (header ?? '').split(';')) {
+    const equals = pair.indexOf('=')
+    if (equals > 0 && pair.slice(0, equals).trim() === name) {
+      const value = pair.slice(equals + 1).trim()
+      return value === '' ? undefined : value
+    }
+  }
+  return undefined
+}
+
+/** Values are ours and base64url: nothing in them needs quoting. Without a value the cookie is taken away. */
+export function setCookie(kind: CookieKind, value: string | undefined): string {
+  return [
+    `${kind.name}=${value ?? ''}`,
+    'Path=/',
+    ...(value === undefined ? ['Max-Age=0'] : []),
+    ...(kind.secure ? ['Secure'] : []),
+    ...(kind.httpOnly ? ['HttpOnly'] : []),
+    `SameSite=${kind.sameSite}`,
+  ].join('; ')
+}

@@ -1,0 +1,68 @@
+/** OpenID Connect Core §5.5: single claims asked for by name. */
+import type { ClaimsRequest, ClaimWish } from '../../store/grants.ts'
+import { refuse } from './refuse.ts'
+import type { Ask } from './request.ts'
+
+export function readClaims({ parameters }: Ask): ClaimsRequest | undefined {
+  const text = parameters.get('claims')
+  if (text === undefined) return undefined
+  const value = parse(text)
+  if (!isObject(value)) throw refuse('invalid_request', 'claims must be a JSON object')
+  const userinfo = readMember(value, 'userinfo')
+  const idToken = readMember(value, 'id_token')
+  return {
+    ...(userinfo === undefined ? {} : { userinfo }),
+    ...(idToken === undefined ? {} : { id_token: idToken }),
+  }
+}
+
+/** The person whom `claims` or the hint demands; both must mean the same. */
+export function readSubject(claims: ClaimsRequest | undefined, hinted: string | undefined): string | undefined {
+  const demanded = claims?.id_token?.sub?.value ?? claims?.userinfo?.sub?.value
+  if (demanded === undefined) return hinted
+  if (typeof demanded !== 'string' || (hinted !== undefined && hinted !== demanded))
+    throw refuse('invalid_request', 'claims asks for another subject than id_token_hint')
+  return demanded
+}
+
+/** The `acr` values of which one must be reached (§5.5.1.1); undefined when any will do. */
+export function essentialAcr(claims: ClaimsRequest | undefined): readonly unknown[] | undefined {
+  const wish = claims?.id_token?.acr
+  if (wish?.essential !== true) return undefined
+  if (wish.values !== undefined) return wish.values
+  return wish.value === undefined ? undefined : [wish.value]
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw refuse('invalid_request', 'claims is not JSON')
+  }
+}
+
+function readMember(claims: Readonly<Record<string, unknown>>, name: string): Record<string, ClaimWish> | undefined {
+  const member = claims[name]
+  if (member === undefined || member === null) return undefined
+  if (!isObject(member)) throw refuse('invalid_request', `claims.${name} must be an object`)
+  return Object.fromEntries(Object.entries(member).map(([claim, wish]) => [claim, readWish(wish)]))
+}
+
+function readWish(wish: unknown): ClaimWish {
+  if (wish === null) return null
+  if (!isObject(wish)) throw refuse('invalid_request', 'Each claim is null or an object')
+  const { essential, value, values } = wish
+  if (essential !== undefined && typeof essential !== 'boolean')
+    throw refuse('invalid_request', `essential of a claim must be true or false`)
+  if (values !== undefined && !Array.isArray(values))
+    throw refuse('invalid_request', 'values of a claim must be a list')
+  return {
+    ...(essential === undefined ? {} : { essential }),
+    ...(value === undefined ? {} : { value }),
+    ...(values === undefined ? {} : { values }),
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,196 @@
+/** The account page and everything that can be changed and ended on it. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Parameters } from '../../http/form.ts'
+import { hashPassword, LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../store/password-hash.ts'
+import type { Profile, User } from '../../store/users.ts'
+import { displayNameOf } from '../claims.ts'
+import { accountPage, PROFILE_FIELDS, type ProfileField } from '../pages/account.ts'
+import type { Mistake } from '../pages/form-parts.ts'
+import type { Messages } from '../pages/messages/en.ts'
+import { describeBrowser } from './browser-name.ts'
+import type { BrowserEnv } from './env.ts'
+import { frameFor, sendPage } from './page-reply.ts'
+import { requireFor } from './proceed.ts'
+import { endSession, endSessionsOf } from './session-end.ts'
+import { formParameters, queryParameters } from './sign-in.ts'
+import { isSignedIn, openVisit, type SignedInVisit } from './visit.ts'
+
+export function registerAccount(app: FastifyInstance, env: BrowserEnv): void {
+  app.get('/account', async (request, reply) => {
+    const visit = await openVisit(request, reply, env)
+    const missing = await requireFor(visit, { name: 'account' }, {}, env)
+    if (missing !== undefined || !isSignedIn(visit)) return missing
+    return showAccount(visit, env, { notice: NOTICES[queryParameters(request).get('done') ?? ''] })
+  })
+  const actions: Readonly<Record<string, Action>> = {
+    '/account/profile': saveProfile,
+    '/account/password': changePassword,
+    '/account/sessions/end': endSessions,
+    '/account/consents/withdraw': withdrawConsent,
+    '/account/sign-out': signOut,
+  }
+  for (const [path, action] of Object.entries(actions)) {
+    app.post(path, (request, reply) => act(request, reply, env, action))
+  }
+}
+
+export type Action = (visit: SignedInVisit, form: Parameters, env: BrowserEnv) => Promise<FastifyReply>
+
+/** The token of the form is bound to the session: whoever is signed in now is who saw the page. */
+export async function act(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  env: BrowserEnv,
+  action: Action,
+): Promise<FastifyReply | undefined> {
+  const visit = await openVisit(request, reply, env)
+  const form = formParameters(request)
+  visit.checkForm(form, 'session')
+  const missing = await requireFor(visit, { name: 'account' }, {}, env)
+  if (missing !== undefined || !isSignedIn(visit)) return missing
+  return action(visit, form, env)
+}
+
+/** What the page may say after a redirect; the address carries the word, never the sentence. */
+const NOTICES: Readonly<Record<string, (text: Messages) => string>> = {
+  saved: (text) => text.saved,
+  password: (text) => text.passwordChanged,
+}
+
+export async function showAccount(
+  visit: SignedInVisit,
+  env: BrowserEnv,
+  { notice, told }: { notice?: ((text: Messages) => string) | undefined; told?: (text: Messages) => Mistake } = {},
+): Promise<FastifyReply> {
+  const { user, session } = visit
+  const [factors, sessions, consents] = await Promise.all([
+    env.factors.listOfUser(user.id),
+    env.sessions.listOfUser(user.id),
+    env.consents.listOfUser(user.id),
+  ])
+  const named = await Promise.all(
+    consents.map(async ({ clientId, scopes }) => {
+      const client = await env.clients.find(clientId)
+      return { clientId, scopes, client: client?.name ?? clientId }
+    }),
+  )
+  const frame = frameFor(env.pages, visit, { boundTo: 'session' })
+  const page = accountPage(frame, {
+    username: displayNameOf(user),
+    profile: profileOf(user),
+    factors: factors.flatMap(({ id, kind, label, createdAt }) =>
+      kind === 'recovery'
+        ? []
+        : [{ id, label, addedAt: createdAt, kind: kind === 'passkey' ? 'passkey' : 'authenticator' }],
+    ),
+    recoveryCodesLeft: factors.filter(({ kind }) => kind === 'recovery').length,
+    sessions: sessions.map(({ id, userAgent, address, seenAt }) => ({
+      id,
+      address,
+      seenAt,
+      browser: describeBrowser(userAgent),
+      current: id === session.id,
+    })),
+    consents: named,
+    leastPassword: SHORTEST_PASSWORD,
+    notice: notice?.(frame.language.messages),
+    mistake: told?.(frame.language.messages),
+  })
+  return sendPage(visit.reply, page, { status: told === undefined ? 200 : 400 })
+}
+
+function profileOf({ profile }: User): Record<ProfileField, string> {
+  const text = (name: ProfileField) => (typeof profile[name] === 'string' ? profile[name] : '')
+  return {
+    name: text('name'),
+    given_name: text('given_name'),
+    family_name: text('family_name'),
+    email: text('email'),
+    locale: text('locale'),
+    zoneinfo: text('zoneinfo'),
+  }
+}
+
+async function saveProfile(visit: SignedInVisit, form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
+  const { user } = visit
+  const profile: Record<string, unknown> = { ...user.profile }
+  for (const name of Object.keys(PROFILE_FIELDS)) {
+    const value = form.get(name)?.trim().slice(0, 200)
+    if (value === undefined || value === '') delete profile[name]
+    else profile[name] = value
+  }
+  // A new address has not been verified by anybody.
+  if (profile.email !== user.profile.email) profile.email_verified = false
+  if (profile.email === undefined) delete profile.email_verified
+  await env.users.update(user.id, { profile: profile satisfies Profile })
+  env.audit.record({ event: 'user.changed', actor: user.id, target: user.id, details: { changed: ['profile'] } })
+  return done(visit, 'saved', env)
+}
+
+/** C-67: whoever knew the old password is out, everywhere, at once. */
+async function changePassword(visit: SignedInVisit, form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
+  const { user, request } = visit
+  const password = form.get('new_password') ?? ''
+  if (password.length < SHORTEST_PASSWORD || password.length > LONGEST_PASSWORD) {
+    return showAccount(visit, env, {
+      told: (text) => ({
+        text: password.length > LONGEST_PASSWORD ? text.passwordTooLong : text.passwordTooShort(SHORTEST_PASSWORD),
+        field: 'new_password',
+      }),
+    })
+  }
+  const verdict = await env.checkPassword({
+    username: user.username,
+    password: form.get('current_password') ?? '',
+    address: request.ip,
+    requestId: request.id,
+  })
+  if (verdict.outcome !== 'good') {
+    return showAccount(visit, env, {
+      told: (text) =>
+        verdict.outcome === 'delayed'
+          ? { text: text.tryLater(verdict.seconds) }
+          : { text: text.wrongCredentials, field: 'current_password' },
+    })
+  }
+  await env.users.setPassword(user.id, await hashPassword(password))
+  await endSessionsOf(user.id, visit.session.id, 'password changed', env)
+  await env.takeBack.user(user.id)
+  env.audit.record({ event: 'password.changed', actor: user.id, address: request.ip, requestId: request.id })
+  const renewed = await env.sessions.renew(visit.session, visit.proof(visit.session.amr))
+  if (renewed !== undefined) visit.signedIn(renewed, user)
+  return done(visit, 'password', env)
+}
+
+async function endSessions(visit: SignedInVisit, form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
+  const which = form.get('session')
+  if (which === 'others') await endSessionsOf(visit.user.id, visit.session.id, 'ended by its user', env)
+  else {
+    const own = (await env.sessions.listOfUser(visit.user.id)).find(({ id }) => id === which)
+    if (own !== undefined) await endSession(own.id, 'ended by its user', env)
+  }
+  return done(visit, 'saved', env)
+}
+
+async function withdrawConsent(visit: SignedInVisit, form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
+  const clientId = form.get('client_id') ?? ''
+  const consent = await env.consents.find(visit.user.id, clientId)
+  if (consent !== undefined && (await env.consents.withdraw(visit.user.id, clientId))) {
+    await env.takeBack.consent(visit.user.id, clientId)
+    env.audit.record({
+      event: 'consent.withdrawn',
+      actor: visit.user.id,
+      client: clientId,
+      details: { scope: consent.scopes },
+    })
+  }
+  return done(visit, 'saved', env)
+}
+
+async function signOut(visit: SignedInVisit, _form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
+  return visit.reply.redirect(`${env.pages.base}/connect/endsession`, 303)
+}
+
+export function done(visit: SignedInVisit, word: 'saved' | 'password', env: BrowserEnv): FastifyReply {
+  return visit.reply.redirect(`${env.pages.base}/account?done=${word}`, 303)
+}

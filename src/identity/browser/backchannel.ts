@@ -1,0 +1,112 @@
+/** OpenID Connect Back-Channel Logout: tells the applications of an ended session, in parallel, briefly, and without being led astray. */
+import { lookup } from 'node:dns'
+import http from 'node:http'
+import https from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import type { Client } from '../../store/client-metadata.ts'
+import type { Session } from '../../store/sessions.ts'
+import type { ClientDirectory } from '../client-directory.ts'
+import type { Issuer } from '../issuer.ts'
+import { isPublicAddress } from './public-address.ts'
+
+export interface LogoutTellers {
+  /** Returns at once: a client that does not answer never keeps a person from leaving. */
+  tell(session: Session, clientIds: readonly string[]): void
+  /** Resolves when everything under way is over. */
+  settled(): Promise<void>
+}
+
+export interface BackchannelOptions {
+  readonly clients: Pick<ClientDirectory, 'find'>
+  readonly issuer: Pick<Issuer, 'logoutToken'>
+  /** Private and loopback addresses too, and http to them. */
+  readonly allowPrivate: boolean
+  readonly onFailure: (clientId: string, reason: string) => void
+}
+
+const TIMEOUT_MS = 5000
+const MOST_ANSWER_BYTES = 16 * 1024
+const AT_ONCE = 20
+
+export function createBackchannel({ clients, issuer, allowPrivate, onFailure }: BackchannelOptions): LogoutTellers {
+  const waiting: (() => Promise<void>)[] = []
+  const running = new Set<Promise<void>>()
+
+  function pump(): void {
+    while (running.size < AT_ONCE) {
+      const work = waiting.shift()
+      if (work === undefined) return
+      const run = work().finally(() => {
+        running.delete(run)
+        pump()
+      })
+      running.add(run)
+    }
+  }
+
+  return {
+    tell(session, clientIds) {
+      for (const clientId of clientIds) waiting.push(() => tellOne(session, clientId))
+      pump()
+    },
+    async settled() {
+      while (running.size > 0) await Promise.all(running)
+    },
+  }
+
+  async function tellOne(session: Session, clientId: string): Promise<void> {
+    try {
+      const client = await clients.find(clientId)
+      if (client?.backchannelLogout === undefined || client.disabled) return
+      await post(client, client.backchannelLogout.uri, await issuer.logoutToken(client, session.userId, session.id))
+    } catch (error) {
+      onFailure(clientId, error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  function post(_client: Client, uri: string, logoutToken: string): Promise<void> {
+    const url = new URL(uri)
+    if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:'))
+      throw new Error('The address is not https')
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    if (isIP(host) !== 0 && !allowPrivate && !isPublicAddress(host)) throw new Error('The address is private')
+    const body = `logout_token=${encodeURIComponent(logoutToken)}`
+    return new Promise((resolve, reject) => {
+      const request = (url.protocol === 'https:' ? https : http).request(url, {
+        method: 'POST',
+        agent: false,
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+        lookup: allowPrivate ? lookup : publicLookup,
+        headers: { 'content-type': 'application/x-www-form-urlencoded', 'content-length': Buffer.byteLength(body) },
+      })
+      request.once('error', reject)
+      request.once('response', (response) => {
+        let size = 0
+        response.on('data', (chunk: Buffer) => {
+          size += chunk.length
+          if (size > MOST_ANSWER_BYTES) response.destroy(new Error('The answer is too long'))
+        })
+        response.once('error', reject)
+        response.once('close', () => {
+          const { statusCode = 0 } = response
+          // A redirect is a failure like any other: it is never followed.
+          if (statusCode === 200 || statusCode === 204) resolve()
+          else reject(new Error(`The client answered ${statusCode}`))
+        })
+      })
+      request.end(body)
+    })
+  }
+}
+
+/** Looks at the address that is really connected to, so that a name cannot point elsewhere a moment later. */
+const publicLookup: LookupFunction = (hostname, options, callback) => {
+  lookup(hostname, { ...options, all: true }, (error, addresses) => {
+    if (error !== null) return callback(error, '', 4)
+    const [first] = addresses
+    if (first === undefined || !addresses.every(({ address }) => isPublicAddress(address)))
+      return callback(new Error(`${hostname} has a private address`), '', 4)
+    if (options.all === true) return callback(null, addresses)
+    callback(null, first.address, first.family)
+  })
+}

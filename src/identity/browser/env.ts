@@ -1,0 +1,36 @@
+/** What the pages and endpoints of browsers need from the rest of the server. */
+import type { Audit } from '../../protocol/audit-events.ts'
+import type { Clock } from '../../protocol/clock.ts'
+import type { Stores } from '../../store/stores.ts'
+import type { TakeBack } from '../../store/take-back.ts'
+import type { ClientDirectory } from '../client-directory.ts'
+import type { TokenLifetimes } from '../grants/env.ts'
+import type { Issuer } from '../issuer.ts'
+import type { CheckPassword } from '../password-check.ts'
+import type { Signer } from '../signer.ts'
+import type { LogoutTellers } from './backchannel.ts'
+import type { BrowserCookies } from './cookies.ts'
+import type { Flows } from './flow.ts'
+import type { PageSettings } from './page-reply.ts'
+
+type UsedStores = Pick<
+  Stores,
+  'users' | 'grants' | 'codes' | 'sessions' | 'consents' | 'factors' | 'deviceCodes' | 'throttles'
+>
+
+export interface BrowserEnv extends UsedStores {
+  readonly clients: Pick<ClientDirectory, 'find'>
+  readonly flows: Flows
+  readonly issuer: Issuer
+  readonly signer: Pick<Signer, 'verify'>
+  readonly takeBack: TakeBack
+  readonly logouts: LogoutTellers
+  readonly checkPassword: CheckPassword
+  readonly audit: Audit
+  readonly clock: Clock
+  readonly cookies: BrowserCookies
+  readonly pages: PageSettings
+  /** Seals the secrets of authenticator apps at rest. */
+  readonly sealingKey: Buffer
+  readonly lifetimes: TokenLifetimes
+}

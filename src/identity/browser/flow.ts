@@ -1,0 +1,92 @@
+/** What a browser is in the middle of with us, and the steps that lead out of it. */
+import { Refusal } from '../../protocol/refusal.ts'
+import type { Interaction, Interactions } from '../../store/interactions.ts'
+import type { Progress } from '../authorize/next-step.ts'
+import type { AuthorizationRequest } from '../authorize/request.ts'
+import type { Visit } from './visit.ts'
+
+/** A first factor was proven and a second is awaited; there is no session yet, or one that is to be raised. */
+export interface HalfSignedIn {
+  readonly userId: string
+  readonly amr: readonly string[]
+}
+
+export interface SignInProgress extends Progress {
+  readonly half?: HalfSignedIn | undefined
+  /** The WebAuthn challenge that the page showed last. */
+  readonly challenge?: string | undefined
+  /** The user whom the consent page named: nobody else can answer it (C-117). */
+  readonly asked?: string
+}
+
+export interface LogoutRequest {
+  readonly clientId: string | undefined
+  /** Checked; where to go once signed out. */
+  readonly next: string | undefined
+  readonly uiLocales: string | undefined
+}
+
+export type Flow = {
+  /** The browser that it belongs to; undefined until a browser comes for it (a request posted from another site brings no cookies). */
+  readonly browser?: string
+  readonly progress: SignInProgress
+} & (
+  | { readonly kind: 'authorize'; readonly request: AuthorizationRequest }
+  /** One of our own pages, to which the person returns; never an address from a request. */
+  | { readonly kind: 'own'; readonly page: OwnPage; readonly needs?: OwnNeeds }
+  | { readonly kind: 'sign-out'; readonly request: LogoutRequest }
+)
+
+export type OwnPage =
+  | { readonly name: 'account' | 'authenticator' | 'passkey' }
+  | { readonly name: 'device'; readonly userCode: string | undefined }
+
+/** What one of our pages wants beside a session. */
+export interface OwnNeeds {
+  /** A proof given just now. */
+  readonly fresh?: boolean
+  readonly secondFactor?: boolean
+}
+
+export type FlowInteraction = Interaction<Flow>
+export type Flows = Interactions<Flow>
+
+/** The interaction that a page or form names, if it is alive and of this browser. */
+export async function claimFlow(handle: string | undefined, visit: Visit, flows: Flows): Promise<FlowInteraction> {
+  const flow = handle === undefined ? undefined : await flows.find(handle)
+  if (flow === undefined) throw expired()
+  if (flow.details.browser === undefined) {
+    const claimed = { ...flow, details: { ...flow.details, browser: visit.browser() } }
+    await flows.update(claimed)
+    return claimed
+  }
+  if (flow.details.browser !== visit.browser()) throw expired()
+  return flow
+}
+
+export function expired(): Refusal {
+  return new Refusal('page.expired', 400, 'The page belongs to an interaction that is over or was never this browser’s')
+}
+
+export async function noteProgress(
+  flow: FlowInteraction,
+  progress: SignInProgress,
+  flows: Flows,
+): Promise<FlowInteraction> {
+  const noted = { ...flow, details: { ...flow.details, progress: { ...flow.details.progress, ...progress } } }
+  await flows.update(noted)
+  return noted
+}
+
+/** Which path each own page has. */
+export function pathOf(page: OwnPage): string {
+  switch (page.name) {
+    case 'account':
+      return '/account'
+    case 'authenticator':
+    case 'passkey':
+      return `/account/${page.name}`
+    case 'device':
+      return page.userCode === undefined ? '/device' : `/device?user_code=${encodeURIComponent(page.userCode)}`
+  }
+}

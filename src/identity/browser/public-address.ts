@@ -1,0 +1,47 @@
+/** Tells addresses of the public internet from those that only look into our own network (RFC 6890). */
+import { BlockList, isIPv6 } from 'node:net'
+
+const PRIVATE_IPV4 = [
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+]
+/** Those that carry an IPv4 address inside (mapped, translated, 6to4, Teredo) count as private whole: no client needs them. */
+const PRIVATE_IPV6 = [
+  '::/96',
+  '::ffff:0:0/96',
+  '64:ff9b::/96',
+  '64:ff9b:1::/48',
+  '100::/64',
+  '2001::/32',
+  '2001:db8::/32',
+  '2002::/16',
+  'fc00::/7',
+  'fe80::/10',
+  'fec0::/10',
+  'ff00::/8',
+]
+
+const blocked = new BlockList()
+for (const subnet of PRIVATE_IPV4) blocked.addSubnet(...split(subnet), 'ipv4')
+for (const subnet of PRIVATE_IPV6) blocked.addSubnet(...split(subnet), 'ipv6')
+
+export function isPublicAddress(address: string): boolean {
+  return !blocked.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+}
+
+function split(subnet: string): [string, number] {
+  const [address = '', prefix] = subnet.split('/')
+  return [address, Number(prefix)]
+}

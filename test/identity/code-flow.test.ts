@@ -1,0 +1,66 @@
+/** From the sign-in page to tokens, on every engine. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEveryEngine } from '../support/engines.ts'
+import {
+  ALICE,
+  answerOf,
+  authorizeUrl,
+  CALLBACK,
+  claimsOf,
+  newVerifier,
+  openSignInPlace,
+  SECRET,
+  type SignInPlace,
+} from '../support/sign-in-place.ts'
+import { visit } from '../support/visitor.ts'
+
+onEveryEngine('the code flow', (at) => {
+  let place: SignInPlace
+  before(async () => {
+    place = await openSignInPlace(at())
+  })
+  after(() => place.close())
+
+  test('a person signs in, agrees, and the client gets tokens; the second time nobody is asked', async () => {
+    const agent = place.newAgent()
+    const { issuer } = place.server
+    const { verifier, challenge } = newVerifier()
+    const url = authorizeUrl(issuer, {
+      scope: 'openid profile offline_access Platform/Market Platform/Admin',
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+    })
+    const { end, seen } = await visit(agent, await agent.get(url), ALICE)
+    assert.deepEqual(seen, ['sign-in', 'question'])
+    const answer = answerOf(end)
+    assert.deepEqual([...answer.keys()].sort(), ['code', 'iss', 'session_state', 'state'])
+    assert.equal(answer.get('state'), 'st')
+    assert.equal(answer.get('iss'), issuer)
+
+    const response = await fetch(`${issuer}/connect/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`web:${encodeURIComponent(SECRET)}`)}` },
+      body: new URLSearchParams({
+        grant_type: 'authorization_code',
+        code: answer.get('code') ?? '',
+        redirect_uri: CALLBACK,
+        code_verifier: verifier,
+      }),
+    })
+    const tokens = (await response.json()) as Record<string, string>
+    assert.equal(response.status, 200, JSON.stringify(tokens))
+    assert.ok(tokens.refresh_token)
+    assert.deepEqual(tokens.scope?.split(' ').sort(), ['Platform/Market', 'offline_access', 'openid', 'profile'])
+    const claims = claimsOf(tokens.id_token ?? '')
+    assert.equal(claims.sub, place.aliceId)
+    assert.equal(claims.nonce, 'no')
+    assert.deepEqual(claims.amr, ['pwd'])
+    assert.equal(claims.acr, '1')
+    assert.equal(typeof claims.sid, 'string')
+
+    const again = await visit(agent, await agent.get(url), ALICE)
+    assert.deepEqual(again.seen, [])
+    assert.ok(answerOf(again.end).get('code'))
+  })
+})
