@@ -1,4 +1,5 @@
 /** Opens the identity database, SQLite in the data folder or PostgreSQL by its address, migrated to this program's schema. */
+import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
@@ -53,6 +54,8 @@ function isDamage(error: unknown): boolean {
 
 function openSqlite(dataFolder: string): Database {
   const file = join(dataFolder, 'identity.db')
+  // Made before SQLite makes it for everybody to read; its journals take their mode from it.
+  closeSync(openSync(file, 'a', 0o600))
   const db = new Kysely<Schema>({ dialect: createSqliteDialect(file) })
   return { engine: 'sqlite', db, location: file, pool: () => undefined, close: () => db.destroy() }
 }

@@ -39,7 +39,7 @@ export const codeRows: readonly RowTest[] = [
     },
   },
   {
-    id: 'B-40',
+    id: 'B-40, C-32',
     name: `of ${SPENDERS} who redeem a code at once one gets tokens`,
     ours: true,
     async run(trial) {

@@ -2,6 +2,7 @@
 import { describe, test } from 'node:test'
 import { type Provider, RESPONSE_TYPES } from '../support/providers/provider.ts'
 import type { RelyingParty } from '../support/relying-party.ts'
+import { abuseRows } from './abuse-rows.ts'
 import { answerRows } from './answer-rows.ts'
 import { browserRows } from './browser-rows.ts'
 import { codeRows } from './code-rows.ts'
@@ -9,6 +10,7 @@ import { configModules } from './config-modules.ts'
 import { documentRows } from './document-rows.ts'
 import { flowModules } from './flow-modules.ts'
 import { idTokenRows } from './id-token-rows.ts'
+import { jwtRows } from './jwt-rows.ts'
 import { logoutModules } from './logout-modules.ts'
 import { parameterRows } from './parameter-rows.ts'
 import { redirectRows } from './redirect-rows.ts'
@@ -33,6 +35,8 @@ const rows = [
   ...documentRows,
   ...browserRows,
   ...redirectRows,
+  ...jwtRows,
+  ...abuseRows,
 ]
 
 export const rowIds: readonly string[] = rows.map(({ id }) => id)

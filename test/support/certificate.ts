@@ -1,8 +1,7 @@
 /** A self-signed TLS certificate made at run time, for tests that need https; written in DER here, so that no openssl is needed. */
 import { generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto'
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { isIPv4 } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import tls from 'node:tls'
 
@@ -40,8 +39,10 @@ export function trust({ cert }: Certificate): void {
 }
 
 /** For a server that reads its certificate from files. */
-export async function writeCertificate({ cert, key }: Certificate): Promise<{ certFile: string; keyFile: string }> {
-  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-tls-'))
+export async function writeCertificate(
+  { cert, key }: Certificate,
+  folder: string,
+): Promise<{ certFile: string; keyFile: string }> {
   const certFile = join(folder, 'cert.pem')
   const keyFile = join(folder, 'key.pem')
   await writeFile(certFile, cert)

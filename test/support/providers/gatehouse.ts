@@ -1,5 +1,6 @@
 /** Our own provider for conformance, browser and client tests: a whole server with a declarative file of its own. */
-import { writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Declaration } from '../../../src/declarative/shape.ts'
 import { type Certificate, writeCertificate } from '../certificate.ts'
@@ -16,20 +17,25 @@ export interface GatehouseOptions {
   /** With one the server speaks https. */
   readonly certificate?: Certificate
   readonly flags?: Readonly<Record<string, string>>
+  /** Milliseconds by which the server's clock is ahead from the start. */
+  readonly ahead?: number
 }
 
 /** Its clock runs with ours, ahead by what `elapse` has let pass. */
 export async function startGatehouse(
   place: TestPlace,
-  { declaration, certificate, flags = {} }: GatehouseOptions,
+  { declaration, certificate, flags = {}, ahead: aheadAtStart = 0 }: GatehouseOptions,
 ): Promise<Gatehouse> {
-  const file = join(place.dataFolder, 'declared.json')
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-declared-'))
+  const file = join(folder, 'declared.json')
   await writeFile(file, JSON.stringify(declaration))
-  const tls = certificate === undefined ? {} : await tlsFlags(certificate)
-  let ahead = 0
+  const tls = certificate === undefined ? {} : await tlsFlags(certificate, folder)
+  let ahead = aheadAtStart
   const clock = () => Date.now() + ahead
-  const server = await startTestServer(place, { clock, flags: { '--config': file, ...tls, ...TEST_FLAGS, ...flags } })
-  const discovery = await fetch(`${loopback(server)}/.well-known/openid-configuration`)
+  const all = { '--config': file, ...tls, ...TEST_FLAGS, ...flags }
+  // Everything is read at the start.
+  const server = await startTestServer(place, { clock, flags: all }).finally(() => rm(folder, { recursive: true }))
+  const discovery = await fetch(`${loopback(server)}${basePath(server)}/.well-known/openid-configuration`)
   return {
     name: 'gatehouse',
     issuer: server.issuer,
@@ -106,9 +112,14 @@ function loopback({ issuer, port }: TestServer): string {
   return `${new URL(issuer).protocol}//localhost:${port}`
 }
 
+function basePath({ issuer }: TestServer): string {
+  return new URL(issuer).pathname.replace(/\/$/, '')
+}
+
+/** The relying parties of the tests listen on loopback. */
 const TEST_FLAGS: Readonly<Record<string, string>> = {}
 
-async function tlsFlags(certificate: Certificate): Promise<Record<string, string>> {
-  const { certFile, keyFile } = await writeCertificate(certificate)
+async function tlsFlags(certificate: Certificate, folder: string): Promise<Record<string, string>> {
+  const { certFile, keyFile } = await writeCertificate(certificate, folder)
   return { '--tls-certificate': certFile, '--tls-key': keyFile }
 }

@@ -1,0 +1,68 @@
+/** Signing keys over months: published before use, kept after it, never readable by others. */
+import assert from 'node:assert/strict'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { openPlace, type TestPlace } from '../support/engines.ts'
+import { checkJwt } from '../support/id-token.ts'
+import { type Gatehouse, ownClients, planDeclaration, startGatehouse } from '../support/providers/gatehouse.ts'
+import { readTokens, requestToken } from './trial.ts'
+
+const DAY = 86_400_000
+
+describe('signing keys', () => {
+  let place: TestPlace
+  let leave: () => Promise<void>
+  before(async () => {
+    ;({ place, leave } = await openPlace('sqlite'))
+  })
+  after(() => leave())
+
+  test('oidcc-server-rotate-keys, C-106, B-71: the next key is published before its first use, the last one stays until its tokens are gone', async () => {
+    const first = await visit(0, async (gatehouse) => ({
+      kids: await kidsOf(gatehouse),
+      signedBy: await kidOfToken(gatehouse),
+    }))
+    assert.equal(first.signedBy, first.kids[0])
+    const seen = new Map<string, 'published' | 'used' | 'gone'>()
+    for (let days = 80; days <= 110; days += 1) {
+      await visit(days * DAY, async (gatehouse) => {
+        const kids = await kidsOf(gatehouse)
+        const signedBy = await kidOfToken(gatehouse)
+        assert.ok(kids.includes(signedBy), `day ${days}: signed by a key that is not published`)
+        for (const kid of kids)
+          if (!seen.has(kid)) seen.set(kid, signedBy === kid && kid !== first.signedBy ? 'used' : 'published')
+        assert.notEqual(seen.get(signedBy), 'used', `day ${days}: a key was used in the moment of its publication`)
+      })
+    }
+    assert.ok(seen.size >= 2, 'no new key in 110 days')
+  })
+
+  test('C-106: nobody but the owner can read what protects the keys', () => {
+    for (const name of readdirSync(place.dataFolder)) {
+      const { mode } = statSync(join(place.dataFolder, name))
+      if (/key|\.db/.test(name)) assert.equal(mode & 0o007, 0, `${name} is readable by everybody`)
+    }
+  })
+
+  async function visit<Result>(ahead: number, look: (gatehouse: Gatehouse) => Promise<Result>): Promise<Result> {
+    const gatehouse = await startGatehouse(place, { declaration: planDeclaration('https://127.0.0.1:1/'), ahead })
+    try {
+      return await look(gatehouse)
+    } finally {
+      await gatehouse.stop()
+    }
+  }
+})
+
+async function kidsOf({ metadata }: Gatehouse): Promise<string[]> {
+  const { keys } = (await (await fetch(metadata.jwks_uri)).json()) as { keys: { kid: string; n: string }[] }
+  assert.equal(new Set(keys.map(({ n }) => n)).size, keys.length, 'two kids, one modulus')
+  return keys.map(({ kid }) => kid)
+}
+
+async function kidOfToken(gatehouse: Gatehouse): Promise<string> {
+  const granted = await requestToken(gatehouse, ownClients.service, { grant_type: 'client_credentials' })
+  const { header } = await checkJwt((await readTokens(granted)).access_token, gatehouse.metadata.jwks_uri)
+  return String(header.kid)
+}

@@ -1,0 +1,56 @@
+/** What cannot be registered: clients whose addresses or flows would be dangerous stop the server from starting. */
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import type { Declaration } from '../../src/declarative/shape.ts'
+import { openPlace } from '../support/engines.ts'
+import { startGatehouse } from '../support/providers/gatehouse.ts'
+
+type Client = NonNullable<Declaration['clients']>[number]
+
+const GOOD: Client = {
+  client_id: 'app',
+  client_secret: 'a-secret-that-is-long-enough-for-this',
+  redirect_uris: ['https://app.example.com/callback'],
+}
+
+describe('registration', () => {
+  test('oidcc-redirect-uri-regfrag: a redirect address with a fragment is refused', () =>
+    refuses({ redirect_uris: ['https://app.example.com/callback#fragment'] }, 'redirect_uris[0]'))
+
+  test('oidcc-3rd_party-init-login-nohttps: initiate_login_uri must be https', () =>
+    refuses({ initiate_login_uri: 'http://app.example.com/start' }, 'initiate_login_uri'))
+
+  for (const address of [
+    'http://app.example.com/callback',
+    'javascript:alert(1)',
+    'data:text/html,x',
+    'https://*.example.com/callback',
+    'https://app.example.com/callback#',
+    'myapp:/callback',
+    'not an address',
+    'https://app.example.com/a/../callback',
+    'https://user:password@app.example.com/callback',
+  ])
+    test(`C-21: ${address} cannot be a redirect address`, () =>
+      refuses({ redirect_uris: [address] }, 'redirect_uris[0]'))
+
+  test('C-21, oidcc-3rd_party-init-login: https, loopback http and private schemes with a dot start', async () => {
+    const redirectUris = [...(GOOD.redirect_uris ?? []), 'http://127.0.0.1/callback', 'com.example.app:/callback']
+    const { place, leave } = await openPlace('sqlite')
+    const client = { ...GOOD, redirect_uris: redirectUris, initiate_login_uri: 'https://app.example.com/start' }
+    const gatehouse = await startGatehouse(place, { declaration: { clients: [client] } })
+    await gatehouse.stop()
+    await leave()
+  })
+})
+
+/** The server does not start, and says which value is wrong. */
+async function refuses(change: Partial<Client>, path: string): Promise<void> {
+  const { place, leave } = await openPlace('sqlite')
+  const declaration = { clients: [{ ...GOOD, ...change }] }
+  await assert.rejects(startGatehouse(place, { declaration }), (error: Error) => {
+    assert.ok(error.message.includes(`clients[0].${path}`), error.message)
+    return true
+  })
+  await leave()
+}
