@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Refusal } from '../src/protocol/refusal.ts'
+import { bind } from '../src/query/iql/binder.ts'
 import { parse } from '../src/query/iql/parser.ts'
 import { print } from '../src/query/iql/printer.ts'
+import { marketCatalogue } from '../test/query/iql/market-catalogue.ts'
 import { withoutPositions } from '../test/query/iql/refusals.ts'
 import { soup, statements } from '../test/query/iql/trees.ts'
 
@@ -19,6 +21,7 @@ const LIMITS = {
 }
 const SLOW_MS = 250
 
+const catalogue = marketCatalogue()
 const minutes = Number(process.argv[2] ?? 10)
 const seed = Number(process.argv[3] ?? Date.now() % 2 ** 31)
 const end = Date.now() + minutes * 60_000
@@ -27,13 +30,22 @@ let rounds = 0
 console.log(`fuzzing for ${minutes} minutes, seed ${seed}`)
 while (Date.now() < end) {
   fc.assert(fc.property(statements, roundTrips), { numRuns: 1000, seed: seed + rounds })
+  fc.assert(fc.property(statements, isBoundOrRefused), { numRuns: 1000, seed: seed + rounds })
   fc.assert(fc.property(soup, isReadOrRefused), { numRuns: 5000, seed: seed + rounds })
   rounds++
 }
-console.log(`${rounds * 6000} statements, nothing found`)
+console.log(`${rounds * 7000} statements, nothing found`)
 
 function roundTrips(statement: Parameters<typeof print>[0]): void {
   assert.deepEqual(withoutPositions(parse(print(statement), LIMITS)), withoutPositions(statement))
+}
+
+function isBoundOrRefused(statement: Parameters<typeof print>[0]): void {
+  try {
+    bind(statement, print(statement), catalogue)
+  } catch (error) {
+    assert.ok(error instanceof Refusal, error instanceof Error ? error.stack : String(error))
+  }
 }
 
 function isReadOrRefused(text: string): void {

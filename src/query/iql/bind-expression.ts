@@ -1,8 +1,8 @@
 /** Binds expressions: resolves columns, gives every node its type, and sends each kind to the file that knows its rules. */
 import { sizeOf } from './ast-children.ts'
-import type { Cast, ColumnRef, Expression, Parameter, Unary } from './ast-expression.ts'
+import type { Cast, ColumnRef, Expression, IsNull, Parameter, Unary } from './ast-expression.ts'
 import { bindCall } from './bind-call.ts'
-import { bindBytes, bindNumber, bindText, bindTyped, isFlexible, literal, readLiteral } from './bind-literal.ts'
+import { bindBytes, bindNumber, bindText, bindTyped, literal, readLiteral } from './bind-literal.ts'
 import {
   bindBetween,
   bindBinary,
@@ -67,15 +67,8 @@ function bindNode(
       return bindInList(binding, scope, expression)
     case 'in-query':
       return bindInQuery(binding, scope, expression)
-    case 'is-null': {
-      const operand = bindExpression(
-        binding,
-        scope,
-        expression.operand,
-        isFlexible(expression.operand) ? TEXT : undefined,
-      )
-      return { kind: 'is-null', operand, negated: expression.negated, type: BOOLEAN, nullable: false }
-    }
+    case 'is-null':
+      return bindIsNull(binding, scope, expression)
     case 'is-truth':
       return bindIsTruth(binding, scope, expression)
     case 'case':
@@ -101,6 +94,14 @@ function bindNode(
       return { kind: 'exists', query, type: BOOLEAN, nullable: false }
     }
   }
+}
+
+function bindIsNull(binding: Binding, scope: Scope, { operand: written, negated }: IsNull): BoundExpression {
+  const isParameter = written.kind === 'parameter' && !binding.bindsRowFilter
+  const operand = isParameter
+    ? binding.untypedParameter(written.name, written.at)
+    : bindExpression(binding, scope, written, written.kind === 'null' ? TEXT : undefined)
+  return { kind: 'is-null', operand, negated, type: BOOLEAN, nullable: false }
 }
 
 /** A grouped select may repeat what it groups by: SELECT a + b … GROUP BY a + b. */

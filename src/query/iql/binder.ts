@@ -11,8 +11,12 @@ import { BOOLEAN, INTEGER, TEXT } from './types.ts'
 
 /** `text` is what the statement was parsed from; errors point into it. */
 export function bind(statement: Statement, text: string, catalogue: CatalogueView): Bound {
-  const binding = new Binding(text, catalogue)
-  const bound = bindStatement(binding, statement)
+  let binding = new Binding(text, catalogue)
+  let bound = bindStatement(binding, statement)
+  if (binding.lateTypes !== undefined) {
+    binding = new Binding(text, catalogue, binding.lateTypes)
+    bound = bindStatement(binding, statement)
+  }
   return {
     statement: bound,
     parameters: binding.parameters,

@@ -6,7 +6,7 @@ import type { BoundExpression, Parameter } from './bound-expression.ts'
 import type { CatalogueView, TableView } from './catalogue-view.ts'
 import { type ErrorName, refuse } from './errors.ts'
 import type { Scope } from './scope.ts'
-import type { IqlType } from './types.ts'
+import { type IqlType, TEXT } from './types.ts'
 
 export class Binding {
   readonly statement: string
@@ -19,10 +19,13 @@ export class Binding {
   /** How many columns have been resolved further out than where they were written. */
   outerHits = 0
   #sources = 0
+  readonly #types: Map<string, IqlType>
+  readonly #guessed = new Set<string>()
 
-  constructor(statement: string, catalogue: CatalogueView) {
+  constructor(statement: string, catalogue: CatalogueView, knownTypes: ReadonlyMap<string, IqlType> = new Map()) {
     this.statement = statement
     this.catalogue = catalogue
+    this.#types = new Map(knownTypes)
   }
 
   nextSource(): number {
@@ -31,17 +34,34 @@ export class Binding {
 
   /** The first use gives a parameter its type; later uses take it as it is. */
   parameter(name: string, at: number, expected: IqlType | undefined): Parameter {
-    const known = this.parameters.findIndex((slot) => slot.name.toLowerCase() === name.toLowerCase())
-    const slot = this.parameters[known]
-    if (slot !== undefined) return { kind: 'parameter', index: known, type: slot.type, nullable: true }
-    if (expected === undefined || expected.kind === 'Null') {
+    const key = name.toLowerCase()
+    const type = this.#types.get(key) ?? expected
+    if (type === undefined || type.kind === 'Null') {
       const mark = /^\d/.test(name) ? `$${name}` : `:${name}`
       throw this.fail('ParameterType', at, `What type ${mark} has is not clear here`, {
         hint: `write CAST(${mark} AS Text), or another type`,
       })
     }
-    this.parameters.push({ name, type: expected, at })
-    return { kind: 'parameter', index: this.parameters.length - 1, type: expected, nullable: true }
+    this.#types.set(key, type)
+    return this.#parameterOf(name, at, type)
+  }
+
+  /** In `:min IS NULL OR price >= :min` the first use says nothing of the type, the second does. */
+  untypedParameter(name: string, at: number): Parameter {
+    const type = this.#types.get(name.toLowerCase())
+    if (type === undefined) this.#guessed.add(name.toLowerCase())
+    return this.#parameterOf(name, at, type ?? TEXT)
+  }
+
+  #parameterOf(name: string, at: number, type: IqlType): Parameter {
+    let index = this.parameters.findIndex((slot) => slot.name.toLowerCase() === name.toLowerCase())
+    if (index === -1) index = this.parameters.push({ name, type, at }) - 1
+    return { kind: 'parameter', index, type, nullable: true }
+  }
+
+  /** The types of parameters, when some became known only after they had been used: then the statement is bound again. */
+  get lateTypes(): ReadonlyMap<string, IqlType> | undefined {
+    return [...this.#guessed].some((name) => this.#types.has(name)) ? this.#types : undefined
   }
 
   fail(

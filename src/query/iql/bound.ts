@@ -231,7 +231,7 @@ export interface CreateTable {
   readonly uniques: readonly (readonly string[])[]
   readonly readScope: string | undefined
   readonly writeScope: string | undefined
-  /** As IQL text, checked against the columns; parseExpression reads it back. */
+  /** As IQL text, checked against the columns; parseExpressionText reads it back. */
   readonly rowFilter: string | undefined
   readonly comment: string | undefined
 }

@@ -65,7 +65,7 @@ export class Cursor {
     return this.take().at
   }
 
-  /** Name = a word that is not reserved | a quoted name */
+  /** Name = Word that is not reserved | Quoted */
   name(what: string): Name {
     const { kind, text, key, at } = this.token
     if (kind === 'quoted' || (kind === 'word' && !RESERVED.has(key))) {

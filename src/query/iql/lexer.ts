@@ -89,6 +89,7 @@ function readToken(statement: string, at: number, tokens: Token[]): number {
   return readSymbol(statement, at, tokens)
 }
 
+/** Word = (letter | "_") {letter | digit | "_"} */
 function readWord(statement: string, at: number, tokens: Token[]): number {
   const end = wordEnd(statement, at)
   const text = statement.slice(at, end)
@@ -108,7 +109,10 @@ function readBytes(statement: string, at: number, tokens: Token[]): number {
   return end + 1
 }
 
-/** 'it''s' and "a ""b""": the quote itself is written twice. */
+/**
+ * Text = "'" {any character but "'" | "''"} "'"
+ * Quoted = '"' {any character but '"' | '""'} '"'
+ */
 function readQuotes(statement: string, at: number, kind: 'text' | 'quoted', quote: string, tokens: Token[]): number {
   let end = statement.indexOf(quote, at + 1)
   let doubled = false
@@ -127,7 +131,7 @@ function readQuotes(statement: string, at: number, kind: 'text' | 'quoted', quot
   return end + 1
 }
 
-/** 42, 4.2, .5, 6.02e23 */
+/** Number = (digits ["." digits] | "." digits) [("e" | "E") ["+" | "-"] digits] */
 function readNumber(statement: string, at: number, tokens: Token[]): number {
   let end = digitsEnd(statement, at)
   if (statement.charCodeAt(end) === DOT && isDigit(statement.charCodeAt(end + 1))) end = digitsEnd(statement, end + 1)
@@ -144,7 +148,7 @@ function readNumber(statement: string, at: number, tokens: Token[]): number {
   return end
 }
 
-/** :name or $1 */
+/** Parameter = ":" Word | "$" digits */
 function readParameter(statement: string, at: number, mark: number, tokens: Token[]): number {
   const first = statement.charCodeAt(at + 1)
   if (mark === COLON && first === COLON) {

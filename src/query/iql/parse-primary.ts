@@ -117,7 +117,10 @@ function currentDate(cursor: Cursor): Call {
   return call({ text, at }, [])
 }
 
-/** Case = "CASE" [Expression] "WHEN" Expression "THEN" Expression {"WHEN" …} ["ELSE" Expression] "END" */
+/**
+ * Case = "CASE" [Expression] Branch {Branch} ["ELSE" Expression] "END"
+ * Branch = "WHEN" Expression "THEN" Expression
+ */
 function parseCase(cursor: Cursor): Case {
   const at = cursor.expects('case')
   cursor.enter()

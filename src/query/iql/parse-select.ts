@@ -47,7 +47,7 @@ export function parseParenthesisedQuery(cursor: Cursor): Query {
   return query
 }
 
-/** Body = Intersection {("UNION" | "EXCEPT") ["ALL"] Intersection} */
+/** Body = Intersection {("UNION" | "EXCEPT") ["ALL" | "DISTINCT"] Intersection} */
 function parseBody(cursor: Cursor): Body {
   let left = parseIntersection(cursor)
   for (;;) {
@@ -57,7 +57,7 @@ function parseBody(cursor: Cursor): Body {
   }
 }
 
-/** Intersection = Operand {"INTERSECT" ["ALL"] Operand} */
+/** Intersection = Operand {"INTERSECT" ["ALL" | "DISTINCT"] Operand} */
 function parseIntersection(cursor: Cursor): Body {
   let left = parseOperand(cursor)
   while (cursor.sees('intersect')) left = parseSetOperation(cursor, 'intersect', left, parseOperand)
@@ -105,7 +105,7 @@ function parseSelect(cursor: Cursor): Select {
   return { kind: 'select', distinct, items, from, where, groupBy, having, at }
 }
 
-/** SelectItem = "*" | Name "." "*" | Expression [["AS"] Name] */
+/** SelectItem = "*" | Name "." "*" | Expression [Alias] */
 export function parseSelectItem(cursor: Cursor): SelectItem {
   if (cursor.token.key === '*') return { kind: 'all', table: undefined, at: cursor.take().at }
   cursor.couldBe('*')
@@ -177,7 +177,7 @@ function parseJoinKind(cursor: Cursor): JoinKind | undefined {
   return undefined
 }
 
-/** TableItem = Name [["AS"] Name] | "(" Query ")" ["AS"] Name | "(" Joined ")" */
+/** TableItem = Name [Alias] | "(" Query ")" Alias | "(" Joined ")" */
 function parseTableItem(cursor: Cursor): From {
   if (!cursor.sees('(')) return { kind: 'table', name: cursor.name('a table'), alias: parseAlias(cursor) }
   if (cursor.opensQuery()) {

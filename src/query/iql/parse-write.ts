@@ -78,7 +78,7 @@ function parseAssignment(cursor: Cursor): Assignment {
   return { column, value: parseValue(cursor) }
 }
 
-/** Update = "UPDATE" Name [["AS"] Name] "SET" Assignment {"," Assignment} ("WHERE" Expression | "ALL") [Returning] */
+/** Update = "UPDATE" Name [Alias] "SET" Assignment {"," Assignment} ("WHERE" Expression | "ALL") [Returning] */
 export function parseUpdate(cursor: Cursor): Update {
   const at = cursor.expects('update')
   const table = cursor.name('a table')
@@ -87,7 +87,7 @@ export function parseUpdate(cursor: Cursor): Update {
   return { kind: 'update', table, alias, set, where: parseWhich(cursor), returning: parseReturning(cursor), at }
 }
 
-/** Delete = "DELETE" "FROM" Name [["AS"] Name] ("WHERE" Expression | "ALL") [Returning] */
+/** Delete = "DELETE" "FROM" Name [Alias] ("WHERE" Expression | "ALL") [Returning] */
 export function parseDelete(cursor: Cursor): Delete {
   const at = cursor.expects('delete')
   cursor.expects('from')

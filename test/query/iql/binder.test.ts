@@ -261,6 +261,8 @@ const PARAMETERS: readonly (readonly [string, string])[] = [
     '1 Integer, 2 Text, 3 Decimal(12, 4), 4 Integer, 5 Timestamp, 6 Text',
   ],
   ['UPDATE trades SET qty = qty + :n WHERE id = :id', 'n Integer, id Integer'],
+  ['SELECT id FROM trades WHERE :min IS NULL OR price >= :min', 'min Decimal(12, 4)'],
+  ['SELECT id FROM trades WHERE $1 IS NOT NULL', '1 Text'],
   ['SELECT upper(:t) AS x, substr(:t, :n) AS y', 't Text, n Integer'],
 ]
 

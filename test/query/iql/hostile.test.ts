@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { bind } from '../../../src/query/iql/binder.ts'
 import { DEFAULT_LIMITS } from '../../../src/query/iql/limits.ts'
 import { parse } from '../../../src/query/iql/parser.ts'
 import { print } from '../../../src/query/iql/printer.ts'
+import { marketCatalogue } from './market-catalogue.ts'
 import { refusalOf } from './refusals.ts'
 
 const DEEP = 30_000
@@ -56,16 +58,32 @@ for (const [what, statement, code] of HOSTILE) {
   })
 }
 
-test('what stays within the limits is read and printed without exhausting the stack', () => {
-  const { nesting, height, conditions, joins, inItems } = DEFAULT_LIMITS
-  for (const statement of [
-    `SELECT ${times(nesting, '(')}1${times(nesting, ')')}`,
-    `SELECT 1${times(height, ' + 1')}`,
-    `SELECT 1 WHERE a${times(conditions, ' OR a')}`,
-    `SELECT ${times(60, '(')}1${times(60, `${times(5, '+1')})`)}`,
-    `SELECT * FROM t${times(joins, ' CROSS JOIN t')}`,
-    `SELECT 1 IN (1${times(inItems - 1, ', 1')})`,
-  ]) {
-    assert.ok(print(parse(statement)).length > 0)
-  }
-})
+const { nesting, height, conditions, joins, inItems } = DEFAULT_LIMITS
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => index).join(',')
+
+/** As large as the limits let them be: read, printed and bound in milliseconds, with a stack to spare. */
+const LARGEST: readonly (readonly [string, string])[] = [
+  ['parentheses', `SELECT ${times(nesting, '(')}1${times(nesting, ')')}`],
+  ['a sum', `SELECT qty${times(height, ' + qty')} AS x FROM trades`],
+  ['sums within parentheses', `SELECT ${times(60, '(')}qty${times(60, `${times(5, ' + qty')})`)} AS x FROM trades`],
+  ['a grouped sum', `SELECT qty${times(height, ' + qty')} AS x FROM trades GROUP BY qty + 1, qty`],
+  ['a sum that is grouped by', `SELECT id${times(290, ' + id')} AS x FROM trades GROUP BY id${times(290, ' + id')}`],
+  ['conditions', `SELECT id FROM trades WHERE qty = 1${times(conditions, ' OR qty = 1')}`],
+  ['sub-queries', `SELECT ${times(60, '(SELECT qty + ')}1${times(60, ' FROM trades LIMIT 1)')} AS x`],
+  ['derived tables', `SELECT * FROM ${times(nesting, '(SELECT * FROM ')}trades${times(nesting, ') AS x')}`],
+  ['CASE', `SELECT ${times(nesting, 'CASE WHEN TRUE THEN ')}1${times(nesting, ' END')} AS x`],
+  ['joins', `SELECT t.id FROM trades t${Array.from({ length: joins }, (_, i) => ` CROSS JOIN trades t${i}`).join('')}`],
+  ['items of IN', `SELECT id FROM trades WHERE qty IN (${numbers(inItems)})`],
+  ['outputs', `SELECT ${Array.from({ length: 2500 }, (_, i) => `qty + ${i} AS c${i}`).join(', ')} FROM trades`],
+]
+
+for (const [what, statement] of LARGEST) {
+  test(`within the limits: ${what}`, () => {
+    const start = performance.now()
+    const tree = parse(statement)
+    assert.ok(print(tree).length > 0)
+    bind(tree, statement, marketCatalogue())
+    const elapsed = performance.now() - start
+    assert.ok(elapsed < 1000, `${elapsed} ms`)
+  })
+}

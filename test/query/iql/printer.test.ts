@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Refusal } from '../../../src/protocol/refusal.ts'
+import { bind } from '../../../src/query/iql/binder.ts'
 import { parse } from '../../../src/query/iql/parser.ts'
 import { print } from '../../../src/query/iql/printer.ts'
+import { marketCatalogue } from './market-catalogue.ts'
 import { withoutPositions } from './refusals.ts'
 import { soup, statements } from './trees.ts'
 
@@ -40,5 +42,20 @@ test('text soup is read or refused, never anything else, and what is read prints
       assert.deepEqual(withoutPositions(parse(print(tree))), withoutPositions(tree))
     }),
     { numRuns: 5000 },
+  )
+})
+
+test('any tree is bound or refused, never anything else', () => {
+  const catalogue = marketCatalogue()
+  fc.assert(
+    fc.property(statements, (statement) => {
+      const text = print(statement)
+      try {
+        bind(statement, text, catalogue)
+      } catch (error) {
+        assert.ok(error instanceof Refusal, error instanceof Error ? error.stack : String(error))
+      }
+    }),
+    { numRuns: 1000 },
   )
 })

@@ -8,6 +8,10 @@ const at = 0
 const wellFormed = (text: string) => text.isWellFormed() && !text.includes('\0')
 const anyText = fc.string({ unit: 'binary', maxLength: 12 }).filter(wellFormed)
 const words = fc.constantFrom(
+  'trades',
+  'orders',
+  'symbol',
+  'id',
   'price',
   'Qty',
   'ts',

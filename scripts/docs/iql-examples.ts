@@ -1,0 +1,188 @@
+/** The examples of docs/iql.md as data: what is in the tables, what is asked, and what comes back. */
+
+export interface Example {
+  readonly about: string
+  readonly statement: string
+  /** Values as they would be sent, by name. */
+  readonly parameters?: Readonly<Record<string, string>>
+  /** Rows as JSON gives them: Integers as numbers, Decimals and times as strings. */
+  readonly rows: readonly Readonly<Record<string, string | number | boolean | null>>[]
+}
+
+/** Defines and fills the tables that the examples use; each example of CHANGES starts from here again. */
+export const SETUP: readonly string[] = [
+  `CREATE TABLE trades (
+  id Integer PRIMARY KEY,
+  symbol Text NOT NULL,
+  price Decimal(12, 4) NOT NULL,
+  qty Integer NOT NULL,
+  ts Timestamp NOT NULL,
+  note Text
+)`,
+  `CREATE TABLE quotes (
+  symbol Text NOT NULL,
+  ts Timestamp NOT NULL,
+  bid Decimal(12, 4),
+  ask Decimal(12, 4),
+  PRIMARY KEY (symbol, ts)
+)`,
+  `INSERT INTO trades (id, symbol, price, qty, ts, note) VALUES
+  (1, 'BHP', 45.10, 100, '2026-01-30T10:00:00Z', 'open'),
+  (2, 'BHP', 45.20, 300, '2026-01-30T10:03:00Z', NULL),
+  (3, 'CBA', 160.00, 50, '2026-01-30T10:01:00Z', NULL),
+  (4, 'BHP', 45.00, 100, '2026-01-30T10:07:00Z', 'block'),
+  (5, 'CBA', 161.50, 150, '2026-01-30T10:08:00Z', NULL)`,
+  `INSERT INTO quotes (symbol, ts, bid, ask) VALUES
+  ('BHP', '2026-01-30T09:59:00Z', 45.05, 45.12),
+  ('BHP', '2026-01-30T10:02:30Z', 45.15, 45.22),
+  ('CBA', '2026-01-30T10:00:30Z', 159.90, 160.10)`,
+]
+
+export const READS: readonly Example[] = [
+  {
+    about: 'The latest trades of one symbol.',
+    statement: "SELECT symbol, price, ts FROM trades WHERE symbol = 'BHP' ORDER BY ts DESC LIMIT 2",
+    rows: [
+      { symbol: 'BHP', price: '45.0000', ts: '2026-01-30T10:07:00Z' },
+      { symbol: 'BHP', price: '45.2000', ts: '2026-01-30T10:03:00Z' },
+    ],
+  },
+  {
+    about: 'The same with parameters, which take their types from the columns beside them.',
+    statement: 'SELECT id FROM trades WHERE symbol = :symbol AND ts >= :since ORDER BY id',
+    parameters: { symbol: 'BHP', since: '2026-01-30T10:03:00Z' },
+    rows: [{ id: 2 }, { id: 4 }],
+  },
+  {
+    about: 'Totals of each symbol. A sum of Integers is a Decimal, so that it does not overflow.',
+    statement:
+      'SELECT symbol, count(*) AS trades, sum(qty) AS volume, avg(price) AS mean FROM trades GROUP BY symbol ORDER BY symbol',
+    rows: [
+      { symbol: 'BHP', trades: 3, volume: '500', mean: '45.100000' },
+      { symbol: 'CBA', trades: 2, volume: '200', mean: '160.750000' },
+    ],
+  },
+  {
+    about: 'Bars of five minutes. GROUP BY may name an output.',
+    statement: `SELECT symbol, time_bucket('5 minutes', ts) AS bar, first(price, ts) AS open, max(price) AS high,
+       min(price) AS low, last(price, ts) AS close, vwap(price, qty) AS vwap
+FROM trades GROUP BY symbol, bar ORDER BY symbol, bar`,
+    rows: [
+      bar('BHP', '10:00', '45.1000', '45.2000', '45.1000', '45.2000', '45.175000'),
+      bar('BHP', '10:05', '45.0000', '45.0000', '45.0000', '45.0000', '45.000000'),
+      bar('CBA', '10:00', '160.0000', '160.0000', '160.0000', '160.0000', '160.000000'),
+      bar('CBA', '10:05', '161.5000', '161.5000', '161.5000', '161.5000', '161.500000'),
+    ],
+  },
+  {
+    about: 'Each trade with the quote that stood when it was made.',
+    statement: `SELECT t.id, t.price, q.bid, q.ask FROM trades t
+ASOF LEFT JOIN quotes q ON t.symbol = q.symbol AND t.ts >= q.ts ORDER BY t.id`,
+    rows: [
+      { id: 1, price: '45.1000', bid: '45.0500', ask: '45.1200' },
+      { id: 2, price: '45.2000', bid: '45.1500', ask: '45.2200' },
+      { id: 3, price: '160.0000', bid: '159.9000', ask: '160.1000' },
+      { id: 4, price: '45.0000', bid: '45.1500', ask: '45.2200' },
+      { id: 5, price: '161.5000', bid: '159.9000', ask: '160.1000' },
+    ],
+  },
+  {
+    about: 'The change from the trade before.',
+    statement: 'SELECT id, price - lag(price) OVER (PARTITION BY symbol ORDER BY ts) AS change FROM trades ORDER BY id',
+    rows: [
+      { id: 1, change: null },
+      { id: 2, change: '0.1000' },
+      { id: 3, change: null },
+      { id: 4, change: '-0.2000' },
+      { id: 5, change: '1.5000' },
+    ],
+  },
+  {
+    about: 'A named query, joined to a table.',
+    statement: `WITH top AS (SELECT symbol, max(price) AS best FROM trades GROUP BY symbol)
+SELECT t.id, t.symbol FROM trades t JOIN top ON top.symbol = t.symbol AND top.best = t.price ORDER BY t.id`,
+    rows: [
+      { id: 2, symbol: 'BHP' },
+      { id: 5, symbol: 'CBA' },
+    ],
+  },
+  {
+    about: 'An aggregate over some of the rows.',
+    statement: 'SELECT count(*) FILTER (WHERE qty >= 100) AS large, count(*) AS whole FROM trades',
+    rows: [{ large: 4, whole: 5 }],
+  },
+  {
+    about: 'Five minutes after the open.',
+    statement: "SELECT id FROM trades WHERE ts >= TIMESTAMP '2026-01-30T10:00:00Z' + INTERVAL '5 minutes' ORDER BY id",
+    rows: [{ id: 4 }, { id: 5 }],
+  },
+  {
+    about: 'Integers divide to an Integer, Decimals to a Decimal.',
+    statement: 'SELECT 5 / 2 AS whole, 5.0 / 2 AS exact, -5 / 2 AS negative, 5 % -3 AS rest',
+    rows: [{ whole: 2, exact: '2.500000', negative: -2, rest: 2 }],
+  },
+  {
+    about: 'NULLs come last in ascending order.',
+    statement: 'SELECT id, note FROM trades ORDER BY note, id',
+    rows: [
+      { id: 4, note: 'block' },
+      { id: 1, note: 'open' },
+      { id: 2, note: null },
+      { id: 3, note: null },
+      { id: 5, note: null },
+    ],
+  },
+  {
+    about: 'LIKE looks at case, ILIKE does not.',
+    statement: "SELECT note LIKE 'O%' AS exact, note ILIKE 'O%' AS loose FROM trades WHERE id = 1",
+    rows: [{ exact: false, loose: true }],
+  },
+  {
+    about: 'Symbols that trade but have no quote after ten past ten.',
+    statement: `SELECT symbol FROM trades
+EXCEPT SELECT symbol FROM quotes WHERE ts > '2026-01-30T10:10:00Z' ORDER BY symbol`,
+    rows: [{ symbol: 'BHP' }, { symbol: 'CBA' }],
+  },
+  {
+    about: 'A case, and a default for what is missing.',
+    statement: `SELECT id, CASE WHEN qty >= 150 THEN 'large' ELSE 'small' END AS size, COALESCE(note, '-') AS note
+FROM trades WHERE symbol = 'BHP' ORDER BY id`,
+    rows: [
+      { id: 1, size: 'small', note: 'open' },
+      { id: 2, size: 'large', note: '-' },
+      { id: 4, size: 'small', note: 'block' },
+    ],
+  },
+]
+
+export const CHANGES: readonly Example[] = [
+  {
+    about: 'Insert, or change what is there.',
+    statement: `INSERT INTO trades (id, symbol, price, qty, ts) VALUES (5, 'CBA', 161.50, 160, '2026-01-30T10:08:00Z')
+ON CONFLICT (id) DO UPDATE SET qty = excluded.qty RETURNING id, qty`,
+    rows: [{ id: 5, qty: 160 }],
+  },
+  {
+    about: 'Change. Without a WHERE the word ALL must stand, here and in DELETE.',
+    statement: "UPDATE trades SET note = 'late', price = round(price * 1.01, 4) WHERE id = 5 RETURNING id, note, price",
+    rows: [{ id: 5, note: 'late', price: '163.1150' }],
+  },
+  {
+    about: 'Delete.',
+    statement: 'DELETE FROM trades WHERE qty < 100 RETURNING id',
+    rows: [{ id: 3 }],
+  },
+]
+
+/** Statements that are refused, to show how errors point. */
+export const MISTAKES: readonly string[] = [
+  'SELECT symbol, pric FROM trades',
+  'SELCT symbol FROM trades',
+  "SELECT id FROM trades WHERE qty = '100'",
+  'SELECT symbol, sum(qty) FROM trades',
+  'DELETE FROM trades',
+]
+
+function bar(symbol: string, time: string, open: string, high: string, low: string, close: string, vwap: string) {
+  return { symbol, bar: `2026-01-30T${time}:00Z`, open, high, low, close, vwap }
+}

@@ -1,0 +1,157 @@
+/** Writes docs/iql.md from the tables, the grammar lines and the examples: `node scripts/docs/iql.ts` prints it. */
+import { Refusal } from '../../src/protocol/refusal.ts'
+import { signatureOf } from '../../src/query/iql/bind-arguments.ts'
+import { bind } from '../../src/query/iql/binder.ts'
+import { CAST_RULES, CASTS } from '../../src/query/iql/casts.ts'
+import type { CatalogueView, TableView } from '../../src/query/iql/catalogue-view.ts'
+import { caretPicture, ERRORS, positionOf } from '../../src/query/iql/errors.ts'
+import { FUNCTIONS, SPECIAL_FORMS } from '../../src/query/iql/functions.ts'
+import { RESERVED } from '../../src/query/iql/keywords.ts'
+import { DEFAULT_LIMITS } from '../../src/query/iql/limits.ts'
+import { OPERATORS } from '../../src/query/iql/operators.ts'
+import { parse } from '../../src/query/iql/parser.ts'
+import { typeName } from '../../src/query/iql/types.ts'
+import { FORMS } from '../../src/query/iql/values.ts'
+import { CHANGES, type Example, MISTAKES, READS, SETUP } from './iql-examples.ts'
+import { grammarText } from './iql-grammar.ts'
+import { INTRODUCTION, MEANING } from './iql-text.ts'
+
+export function iqlDocs(): string {
+  return `${[
+    INTRODUCTION,
+    `## Examples\n\nThe tables:\n\n${SETUP.map(code).join('\n\n')}`,
+    `### Reading\n\n${READS.map(exampleText).join('\n\n')}`,
+    `### Writing\n\n${CHANGES.map(exampleText).join('\n\n')}`,
+    MEANING,
+    typesText(),
+    operatorsText(),
+    castsText(),
+    functionsText(),
+    errorsText(),
+    limitsText(),
+    `## Grammar\n\nWords in quotes stand for themselves, in any case. \`[…]\` may be left out, \`{…}\` may come any number of times, \`|\` means or.\n\n\`\`\`ebnf\n${grammarText()}\n\`\`\``,
+    `Words that are names only in double quotes: ${[...RESERVED].map((word) => `\`${word.toUpperCase()}\``).join(' ')}.`,
+  ].join('\n\n')}\n`
+}
+
+function code(text: string): string {
+  return `\`\`\`sql\n${text}\n\`\`\``
+}
+
+function exampleText({ about, statement, parameters, rows }: Example): string {
+  const values =
+    parameters === undefined
+      ? ''
+      : `\n\nwith ${Object.entries(parameters)
+          .map(([name, value]) => `\`:${name}\` = \`${value}\``)
+          .join(', ')}`
+  return `${about}\n\n${code(statement)}${values}\n\n${resultText(statement, rows)}`
+}
+
+function resultText(statement: string, rows: Example['rows']): string {
+  const { columns } = bind(parse(statement), statement, exampleCatalogue())
+  const head = columns.map(({ name, type }) => `${name} (${typeName(type)})`)
+  const lines = rows.map((row) => columns.map(({ name }) => String(row[name] ?? 'NULL')))
+  return table(head, lines)
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n')
+}
+
+/** The tables that SETUP defines, as someone sees them who may do everything. */
+export function exampleCatalogue(): CatalogueView {
+  const tables = new Map<string, TableView>()
+  const catalogue: CatalogueView = {
+    lookup: (name) => tables.get(name.toLowerCase()),
+    tableNames: () => [...tables.values()].map(({ name }) => name),
+    lookupIndex: () => undefined,
+    missingWriteScope: () => undefined,
+    missingDefineScope: () => undefined,
+  }
+  for (const statement of SETUP) {
+    const { statement: made } = bind(parse(statement), statement, catalogue)
+    if (made.kind !== 'create-table') continue
+    const columns = made.columns.map((column) => ({ ...column, hasDefault: column.default !== undefined }))
+    const { name, primaryKey, uniques } = made
+    const plain = { rowFilter: undefined, isSystem: false, isWritable: true }
+    tables.set(name.toLowerCase(), { name, columns, primaryKey, uniques, ...plain })
+  }
+  return catalogue
+}
+
+function typesText(): string {
+  const rows = Object.entries(FORMS).map(([name, form]) => [`\`${name === 'Decimal' ? 'Decimal(p, s)' : name}\``, form])
+  return `## Types\n\n${table(['type', 'written as'], rows)}\n\nAn Interval is no type of a column or a result.`
+}
+
+function operatorsText(): string {
+  const rows = Object.values(OPERATORS).map(({ symbol, left, right, meaning }) => [
+    `${left} \`${symbol}\` ${right}`,
+    meaning,
+  ])
+  return `## Arithmetic\n\n\`s1\` and \`s2\` are the scales of the operands. No result has more than 38 digits.\n\n${table(['operator', 'result'], rows)}`
+}
+
+function castsText(): string {
+  const rows = Object.entries(CASTS).map(([from, to]) => [from, to.join(', ') || 'nothing else'])
+  return `## CAST\n\n${table(['from', 'to'], rows)}\n\n${CAST_RULES.map((rule) => `- ${rule}`).join('\n')}`
+}
+
+function functionsText(): string {
+  const groups = [...Map.groupBy(FUNCTIONS, ({ group }) => group)]
+  const parts = groups.map(([group, entries]) => {
+    const rows = entries.map((entry) => [`\`${signatureOf(entry)}\``, entry.description, `\`${entry.example}\``])
+    return `### ${group}\n\n${table(['function', 'gives', 'example'], rows)}`
+  })
+  const special = SPECIAL_FORMS.map(({ name, description, example }) => [`\`${name}\``, description, `\`${example}\``])
+  return `## Functions\n\nNothing else can be called.\n\n### Forms\n\n${table(['form', 'gives', 'example'], special)}\n\n${parts.join('\n\n')}`
+}
+
+function errorsText(): string {
+  const rows = Object.entries(ERRORS).map(([name, { status, title, remedy }]) => [
+    `\`IQL.${name}\``,
+    String(status),
+    title,
+    remedy,
+  ])
+  return `## Errors\n\nAn error says where it is, what could stand there, and what was likely meant:\n\n${MISTAKES.map(mistakeText).join('\n\n')}\n\n${table(['code', 'status', 'what', 'what to do'], rows)}`
+}
+
+function mistakeText(statement: string): string {
+  try {
+    bind(parse(statement), statement, exampleCatalogue())
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    const { Position: position, Hint: hint } = error.details.members ?? {}
+    const offset =
+      typeof position === 'object' && position !== null && 'Offset' in position ? Number(position.Offset) : 0
+    const picture = caretPicture(statement, positionOf(statement, offset))
+    return `\`\`\`text\n${error.code}: ${error.message}\n${picture}${typeof hint === 'string' ? `\nhint: ${hint}` : ''}\n\`\`\``
+  }
+  throw new Error(`Not a mistake: ${statement}`)
+}
+
+const LIMIT_TEXTS: Readonly<Record<keyof typeof DEFAULT_LIMITS, string>> = {
+  statementBytes: 'bytes of a statement, in UTF-8',
+  tokens: 'tokens of a statement',
+  nesting: 'parentheses, sub-queries, calls and CASE within one another',
+  height: 'operators within one another, AND and OR left aside',
+  conditions: 'AND and OR in one expression',
+  joins: 'joins in a statement',
+  setOperations: 'UNION, INTERSECT and EXCEPT in a statement',
+  inItems: 'items of IN',
+}
+
+function limitsText(): string {
+  const rows = Object.entries(LIMIT_TEXTS).map(([key, text]) => [text, limitOf(key).toLocaleString('en')])
+  return `## Limits\n\n${table(['what', 'at most'], rows)}`
+}
+
+function limitOf(key: string): number {
+  const found = Object.entries(DEFAULT_LIMITS).find(([name]) => name === key)
+  return found?.[1] ?? 0
+}
+
+if (import.meta.main) process.stdout.write(iqlDocs())

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { exampleCatalogue, iqlDocs } from '../../../scripts/docs/iql.ts'
+import { CHANGES, READS, SETUP } from '../../../scripts/docs/iql-examples.ts'
+import { grammarRules } from '../../../scripts/docs/iql-grammar.ts'
+import { bind } from '../../../src/query/iql/binder.ts'
+import { FUNCTIONS, SPECIAL_FORMS } from '../../../src/query/iql/functions.ts'
+import { parse } from '../../../src/query/iql/parser.ts'
+
+test('docs/iql.md is what the source says', () => {
+  const page = readFileSync(new URL('../../../docs/iql.md', import.meta.url), 'utf8')
+  assert.equal(page, iqlDocs(), 'run npm run docs')
+})
+
+test('every rule that the grammar uses is defined, once', () => {
+  const rules = grammarRules()
+  const names = rules.map(({ name }) => name)
+  assert.equal(new Set(names).size, names.length)
+  assert.ok(names.length > 40, `${names.length} rules`)
+  for (const { name, lines } of rules) {
+    const bare = lines.join(' ').replace(/"[^"]*"|'[^']*'/g, '')
+    for (const [used] of bare.matchAll(/[A-Z][A-Za-z]+/g)) assert.ok(names.includes(used), `${name} uses ${used}`)
+  }
+})
+
+test('every example binds, and its rows have the columns of its result', () => {
+  const catalogue = exampleCatalogue()
+  for (const { statement, rows } of [...READS, ...CHANGES]) {
+    const { columns } = bind(parse(statement), statement, catalogue)
+    for (const row of rows)
+      assert.deepEqual(
+        Object.keys(row),
+        columns.map(({ name }) => name),
+        statement,
+      )
+  }
+  assert.equal(SETUP.length, 4)
+})
+
+test('the example of every function binds', () => {
+  const catalogue = exampleCatalogue()
+  for (const { kind, example, id } of FUNCTIONS) {
+    const statement = `SELECT ${example} AS x${kind === 'scalar' ? '' : ' FROM trades'}`
+    assert.equal(bind(parse(statement), statement, catalogue).columns.length, 1, id)
+  }
+  for (const { example } of SPECIAL_FORMS) {
+    const statement = `SELECT ${example} AS x`
+    assert.equal(bind(parse(statement), statement, catalogue).columns.length, 1)
+  }
+})
