@@ -49,6 +49,11 @@ export const SETTINGS = {
   trustedProxies: setting('', parseAddresses, 'Addresses or networks whose X-Forwarded-* headers are believed.'),
   logLevel: setting('info', oneOf(LOG_LEVELS), 'The least severe level that is logged.'),
   logFormat: setting('json', oneOf(LOG_FORMATS), 'One JSON object a line, or lines for a person.'),
+  server: setting(
+    '',
+    parseServer,
+    'Address of a running server that commands administer, after "gatehouse login". Empty: the data of this machine.',
+  ),
   metricsPort: setting(
     '',
     parseOptionalPort,
@@ -435,6 +440,10 @@ function parseWebAddress(text: string): string {
   if (text !== '' && !/^https?:$/.test(URL.parse(text)?.protocol ?? ''))
     throw new BadSetting(`"${text}" is not an http or https address`)
   return text
+}
+
+function parseServer(text: string): string {
+  return parseWebAddress(text).replace(/\/$/, '')
 }
 
 function parseRatio(text: string): number {

@@ -6,7 +6,7 @@ import { type Clock, systemClock } from './protocol/clock.ts'
 import { type AuditLog, openAuditLog } from './store/audit.ts'
 import { openDataFolder } from './store/data-folder.ts'
 import { type Database, openDatabase } from './store/database.ts'
-import { openMasterKey } from './store/master-key.ts'
+import { type MasterKey, openMasterKey } from './store/master-key.ts'
 import { createStores, type Stores } from './store/stores.ts'
 
 export interface Offline {
@@ -15,6 +15,7 @@ export interface Offline {
   readonly audit: AuditLog
   readonly clock: Clock
   readonly reconcileEnv: ReconcileEnv
+  readonly masterKey: MasterKey
 }
 
 export async function withData<T>(config: Config, work: (data: Offline) => Promise<T>): Promise<T> {
@@ -28,14 +29,15 @@ export async function withData<T>(config: Config, work: (data: Offline) => Promi
     onError: (error) => failures.push(error),
   })
   try {
+    const masterKey = openMasterKey(folder, config.masterKey)
     const reconcileEnv = {
       database,
       clock,
       environment: process.env,
       tables: undefined,
-      digestKey: openMasterKey(folder, config.masterKey).derive('declared passwords'),
+      digestKey: masterKey.derive('declared passwords'),
     }
-    return await work({ database, stores: createStores(database, clock), audit, clock, reconcileEnv })
+    return await work({ database, stores: createStores(database, clock), audit, clock, reconcileEnv, masterKey })
   } finally {
     await audit.close()
     await database.close()

@@ -4,15 +4,19 @@ import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { createSecureContext } from 'node:tls'
 import { sql } from 'kysely'
-import { BadSetting, type Config, issuerOf } from './config.ts'
+import { describeAdmin, registerAdmin } from './admin/admin.ts'
+import { createKeyring } from './admin/keyring.ts'
+import { showSettings } from './admin/settings.ts'
+import { BadSetting, type Config, issuerOf, type LoadedConfig } from './config.ts'
 import type { Bus } from './events/bus.ts'
 import { openBus } from './events/open-bus.ts'
 import { createApp } from './http/app.ts'
-import { createDoors, guardDoors } from './http/doors.ts'
+import { createDoors, guardDoors, sayStanding } from './http/doors.ts'
 import { registerHealth } from './http/health.ts'
 import { openListener } from './http/listener.ts'
 import type { Logger } from './http/log.ts'
-import { openMetricsListener } from './http/metrics-door.ts'
+import { openMetricsListener, registerMetrics } from './http/metrics-door.ts'
+import { registerOpenApi } from './http/openapi.ts'
 import { watchProcess } from './http/process-metrics.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { traceRequests } from './http/traces.ts'
@@ -41,13 +45,15 @@ export interface RunningServer {
 export interface Surroundings {
   readonly logger: Logger
   readonly clock?: Clock
+  /** What was written for each setting and where, for those who may ask. */
+  readonly settings?: Pick<LoadedConfig, 'texts' | 'sources'>
 }
 
 const STOP_GRACE_MS = 10_000
 
 export async function startServer(
   config: Config,
-  { logger, clock = systemClock }: Surroundings,
+  { logger, clock = systemClock, settings }: Surroundings,
 ): Promise<RunningServer> {
   const listener = await openListener({ host: config.host, port: config.port, tls: readTls(config) })
   const cleanUp: (() => Promise<void>)[] = [() => listener.close(0)]
@@ -148,6 +154,31 @@ export async function startServer(
       })
       app.addHook('onClose', () => browserSide.close())
     }
+    registerAdmin(app, {
+      authenticate: identity.authenticate,
+      admit: (request, reply, { clientId, subject, kind }) => {
+        const user = kind === 'user' ? subject : undefined
+        sayStanding(reply, doors.admit('admin', request.ip, { client: clientId, user }))
+      },
+      env: {
+        database,
+        stores,
+        clock,
+        audit,
+        publish: bus.publish,
+        keyring: createKeyring({
+          keys: stores.signingKeys,
+          sealingKey: masterKey.derive('signing keys'),
+          clock,
+          publish: bus.publish,
+        }),
+        settings: () => (settings === undefined ? [] : showSettings(settings)),
+        streams: undefined,
+        queries: undefined,
+      },
+    })
+    registerMetrics(app, metrics, identity.authenticate)
+    registerOpenApi(app, issuer, describeAdmin())
     let stopping = false
     registerHealth(app, {
       process: async () => (stopping ? 'stopping' : undefined),

@@ -19,7 +19,7 @@ const AREAS: Readonly<Record<string, readonly string[]>> = {
   client: ['protocol'],
   'config.ts': ['protocol'],
   declarative: ['protocol', 'store', 'config.ts'],
-  admin: ['protocol', 'http', 'events', 'store', 'declarative'],
+  admin: ['protocol', 'http', 'events', 'store', 'declarative', 'config.ts'],
   'server.ts': [
     'protocol',
     'http',

@@ -2,27 +2,12 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { authorize } from '../http/bearer.ts'
-import { queryOf, readParameters } from '../http/form.ts'
 import type { ApiRoute } from '../http/openapi.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
-import { Refusal } from '../protocol/refusal.ts'
-import { auditRoutes } from './audit.ts'
 import { badBody } from './body.ts'
-import { clientRoutes } from './clients.ts'
-import { platformRoutes } from './platform.ts'
-import { roleRoutes } from './roles.ts'
+import { readQuery } from './parameters.ts'
 import type { AdminEnv, AdminReply, AdminRoute } from './route.ts'
-import { userAccessRoutes } from './user-access.ts'
-import { userRoutes } from './users.ts'
-
-export const ADMIN_ROUTES: readonly AdminRoute[] = [
-  ...userRoutes,
-  ...userAccessRoutes,
-  ...clientRoutes,
-  ...roleRoutes,
-  ...platformRoutes,
-  ...auditRoutes,
-]
+import { ADMIN_ROUTES } from './routes.ts'
 
 export interface AdminDoor {
   readonly env: AdminEnv
@@ -113,23 +98,6 @@ function readJson(text: unknown): unknown {
 function readParams(params: unknown): Record<string, string> {
   if (typeof params !== 'object' || params === null) return {}
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]))
-}
-
-function readQuery(url: string, route: AdminRoute): Record<string, string> {
-  const parameters = readParameters(queryOf(url))
-  const query: Record<string, string> = {}
-  for (const name of parameters.names()) {
-    if (route.query?.[name] === undefined)
-      throw new Refusal(
-        'admin.bad_parameter',
-        400,
-        `Unknown parameter ${name}; there are ${Object.keys(route.query ?? {}).join(', ') || 'none'}`,
-      )
-    if (parameters.repeated.has(name)) throw new Refusal('admin.bad_parameter', 400, `${name} stands there twice`)
-    const value = parameters.get(name)
-    if (value !== undefined) query[name] = value
-  }
-  return query
 }
 
 /** For /openapi.json. */

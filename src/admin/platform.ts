@@ -37,9 +37,12 @@ export const platformRoutes: readonly AdminRoute[] = [
     },
     reply: 'The key.',
     status: 201,
-    async run(call, { keyring, clock }) {
+    async run(call, env) {
+      const { keyring, clock } = env
       const seconds = readActiveIn(call.body === undefined ? {} : readObject(call.body))
       const key = await keyring.rotate(clock() + seconds * 1000)
+      const details = { kid: key.kid, active_from: key.activeFrom, reason: 'operator' }
+      record(env, call, { event: 'key.created', target: key.kid, details })
       return { status: 201, body: presentKeys([key], clock())[0] }
     },
   },
@@ -50,7 +53,8 @@ export const platformRoutes: readonly AdminRoute[] = [
     summary: 'Retires a key: it never signs again, and is published until its last token has expired.',
     reply: 'Nothing.',
     status: 204,
-    async run(call, { keyring, clock }) {
+    async run(call, env) {
+      const { keyring, clock } = env
       const kid = part(call, 'kid')
       const keys = await keyring.list()
       const key = keys.find((candidate) => candidate.kid === kid)
@@ -60,6 +64,7 @@ export const platformRoutes: readonly AdminRoute[] = [
       )
       if (others.length === 0) throw conflict('It is the only key that signs: rotate first, with active_in 0')
       await keyring.retire(kid)
+      record(env, call, { event: 'key.retired', target: kid, details: { kid, reason: 'operator' } })
       return { status: 204 }
     },
   },

@@ -1,4 +1,5 @@
 /** Every command of the program. A name of two words is one of a group: `user add`. */
+import { ADMIN_COMMANDS } from './admin/list.ts'
 import { BACKUP_HELP, RESTORE_HELP } from './backup-help.ts'
 import type { Command } from './command.ts'
 
@@ -76,4 +77,5 @@ Secrets are masked. Settings given as flags count as they would for "gatehouse s
     help: RESTORE_HELP,
     load: async () => (await import('./backup.ts')).restore,
   },
+  ...ADMIN_COMMANDS,
 ]

@@ -94,4 +94,12 @@ const DATABASE_TROUBLE: Readonly<Record<string, string>> = {
   '42501': 'This user may not do in the database what must be done',
 }
 
-const FORESEEN = new Set(['BadDataFolder', 'SchemaTooNew', 'BadDeclaration', 'BadBackup', 'UsernameTaken'])
+const FORESEEN = new Set([
+  'BadDataFolder',
+  'SchemaTooNew',
+  'BadDeclaration',
+  'BadBackup',
+  'Refusal',
+  'UsernameTaken',
+  'UsernameTaken',
+])

@@ -12,7 +12,7 @@ export async function serve(args: readonly string[]): Promise<void> {
   const logger = createLogger(logOptions(line))
   // From here on a signal that comes while the server starts stops it in good order too.
   const told = toldToStop()
-  const server = await startServer(config, { logger })
+  const server = await startServer(config, { logger, settings: line })
   if (config.demo) process.stdout.write(demoBanner({ ...server, config }))
   await told
   try {

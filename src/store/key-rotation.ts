@@ -40,7 +40,11 @@ export async function tendKeys({ keys, sealingKey, rotateEveryMs }: KeyTending, 
 }
 
 /** A key that signs from `activeFrom` on, whether or not rotation is due. */
-export async function addKey({ keys, sealingKey }: KeyTending, now: number, activeFrom: number): Promise<StoredKey> {
+export async function addKey(
+  { keys, sealingKey }: Pick<KeyTending, 'keys' | 'sealingKey'>,
+  now: number,
+  activeFrom: number,
+): Promise<StoredKey> {
   const key = await makeKey(sealingKey, now, activeFrom)
   await keys.add(key)
   return key

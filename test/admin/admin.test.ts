@@ -1,7 +1,8 @@
 /** Administration over HTTP: each noun, who may, what stale and bad requests get, and what the rest of the system is told. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { ADMIN_ROUTES, describeAdmin } from '../../src/admin/admin.ts'
+import { describeAdmin } from '../../src/admin/admin.ts'
+import { ADMIN_ROUTES } from '../../src/admin/routes.ts'
 import { describeApi } from '../../src/http/openapi.ts'
 import { readAuditPage } from '../../src/store/audit-read.ts'
 import { secretMatches } from '../../src/store/clients.ts'

@@ -20,12 +20,12 @@ export async function startTestServer(
   place: TestPlace,
   { clock, flags = {} }: TestServerOptions = {},
 ): Promise<TestServer> {
-  const { config } = loadConfig({
+  const settings = loadConfig({
     flags: { '--port': '0', '--data': place.dataFolder, '--database-url': place.databaseUrl, ...flags },
   })
   const log: string[] = []
   const logger = createLogger({ level: 'debug', format: 'json', destination: { write: (line) => void log.push(line) } })
-  const server = await startServer(config, { logger, ...(clock === undefined ? {} : { clock }) })
+  const server = await startServer(settings.config, { logger, settings, ...(clock === undefined ? {} : { clock }) })
   return { ...server, log }
 }
 

@@ -1,0 +1,30 @@
+/** Signing keys in an administrator's hands: rotate when asked, not only when due, and retire a key that must not sign again. */
+import type { Clock } from '../protocol/clock.ts'
+import type { GateEvent } from '../protocol/gate-event.ts'
+import { addKey } from '../store/key-rotation.ts'
+import type { SigningKeys } from '../store/signing-keys.ts'
+import { LONGEST_TOKEN_MS } from '../store/take-back.ts'
+import type { SigningKeyring } from './ports.ts'
+
+export interface KeyringOptions {
+  readonly keys: SigningKeys
+  readonly sealingKey: Buffer
+  readonly clock: Clock
+  publish(event: GateEvent): Promise<unknown>
+}
+
+export function createKeyring({ keys, sealingKey, clock, publish }: KeyringOptions): SigningKeyring {
+  return {
+    list: () => keys.list(),
+    async rotate(activeFrom) {
+      const key = await addKey({ keys, sealingKey }, clock(), activeFrom)
+      await publish({ kind: 'keys-changed' })
+      return key
+    },
+    async retire(kid) {
+      const now = clock()
+      await keys.retire(kid, now, now + LONGEST_TOKEN_MS)
+      await publish({ kind: 'keys-changed' })
+    },
+  }
+}

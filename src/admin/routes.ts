@@ -1,0 +1,17 @@
+/** Every administration route, noun by noun. */
+import { auditRoutes } from './audit.ts'
+import { clientRoutes } from './clients.ts'
+import { platformRoutes } from './platform.ts'
+import { roleRoutes } from './roles.ts'
+import type { AdminRoute } from './route.ts'
+import { userAccessRoutes } from './user-access.ts'
+import { userRoutes } from './users.ts'
+
+export const ADMIN_ROUTES: readonly AdminRoute[] = [
+  ...userRoutes,
+  ...userAccessRoutes,
+  ...clientRoutes,
+  ...roleRoutes,
+  ...platformRoutes,
+  ...auditRoutes,
+]
