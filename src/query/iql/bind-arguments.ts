@@ -17,7 +17,9 @@ import {
   INTEGER,
   INTERVAL,
   type IqlType,
+  isComparable,
   isNumber,
+  isStorable,
   JSON_TYPE,
   TEXT,
   TIME,
@@ -127,6 +129,7 @@ function acceptsNumber(kind: ArgumentKind, written: Expression): boolean {
     case 'number':
     case 'ordered':
     case 'common':
+    case 'comparable':
     case 'any':
       return true
     default:
@@ -145,6 +148,8 @@ function acceptsType(kind: ArgumentKind, bound: BoundExpression): boolean {
       return ORDERED.has(type.kind)
     case 'any':
       return type.kind !== 'Interval'
+    case 'comparable':
+      return isComparable(type) && isStorable(type)
     case 'common':
       return type.kind !== 'Json' && type.kind !== 'Interval'
     case 'moment':
@@ -241,6 +246,7 @@ function finish(
       return bound.type.kind === 'Null' ? literal(decimal(1, 0), null) : bound
     case 'any':
     case 'ordered':
+    case 'comparable':
       return bound.type.kind === 'Null' ? literal(TEXT, null) : bound
     default:
       return bound

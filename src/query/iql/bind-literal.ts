@@ -45,6 +45,11 @@ export function literal(type: IqlType, value: IqlValue): Literal {
   return { kind: 'literal', type, value, nullable: value === null }
 }
 
+/** What is the same for every row, and so gives neither groups nor an order. */
+export function isConstant({ kind }: BoundExpression): boolean {
+  return kind === 'literal' || kind === 'parameter'
+}
+
 export function bindNumber(
   binding: Binding,
   { text, at }: NumberLiteral,

@@ -93,8 +93,9 @@ function beside(
     case undefined:
       return expected?.kind === 'Double' ? expected : undefined
     case 'Timestamp':
-    case 'Time':
       return side === 'right' || operator === '+' ? INTERVAL : other
+    case 'Time':
+      return side === 'right' || operator === '+' ? FIXED_INTERVAL : other
     case 'Date':
       return side === 'right' || operator === '+' ? INTEGER : other
     case 'Interval':

@@ -2,6 +2,7 @@
 import type { Body, Cte, Query, SetOperation } from './ast.ts'
 import type { Expression, OrderItem } from './ast-expression.ts'
 import { bindExpression, fingerprintOf } from './bind-expression.ts'
+import { isConstant } from './bind-literal.ts'
 import { orderOf } from './bind-order.ts'
 import { type BoundSelect, bindSelect } from './bind-select.ts'
 import { type Binding, startOf } from './binding.ts'
@@ -135,15 +136,12 @@ function orderSelect(binding: Binding, { select, scope }: BoundSelect, item: Ord
   const { columns, outputs, distinct } = select
   const ordinal = outputMeant(binding, columns, item.expression)
   if (ordinal !== undefined) return orderOf(binding, item, output(columns, ordinal))
-  if (item.expression.kind === 'text' || item.expression.kind === 'parameter' || item.expression.kind === 'null') {
-    throw binding.fail(
-      'BadOrder',
-      startOf(item.expression),
-      'ORDER BY takes columns and expressions over them, not a constant',
-    )
-  }
   scope.clause = CLAUSES.orderBy
-  const expression = bindExpression(binding, scope, item.expression)
+  const expression = bindExpression(binding, scope, item.expression, TEXT)
+  if (isConstant(expression)) {
+    const message = 'ORDER BY takes columns and expressions over them, not a constant'
+    throw binding.fail('BadOrder', startOf(item.expression), message)
+  }
   const same = outputs.findIndex((known) => isSame(known.expression, expression))
   if (same !== -1) return orderOf(binding, item, output(columns, same))
   if (distinct) {

@@ -5,12 +5,13 @@ import type { Expression, OrderItem } from './ast-expression.ts'
 import { bindCondition, bindExpression, fingerprintOf } from './bind-expression.ts'
 import { bindFrom } from './bind-from.ts'
 import { bindItems } from './bind-items.ts'
+import { isConstant } from './bind-literal.ts'
 import { type Binding, startOf } from './binding.ts'
 import type * as Bound from './bound.ts'
 import { functionsNamed } from './functions.ts'
 import { sameName } from './names.ts'
 import { CLAUSES, type GroupingKey, Scope } from './scope.ts'
-import { isComparable, typeName } from './types.ts'
+import { isComparable, TEXT, typeName } from './types.ts'
 
 export interface BoundSelect {
   readonly select: Bound.Select
@@ -51,10 +52,10 @@ function bindGroupBy(binding: Binding, scope: Scope, written: Select): GroupingK
   scope.clause = CLAUSES.groupBy
   return written.groupBy.map((key) => {
     const meant = keyMeant(binding, scope, written, key)
-    if (meant.kind === 'number' || meant.kind === 'text' || meant.kind === 'parameter' || meant.kind === 'null') {
+    const expression = bindExpression(binding, scope, meant, TEXT)
+    if (isConstant(expression)) {
       throw binding.fail('NotGrouped', startOf(key), 'GROUP BY takes columns and expressions over them, not a constant')
     }
-    const expression = bindExpression(binding, scope, meant)
     if (!isComparable(expression.type)) {
       throw binding.fail('TypeMismatch', startOf(key), `GROUP BY cannot compare ${typeName(expression.type)}`)
     }

@@ -26,7 +26,7 @@ export interface FunctionEntry {
 /**
  * A type by its name, or one of these:
  * number – Integer, Decimal or Double · exact – Integer or Decimal · ordered – what has an order in min and max ·
- * any – every type that a column can have · common – all arguments so marked are brought to one type that can be compared ·
+ * comparable – what has an order at all · any – every type that a column can have · common – all arguments so marked are brought to one type that can be compared ·
  * moment – Timestamp or Date · part, unit, span – a literal word out of PARTS, UNITS, SPANS ·
  * digits – a literal whole number from 0 to 18 · fixed – an Interval without months · months – a literal Interval of whole months
  */
@@ -35,6 +35,7 @@ export type ArgumentKind =
   | 'number'
   | 'exact'
   | 'ordered'
+  | 'comparable'
   | 'any'
   | 'common'
   | 'moment'

@@ -55,13 +55,13 @@ export const AGGREGATE_FUNCTIONS = {
     ordered: true,
   },
   first: market(
-    ['any', 'ordered'],
+    ['comparable', 'ordered'],
     first,
     'The value of the row in which the second argument is least; rows with a NULL in either are passed over, and of equals the least value counts.',
     'first(price, ts)',
   ),
   last: market(
-    ['any', 'ordered'],
+    ['comparable', 'ordered'],
     first,
     'The value of the row in which the second argument is greatest; rows with a NULL in either are passed over, and of equals the greatest value counts.',
     'last(price, ts)',

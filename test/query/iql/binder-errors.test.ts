@@ -128,6 +128,9 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
       'NotGrouped',
       /ts/,
     ],
+    ['SELECT 1 FROM trades GROUP BY TRUE', '                              ^', 'NotGrouped', /constant/],
+    ['SELECT id FROM trades ORDER BY :p', '                               ^', 'BadOrder', /constant/],
+    ['SELECT first(j, ts) FROM kinds', '             ^', 'BadArguments', /does not take Json/],
     ["SELECT 1 FROM trades GROUP BY 'x'", '                              ^', 'NotGrouped', /constant/],
     ['SELECT 1 FROM kinds GROUP BY j', '                             ^', 'TypeMismatch', /Json/],
     [

@@ -68,6 +68,7 @@ const TYPES: readonly (readonly [string, string])[] = [
   ['day - day', 'Integer?'],
   ["day + INTERVAL '1 hour'", 'Timestamp?'],
   ["at + INTERVAL '1 hour'", 'Time?'],
+  ["at - '90 minutes'", 'Time?'],
   ["ts - ts > INTERVAL '1 hour'", 'Boolean?'],
   ["now() - ts < '5 minutes'", 'Boolean?'],
   ["time_bucket('5m', ts)", 'Timestamp?'],

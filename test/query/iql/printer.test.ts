@@ -25,7 +25,7 @@ test('parse(print(x)) = x for any tree', () => {
     fc.property(statements, (statement) => {
       assert.deepEqual(withoutPositions(parse(print(statement), LIMITS)), withoutPositions(statement))
     }),
-    { numRuns: 500 },
+    { numRuns: 300 },
   )
 })
 
@@ -41,7 +41,7 @@ test('text soup is read or refused, never anything else, and what is read prints
       }
       assert.deepEqual(withoutPositions(parse(print(tree))), withoutPositions(tree))
     }),
-    { numRuns: 5000 },
+    { numRuns: 3000 },
   )
 })
 
@@ -56,6 +56,6 @@ test('any tree is bound or refused, never anything else', () => {
         assert.ok(error instanceof Refusal, error instanceof Error ? error.stack : String(error))
       }
     }),
-    { numRuns: 1000 },
+    { numRuns: 400 },
   )
 })
