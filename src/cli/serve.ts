@@ -44,5 +44,17 @@ function toldToStop(): Promise<void> {
         resolve()
       })
     }
+    if (process.env.npm_lifecycle_event !== undefined) whenOrphaned(resolve)
   })
+}
+
+/** A signal to `npm start` ends npm and the shell between us, and never reaches this process: their end is the sign. */
+function whenOrphaned(stop: () => void): void {
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    stop()
+  }, 250)
+  watch.unref()
 }

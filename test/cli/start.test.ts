@@ -1,5 +1,6 @@
 /** Starting and stopping as a process: what an operator sees when something is in the way, and that a stop loses nothing. */
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
@@ -170,6 +171,26 @@ test('SIGINT, and a stop with an idle keep-alive connection, end at once with 0'
   assert.equal(await server.stop('SIGINT'), 0)
   assert.ok(Date.now() - asked < 3000)
   socket.destroy()
+})
+
+test('the end of the shell that npm put between ends the server too', async () => {
+  const shell = spawn(
+    'sh',
+    ['-c', `"${process.execPath}" bin/gatehouse.js serve --port 0 --data "${newFolder()}"; true`],
+    {
+      cwd: new URL('../..', import.meta.url).pathname,
+      env: { ...process.env, npm_lifecycle_event: 'start' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
+  let output = ''
+  shell.stdout.setEncoding('utf8')
+  for await (const chunk of shell.stdout) {
+    output += chunk
+    // The pipe closes only when the server, which inherited it, has ended as well.
+    if (output.includes('"msg":"started"')) shell.kill('SIGTERM')
+  }
+  assert.match(output, /"msg":"stopped"/)
 })
 
 test('what was made at the first start is there at the second: key, users, and no difference', async () => {

@@ -1,0 +1,5 @@
+/** Everything that can be measured. */
+import { start } from './start.ts'
+import type { Measurement } from './support/compare.ts'
+
+export const MEASUREMENTS: readonly Measurement[] = [start]

@@ -1,0 +1,35 @@
+/** The pages made from the program say what the program says now, and no page points to nowhere. */
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { glob, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { generatedPages } from '../../scripts/docs/pages.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+test('every generated page is current: run "npm run docs" when it is not', async () => {
+  const pages = await generatedPages()
+  assert.ok(pages.length > 0)
+  for (const { path, text } of pages) {
+    assert.ok(existsSync(join(root, path)), `${path} is missing`)
+    assert.equal(await readFile(join(root, path), 'utf8'), text, `${path} is stale`)
+  }
+})
+
+test('every link between the pages leads to a file', async () => {
+  const broken: string[] = []
+  let links = 0
+  for await (const page of glob(['*.md', 'docs/**/*.md', 'bench/*.md'], { cwd: root })) {
+    const text = (await readFile(join(root, page), 'utf8')).replaceAll(/```[\s\S]*?```/g, '')
+    for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^(https?:|mailto:|#)/.test(target)) continue
+      links++
+      const file = join(root, dirname(page), target.split('#', 1)[0] ?? '')
+      if (!existsSync(file)) broken.push(`${page}: ${target}`)
+    }
+  }
+  assert.ok(links > 0)
+  assert.deepEqual(broken, [])
+})
