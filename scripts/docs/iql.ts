@@ -5,12 +5,13 @@ import { bind } from '../../src/query/iql/binder.ts'
 import { CAST_RULES, CASTS } from '../../src/query/iql/casts.ts'
 import type { CatalogueView, TableView } from '../../src/query/iql/catalogue-view.ts'
 import { caretPicture, ERRORS, positionOf } from '../../src/query/iql/errors.ts'
+import { ARGUMENT_WORDS } from '../../src/query/iql/function-entry.ts'
 import { FUNCTIONS, SPECIAL_FORMS } from '../../src/query/iql/functions.ts'
 import { RESERVED } from '../../src/query/iql/keywords.ts'
 import { DEFAULT_LIMITS } from '../../src/query/iql/limits.ts'
 import { OPERATORS } from '../../src/query/iql/operators.ts'
 import { parse } from '../../src/query/iql/parser.ts'
-import { typeName } from '../../src/query/iql/types.ts'
+import { COLUMN_DIGITS, RESULT_DIGITS, typeName } from '../../src/query/iql/types.ts'
 import { FORMS } from '../../src/query/iql/values.ts'
 import { CHANGES, type Example, MISTAKES, READS, SETUP } from './iql-examples.ts'
 import { grammarText } from './iql-grammar.ts'
@@ -81,9 +82,31 @@ export function exampleCatalogue(): CatalogueView {
   return catalogue
 }
 
+const LITERALS: Readonly<Record<keyof typeof FORMS, string>> = {
+  Text: "'it''s'",
+  Integer: '42',
+  Decimal: '45.10',
+  Double: '1.5e3',
+  Boolean: 'TRUE',
+  Timestamp: "TIMESTAMP '2026-01-31T09:30:00Z'",
+  Date: "DATE '2026-01-31'",
+  Time: "TIME '09:30:00'",
+  Uuid: "UUID '123e4567-e89b-12d3-a456-426614174000'",
+  Json: `JSON '{"a": 1}'`,
+  Binary: "X'00ff'",
+  Interval: "INTERVAL '5 minutes'",
+}
+
 function typesText(): string {
-  const rows = Object.entries(FORMS).map(([name, form]) => [`\`${name === 'Decimal' ? 'Decimal(p, s)' : name}\``, form])
-  return `## Types\n\n${table(['type', 'written as'], rows)}\n\nAn Interval is no type of a column or a result.`
+  const rows = Object.entries(LITERALS).map(([name, literal]) => {
+    return [`\`${name === 'Decimal' ? 'Decimal(p, s)' : name}\``, `\`${literal}\``, formOf(name)]
+  })
+  const notes = `A Decimal column has at most ${COLUMN_DIGITS} digits, a result ${RESULT_DIGITS}. An Interval is no type of a column or a result.`
+  return `## Types\n\n${table(['type', 'literal', 'as a value'], rows)}\n\n${notes}`
+}
+
+function formOf(name: string): string {
+  return Object.entries(FORMS).find(([known]) => known === name)?.[1] ?? ''
 }
 
 function operatorsText(): string {
@@ -106,7 +129,10 @@ function functionsText(): string {
     return `### ${group}\n\n${table(['function', 'gives', 'example'], rows)}`
   })
   const special = SPECIAL_FORMS.map(({ name, description, example }) => [`\`${name}\``, description, `\`${example}\``])
-  return `## Functions\n\nNothing else can be called.\n\n### Forms\n\n${table(['form', 'gives', 'example'], special)}\n\n${parts.join('\n\n')}`
+  return `## Functions\n\nNothing else can be called. Arguments are types, or:\n\n${table(
+    ['word', 'stands for'],
+    Object.entries(ARGUMENT_WORDS).map(([word, meaning]) => [word, meaning]),
+  )}\n\n### Forms\n\n${table(['form', 'gives', 'example'], special)}\n\n${parts.join('\n\n')}`
 }
 
 function errorsText(): string {

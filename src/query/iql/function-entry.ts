@@ -23,28 +23,24 @@ export interface FunctionEntry {
   readonly example: string
 }
 
-/**
- * A type by its name, or one of these:
- * number – Integer, Decimal or Double · exact – Integer or Decimal · ordered – what has an order in min and max ·
- * comparable – what has an order at all · any – every type that a column can have · common – all arguments so marked are brought to one type that can be compared ·
- * moment – Timestamp or Date · part, unit, span – a literal word out of PARTS, UNITS, SPANS ·
- * digits – a literal whole number from 0 to 18 · fixed – an Interval without months · months – a literal Interval of whole months
- */
-export type ArgumentKind =
-  | Exclude<TypeKind, 'Null' | 'Interval'>
-  | 'number'
-  | 'exact'
-  | 'ordered'
-  | 'comparable'
-  | 'any'
-  | 'common'
-  | 'moment'
-  | 'part'
-  | 'unit'
-  | 'span'
-  | 'digits'
-  | 'fixed'
-  | 'months'
+/** What an argument may be where that is more, or less, than one type. */
+export const ARGUMENT_WORDS = {
+  number: 'Integer, Decimal or Double',
+  exact: 'Integer or Decimal',
+  ordered: 'Text, Integer, Decimal, Double, Timestamp, Date or Time',
+  comparable: 'any type but Json',
+  any: 'any type',
+  common: 'types that can be compared, brought to one',
+  moment: 'Timestamp, or Date as the midnight that begins it',
+  part: 'one of the words that the description lists, as a literal',
+  unit: 'one of the words that the description lists, as a literal',
+  span: 'one of the words that the description lists, as a literal',
+  digits: 'a whole number from 0 to 18, as a literal',
+  fixed: 'an Interval without months',
+  months: 'an Interval of whole months, as a literal',
+} as const
+
+export type ArgumentKind = Exclude<TypeKind, 'Null' | 'Interval'> | keyof typeof ARGUMENT_WORDS
 
 /** What date_part can take out of a point in time. */
 export const PARTS = [

@@ -50,11 +50,10 @@ const HOSTILE: readonly (readonly [string, string, string])[] = [
 
 for (const [what, statement, code] of HOSTILE) {
   test(`hostile: ${what}`, () => {
-    const start = performance.now()
+    const start = process.cpuUsage()
     const told = refusalOf(() => parse(statement))
-    const elapsed = performance.now() - start
     assert.equal(told.code, code)
-    assert.ok(elapsed < 250, `${elapsed} ms`)
+    assertQuick(start, 250)
   })
 }
 
@@ -79,11 +78,17 @@ const LARGEST: readonly (readonly [string, string])[] = [
 
 for (const [what, statement] of LARGEST) {
   test(`within the limits: ${what}`, () => {
-    const start = performance.now()
+    const start = process.cpuUsage()
     const tree = parse(statement)
     assert.ok(print(tree).length > 0)
     bind(tree, statement, marketCatalogue())
-    const elapsed = performance.now() - start
-    assert.ok(elapsed < 1000, `${elapsed} ms`)
+    assertQuick(start, 1000)
   })
+}
+
+/** Time of the processor, not of the wall: a busy machine is no fault of the parser. */
+function assertQuick(start: NodeJS.CpuUsage, most: number): void {
+  const { user, system } = process.cpuUsage(start)
+  const elapsed = (user + system) / 1000
+  assert.ok(elapsed < most, `${elapsed} ms`)
 }
