@@ -1,6 +1,6 @@
 /** Every command of the program. A name of two words is one of a group: `user add`. */
 import { ADMIN_COMMANDS } from './admin/list.ts'
-import { BACKUP_HELP, RESTORE_HELP } from './backup-help.ts'
+import { BACKUP_HELP, DOCTOR_HELP, MIGRATE_HELP, RESTORE_HELP } from './care-help.ts'
 import type { Command } from './command.ts'
 
 export const COMMANDS: readonly Command[] = [
@@ -76,6 +76,20 @@ Secrets are masked. Settings given as flags count as they would for "gatehouse s
     summary: 'Makes an empty data folder, and an empty database, what they were in a backup.',
     help: RESTORE_HELP,
     load: async () => (await import('./backup.ts')).restore,
+  },
+  {
+    name: 'migrate',
+    usage: '[--dry-run] [--json] [SETTINGS]',
+    summary: 'Brings the database to the schema of this program, as every start does.',
+    help: MIGRATE_HELP,
+    load: async () => (await import('./migrate.ts')).migrate,
+  },
+  {
+    name: 'doctor',
+    usage: '[--json] [SETTINGS]',
+    summary: 'Looks for what keeps a server from running well, and says how to mend it.',
+    help: DOCTOR_HELP,
+    load: async () => (await import('./examine.ts')).doctor,
   },
   ...ADMIN_COMMANDS,
 ]

@@ -3,7 +3,7 @@ import { hkdfSync, randomBytes } from 'node:crypto'
 import type { DataFolder } from './data-folder.ts'
 
 const BYTES = 32
-const FILE = 'master.key'
+export const MASTER_KEY_FILE = 'master.key'
 
 export interface MasterKey {
   /** 256 bits for one purpose; knowing them tells nothing about the keys of other purposes. */
@@ -12,6 +12,6 @@ export interface MasterKey {
 
 /** The configured key (nodes that share a database must share it), or one made in the data folder at the first start. */
 export function openMasterKey(folder: DataFolder, configured: Buffer | undefined): MasterKey {
-  const key = configured ?? folder.secret(FILE, () => randomBytes(BYTES))
+  const key = configured ?? folder.secret(MASTER_KEY_FILE, () => randomBytes(BYTES))
   return { derive: (purpose) => Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `gatehouse ${purpose}`, BYTES)) }
 }

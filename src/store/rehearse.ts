@@ -1,4 +1,6 @@
 /** Says which migrations a database still needs, and tries them without keeping anything. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
 import { type Database, openUnmigrated } from './database.ts'
 import { SchemaTooNew } from './migrate.ts'
@@ -20,11 +22,13 @@ export interface PlanOptions {
 }
 
 export async function planMigrations({ dataFolder, url, rehearse }: PlanOptions): Promise<MigrationPlan> {
+  if (url === '' && !existsSync(join(dataFolder, 'identity.db')))
+    return { found: 0, known: MIGRATIONS.length, pending: named(0) }
   const database = openUnmigrated({ dataFolder, url })
   try {
     const found = await schemaVersion(database)
     if (found > MIGRATIONS.length) throw new SchemaTooNew(found, MIGRATIONS.length, database.location)
-    const pending = MIGRATIONS.map(({ name }, index) => ({ version: index + 1, name })).slice(found)
+    const pending = named(found)
     return {
       found,
       known: MIGRATIONS.length,
@@ -33,6 +37,10 @@ export async function planMigrations({ dataFolder, url, rehearse }: PlanOptions)
   } finally {
     await database.close()
   }
+}
+
+function named(found: number): { version: number; name: string }[] {
+  return MIGRATIONS.map(({ name }, index) => ({ version: index + 1, name })).slice(found)
 }
 
 /** 0 when the database has never been migrated. */
