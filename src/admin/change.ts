@@ -1,14 +1,16 @@
 /** Changes of one administrator at a time, over all nodes: what was read is still so when it is written. */
+
 import { sql } from 'kysely'
 import type { AuditEvent } from '../protocol/audit-events.ts'
 import { createStores, type Stores } from '../store/stores.ts'
+import { transact } from '../store/transaction.ts'
 import type { AdminCall, AdminEnv } from './route.ts'
 
 const ADVISORY_LOCK = 7_203_519_002
 
 /** All or nothing. Events and audit rows follow when it has committed. */
 export function change<T>({ database, clock }: AdminEnv, work: (stores: Stores) => Promise<T>): Promise<T> {
-  return database.db.transaction().execute(async (tx) => {
+  return transact(database.db, async (tx) => {
     // A transaction of SQLite has the whole file to itself already.
     if (database.engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(ADVISORY_LOCK)})`.execute(tx)
     return await work(createStores({ ...database, db: tx }, clock))

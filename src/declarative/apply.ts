@@ -1,9 +1,11 @@
 /** Makes the changes of a plan: the tables first, since only they can fail, then everything of identity in one transaction. */
+
 import type { Clock } from '../protocol/clock.ts'
 import { secretDigest } from '../store/clients.ts'
 import type { Database } from '../store/database.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import { createTakeBack, type TakeBack } from '../store/take-back.ts'
+import { transact } from '../store/transaction.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { BadCsv, type CsvRow } from './csv.ts'
 import type { Change } from './plan.ts'
@@ -24,7 +26,7 @@ export async function apply(source: string, changes: readonly Change[], env: App
   const hashes = await hashPasswords(changes, env)
   const made = await applyTables(source, changes, env)
   try {
-    await env.database.db.transaction().execute(async (db) => {
+    await transact(env.database.db, async (db) => {
       await applyIdentity(changes, createStores({ ...env.database, db }, env.clock), hashes, env.clock)
     })
   } catch (error) {

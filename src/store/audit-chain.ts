@@ -1,8 +1,10 @@
 /** The chain of the audit log: each row's hash covers its content and the hash before it, so that no row can change, go or move unseen. */
+
 import { createHash } from 'node:crypto'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Database } from './database.ts'
 import type { AuditHeadRow, AuditRow, Schema } from './schema.ts'
+import { transact } from './transaction.ts'
 
 export type UnchainedRow = Omit<AuditRow, 'seq' | 'hash'>
 
@@ -11,7 +13,7 @@ export async function extendChain(
   database: Pick<Database, 'db' | 'engine'>,
   work: (tx: Transaction<Schema>, head: AuditHeadRow) => Promise<readonly UnchainedRow[]>,
 ): Promise<void> {
-  await database.db.transaction().execute(async (tx) => {
+  await transact(database.db, async (tx) => {
     const head = await lockHead(tx, database.engine)
     const rows = chain(head, await work(tx, head))
     const last = rows.at(-1)

@@ -1,7 +1,9 @@
 /** What people have allowed applications, remembered so that they are asked once. */
+
 import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import type { Schema } from './schema.ts'
+import { transact } from './transaction.ts'
 
 export interface Consent {
   readonly clientId: string
@@ -37,7 +39,7 @@ export function createConsents(db: Kysely<Schema>, clock: Clock) {
     /** Adds to what was allowed before. */
     async allow(userId: string, clientId: string, scopes: readonly string[]): Promise<void> {
       const now = clock()
-      await db.transaction().execute(async (tx) => {
+      await transact(db, async (tx) => {
         const before = await tx
           .selectFrom('consents')
           .select('scopes')

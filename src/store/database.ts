@@ -1,10 +1,11 @@
 /** Opens the identity database, SQLite in the data folder or PostgreSQL by its address, migrated to this program's schema. */
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
-import { Kysely, PostgresDialect } from 'kysely'
+import { Kysely } from 'kysely'
 import pg from 'pg'
 import { BadDataFolder } from './data-folder.ts'
 import { migrate } from './migrate.ts'
+import { createPostgresDialect } from './postgres-dialect.ts'
 import type { Schema } from './schema.ts'
 import { createSqliteDialect } from './sqlite-dialect.ts'
 
@@ -71,7 +72,7 @@ function openPostgres(url: string, poolSize: number): Database {
   })
   // An idle connection that breaks is replaced at its next use; without a listener it would end the process.
   pool.on('error', () => {})
-  const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) })
+  const db = new Kysely<Schema>({ dialect: createPostgresDialect(pool) })
   return {
     engine: 'postgres',
     db,

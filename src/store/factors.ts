@@ -1,8 +1,10 @@
 /** Second factors: authenticator apps, passkeys and recovery codes; each proof of one can be used once. */
+
 import type { Kysely, Selectable } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import { newId } from './opaque.ts'
 import type { FactorRow, Schema } from './schema.ts'
+import { transact } from './transaction.ts'
 
 export const FACTOR_KINDS = ['totp', 'passkey', 'recovery'] as const
 export type FactorKind = (typeof FACTOR_KINDS)[number]
@@ -74,7 +76,7 @@ export function createFactors(db: Kysely<Schema>, clock: Clock) {
     /** The new ones take the place of all that there were. */
     async replaceRecoveryCodes(userId: string, digests: readonly string[]): Promise<void> {
       const now = clock()
-      await db.transaction().execute(async (tx) => {
+      await transact(db, async (tx) => {
         await tx.deleteFrom('factors').where('user_id', '=', userId).where('kind', '=', 'recovery').execute()
         if (digests.length === 0) return
         await tx

@@ -1,0 +1,135 @@
+/** The bus between processes that share a database. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import type { Bus, GateEvent } from '../../src/events/bus.ts'
+import { openBus } from '../../src/events/open-bus.ts'
+import { openDatabase } from '../../src/store/database.ts'
+import { createEvents, type Events } from '../../src/store/events.ts'
+import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
+import { stopOwnPostgres } from '../support/postgres.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
+
+interface Node {
+  readonly bus: Bus
+  readonly events: Events
+  readonly heard: GateEvent[]
+  readonly complaints: unknown[]
+  close(): Promise<void>
+}
+
+async function startNode({ dataFolder, databaseUrl: url }: TestPlace): Promise<Node> {
+  const database = await openDatabase({ dataFolder, url })
+  const events = createEvents(database.db, database.engine, Date.now)
+  const complaints: unknown[] = []
+  const bus = await openBus(database, events, url, (error) => complaints.push(error))
+  const heard: GateEvent[] = []
+  bus.subscribe((event) => heard.push(event))
+  return {
+    bus,
+    events,
+    heard,
+    complaints,
+    async close() {
+      await bus.close()
+      await database.close()
+    },
+  }
+}
+
+function changed(clientId: string): GateEvent {
+  return { kind: 'clients-changed', clientId }
+}
+
+onEveryEngine('the bus', (place) => {
+  test('every node hears every event once and in order, within a second', async () => {
+    const [a, b] = [await startNode(place()), await startNode(place())]
+    const sent = Array.from({ length: 40 }, (_, index) => changed(`client-${index}`))
+    for (const event of sent) await a.bus.publish(event)
+    assert.deepEqual(a.heard, sent)
+    await until('b has heard all', 1000, () => b.heard.length >= sent.length)
+    await sleep(700)
+    assert.deepEqual(b.heard, sent)
+    assert.deepEqual(a.heard, sent)
+    await Promise.all([a.close(), b.close()])
+  })
+
+  test('what a program without a bus appends is heard too', async () => {
+    const [server, tool] = [await startNode(place()), await startNode(place())]
+    await tool.events.append(changed('by-hand'))
+    await until('the server hears it', 1000, () => server.heard.length === 1)
+    await Promise.all([server.close(), tool.close()])
+  })
+
+  test('events from before a node started are not news to it; an event too long to be told is read', async () => {
+    const first = await startNode(place())
+    await first.bus.publish(changed('old'))
+    const second = await startNode(place())
+    const long: GateEvent = {
+      kind: 'rights-changed',
+      subject: 'usr_1',
+      scopes: Array.from({ length: 1000 }, (_, index) => `Desk/${index}`),
+      at: 1,
+      expiresAt: Date.now() + 60_000,
+    }
+    await first.bus.publish(long)
+    await until('the second hears it', 1500, () => second.heard.length > 0)
+    assert.deepEqual(second.heard, [long])
+    await Promise.all([first.close(), second.close()])
+  })
+
+  test('many who publish at once lose nothing', async () => {
+    const [a, b] = [await startNode(place()), await startNode(place())]
+    const names = (events: GateEvent[]) => events.map((event) => ('clientId' in event ? event.clientId : '')).sort()
+    const sent = Array.from({ length: 200 }, (_, index) => changed(String(index)))
+    await Promise.all(sent.map((event, index) => (index % 2 === 0 ? a : b).bus.publish(event)))
+    await until('both have heard all', 3000, () => a.heard.length >= 200 && b.heard.length >= 200)
+    assert.deepEqual(names(a.heard), names(sent))
+    assert.deepEqual(names(b.heard), names(sent))
+    await Promise.all([a.close(), b.close()])
+  })
+})
+
+test('PostgreSQL: a node whose listening connection is ended hears again at once', async () => {
+  const { place, leave } = await openPlace('postgres')
+  const [a, b] = [await startNode(place), await startNode(place)]
+  const admin = new pg.Client({ connectionString: place.databaseUrl })
+  await admin.connect()
+  await admin.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'gatehouse events' and datname = current_database()",
+  )
+  await admin.end()
+  await a.bus.publish(changed('after the end'))
+  await until('b hears it', 1000, () => b.heard.length === 1)
+  await sleep(300)
+  await a.bus.publish(changed('listening again'))
+  await until('b hears it', 200, () => b.heard.length === 2)
+  await Promise.all([a.close(), b.close()])
+  await leave()
+})
+
+test('PostgreSQL: a node that was cut off from its database for ten seconds catches up', async () => {
+  const { place, leave } = await openPlace('postgres')
+  const address = new URL(place.databaseUrl)
+  const proxy = await startTcpProxy(address.hostname, Number(address.port))
+  address.port = String(proxy.port)
+  const near = await startNode(place)
+  const far = await startNode({ ...place, databaseUrl: address.href })
+  proxy.cut()
+  await near.bus.publish(changed('missed 1'))
+  await near.bus.publish(changed('missed 2'))
+  await sleep(10_000)
+  assert.deepEqual(far.heard, [])
+  proxy.mend()
+  await until('the far node has caught up', 3000, () => far.heard.length === 2)
+  assert.deepEqual(far.heard, [changed('missed 1'), changed('missed 2')])
+  await near.bus.publish(changed('live'))
+  await until('it hears what comes', 1000, () => far.heard.length === 3)
+  assert.notEqual(far.complaints.length, 0)
+  await Promise.all([near.close(), far.close()])
+  await proxy.close()
+  await leave()
+  await stopOwnPostgres()
+})

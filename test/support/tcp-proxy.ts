@@ -1,0 +1,50 @@
+/** A TCP relay that can be cut and mended: the network between a server and its database. */
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+export interface TcpProxy {
+  readonly port: number
+  /** Breaks every connection and refuses new ones. */
+  cut(): void
+  mend(): void
+  close(): Promise<void>
+}
+
+export async function startTcpProxy(host: string, port: number): Promise<TcpProxy> {
+  const sockets = new Set<Socket>()
+  let open = true
+  const server = createServer((near) => {
+    if (!open) {
+      near.destroy()
+      return
+    }
+    const far = connect(port, host)
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from)
+      from.pipe(to)
+      from.on('error', () => to.destroy())
+      from.on('close', () => {
+        sockets.delete(from)
+        to.destroy()
+      })
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const cut = () => {
+    open = false
+    for (const socket of sockets) socket.destroy()
+  }
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut,
+    mend: () => {
+      open = true
+    },
+    close() {
+      cut()
+      return new Promise((resolve) => server.close(() => resolve()))
+    },
+  }
+}
