@@ -1,0 +1,119 @@
+/** What a table is, as the catalogue stores it: plain data, the same in both engines. */
+import { decimal, type IqlType, typeName } from '../iql/types.ts'
+
+export interface TableDefinition {
+  /** As it was spelled. */
+  readonly name: string
+  readonly columns: readonly ColumnDefinition[]
+  readonly primaryKey: readonly string[]
+  readonly uniques: readonly (readonly string[])[]
+  readonly indexes: readonly IndexDefinition[]
+  readonly readScope: string | undefined
+  readonly writeScope: string | undefined
+  /** As IQL text. */
+  readonly rowFilter: string | undefined
+  readonly description: string | undefined
+  /** Microseconds since the epoch. */
+  readonly created: bigint
+}
+
+export interface ColumnDefinition {
+  readonly name: string
+  readonly type: IqlType
+  readonly nullable: boolean
+  /** As IQL text. */
+  readonly default: string | undefined
+}
+
+export interface IndexDefinition {
+  readonly name: string
+  readonly unique: boolean
+  readonly columns: readonly { readonly name: string; readonly descending: boolean }[]
+}
+
+/** The form that rests in the catalogue: JSON, whose column entries the system tables are made from. */
+export function writeDefinition(table: TableDefinition): string {
+  const keys = new Set(table.primaryKey)
+  return JSON.stringify({
+    columns: table.columns.map((column) => ({
+      name: column.name,
+      type: typeName(column.type),
+      nullable: column.nullable,
+      primarykey: keys.has(column.name),
+      default: column.default ?? null,
+    })),
+    primaryKey: table.primaryKey,
+    uniques: table.uniques,
+    indexes: table.indexes,
+  })
+}
+
+/** A row of the catalogue as both engines give it. */
+export interface CatalogueRow {
+  readonly name: string
+  readonly definition: string
+  readonly readScope: string | null
+  readonly writeScope: string | null
+  readonly rowFilter: string | null
+  readonly description: string | null
+  readonly created: bigint
+}
+
+export function readDefinition(row: CatalogueRow): TableDefinition {
+  const stored = JSON.parse(row.definition) as StoredDefinition
+  return {
+    name: row.name,
+    columns: stored.columns.map((column) => ({
+      name: column.name,
+      type: readTypeName(column.type),
+      nullable: column.nullable,
+      default: column.default ?? undefined,
+    })),
+    primaryKey: stored.primaryKey,
+    uniques: stored.uniques,
+    indexes: stored.indexes,
+    readScope: row.readScope ?? undefined,
+    writeScope: row.writeScope ?? undefined,
+    rowFilter: row.rowFilter ?? undefined,
+    description: row.description ?? undefined,
+    created: row.created,
+  }
+}
+
+interface StoredDefinition {
+  readonly columns: readonly { name: string; type: string; nullable: boolean; default: string | null }[]
+  readonly primaryKey: readonly string[]
+  readonly uniques: readonly (readonly string[])[]
+  readonly indexes: readonly IndexDefinition[]
+}
+
+const SIMPLE_TYPES: ReadonlyMap<string, IqlType> = new Map<string, IqlType>(
+  (['Text', 'Integer', 'Double', 'Boolean', 'Timestamp', 'Date', 'Time', 'Uuid', 'Json', 'Binary'] as const).map(
+    (kind) => [kind, { kind }],
+  ),
+)
+
+function readTypeName(name: string): IqlType {
+  const simple = SIMPLE_TYPES.get(name)
+  if (simple !== undefined) return simple
+  const [, precision, scale] = /^Decimal\((\d+), (\d+)\)$/.exec(name) ?? []
+  if (precision === undefined || scale === undefined)
+    throw new Error(`The catalogue has a column of the unknown type ${name}`)
+  return decimal(Number(precision), Number(scale))
+}
+
+/** A change of the catalogue; each is one transaction with the tables themselves. */
+export type CatalogueChange =
+  | { readonly kind: 'create'; readonly table: TableDefinition }
+  | { readonly kind: 'drop'; readonly name: string }
+  | { readonly kind: 'alter'; readonly name: string; readonly table: TableDefinition; readonly step: AlterStep }
+
+export type AlterStep =
+  /** Scopes, row filter, description: nothing in the table itself. */
+  | { readonly kind: 'rights' }
+  /** `fill` is the value of rows that exist, as the engine stores it. */
+  | { readonly kind: 'add-column'; readonly column: ColumnDefinition; readonly isUnique: boolean }
+  | { readonly kind: 'drop-column'; readonly column: string }
+  | { readonly kind: 'rename-column'; readonly column: string; readonly to: string }
+  | { readonly kind: 'create-index'; readonly index: IndexDefinition }
+  | { readonly kind: 'drop-index'; readonly index: string }

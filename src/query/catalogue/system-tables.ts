@@ -1,0 +1,74 @@
+/** The tables that the service itself provides. */
+import { BOOLEAN, INTEGER, type IqlType, JSON_TYPE, TEXT, TIMESTAMP } from '../iql/types.ts'
+import type { TableDefinition } from './definition.ts'
+
+export const CATALOGUE_TABLES = 'cataloguetables'
+export const CATALOGUE_COLUMNS = 'cataloguecolumns'
+export const CATALOGUE_TABLE = 'CatalogueTable'
+
+interface SystemTable {
+  readonly description: string
+  readonly isWritable: boolean
+  readonly columns: readonly (readonly [name: string, type: IqlType, nullable: boolean])[]
+  readonly primaryKey: readonly string[]
+}
+
+export const SYSTEM_TABLES: Readonly<Record<string, SystemTable>> = {
+  [CATALOGUE_TABLES]: {
+    description: 'The tables that you may read',
+    isWritable: false,
+    columns: [
+      ['name', TEXT, false],
+      ['issystem', BOOLEAN, false],
+      ['description', TEXT, true],
+      ['readscope', TEXT, true],
+      ['writescope', TEXT, true],
+      ['columns', INTEGER, false],
+      ['created', TIMESTAMP, false],
+    ],
+    primaryKey: ['name'],
+  },
+  [CATALOGUE_COLUMNS]: {
+    description: 'The columns of the tables that you may read',
+    isWritable: false,
+    columns: [
+      ['tablename', TEXT, false],
+      ['name', TEXT, false],
+      ['type', TEXT, false],
+      ['ordinal', INTEGER, false],
+      ['nullable', BOOLEAN, false],
+      ['isprimarykey', BOOLEAN, false],
+      ['default', TEXT, true],
+    ],
+    primaryKey: ['tablename', 'name'],
+  },
+  [CATALOGUE_TABLE]: {
+    description:
+      'The definitions of the tables that you may read: insert a row to create a table, delete it to drop the table',
+    isWritable: true,
+    columns: [
+      ['name', TEXT, false],
+      ['columns', JSON_TYPE, false],
+      ['description', TEXT, true],
+      ['readscope', TEXT, true],
+      ['writescope', TEXT, true],
+      ['rowfilter', TEXT, true],
+    ],
+    primaryKey: ['name'],
+  },
+}
+
+export function systemDefinitions(): TableDefinition[] {
+  return Object.entries(SYSTEM_TABLES).map(([name, { columns, primaryKey, description, isWritable }]) => ({
+    name,
+    columns: columns.map(([column, type, nullable]) => ({ name: column, type, nullable, default: undefined })),
+    primaryKey,
+    uniques: [],
+    indexes: [],
+    readScope: undefined,
+    writeScope: isWritable ? 'Platform/Admin' : undefined,
+    rowFilter: undefined,
+    description,
+    created: 0n,
+  }))
+}

@@ -1,0 +1,324 @@
+/** Tables for the rest of the program, without a caller: the declarative file, the demonstration data, imports. */
+import type { Clock } from '../../protocol/clock.ts'
+import { Refusal } from '../../protocol/refusal.ts'
+import { Emission } from '../engines/emit/query.ts'
+import { fill, type RunValues } from '../engines/emit/slots.ts'
+import { emitInsert } from '../engines/emit/write.ts'
+import type { Bindable, Engine, WriteStep } from '../engines/engine.ts'
+import { refuse } from '../errors.ts'
+import type { Insert } from '../iql/ast.ts'
+import { bind } from '../iql/binder.ts'
+import type { CatalogueView, TableView } from '../iql/catalogue-view.ts'
+import { parse } from '../iql/parser.ts'
+import { type IqlValue, typeName } from '../iql/types.ts'
+import { readValue } from '../iql/values.ts'
+import type { Catalogue } from './catalogue.ts'
+import { checked } from './catalogue-table.ts'
+import { definitionOf } from './change.ts'
+import { tableText } from './create-table.ts'
+import type { CatalogueChange, TableDefinition } from './definition.ts'
+import type { Snapshot } from './snapshot.ts'
+
+export interface TableSpec {
+  readonly name: string
+  readonly description: string
+  readonly columns: readonly ColumnSpec[]
+  readonly readScope: string | null
+  readonly writeScope: string | null
+  readonly rowFilter: string | null
+}
+
+export interface ColumnSpec {
+  readonly name: string
+  /** As IQL writes it, for example Decimal(18,4). */
+  readonly type: string
+  readonly primaryKey: boolean
+  readonly nullable: boolean
+  readonly unique: boolean
+}
+
+/** Null is NULL; every other value is in its text form. */
+export type TextRow = readonly (string | null)[]
+
+export interface Tables {
+  /** Every table that is not the service's own. */
+  list(): Promise<readonly TableSpec[]>
+  /** What could not be taken, by the member that is at fault. */
+  check(table: TableSpec): readonly { readonly path: string; readonly text: string }[]
+  /** The table and its rows, or nothing of either. The first row names the columns. */
+  create(table: TableSpec, rows?: AsyncIterable<TextRow> | Iterable<TextRow>): Promise<void>
+  /** Description, scopes, row filter, and columns added at the end. */
+  change(table: TableSpec): Promise<void>
+  drop(name: string): Promise<void>
+  /** Gives the number of rows; each batch is one transaction. */
+  insert(name: string, columns: readonly string[], rows: AsyncIterable<TextRow> | Iterable<TextRow>): Promise<number>
+}
+
+export interface TablesEnv {
+  readonly engine: Engine
+  readonly catalogue: Catalogue
+  readonly clock: Clock
+}
+
+/** Rows in one statement, and statements in one transaction. */
+const STATEMENT_ROWS = 50
+const BATCH_STATEMENTS = 20
+
+export function createTables(env: TablesEnv): Tables {
+  const { catalogue } = env
+  const tables: Tables = {
+    list: async () => [...catalogue.snapshot.tables()].flatMap((view) => specOf(catalogue.snapshot, view)),
+    check: (table) => faultsOf(table, env),
+    async create(table, rows) {
+      await catalogue.change([{ change: { kind: 'create', table: define(table, env) }, fill: null }])
+      if (rows === undefined) return
+      try {
+        await insertNamed(table.name, rows, env)
+      } catch (error) {
+        await tables.drop(table.name)
+        throw error
+      }
+    },
+    async change(table) {
+      const changes = changesFor(table, env)
+      await catalogue.change(changes.map((change) => ({ change, fill: null })))
+    },
+    async drop(name) {
+      await catalogue.change([{ change: { kind: 'drop', name }, fill: null }])
+    },
+    insert: (name, columns, rows) => insert(name, columns, rows, env),
+  }
+  return tables
+}
+
+function specOf(snapshot: Snapshot, view: TableView): TableSpec[] {
+  const table = snapshot.definitionOf(view.name)
+  if (table === undefined || view.isSystem) return []
+  return [
+    {
+      name: table.name,
+      description: table.description ?? '',
+      columns: table.columns.map((column) => ({
+        name: column.name,
+        type: typeName(column.type).replaceAll(' ', ''),
+        primaryKey: table.primaryKey.includes(column.name),
+        nullable: column.nullable,
+        unique: table.uniques.some((unique) => unique.length === 1 && unique[0] === column.name),
+      })),
+      readScope: table.readScope ?? null,
+      writeScope: table.writeScope ?? null,
+      rowFilter: table.rowFilter ?? null,
+    },
+  ]
+}
+
+function define(table: TableSpec, { clock }: TablesEnv): TableDefinition {
+  const text = tableText({
+    name: table.name,
+    columns: table.columns.map((column) => ({ ...column, default: undefined })),
+    readScope: table.readScope ?? undefined,
+    writeScope: table.writeScope ?? undefined,
+    rowFilter: table.rowFilter ?? undefined,
+    description: table.description === '' ? undefined : table.description,
+  })
+  const { statement } = bind(parse(text), text, viewOf(undefined))
+  if (statement.kind !== 'create-table') throw new Error('A definition that is no CREATE TABLE')
+  return definitionOf(statement, BigInt(clock()) * 1000n)
+}
+
+function faultsOf(table: TableSpec, env: TablesEnv): { path: string; text: string }[] {
+  const view = env.catalogue.snapshot.table(table.name)
+  if (view?.isSystem) return [{ path: 'name', text: `${table.name} is a table of the service itself` }]
+  for (const [path, candidate] of [
+    ['columns', { ...table, rowFilter: null }],
+    ['row_filter', table],
+  ] as const) {
+    try {
+      define(candidate, env)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return [{ path, text: error.message }]
+    }
+  }
+  return []
+}
+
+function changesFor(spec: TableSpec, env: TablesEnv): CatalogueChange[] {
+  const { snapshot } = env.catalogue
+  const current = snapshot.definitionOf(spec.name)
+  if (current === undefined) throw refuse('Data.UnknownTable', `There is no table ${spec.name}`)
+  const wanted = define(spec, env)
+  const known = new Set(current.columns.map(({ name }) => name.toLowerCase()))
+  const changes: CatalogueChange[] = []
+  let table: TableDefinition = {
+    ...current,
+    readScope: wanted.readScope,
+    writeScope: wanted.writeScope,
+    rowFilter: wanted.rowFilter,
+    description: wanted.description,
+  }
+  for (const column of wanted.columns.filter(({ name }) => !known.has(name.toLowerCase()))) {
+    const isUnique = wanted.uniques.some((unique) => unique.length === 1 && unique[0] === column.name)
+    if (!column.nullable)
+      throw refuse(
+        'Data.Conflict',
+        `The new column ${column.name} must be nullable, since the rows that exist have no value for it`,
+      )
+    table = {
+      ...table,
+      columns: [...table.columns, column],
+      uniques: isUnique ? [...table.uniques, [column.name]] : table.uniques,
+    }
+    changes.push({ kind: 'alter', name: table.name, table, step: { kind: 'add-column', column, isUnique } })
+  }
+  changes.push({ kind: 'alter', name: table.name, table: checked(table), step: { kind: 'rights' } })
+  return changes
+}
+
+async function insertNamed(
+  name: string,
+  rows: AsyncIterable<TextRow> | Iterable<TextRow>,
+  env: TablesEnv,
+): Promise<number> {
+  let columns: readonly string[] | undefined
+  async function* body(): AsyncGenerator<TextRow> {
+    for await (const row of rows) {
+      if (columns === undefined) columns = row.map(String)
+      else yield row
+    }
+  }
+  const iterator = body()
+  const first = await iterator.next()
+  if (first.done || columns === undefined) return 0
+  async function* all(): AsyncGenerator<TextRow> {
+    if (!first.done) yield first.value
+    yield* iterator
+  }
+  return insert(name, columns, all(), env)
+}
+
+async function insert(
+  name: string,
+  columns: readonly string[],
+  rows: AsyncIterable<TextRow> | Iterable<TextRow>,
+  env: TablesEnv,
+): Promise<number> {
+  const table = env.catalogue.snapshot.table(name)
+  if (table === undefined) throw refuse('Data.UnknownTable', `There is no table ${name}`)
+  let total = 0
+  let batch: IqlValue[][] = []
+  const send = async (): Promise<void> => {
+    if (batch.length === 0) return
+    await env.engine.write({
+      steps: stepsOf(table, columns, batch, env),
+      returning: [],
+      isChecked: false,
+      isShort: true,
+      rowLimit: 0,
+      signal: NEVER,
+      once: undefined,
+    })
+    total += batch.length
+    batch = []
+  }
+  for await (const row of rows) {
+    batch.push(readRow(table, columns, row, total + batch.length + 1))
+    if (batch.length >= STATEMENT_ROWS * BATCH_STATEMENTS) await send()
+  }
+  await send()
+  return total
+}
+
+const NEVER = new AbortController().signal
+
+function readRow(table: TableView, columns: readonly string[], row: TextRow, number: number): IqlValue[] {
+  if (row.length !== columns.length)
+    throw refuse('Data.BadValue', `Row ${number} has ${row.length} values for ${columns.length} columns`)
+  return row.map((text, index) => {
+    const name = columns[index] ?? ''
+    const column = table.columns.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
+    if (column === undefined)
+      throw refuse('Criteria.UnknownColumn', `The table ${table.name} has no column ${JSON.stringify(name)}`)
+    if (text === null) return null
+    const read = readValue(column.type, text)
+    if ('value' in read) return read.value
+    throw refuse(
+      'Data.BadValue',
+      `Row ${number}: the value ${JSON.stringify(text.slice(0, 100))} of the column ${column.name} ${read.problem}`,
+    )
+  })
+}
+
+/** Full statements of many rows, and one for the rest. */
+function stepsOf(
+  table: TableView,
+  columns: readonly string[],
+  rows: readonly IqlValue[][],
+  env: TablesEnv,
+): WriteStep[] {
+  const full = Math.floor(rows.length / STATEMENT_ROWS)
+  const steps: WriteStep[] = []
+  if (full > 0) {
+    const groups = Array.from({ length: full }, (_item, index) =>
+      rows.slice(index * STATEMENT_ROWS, (index + 1) * STATEMENT_ROWS),
+    )
+    steps.push(stepOf(table, columns, STATEMENT_ROWS, groups, env))
+  }
+  const rest = rows.slice(full * STATEMENT_ROWS)
+  if (rest.length > 0) steps.push(stepOf(table, columns, rest.length, [rest], env))
+  return steps
+}
+
+function stepOf(
+  table: TableView,
+  columns: readonly string[],
+  count: number,
+  groups: readonly (readonly IqlValue[][])[],
+  env: TablesEnv,
+): WriteStep {
+  const { engine, catalogue } = env
+  const { snapshot } = catalogue
+  const bound = bind(insertStatement(table.name, columns, count), '', viewOf(snapshot))
+  if (bound.statement.kind !== 'insert') throw new Error('An insert that is none')
+  const emission = new Emission(engine.dialect)
+  const plan = engine.finish(
+    emission.slots,
+    emitInsert({ ...bound.statement, check: undefined }, emission, snapshot.defaultOf.bind(snapshot)),
+  )
+  const bindAll = (rows: readonly IqlValue[][]): Bindable[] =>
+    fill(plan, { ...NOBODY, now: BigInt(env.clock()) * 1000n, parameters: rows.flat() }, engine.bind)
+  return { sql: plan.sql, parameterSets: groups.map(bindAll) }
+}
+
+const NOBODY: Omit<RunValues, 'parameters' | 'now'> = { subject: '', clientId: '', roles: [], scopes: [] }
+
+const AT = { at: 0 }
+
+function insertStatement(table: string, columns: readonly string[], count: number): Insert {
+  const rows = Array.from({ length: count }, (_row, row) => ({
+    values: columns.map(
+      (_column, column) => ({ kind: 'parameter', name: `v${row * columns.length + column}`, ...AT }) as const,
+    ),
+    ...AT,
+  }))
+  return {
+    kind: 'insert',
+    table: { text: table, ...AT },
+    columns: columns.map((text) => ({ text, ...AT })),
+    source: { kind: 'values', rows },
+    onConflict: undefined,
+    returning: [],
+    ...AT,
+  }
+}
+
+/** The service itself may do everything. */
+function viewOf(snapshot: Snapshot | undefined): CatalogueView {
+  return {
+    lookup: (name) => snapshot?.table(name),
+    tableNames: () => [],
+    lookupIndex: (name) => snapshot?.index(name),
+    missingWriteScope: () => undefined,
+    missingDefineScope: () => undefined,
+  }
+}

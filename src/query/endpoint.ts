@@ -1,0 +1,312 @@
+/** The doors of the query service: statements, the calls on a table, and cancel. */
+import { createHash } from 'node:crypto'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { asRefusal } from '../http/app.ts'
+import type { Authenticate, Principal } from '../protocol/principal.ts'
+import type { Refusal } from '../protocol/refusal.ts'
+import { keyText, readCursor, writeCursor } from './cursor.ts'
+import type { Once, ReadOutcome } from './engines/engine.ts'
+import { refuse } from './errors.ts'
+import { type ExecutionEnv, execute, type Result, type Run } from './execution.ts'
+import type { TableView } from './iql/catalogue-view.ts'
+import { didYouMean } from './iql/did-you-mean.ts'
+import { readParameters } from './iql/parameters.ts'
+import { FAULT, problemOf } from './problem.ts'
+import { sendStream, sendWhole } from './reply.ts'
+import { callerOf, checkContentType, queryOf, readJsonBody, readStatement } from './request.ts'
+import { createEncoder, type Encoding } from './result/encoding.ts'
+import { negotiateCoding, negotiateEncoding } from './result/negotiate.ts'
+import { endOfResult, errorInResult } from './result/tail.ts'
+import { ADMIN_SCOPE, viewFor } from './rights.ts'
+import type { RunningQueries, RunningQuery } from './running.ts'
+import { readSelect } from './select.ts'
+import { readDelete, readInsert, readUpdate, type WriteCall } from './write-call.ts'
+
+export interface EndpointEnv extends ExecutionEnv {
+  readonly authenticate: Authenticate
+  readonly running: RunningQueries
+  readonly limits: EndpointLimits
+}
+
+export interface EndpointLimits {
+  readonly statementBytes: number
+  readonly bodyBytes: number
+  /** Of a JSON result; the other formats are meant for whole tables. */
+  readonly resultRows: number
+  readonly resultBytes: number
+}
+
+/** Every route of the service is here. */
+export function registerEndpoint(app: FastifyInstance, env: EndpointEnv): void {
+  app.register(async (scope) => {
+    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: env.limits.bodyBytes }, (_request, body, done) =>
+      done(null, body),
+    )
+    scope.setErrorHandler(replyToError)
+    scope.post('/query', { bodyLimit: env.limits.statementBytes * 2 + 65_536 }, (request, reply) =>
+      query(request, reply, env),
+    )
+    scope.post('/query/:table/select', (request, reply) => select(request, reply, env))
+    scope.post('/query/:table/insert', (request, reply) => write(request, reply, env, readInsert))
+    scope.post('/query/:table/update', (request, reply) =>
+      write(request, reply, env, (table, body) => [readUpdate(table, body)]),
+    )
+    scope.post('/query/:table/delete', (request, reply) =>
+      write(request, reply, env, (table, body) => [readDelete(table, body)]),
+    )
+    scope.delete('/query/:requestId', (request, reply) => cancel(request, reply, env))
+  })
+}
+
+async function query(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Promise<FastifyReply> {
+  const principal = await callerOf(request, env.authenticate)
+  checkContentType(request.headers['content-type'])
+  const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
+  const { text, values } = readStatement(request)
+  return answer(request, reply, env, principal, encoding, (signal) => {
+    const { snapshot } = env.catalogue
+    const planned = env.planner.plan(principal, snapshot, text)
+    const parameters = readParameters(text, planned.bound, values)
+    const identity = `${text}\n${JSON.stringify([...values])}`
+    const skip = skipOf(request, identity)
+    return {
+      run: {
+        principal,
+        planned,
+        valueSets: [parameters],
+        encoding,
+        limits: limitsOf(env, encoding, undefined, skip),
+        signal,
+      },
+      cursor: (outcome) => writeCursor({ kind: 'rows', rows: skip + outcome.rowCount }, identity),
+      isOwnLimit: false,
+    }
+  })
+}
+
+async function select(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Promise<FastifyReply> {
+  const principal = await callerOf(request, env.authenticate)
+  const body = readTableBody(request) ?? []
+  const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
+  return answer(request, reply, env, principal, encoding, (signal) => {
+    const table = tableOf(request, principal, env)
+    const call = readSelect(table, queryOf(request), body)
+    const planned = env.planner.plan(principal, env.catalogue.snapshot, '', call)
+    return {
+      run: {
+        principal,
+        planned,
+        valueSets: [call.values.read(planned.bound.parameters)],
+        encoding,
+        limits: limitsOf(env, encoding, call.limit, call.offset),
+        signal,
+      },
+      cursor: (outcome) =>
+        writeCursor(
+          call.hasKey
+            ? { kind: 'key', key: outcome.lastKey.map(keyText) }
+            : { kind: 'rows', rows: call.offset + outcome.rowCount },
+          call.identity,
+        ),
+      isOwnLimit: call.limit !== undefined && call.limit <= env.limits.resultRows,
+    }
+  })
+}
+
+async function write(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  env: EndpointEnv,
+  read: (table: TableView, body: NonNullable<ReturnType<typeof readTableBody>>) => readonly WriteCall[],
+): Promise<FastifyReply> {
+  const principal = await callerOf(request, env.authenticate)
+  const body = readTableBody(request)
+  if (body === undefined || body === null) throw refuse('Request.BadBody', 'The body is empty')
+  const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
+  return answer(request, reply, env, principal, encoding, (signal) => {
+    const table = tableOf(request, principal, env)
+    const calls = read(table, body)
+    const { snapshot } = env.catalogue
+    const [first, ...further] = calls.map((call) => {
+      const planned = env.planner.plan(principal, snapshot, '', call)
+      return { planned, valueSets: call.sets.map((values) => values.read(planned.bound.parameters)) }
+    })
+    if (first === undefined) throw refuse('Request.BadBody', 'There is nothing to write')
+    return {
+      run: {
+        principal,
+        ...first,
+        further,
+        encoding,
+        limits: limitsOf(env, encoding, undefined, 0),
+        signal,
+        once: onceOf(request, principal, table, env),
+      },
+      cursor: () => undefined,
+      isOwnLimit: false,
+    }
+  })
+}
+
+async function cancel(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Promise<FastifyReply> {
+  const principal = await callerOf(request, env.authenticate)
+  const { requestId } = request.params as { requestId: string }
+  env.running.cancel(principal, requestId, principal.scopes.has(ADMIN_SCOPE))
+  return reply.code(204).send()
+}
+
+interface Prepared {
+  readonly run: Run
+  /** Where the next page begins, when rows were left out. */
+  readonly cursor: (outcome: ReadOutcome) => string | undefined
+  /** The caller asked for no more rows than these. */
+  readonly isOwnLimit: boolean
+}
+
+/** From the moment a query counts as running until its last byte has gone, or it was stopped. */
+async function answer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  env: EndpointEnv,
+  principal: Principal,
+  encoding: Encoding,
+  prepare: (signal: AbortSignal) => Prepared,
+): Promise<FastifyReply> {
+  const started = performance.now()
+  const coding = negotiateCoding(request.headers['accept-encoding'])
+  const running = env.running.begin(principal, request.id)
+  const leave = stopWhenGone(request, reply, running)
+  const done = (): void => {
+    leave()
+    running.end()
+  }
+  try {
+    const { run, cursor, isOwnLimit } = prepare(running.signal)
+    const result = await execute(run, env)
+    const end = (outcome: ReadOutcome, rowsAffected?: number): Uint8Array =>
+      endOfResult(encoding, outcome, {
+        requestId: request.id,
+        elapsedMs: Math.round(performance.now() - started),
+        rowsAffected,
+        isTruncated: outcome.truncated !== 'no' && !isOwnLimit,
+        nextCursor: outcome.truncated === 'no' ? undefined : cursor(outcome),
+      })
+    if (result.kind === 'stream') {
+      return await sendStream(reply, encoding, coding, {
+        chunks: result.chunks,
+        end,
+        failure: (error) => errorInResult(encoding, problemFor(error, request), request.id),
+        done,
+      })
+    }
+    const parts = await wholeParts(result, encoding, end)
+    done()
+    return sendWhole(reply, encoding, coding, parts)
+  } catch (error) {
+    done()
+    throw error
+  }
+}
+
+async function wholeParts(
+  result: Exclude<Result, { kind: 'stream' }>,
+  encoding: Encoding,
+  end: (outcome: ReadOutcome, rowsAffected?: number) => Uint8Array,
+): Promise<Uint8Array[]> {
+  if (result.kind === 'whole') return [result.bytes, end(result.outcome)]
+  const encoder = await createEncoder(encoding, result.columns)
+  for (const row of result.rows) encoder.add(row)
+  const outcome: ReadOutcome = {
+    rowCount: result.rows.length,
+    truncated: result.isTruncated ? 'rows' : 'no',
+    lastKey: [],
+  }
+  return [encoder.take(), end(outcome, result.rowsAffected)]
+}
+
+/** A client that closes its connection before it has the whole answer does not want it any more. */
+function stopWhenGone(request: FastifyRequest, reply: FastifyReply, running: RunningQuery): () => void {
+  const gone = (): void => {
+    if (reply.raw.writableFinished) return
+    request.log.info({ status: 499 }, 'the client has gone')
+    running.stop(refuse('Limit.Cancelled', 'The client closed the connection'))
+  }
+  reply.raw.once('close', gone)
+  return () => reply.raw.off('close', gone)
+}
+
+function tableOf(request: FastifyRequest, principal: Principal, env: EndpointEnv): TableView {
+  const { table: name } = request.params as { table: string }
+  const view = viewFor(env.catalogue.snapshot, principal.scopes)
+  const table = view.lookup(name)
+  if (table !== undefined) return table
+  const hint = didYouMean(name, [...view.tableNames()])
+  throw refuse('Data.UnknownTable', `There is no table ${JSON.stringify(name)}`, {
+    members: hint === undefined ? {} : { Hint: hint },
+  })
+}
+
+function readTableBody(request: FastifyRequest) {
+  const body = readJsonBody(request)
+  if (body !== undefined) checkContentType(request.headers['content-type'])
+  return body
+}
+
+function limitsOf({ limits }: EndpointEnv, { format }: Encoding, limit: number | undefined, skip: number) {
+  const most = format === 'json' ? limits.resultRows : Number.MAX_SAFE_INTEGER
+  return { rows: Math.min(limit ?? most, most), bytes: limits.resultBytes, skip }
+}
+
+function skipOf(request: FastifyRequest, identity: string): number {
+  const { after } = queryOf(request)
+  if (after === undefined) return 0
+  const cursor = typeof after === 'string' ? readCursor(after, identity) : undefined
+  if (cursor?.kind !== 'rows') throw refuse('Request.BadCursor', 'The cursor was not given by this request')
+  return cursor.rows
+}
+
+function onceOf(request: FastifyRequest, principal: Principal, table: TableView, env: EndpointEnv): Once | undefined {
+  const key = request.headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,200}$/.test(key)) {
+    throw refuse('Request.BadParameter', 'An Idempotency-Key has 1 to 200 visible ASCII characters')
+  }
+  const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+  const fingerprint = createHash('sha256')
+    .update(`${request.routeOptions.url}\n${table.name}\n`)
+    .update(body)
+    .digest('base64url')
+  return { owner: `${principal.kind}:${principal.subject}`, key, fingerprint, now: BigInt(env.clock()) * 1000n }
+}
+
+/** Refusals become problem details here and nowhere else. */
+function replyToError(
+  error: FastifyError | Refusal | Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  const refusal = asRefusal(error)
+  reply.headers(refusal?.details.headers ?? {}).removeHeader('content-encoding')
+  const problem = problemFor(error, request)
+  return reply
+    .code(problem.status)
+    .header('content-type', 'application/problem+json; charset=utf-8')
+    .send(JSON.stringify(problem))
+}
+
+function problemFor(error: unknown, request: FastifyRequest) {
+  const refusal = error instanceof Error ? asRefusal(error) : undefined
+  if (refusal === undefined) {
+    request.log.error({ err: error }, 'failed')
+    return { ...FAULT, RequestId: request.id }
+  }
+  if (refusal.cause !== undefined) request.log.info({ err: refusal.cause, code: refusal.code }, 'refused')
+  return { ...problemOf(translate(refusal)), RequestId: request.id }
+}
+
+/** What HTTP itself refuses, under the codes of this service. */
+function translate(refusal: Refusal): Refusal {
+  if (refusal.code === 'http.body_too_large') return refuse('Request.TooLarge', refusal.message)
+  if (refusal.code === 'http.unsupported_media_type') return refuse('Request.Unsupported', refusal.message)
+  return refusal
+}

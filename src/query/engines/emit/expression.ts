@@ -1,0 +1,201 @@
+/** Bound expressions as SQL; every operation comes with its own parentheses. */
+import type { Aggregate, BoundExpression, BoundFrame, BoundFrameEdge, WindowCall } from '../../iql/bound-expression.ts'
+import type { AggregateId, WindowId } from '../../iql/functions.ts'
+import { TEXT } from '../../iql/types.ts'
+import type { AggregateShape, Sql } from './dialect.ts'
+import { type Emission, emitOrder, emitQuery } from './query.ts'
+
+export function emitExpression(node: BoundExpression, emission: Emission): Sql {
+  const { dialect, slots } = emission
+  const emit = (operand: BoundExpression): Sql => emitExpression(operand, emission)
+  switch (node.kind) {
+    case 'literal':
+      if (node.value === null) return dialect.nullOf(node.type)
+      if (typeof node.value === 'boolean') return dialect.truth(node.value)
+      return dialect.value(slots.mark({ kind: 'literal', value: node.value }, node.type), node.type)
+    case 'parameter':
+      return dialect.value(slots.mark({ kind: 'parameter', index: node.index }, node.type), node.type)
+    case 'claim':
+      return dialect.value(slots.mark({ kind: 'claim', claim: node.claim }, TEXT), TEXT)
+    case 'claim-in': {
+      const isIn = dialect.isIn(emit(node.operand), slots.mark({ kind: 'roles' }, TEXT))
+      return node.negated ? `(NOT ${isIn})` : isIn
+    }
+    case 'column': {
+      const source = emission.sources.get(node.source)
+      if (source === undefined) throw new Error(`Column ${node.name} of a source that was not emitted`)
+      return source(node.ordinal, node.name)
+    }
+    case 'group-key':
+      return emit(node.expression)
+    case 'output':
+      throw new Error('An output column inside an expression')
+    case 'widen':
+      return dialect.widen(emit(node.operand), node.operand.type, node.type)
+    case 'fit':
+      return dialect.fit(emit(node.operand), node.operand.type, node.type, node.column)
+    case 'cast':
+      return dialect.cast(emit(node.operand), node.operand.type, node.type)
+    case 'arithmetic':
+      return dialect.operators[node.operator](emit(node.left), emit(node.right), node)
+    case 'negate':
+      return dialect.negate(emit(node.operand), node.type)
+    case 'compare':
+      return `(${emit(node.left)} ${node.operator.toUpperCase()} ${emit(node.right)})`
+    case 'logic':
+      return `(${node.operands.map(emit).join(` ${node.operator.toUpperCase()} `)})`
+    case 'not':
+      return `(NOT ${emit(node.operand)})`
+    case 'is-null':
+      return `(${emit(node.operand)} IS ${node.negated ? 'NOT ' : ''}NULL)`
+    case 'like': {
+      const mark = node.escape === undefined ? undefined : emit(node.escape)
+      const like = dialect.like(emit(node.operand), emit(node.pattern), mark, node)
+      return node.negated ? `(NOT ${like})` : like
+    }
+    case 'between':
+      return `(${emit(node.operand)} ${negation(node)}BETWEEN ${emit(node.low)} AND ${emit(node.high)})`
+    case 'in-list':
+      return `(${emit(node.operand)} ${negation(node)}IN (${node.items.map(emit).join(', ')}))`
+    case 'in-query':
+      return `(${emit(node.operand)} ${negation(node)}IN (${emitQuery(node.query, emission)}))`
+    case 'case': {
+      const operand = node.operand === undefined ? '' : ` ${emit(node.operand)}`
+      const branches = node.branches.map(({ when, result }) => ` WHEN ${emit(when)} THEN ${emit(result)}`)
+      const otherwise = node.otherwise === undefined ? '' : ` ELSE ${emit(node.otherwise)}`
+      return `(CASE${operand}${branches.join('')}${otherwise} END)`
+    }
+    case 'coalesce':
+      return node.arguments.length === 1
+        ? node.arguments.map(emit).join('')
+        : `coalesce(${node.arguments.map(emit).join(', ')})`
+    case 'nullif':
+      return `(CASE WHEN ${emit(node.left)} = ${emit(node.right)} THEN NULL ELSE ${emit(node.value)} END)`
+    case 'call':
+      if (node.function === 'now') return dialect.value(slots.mark({ kind: 'now' }, node.type), node.type)
+      if (node.function === 'current_date') return dialect.value(slots.mark({ kind: 'today' }, node.type), node.type)
+      return dialect.scalars[node.function](node.arguments.map(emit), node)
+    case 'aggregate':
+      return dialect.aggregates[node.function](node.arguments.map(emit), node, aggregateShape(node, emission))
+    case 'window':
+      return emitWindow(node, emission)
+    case 'scalar-query':
+      return dialect.scalarQuery(emitQuery(node.query, emission))
+    case 'exists':
+      return `(EXISTS (${emitQuery(node.query, emission)}))`
+  }
+}
+
+function negation(node: { readonly negated: boolean }): string {
+  return node.negated ? 'NOT ' : ''
+}
+
+function aggregateShape(node: Aggregate, emission: Emission): AggregateShape {
+  const filter = node.filter === undefined ? undefined : emitExpression(node.filter, emission)
+  return shapeOf(node.distinct, node.orderBy.length === 0 ? '' : emitOrder(node.orderBy, emission), filter, '')
+}
+
+function emitWindow(node: WindowCall, emission: Emission): Sql {
+  const args = node.arguments.map((argument) => emitExpression(argument, emission))
+  const over = ` OVER (${windowClauses(node, emission).join(' ')})`
+  if (isWindowFunction(node.function)) return emission.dialect.windows[node.function](args, node, over)
+  const filter = node.filter === undefined ? undefined : emitExpression(node.filter, emission)
+  return emission.dialect.aggregates[node.function](args, node, shapeOf(false, '', filter, over))
+}
+
+function shapeOf(distinct: boolean, orderBy: Sql, filter: Sql | undefined, over: Sql): AggregateShape {
+  const tailWith = (conditions: readonly Sql[]): Sql =>
+    conditions.length === 0 ? over : ` FILTER (WHERE ${conditions.join(' AND ')})${over}`
+  const given = filter === undefined ? [] : [filter]
+  return { distinct, orderBy, tail: tailWith(given), tailWhere: (condition) => tailWith([...given, condition]) }
+}
+
+function windowClauses(node: WindowCall, emission: Emission): Sql[] {
+  const clauses: Sql[] = []
+  if (node.partitionBy.length > 0) {
+    clauses.push(`PARTITION BY ${node.partitionBy.map((key) => emitExpression(key, emission)).join(', ')}`)
+  }
+  if (node.orderBy.length > 0) clauses.push(`ORDER BY ${emitOrder(node.orderBy, emission)}`)
+  if (node.frame !== undefined) clauses.push(emitFrame(node.frame))
+  return clauses
+}
+
+function emitFrame({ unit, start, end }: BoundFrame): Sql {
+  return `${unit.toUpperCase()} BETWEEN ${emitEdge(start)} AND ${emitEdge(end)}`
+}
+
+function emitEdge(edge: BoundFrameEdge): Sql {
+  const words = edge.kind.replace('-', ' ').toUpperCase()
+  return 'rows' in edge ? `${edge.rows} ${words}` : words
+}
+
+const WINDOW_IDS: ReadonlySet<string> = new Set<WindowId>([
+  'row_number',
+  'rank',
+  'dense_rank',
+  'ntile',
+  'lag',
+  'lead',
+  'first_value',
+  'last_value',
+])
+
+function isWindowFunction(id: WindowId | AggregateId): id is WindowId {
+  return WINDOW_IDS.has(id)
+}
+
+/** Whether an aggregate of the same select stands in the expression; those of sub-queries do not count. */
+export function holdsAggregate(node: BoundExpression): boolean {
+  if (node.kind === 'aggregate') return true
+  return operandsOf(node).some(holdsAggregate)
+}
+
+/** The direct operands; the queries of sub-queries are not among them. */
+export function operandsOf(node: BoundExpression): readonly BoundExpression[] {
+  switch (node.kind) {
+    case 'literal':
+    case 'parameter':
+    case 'claim':
+    case 'column':
+    case 'group-key':
+    case 'output':
+    case 'scalar-query':
+    case 'exists':
+      return []
+    case 'claim-in':
+    case 'widen':
+    case 'fit':
+    case 'cast':
+    case 'negate':
+    case 'not':
+    case 'is-null':
+    case 'in-query':
+      return [node.operand]
+    case 'arithmetic':
+    case 'compare':
+      return [node.left, node.right]
+    case 'logic':
+      return node.operands
+    case 'like':
+      return node.escape === undefined ? [node.operand, node.pattern] : [node.operand, node.pattern, node.escape]
+    case 'between':
+      return [node.operand, node.low, node.high]
+    case 'in-list':
+      return [node.operand, ...node.items]
+    case 'case':
+      return [
+        ...(node.operand === undefined ? [] : [node.operand]),
+        ...node.branches.flatMap(({ when, result }) => [when, result]),
+        ...(node.otherwise === undefined ? [] : [node.otherwise]),
+      ]
+    case 'coalesce':
+    case 'call':
+      return node.arguments
+    case 'nullif':
+      return [node.value, node.left, node.right]
+    case 'aggregate':
+      return [...node.arguments, ...(node.filter === undefined ? [] : [node.filter])]
+    case 'window':
+      return [...node.arguments, ...node.partitionBy, ...node.orderBy.map(({ expression }) => expression)]
+  }
+}

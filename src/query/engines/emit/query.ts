@@ -1,0 +1,163 @@
+/** Bound queries as SQL: sources are aliased s<id>, the columns of every query c0, c1, …, so that no name can clash. */
+
+import type { AsofJoin, Body, Query, Select, SetOperation, Source, TableSource } from '../../iql/bound.ts'
+import type { BoundExpression, BoundOrder } from '../../iql/bound-expression.ts'
+import type { Dialect, Sql } from './dialect.ts'
+import { emitExpression, holdsAggregate } from './expression.ts'
+import { Slots } from './slots.ts'
+
+/** One statement on its way into SQL. */
+export class Emission {
+  readonly dialect: Dialect
+  readonly slots = new Slots()
+  /** How the column of a source is said, by the source's id. */
+  readonly sources = new Map<number, (ordinal: number, name: string) => Sql>()
+
+  constructor(dialect: Dialect) {
+    this.dialect = dialect
+  }
+}
+
+/** `extra` are expressions over the select's input that follow its outputs: the key of a cursor. */
+export function emitQuery(query: Query, emission: Emission, extra: readonly BoundExpression[] = []): Sql {
+  const ctes = query.with.map((cte) => {
+    const columns = cte.columns.map((_column, ordinal) => `c${ordinal}`).join(', ')
+    return `w${cte.id} (${columns}) AS (${emitQuery(cte.query, emission)})`
+  })
+  const parts = emitBody(query.body, emission, extra)
+  const clauses = [parts.sql]
+  if (query.orderBy.length > 0) clauses.push(`ORDER BY ${emitOrder(query.orderBy, emission)}`)
+  if (query.limit !== undefined) clauses.push(`LIMIT ${emitRowCount(query.limit, emission)}`)
+  if (query.offset !== undefined) {
+    if (query.limit === undefined) clauses.push('LIMIT 9223372036854775807')
+    clauses.push(`OFFSET ${emitRowCount(query.offset, emission)}`)
+  }
+  const all = [...ctes, ...parts.with]
+  return `${all.length === 0 ? '' : `WITH ${all.join(', ')} `}${clauses.join(' ')}`
+}
+
+interface BodyParts {
+  readonly sql: Sql
+  readonly with: readonly Sql[]
+}
+
+function emitBody(body: Body, emission: Emission, extra: readonly BoundExpression[]): BodyParts {
+  switch (body.kind) {
+    case 'select':
+      return emitSelect(body, emission, extra)
+    case 'set':
+      return { sql: emitSet(body, emission), with: [] }
+    case 'query':
+      return { sql: `SELECT * FROM (${emitQuery(body, emission)}) AS q`, with: [] }
+  }
+}
+
+function emitSet(node: SetOperation, emission: Emission): Sql {
+  const side = (body: Body): Sql => {
+    const { sql, with: ctes } = emitBody(body, emission, [])
+    return ctes.length === 0 ? sql : `WITH ${ctes.join(', ')} ${sql}`
+  }
+  return emission.dialect.setOperation(side(node.left), side(node.right), node)
+}
+
+function emitSelect(select: Select, emission: Emission, extra: readonly BoundExpression[]): BodyParts {
+  const ctes: Sql[] = []
+  const from = select.from === undefined ? undefined : emitSource(select.from, emission, ctes)
+  let outputs = select.outputs.map(
+    ({ expression }, ordinal) => `${emitExpression(expression, emission)} AS c${ordinal}`,
+  )
+  if (
+    select.grouped &&
+    select.groupBy.length === 0 &&
+    !select.outputs.some(({ expression }) => holdsAggregate(expression))
+  ) {
+    outputs = select.outputs.map(
+      ({ expression }, ordinal) => `${emission.dialect.loneGroup(emitExpression(expression, emission))} AS c${ordinal}`,
+    )
+  }
+  outputs.push(...extra.map((expression, index) => `${emitExpression(expression, emission)} AS k${index}`))
+  const clauses = [`SELECT ${select.distinct ? 'DISTINCT ' : ''}${outputs.join(', ')}`]
+  if (from !== undefined) clauses.push(`FROM ${from}`)
+  if (select.where !== undefined) clauses.push(`WHERE ${emitExpression(select.where, emission)}`)
+  if (select.groupBy.length > 0) {
+    clauses.push(`GROUP BY ${select.groupBy.map((key) => emitExpression(key, emission)).join(', ')}`)
+  }
+  if (select.having !== undefined) clauses.push(`HAVING ${emitExpression(select.having, emission)}`)
+  return { sql: clauses.join(' '), with: ctes }
+}
+
+function emitSource(source: Source, emission: Emission, ctes: Sql[]): Sql {
+  switch (source.kind) {
+    case 'table':
+      return emitTable(source, emission)
+    case 'derived':
+      nameByOrdinal(source.id, emission)
+      return `(${emitQuery(source.query, emission)}) AS s${source.id}`
+    case 'cte':
+      nameByOrdinal(source.id, emission)
+      return `w${source.cte} AS s${source.id}`
+    case 'join': {
+      const left = emitSource(source.left, emission, ctes)
+      const right = emitSource(source.right, emission, ctes)
+      const inner = source.right.kind === 'join' || source.right.kind === 'asof' ? `(${right})` : right
+      const on = source.on === undefined ? emission.dialect.truth(true) : emitExpression(source.on, emission)
+      return `${left} ${JOIN_WORDS[source.join]} ${inner} ON ${on}`
+    }
+    case 'asof':
+      return emitAsof(source, emission, ctes)
+  }
+}
+
+const JOIN_WORDS = { inner: 'JOIN', cross: 'JOIN', left: 'LEFT JOIN', right: 'RIGHT JOIN', full: 'FULL JOIN' } as const
+
+function emitTable(source: TableSource, emission: Emission): Sql {
+  const { table, filter, id } = source
+  emission.sources.set(id, (_ordinal, name) => `s${id}.${emission.dialect.identifier(name)}`)
+  const rows = table.isSystem ? emission.dialect.systemTable(table, emission.slots) : emission.dialect.tableName(table)
+  if (filter === undefined) return `${rows} AS s${id}`
+  // Fenced: a condition of the statement that fails on a hidden row would tell of it.
+  return `(SELECT * FROM ${rows} AS s${id} WHERE ${emitExpression(filter, emission)} ${emission.dialect.fence}) AS s${id}`
+}
+
+function emitAsof(join: AsofJoin, emission: Emission, ctes: Sql[]): Sql {
+  const left = emitSource(join.left, emission, ctes)
+  const { right } = join
+  const aliased = emitSource(right, emission, ctes)
+  const alias = ` AS s${right.id}`
+  const equal = join.keys.map((key) => `${emitExpression(key.left, emission)} = ${emitExpression(key.right, emission)}`)
+  const near = `${emitExpression(join.near.left, emission)} ${join.near.operator} ${emitExpression(join.near.right, emission)}`
+  const closest = join.near.operator.startsWith('>') ? 'DESC' : 'ASC'
+  const order = [`${emitExpression(join.near.right, emission)} ${closest}`]
+  if (join.tie.length > 0) order.push(emitOrder(join.tie, emission))
+  const parts = emission.dialect.asof({
+    outer: join.outer,
+    left,
+    right: aliased.slice(0, -alias.length),
+    isPlainTable: right.kind === 'table' && right.filter === undefined && !right.table.isSystem,
+    id: right.id,
+    condition: [...equal, near].join(' AND '),
+    order: order.join(', '),
+  })
+  ctes.push(...parts.with)
+  return parts.from
+}
+
+export function emitOrder(items: readonly BoundOrder[], emission: Emission): Sql {
+  return items
+    .map(({ expression, descending, nulls }) => {
+      const key = expression.kind === 'output' ? String(expression.ordinal + 1) : emitExpression(expression, emission)
+      const order = `${key} ${descending ? 'DESC' : 'ASC'}`
+      return expression.nullable ? `${order} NULLS ${nulls.toUpperCase()}` : order
+    })
+    .join(', ')
+}
+
+function emitRowCount(expression: BoundExpression, emission: Emission): Sql {
+  if (expression.kind !== 'parameter') return emitExpression(expression, emission)
+  const { index, type } = expression
+  return emission.dialect.value(emission.slots.mark({ kind: 'row-count', index }, type), type)
+}
+
+function nameByOrdinal(id: number, emission: Emission): void {
+  emission.sources.set(id, (ordinal) => `s${id}.c${ordinal}`)
+}

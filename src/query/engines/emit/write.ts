@@ -1,0 +1,115 @@
+/** Bound writes as SQL. Defaults are written out, since SQLite has no DEFAULT among VALUES. */
+
+import type { Assignment, DefaultValue, Delete, Insert, OutputItem, Update } from '../../iql/bound.ts'
+import type { BoundExpression } from '../../iql/bound-expression.ts'
+import type { ColumnView, TableView } from '../../iql/catalogue-view.ts'
+import type { Sql } from './dialect.ts'
+import { emitExpression } from './expression.ts'
+import { type Emission, emitQuery } from './query.ts'
+
+/** The default of a column as a bound expression; undefined for a column without one. */
+export type DefaultOf = (table: TableView, column: string) => BoundExpression | undefined
+
+/** Where the table has a row filter, a last column of the result says whether the written row passes it. */
+export function emitInsert(insert: Insert, emission: Emission, defaultOf: DefaultOf): Sql {
+  const { table } = insert
+  const { dialect } = emission
+  const target = emitTarget(table, insert.source, emission)
+  const given = new Set(insert.columns.map(({ name }) => name))
+  const filledIn = table.columns.filter(({ name, hasDefault }) => hasDefault && !given.has(name))
+  const columns = [...insert.columns, ...filledIn]
+  const names = columns.map(({ name }) => dialect.identifier(name)).join(', ')
+  const valueFor = (column: ColumnView, value: BoundExpression | DefaultValue | undefined): Sql =>
+    emitValue(table, column, value, emission, defaultOf)
+  let rows: Sql
+  if (insert.rows.kind === 'values') {
+    const lines = insert.rows.rows.map(
+      (row) => `(${columns.map((column, index) => valueFor(column, row[index])).join(', ')})`,
+    )
+    rows = `VALUES ${lines.join(', ')}`
+  } else {
+    const query = emitQuery(insert.rows.query, emission)
+    const outputs = columns.map((column, index) => {
+      if (index >= insert.columns.length) return valueFor(column, undefined)
+      const source = insert.rows.kind === 'query' ? insert.rows.query.columns[index] : undefined
+      return required(`q.c${index}`, column, source?.nullable ?? true, emission)
+    })
+    rows = `SELECT ${outputs.join(', ')} FROM (${query}) AS q WHERE ${dialect.truth(true)}`
+  }
+  const conflict = emitConflict(insert, emission, defaultOf)
+  return `INSERT INTO ${target} (${names}) ${rows}${conflict}${emitReturning(insert.returning, insert.check, emission)}`
+}
+
+export function emitUpdate(update: Update, emission: Emission, defaultOf: DefaultOf): Sql {
+  const target = emitTarget(update.table, update.source, emission)
+  const set = emitAssignments(update.table, update.set, emission, defaultOf)
+  const where = emitWhich(update.table, update.where, emission)
+  return `UPDATE ${target} SET ${set}${where}${emitReturning(update.returning, update.check, emission)}`
+}
+
+export function emitDelete(node: Delete, emission: Emission): Sql {
+  const target = emitTarget(node.table, node.source, emission)
+  const where = emitWhich(node.table, node.where, emission)
+  return `DELETE FROM ${target}${where}${emitReturning(node.returning, undefined, emission)}`
+}
+
+/** The binder puts the row filter first; only CASE keeps an engine from trying the other half on a hidden row. */
+function emitWhich(table: TableView, where: BoundExpression | undefined, emission: Emission): Sql {
+  if (where === undefined) return ''
+  if (table.rowFilter === undefined || where.kind !== 'logic') return ` WHERE ${emitExpression(where, emission)}`
+  const [filter, ...rest] = where.operands.map((operand) => emitExpression(operand, emission))
+  return ` WHERE CASE WHEN ${filter} THEN ${rest.join(' AND ')} ELSE ${emission.dialect.truth(false)} END`
+}
+
+/** SQLite's RETURNING knows the table's own name only, PostgreSQL's the alias as well. */
+function emitTarget(table: TableView, source: number, emission: Emission): Sql {
+  const { dialect } = emission
+  const qualifier = dialect.aliasesTargets ? `s${source}` : dialect.identifier(table.name)
+  emission.sources.set(source, (_ordinal, name) => `${qualifier}.${dialect.identifier(name)}`)
+  return dialect.aliasesTargets ? `${dialect.tableName(table)} AS s${source}` : dialect.tableName(table)
+}
+
+function emitConflict(insert: Insert, emission: Emission, defaultOf: DefaultOf): Sql {
+  const { onConflict, table } = insert
+  if (onConflict === undefined) return ''
+  const { dialect } = emission
+  const target = onConflict.target.length === 0 ? '' : ` (${onConflict.target.map(dialect.identifier).join(', ')})`
+  if (onConflict.kind === 'nothing') return ` ON CONFLICT${target} DO NOTHING`
+  emission.sources.set(onConflict.excluded, (_ordinal, name) => `excluded.${dialect.identifier(name)}`)
+  const set = emitAssignments(table, onConflict.set, emission, defaultOf)
+  const where = onConflict.where === undefined ? '' : ` WHERE ${emitExpression(onConflict.where, emission)}`
+  return ` ON CONFLICT${target} DO UPDATE SET ${set}${where}`
+}
+
+function emitAssignments(table: TableView, set: readonly Assignment[], emission: Emission, defaultOf: DefaultOf): Sql {
+  return set
+    .map(
+      ({ column, value }) =>
+        `${emission.dialect.identifier(column.name)} = ${emitValue(table, column, value, emission, defaultOf)}`,
+    )
+    .join(', ')
+}
+
+function emitValue(
+  table: TableView,
+  column: ColumnView,
+  value: BoundExpression | DefaultValue | undefined,
+  emission: Emission,
+  defaultOf: DefaultOf,
+): Sql {
+  const expression = value === undefined || value.kind === 'default' ? defaultOf(table, column.name) : value
+  if (expression === undefined) return required(emission.dialect.nullOf(column.type), column, true, emission)
+  return required(emitExpression(expression, emission), column, expression.nullable, emission)
+}
+
+/** SQLite would give an INTEGER PRIMARY KEY that is NULL a number of its own choice. */
+function required(value: Sql, column: ColumnView, mayBeNull: boolean, emission: Emission): Sql {
+  return mayBeNull && !column.nullable ? emission.dialect.required(value, column.name, column.type) : value
+}
+
+function emitReturning(returning: readonly OutputItem[], check: BoundExpression | undefined, emission: Emission): Sql {
+  const outputs = returning.map(({ expression }) => emitExpression(expression, emission))
+  if (check !== undefined)
+    outputs.push(`coalesce(${emitExpression(check, emission)}, ${emission.dialect.truth(false)})`)
+  return outputs.length === 0 ? '' : ` RETURNING ${outputs.join(', ')}`
+}

@@ -1,0 +1,109 @@
+/** What the query service asks of a database, whichever it is. */
+import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
+import type { IqlType, IqlValue } from '../iql/types.ts'
+import type { Cell, Encoding, ResultColumn } from '../result/encoding.ts'
+import type { Dialect } from './emit/dialect.ts'
+import type { Plan, Slots } from './emit/slots.ts'
+
+export interface Engine {
+  readonly kind: 'sqlite' | 'postgres'
+  readonly dialect: Dialect
+  /** Turns the marks of a text into the engine's placeholders. */
+  readonly finish: (slots: Slots, marked: string) => Plan
+  readonly bind: (value: IqlValue, type: IqlType) => Bindable
+  /** The bytes of a result but for its end, as fast as they are taken. Refusals come before the first chunk where they can. */
+  read(request: ReadRequest): AsyncGenerator<Uint8Array, ReadOutcome, void>
+  /** The whole of a small result at once, where the engine can do that without leaving the event loop. */
+  readAtOnce?(request: ReadRequest): { readonly bytes: Uint8Array; readonly outcome: ReadOutcome }
+  /** The rows of a small query of the service's own. */
+  readCells(request: CellRequest): Promise<readonly (readonly Cell[])[]>
+  /** Durable when the promise resolves. */
+  write(request: WriteRequest): Promise<WriteReply>
+  loadCatalogue(): Promise<readonly CatalogueRow[]>
+  /** All of them or none. */
+  change(changes: readonly PreparedChange[]): Promise<void>
+  /** Forgets the answers of requests older than that. */
+  forgetRequests(before: bigint): Promise<void>
+  /** Processes or connections that serve queries right now. */
+  readonly load: { readonly busy: number; readonly total: number }
+  close(): Promise<void>
+}
+
+export interface PreparedChange {
+  readonly change: CatalogueChange
+  /** The value of an added column in the rows that exist, as the engine stores it. */
+  readonly fill: Bindable
+}
+
+/** A value as the engine's driver takes it. */
+export type Bindable = null | string | bigint | number | Uint8Array
+
+export interface ReadRequest {
+  readonly sql: string
+  readonly parameters: readonly Bindable[]
+  /** What the result shows. The statement may give further columns after these: the key of a cursor. */
+  readonly columns: readonly ResultColumn[]
+  readonly keyColumns: readonly ResultColumn[]
+  readonly encoding: Encoding
+  readonly limits: ReadLimits
+  readonly signal: AbortSignal
+}
+
+export type CellRequest = Pick<ReadRequest, 'sql' | 'parameters' | 'columns' | 'signal'>
+
+export interface ReadLimits {
+  /** Rows that are passed over at the start: those of earlier pages. */
+  readonly skip: number
+  /** Rows after which the result is cut and says so. */
+  readonly rows: number
+  readonly bytes: number
+}
+
+export interface ReadOutcome {
+  readonly rowCount: number
+  /** Rows were left out: the row limit or the byte limit was reached. */
+  readonly truncated: 'no' | 'rows' | 'bytes'
+  /** The key of the last row that was written. */
+  readonly lastKey: readonly Cell[]
+}
+
+/** Statements that succeed or fail as one. */
+export interface WriteRequest {
+  readonly steps: readonly WriteStep[]
+  /** What each step gives. */
+  readonly returning: readonly ResultColumn[]
+  /** The statement gives one more column after `returning`: whether the written row passes the table's row filter. */
+  readonly isChecked: boolean
+  /** Short writes share a commit; others run apart from the event loop and can be stopped. */
+  readonly isShort: boolean
+  /** Rows of `returning` beyond this are not kept. */
+  readonly rowLimit: number
+  readonly signal: AbortSignal
+  readonly once: Once | undefined
+}
+
+/** The statement runs once for each set. */
+export interface WriteStep {
+  readonly sql: string
+  readonly parameterSets: readonly (readonly Bindable[])[]
+}
+
+/** A write that a key makes happen at most once. */
+export interface Once {
+  readonly owner: string
+  readonly key: string
+  readonly fingerprint: string
+  readonly now: bigint
+}
+
+export interface WriteOutcome {
+  readonly rowsAffected: number
+  readonly rows: readonly (readonly Cell[])[]
+  readonly isTruncated: boolean
+}
+
+export interface WriteReply {
+  readonly outcome: WriteOutcome
+  /** The key was used before for the same body: nothing was written, and this is what happened then. */
+  readonly isRepeated: boolean
+}

@@ -1,0 +1,300 @@
+/** The PostgreSQL engine: a pool whose connections have no right beyond the query data, cursors, and cancel. */
+import { createHash } from 'node:crypto'
+import pg, { type Pool, type PoolClient } from 'pg'
+import { refuse } from '../../errors.ts'
+import type { Cell } from '../../result/encoding.ts'
+import { createEncoder } from '../../result/encoding.ts'
+import { timestampText } from '../../wire-text.ts'
+import type {
+  Bindable,
+  CellRequest,
+  Engine,
+  Once,
+  PreparedChange,
+  ReadOutcome,
+  ReadRequest,
+  WriteOutcome,
+  WriteReply,
+  WriteRequest,
+} from '../engine.ts'
+import { mismatch, readOutcome, writeOutcome } from '../requests.ts'
+import { iqlError } from '../runtime-error.ts'
+import { applyChange, prepareSchema, readCatalogue } from './define.ts'
+import { POSTGRES } from './dialect.ts'
+import { asRefusal, isTransient } from './failure.ts'
+import { cancelRunning, Portal } from './portal.ts'
+import { cellReader, SCHEMA, toPostgres } from './representation.ts'
+import { prepareRole } from './role.ts'
+
+export interface PostgresOptions {
+  readonly url: string
+  readonly connections: number
+  readonly waitingQueries: number
+  /** The database ends a statement on its own a little after this, should the server be unable to. */
+  readonly milliseconds: number
+}
+
+const BATCH_ROWS = 500
+const CHUNK_BYTES = 64 * 1024
+const ATTEMPTS = 5
+
+export async function openPostgresEngine(options: PostgresOptions): Promise<Engine> {
+  const owner = createPool(options, 2, '')
+  let queries: Pool
+  try {
+    const role = await withClient(owner, async (client) => {
+      await prepareSchema(client)
+      return prepareRole(client)
+    })
+    queries = createPool(options, options.connections, role)
+  } catch (error) {
+    await owner.end()
+    throw error
+  }
+  const take = (): Promise<PoolClient> => {
+    if (queries.waitingCount >= options.waitingQueries) {
+      throw refuse('Limit.Overload', 'Too many queries are waiting', { headers: { 'Retry-After': '1' } })
+    }
+    return queries.connect()
+  }
+  return {
+    kind: 'postgres',
+    dialect: POSTGRES,
+    finish: (slots, marked) => slots.numbered(marked),
+    bind: toPostgres,
+    read: (request) => read(take, request),
+    readCells: (request) => readCells(take, request),
+    write: (request) => write(take, request),
+    loadCatalogue: () => withClient(owner, readCatalogue),
+    change: (changes) => change(owner, changes),
+    forgetRequests: async (before) => {
+      await owner.query(`DELETE FROM ${SCHEMA}._gh_requests WHERE created < $1::timestamp`, [
+        timestampText(before).slice(0, -1),
+      ])
+    },
+    get load() {
+      return { busy: queries.totalCount - queries.idleCount, total: queries.totalCount }
+    },
+    async close() {
+      await queries.end()
+      await owner.end()
+    },
+  }
+}
+
+function createPool(options: PostgresOptions, max: number, role: string): Pool {
+  const settings = [
+    `search_path=${SCHEMA}`,
+    'TimeZone=UTC',
+    'DateStyle=ISO',
+    'IntervalStyle=postgres',
+    'bytea_output=hex',
+    'extra_float_digits=1',
+    'standard_conforming_strings=on',
+    ...(role === '' ? [] : [`role=${role}`, `statement_timeout=${options.milliseconds + 2000}`]),
+  ]
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max,
+    options: settings.map((setting) => `-c ${setting}`).join(' '),
+    connectionTimeoutMillis: options.milliseconds,
+    idleTimeoutMillis: 60_000,
+    application_name: 'gatehouse query',
+  })
+  // An idle connection that breaks is replaced at its next use; without a listener it would end the process.
+  pool.on('error', () => {})
+  return pool
+}
+
+async function withClient<T>(pool: Pool, task: (client: PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect()
+  try {
+    return await task(client)
+  } finally {
+    client.release()
+  }
+}
+
+async function* read(
+  take: () => Promise<PoolClient>,
+  request: ReadRequest,
+): AsyncGenerator<Uint8Array, ReadOutcome, void> {
+  const { signal, limits } = request
+  signal.throwIfAborted()
+  const client = await take()
+  const portal = new Portal(
+    request.sql,
+    statementName(request.sql),
+    request.parameters,
+    Math.min(BATCH_ROWS, limits.rows + 1),
+  )
+  const stop = (): void => cancelRunning(client)
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    const encoder = await createEncoder(request.encoding, request.columns)
+    const readers = [...request.columns, ...request.keyColumns].map(cellReader)
+    client.query(portal)
+    let { skip } = limits
+    let rowCount = 0
+    let written = 0
+    let truncated: ReadOutcome['truncated'] = 'no'
+    let last: readonly Cell[] = []
+    for (let isLast = false; !isLast && truncated === 'no'; ) {
+      const batch = await portal.next()
+      signal.throwIfAborted()
+      for (const raw of batch.rows) {
+        if (skip > 0) {
+          skip--
+          continue
+        }
+        if (rowCount >= limits.rows) truncated = 'rows'
+        else if (written + encoder.pending >= limits.bytes) truncated = 'bytes'
+        if (truncated !== 'no') break
+        last = readers.map((readCell, index) => readCell(raw[index] ?? null))
+        encoder.add(last)
+        rowCount++
+      }
+      isLast = batch.isLast
+      if (encoder.pending >= CHUNK_BYTES) {
+        const chunk = encoder.take()
+        written += chunk.byteLength
+        yield chunk
+      }
+    }
+    yield encoder.take()
+    return { rowCount, truncated, lastKey: last.slice(request.columns.length) }
+  } catch (error) {
+    throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
+  } finally {
+    signal.removeEventListener('abort', stop)
+    await portal.abandon()
+    client.release()
+  }
+}
+
+async function write(take: () => Promise<PoolClient>, request: WriteRequest): Promise<WriteReply> {
+  const { signal } = request
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted()
+    const client = await take()
+    const stop = (): void => cancelRunning(client)
+    signal.addEventListener('abort', stop, { once: true })
+    let isBroken = false
+    try {
+      await client.query('BEGIN')
+      const reply = await runOnce(client, request)
+      await client.query('COMMIT')
+      return reply
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {
+        isBroken = true
+      })
+      if (isTransient(error) && attempt < ATTEMPTS && !signal.aborted) continue
+      throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
+    } finally {
+      signal.removeEventListener('abort', stop)
+      client.release(isBroken)
+    }
+  }
+}
+
+async function runOnce(client: PoolClient, request: WriteRequest): Promise<WriteReply> {
+  const { once } = request
+  if (once === undefined) return { outcome: await execute(client, request), isRepeated: false }
+  const known = await claimKey(client, once)
+  if (known !== undefined) {
+    if (known.fingerprint !== once.fingerprint) throw mismatch(once)
+    return { outcome: readOutcome(known.answer), isRepeated: true }
+  }
+  const outcome = await execute(client, request)
+  await client.query(`UPDATE ${SCHEMA}._gh_requests SET answer = $3 WHERE owner = $1 AND key = $2`, [
+    once.owner,
+    once.key,
+    writeOutcome(outcome),
+  ])
+  return { outcome, isRepeated: false }
+}
+
+/** Inserting first makes a second request with the same key wait for the first to end. */
+async function claimKey(client: PoolClient, once: Once): Promise<{ fingerprint: string; answer: string } | undefined> {
+  const { rowCount } = await client.query(
+    `INSERT INTO ${SCHEMA}._gh_requests (owner, key, fingerprint, answer, created) VALUES ($1, $2, $3, '', $4::timestamp) ON CONFLICT DO NOTHING`,
+    [once.owner, once.key, once.fingerprint, timestampText(once.now).slice(0, -1)],
+  )
+  if (rowCount === 1) return undefined
+  const { rows } = await client.query<{ fingerprint: string; answer: string }>(
+    `SELECT fingerprint, answer FROM ${SCHEMA}._gh_requests WHERE owner = $1 AND key = $2`,
+    [once.owner, once.key],
+  )
+  return rows[0]
+}
+
+async function execute(client: PoolClient, request: WriteRequest): Promise<WriteOutcome> {
+  const readers = request.returning.map(cellReader)
+  const rows: Cell[][] = []
+  let rowsAffected = 0
+  let isTruncated = false
+  for (const { sql, parameters } of runsOf(request)) {
+    const portal = new Portal(sql, statementName(sql), parameters, BATCH_ROWS)
+    client.query(portal)
+    try {
+      for (let isLast = false; !isLast; ) {
+        const batch = await portal.next()
+        isLast = batch.isLast
+        for (const raw of batch.rows) {
+          if (request.isChecked && raw[readers.length] !== 't') {
+            throw iqlError('RowFilter', 'A row would be written that its writer may not read')
+          }
+          if (rows.length < request.rowLimit) rows.push(readers.map((readCell, index) => readCell(raw[index] ?? null)))
+          else isTruncated = readers.length > 0
+        }
+      }
+    } finally {
+      await portal.abandon()
+    }
+    rowsAffected += portal.rowsAffected
+  }
+  return { rowsAffected, rows: readers.length === 0 ? [] : rows, isTruncated }
+}
+
+function* runsOf({ steps }: WriteRequest): Generator<{ sql: string; parameters: readonly Bindable[] }> {
+  for (const { sql, parameterSets } of steps) for (const parameters of parameterSets) yield { sql, parameters }
+}
+
+async function readCells(take: () => Promise<PoolClient>, request: CellRequest): Promise<Cell[][]> {
+  const client = await take()
+  try {
+    const { rows } = await client.query<(string | null)[]>({
+      text: request.sql,
+      values: [...request.parameters],
+      rowMode: 'array',
+      types: AS_TEXT,
+    })
+    const readers = request.columns.map(cellReader)
+    return rows.map((raw) => readers.map((readCell, index) => readCell(raw[index] ?? null)))
+  } catch (error) {
+    throw asRefusal(error) ?? error
+  } finally {
+    client.release()
+  }
+}
+
+const AS_TEXT = { getTypeParser: () => (text: string) => text }
+
+async function change(pool: Pool, changes: readonly PreparedChange[]): Promise<void> {
+  await withClient(pool, async (client) => {
+    await client.query('BEGIN')
+    try {
+      for (const { change: step, fill } of changes) await applyChange(client, step, fill)
+      await client.query('COMMIT')
+    } catch (error) {
+      await client.query('ROLLBACK')
+      throw asRefusal(error) ?? error
+    }
+  })
+}
+
+/** Equal texts are parsed and planned once on each connection. */
+function statementName(sql: string): string {
+  return `gh_${createHash('sha256').update(sql).digest('base64url').slice(0, 24)}`
+}

@@ -1,0 +1,258 @@
+/** What PostgreSQL needs beside its own functions to mean what IQL means; made anew at every start. */
+import { SCHEMA } from './representation.ts'
+
+const S = SCHEMA
+
+/** Raised with the code of the IQL error as the message. */
+export const IQL_ERROR_STATE = 'GH001'
+
+interface HelperFunction {
+  readonly signature: string
+  readonly returns: string
+  readonly body: string
+  /** plpgsql where it must raise errors or decide step by step; else SQL, which the planner can look into. */
+  readonly language?: 'plpgsql'
+}
+
+export function functionSql({ signature, returns, body, language = undefined }: HelperFunction): string {
+  const code = language === undefined ? `SELECT ${body}` : `BEGIN ${body} END`
+  return `CREATE OR REPLACE FUNCTION ${S}.${signature} RETURNS ${returns} LANGUAGE ${language ?? 'sql'} IMMUTABLE STRICT PARALLEL SAFE AS $gh$ ${code} $gh$`
+}
+
+function fail(code: string, detail: string): string {
+  return `RAISE EXCEPTION USING ERRCODE = '${IQL_ERROR_STATE}', MESSAGE = '${code}', DETAIL = ${detail}`
+}
+
+function plain(signature: string, returns: string, body: string): HelperFunction {
+  return { signature, returns, body }
+}
+
+function checked(signature: string, returns: string, body: string): HelperFunction {
+  return { signature, returns, body, language: 'plpgsql' }
+}
+
+/** Reads a text of a strict form; `value` may fail beyond the form (30th of February), which is a bad value too. */
+function reader(type: string, returns: string, form: string, value: string): HelperFunction {
+  const unreadable = fail(
+    'BadValue',
+    `to_json(left(x, 60) || CASE WHEN length(x) > 60 THEN '…' ELSE '' END)::text || ' does not read as ${type}'`,
+  )
+  return checked(
+    `gh_text_${type.toLowerCase()}(x text)`,
+    returns,
+    `IF x COLLATE "C" !~ '${form}' THEN ${unreadable}; END IF;
+     BEGIN RETURN ${value}; EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format OR invalid_text_representation THEN ${unreadable}; END;`,
+  )
+}
+
+const DATE_FORM = '(?!0000)\\d{4}-\\d\\d-\\d\\d'
+const TIME_FORM = '([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,6})?)?'
+const YEARS = `timestamp '0001-01-01' AND timestamp '9999-12-31 23:59:59.999999'`
+
+export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
+  plain(
+    'gh_round_div(n numeric, d numeric, s int)',
+    'numeric',
+    `CASE WHEN d = 0 THEN n / d ELSE sign(n) * sign(d) * div(2 * abs(n) * ('1e' || s)::numeric + abs(d), 2 * abs(d)) * ('1e-' || s)::numeric END`,
+  ),
+  plain(
+    'gh_variance(n bigint, total numeric, squares numeric, s int)',
+    'numeric',
+    `CASE WHEN n > 1 THEN ${S}.gh_round_div(n * squares - total * total, n::numeric * (n - 1), s) END`,
+  ),
+  plain(
+    'gh_stddev(n bigint, total numeric, squares numeric, s int)',
+    'numeric',
+    `CASE WHEN n > 1 THEN ${S}.gh_round_root(n * squares - total * total, n::numeric * (n - 1), s) END`,
+  ),
+  plain(
+    'gh_variance(xs numeric[], s int)',
+    'numeric',
+    `${S}.gh_variance(count(x), sum(x), sum(x * x), s) FROM unnest(xs) AS u(x)`,
+  ),
+  plain(
+    'gh_stddev(xs numeric[], s int)',
+    'numeric',
+    `${S}.gh_stddev(count(x), sum(x), sum(x * x), s) FROM unnest(xs) AS u(x)`,
+  ),
+  plain(
+    'gh_round_root(n numeric, d numeric, s int)',
+    'numeric',
+    `(CASE WHEN (2 * r.low + 1) * (2 * r.low + 1) * d <= 4 * n * r.grown THEN r.low + 1 ELSE r.low END) * ('1e-' || s)::numeric
+     FROM (SELECT g.grown, trunc(sqrt(div(n * g.grown, d))) AS low FROM (SELECT ('1e' || 2 * s)::numeric AS grown) AS g) AS r`,
+  ),
+  plain(
+    'gh_twelve_digits(x float8)',
+    'float8',
+    `CASE WHEN x = 0 OR x IN ('NaN', 'Infinity', '-Infinity') THEN x
+     ELSE round(x::text::numeric, 11 - floor(log(abs(x::text::numeric)))::int)::float8 END`,
+  ),
+  plain('gh_round(x float8)', 'float8', `CASE WHEN abs(x - trunc(x)) >= 0.5 THEN trunc(x) + sign(x) ELSE trunc(x) END`),
+  plain('gh_double_integer(x float8)', 'bigint', `${S}.gh_round(x)::numeric(40)::bigint`),
+  checked(
+    'gh_double_decimal(x float8)',
+    'numeric',
+    `IF x IN ('NaN', 'Infinity', '-Infinity') THEN ${fail('Overflow', `'The result leaves the range of Decimal'`)}; END IF; RETURN x::text::numeric;`,
+  ),
+  checked(
+    'gh_double_text(x float8)',
+    'text',
+    `DECLARE parts text[]; digits text; e int; mark text := CASE WHEN x < 0 THEN '-' ELSE '' END;
+     BEGIN
+       IF x = 0 THEN RETURN '0'; END IF;
+       IF x IN ('NaN', 'Infinity', '-Infinity') THEN RETURN x::text; END IF;
+       parts := regexp_match((abs(x)::text::numeric)::text, '^(\\d+)(?:\\.(\\d+))?$');
+       digits := ltrim(parts[1] || coalesce(parts[2], ''), '0');
+       e := CASE WHEN parts[1] = '0' THEN length(digits) - length(parts[2]) ELSE length(parts[1]) END;
+       digits := rtrim(digits, '0');
+       IF length(digits) <= e AND e <= 21 THEN RETURN mark || rpad(digits, e, '0'); END IF;
+       IF 0 < e AND e <= 21 THEN RETURN mark || left(digits, e) || '.' || substr(digits, e + 1); END IF;
+       IF -6 < e AND e <= 0 THEN RETURN mark || '0.' || repeat('0', -e) || digits; END IF;
+       RETURN mark || left(digits, 1) || CASE WHEN length(digits) > 1 THEN '.' || substr(digits, 2) ELSE '' END
+         || 'e' || CASE WHEN e > 0 THEN '+' ELSE '-' END || abs(e - 1);
+     END;`,
+  ),
+  plain('gh_timestamp_text(x timestamp)', 'text', `replace(x::text, ' ', 'T') || 'Z'`),
+  checked(
+    'gh_binary_text(x bytea)',
+    'text',
+    `RETURN convert_from(x, 'UTF8'); EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN ${fail('BadValue', `'The bytes are not text in UTF-8'`)};`,
+  ),
+
+  reader('Integer', 'bigint', '^[+-]?\\d{1,40}$', 'x::bigint'),
+  reader('Decimal', 'numeric', '^[+-]?(\\d{1,60}(\\.\\d{0,60})?|\\.\\d{1,60})([eE][+-]?\\d{1,3})?$', 'x::numeric'),
+  reader(
+    'Double',
+    'float8',
+    '^([+-]?(\\d+\\.?\\d*|\\.\\d+)([eE][+-]?\\d+)?|[Nn][Aa][Nn]|[+-]?[Ii][Nn][Ff][Ii][Nn][Ii][Tt][Yy])$',
+    'x::float8',
+  ),
+  reader('Boolean', 'boolean', '^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$', 'x::boolean'),
+  reader('Date', 'date', `^${DATE_FORM}$`, 'x::date'),
+  reader('Time', 'time', `^${TIME_FORM}$`, 'x::time'),
+  reader(
+    'Timestamp',
+    'timestamp',
+    `^${DATE_FORM}([Tt ]${TIME_FORM}\\s?([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d)?)?$`,
+    `${S}.gh_in_years(CASE WHEN x ~ '([Zz]|[+-]\\d\\d:\\d\\d)$' AND length(x) > 10 THEN
+       ${S}.gh_without_zone(x) ELSE x::timestamp END)`,
+  ),
+  reader('Uuid', 'uuid', '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', 'x::uuid'),
+  reader('Json', 'text', '', 'x::json::text'),
+  plain('gh_text_binary(x text)', 'bytea', `convert_to(x, 'UTF8')`),
+  plain(
+    'gh_without_zone(x text)',
+    'timestamp',
+    `CASE WHEN x ~ '[Zz]$' THEN rtrim(x, 'Zz ')::timestamp
+     ELSE rtrim(left(x, -6))::timestamp - (right(x, 6))::interval END`,
+  ),
+  checked(
+    'gh_in_years(x timestamp)',
+    'timestamp',
+    `IF x BETWEEN ${YEARS} THEN RETURN x; END IF; RAISE datetime_field_overflow;`,
+  ),
+
+  plain('gh_micros(x timestamp)', 'bigint', `(extract(epoch FROM x) * 1000000)::bigint`),
+  checked(
+    'gh_timestamp(micros bigint)',
+    'timestamp',
+    `IF micros < -62135596800000000 OR micros > 253402300799999999 THEN ${fail('Overflow', `'The result leaves the range of Timestamp'`)}; END IF;
+     RETURN (date '1970-01-01' + floor(micros / 86400000000.0)::int) + interval '1 microsecond' * (micros - floor(micros / 86400000000.0)::bigint * 86400000000);`,
+  ),
+  checked(
+    'gh_in_range(x timestamp)',
+    'timestamp',
+    `IF x BETWEEN ${YEARS} THEN RETURN x; END IF; ${fail('Overflow', `'The result leaves the range of Timestamp'`)};`,
+  ),
+  checked(
+    'gh_date_add(x date, days bigint)',
+    'date',
+    `IF (x - date '1970-01-01')::numeric + days NOT BETWEEN -719162 AND 2932896 THEN ${fail('Overflow', `'The result leaves the range of Date'`)}; END IF;
+     RETURN x + days::int;`,
+  ),
+  plain('gh_time_add(x time, micros bigint)', 'time', `x + interval '1 microsecond' * (micros % 86400000000)`),
+  plain('gh_interval(micros bigint)', 'interval', `(micros || ' microseconds')::interval`),
+  plain(
+    'gh_length(x interval)',
+    'bigint',
+    `(extract(day FROM x) * 86400000000 + extract(hour FROM x) * 3600000000 + extract(minute FROM x) * 60000000 + extract(microseconds FROM x))::bigint`,
+  ),
+  plain(
+    'gh_times(x interval, n bigint)',
+    'interval',
+    `((extract(year FROM x) * 12 + extract(month FROM x)) * n || ' months ' || ${S}.gh_length(x)::numeric * n || ' microseconds')::interval`,
+  ),
+  plain(
+    'gh_date_trunc(unit text, x timestamp)',
+    'timestamp',
+    `date_trunc(CASE unit WHEN 'millisecond' THEN 'milliseconds' ELSE unit END, x)`,
+  ),
+  plain(
+    'gh_date_part(part text, x timestamp)',
+    'bigint',
+    `(CASE part
+       WHEN 'year' THEN extract(year FROM x) WHEN 'quarter' THEN extract(quarter FROM x) WHEN 'month' THEN extract(month FROM x)
+       WHEN 'week' THEN extract(week FROM x) WHEN 'day' THEN extract(day FROM x) WHEN 'dayofweek' THEN extract(isodow FROM x)
+       WHEN 'dayofyear' THEN extract(doy FROM x) WHEN 'hour' THEN extract(hour FROM x) WHEN 'minute' THEN extract(minute FROM x)
+       WHEN 'second' THEN trunc(extract(second FROM x)) WHEN 'millisecond' THEN trunc(mod(extract(microseconds FROM x), 1000000) / 1000)
+       WHEN 'microsecond' THEN mod(extract(microseconds FROM x), 1000000) ELSE floor(extract(epoch FROM x)) END)::bigint`,
+  ),
+  plain(
+    'gh_date_diff(span text, a timestamp, b timestamp)',
+    'bigint',
+    `(${S}.gh_micros(b) - ${S}.gh_micros(a)) / CASE span WHEN 'week' THEN 604800000000 WHEN 'day' THEN 86400000000 WHEN 'hour' THEN 3600000000
+       WHEN 'minute' THEN 60000000 WHEN 'second' THEN 1000000 WHEN 'millisecond' THEN 1000 ELSE 1 END`,
+  ),
+  checked(
+    'gh_bucket(width bigint, x timestamp)',
+    'timestamp',
+    `IF width <= 0 THEN ${fail('BadValue', `'The width of a bucket must be above zero'`)}; END IF;
+     RETURN ${S}.gh_timestamp((946857600000000 + floor((${S}.gh_micros(x) - 946857600000000)::numeric / width) * width)::bigint);`,
+  ),
+  checked(
+    'gh_bucket_months(width interval, x timestamp)',
+    'timestamp',
+    `IF extract(year FROM width) * 12 + extract(month FROM width) <= 0 THEN ${fail('BadValue', `'The width of a bucket must be above zero'`)}; END IF;
+     RETURN ${S}.gh_month_start((extract(year FROM width) * 12 + extract(month FROM width))::int, ((extract(year FROM x) - 2000) * 12 + extract(month FROM x) - 1)::int);`,
+  ),
+  plain(
+    'gh_month_start(width int, month int)',
+    'timestamp',
+    `${S}.gh_in_range(timestamp '2000-01-01' + make_interval(months => (floor(month / width::numeric) * width)::int))`,
+  ),
+
+  checked(
+    'gh_substr(x text, start bigint, count bigint)',
+    'text',
+    `IF count < 0 THEN ${fail('BadValue', `'The length of a part of a text is below zero'`)}; END IF;
+     RETURN substr(x, least(greatest(start, 1), 2147483647)::int,
+       least(greatest(start::numeric + count - greatest(start, 1), 0), 1073741823)::int);`,
+  ),
+  plain('gh_substr(x text, start bigint)', 'text', `substr(x, least(greatest(start, 1), 2147483647)::int)`),
+  checked(
+    'gh_length_of(n bigint)',
+    'int',
+    `IF n > 16777216 THEN ${fail('Overflow', `'A text of more than 16777216 characters'`)}; END IF; RETURN greatest(n, 0)::int;`,
+  ),
+  checked(
+    'gh_repeat(x text, n bigint)',
+    'text',
+    `IF n <= 0 OR x = '' THEN RETURN ''; END IF;
+     IF n::numeric * length(x) > 16777216 THEN ${fail('Overflow', `'A text of more than 16777216 characters'`)}; END IF; RETURN repeat(x, n::int);`,
+  ),
+  checked(
+    'gh_split_part(x text, separator text, n bigint)',
+    'text',
+    `IF n <= 0 THEN ${fail('BadValue', `'Pieces are counted from 1'`)}; END IF; RETURN split_part(x, separator, least(n, 2147483647)::int);`,
+  ),
+  plain(
+    'gh_json_item(x text, n bigint)',
+    'text',
+    `CASE WHEN n BETWEEN 0 AND 2147483647 THEN (x::json -> n::int)::text END`,
+  ),
+  plain(
+    'gh_json_item_text(x text, n bigint)',
+    'text',
+    `CASE WHEN n BETWEEN 0 AND 2147483647 THEN x::json ->> n::int END`,
+  ),
+]

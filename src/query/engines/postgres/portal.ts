@@ -1,0 +1,174 @@
+/** A statement whose rows are fetched in batches, each when it is asked for: the server-side cursor of the extended protocol. */
+import { connect } from 'node:net'
+import type { Connection, PoolClient, Submittable } from 'pg'
+import type { Bindable } from '../engine.ts'
+
+export interface Batch {
+  readonly rows: readonly (readonly (string | null)[])[]
+  readonly isLast: boolean
+}
+
+interface PendingBatch {
+  readonly resolve: (batch: Batch) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** What pg's connection offers to a query, beyond what its types say. */
+interface Wire {
+  readonly parsedStatements: Record<string, string>
+  readonly stream: { cork(): void; uncork(): void }
+  parse(query: { name: string; text: string }): void
+  bind(config: { statement: string; values: readonly unknown[] }): void
+  describe(message: { type: 'P'; name: string }): void
+  execute(config: { portal: string; rows: number }): void
+  close(message: { type: 'P'; name: string }): void
+  flush(): void
+  sync(): void
+}
+
+export class Portal implements Submittable {
+  readonly #text: string
+  readonly #values: readonly Bindable[]
+  readonly #batchSize: number
+  /** pg reads it to mark the statement as parsed on the connection. */
+  readonly name: string
+  readonly text: string
+  #wire: Wire | undefined
+  #rows: (string | null)[][] = []
+  #pending: PendingBatch | undefined
+  #state: 'running' | 'suspended' | 'complete' | 'failed' = 'running'
+  #failure: unknown
+  #settle: () => void = () => {}
+  /** Resolves when the connection may take another query. */
+  readonly settled: Promise<void>
+  /** Rows that a write changed. */
+  rowsAffected = 0
+
+  constructor(text: string, name: string, values: readonly Bindable[], batchSize: number) {
+    this.#text = text
+    this.text = text
+    this.name = name
+    this.#values = values
+    this.#batchSize = batchSize
+    this.settled = new Promise((resolve) => {
+      this.#settle = resolve
+    })
+  }
+
+  submit(connection: Connection): void {
+    const wire = connection as unknown as Wire
+    this.#wire = wire
+    wire.stream.cork()
+    try {
+      if (this.name === '' || wire.parsedStatements[this.name] === undefined)
+        wire.parse({ name: this.name, text: this.#text })
+      wire.bind({ statement: this.name, values: this.#values })
+      wire.describe({ type: 'P', name: '' })
+      wire.execute({ portal: '', rows: this.#batchSize })
+      wire.flush()
+    } catch (error) {
+      // A value that the protocol cannot carry: the statement was not sent whole.
+      this.#fail(error)
+      wire.sync()
+    } finally {
+      wire.stream.uncork()
+    }
+  }
+
+  /** The next rows; asks the server for them only now. */
+  next(): Promise<Batch> {
+    return new Promise((resolve, reject) => {
+      if (this.#state === 'failed') return reject(this.#failure)
+      if (this.#state === 'complete') return resolve(this.#take(true))
+      this.#pending = { resolve, reject }
+      if (this.#state === 'suspended') {
+        if (this.#rows.length > 0) return this.#deliver(false)
+        this.#state = 'running'
+        this.#wire?.execute({ portal: '', rows: this.#batchSize })
+        this.#wire?.flush()
+      }
+    })
+  }
+
+  /** Gives the statement up; a running one must be cancelled first. */
+  async abandon(): Promise<void> {
+    if (this.#state === 'suspended') {
+      this.#state = 'complete'
+      this.#wire?.close({ type: 'P', name: '' })
+      this.#wire?.sync()
+    }
+    await this.settled
+  }
+
+  handleRowDescription(): void {}
+
+  handleDataRow(message: { fields: (string | null)[] }): void {
+    this.#rows.push(message.fields)
+  }
+
+  handlePortalSuspended(): void {
+    this.#state = 'suspended'
+    this.#deliver(false)
+  }
+
+  handleCommandComplete(message: { text: string }): void {
+    this.#state = 'complete'
+    this.rowsAffected = Number(/\d+$/.exec(message.text)?.[0] ?? 0)
+    this.#wire?.sync()
+    this.#deliver(true)
+  }
+
+  handleEmptyQuery(): void {
+    this.#wire?.sync()
+  }
+
+  handleReadyForQuery(): void {
+    this.#settle()
+  }
+
+  /** After an error the server takes nothing until it is told where the next query begins. */
+  handleError(error: unknown): void {
+    this.#fail(error)
+    this.#wire?.sync()
+    this.#settle()
+  }
+
+  #fail(error: unknown): void {
+    this.#state = 'failed'
+    this.#failure = error
+    const pending = this.#pending
+    this.#pending = undefined
+    pending?.reject(error)
+  }
+
+  #deliver(isLast: boolean): void {
+    const pending = this.#pending
+    if (pending === undefined) return
+    this.#pending = undefined
+    pending.resolve(this.#take(isLast))
+  }
+
+  #take(isLast: boolean): Batch {
+    const rows = this.#rows
+    this.#rows = []
+    return { rows, isLast }
+  }
+}
+
+/** Asks the server, on a connection of its own as the protocol wants, to stop what the client runs. */
+export function cancelRunning(client: PoolClient): void {
+  const { host, port, processID, secretKey } = client as unknown as {
+    host: string
+    port: number
+    processID: number
+    secretKey: number
+  }
+  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
+  socket.on('error', () => socket.destroy())
+  const message = Buffer.alloc(16)
+  message.writeInt32BE(16, 0)
+  message.writeInt32BE(80_877_102, 4)
+  message.writeInt32BE(processID, 8)
+  message.writeInt32BE(secretKey, 12)
+  socket.end(message)
+}

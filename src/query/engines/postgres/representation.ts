@@ -1,0 +1,85 @@
+/** How IQL's values rest in PostgreSQL and cross its protocol as text. */
+import type { IqlType, IqlValue } from '../../iql/types.ts'
+import type { Cell, ResultColumn } from '../../result/encoding.ts'
+import { dateText, decimalText, timestampText, timeText } from '../../wire-text.ts'
+import type { Bindable } from '../engine.ts'
+
+/** Everything of the query service stands in this schema, the tables of the identity server in another. */
+export const SCHEMA = 'gatehouse_data'
+
+/** A Unicode collation under which upper and lower follow Unicode; made with the schema. */
+export function unicode(text: string): string {
+  return `(${text} COLLATE ${SCHEMA}.gh_unicode)`
+}
+
+/** The type of an expression. Timestamps are in UTC and need no zone; Json is kept as its text. */
+export function sqlType(type: IqlType): string {
+  switch (type.kind) {
+    case 'Text':
+    case 'Json':
+    case 'Null':
+      return 'text'
+    case 'Integer':
+      return 'bigint'
+    case 'Decimal':
+      return `numeric(${type.precision},${type.scale})`
+    case 'Double':
+      return 'float8'
+    case 'Boolean':
+      return 'boolean'
+    case 'Timestamp':
+      return 'timestamp'
+    case 'Date':
+      return 'date'
+    case 'Time':
+      return 'time'
+    case 'Uuid':
+      return 'uuid'
+    case 'Binary':
+      return 'bytea'
+    case 'Interval':
+      return type.months ? 'interval' : 'bigint'
+  }
+}
+
+export function columnType(type: IqlType): string {
+  return type.kind === 'Text' || type.kind === 'Json' ? 'text COLLATE "C"' : sqlType(type)
+}
+
+export function toPostgres(value: IqlValue, type: IqlType): Bindable {
+  if (value === null) return null
+  switch (type.kind) {
+    case 'Decimal':
+      return typeof value === 'bigint' ? decimalText(value, type.scale) : null
+    case 'Timestamp':
+      return typeof value === 'bigint' ? timestampText(value).slice(0, -1) : null
+    case 'Date':
+      return typeof value === 'bigint' ? dateText(value) : null
+    case 'Time':
+      return typeof value === 'bigint' ? timeText(value) : null
+    default:
+      if (typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean') return String(value)
+      if (typeof value === 'string') return value
+      // The driver knows bytes by Buffer alone.
+      if (value instanceof Uint8Array) return Buffer.from(value)
+      return type.kind === 'Interval' && type.months
+        ? `${value.months} months ${value.micros} microseconds`
+        : String(value.micros)
+  }
+}
+
+/** Reads a column of a result, which comes in PostgreSQL's text form with DateStyle ISO. */
+export function cellReader(column: ResultColumn): (raw: string | null) => Cell {
+  switch (column.type.kind) {
+    case 'Double':
+      return (raw) => (raw === null ? null : Number(raw))
+    case 'Boolean':
+      return (raw) => (raw === null ? null : raw === 't')
+    case 'Timestamp':
+      return (raw) => (raw === null ? null : `${raw.replace(' ', 'T')}Z`)
+    case 'Binary':
+      return (raw) => (raw === null ? null : Buffer.from(raw.slice(2), 'hex'))
+    default:
+      return (raw) => raw
+  }
+}

@@ -1,0 +1,39 @@
+/** Where PostgreSQL keeps the catalogue, and the system tables as queries over it. */
+import type { TableView } from '../../iql/catalogue-view.ts'
+import { TEXT } from '../../iql/types.ts'
+import type { Sql } from '../emit/dialect.ts'
+import type { Slots } from '../emit/slots.ts'
+import { SCHEMA } from './representation.ts'
+
+const C = 'text COLLATE "C"'
+
+export const POSTGRES_CATALOGUE_SCHEMA: readonly string[] = [
+  `CREATE TABLE IF NOT EXISTS ${SCHEMA}._gh_tables (
+    key ${C} PRIMARY KEY, name ${C} NOT NULL, issystem boolean NOT NULL, definition text NOT NULL,
+    readscope ${C}, writescope ${C}, rowfilter ${C}, description ${C}, created timestamp NOT NULL
+  )`,
+  `CREATE TABLE IF NOT EXISTS ${SCHEMA}._gh_requests (
+    owner ${C} NOT NULL, key ${C} NOT NULL, fingerprint text NOT NULL, answer text NOT NULL, created timestamp NOT NULL,
+    PRIMARY KEY (owner, key)
+  )`,
+  `CREATE INDEX IF NOT EXISTS _gh_requests_created ON ${SCHEMA}._gh_requests (created)`,
+]
+
+export function systemTableSql(table: TableView, slots: Slots): Sql {
+  const scopes = slots.mark({ kind: 'scopes' }, TEXT)
+  const visible = `(t.readscope IS NULL OR t.readscope IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${scopes}::jsonb) AS j(v)))`
+  const tables = `${SCHEMA}._gh_tables AS t`
+  switch (table.name.toLowerCase()) {
+    case 'cataloguetables':
+      return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
+        json_array_length(t.definition::json -> 'columns')::bigint AS columns, t.created FROM ${tables} WHERE ${visible})`
+    case 'cataloguecolumns':
+      return `(SELECT t.name AS tablename, (c.value ->> 'name') COLLATE "C" AS name, (c.value ->> 'type') COLLATE "C" AS type,
+        c.ordinal - 1 AS ordinal, (c.value ->> 'nullable')::boolean AS nullable, (c.value ->> 'primarykey')::boolean AS isprimarykey,
+        (c.value ->> 'default') COLLATE "C" AS "default"
+        FROM ${tables} CROSS JOIN json_array_elements(t.definition::json -> 'columns') WITH ORDINALITY AS c(value, ordinal) WHERE ${visible})`
+    default:
+      return `(SELECT t.name, (t.definition::json -> 'columns')::text COLLATE "C" AS columns, t.description, t.readscope, t.writescope, t.rowfilter
+        FROM ${tables} WHERE NOT t.issystem AND ${visible})`
+  }
+}

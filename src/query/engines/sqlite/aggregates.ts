@@ -1,0 +1,257 @@
+/** Aggregates that SQLite lacks or rounds: exact sums and means, order-free sums of doubles, first and last, and the check for one row. */
+import type { Database } from 'better-sqlite3'
+import { decimalText, readDecimal } from '../../wire-text.ts'
+import { iqlError } from '../runtime-error.ts'
+import { exact, fitted, overflow, real, roundedQuotient, storedDouble } from './functions-number.ts'
+
+export type Raw = null | bigint | number | string | Uint8Array
+
+const RESULT_DIGITS = 38n
+
+export function registerAggregates(database: Database): void {
+  registerExact(database, 'gh_sum', (sum) => fitted(sum.total, RESULT_DIGITS))
+  for (let shift = 0n; shift <= 6n; shift++) {
+    registerExact(database, `gh_avg_${shift}`, (sum) =>
+      fitted(roundedQuotient(sum.total * 10n ** shift, sum.count), RESULT_DIGITS),
+    )
+  }
+  registerSpread(database)
+  registerDoubles(database)
+  registerVwap(database)
+  registerEnds(database)
+  aggregate(database, 'gh_single', {
+    start: () => ({ rows: 0, value: null as Raw }),
+    step: (seen, value = null) => {
+      if (seen.rows > 0) throw iqlError('ManyRows', 'A sub-query used as a value gave more than one row')
+      Object.assign(seen, { rows: 1, value })
+    },
+    result: (seen) => seen.value,
+  })
+}
+
+interface AggregateParts<State> {
+  readonly start: () => State
+  readonly step: (state: State, ...values: Raw[]) => void
+  /** Takes a row out again; without it the aggregate cannot be used over a window. */
+  readonly inverse?: (state: State, ...values: Raw[]) => void
+  readonly result: (state: State) => Raw
+}
+
+/** States are changed in place. The library's types want a step to give a state and to take one. */
+function aggregate<State>(database: Database, name: string, parts: AggregateParts<State>): void {
+  database.aggregate(name, { ...parts, safeIntegers: true, directOnly: true } as unknown as Parameters<
+    Database['aggregate']
+  >[1])
+}
+
+interface ExactSum {
+  total: bigint
+  count: bigint
+}
+
+function registerExact(database: Database, name: string, result: (sum: ExactSum) => Raw): void {
+  const step = (sum: ExactSum, value: Raw): void => {
+    if (value === null) return
+    sum.total += exactOf(value)
+    sum.count++
+  }
+  const inverse = (sum: ExactSum, value: Raw): void => {
+    if (value === null) return
+    sum.total -= exactOf(value)
+    sum.count--
+  }
+  aggregate(database, name, {
+    start: (): ExactSum => ({ total: 0n, count: 0n }),
+    step,
+    inverse,
+    result: (sum: ExactSum) => (sum.count === 0n ? null : result(sum)),
+  })
+}
+
+interface Spread {
+  total: bigint
+  squares: bigint
+  count: bigint
+}
+
+/** Names end in the scale of the input and that of the result, for example gh_variance_2_6. */
+export function spreadName(id: 'variance' | 'stddev', from: number, to: number): string {
+  return `gh_${id}_${from}_${to}`
+}
+
+function registerSpread(database: Database): void {
+  const start = (): Spread => ({ total: 0n, squares: 0n, count: 0n })
+  const step = (spread: Spread, value: Raw): void => {
+    if (value === null) return
+    const number = exactOf(value)
+    spread.total += number
+    spread.squares += number * number
+    spread.count++
+  }
+  for (let from = 0; from <= 38; from++) {
+    const to = Math.max(from, 6)
+    // The dividend below has the scale 2 × from.
+    const numerator = ({ total, squares, count }: Spread): bigint => count * squares - total * total
+    const denominator = ({ count }: Spread): bigint => count * (count - 1n)
+    const shift = 10n ** BigInt(Math.max(0, to - 2 * from))
+    const cut = 10n ** BigInt(Math.max(0, 2 * from - to))
+    aggregate(database, spreadName('variance', from, to), {
+      start,
+      step,
+      result: (spread: Spread) =>
+        spread.count < 2n
+          ? null
+          : fitted(roundedQuotient(numerator(spread) * shift, denominator(spread) * cut), RESULT_DIGITS),
+    })
+    const rootShift = 10n ** BigInt(2 * to - 2 * from)
+    aggregate(database, spreadName('stddev', from, to), {
+      start,
+      step,
+      result: (spread: Spread) =>
+        spread.count < 2n
+          ? null
+          : fitted(roundedRoot(numerator(spread) * rootShift, denominator(spread)), RESULT_DIGITS),
+    })
+  }
+}
+
+/** The root of n/d to the nearest whole number. */
+function roundedRoot(n: bigint, d: bigint): bigint {
+  const low = integerRoot(n / d)
+  const middle = 2n * low + 1n
+  return middle * middle * d <= 4n * n ? low + 1n : low
+}
+
+function integerRoot(value: bigint): bigint {
+  if (value < 2n) return value
+  let guess = 1n << BigInt((value.toString(2).length + 1) >> 1)
+  for (;;) {
+    const next = (guess + value / guess) >> 1n
+    if (next >= guess) return guess
+    guess = next
+  }
+}
+
+/** A sum of doubles as an exact decimal, with what cannot be summed counted apart. */
+interface DoubleSum {
+  unscaled: bigint
+  scale: number
+  count: number
+  nan: number
+  positive: number
+  negative: number
+}
+
+function registerDoubles(database: Database): void {
+  const start = (): DoubleSum => ({ unscaled: 0n, scale: 0, count: 0, nan: 0, positive: 0, negative: 0 })
+  const add = (sum: DoubleSum, value: Raw, sign: 1 | -1): void => {
+    const number = value instanceof Uint8Array ? null : real(value)
+    if (number === null) return
+    sum.count += sign
+    if (Number.isNaN(number)) sum.nan += sign
+    else if (number === Number.POSITIVE_INFINITY) sum.positive += sign
+    else if (number === Number.NEGATIVE_INFINITY) sum.negative += sign
+    else addExactly(sum, number, sign)
+  }
+  const common = {
+    start,
+    step: (sum: DoubleSum, value: Raw) => add(sum, value, 1),
+    inverse: (sum: DoubleSum, value: Raw) => add(sum, value, -1),
+  }
+  aggregate(database, 'gh_fsum', {
+    ...common,
+    result: (sum: DoubleSum) => (sum.count === 0 ? null : storedDouble(totalOf(sum))),
+  })
+  aggregate(database, 'gh_favg', {
+    ...common,
+    result: (sum: DoubleSum) => (sum.count === 0 ? null : storedDouble(totalOf(sum) / sum.count)),
+  })
+}
+
+function addExactly(sum: DoubleSum, number: number, sign: 1 | -1): void {
+  const parsed = readDecimal(String(number))
+  if (parsed === undefined) return
+  let { unscaled, scale } = parsed
+  if (scale > sum.scale) {
+    sum.unscaled *= 10n ** BigInt(scale - sum.scale)
+    sum.scale = scale
+  } else if (scale < sum.scale) {
+    unscaled *= 10n ** BigInt(sum.scale - scale)
+    scale = sum.scale
+  }
+  sum.unscaled += sign === 1 ? unscaled : -unscaled
+}
+
+function totalOf(sum: DoubleSum): number {
+  if (sum.nan > 0 || (sum.positive > 0 && sum.negative > 0)) return Number.NaN
+  if (sum.positive > 0) return Number.POSITIVE_INFINITY
+  if (sum.negative > 0) return Number.NEGATIVE_INFINITY
+  const total = Number(decimalText(sum.unscaled, sum.scale))
+  if (!Number.isFinite(total)) throw overflow('Double')
+  return total
+}
+
+interface Weighted {
+  value: bigint
+  weight: bigint
+}
+
+/** The weights' scale cancels out; `shift` brings the price's scale to the result's. */
+function registerVwap(database: Database): void {
+  const add = (sum: Weighted, price: Raw, weight: Raw, sign: bigint): void => {
+    if (price === null || weight === null) return
+    const quantity = exactOf(weight) * sign
+    sum.value += exactOf(price) * quantity
+    sum.weight += quantity
+  }
+  for (let shift = 0n; shift <= 6n; shift++) {
+    aggregate(database, `gh_vwap_${shift}`, {
+      start: (): Weighted => ({ value: 0n, weight: 0n }),
+      step: (sum: Weighted, price: Raw, weight: Raw) => add(sum, price, weight, 1n),
+      inverse: (sum: Weighted, price: Raw, weight: Raw) => add(sum, price, weight, -1n),
+      result: (sum: Weighted) =>
+        sum.weight === 0n ? null : fitted(roundedQuotient(sum.value * 10n ** shift, sum.weight), RESULT_DIGITS),
+    })
+  }
+}
+
+function registerEnds(database: Database): void {
+  for (const [name, sign] of [['gh_first', -1] as const, ['gh_last', 1] as const]) {
+    aggregate(database, name, {
+      start: () => ({ value: null as Raw, key: null as Raw }),
+      step: (best: { value: Raw; key: Raw }, value: Raw, key: Raw) => {
+        if (value === null || key === null) return
+        const order = best.key === null ? sign : compareRaw(key, best.key) || compareRaw(value, best.value)
+        if (order * sign > 0) Object.assign(best, { value, key })
+      },
+      result: (best: { value: Raw }) => best.value,
+    })
+  }
+}
+
+/** least and greatest; SQLite's own min and max of several give NULL when one of them is. */
+export function extremeOf(values: readonly Raw[], sign: 1 | -1): Raw {
+  let best: Raw = null
+  for (const value of values) {
+    if (value !== null && (best === null || compareRaw(value, best) * sign > 0)) best = value
+  }
+  return best
+}
+
+/** SQLite's own order: numbers, then texts by code point, then bytes. */
+function compareRaw(a: Raw, b: Raw): number {
+  const ranks = rankOf(a) - rankOf(b)
+  if (ranks !== 0) return ranks
+  if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b))
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return Buffer.compare(a, b)
+  return a === b || a === null || b === null ? 0 : a < b ? -1 : 1
+}
+
+function rankOf(value: Raw): number {
+  return value === null ? 0 : typeof value === 'string' ? 2 : value instanceof Uint8Array ? 3 : 1
+}
+
+function exactOf(value: Raw): bigint {
+  if (typeof value === 'bigint' || value instanceof Uint8Array) return exact(value)
+  throw new TypeError('An exact number was expected')
+}

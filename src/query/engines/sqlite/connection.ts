@@ -1,0 +1,26 @@
+/** Connections to the embedded query database, each with IQL's own functions. */
+import Sqlite, { type Database } from 'better-sqlite3'
+import { registerFunctions } from './functions.ts'
+
+/** One query may take this much memory inside SQLite before it is refused; sorting goes to temporary files long before. */
+const HEAP_LIMIT_BYTES = 256 * 1024 * 1024
+
+export function openForWriting(path: string): Database {
+  const database = new Sqlite(path)
+  database.pragma('journal_mode = WAL')
+  // FULL: a commit that was acknowledged survives the loss of power.
+  database.pragma('synchronous = FULL')
+  database.pragma('foreign_keys = OFF')
+  database.pragma('busy_timeout = 5000')
+  registerFunctions(database)
+  return database
+}
+
+export function openForReading(path: string): Database {
+  const database = new Sqlite(path, { readonly: true })
+  database.pragma('query_only = ON')
+  database.pragma('busy_timeout = 5000')
+  database.pragma(`hard_heap_limit = ${HEAP_LIMIT_BYTES}`)
+  registerFunctions(database)
+  return database
+}

@@ -1,0 +1,59 @@
+/** CAST and changes of scale as SQLite says them. */
+import type { IqlType } from '../../iql/types.ts'
+import type { Sql } from '../emit/dialect.ts'
+import { decimalOf } from './dialect-operators.ts'
+import { isWide } from './representation.ts'
+
+const DAY = '86400000000'
+
+/** An exact number as a Decimal of another scale and size. */
+export function rescale(operand: Sql, from: IqlType, to: IqlType, mode: 'round' | 'trunc' | 'floor' | 'ceil'): Sql {
+  const source = decimalOf(from)
+  const target = decimalOf(to)
+  const shift = target.scale - source.scale
+  const holdsAll = shift >= 0 && target.precision - target.scale >= source.precision - source.scale
+  if (holdsAll && !isWide(to) && !isWide(from)) return shift === 0 ? operand : `(${operand} * ${10n ** BigInt(shift)})`
+  if (holdsAll && shift === 0 && isWide(to) === isWide(from) && from.kind === 'Decimal') return operand
+  return `gh_dscale(${operand}, ${shift}, ${target.precision}, '${mode}')`
+}
+
+export function castSql(operand: Sql, from: IqlType, to: IqlType): Sql {
+  if (from.kind === 'Null') return operand
+  if (to.kind === 'Decimal') {
+    if (from.kind === 'Text') return `gh_text_decimal(${operand}, ${to.scale}, ${to.precision})`
+    if (from.kind === 'Double') return `gh_double_decimal(${operand}, ${to.scale}, ${to.precision})`
+    if (from.kind === 'Boolean') return rescale(operand, { kind: 'Integer' }, to, 'round')
+    return rescale(operand, from, to, 'round')
+  }
+  if (from.kind === to.kind) return operand
+  const scale = from.kind === 'Decimal' ? from.scale : 0
+  switch (`${from.kind}>${to.kind}`) {
+    case 'Integer>Text':
+      return `CAST(${operand} AS TEXT)`
+    case 'Decimal>Text':
+      return `gh_decimal_text(${operand}, ${scale})`
+    case 'Boolean>Text':
+      return `(CASE ${operand} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END)`
+    case 'Boolean>Integer':
+    case 'Uuid>Text':
+    case 'Json>Text':
+      return operand
+    case 'Integer>Boolean':
+      return `(${operand} <> 0)`
+    case 'Integer>Double':
+      return `CAST(${operand} AS REAL)`
+    case 'Decimal>Integer':
+      return `gh_dtoint(${operand}, ${scale})`
+    case 'Decimal>Double':
+      return `gh_decimal_double(${operand}, ${scale})`
+    case 'Date>Timestamp':
+      return `(${operand} * ${DAY})`
+    case 'Timestamp>Date':
+      return `((${operand} - ((${operand} % ${DAY}) + ${DAY}) % ${DAY}) / ${DAY})`
+    case 'Timestamp>Time':
+      return `(((${operand} % ${DAY}) + ${DAY}) % ${DAY})`
+    default:
+      // Every other pair has a function that is named after it; a pair without one never leaves the binder.
+      return `gh_${from.kind.toLowerCase()}_${to.kind.toLowerCase()}(${operand})`
+  }
+}

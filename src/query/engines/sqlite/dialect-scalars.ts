@@ -1,0 +1,97 @@
+/** The scalar functions of IQL as SQLite says them. */
+import type { Call } from '../../iql/bound-expression.ts'
+import type { ScalarId } from '../../iql/functions.ts'
+import type { IqlType } from '../../iql/types.ts'
+import type { ScalarSql, Sql } from '../emit/dialect.ts'
+import { rescale } from './dialect-casts.ts'
+
+const DAY = '86400000000'
+const BLANK = "' '"
+
+export const SQLITE_SCALARS: Readonly<Record<ScalarId, ScalarSql>> = {
+  length: named('length'),
+  upper: named('gh_upper'),
+  lower: named('gh_lower'),
+  trim: ([x, characters = BLANK]) => `gh_trim(${x}, ${characters})`,
+  ltrim: ([x, characters = BLANK]) => `gh_ltrim(${x}, ${characters})`,
+  rtrim: ([x, characters = BLANK]) => `gh_rtrim(${x}, ${characters})`,
+  substr: (args) => `${args.length === 2 ? 'gh_substr_from' : 'gh_substr'}(${args.join(', ')})`,
+  replace: named('replace'),
+  position: named('instr'),
+  left: named('gh_left'),
+  right: named('gh_right'),
+  lpad: ([x, length, fill = BLANK]) => `gh_lpad(${x}, ${length}, ${fill})`,
+  rpad: ([x, length, fill = BLANK]) => `gh_rpad(${x}, ${length}, ${fill})`,
+  repeat: named('gh_repeat'),
+  reverse: named('gh_reverse'),
+  starts_with: named('gh_starts_with'),
+  ends_with: named('gh_ends_with'),
+  contains: ([x, part]) => `(instr(${x}, ${part}) > 0)`,
+  split_part: named('gh_split_part'),
+  concat: (args) => `(${args.map((x) => `coalesce(${x}, '')`).join(' || ')})`,
+  abs: ([x], node) => byNumber(node, `gh_int(abs(${x}))`, `gh_dabs(${x}, ${digitsOf(node.type)})`, `gh_fabs(${x})`),
+  sign: ([x], node) => byNumber(node, `sign(${x})`, `gh_dsign(${x})`, `gh_fsign(${x})`),
+  round: whole('round', 'gh_fround'),
+  round_digits: ([x = ''], node) => rescale(x, typeOf(node, 0), node.type, 'round'),
+  trunc: whole('trunc', 'gh_ftrunc'),
+  trunc_digits: ([x = ''], node) => rescale(x, typeOf(node, 0), node.type, 'trunc'),
+  floor: whole('floor', 'gh_ffloor'),
+  ceil: whole('ceil', 'gh_fceil'),
+  sqrt: named('gh_sqrt'),
+  power: named('gh_power'),
+  exp: named('gh_exp'),
+  ln: named('gh_ln'),
+  least: named('gh_least'),
+  greatest: named('gh_greatest'),
+  now: () => unreachable(),
+  current_date: () => unreachable(),
+  date_trunc: ([unit, x], node) => `gh_date_trunc(${unit}, ${asTimestamp(x, typeOf(node, 1))})`,
+  date_part: ([part, x], node) => `gh_date_part(${part}, ${asTimestamp(x, typeOf(node, 1))})`,
+  date_part_time: named('gh_date_part'),
+  date_diff: ([span, from, to], node) =>
+    `gh_date_diff(${span}, ${asTimestamp(from, typeOf(node, 1))}, ${asTimestamp(to, typeOf(node, 2))})`,
+  time_bucket: ([width, x], node) => `gh_bucket(${width}, ${asTimestamp(x, typeOf(node, 1))})`,
+  time_bucket_months: ([width, x], node) => `gh_bucket_months(${width}, ${asTimestamp(x, typeOf(node, 1))})`,
+  json_get: named('gh_json_get'),
+  json_item: named('gh_json_item'),
+  json_text: named('gh_json_text'),
+  json_item_text: named('gh_json_item_text'),
+  gen_uuid: () => 'gh_uuid()',
+}
+
+function named(name: string): ScalarSql {
+  return (args) => `${name}(${args.join(', ')})`
+}
+
+/** round, trunc, floor and ceil without digits: of an Integer itself. */
+function whole(mode: 'round' | 'trunc' | 'floor' | 'ceil', ofDouble: string): ScalarSql {
+  return ([x = ''], node) => {
+    const type = typeOf(node, 0)
+    if (type.kind === 'Double') return `${ofDouble}(${x})`
+    return type.kind === 'Decimal' ? rescale(x, type, node.type, mode) : x
+  }
+}
+
+function byNumber(node: Call, ofInteger: Sql, ofDecimal: Sql, ofDouble: Sql): Sql {
+  const { kind } = typeOf(node, 0)
+  if (kind === 'Double') return ofDouble
+  return kind === 'Decimal' ? ofDecimal : ofInteger
+}
+
+function digitsOf(type: IqlType): number {
+  return type.kind === 'Decimal' ? type.precision : 19
+}
+
+function asTimestamp(x: Sql | undefined, type: IqlType): Sql {
+  return type.kind === 'Date' ? `(${x} * ${DAY})` : String(x)
+}
+
+function typeOf(node: Call, index: number): IqlType {
+  const argument = node.arguments[index]
+  if (argument === undefined) throw new TypeError(`${node.function} without argument ${index}`)
+  return argument.type
+}
+
+function unreachable(): never {
+  throw new Error('The time of the statement is a value, not a function')
+}

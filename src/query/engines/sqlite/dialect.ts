@@ -1,0 +1,86 @@
+/** IQL as SQLite says it. */
+import type { SetOperation } from '../../iql/bound.ts'
+import type { IqlType } from '../../iql/types.ts'
+import type { AsofParts, Dialect, Sql } from '../emit/dialect.ts'
+import { SQLITE_AGGREGATES, SQLITE_WINDOWS } from './dialect-aggregates.ts'
+import { castSql, rescale } from './dialect-casts.ts'
+import { SQLITE_OPERATORS } from './dialect-operators.ts'
+import { SQLITE_SCALARS } from './dialect-scalars.ts'
+import { likeSql } from './like.ts'
+import { isWide } from './representation.ts'
+import { systemTableSql } from './system-tables.ts'
+
+export const SQLITE: Dialect = {
+  identifier: quoteIdentifier,
+  tableName: (table) => `main.${quoteIdentifier(table.name)}`,
+  systemTable: systemTableSql,
+  aliasesTargets: false,
+  fence: 'LIMIT -1',
+  value: (mark) => mark,
+  nullOf: () => 'NULL',
+  truth: (value) => (value ? '1' : '0'),
+  widen: (operand, from, to) =>
+    from.kind === 'Null' || to.kind !== 'Decimal' ? operand : rescale(operand, from, to, 'round'),
+  fit: (operand, from, to) => (to.kind === 'Decimal' ? rescale(operand, from, to, 'round') : operand),
+  cast: castSql,
+  negate: negateSql,
+  like: likeSql,
+  isIn: (operand, mark) => `(${operand} IN (SELECT value FROM json_each(${mark})))`,
+  operators: SQLITE_OPERATORS,
+  scalars: SQLITE_SCALARS,
+  aggregates: SQLITE_AGGREGATES,
+  windows: SQLITE_WINDOWS,
+  scalarQuery: (query) => `(SELECT gh_single(c0) FROM (${query}))`,
+  setOperation: setSql,
+  // Any aggregate makes SQLite see one group.
+  loneGroup: (output) => `CASE WHEN count(*) >= 0 THEN ${output} END`,
+  asof: asofSql,
+  required: (operand, column) => `gh_required(${operand}, '${column.replaceAll("'", "''")}')`,
+}
+
+/** Names match without case, by Unicode: the one spelling that the file knows is the lower-case one. */
+export function quoteIdentifier(name: string): Sql {
+  return `"${name.toLowerCase().replaceAll('"', '""')}"`
+}
+
+function negateSql(operand: Sql, type: IqlType): Sql {
+  switch (type.kind) {
+    case 'Double':
+      return `gh_fneg(${operand})`
+    case 'Decimal':
+      return isWide(type) ? `gh_dneg(${operand}, ${type.precision})` : `(-${operand})`
+    case 'Interval':
+      return type.months ? `gh_iv_mul(${operand}, -1)` : `gh_int(-${operand})`
+    default:
+      return `gh_int(-${operand})`
+  }
+}
+
+const SET_WORDS = { union: 'UNION', intersect: 'INTERSECT', except: 'EXCEPT' } as const
+
+/** SQLite has ALL for UNION only: equal rows are numbered, and the number counts as a column. */
+function setSql(left: Sql, right: Sql, { operator, all, columns }: SetOperation): Sql {
+  const names = columns.map((_column, ordinal) => `c${ordinal}`).join(', ')
+  if (!all || operator === 'union') {
+    return `SELECT * FROM (${left}) AS l ${SET_WORDS[operator]}${all ? ' ALL' : ''} SELECT * FROM (${right}) AS r`
+  }
+  const numbered = (query: Sql): Sql =>
+    `SELECT ${names}, row_number() OVER (PARTITION BY ${names}) AS n FROM (${query}) AS q`
+  return `SELECT ${names} FROM (${numbered(left)} ${SET_WORDS[operator]} ${numbered(right)}) AS a`
+}
+
+/** No LATERAL in SQLite: the right row is found by its identity, which a sub-query looks up. */
+function asofSql({ outer, left, right, isPlainTable, id, condition, order }: AsofParts): {
+  from: Sql
+  with: readonly Sql[]
+} {
+  const join = outer ? 'LEFT JOIN' : 'JOIN'
+  const alias = `s${id}`
+  if (isPlainTable) {
+    const closest = `SELECT ${alias}.rowid FROM ${right} AS ${alias} WHERE ${condition} ORDER BY ${order} LIMIT 1`
+    return { from: `${left} ${join} ${right} AS ${alias} ON ${alias}.rowid = (${closest})`, with: [] }
+  }
+  const numbered = `a${id} AS MATERIALIZED (SELECT *, row_number() OVER () AS n FROM ${right} AS q)`
+  const closest = `SELECT ${alias}.n FROM a${id} AS ${alias} WHERE ${condition} ORDER BY ${order} LIMIT 1`
+  return { from: `${left} ${join} a${id} AS ${alias} ON ${alias}.n = (${closest})`, with: [numbered] }
+}

@@ -1,0 +1,131 @@
+/** The embedded engine: one file, one writer with group commit, reader processes, and cheap lookups in the server itself. */
+import type { Database } from 'better-sqlite3'
+import type { CatalogueRow } from '../../catalogue/definition.ts'
+import { type Cell, createTextEncoder } from '../../result/encoding.ts'
+import type {
+  CellRequest,
+  Engine,
+  PreparedChange,
+  ReadOutcome,
+  ReadRequest,
+  WriteReply,
+  WriteRequest,
+} from '../engine.ts'
+import { openForReading, openForWriting } from './connection.ts'
+import { applyChange, prepareCatalogue, readCatalogue } from './define.ts'
+import { SQLITE } from './dialect.ts'
+import { runRead, Statements } from './execute.ts'
+import { asRefusal } from './failure.ts'
+import { Readers } from './readers.ts'
+import { cellReader, toSqlite } from './representation.ts'
+import { runWrite } from './write.ts'
+import { runInProcess } from './write-process.ts'
+import { createWriter, type Writer } from './writer.ts'
+
+export interface SqliteOptions {
+  readonly path: string
+  readonly readers: number
+  readonly waitingReads: number
+}
+
+const READER_IDLE_MS = 60_000
+
+export function openSqliteEngine(options: SqliteOptions): Engine {
+  const { path } = options
+  const writing = openForWriting(path)
+  prepareCatalogue(writing)
+  const reading = openForReading(path)
+  const state: State = {
+    path,
+    writer: createWriter(writing),
+    writerStatements: new Statements(writing),
+    reading,
+    statements: new Statements(reading),
+    readers: new Readers({
+      path,
+      maximum: options.readers,
+      maximumWaiting: options.waitingReads,
+      idleMilliseconds: READER_IDLE_MS,
+    }),
+  }
+  return {
+    kind: 'sqlite',
+    dialect: SQLITE,
+    finish: (slots, marked) => slots.positional(marked),
+    bind: toSqlite,
+    read: (request) => state.readers.run(jobOf(request), request.signal),
+    readAtOnce: (request) => readAtOnce(state, request),
+    readCells: async (request) => readCells(state, request),
+    write: (request) => write(state, request),
+    loadCatalogue: async (): Promise<readonly CatalogueRow[]> => readCatalogue(reading),
+    change: (changes) => change(state, changes),
+    forgetRequests: (before) =>
+      state.writer.write(
+        (database) => void database.prepare('DELETE FROM main._gh_requests WHERE created < ?').run(before),
+      ),
+    get load() {
+      return { busy: state.readers.busy, total: state.readers.size }
+    },
+    async close() {
+      await state.readers.close()
+      await state.writer.close()
+      reading.close()
+    },
+  }
+}
+
+interface State {
+  readonly path: string
+  readonly writer: Writer
+  readonly writerStatements: Statements
+  readonly reading: Database
+  readonly statements: Statements
+  readonly readers: Readers
+}
+
+/** Plain data: neither the signal nor anything else of the server crosses to a reader. */
+function jobOf({ sql, parameters, columns, keyColumns, encoding, limits }: ReadRequest) {
+  return { sql, parameters, columns, keyColumns, encoding, limits }
+}
+
+function readAtOnce(state: State, request: ReadRequest): { bytes: Uint8Array; outcome: ReadOutcome } {
+  const chunks: Uint8Array[] = []
+  try {
+    const encoder = createTextEncoder(request.encoding, request.columns)
+    const outcome = runRead(state.statements.get(request.sql), request, encoder, (chunk) => chunks.push(chunk))
+    return { bytes: chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks), outcome }
+  } catch (error) {
+    throw asRefusal(error) ?? error
+  }
+}
+
+function readCells(state: State, { sql, parameters, columns }: CellRequest): Cell[][] {
+  const readers = columns.map(cellReader)
+  try {
+    const rows = state.statements.get(sql).all(...parameters) as unknown[][]
+    return rows.map((raw) => readers.map((read, index) => read(raw[index])))
+  } catch (error) {
+    throw asRefusal(error) ?? error
+  }
+}
+
+async function write(state: State, request: WriteRequest): Promise<WriteReply> {
+  const { steps, returning, isChecked, rowLimit, once } = request
+  const job = { steps, returning, isChecked, rowLimit, once }
+  try {
+    if (request.isShort) return await state.writer.write((database) => runWrite(database, state.writerStatements, job))
+    return await state.writer.exclusively(() => runInProcess(state.path, job, request.signal))
+  } catch (error) {
+    throw asRefusal(error) ?? error
+  }
+}
+
+async function change(state: State, changes: readonly PreparedChange[]): Promise<void> {
+  try {
+    await state.writer.write((database) => {
+      for (const { change: step, fill } of changes) applyChange(database, step, fill)
+    })
+  } catch (error) {
+    throw asRefusal(error) ?? error
+  }
+}

@@ -1,0 +1,86 @@
+/** Runs one read on a connection and hands its result on in chunks; the same code in the server and in its reader processes. */
+import type { Database, Statement } from 'better-sqlite3'
+import type { Cell, Encoding, ResultColumn, RowEncoder } from '../../result/encoding.ts'
+import type { Bindable, ReadLimits, ReadOutcome } from '../engine.ts'
+import { cellReader } from './representation.ts'
+
+/** What crosses to a reader process: plain data only. */
+export interface ReadJob {
+  readonly sql: string
+  readonly parameters: readonly Bindable[]
+  readonly columns: readonly ResultColumn[]
+  readonly keyColumns: readonly ResultColumn[]
+  readonly encoding: Encoding
+  readonly limits: ReadLimits
+}
+
+const CHUNK_BYTES = 64 * 1024
+
+export function runRead(
+  statement: Statement,
+  job: ReadJob,
+  encoder: RowEncoder,
+  emit: (chunk: Uint8Array) => void,
+): ReadOutcome {
+  const readers = [...job.columns, ...job.keyColumns].map(cellReader)
+  const width = job.columns.length
+  let { skip } = job.limits
+  let rowCount = 0
+  let written = 0
+  let truncated: ReadOutcome['truncated'] = 'no'
+  let last: readonly Cell[] = []
+  for (const raw of rowsOf(statement, job.parameters)) {
+    if (skip > 0) {
+      skip--
+      continue
+    }
+    if (rowCount >= job.limits.rows) truncated = 'rows'
+    else if (written + encoder.pending >= job.limits.bytes) truncated = 'bytes'
+    if (truncated !== 'no') break
+    const row = raw.map((value, index) => readers[index]?.(value) ?? null)
+    encoder.add(row)
+    last = row
+    rowCount++
+    if (encoder.pending >= CHUNK_BYTES) {
+      const chunk = encoder.take()
+      written += chunk.byteLength
+      emit(chunk)
+    }
+  }
+  emit(encoder.take())
+  return { rowCount, truncated, lastKey: last.slice(width) }
+}
+
+function rowsOf(statement: Statement, parameters: readonly Bindable[]): Iterable<unknown[]> {
+  return statement.iterate(...parameters) as Iterable<unknown[]>
+}
+
+/** Prepared statements by text, the least recently used forgotten first. */
+export class Statements {
+  readonly #database: Database
+  readonly #byText = new Map<string, Statement>()
+  readonly #capacity: number
+
+  constructor(database: Database, capacity = 500) {
+    this.#database = database
+    this.#capacity = capacity
+  }
+
+  /** Rows come as arrays, integers as bigint. */
+  get(sql: string): Statement {
+    const known = this.#byText.get(sql)
+    if (known !== undefined) {
+      this.#byText.delete(sql)
+      this.#byText.set(sql, known)
+      return known
+    }
+    const statement = this.#database.prepare(sql)
+    if (statement.reader) statement.raw(true).safeIntegers(true)
+    this.#byText.set(sql, statement)
+    if (this.#byText.size > this.#capacity) {
+      const oldest = this.#byText.keys().next()
+      if (!oldest.done) this.#byText.delete(oldest.value)
+    }
+    return statement
+  }
+}

@@ -1,0 +1,202 @@
+/** Exact arithmetic where SQLite has none: checked 64-bit integers, decimals of up to 38 digits, IEEE doubles with their errors. */
+import { iqlError } from '../runtime-error.ts'
+import { fromWide, toWide } from './representation.ts'
+
+export type SqliteFunction = (...args: never[]) => unknown
+
+type Exact = bigint | Uint8Array | null
+type Real = number | bigint | string | null
+
+export const NUMBER_FUNCTIONS = {
+  /** SQLite turns a sum that leaves 64 bits into a real; that is how it is noticed. */
+  gh_int: (value: bigint | number | null) => {
+    if (typeof value === 'number') throw overflow('Integer')
+    return value
+  },
+  gh_idiv: (a: bigint | null, b: bigint | null) => (a === null || b === null ? null : integer(a / nonZero(b))),
+  gh_imod: (a: bigint | null, b: bigint | null) => (a === null || b === null ? null : a % nonZero(b)),
+
+  gh_dadd: (a: Exact, b: Exact, digits: bigint) => both(a, b, digits, (x, y) => x + y),
+  gh_dsub: (a: Exact, b: Exact, digits: bigint) => both(a, b, digits, (x, y) => x - y),
+  gh_dmul: (a: Exact, b: Exact, digits: bigint) => both(a, b, digits, (x, y) => x * y),
+  gh_dmod: (a: Exact, b: Exact, digits: bigint) => both(a, b, digits, (x, y) => x % nonZero(y)),
+  /** `shift` brings the dividend to the scale of the quotient. */
+  gh_ddiv: (a: Exact, b: Exact, shift: bigint, digits: bigint) =>
+    both(a, b, digits, (x, y) => {
+      nonZero(y)
+      return shift >= 0n ? roundedQuotient(x * 10n ** shift, y) : roundedQuotient(x, y * 10n ** -shift)
+    }),
+  gh_dneg: (a: Exact, digits: bigint) => (a === null ? null : fitted(-exact(a), digits)),
+  gh_dabs: (a: Exact, digits: bigint) => {
+    if (a === null) return null
+    const value = exact(a)
+    return fitted(value < 0n ? -value : value, digits)
+  },
+  /** To another scale: exactly when `shift` is not below zero, else by the mode. */
+  gh_dscale: (a: Exact, shift: bigint, digits: bigint, mode: string) =>
+    a === null ? null : fitted(rescaled(exact(a), shift, mode), digits),
+  gh_dtoint: (a: Exact, scale: bigint) => (a === null ? null : integer(rescaled(exact(a), -scale, 'round'))),
+  gh_dsign: (a: Exact) => (a === null ? null : signOf(exact(a))),
+
+  gh_fadd: (a: Real, b: Real) => doubles(a, b, (x, y) => inRange(x + y, x, y)),
+  gh_fsub: (a: Real, b: Real) => doubles(a, b, (x, y) => inRange(x - y, x, y)),
+  gh_fmul: (a: Real, b: Real) => doubles(a, b, (x, y) => noUnderflow(inRange(x * y, x, y), x !== 0 && y !== 0)),
+  gh_fdiv: (a: Real, b: Real) =>
+    doubles(a, b, (x, y) => {
+      // NaN divided by zero is NaN still, as it is for PostgreSQL.
+      if (y === 0 && !Number.isNaN(x)) throw divisionByZero()
+      return noUnderflow(inRange(x / y, x, y), x !== 0 && Number.isFinite(y))
+    }),
+  gh_fneg: (a: Real) => one(a, (x) => -x),
+  gh_fabs: (a: Real) => one(a, Math.abs),
+  gh_fsign: (a: Real) => {
+    const value = real(a)
+    if (value === null) return null
+    if (Number.isNaN(value)) throw iqlError('BadValue', 'NaN has no sign')
+    return BigInt(Math.sign(value))
+  },
+  gh_fround: (a: Real) => one(a, roundHalfAway),
+  gh_ftrunc: (a: Real) => one(a, Math.trunc),
+  gh_ffloor: (a: Real) => one(a, Math.floor),
+  gh_fceil: (a: Real) => one(a, Math.ceil),
+  gh_sqrt: (a: Real) =>
+    one(a, (x) => {
+      if (x < 0) throw iqlError('BadValue', 'The square root of a number below zero')
+      return Math.sqrt(x)
+    }),
+  gh_exp: (a: Real) =>
+    one(a, (x) => noUnderflow(inRange(twelveDigits(Math.exp(x)), x, 0), x !== Number.NEGATIVE_INFINITY)),
+  gh_ln: (a: Real) =>
+    one(a, (x) => {
+      if (x <= 0) throw iqlError('BadValue', 'The logarithm of a number that is not above zero')
+      return twelveDigits(Math.log(x))
+    }),
+  gh_power: (a: Real, b: Real) => doubles(a, b, power),
+} as const satisfies Record<string, SqliteFunction>
+
+export function exact(value: bigint | Uint8Array): bigint {
+  return typeof value === 'bigint' ? value : fromWide(value)
+}
+
+/** A decimal of so many digits in the form that fits them. */
+export function fitted(value: bigint, digits: bigint): bigint | Uint8Array {
+  const limit = 10n ** digits
+  if (value >= limit || value <= -limit) throw overflow(`Decimal of ${digits} digits`)
+  return digits > 18n ? toWide(value) : value
+}
+
+/** Half away from zero. */
+export function roundedQuotient(dividend: bigint, divisor: bigint): bigint {
+  const negative = dividend < 0n !== divisor < 0n
+  const n = dividend < 0n ? -dividend : dividend
+  const d = divisor < 0n ? -divisor : divisor
+  const quotient = (2n * n + d) / (2n * d)
+  return negative ? -quotient : quotient
+}
+
+export function integer(value: bigint): bigint {
+  if (BigInt.asIntN(64, value) !== value) throw overflow('Integer')
+  return value
+}
+
+export function real(value: Real): number | null {
+  if (value === null) return null
+  return typeof value === 'string' ? Number.NaN : Number(value)
+}
+
+/** NaN is kept as text, since SQLite would make it NULL. */
+export function storedDouble(value: number): number | string {
+  return Number.isNaN(value) ? 'NaN' : Object.is(value, -0) ? 0 : value
+}
+
+export function rescaled(value: bigint, shift: bigint, mode: string): bigint {
+  if (shift >= 0n) return value * 10n ** shift
+  const divisor = 10n ** -shift
+  const quotient = value / divisor
+  const rest = value % divisor
+  switch (mode) {
+    case 'trunc':
+      return quotient
+    case 'floor':
+      return rest < 0n ? quotient - 1n : quotient
+    case 'ceil':
+      return rest > 0n ? quotient + 1n : quotient
+    default:
+      return roundedQuotient(value, divisor)
+  }
+}
+
+export function overflow(type: string): Error {
+  return iqlError('Overflow', `The result leaves the range of ${type}`)
+}
+
+function divisionByZero(): Error {
+  return iqlError('DivisionByZero', 'Division by zero')
+}
+
+function nonZero(divisor: bigint): bigint {
+  if (divisor === 0n) throw divisionByZero()
+  return divisor
+}
+
+function signOf(value: bigint): bigint {
+  return value > 0n ? 1n : value < 0n ? -1n : 0n
+}
+
+function both(
+  a: Exact,
+  b: Exact,
+  digits: bigint,
+  combine: (x: bigint, y: bigint) => bigint,
+): bigint | Uint8Array | null {
+  return a === null || b === null ? null : fitted(combine(exact(a), exact(b)), digits)
+}
+
+function doubles(a: Real, b: Real, combine: (x: number, y: number) => number): number | string | null {
+  const x = real(a)
+  const y = real(b)
+  return x === null || y === null ? null : storedDouble(combine(x, y))
+}
+
+function one(a: Real, change: (x: number) => number): number | string | null {
+  const x = real(a)
+  return x === null ? null : storedDouble(change(x))
+}
+
+/** Infinity out of finite numbers is an overflow. */
+function inRange(result: number, x: number, y: number): number {
+  if (
+    (result === Number.POSITIVE_INFINITY || result === Number.NEGATIVE_INFINITY) &&
+    Number.isFinite(x) &&
+    Number.isFinite(y)
+  ) {
+    throw overflow('Double')
+  }
+  return result
+}
+
+function noUnderflow(result: number, mustNotBeZero: boolean): number {
+  if (result === 0 && mustNotBeZero) throw overflow('Double')
+  return result
+}
+
+function roundHalfAway(x: number): number {
+  const whole = Math.trunc(x)
+  return Math.abs(x - whole) >= 0.5 ? whole + Math.sign(x) : whole
+}
+
+/** Libraries differ in the last bits of these functions; twelve digits are the same everywhere. */
+function twelveDigits(x: number): number {
+  return Number.isFinite(x) ? Number(x.toPrecision(12)) : x
+}
+
+function power(x: number, y: number): number {
+  if (x === 0 && y < 0) throw divisionByZero()
+  if (x < 0 && Number.isFinite(x) && Number.isFinite(y) && !Number.isInteger(y)) {
+    throw iqlError('BadValue', 'A number below zero to a power that is not whole')
+  }
+  // PostgreSQL and IEEE 754 agree that 1 to any power is 1, ECMAScript does not.
+  if (x === 1 || y === 0) return 1
+  const result = x === -1 && !Number.isFinite(y) && !Number.isNaN(y) ? 1 : x ** y
+  return noUnderflow(inRange(twelveDigits(result), x, y), x !== 0 && Number.isFinite(x) && Number.isFinite(y))
+}

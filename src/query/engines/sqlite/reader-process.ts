@@ -1,0 +1,58 @@
+/** The program of a reader process: takes one job after another from its input, and can be killed at any moment. */
+import { serialize } from 'node:v8'
+import { Worker } from 'node:worker_threads'
+import { createEncoder } from '../../result/encoding.ts'
+import { openForReading, openForWriting } from './connection.ts'
+import { type ReadJob, runRead, Statements } from './execute.ts'
+import { describeFailure } from './failure.ts'
+import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
+import { runWrite, type WriteJob } from './write.ts'
+
+const INPUT = 0
+const OUTPUT = 1
+
+const [, , path, task] = process.argv
+if (path === undefined) throw new Error('The reader process needs the path of the database')
+
+// A statement blocks this thread; another one notices that the server is gone (its pipe ends) and ends the process.
+new Worker(`require('node:fs').readSync(3, Buffer.alloc(1)); process.kill(process.pid, 'SIGKILL')`, {
+  eval: true,
+  resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 },
+})
+
+if (task === 'write') writeOnce(path)
+else await readJobs(path)
+
+async function readJobs(database: string): Promise<void> {
+  const statements = new Statements(openForReading(database), 50)
+  for (;;) {
+    const frame = readFrameSync(INPUT)
+    if (frame === undefined) break
+    const job = decodePayload(frame.payload) as ReadJob
+    try {
+      const encoder = await createEncoder(job.encoding, job.columns)
+      const outcome = runRead(statements.get(job.sql), job, encoder, (chunk) =>
+        writeFrameSync(OUTPUT, FRAME.chunk, chunk),
+      )
+      writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
+    } catch (error) {
+      writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
+    }
+  }
+  process.exit()
+}
+
+function writeOnce(file: string): void {
+  const frame = readFrameSync(INPUT)
+  if (frame === undefined) process.exit()
+  const job = decodePayload(frame.payload) as WriteJob
+  try {
+    const database = openForWriting(file)
+    const statements = new Statements(database, 10)
+    const reply = database.transaction(() => runWrite(database, statements, job)).immediate()
+    writeFrameSync(OUTPUT, FRAME.done, serialize(reply))
+  } catch (error) {
+    writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
+  }
+  process.exit()
+}

@@ -1,0 +1,77 @@
+/** One reader process from the server's side: give it a job, take its chunks, or kill it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import type { ReadOutcome, WriteReply } from '../engine.ts'
+import type { ReadJob } from './execute.ts'
+import { type Failure, reviveFailure } from './failure.ts'
+import { decodePayload, encodeFrame, FRAME, readFrame } from './frames.ts'
+import type { WriteJob } from './write.ts'
+
+const PROGRAM = fileURLToPath(new URL('./reader-process.ts', import.meta.url))
+
+export class Reader {
+  readonly #process: ChildProcess
+  readonly #input: Writable
+  readonly #output: Readable
+  readonly exited: Promise<void>
+  isAlive = true
+
+  constructor(path: string, task: 'read' | 'write' = 'read') {
+    // An empty environment: the process needs no setting, and no secret may reach it.
+    const child = spawn(
+      process.execPath,
+      ['--max-old-space-size=256', '--max-semi-space-size=2', PROGRAM, path, task],
+      {
+        stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
+        env: {},
+      },
+    )
+    if (child.stdin === null || child.stdout === null) throw new Error('A reader process without pipes')
+    this.#process = child
+    this.#input = child.stdin
+    this.#output = child.stdout
+    this.#input.on('error', () => this.kill())
+    this.exited = new Promise((resolve) => {
+      const ended = (): void => {
+        this.isAlive = false
+        resolve()
+      }
+      child.once('exit', ended).once('error', ended)
+    })
+    child.unref()
+  }
+
+  get pid(): number | undefined {
+    return this.#process.pid
+  }
+
+  /** Gives the chunks of the result; throws the refusal or the bug that ended it. */
+  async *run(job: ReadJob): AsyncGenerator<Uint8Array, ReadOutcome, void> {
+    this.#input.write(encodeFrame(FRAME.job, job))
+    for (;;) {
+      const frame = await readFrame(this.#output)
+      if (frame === undefined) throw new ReaderGone()
+      if (frame.kind === FRAME.chunk) yield frame.payload
+      else if (frame.kind === FRAME.done) return decodePayload(frame.payload) as ReadOutcome
+      else throw reviveFailure(decodePayload(frame.payload) as Failure)
+    }
+  }
+
+  async write(job: WriteJob): Promise<WriteReply> {
+    this.#input.write(encodeFrame(FRAME.job, job))
+    const frame = await readFrame(this.#output)
+    if (frame === undefined) throw new ReaderGone()
+    if (frame.kind !== FRAME.done) throw reviveFailure(decodePayload(frame.payload) as Failure)
+    return decodePayload(frame.payload) as WriteReply
+  }
+
+  /** A running statement cannot be interrupted from inside Node; the process can. */
+  kill(): void {
+    this.isAlive = false
+    this.#process.kill('SIGKILL')
+  }
+}
+
+/** The process ended under a job: it was killed, or died. */
+export class ReaderGone extends Error {}

@@ -1,0 +1,87 @@
+/** How IQL's values rest in SQLite, so that SQLite's own order and equality are IQL's. */
+import type { IqlType, IqlValue } from '../../iql/types.ts'
+import type { Cell, ResultColumn } from '../../result/encoding.ts'
+import { dateText, decimalText, timestampText, timeText } from '../../wire-text.ts'
+import type { Bindable } from '../engine.ts'
+
+/**
+ * Decimal: an integer scaled by the type's digits; past 18 digits, 16 bytes whose order is the number's.
+ * Timestamp, Date, Time: integers. Boolean: 0 or 1. Uuid, Json: text.
+ * Double: a real; NaN is the text 'NaN', which SQLite sorts after every number and finds equal to itself, as IQL does.
+ */
+export function toSqlite(value: IqlValue, type: IqlType): Bindable {
+  if (value === null) return null
+  if (typeof value === 'boolean') return value ? 1n : 0n
+  if (typeof value === 'number') return Number.isNaN(value) ? 'NaN' : value
+  if (typeof value === 'bigint') return isWide(type) ? toWide(value) : value
+  if (typeof value === 'string' || value instanceof Uint8Array) return value
+  // An interval of fixed length is its microseconds; calendar months are emitted apart.
+  return value.micros
+}
+
+/** Past 18 digits a scaled integer may leave 64 bits. */
+export function isWide(type: IqlType): boolean {
+  return type.kind === 'Decimal' && type.precision > 18
+}
+
+const WIDE_BIAS = 1n << 127n
+const LOW_BITS = (1n << 64n) - 1n
+
+/** Offset binary, high byte first: comparing the bytes compares the numbers. */
+export function toWide(unscaled: bigint): Buffer {
+  const biased = unscaled + WIDE_BIAS
+  const bytes = Buffer.allocUnsafe(16)
+  bytes.writeBigUInt64BE(biased >> 64n, 0)
+  bytes.writeBigUInt64BE(biased & LOW_BITS, 8)
+  return bytes
+}
+
+export function fromWide(bytes: Uint8Array): bigint {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return ((view.getBigUint64(0) << 64n) | view.getBigUint64(8)) - WIDE_BIAS
+}
+
+/** What the type's column is declared as; STRICT is not used, since a REAL column must hold the text 'NaN'. */
+export function columnAffinity(type: IqlType): string {
+  switch (type.kind) {
+    case 'Text':
+    case 'Uuid':
+    case 'Json':
+      return 'TEXT'
+    case 'Double':
+      return 'REAL'
+    case 'Binary':
+      return 'BLOB'
+    default:
+      return isWide(type) ? 'BLOB' : 'INTEGER'
+  }
+}
+
+/** Reads a column of a result; rows come with 64-bit integers as bigint. */
+export function cellReader(column: ResultColumn): (raw: unknown) => Cell {
+  const { type } = column
+  switch (type.kind) {
+    case 'Decimal': {
+      const { scale } = type
+      return (raw) =>
+        typeof raw === 'bigint'
+          ? decimalText(raw, scale)
+          : raw instanceof Uint8Array
+            ? decimalText(fromWide(raw), scale)
+            : null
+    }
+    case 'Boolean':
+      return (raw) => (raw === null ? null : raw === 1n)
+    case 'Double':
+      return (raw) =>
+        typeof raw === 'number' ? raw : raw === null ? null : typeof raw === 'bigint' ? Number(raw) : Number.NaN
+    case 'Timestamp':
+      return (raw) => (typeof raw === 'bigint' ? timestampText(raw) : null)
+    case 'Date':
+      return (raw) => (typeof raw === 'bigint' ? dateText(raw) : null)
+    case 'Time':
+      return (raw) => (typeof raw === 'bigint' ? timeText(raw) : null)
+    default:
+      return (raw) => (typeof raw === 'string' || typeof raw === 'bigint' || raw instanceof Uint8Array ? raw : null)
+  }
+}

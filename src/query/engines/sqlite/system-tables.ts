@@ -1,0 +1,35 @@
+/** Where SQLite keeps the catalogue, and the system tables as queries over it. */
+import type { TableView } from '../../iql/catalogue-view.ts'
+import { TEXT } from '../../iql/types.ts'
+import type { Sql } from '../emit/dialect.ts'
+import type { Slots } from '../emit/slots.ts'
+
+/** Names that begin with _gh_ cannot be said in IQL: they are not in the catalogue. */
+export const SQLITE_CATALOGUE_SCHEMA = `
+  CREATE TABLE IF NOT EXISTS _gh_tables (
+    key TEXT PRIMARY KEY, name TEXT NOT NULL, issystem INTEGER NOT NULL, definition TEXT NOT NULL,
+    readscope TEXT, writescope TEXT, rowfilter TEXT, description TEXT, created INTEGER NOT NULL
+  ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS _gh_requests (
+    owner TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, answer TEXT NOT NULL, created INTEGER NOT NULL,
+    PRIMARY KEY (owner, key)
+  ) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS _gh_requests_created ON _gh_requests (created);
+`
+
+export function systemTableSql(table: TableView, slots: Slots): Sql {
+  const scopes = slots.mark({ kind: 'scopes' }, TEXT)
+  const visible = `(t.readscope IS NULL OR t.readscope IN (SELECT value FROM json_each(${scopes})))`
+  switch (table.name.toLowerCase()) {
+    case 'cataloguetables':
+      return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
+        json_array_length(t.definition, '$.columns') AS columns, t.created FROM main._gh_tables AS t WHERE ${visible})`
+    case 'cataloguecolumns':
+      return `(SELECT t.name AS tablename, c.value ->> 'name' AS name, c.value ->> 'type' AS type, c.key AS ordinal,
+        c.value ->> 'nullable' AS nullable, c.value ->> 'primarykey' AS isprimarykey, c.value ->> 'default' AS "default"
+        FROM main._gh_tables AS t JOIN json_each(t.definition, '$.columns') AS c WHERE ${visible})`
+    default:
+      return `(SELECT t.name, t.definition -> 'columns' AS columns, t.description, t.readscope, t.writescope, t.rowfilter
+        FROM main._gh_tables AS t WHERE t.issystem = 0 AND ${visible})`
+  }
+}

@@ -1,0 +1,63 @@
+/** Runs one write inside a transaction of the caller; the same code in the server and in the process for long writes. */
+import type { Database } from 'better-sqlite3'
+import type { Cell, ResultColumn } from '../../result/encoding.ts'
+import type { Once, WriteOutcome, WriteReply, WriteStep } from '../engine.ts'
+import { mismatch, readOutcome, writeOutcome } from '../requests.ts'
+import { iqlError } from '../runtime-error.ts'
+import type { Statements } from './execute.ts'
+import { cellReader } from './representation.ts'
+
+/** What crosses to the process for long writes: plain data only. */
+export interface WriteJob {
+  readonly steps: readonly WriteStep[]
+  readonly returning: readonly ResultColumn[]
+  readonly isChecked: boolean
+  readonly rowLimit: number
+  readonly once: Once | undefined
+}
+
+export function runWrite(database: Database, statements: Statements, job: WriteJob): WriteReply {
+  const { once } = job
+  if (once === undefined) return { outcome: execute(statements, job), isRepeated: false }
+  const known = database
+    .prepare<[string, string], { fingerprint: string; answer: string }>(
+      'SELECT fingerprint, answer FROM main._gh_requests WHERE owner = ? AND key = ?',
+    )
+    .get(once.owner, once.key)
+  if (known !== undefined) {
+    if (known.fingerprint !== once.fingerprint) throw mismatch(once)
+    return { outcome: readOutcome(known.answer), isRepeated: true }
+  }
+  const outcome = execute(statements, job)
+  database
+    .prepare('INSERT INTO main._gh_requests (owner, key, fingerprint, answer, created) VALUES (?, ?, ?, ?, ?)')
+    .run(once.owner, once.key, once.fingerprint, writeOutcome(outcome), once.now)
+  return { outcome, isRepeated: false }
+}
+
+function execute(statements: Statements, job: WriteJob): WriteOutcome {
+  const readers = job.returning.map(cellReader)
+  const rows: Cell[][] = []
+  let rowsAffected = 0
+  let isTruncated = false
+  for (const { sql, parameterSets } of job.steps) {
+    const statement = statements.get(sql)
+    for (const parameters of parameterSets) {
+      if (!statement.reader) {
+        rowsAffected += statement.run(...parameters).changes
+        continue
+      }
+      for (const raw of statement.iterate(...parameters) as Iterable<unknown[]>) {
+        if (job.isChecked && raw[readers.length] !== 1n) throw hiddenRow()
+        rowsAffected++
+        if (rows.length < job.rowLimit) rows.push(readers.map((read, index) => read(raw[index])))
+        else isTruncated = readers.length > 0
+      }
+    }
+  }
+  return { rowsAffected, rows: readers.length === 0 ? [] : rows, isTruncated }
+}
+
+export function hiddenRow(): Error {
+  return iqlError('RowFilter', 'A row would be written that its writer may not read')
+}

@@ -1,0 +1,105 @@
+/** The one writer of the embedded database: writes that arrive together share one commit, each with its own savepoint. */
+import type { Database } from 'better-sqlite3'
+
+export interface Writer {
+  /** Runs a short write; resolves after the commit that made it durable. */
+  write<T>(task: (database: Database) => T): Promise<T>
+  /** Keeps every other write waiting while another process holds the write lock. */
+  exclusively<T>(task: () => Promise<T>): Promise<T>
+  close(): Promise<void>
+}
+
+interface Entry {
+  readonly run: () => void
+  readonly settle: () => void
+  readonly fail: (error: unknown) => void
+}
+
+export function createWriter(database: Database): Writer {
+  let waiting: Entry[] = []
+  let scheduled = false
+  /** The tail of the exclusive tasks; the group waits for it. */
+  let exclusive: Promise<void> | undefined
+
+  function schedule(): void {
+    if (scheduled || exclusive !== undefined || waiting.length === 0) return
+    scheduled = true
+    setImmediate(() => {
+      scheduled = false
+      if (exclusive !== undefined) return
+      const group = waiting
+      waiting = []
+      commitTogether(database, group)
+    })
+  }
+
+  return {
+    write(task) {
+      return new Promise((resolve, reject) => {
+        let outcome: (() => void) | undefined
+        waiting.push({
+          run: () => {
+            const value = task(database)
+            outcome = () => resolve(value)
+          },
+          settle: () => outcome?.(),
+          fail: reject,
+        })
+        schedule()
+      })
+    },
+    async exclusively(task) {
+      const previous = exclusive ?? Promise.resolve()
+      let done = (): void => {}
+      const turn = new Promise<void>((resolve) => {
+        done = resolve
+      })
+      const mine = previous.then(() => turn)
+      exclusive = mine
+      await previous
+      try {
+        return await task()
+      } finally {
+        done()
+        if (exclusive === mine) exclusive = undefined
+        schedule()
+      }
+    },
+    async close() {
+      while (exclusive !== undefined) await exclusive
+      const group = waiting
+      waiting = []
+      commitTogether(database, group)
+      database.close()
+    },
+  }
+}
+
+/** A failed task is undone alone; a failed commit fails the whole group. */
+function commitTogether(database: Database, group: readonly Entry[]): void {
+  if (group.length === 0) return
+  const failures: { entry: Entry; error: unknown }[] = []
+  const kept: Entry[] = []
+  try {
+    database.exec('BEGIN IMMEDIATE')
+    for (const entry of group) {
+      database.exec('SAVEPOINT entry')
+      try {
+        entry.run()
+        kept.push(entry)
+      } catch (error) {
+        failures.push({ entry, error })
+        if (database.inTransaction) database.exec('ROLLBACK TO entry')
+        else throw error
+      }
+      database.exec('RELEASE entry')
+    }
+    database.exec('COMMIT')
+  } catch (error) {
+    if (database.inTransaction) database.exec('ROLLBACK')
+    for (const entry of group) entry.fail(error)
+    return
+  }
+  for (const { entry, error } of failures) entry.fail(error)
+  for (const entry of kept) entry.settle()
+}

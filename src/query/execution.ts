@@ -1,0 +1,195 @@
+/** Runs planned statements for a caller: reads, writes, definitions and looks, each to a result that can be sent. */
+import type { Clock } from '../protocol/clock.ts'
+import type { Principal } from '../protocol/principal.ts'
+import type { Catalogue } from './catalogue/catalogue.ts'
+import { writeToCatalogue } from './catalogue/catalogue-table.ts'
+import { changeOf } from './catalogue/change.ts'
+import { fill, type RunValues } from './engines/emit/slots.ts'
+import type { Engine, Once, ReadLimits, ReadOutcome, ReadRequest, WriteOutcome } from './engines/engine.ts'
+import { explain } from './explain.ts'
+import { cellValue } from './given.ts'
+import type { BoundStatement, ResultColumn } from './iql/bound.ts'
+import type { IqlValue } from './iql/types.ts'
+import { typeName } from './iql/types.ts'
+import type { Planned, Planner } from './planner.ts'
+import type { Cell, Encoding } from './result/encoding.ts'
+
+export interface ExecutionEnv {
+  readonly engine: Engine
+  readonly catalogue: Catalogue
+  readonly planner: Planner
+  readonly clock: Clock
+}
+
+/** One run of a statement. */
+export interface Run {
+  readonly principal: Principal
+  readonly planned: Planned
+  /** A set of values for each time the statement runs; one for all but bulk inserts. */
+  readonly valueSets: readonly (readonly IqlValue[])[]
+  readonly encoding: Encoding
+  readonly limits: ReadLimits
+  readonly signal: AbortSignal
+  readonly once?: Once | undefined
+  /** Rows of an insert that name other columns than the first ones. */
+  readonly further?: readonly { readonly planned: Planned; readonly valueSets: Run['valueSets'] }[]
+}
+
+export type Result =
+  /** Bytes but for the end, as they come. */
+  | { readonly kind: 'stream'; readonly chunks: AsyncGenerator<Uint8Array, ReadOutcome, void> }
+  | { readonly kind: 'whole'; readonly bytes: Uint8Array; readonly outcome: ReadOutcome }
+  /** Rows in memory, few: of a write, of a look. */
+  | {
+      readonly kind: 'rows'
+      readonly columns: readonly ResultColumn[]
+      readonly rows: readonly (readonly Cell[])[]
+      readonly rowsAffected?: number
+      readonly isTruncated: boolean
+    }
+
+/** Rows that may be written on the event loop at once. */
+const MOST_SHORT_ROWS = 1000
+
+export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
+  const { statement } = run.planned.bound
+  switch (statement.kind) {
+    case 'query':
+      return read(run, env)
+    case 'insert':
+    case 'update':
+    case 'delete':
+      if (statement.table.isSystem) return written(run, await writeToCatalogue(statement, run, env))
+      return written(run, await write(run, env))
+    case 'explain':
+    case 'describe':
+    case 'show-tables':
+    case 'show-columns':
+      return look(statement, run)
+    default:
+      await define(statement, run, env)
+      return { kind: 'rows', columns: [], rows: [], rowsAffected: 0, isTruncated: false }
+  }
+}
+
+export function runValues(run: Run, values: readonly IqlValue[], env: ExecutionEnv): RunValues {
+  const { principal } = run
+  return {
+    parameters: values,
+    subject: principal.subject,
+    clientId: principal.clientId,
+    roles: principal.roles,
+    scopes: [...principal.scopes],
+    now: BigInt(env.clock()) * 1000n,
+  }
+}
+
+function read(run: Run, env: ExecutionEnv): Result {
+  const { planned } = run
+  if (planned.plan === undefined) throw new Error('A query without a plan')
+  const values = runValues(run, run.valueSets[0] ?? [], env)
+  const request: ReadRequest = {
+    sql: planned.plan.sql,
+    parameters: fill(planned.plan, values, env.engine.bind),
+    columns: planned.bound.columns,
+    keyColumns: planned.keyColumns.map(({ name, expression: { type, nullable } }) => ({ name, type, nullable })),
+    encoding: run.encoding,
+    limits: run.limits,
+    signal: run.signal,
+  }
+  if (planned.isCheap && run.encoding.format !== 'arrow' && env.engine.readAtOnce !== undefined) {
+    return { kind: 'whole', ...env.engine.readAtOnce(request) }
+  }
+  return { kind: 'stream', chunks: env.engine.read(request) }
+}
+
+async function write(run: Run, env: ExecutionEnv): Promise<WriteOutcome> {
+  const { statement, columns } = run.planned.bound
+  const isChecked = (statement.kind === 'insert' || statement.kind === 'update') && statement.check !== undefined
+  const parts = [run, ...(run.further ?? [])]
+  const steps = parts.map(({ planned: { plan }, valueSets }) => {
+    if (plan === undefined) throw new Error('A write without a plan')
+    return {
+      sql: plan.sql,
+      parameterSets: valueSets.map((values) => fill(plan, runValues(run, values, env), env.engine.bind)),
+    }
+  })
+  const times = parts.reduce((sum, { valueSets }) => sum + valueSets.length, 0)
+  const reply = await env.engine.write({
+    steps,
+    returning: columns,
+    isChecked,
+    isShort: parts.every(({ planned }) => planned.isCheap) && times <= MOST_SHORT_ROWS,
+    rowLimit: run.limits.rows,
+    signal: run.signal,
+    once: run.once,
+  })
+  return reply.outcome
+}
+
+function written(run: Run, outcome: WriteOutcome): Result {
+  return {
+    kind: 'rows',
+    columns: run.planned.bound.columns,
+    rows: outcome.rows,
+    rowsAffected: outcome.rowsAffected,
+    isTruncated: outcome.isTruncated,
+  }
+}
+
+async function define(statement: BoundStatement, run: Run, env: ExecutionEnv): Promise<void> {
+  const now = BigInt(env.clock()) * 1000n
+  const change = changeOf(statement, run.planned.snapshot, now)
+  if (change === undefined) return
+  await env.catalogue.change([
+    { change, fill: statement.kind === 'add-column' ? await fillOf(statement, run, env) : null },
+  ])
+}
+
+/** The default of a new column, worked out once for all the rows that exist. */
+async function fillOf(statement: Extract<BoundStatement, { kind: 'add-column' }>, run: Run, env: ExecutionEnv) {
+  const { column } = statement
+  if (column.default === undefined) return null
+  const { expression } = column.default
+  const plan = env.planner.emitValue(expression)
+  const rows = await env.engine.readCells({
+    sql: plan.sql,
+    parameters: fill(plan, runValues(run, [], env), env.engine.bind),
+    columns: [{ name: column.name, type: column.type, nullable: true }],
+    signal: run.signal,
+  })
+  return env.engine.bind(cellValue(rows[0]?.[0] ?? null, column.type), column.type)
+}
+
+function look(statement: BoundStatement, run: Run): Result {
+  return { kind: 'rows', columns: run.planned.bound.columns, rows: lookRows(statement, run), isTruncated: false }
+}
+
+function lookRows(statement: BoundStatement, run: Run): Cell[][] {
+  const { snapshot } = run.planned
+  switch (statement.kind) {
+    case 'explain':
+      return explain(statement.statement).map((line) => [line])
+    case 'show-tables':
+      return [...snapshot.tables()]
+        .filter((table) => {
+          const scope = snapshot.definitionOf(table.name)?.readScope
+          return scope === undefined || run.principal.scopes.has(scope)
+        })
+        .map((table) => [table.name, table.isSystem, snapshot.definitionOf(table.name)?.description ?? null])
+    case 'describe':
+    case 'show-columns': {
+      const definition = snapshot.definitionOf(statement.table.name)
+      return (definition?.columns ?? []).map((column, ordinal) => [
+        column.name,
+        typeName(column.type),
+        BigInt(ordinal),
+        column.nullable,
+        definition?.primaryKey.includes(column.name) ?? false,
+        column.default ?? null,
+      ])
+    }
+    default:
+      return []
+  }
+}

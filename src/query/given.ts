@@ -1,0 +1,76 @@
+/** Values of a request on their way to typed values: what was sent, for which column, and the refusal when it does not fit. */
+import { refuse } from './errors.ts'
+import type { ParameterSlot } from './iql/bound.ts'
+import type { GivenValue } from './iql/parameters.ts'
+import { type IqlType, type IqlValue, typeName } from './iql/types.ts'
+import { readValue } from './iql/values.ts'
+import { type Json, numberText, writeJson } from './json.ts'
+import type { Cell } from './result/encoding.ts'
+
+export function givenValue(value: Json): GivenValue {
+  if (value === null) return null
+  const text = typeof value === 'string' ? value : typeof value === 'boolean' ? String(value) : numberText(value)
+  return { text, json: writeJson(value) }
+}
+
+/** Values of a call that has no text of its own, by the names of the parameters that stand for them. */
+export class GivenValues {
+  readonly #byName = new Map<string, { column: string; value: Json }>()
+
+  /** Gives the name of a new parameter. */
+  add(column: string, value: Json): string {
+    const name = `v${this.#byName.size}`
+    this.#byName.set(name, { column, value })
+    return name
+  }
+
+  /** In the order of the bound statement's parameters; each is typed by its column, not by its JSON form. */
+  read(slots: readonly ParameterSlot[]): IqlValue[] {
+    return slots.map(({ name, type }) => {
+      const given = this.#byName.get(name)
+      if (given === undefined) throw new Error(`The parameter ${name} was not given`)
+      return readColumnValue(given.column, type, given.value)
+    })
+  }
+}
+
+export function readColumnValue(column: string, type: IqlType, value: Json): IqlValue {
+  const given = givenValue(value)
+  if (given === null) return null
+  const text = type.kind === 'Json' ? given.json : given.text
+  const read = text === undefined ? { problem: 'is an object or an array' } : readValue(type, text)
+  if ('value' in read) return read.value
+  throw refuse(
+    'Data.BadValue',
+    `The value ${shown(value)} of the column ${column} (${typeName(type)}) ${read.problem}`,
+    {
+      members: { Column: column, Value: shortened(value) },
+    },
+  )
+}
+
+/** A value of a result as a value again. */
+export function cellValue(cell: Cell, type: IqlType): IqlValue {
+  if (
+    cell === null ||
+    typeof cell === 'boolean' ||
+    typeof cell === 'number' ||
+    typeof cell === 'bigint' ||
+    cell instanceof Uint8Array
+  )
+    return cell
+  const read = readValue(type, cell)
+  if ('value' in read) return read.value
+  throw new Error(`A result of ${typeName(type)} does not read as one`)
+}
+
+const LONGEST_SHOWN = 100
+
+function shown(value: Json): string {
+  const text = writeJson(value)
+  return text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text
+}
+
+function shortened(value: Json): Json {
+  return writeJson(value).length > LONGEST_SHOWN ? shown(value) : value
+}

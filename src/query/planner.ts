@@ -1,0 +1,137 @@
+/** From a statement to a plan: parsed, bound with the caller's rights, emitted; plans are kept by text. */
+import type { Principal } from '../protocol/principal.ts'
+import type { Snapshot } from './catalogue/snapshot.ts'
+import { isCheap, isShortWrite } from './cost.ts'
+import { emitExpression } from './engines/emit/expression.ts'
+import { Emission, emitQuery } from './engines/emit/query.ts'
+import type { Plan } from './engines/emit/slots.ts'
+import { emitDelete, emitInsert, emitUpdate } from './engines/emit/write.ts'
+import type { Engine } from './engines/engine.ts'
+import type { Statement } from './iql/ast.ts'
+import { bind } from './iql/binder.ts'
+import type { Bound, Delete, Insert, Query, Update } from './iql/bound.ts'
+import type { BoundExpression } from './iql/bound-expression.ts'
+import { DEFAULT_LIMITS, type Limits } from './iql/limits.ts'
+import { parse } from './iql/parser.ts'
+import { rightsKey, viewFor } from './rights.ts'
+
+export interface Planned {
+  readonly text: string
+  readonly bound: Bound
+  /** Undefined for statements that no engine runs as they are: definitions, EXPLAIN, SHOW, writes to system tables. */
+  readonly plan: Plan | undefined
+  /** The plan of a query gives these many key columns after its own. */
+  readonly keyColumns: readonly KeyColumn[]
+  /** Whether it touches so few rows that it may run on the event loop. */
+  readonly isCheap: boolean
+  readonly snapshot: Snapshot
+}
+
+export interface KeyColumn {
+  readonly name: string
+  readonly expression: BoundExpression
+}
+
+const CAPACITY = 1000
+
+export class Planner {
+  readonly #engine: Engine
+  readonly #limits: Limits
+  readonly #plans = new Map<string, Planned>()
+  #version = 0
+
+  constructor(engine: Engine, limits: Limits = DEFAULT_LIMITS) {
+    this.#engine = engine
+    this.#limits = limits
+  }
+
+  /** `key` names what was asked where it did not come as text; equal keys must make equal statements. */
+  plan(
+    principal: Principal,
+    snapshot: Snapshot,
+    text: string,
+    make?: { key: string; statement: () => Statement; keys?: (bound: Bound) => readonly KeyColumn[] },
+  ): Planned {
+    if (snapshot.version !== this.#version) {
+      this.#plans.clear()
+      this.#version = snapshot.version
+    }
+    const key = `${rightsKey(principal)}\n${make?.key ?? ''}\n${text}`
+    const known = this.#plans.get(key)
+    if (known !== undefined) {
+      this.#plans.delete(key)
+      this.#plans.set(key, known)
+      return known
+    }
+    const statement = make === undefined ? parse(text, this.#limits) : make.statement()
+    const bound = bind(statement, text, viewFor(snapshot, principal.scopes))
+    const planned = this.#emit(text, bound, snapshot, make?.keys?.(bound) ?? [])
+    // A plan of a large text would fill the memory of many small ones.
+    if (text.length <= 10_000) this.#keep(key, planned)
+    return planned
+  }
+
+  #keep(key: string, planned: Planned): void {
+    this.#plans.set(key, planned)
+    if (this.#plans.size <= CAPACITY) return
+    const oldest = this.#plans.keys().next()
+    if (!oldest.done) this.#plans.delete(oldest.value)
+  }
+
+  #emit(text: string, bound: Bound, snapshot: Snapshot, keyColumns: readonly KeyColumn[]): Planned {
+    const { statement } = bound
+    const common = { text, bound, snapshot, keyColumns }
+    switch (statement.kind) {
+      case 'query':
+        return {
+          ...common,
+          plan: this.#finish((emission) =>
+            emitQuery(
+              statement,
+              emission,
+              keyColumns.map(({ expression }) => expression),
+            ),
+          ),
+          isCheap: isCheap(statement),
+        }
+      case 'insert':
+      case 'update':
+      case 'delete':
+        if (statement.table.isSystem) return { ...common, plan: undefined, isCheap: false }
+        return {
+          ...common,
+          plan: this.#finish((emission) => emitWrite(statement, emission, snapshot)),
+          isCheap: isShortWrite(statement),
+        }
+      default:
+        return { ...common, plan: undefined, isCheap: false }
+    }
+  }
+
+  /** A query that the service makes itself, on behalf of a statement that was bound. */
+  emitQuery(query: Query): Plan {
+    return this.#finish((emission) => emitQuery(query, emission))
+  }
+
+  /** An expression without columns, as a query of one row. */
+  emitValue(expression: BoundExpression): Plan {
+    return this.#finish((emission) => `SELECT ${emitExpression(expression, emission)} AS c0`)
+  }
+
+  #finish(emit: (emission: Emission) => string): Plan {
+    const emission = new Emission(this.#engine.dialect)
+    return this.#engine.finish(emission.slots, emit(emission))
+  }
+}
+
+function emitWrite(statement: Insert | Update | Delete, emission: Emission, snapshot: Snapshot): string {
+  const defaultOf = snapshot.defaultOf.bind(snapshot)
+  switch (statement.kind) {
+    case 'insert':
+      return emitInsert(statement, emission, defaultOf)
+    case 'update':
+      return emitUpdate(statement, emission, defaultOf)
+    case 'delete':
+      return emitDelete(statement, emission)
+  }
+}

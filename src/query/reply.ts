@@ -1,0 +1,112 @@
+/** Sends a result: whole when it is small, else as a stream that is read only as fast as the client takes it. */
+import { Readable } from 'node:stream'
+import { constants, createBrotliCompress, createGzip, createZstdCompress } from 'node:zlib'
+import type { FastifyReply } from 'fastify'
+import type { ReadOutcome } from './engines/engine.ts'
+import type { Encoding } from './result/encoding.ts'
+import { type Coding, MEDIA_TYPES } from './result/negotiate.ts'
+
+/** Below this a result is sent as it is: compressing costs more than it saves. */
+const WORTH_COMPRESSING = 1024
+
+export interface StreamedResult {
+  readonly chunks: AsyncGenerator<Uint8Array, ReadOutcome, void>
+  readonly end: (outcome: ReadOutcome) => Uint8Array
+  /** Bytes that tell of an error after the first; undefined cuts the connection. */
+  readonly failure: (error: unknown) => Uint8Array | undefined
+  readonly done: () => void
+}
+
+export function sendWhole(
+  reply: FastifyReply,
+  encoding: Encoding,
+  coding: Coding,
+  parts: readonly Uint8Array[],
+): FastifyReply {
+  const body =
+    parts.length === 1 && parts[0] !== undefined
+      ? Buffer.from(parts[0].buffer, parts[0].byteOffset, parts[0].byteLength)
+      : Buffer.concat(parts)
+  reply.header('content-type', MEDIA_TYPES[encoding.format])
+  if (coding === 'identity' || body.byteLength < WORTH_COMPRESSING) return reply.send(body)
+  return compressed(reply, coding, Readable.from([body]))
+}
+
+/** Throws what goes wrong before the first chunk has left, so that it gets a status of its own. */
+export async function sendStream(
+  reply: FastifyReply,
+  encoding: Encoding,
+  coding: Coding,
+  result: StreamedResult,
+): Promise<FastifyReply> {
+  const { chunks, end, done } = result
+  let first: IteratorResult<Uint8Array, ReadOutcome>
+  let second: IteratorResult<Uint8Array, ReadOutcome>
+  try {
+    first = await chunks.next()
+    second = first.done ? first : await nextUnlessLarge(chunks, first.value)
+  } catch (error) {
+    done()
+    throw error
+  }
+  if (first.done || second.done) {
+    done()
+    const outcome = second.done ? second.value : undefined
+    const bytes = first.done ? [] : [first.value]
+    return sendWhole(reply, encoding, coding, outcome === undefined ? bytes : [...bytes, end(outcome)])
+  }
+  reply.header('content-type', MEDIA_TYPES[encoding.format])
+  const stream = Readable.from(rest(first.value, second, result), { objectMode: false, highWaterMark: 64 * 1024 })
+  return coding === 'identity' ? reply.send(stream) : compressed(reply, coding, stream)
+}
+
+const LARGE = 32 * 1024
+const MORE: IteratorResult<Uint8Array, ReadOutcome> = { done: false, value: new Uint8Array(0) }
+
+/** A small chunk is the last one: what follows it is the outcome, or an error that can still have its status. */
+async function nextUnlessLarge(
+  chunks: StreamedResult['chunks'],
+  first: Uint8Array,
+): Promise<IteratorResult<Uint8Array, ReadOutcome>> {
+  return first.byteLength < LARGE ? chunks.next() : MORE
+}
+
+async function* rest(
+  first: Uint8Array,
+  second: IteratorResult<Uint8Array, ReadOutcome>,
+  { chunks, end, failure, done }: StreamedResult,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield first
+    if (!second.done && second.value.byteLength > 0) yield second.value
+    for (;;) {
+      const next = await chunks.next()
+      if (next.done) {
+        yield end(next.value)
+        return
+      }
+      if (next.value.byteLength > 0) yield next.value
+    }
+  } catch (error) {
+    const told = failure(error)
+    if (told === undefined) throw error
+    yield told
+  } finally {
+    done()
+    await chunks.return({ rowCount: 0, truncated: 'no', lastKey: [] })
+  }
+}
+
+function compressed(reply: FastifyReply, coding: Exclude<Coding, 'identity'>, source: Readable): FastifyReply {
+  reply.header('content-encoding', coding).header('vary', 'accept-encoding')
+  const compressor = COMPRESSORS[coding]()
+  source.once('error', (error) => compressor.destroy(error))
+  compressor.once('close', () => source.destroy())
+  return reply.send(source.pipe(compressor))
+}
+
+const COMPRESSORS = {
+  gzip: () => createGzip({ level: 4 }),
+  br: () => createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  zstd: () => createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 3 } }),
+} as const

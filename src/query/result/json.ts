@@ -1,0 +1,82 @@
+/** The JSON result: Columns first, then Rows as they come; and the same values for NDJSON. */
+import { typeName } from '../iql/types.ts'
+import { doubleText } from '../wire-text.ts'
+import type { Cell, Encoding, ResultColumn, RowEncoder } from './encoding.ts'
+
+export function createJsonEncoder(encoding: Encoding, columns: readonly ResultColumn[]): RowEncoder {
+  let pending = `{"Columns":${describeColumns(columns)},"Rows":[`
+  const writeRow = jsonRowWriter(encoding, columns)
+  let separator = ''
+  return {
+    add(row) {
+      pending += separator + writeRow(row)
+      separator = ','
+    },
+    get pending() {
+      return pending.length
+    },
+    take() {
+      const bytes = Buffer.from(pending)
+      pending = ''
+      return bytes
+    },
+  }
+}
+
+/** `Columns`: a member for each column, written in their order. */
+export function describeColumns(columns: readonly ResultColumn[]): string {
+  const members = columns.map((column, ordinal) => {
+    const description = { Ordinal: ordinal, Type: typeName(column.type), Nullable: column.nullable }
+    return `${JSON.stringify(column.name)}:${JSON.stringify(description)}`
+  })
+  return `{${members.join(',')}}`
+}
+
+export function jsonRowWriter(encoding: Encoding, columns: readonly ResultColumn[]): (row: readonly Cell[]) => string {
+  const arrays = encoding.rows === 'arrays'
+  const parts = columns.map((column, index) => ({
+    lead: (index === 0 ? '' : ',') + (arrays ? '' : `${JSON.stringify(column.name)}:`),
+    write: jsonCellWriter(column, encoding),
+  }))
+  const [open, close] = arrays ? ['[', ']'] : ['{', '}']
+  return (row) => {
+    let text = open
+    for (let index = 0; index < parts.length; index++) {
+      const part = parts[index]
+      const cell = row[index]
+      if (part === undefined) continue
+      text += part.lead
+      text += cell === null || cell === undefined ? 'null' : part.write(cell)
+    }
+    return text + close
+  }
+}
+
+function jsonCellWriter(column: ResultColumn, encoding: Encoding): (cell: NonNullable<Cell>) => string {
+  switch (column.type.kind) {
+    case 'Integer':
+      return encoding.integers === 'strings' ? quoted : String
+    case 'Double':
+      return jsonDouble
+    case 'Boolean':
+      return String
+    case 'Json':
+      // Line breaks between its parts would break NDJSON; inside a text JSON has none.
+      return (cell) => String(cell).replace(/[\r\n]/g, ' ')
+    case 'Binary':
+      return (cell) => (cell instanceof Uint8Array ? `"${Buffer.from(cell).toString('base64')}"` : JSON.stringify(cell))
+    case 'Text':
+      return (cell) => JSON.stringify(cell)
+    default:
+      return quoted
+  }
+}
+
+/** For values whose text never holds a character that JSON escapes. */
+function quoted(cell: NonNullable<Cell>): string {
+  return `"${cell}"`
+}
+
+function jsonDouble(cell: NonNullable<Cell>): string {
+  return typeof cell === 'number' && Number.isFinite(cell) ? doubleText(cell) : `"${cell}"`
+}

@@ -1,0 +1,175 @@
+/** The doors of the query service over real sockets, on both engines. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEveryEngine } from '../support/engines.ts'
+import { type QueryServer, startQueryServer } from './query-server.ts'
+
+onEveryEngine('the query service', (place) => {
+  let server: QueryServer
+  before(async () => {
+    server = await startQueryServer(place())
+    const created = await server.query(
+      `CREATE TABLE Trades (id Integer PRIMARY KEY, symbol Text NOT NULL, price Decimal(18,4), qty Integer DEFAULT 100, at Timestamp)
+       READ SCOPE 'Platform/Market' WRITE SCOPE 'Platform/Trading' COMMENT 'Every trade'`,
+    )
+    assert.equal(created.status, 200, created.text)
+    const rows = [
+      { id: 1, symbol: 'BHP', price: '45.10', at: '2026-01-02T03:04:05.123456Z' },
+      { id: 2, symbol: 'RIO', price: 120.5, qty: 7 },
+      { id: 3, symbol: 'CBA', price: null },
+    ]
+    assert.equal((await server.call('/query/trades/insert', rows)).json.RowsAffected, 3)
+  })
+  after(() => server.stop())
+
+  test('a call without a token is 401 and says how to authenticate (RFC 6750 §3)', async () => {
+    const response = await fetch(`${server.url}/query`, {
+      method: 'POST',
+      body: 'SELECT 1 AS one',
+      headers: { 'content-type': 'text/plain' },
+    })
+    assert.equal(response.status, 401)
+    assert.equal(response.headers.get('www-authenticate'), 'Bearer')
+    const wrong = await server.query('SELECT 1 AS one', { as: 'stranger' })
+    assert.equal(wrong.status, 401)
+    assert.match(wrong.headers.get('www-authenticate') ?? '', /error="invalid_token"/)
+  })
+
+  test('a token without any platform scope is 403 and names what is missing', async () => {
+    const reply = await server.query('SELECT 1 AS one', { as: 'nobody' })
+    assert.deepEqual([reply.status, reply.json.Code], [403, 'Auth.MissingScope'])
+  })
+
+  test('a statement as text gives Columns, then Rows, then what is known at the end', async () => {
+    const reply = await server.query('select symbol, price from trades where qty >= 100 order by symbol', {
+      headers: { 'request-id': 'abc-1' },
+    })
+    assert.equal(reply.status, 200)
+    assert.equal(reply.headers.get('content-type'), 'application/json; charset=utf-8')
+    assert.equal(reply.headers.get('request-id'), 'abc-1')
+    assert.ok(
+      reply.text.startsWith(
+        '{"Columns":{"symbol":{"Ordinal":0,"Type":"Text","Nullable":false},"price":{"Ordinal":1,"Type":"Decimal(18, 4)","Nullable":true}},' +
+          '"Rows":[{"symbol":"BHP","price":"45.1000"},{"symbol":"CBA","price":null}],"RowCount":2,"RequestId":"abc-1","ElapsedMs":',
+      ),
+      reply.text,
+    )
+  })
+
+  test('the catalogue lists the tables of the caller with name and issystem', async () => {
+    const reply = await server.call('/query/cataloguetables/select?columns=name,issystem&orderby=name', undefined, {
+      as: 'market',
+    })
+    assert.deepEqual(reply.json.Rows, [
+      { name: 'CatalogueTable', issystem: true },
+      { name: 'Trades', issystem: false },
+      { name: 'cataloguecolumns', issystem: true },
+      { name: 'cataloguetables', issystem: true },
+    ])
+    const hidden = await server.query('SELECT name FROM cataloguetables WHERE NOT issystem', { as: 'news' })
+    assert.deepEqual(hidden.json.Rows, [])
+  })
+
+  test('Select takes criteria, columns in either form, order and limit; paths mind no case', async () => {
+    const reply = await server.call('/Query/TRADES/Select?columns=symbol,id&column=ID&orderby=-id&limit=2', [
+      { ColumnName: 'ID', Operator: '>', Value: 0 },
+    ])
+    assert.deepEqual(reply.json.Rows, [
+      { symbol: 'CBA', id: 3 },
+      { symbol: 'RIO', id: 2 },
+    ])
+    assert.equal(typeof reply.json.NextCursor, 'string')
+    assert.equal(reply.json.Truncated, undefined)
+    const next = await server.call(
+      `/query/trades/select?columns=symbol,id&orderby=-id&limit=2&after=${reply.json.NextCursor}`,
+      [{ ColumnName: 'ID', Operator: '>', Value: 0 }],
+    )
+    assert.deepEqual(next.json.Rows, [{ symbol: 'BHP', id: 1 }])
+    assert.equal(next.json.NextCursor, undefined)
+  })
+
+  test('numbers survive exactly in both directions', async () => {
+    const inserted = await server.call(
+      '/query/trades/insert',
+      '{"id": 9223372036854775807, "symbol": "MAX", "price": 99999999999999.9999}',
+    )
+    assert.match(
+      inserted.text,
+      /"Rows":\[\{"id":9223372036854775807,"symbol":"MAX","price":"99999999999999.9999","qty":100,"at":null\}\]/,
+    )
+    const reply = await server.query("SELECT id, price FROM trades WHERE symbol = 'MAX'")
+    assert.match(reply.text, /"id":9223372036854775807,"price":"99999999999999.9999"/)
+    const asText = await fetch(`${server.url}/query?integers=strings&rows=arrays`, {
+      method: 'POST',
+      body: "SELECT id FROM trades WHERE symbol = 'MAX'",
+      headers: { authorization: 'Bearer admin', 'content-type': 'text/plain' },
+    })
+    assert.match(await asText.text(), /"Rows":\[\["9223372036854775807"\]\]/)
+    assert.equal((await server.query("DELETE FROM trades WHERE symbol = 'MAX'")).json.RowsAffected, 1)
+  })
+
+  test('a value that does not fit is 422 with the column, the value and the reason', async () => {
+    const reply = await server.call('/query/trades/insert', { id: 4, symbol: 'X', price: 1.23456 })
+    assert.deepEqual([reply.status, reply.json.Code], [422, 'Data.BadValue'])
+    assert.match(
+      reply.json.detail,
+      /1\.23456 of the column price \(Decimal\(18, 4\)\) has more than 4 digits after the point/,
+    )
+  })
+
+  test('an unknown table in the path is 404, and unknown columns and operators are 400 that list what is valid', async () => {
+    assert.equal((await server.call('/query/nosuch/select', [])).status, 404)
+    const column = await server.call('/query/trades/select', [{ ColumnName: 'prize', Operator: '=', Value: 1 }])
+    assert.deepEqual(
+      [column.status, column.json.Expected, column.json.Hint],
+      [400, ['id', 'symbol', 'price', 'qty', 'at'], 'did you mean price?'],
+    )
+    const operator = await server.call('/query/trades/select', [{ ColumnName: 'price', Operator: '~', Value: 1 }])
+    assert.equal(operator.status, 400)
+    assert.ok(operator.json.Expected.includes('startswith'))
+  })
+
+  test('a key that exists is 409', async () => {
+    const reply = await server.call('/query/trades/insert', [
+      { id: 50, symbol: 'NEW' },
+      { id: 1, symbol: 'OLD' },
+    ])
+    assert.deepEqual([reply.status, reply.json.Code], [409, 'Data.UniqueViolation'])
+    assert.deepEqual((await server.query('SELECT id FROM trades WHERE id = 50')).json.Rows, [], 'all or nothing')
+  })
+
+  test('CatalogueTable defines a table through Insert and drops it through Delete', async () => {
+    const definition = {
+      name: 'Notes',
+      columns: [
+        { name: 'id', type: 'Integer', primarykey: true },
+        { name: 'body', type: 'Text' },
+      ],
+      description: 'Notes',
+    }
+    const refused = await server.call('/query/cataloguetable/insert', definition, { as: 'trader' })
+    assert.equal(refused.status, 403)
+    assert.equal((await server.call('/query/cataloguetable/insert', definition)).status, 200)
+    assert.equal((await server.call('/query/notes/insert', { id: 1, body: 'first' })).json.RowsAffected, 1)
+    assert.deepEqual((await server.query('SELECT body FROM notes')).json.Rows, [{ body: 'first' }])
+    const dropped = await server.call('/query/cataloguetable/delete', [
+      { ColumnName: 'name', Operator: '=', Value: 'Notes' },
+    ])
+    assert.equal(dropped.json.RowsAffected, 1)
+    assert.equal((await server.call('/query/notes/select', [])).status, 404)
+  })
+
+  test('parameters come in the address or in a JSON envelope', async () => {
+    const response = await fetch(`${server.url}/query?p.low=100&p.1=RIO`, {
+      method: 'POST',
+      body: 'SELECT symbol FROM trades WHERE price > :low AND symbol = $1',
+      headers: { authorization: 'Bearer admin', 'content-type': 'text/plain' },
+    })
+    assert.match(await response.text(), /"Rows":\[\{"symbol":"RIO"\}\]/)
+    const envelope = await server.call('/query', {
+      Statement: 'SELECT symbol FROM trades WHERE price = :p',
+      Parameters: { p: 45.1 },
+    })
+    assert.deepEqual(envelope.json.Rows, [{ symbol: 'BHP' }])
+  })
+})

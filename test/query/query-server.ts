@@ -1,0 +1,142 @@
+/** The query service on a free port, with callers whose tokens are their names. */
+import { createLocalBus } from '../../src/events/local-bus.ts'
+import { createApp } from '../../src/http/app.ts'
+import { openListener } from '../../src/http/listener.ts'
+import { createLogger } from '../../src/http/log.ts'
+import type { Clock } from '../../src/protocol/clock.ts'
+import { createMetrics } from '../../src/protocol/metrics.ts'
+import type { Principal } from '../../src/protocol/principal.ts'
+import { type QueryLimits, type QueryService, registerQuery } from '../../src/query/service.ts'
+import type { TestPlace } from '../support/engines.ts'
+
+export interface QueryServer {
+  readonly url: string
+  readonly service: QueryService
+  readonly log: readonly string[]
+  /** Sends one statement and gives the reply. */
+  query(statement: string, options?: CallOptions): Promise<Reply>
+  call(path: string, body: unknown, options?: CallOptions): Promise<Reply>
+  stop(): Promise<void>
+}
+
+export interface CallOptions {
+  readonly as?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly method?: string
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly json: ReplyBody
+}
+
+/** What tests look at in a reply, be it a result or a problem. */
+export interface ReplyBody {
+  readonly Rows: readonly Record<string, unknown>[]
+  readonly Columns: Record<string, { Ordinal: number; Type: string; Nullable: boolean }>
+  readonly RowCount: number
+  readonly RowsAffected: number
+  readonly Truncated: boolean
+  readonly NextCursor: string
+  readonly RequestId: string
+  readonly Error: { Code: string }
+  readonly Code: string
+  readonly detail: string
+  readonly Expected: readonly string[]
+  readonly Hint: string
+  readonly Position: { Offset: number; Line: number; Column: number }
+  readonly Scope: string
+}
+
+/** Callers by the name that is their token. */
+export const CALLERS: Readonly<Record<string, Principal>> = {
+  admin: caller('admin', ['Platform/Admin', 'Platform/Market', 'Platform/Trading'], ['operator']),
+  trader: caller('trader', ['Platform/Market', 'Platform/Trading'], ['trader']),
+  market: caller('market', ['Platform/Market'], []),
+  news: caller('news', ['Platform/News'], []),
+  nobody: caller('nobody', ['openid'], []),
+}
+
+export function caller(name: string, scopes: readonly string[], roles: readonly string[]): Principal {
+  return {
+    subject: name,
+    kind: 'user',
+    clientId: `${name}-client`,
+    scopes: new Set(scopes),
+    roles,
+    audiences: ['platform'],
+    tokenId: `token-${name}`,
+    sessionId: undefined,
+    grantId: undefined,
+    username: name,
+    displayName: undefined,
+    issuedAt: 0,
+    expiresAt: Number.MAX_SAFE_INTEGER,
+    authTime: undefined,
+  }
+}
+
+export async function startQueryServer(
+  place: TestPlace,
+  options: { readonly limits?: Partial<QueryLimits>; readonly clock?: Clock } = {},
+): Promise<QueryServer> {
+  const log: string[] = []
+  const logger = createLogger({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } })
+  const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
+  const app = createApp({ logger, trustedProxies: [], listener, metrics: createMetrics() })
+  const bus = createLocalBus()
+  const service = await registerQuery(app, {
+    authenticate: async (token) => CALLERS[token],
+    bus,
+    clock: options.clock ?? Date.now,
+    logger,
+    database: { dataFolder: place.dataFolder, databaseUrl: place.databaseUrl },
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+  })
+  await app.ready()
+  listener.answerWith(app.routing)
+  const url = `http://127.0.0.1:${listener.port}`
+  const send = async (
+    path: string,
+    body: string | undefined,
+    type: string,
+    { as = 'admin', headers = {}, method = 'POST' }: CallOptions,
+  ): Promise<Reply> => {
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${as}`, ...(body === undefined ? {} : { 'content-type': type }), ...headers },
+      ...(body === undefined ? {} : { body }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, json: parsed(text) }
+  }
+  return {
+    url,
+    service,
+    log,
+    query: (statement, call = {}) => send('/query', statement, 'text/plain; charset=utf-8', call),
+    call: (path, body, call = {}) =>
+      send(
+        path,
+        body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
+        'application/json',
+        call,
+      ),
+    async stop() {
+      await listener.close(0)
+      await app.close()
+      await service.close()
+      await bus.close()
+    },
+  }
+}
+
+function parsed(text: string): ReplyBody {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return JSON.parse('{}')
+  }
+}
