@@ -36,11 +36,15 @@ export function someWithin(expression: Expression, test: (expression: Expression
   return test(expression) || childrenOf(expression).some((child) => someWithin(child, test))
 }
 
-/** How many expressions it is made of; two that mean the same are of one size. */
+/**
+ * How many expressions it is made of; two that mean the same are of one size. With a sub-query it is NaN, which equals
+ * nothing: a sub-query is never the same as another.
+ */
 export function sizeOf(expression: Expression): number {
   const known = SIZES.get(expression)
   if (known !== undefined) return known
-  let size = 1
+  const { kind } = expression
+  let size = kind === 'subquery' || kind === 'exists' || kind === 'in-query' ? Number.NaN : 1
   for (const child of childrenOf(expression)) size += sizeOf(child)
   SIZES.set(expression, size)
   return size

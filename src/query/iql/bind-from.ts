@@ -64,7 +64,8 @@ export function lookupTable(binding: Binding, name: Name, scope?: Scope): TableV
 }
 
 function* cteNames(scope: Scope | undefined): Generator<string> {
-  for (let level = scope; level !== undefined; level = level.parent) for (const { name } of level.ctes) yield name
+  for (let level = scope; level !== undefined; level = level.parent)
+    for (const { name } of level.ctes.values()) yield name
 }
 
 function bindDerived(binding: Binding, outer: Scope, { query: written, alias }: DerivedTable): BoundFrom {

@@ -8,7 +8,7 @@ import { type BoundSelect, bindSelect } from './bind-select.ts'
 import { type Binding, startOf } from './binding.ts'
 import type * as Bound from './bound.ts'
 import type { BoundExpression, BoundOrder } from './bound-expression.ts'
-import { firstDuplicate, sameName } from './names.ts'
+import { firstDuplicate, ordinalsOf } from './names.ts'
 import { CLAUSES, Scope } from './scope.ts'
 import { commonType, INTEGER, isComparable, isStorable, TEXT, typeName } from './types.ts'
 import { widenBody } from './widen-body.ts'
@@ -57,7 +57,7 @@ export function bindQuery(
 }
 
 function bindCte(binding: Binding, scope: Scope, { name, columns: names, query: written }: Cte): Bound.Cte {
-  if (scope.ctes.some((known) => sameName(known.name, name.text))) {
+  if (scope.ctes.has(name.text.toLowerCase())) {
     throw binding.fail('DuplicateTable', name.at, `WITH names ${name.text} twice`)
   }
   const query = bindQuery(binding, scope, written, { anyNames: names.length > 0 })
@@ -73,7 +73,7 @@ function bindCte(binding: Binding, scope: Scope, { name, columns: names, query: 
     throw binding.fail('DuplicateColumn', duplicate.at, `${name.text} names ${duplicate.text} twice`)
   const columns = query.columns.map((column, index) => ({ ...column, name: names[index]?.text ?? column.name }))
   const cte = { id: binding.nextSource(), name: name.text, query, columns }
-  scope.ctes.push(cte)
+  scope.ctes.set(name.text.toLowerCase(), cte)
   return cte
 }
 
@@ -142,17 +142,28 @@ function orderSelect(binding: Binding, { select, scope }: BoundSelect, item: Ord
     const message = 'ORDER BY takes columns and expressions over them, not a constant'
     throw binding.fail('BadOrder', startOf(item.expression), message)
   }
-  const same = outputs.findIndex((known) => isSame(known.expression, expression))
-  if (same !== -1) return orderOf(binding, item, output(columns, same))
+  const same = outputsByMeaning(outputs).get(fingerprintOf(expression))
+  if (same !== undefined) return orderOf(binding, item, output(columns, same))
   if (distinct) {
     throw binding.fail('BadOrder', startOf(item.expression), 'A DISTINCT result is ordered by its own columns only')
   }
   return orderOf(binding, item, expression)
 }
 
-function isSame(a: BoundExpression, b: BoundExpression): boolean {
-  return a.kind === b.kind && fingerprintOf(a) === fingerprintOf(b)
+/** Made once for each select, and only where ORDER BY has expressions. */
+function outputsByMeaning(outputs: readonly Bound.OutputItem[]): ReadonlyMap<string, number> {
+  const known = MEANINGS.get(outputs)
+  if (known !== undefined) return known
+  const meanings = new Map<string, number>()
+  for (const [ordinal, { expression }] of outputs.entries()) {
+    const fingerprint = fingerprintOf(expression)
+    if (!meanings.has(fingerprint)) meanings.set(fingerprint, ordinal)
+  }
+  MEANINGS.set(outputs, meanings)
+  return meanings
 }
+
+const MEANINGS = new WeakMap<readonly Bound.OutputItem[], ReadonlyMap<string, number>>()
 
 function outputMeant(
   binding: Binding,
@@ -169,8 +180,7 @@ function outputMeant(
     )
   }
   if (written.kind !== 'column' || written.table !== undefined) return undefined
-  const index = columns.findIndex(({ name }) => sameName(name, written.name.text))
-  return index === -1 ? undefined : index
+  return ordinalsOf(columns).get(written.name.text.toLowerCase())?.[0]
 }
 
 function output(columns: readonly Bound.ResultColumn[], ordinal: number): BoundExpression {

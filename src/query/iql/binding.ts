@@ -20,6 +20,7 @@ export class Binding {
   outerHits = 0
   #sources = 0
   readonly #types: Map<string, IqlType>
+  readonly #indexes = new Map<string, number>()
   readonly #guessed = new Set<string>()
 
   constructor(statement: string, catalogue: CatalogueView, knownTypes: ReadonlyMap<string, IqlType> = new Map()) {
@@ -54,8 +55,9 @@ export class Binding {
   }
 
   #parameterOf(name: string, at: number, type: IqlType): Parameter {
-    let index = this.parameters.findIndex((slot) => slot.name.toLowerCase() === name.toLowerCase())
-    if (index === -1) index = this.parameters.push({ name, type, at }) - 1
+    const key = name.toLowerCase()
+    const index = this.#indexes.get(key) ?? this.parameters.push({ name, type, at }) - 1
+    this.#indexes.set(key, index)
     return { kind: 'parameter', index, type, nullable: true }
   }
 

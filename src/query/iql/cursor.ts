@@ -21,6 +21,7 @@ export class Cursor {
   #conditions = 0
   #joins = 0
   #setOperations = 0
+  #closes: ReadonlyMap<number, number> | undefined
   /** Undefined on the first, fast pass; on the second all that could stand at `token` is written down. */
   readonly #expected: Set<string> | undefined
   #expectedAt = -1
@@ -153,29 +154,25 @@ export class Cursor {
 
   /** Whether the parenthesis that is next holds a query, and not an expression, a list or a join. */
   opensQuery(): boolean {
-    return this.token.key === '(' && this.#holdsQuery(0)
+    return this.token.key === '(' && this.#holdsQuery()
   }
 
-  #holdsQuery(open: number): boolean {
-    let inner = open + 1
-    for (;;) {
+  #holdsQuery(): boolean {
+    for (let inner = 1; inner <= this.limits.nesting + 1; inner++) {
       const { key } = this.ahead(inner)
       if (key === 'select' || key === 'with') return true
       if (key !== '(') return false
-      const after = this.ahead(this.#closeOf(inner) + 1).key
+      const after = this.#tokens[this.#closeOf(this.#index + inner) + 1]?.key ?? ''
       if (AFTER_QUERY.has(after)) return true
       if (after !== ')') return false
-      inner++
     }
+    return false
   }
 
+  /** Where the parenthesis at the index closes. All are matched at once, so that deep nesting costs no more than one pass. */
   #closeOf(open: number): number {
-    let depth = 0
-    for (let distance = open; ; distance++) {
-      const { key, kind } = this.ahead(distance)
-      if (key === '(') depth++
-      else if (kind === 'end' || (key === ')' && --depth === 0)) return distance
-    }
+    this.#closes ??= matchParentheses(this.#tokens)
+    return this.#closes.get(open) ?? this.#tokens.length
   }
 
   /** The token that is next cannot stand here. */
@@ -199,6 +196,19 @@ export class Cursor {
   fail(message: string, at: number, name: ErrorName = 'Syntax', hint?: string): Refusal {
     return refuse(name, message, { statement: this.statement, at, hint })
   }
+}
+
+function matchParentheses(tokens: readonly Token[]): Map<number, number> {
+  const closes = new Map<number, number>()
+  const open: number[] = []
+  for (const [index, { key }] of tokens.entries()) {
+    if (key === '(') open.push(index)
+    else if (key === ')') {
+      const start = open.pop()
+      if (start !== undefined) closes.set(start, index)
+    }
+  }
+  return closes
 }
 
 /** What follows the parenthesis of an inner query when the outer one is a query too. */

@@ -2,11 +2,10 @@
 import type { Name } from './ast-expression.ts'
 import type { Cte } from './bound.ts'
 import type { BoundExpression } from './bound-expression.ts'
-import { sameName } from './names.ts'
+import { ordinalsOf, sameName } from './names.ts'
 import type { IqlType } from './types.ts'
 
 export interface ScopeSource {
-  /** Undefined for a source that no qualified name can mean. */
   readonly name: string
   readonly id: number
   readonly columns: readonly ScopeColumn[]
@@ -55,7 +54,8 @@ export interface GroupingKey {
 export class Scope {
   readonly parent: Scope | undefined
   readonly sources: ScopeSource[] = []
-  readonly ctes: Cte[] = []
+  /** By name, in lower case. */
+  readonly ctes = new Map<string, Cte>()
   clause: Clause
   /** Set once the keys of a grouped select are known: from then on only they and aggregates may be used. */
   grouping: readonly GroupingKey[] | undefined
@@ -68,7 +68,7 @@ export class Scope {
   }
 
   cte(name: string): Cte | undefined {
-    return this.ctes.findLast((cte) => sameName(cte.name, name)) ?? this.parent?.cte(name)
+    return this.ctes.get(name.toLowerCase()) ?? this.parent?.cte(name)
   }
 
   source(name: string): ScopeSource | undefined {
@@ -78,11 +78,13 @@ export class Scope {
   /** Every column that could be meant by the name, here and not further out. */
   candidates(table: Name | undefined, name: string): { source: ScopeSource; ordinal: number; column: ScopeColumn }[] {
     const found: { source: ScopeSource; ordinal: number; column: ScopeColumn }[] = []
+    const key = name.toLowerCase()
     for (const source of this.sources) {
       if (table !== undefined && !sameName(source.name, table.text)) continue
-      source.columns.forEach((column, ordinal) => {
-        if (sameName(column.name, name)) found.push({ source, ordinal, column })
-      })
+      for (const ordinal of ordinalsOf(source.columns).get(key) ?? []) {
+        const column = source.columns[ordinal]
+        if (column !== undefined) found.push({ source, ordinal, column })
+      }
     }
     return found
   }

@@ -16,6 +16,8 @@ const HOSTILE: readonly (readonly [string, string, string])[] = [
   ['a megabyte of name', `SELECT "${times(1_000_000, 'x')}"`, 'IQL.TooLong'],
   ['a megabyte of digits', `SELECT ${times(1_000_000, '9')}`, 'IQL.TooLong'],
   ['parentheses', `SELECT ${times(DEEP, '(')}1${times(DEEP, ')')}`, 'IQL.TooComplex'],
+  ['parentheses that close', `SELECT ${times(24_000, '(')}1${times(24_000, ')')}`, 'IQL.TooComplex'],
+  ['parentheses that close, in FROM', `SELECT 1 FROM ${times(24_000, '(')}t${times(24_000, ')')}`, 'IQL.TooComplex'],
   ['open parentheses', `SELECT ${times(DEEP, '(')}`, 'IQL.TooComplex'],
   ['parentheses in FROM', `SELECT 1 FROM ${times(DEEP, '(')}t${times(DEEP, ')')}`, 'IQL.TooComplex'],
   ['parentheses around a statement', `${times(DEEP, '(')}SELECT 1${times(DEEP, ')')}`, 'IQL.TooComplex'],
@@ -58,7 +60,9 @@ for (const [what, statement, code] of HOSTILE) {
 }
 
 const { nesting, height, conditions, joins, inItems } = DEFAULT_LIMITS
-const numbers = (count: number) => Array.from({ length: count }, (_, index) => index).join(',')
+const many = (count: number, item: (index: number) => string) => {
+  return Array.from({ length: count }, (_, index) => item(index)).join(', ')
+}
 
 /** As large as the limits let them be: read, printed and bound in milliseconds, with a stack to spare. */
 const LARGEST: readonly (readonly [string, string])[] = [
@@ -69,11 +73,25 @@ const LARGEST: readonly (readonly [string, string])[] = [
   ['a sum that is grouped by', `SELECT id${times(290, ' + id')} AS x FROM trades GROUP BY id${times(290, ' + id')}`],
   ['conditions', `SELECT id FROM trades WHERE qty = 1${times(conditions, ' OR qty = 1')}`],
   ['sub-queries', `SELECT ${times(60, '(SELECT qty + ')}1${times(60, ' FROM trades LIMIT 1)')} AS x`],
+  [
+    'grouped sub-queries, each as large as its key',
+    `SELECT ${times(30, '(SELECT max(qty) + ')}1${times(30, ' FROM trades GROUP BY qty + 1) + 1')} AS x`,
+  ],
   ['derived tables', `SELECT * FROM ${times(nesting, '(SELECT * FROM ')}trades${times(nesting, ') AS x')}`],
   ['CASE', `SELECT ${times(nesting, 'CASE WHEN TRUE THEN ')}1${times(nesting, ' END')} AS x`],
   ['joins', `SELECT t.id FROM trades t${Array.from({ length: joins }, (_, i) => ` CROSS JOIN trades t${i}`).join('')}`],
-  ['items of IN', `SELECT id FROM trades WHERE qty IN (${numbers(inItems)})`],
-  ['outputs', `SELECT ${Array.from({ length: 2500 }, (_, i) => `qty + ${i} AS c${i}`).join(', ')} FROM trades`],
+  ['items of IN', `SELECT id FROM trades WHERE qty IN (${many(inItems, String).replaceAll(', ', ',')})`],
+  ['parameters', `SELECT id FROM trades WHERE qty IN (${many(7500, (i) => `:p${i}`)})`],
+  ['columns', `SELECT ${many(3000, (i) => `c${i}`)} FROM (SELECT ${many(3000, (i) => `${i} AS c${i}`)}) AS x`],
+  ['orders', `SELECT ${many(1300, (i) => `qty + ${i} c${i}`)} FROM trades ORDER BY ${many(1300, (i) => `qty - ${i}`)}`],
+  [
+    'orders by name',
+    `SELECT ${many(1800, (i) => `qty + ${i} c${i}`)} FROM trades ORDER BY ${many(1800, (i) => `c${i}`)}`,
+  ],
+  ['groups', `SELECT ${many(1300, (i) => `qty + ${i} c${i}`)} FROM trades GROUP BY ${many(1300, (i) => `qty + ${i}`)}`],
+  ['named queries', `WITH ${many(1800, (i) => `q${i} AS (SELECT 1 AS x)`)} SELECT x FROM q1799`],
+  ['definitions', `CREATE TABLE wide (${many(2500, (i) => `c${i} Integer UNIQUE`)})`],
+  ['outputs', `SELECT ${many(2500, (i) => `qty + ${i} AS c${i}`)} FROM trades`],
 ]
 
 for (const [what, statement] of LARGEST) {
