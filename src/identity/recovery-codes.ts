@@ -4,7 +4,7 @@ import { createHmac, randomInt } from 'node:crypto'
 const COUNT = 10
 const GROUPS = 4
 const GROUP_LENGTH = 4
-/** Neither 0 and O, nor 1, I and L: they are typed from paper. 80 bits in all. */
+/** Neither 0 and O, nor 1, I and L: they are typed from paper. 79 bits in all. */
 const LETTERS = 'abcdefghjkmnpqrstuvwxyz23456789'
 
 export function newRecoveryCodes(): string[] {

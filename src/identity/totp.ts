@@ -31,11 +31,16 @@ export function totpCode(secret: Buffer, step: number): string {
   return String(number % 10 ** DIGITS).padStart(DIGITS, '0')
 }
 
-/** As apps read it from a picture. */
+/** As apps read it from a picture; names that would make the picture too fine to scan are left out. */
 export function totpUri(secret: Buffer, brand: string, username: string): string {
-  const label = `${encodeURIComponent(brand)}:${encodeURIComponent(username)}`
-  return `otpauth://totp/${label}?secret=${base32(secret)}&issuer=${encodeURIComponent(brand)}`
+  const [brandPart, userPart] = [encodeURIComponent(brand), encodeURIComponent(username)]
+  const key = `secret=${base32(secret)}`
+  const full = `otpauth://totp/${brandPart}:${userPart}?${key}&issuer=${brandPart}`
+  const short = `otpauth://totp/${userPart}?${key}`
+  return [full, short].find((uri) => uri.length <= LONGEST_URI) ?? `otpauth://totp/account?${key}`
 }
+
+const LONGEST_URI = 200
 
 /** RFC 4648 §6, without padding. */
 export function base32(bytes: Buffer): string {

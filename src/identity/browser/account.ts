@@ -4,7 +4,7 @@ import type { Parameters } from '../../http/form.ts'
 import { hashPassword, LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../store/password-hash.ts'
 import type { Profile, User } from '../../store/users.ts'
 import { displayNameOf } from '../claims.ts'
-import { accountPage, PROFILE_FIELDS, type ProfileField } from '../pages/account.ts'
+import { accountPage, PROFILE_FIELDS, type ProfileField, passwordPage } from '../pages/account.ts'
 import type { Mistake } from '../pages/form-parts.ts'
 import type { Messages } from '../pages/messages/en.ts'
 import { describeBrowser } from './browser-name.ts'
@@ -21,6 +21,12 @@ export function registerAccount(app: FastifyInstance, env: BrowserEnv): void {
     const missing = await requireFor(visit, { name: 'account' }, {}, env)
     if (missing !== undefined || !isSignedIn(visit)) return missing
     return showAccount(visit, env, { notice: NOTICES[queryParameters(request).get('done') ?? ''] })
+  })
+  app.get('/account/password', async (request, reply) => {
+    const visit = await openVisit(request, reply, env)
+    const missing = await requireFor(visit, { name: 'password' }, {}, env)
+    if (missing !== undefined || !isSignedIn(visit)) return missing
+    return showPassword(visit, env)
   })
   const actions: Readonly<Record<string, Action>> = {
     '/account/profile': saveProfile,
@@ -92,7 +98,6 @@ export async function showAccount(
       current: id === session.id,
     })),
     consents: named,
-    leastPassword: SHORTEST_PASSWORD,
     notice: notice?.(frame.language.messages),
     mistake: told?.(frame.language.messages),
   })
@@ -105,7 +110,9 @@ function profileOf({ profile }: User): Record<ProfileField, string> {
     name: text('name'),
     given_name: text('given_name'),
     family_name: text('family_name'),
+    nickname: text('nickname'),
     email: text('email'),
+    website: text('website'),
     locale: text('locale'),
     zoneinfo: text('zoneinfo'),
   }
@@ -119,6 +126,8 @@ async function saveProfile(visit: SignedInVisit, form: Parameters, env: BrowserE
     if (value === undefined || value === '') delete profile[name]
     else profile[name] = value
   }
+  if (typeof profile.website === 'string' && !/^https?:\/\//i.test(profile.website))
+    return showAccount(visit, env, { told: (text) => ({ text: text.badWebsite, field: 'website' }) })
   // A new address has not been verified by anybody.
   if (profile.email !== user.profile.email) profile.email_verified = false
   if (profile.email === undefined) delete profile.email_verified
@@ -127,32 +136,34 @@ async function saveProfile(visit: SignedInVisit, form: Parameters, env: BrowserE
   return done(visit, 'saved', env)
 }
 
+function showPassword(visit: SignedInVisit, env: BrowserEnv, told?: (text: Messages) => Mistake): FastifyReply {
+  const frame = frameFor(env.pages, visit, { boundTo: 'session' })
+  const mistake = told?.(frame.language.messages)
+  const page = passwordPage(frame, { username: visit.user.username, leastPassword: SHORTEST_PASSWORD, mistake })
+  return sendPage(visit.reply, page, { status: mistake === undefined ? 200 : 400 })
+}
+
 /** C-67: whoever knew the old password is out, everywhere, at once. */
 async function changePassword(visit: SignedInVisit, form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
   const { user, request } = visit
   const password = form.get('new_password') ?? ''
-  if (password.length < SHORTEST_PASSWORD || password.length > LONGEST_PASSWORD) {
-    return showAccount(visit, env, {
-      told: (text) => ({
-        text: password.length > LONGEST_PASSWORD ? text.passwordTooLong : text.passwordTooShort(SHORTEST_PASSWORD),
-        field: 'new_password',
-      }),
-    })
-  }
+  if (password.length > LONGEST_PASSWORD)
+    return showPassword(visit, env, (text) => ({ text: text.passwordTooLong, field: 'new_password' }))
+  if (password.length < SHORTEST_PASSWORD)
+    return showPassword(visit, env, (text) => ({
+      text: text.passwordTooShort(SHORTEST_PASSWORD),
+      field: 'new_password',
+    }))
   const verdict = await env.checkPassword({
     username: user.username,
     password: form.get('current_password') ?? '',
     address: request.ip,
     requestId: request.id,
   })
-  if (verdict.outcome !== 'good') {
-    return showAccount(visit, env, {
-      told: (text) =>
-        verdict.outcome === 'delayed'
-          ? { text: text.tryLater(verdict.seconds) }
-          : { text: text.wrongCredentials, field: 'current_password' },
-    })
-  }
+  if (verdict.outcome === 'delayed')
+    return showPassword(visit, env, (text) => ({ text: text.tryLater(verdict.seconds) }))
+  if (verdict.outcome !== 'good')
+    return showPassword(visit, env, (text) => ({ text: text.wrongPassword, field: 'current_password' }))
   await env.users.setPassword(user.id, await hashPassword(password))
   await endSessionsOf(user.id, visit.session.id, 'password changed', env)
   await env.takeBack.user(user.id)

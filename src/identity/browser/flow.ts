@@ -38,7 +38,7 @@ export type Flow = {
 )
 
 export type OwnPage =
-  | { readonly name: 'account' | 'authenticator' | 'passkey' }
+  | { readonly name: 'account' | 'password' | 'authenticator' | 'passkey' }
   | { readonly name: 'device'; readonly userCode: string | undefined }
 
 /** What one of our pages wants beside a session. */
@@ -83,6 +83,7 @@ export function pathOf(page: OwnPage): string {
   switch (page.name) {
     case 'account':
       return '/account'
+    case 'password':
     case 'authenticator':
     case 'passkey':
       return `/account/${page.name}`

@@ -25,7 +25,6 @@ export interface AccountData {
     readonly client: string
     readonly scopes: readonly string[]
   }[]
-  readonly leastPassword: number
   readonly notice: string | undefined
   readonly mistake: Mistake | undefined
 }
@@ -35,7 +34,9 @@ export const PROFILE_FIELDS = {
   name: 'name',
   given_name: 'given-name',
   family_name: 'family-name',
+  nickname: 'nickname',
   email: 'email',
+  website: 'url',
   locale: 'language',
   zoneinfo: 'off',
 } as const
@@ -48,7 +49,7 @@ export function accountPage(frame: Frame, data: AccountData): Html {
 <p class="lead">${messages.accountLead(data.username)}</p>
 ${notice(data.notice)}${errorSummary(frame, data.mistake)}
 ${profileSection(frame, data)}
-${passwordSection(frame, data)}
+${passwordSection(frame)}
 ${factorSection(frame, data)}
 ${sessionSection(frame, data)}
 ${consentSection(frame, data)}
@@ -62,7 +63,9 @@ function profileSection(frame: Frame, data: AccountData): Html {
     name: messages.name,
     given_name: messages.givenName,
     family_name: messages.familyName,
+    nickname: messages.nickname,
     email: messages.email,
+    website: messages.website,
     locale: messages.locale,
     zoneinfo: messages.zoneinfo,
   }
@@ -81,20 +84,39 @@ function profileSection(frame: Frame, data: AccountData): Html {
 ${ownForm(frame, 'profile', '/account/profile', {}, html`<div class="pair">${fields}</div><button type="submit" class="small" id="profile-submit">${messages.save}</button>`)}</section>`
 }
 
-function passwordSection(frame: Frame, data: AccountData): Html {
+function passwordSection(frame: Frame): Html {
   const { messages } = frame.language
-  return html`<section class="section" aria-labelledby="password-title"><h2 id="password-title">${messages.changePassword}</h2>
+  return html`<section class="section" aria-labelledby="password-title"><h2 id="password-title">${messages.password}</h2>
 <p class="quiet">${messages.changePasswordLead}</p>
+<a class="button plain small" id="change-password" href="${frame.base}/account/password">${messages.changePassword}</a></section>`
+}
+
+export interface PasswordData {
+  readonly username: string
+  readonly leastPassword: number
+  readonly mistake: Mistake | undefined
+}
+
+/** A page of its own: a password manager must not take the account page for a sign-in. */
+export function passwordPage(frame: Frame, data: PasswordData): Html {
+  const { messages } = frame.language
+  const mistakeOf = (name: string) => (data.mistake?.field === name ? data.mistake.text : undefined)
+  const body = html`
+<h1>${messages.changePassword}</h1>
+<p class="lead">${messages.changePasswordLead}</p>
+${errorSummary(frame, data.mistake)}
 ${ownForm(
   frame,
   'password-change',
   '/account/password',
   {},
   html`<input type="text" name="username" value="${data.username}" autocomplete="username" hidden>
-<div class="pair">${field({ name: 'current_password', label: messages.currentPassword, type: 'password', autocomplete: 'current-password', required: true, maxlength: 1000, error: mistakeOf(data, 'current_password') })}
-${field({ name: 'new_password', label: messages.newPassword, type: 'password', autocomplete: 'new-password', required: true, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: mistakeOf(data, 'new_password') })}</div>
-<button type="submit" class="small" id="password-submit">${messages.changePassword}</button>`,
-)}</section>`
+${field({ name: 'current_password', label: messages.currentPassword, type: 'password', autocomplete: 'current-password', required: true, focus: true, maxlength: 1000, error: mistakeOf('current_password') })}
+${field({ name: 'new_password', label: messages.newPassword, type: 'password', autocomplete: 'new-password', required: true, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: mistakeOf('new_password') })}
+<div class="actions"><button type="submit" id="password-submit">${messages.changePassword}</button>
+<a class="button plain" href="${frame.base}/account">${messages.cancel}</a></div>`,
+)}`
+  return page(frame, { title: messages.changePassword, body })
 }
 
 function factorSection(frame: Frame, data: AccountData): Html {
@@ -153,10 +175,6 @@ function rowButton(
   kind = 'danger',
 ): Html {
   return html`<form method="post" action="${frame.base}${path}">${hidden({ form_token: frame.formToken, ...values })}<button type="submit" class="${kind} small" aria-label="${label}">${text}</button></form>`
-}
-
-function mistakeOf(data: AccountData, name: string): string | undefined {
-  return data.mistake?.field === name ? data.mistake.text : undefined
 }
 
 function day(frame: Frame, at: number): string {
