@@ -1,0 +1,207 @@
+/** The account page: everything on it can be changed and ended, and what ends is dead everywhere at once; on every engine. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { hashPassword } from '../../src/store/password-hash.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import {
+  answerOf,
+  authorizeUrl,
+  type Changes,
+  openSignInPlace,
+  SECRET,
+  type SignInPlace,
+} from '../support/sign-in-place.ts'
+import type { Departure, Page, UserAgent } from '../support/user-agent.ts'
+import { visit } from '../support/visitor.ts'
+
+const PASSWORD = 'the first long password'
+
+onEveryEngine('the account page', (at) => {
+  let place: SignInPlace
+  before(async () => {
+    place = await openSignInPlace(at())
+  })
+  after(() => place.close())
+
+  let count = 0
+  async function newPerson() {
+    const username = `owner-${++count}`
+    const id = await place.stores.users.create({
+      username,
+      passwordHash: await hashPassword(PASSWORD),
+      profile: { name: 'Olive', email: 'olive@example.com', email_verified: true },
+    })
+    return { username, password: PASSWORD, id }
+  }
+  type Person = Awaited<ReturnType<typeof newPerson>>
+
+  async function tokens(agent: UserAgent, person: Person, changes: Changes = {}) {
+    const url = authorizeUrl(place.server.issuer, { scope: 'openid offline_access', ...changes })
+    const { end, seen } = await visit(agent, await agent.get(url), person)
+    const response = await token({
+      grant_type: 'authorization_code',
+      code: answerOf(end).get('code') ?? '',
+      redirect_uri: 'https://app.example.com/callback',
+    })
+    const body = (await response.json()) as { access_token: string; refresh_token?: string }
+    return { ...body, seen }
+  }
+
+  function token(form: Record<string, string>): Promise<Response> {
+    const headers = { authorization: `Basic ${btoa(`web:${encodeURIComponent(SECRET)}`)}` }
+    return fetch(`${place.server.issuer}/connect/token`, { method: 'POST', headers, body: new URLSearchParams(form) })
+  }
+
+  async function userinfo(accessToken: string): Promise<number> {
+    const headers = { authorization: `Bearer ${accessToken}` }
+    return (await fetch(`${place.server.issuer}/connect/userinfo`, { headers })).status
+  }
+
+  const refresh = async (refreshToken = '') =>
+    (await token({ grant_type: 'refresh_token', refresh_token: refreshToken })).status
+
+  async function account(agent: UserAgent): Promise<Page> {
+    const page = pageOf(await agent.get('/account'))
+    assert.equal(page.url.pathname, '/account')
+    return page
+  }
+
+  function formTo(page: Page, path: string, wanted?: (fields: Record<string, string>) => boolean) {
+    const form = page.forms.find(
+      ({ action, fields }) =>
+        action.pathname === path &&
+        (wanted === undefined || wanted(Object.fromEntries(fields.map(({ name, value }) => [name, value])))),
+    )
+    if (form === undefined) throw new Error(`No form to ${path}: ${page.body}`)
+    return form
+  }
+
+  test('C-67: a changed password ends every other session and token within a second, and keeps this one', async () => {
+    const person = await newPerson()
+    const [here, there] = [place.newAgent(), place.newAgent()]
+    const mine = await tokens(here, person)
+    const theirs = await tokens(there, person)
+    assert.deepEqual([await userinfo(mine.access_token), await userinfo(theirs.access_token)], [200, 200])
+    const form = formTo(pageOf(await here.get('/account/password')), '/account/password')
+    const before = here.jar.header(new URL(place.server.issuer))
+    const wrong = pageOf(
+      await here.submit(form, { current_password: 'not it at all', new_password: 'a new long password' }),
+    )
+    assert.equal(wrong.status, 400)
+    const short = pageOf(await here.submit(form, { current_password: PASSWORD, new_password: 'short' }))
+    assert.equal(short.status, 400)
+    assert.equal(await userinfo(theirs.access_token), 200)
+    const done = pageOf(await here.submit(form, { current_password: PASSWORD, new_password: 'a new long password' }))
+    assert.equal(done.url.pathname, '/account')
+    assert.deepEqual([await userinfo(mine.access_token), await userinfo(theirs.access_token)], [401, 401])
+    assert.deepEqual([await refresh(mine.refresh_token), await refresh(theirs.refresh_token)], [400, 400])
+    assert.equal(pageOf(await there.get('/account')).url.pathname, '/sign-in')
+    assert.notEqual(here.jar.header(new URL(place.server.issuer)), before)
+    assert.equal((await tokens(here, { ...person, password: 'a new long password' })).seen.includes('sign-in'), false)
+    assert.equal((await tokens(place.newAgent(), { ...person, password: 'a new long password' })).seen[0], 'sign-in')
+  })
+
+  test('a withdrawn consent revokes what came of it, and is asked for again', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    const { access_token, refresh_token } = await tokens(agent, person)
+    const page = await account(agent)
+    assert.match(page.body, /Web &amp; &lt;b&gt;Co&lt;\/b&gt;/)
+    await agent.submit(formTo(page, '/account/consents/withdraw'))
+    assert.equal(await userinfo(access_token), 401)
+    assert.equal(await refresh(refresh_token), 400)
+    assert.deepEqual((await tokens(agent, person)).seen, ['question'])
+  })
+
+  test('a session ended from another is over at once: pages, silent renewal and tokens', async () => {
+    const person = await newPerson()
+    const [here, there] = [place.newAgent(), place.newAgent({ 'user-agent': 'Mozilla/5.0 (X11; Linux) Firefox/140.0' })]
+    await tokens(here, person)
+    const theirs = await tokens(there, person, { scope: 'openid' })
+    const page = await account(here)
+    assert.match(page.body, /Firefox · Linux/)
+    await here.submit(formTo(page, '/account/sessions/end', ({ session }) => session !== 'others'))
+    assert.equal(await userinfo(theirs.access_token), 401)
+    const silent = await there.get(authorizeUrl(place.server.issuer, { prompt: 'none' }))
+    assert.equal(answerOf(silent).get('error'), 'login_required')
+    assert.equal((await account(here)).url.pathname, '/account')
+  })
+
+  test('nobody can end the session of somebody else', async () => {
+    const [olive, mallory] = [await newPerson(), await newPerson()]
+    const [hers, his] = [place.newAgent(), place.newAgent()]
+    await tokens(hers, olive)
+    await tokens(his, mallory)
+    await tokens(place.newAgent(), mallory)
+    const [session] = await place.stores.sessions.listOfUser(olive.id)
+    const form = formTo(await account(his), '/account/sessions/end', ({ session: id }) => id !== 'others')
+    await his.submit(form, { session: session?.id ?? '' })
+    assert.equal((await place.stores.sessions.listOfUser(olive.id)).length, 1)
+    assert.equal((await account(hers)).status, 200)
+  })
+
+  test('C-02: a form of one session changes nothing in another, nor without its token', async () => {
+    const [olive, mallory] = [await newPerson(), await newPerson()]
+    const agent = place.newAgent()
+    await tokens(agent, olive)
+    const form = formTo(await account(agent), '/account/profile')
+    const other = place.newAgent()
+    await tokens(other, mallory)
+    for (const attempt of [
+      () => other.submit(form, { name: 'Forged' }),
+      () => agent.submit(form, { name: 'Forged', form_token: '' }),
+      () => agent.post('/account/profile', [['name', 'Forged']]),
+    ]) {
+      assert.equal(pageOf(await attempt()).status, 403)
+    }
+    for (const { id } of [olive, mallory]) assert.equal((await place.stores.users.findById(id))?.profile.name, 'Olive')
+  })
+
+  test('the profile is changed; a new email address is not verified, and a website is an address', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    await tokens(agent, person)
+    const form = formTo(await account(agent), '/account/profile')
+    assert.equal(pageOf(await agent.submit(form, { website: 'javascript:alert(1)' })).status, 400)
+    await agent.submit(form, {
+      name: 'Olive Oyl',
+      email: 'oyl@example.com',
+      nickname: '',
+      website: 'https://o.example',
+    })
+    assert.deepEqual((await place.stores.users.findById(person.id))?.profile, {
+      name: 'Olive Oyl',
+      email: 'oyl@example.com',
+      email_verified: false,
+      website: 'https://o.example',
+    })
+  })
+
+  test('B-47: signing out ends the tokens of the session, but what is for offline use can be refreshed', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    const offline = await tokens(agent, person)
+    const online = await tokens(agent, person, { scope: 'openid' })
+    const out = pageOf(await agent.submit(formTo(await account(agent), '/account/sign-out')))
+    assert.equal(out.url.pathname, '/sign-out')
+    const left = pageOf(await agent.submit(formTo(out, '/sign-out')))
+    assert.match(left.body, /You are signed out/)
+    assert.deepEqual([await userinfo(offline.access_token), await userinfo(online.access_token)], [401, 401])
+    const refreshed = await token({ grant_type: 'refresh_token', refresh_token: offline.refresh_token ?? '' })
+    const { access_token } = (await refreshed.json()) as { access_token: string }
+    assert.equal(await userinfo(access_token), 200)
+  })
+
+  test('a session whose time is up is over on its own', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    await tokens(agent, person)
+    place.clock.advance(12 * 3600_000)
+    assert.equal(pageOf(await agent.get('/account')).url.pathname, '/sign-in')
+  })
+})
+
+function pageOf(end: Page | Departure): Page {
+  if (end.kind === 'left') throw new Error(`Sent away to ${end.url.href}`)
+  return end
+}

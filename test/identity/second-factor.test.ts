@@ -1,0 +1,228 @@
+/** Second factors: enrolled, demanded, proven once, told truthfully; on every engine. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { totpCode } from '../../src/identity/totp.ts'
+import { hashPassword } from '../../src/store/password-hash.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import {
+  answerOf,
+  authorizeUrl,
+  type Changes,
+  claimsOf,
+  openSignInPlace,
+  type SignInPlace,
+} from '../support/sign-in-place.ts'
+import type { Departure, Page, UserAgent } from '../support/user-agent.ts'
+import { signIn } from '../support/visitor.ts'
+
+const PASSWORD = 'yet another long password'
+const STEP_MS = 30_000
+const TRUSTED = { client_id: 'trusted', redirect_uri: 'https://trusted.example.com/cb', response_type: 'id_token' }
+const STRICT = { client_id: 'strict', redirect_uri: 'https://strict.example.com/cb', response_type: 'code' }
+
+onEveryEngine('second factors', (at) => {
+  let place: SignInPlace
+  before(async () => {
+    place = await openSignInPlace(at())
+    await place.stores.roles.put({ name: 'guarded', scopes: [], requireSecondFactor: true })
+  })
+  after(() => place.close())
+
+  let count = 0
+  async function newPerson(roles: string[] = []): Promise<{ username: string; password: string; id: string }> {
+    const username = `person-${++count}`
+    const id = await place.stores.users.create({ username, passwordHash: await hashPassword(PASSWORD), roles })
+    return { username, password: PASSWORD, id }
+  }
+
+  const ask = (agent: UserAgent, changes: Changes) => agent.get(authorizeUrl(place.server.issuer, changes))
+  const code = (secret: Buffer) => totpCode(secret, Math.floor(place.clock() / STEP_MS))
+
+  /** Fills in the set-up page and returns the secret and the recovery codes. */
+  async function setUp(
+    agent: UserAgent,
+    page: Page | Departure,
+  ): Promise<{ secret: Buffer; codes: string[]; next: Page }> {
+    const form = formOf(page, 'authenticator')
+    const secret = fromBase32(/id="authenticator-key">([A-Z2-7 ]+)</.exec(pageOf(page).body)?.[1] ?? '')
+    const wrong = pageOf(await agent.submit(form, { code: '000000' }))
+    assert.equal(wrong.status, 400)
+    const next = pageOf(await agent.submit(formOf(wrong, 'authenticator'), { code: code(secret) }))
+    const codes = [...next.body.matchAll(/<li><code>([^<]+)</g)].map(([, text = '']) => text)
+    return { secret, codes, next }
+  }
+
+  /** A person with an authenticator app, enrolled on the account page. */
+  async function enrolled() {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    const page = await agent.get('/account/authenticator')
+    const result = await setUp(agent, await signIn(agent, pageOf(page), person))
+    assert.equal(result.codes.length, 10)
+    place.clock.advance(STEP_MS)
+    return { person, agent, ...result }
+  }
+
+  async function signInAndCode(agent: UserAgent, changes: Changes, person: { username: string; password: string }) {
+    const page = await ask(agent, changes)
+    return pageOf(await signIn(agent, pageOf(page), person))
+  }
+
+  test('B-33: the app is asked for at the next sign-in, and amr and acr say so', async () => {
+    const { person, secret } = await enrolled()
+    const agent = place.newAgent()
+    const page = await signInAndCode(agent, TRUSTED, person)
+    assert.match(page.url.pathname, /second-factor$/)
+    const claims = claimsOf(
+      answerOf(await agent.submit(formOf(page, 'second-factor'), { code: code(secret) })).get('id_token') ?? '',
+    )
+    assert.deepEqual(claims.amr, ['pwd', 'otp', 'mfa'])
+    assert.equal(claims.acr, '2')
+  })
+
+  test('a password alone opens no session for who has a second factor', async () => {
+    const { person } = await enrolled()
+    const agent = place.newAgent()
+    await signInAndCode(agent, TRUSTED, person)
+    assert.equal(answerOf(await ask(agent, { ...TRUSTED, prompt: 'none' })).get('error'), 'login_required')
+    const account = pageOf(await agent.get('/account'))
+    assert.equal(account.url.pathname, '/sign-in')
+  })
+
+  test('RFC 6238 §5.2: a code is good once, also in another window', async () => {
+    const { person, secret } = await enrolled()
+    const [one, two] = [place.newAgent(), place.newAgent()]
+    const pages = [await signInAndCode(one, TRUSTED, person), await signInAndCode(two, TRUSTED, person)] as const
+    const first = await one.submit(formOf(pages[0], 'second-factor'), { code: code(secret) })
+    assert.equal(first.kind, 'left')
+    const second = pageOf(await two.submit(formOf(pages[1], 'second-factor'), { code: code(secret) }))
+    assert.equal(second.status, 401)
+  })
+
+  test('guessing codes is slowed down, and a good code waits like a bad one', async () => {
+    const { person, secret } = await enrolled()
+    const agent = place.newAgent()
+    let page = await signInAndCode(agent, TRUSTED, person)
+    const statuses: number[] = []
+    for (let tries = 0; tries < 8; tries++) {
+      page = pageOf(await agent.submit(formOf(page, 'second-factor'), { code: '123456' }))
+      statuses.push(page.status)
+    }
+    assert.deepEqual(statuses.slice(0, 5), [401, 401, 401, 401, 401])
+    assert.equal(statuses.at(-1), 429)
+    const waiting = pageOf(await agent.submit(formOf(page, 'second-factor'), { code: code(secret) }))
+    assert.equal(waiting.status, 429)
+    place.clock.advance(Number(waiting.headers.get('retry-after')) * 1000 + STEP_MS)
+    assert.equal((await agent.submit(formOf(waiting, 'second-factor'), { code: code(secret) })).kind, 'left')
+  })
+
+  test('a recovery code signs in once', async () => {
+    const { person, codes } = await enrolled()
+    for (const expected of ['left', 'page'] as const) {
+      const agent = place.newAgent()
+      const page = await signInAndCode(agent, TRUSTED, person)
+      const link = /href="([^"]*way=recovery)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
+      const recovery = pageOf(await agent.get(link))
+      const end = await agent.submit(formOf(recovery, 'second-factor'), { code: codes[3]?.toUpperCase() ?? '' })
+      assert.equal(end.kind, expected)
+    }
+  })
+
+  test('a client that demands a second factor leads who has none to set one up, and on', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    const page = await signInAndCode(agent, STRICT, person)
+    assert.equal(page.url.pathname, '/set-up-factor')
+    assert.equal(answerOf(await ask(agent, { ...STRICT, prompt: 'none' })).get('error'), 'interaction_required')
+    const { next } = await setUp(agent, page)
+    const kept = /id="recovery-codes-kept" href="([^"]+)"/.exec(next.body)?.[1] ?? ''
+    assert.ok(answerOf(await agent.get(kept)).get('code'))
+    assert.ok(answerOf(await ask(agent, { ...STRICT, prompt: 'none' })).get('code'))
+  })
+
+  test('a session without it is raised by the second factor alone, under a new cookie (C-04)', async () => {
+    const { person, secret } = await enrolled()
+    const agent = place.newAgent()
+    // A session from before the app was enrolled.
+    const { cookie } = await place.stores.sessions.open(person.id, {
+      amr: ['pwd'],
+      userAgent: '',
+      address: '127.0.0.1',
+    })
+    agent.jar.store(new URL(place.server.issuer), [`gatehouse=${cookie}; Path=/`])
+    const page = pageOf(await ask(agent, STRICT))
+    assert.equal(page.url.pathname, '/second-factor')
+    const end = await agent.submit(formOf(page, 'second-factor'), { code: code(secret) })
+    assert.ok(answerOf(end).get('code'))
+    assert.equal(await place.stores.sessions.find(cookie), undefined)
+  })
+
+  test('a role that demands it holds for our own pages too', async () => {
+    const person = await newPerson(['guarded'])
+    const agent = place.newAgent()
+    const page = await signIn(agent, pageOf(await agent.get('/account')), person)
+    assert.equal(pageOf(page).url.pathname, '/set-up-factor')
+    const { next } = await setUp(agent, page)
+    const account = pageOf(await agent.get(/id="recovery-codes-kept" href="([^"]+)"/.exec(next.body)?.[1] ?? ''))
+    assert.equal(account.url.pathname, '/account')
+    const remove = account.forms.find(({ action }) => action.pathname === '/account/factors/remove')
+    assert.ok(remove)
+    assert.equal(pageOf(await agent.submit(remove)).status, 400)
+    assert.equal((await place.stores.users.findById(person.id))?.hasSecondFactor, true)
+  })
+
+  test('B-33: an essential acr that cannot be reached is an error, never a weaker token', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    const claims = (value: string) => JSON.stringify({ id_token: { acr: { essential: true, values: [value] } } })
+    const unknown = await ask(agent, { ...TRUSTED, claims: claims('urn:other') })
+    const first = await signIn(agent, pageOf(unknown), person)
+    assert.equal(answerOf(first).get('error'), 'unmet_authentication_requirements')
+    const higher = await ask(agent, { ...TRUSTED, claims: claims('2') })
+    assert.equal(answerOf(higher).get('error'), 'unmet_authentication_requirements')
+    assert.ok(answerOf(await ask(agent, { ...TRUSTED, claims: claims('1') })).get('id_token'))
+  })
+
+  test('removing the last factor takes the recovery codes with it', async () => {
+    const { person, agent } = await enrolled()
+    const account = pageOf(await agent.get('/account'))
+    const remove = account.forms.find(({ action }) => action.pathname === '/account/factors/remove')
+    assert.ok(remove)
+    await agent.submit(remove)
+    assert.deepEqual(await place.stores.factors.listOfUser(person.id), [])
+  })
+
+  test('changing factors wants a proof given just now', async () => {
+    const { agent } = await enrolled()
+    place.clock.advance(11 * 60_000)
+    assert.equal(pageOf(await agent.get('/account/passkey')).url.pathname, '/sign-in')
+    const account = pageOf(await agent.get('/account'))
+    const codes = account.forms.find(({ action }) => action.pathname === '/account/recovery-codes')
+    assert.ok(codes)
+    assert.equal(pageOf(await agent.submit(codes)).url.pathname, '/sign-in')
+  })
+
+  test('the secret of an app is nowhere in the database', async () => {
+    const { secret } = await enrolled()
+    const rows = JSON.stringify(await place.database.db.selectFrom('factors').selectAll().execute())
+    assert.ok(!rows.includes(secret.toString('base64url')) && !rows.includes(secret.toString('base64')))
+  })
+})
+
+function pageOf(end: Page | Departure): Page {
+  if (end.kind === 'left') throw new Error(`Sent away to ${end.url.href}`)
+  return end
+}
+
+function formOf(page: Page | Departure, id: string) {
+  const form = pageOf(page).forms.find((candidate) => candidate.id === id)
+  if (form === undefined) throw new Error(`No form ${id} at ${pageOf(page).url.href}: ${pageOf(page).body}`)
+  return form
+}
+
+function fromBase32(text: string): Buffer {
+  const bits = [...text.replaceAll(' ', '')]
+    .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
+    .join('')
+  return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
+}
