@@ -126,6 +126,8 @@ function keyFor(scope: Scope, expression: BoundExpression): BoundExpression | un
 
 /** Two expressions that mean the same, node by node, have one fingerprint. Sub-queries have ids of their own, and never do. */
 export function fingerprintOf(expression: BoundExpression): string {
+  // By far the most are columns, whose place says it all.
+  if (expression.kind === 'column') return `${expression.source}.${expression.ordinal}`
   return JSON.stringify(expression, (_key, value) => (typeof value === 'bigint' ? `${value}n` : value))
 }
 
