@@ -109,6 +109,18 @@ export const SETTINGS = {
     'Let back-channel logout call private and loopback addresses, by http too.',
   ),
   demo: setting('false', parseBoolean, 'Create demonstration users, clients and tables; on loopback only.'),
+  queryRows: setting('100000', parseInteger, 'Most rows of a JSON query result; a longer one is cut, and says so.'),
+  queryResultBytes: setting('1073741824', parseInteger, 'Most bytes of a query result in any format.'),
+  queryStatementBytes: setting('65536', parseInteger, 'Most bytes of an IQL statement.'),
+  queryBodyBytes: setting('8388608', parseInteger, 'Most bytes of the body of a Select, Insert, Update or Delete.'),
+  querySeconds: setting('30', parseSeconds, 'Seconds that a query may take.'),
+  queryPerUser: setting('32', parseInteger, 'Most queries that one user may have running.'),
+  queryConcurrency: setting(
+    '4',
+    parseInteger,
+    'Most queries that leave the server at once: reader processes of SQLite, or connections to PostgreSQL.',
+  ),
+  queryWaiting: setting('256', parseInteger, 'Most queries that wait for their turn; further ones are answered 503.'),
   streamVendor: setting(
     'Vendor',
     parseText,

@@ -8,6 +8,7 @@ import { describeAdmin, registerAdmin } from './admin/admin.ts'
 import { createKeyring } from './admin/keyring.ts'
 import { showSettings } from './admin/settings.ts'
 import { BadSetting, type Config, issuerOf, type LoadedConfig } from './config.ts'
+import type { TablesPort } from './declarative/tables-port.ts'
 import type { Bus } from './events/bus.ts'
 import { openBus } from './events/open-bus.ts'
 import { createApp } from './http/app.ts'
@@ -26,6 +27,7 @@ import { registerTokenDoors } from './identity/token-doors.ts'
 import { type Clock, systemClock } from './protocol/clock.ts'
 import { createMetrics, type Metrics } from './protocol/metrics.ts'
 import { VERSION } from './protocol/version.ts'
+import { openQuery } from './query/service.ts'
 import { type AuditLog, openAuditLog } from './store/audit.ts'
 import { openDataFolder } from './store/data-folder.ts'
 import { type Database, openDatabase } from './store/database.ts'
@@ -71,7 +73,6 @@ export async function startServer(
       onError: (error) => logger.error({ err: error }, 'the audit log could not be written'),
     })
     cleanUp.unshift(() => audit.close())
-    await reconcileDeclared(config, { database, audit, logger, clock, masterKey })
     const stores = createStores(database, clock, {
       sessions: { idle: config.sessionIdle, absolute: config.sessionLifetime },
     })
@@ -79,6 +80,17 @@ export async function startServer(
       logger.warn({ err: error }, 'the bus stumbled'),
     )
     cleanUp.unshift(() => bus.close())
+    const query = config.services.includes('query')
+      ? await openQuery({
+          bus,
+          clock,
+          database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
+          limits: queryLimitsOf(config),
+          onError: (error) => logger.error({ err: error }, 'the query service stumbled'),
+        })
+      : undefined
+    cleanUp.unshift(async () => query?.close())
+    await reconcileDeclared(config, { database, audit, logger, clock, masterKey, tables: query?.tables })
 
     const metrics = createMetrics()
     watchParts(metrics, { database, audit, bus })
@@ -154,6 +166,14 @@ export async function startServer(
       })
       app.addHook('onClose', () => browserSide.close())
     }
+    query?.register(app, {
+      authenticate: identity.authenticate,
+      admit: (request, reply, { clientId, subject, kind }) => {
+        const user = kind === 'user' ? subject : undefined
+        sayStanding(reply, doors.admit('query', request.ip, { client: clientId, user }))
+      },
+      metrics,
+    })
     registerAdmin(app, {
       authenticate: identity.authenticate,
       admit: (request, reply, { clientId, subject, kind }) => {
@@ -174,7 +194,10 @@ export async function startServer(
         }),
         settings: () => (settings === undefined ? [] : showSettings(settings)),
         streams: undefined,
-        queries: undefined,
+        queries: query && {
+          list: () => query.running.list(),
+          cancel: (requestId) => query.running.cancel(requestId, undefined),
+        },
       },
     })
     registerMetrics(app, metrics, identity.authenticate)
@@ -183,6 +206,7 @@ export async function startServer(
     registerHealth(app, {
       process: async () => (stopping ? 'stopping' : undefined),
       database: async () => answers(sql`select 1`.execute(database.db)),
+      ...(query === undefined ? {} : { query: async () => answers(query.check()) }),
     })
 
     await app.ready()
@@ -208,6 +232,7 @@ export async function startServer(
         await rates.stop()
         await pruning.stop()
         identity.close()
+        await query?.close()
         await bus.close()
         audit.record({ event: 'server.stopped', details: { version: VERSION } })
         await audit.close()
@@ -225,15 +250,22 @@ export async function startServer(
 /** Before the services read their state; on a start that declares nothing none of it is even loaded. */
 async function reconcileDeclared(
   config: Config,
-  parts: { database: Database; audit: AuditLog; logger: Logger; clock: Clock; masterKey: MasterKey },
+  parts: {
+    database: Database
+    audit: AuditLog
+    logger: Logger
+    clock: Clock
+    masterKey: MasterKey
+    tables: TablesPort | undefined
+  },
 ): Promise<void> {
   if (config.config === '' && !config.demo) return
   const { findDeclared, reconcile, summarise } = await import('./declarative/reconcile.ts')
   const declared = await findDeclared(config)
   if (declared === undefined) return
-  const { database, audit, logger, clock, masterKey } = parts
+  const { database, audit, logger, clock, masterKey, tables } = parts
   const digestKey = masterKey.derive('declared passwords')
-  const changes = await reconcile(declared, { database, clock, environment: process.env, tables: undefined, digestKey })
+  const changes = await reconcile(declared, { database, clock, environment: process.env, tables, digestKey })
   if (changes.length === 0) return
   logger.info({ source: declared.source, ...summarise(changes) }, 'declaration applied')
   audit.record({ event: 'declaration.applied', details: summarise(changes) })
@@ -256,6 +288,19 @@ function budgetsOf(config: Config) {
     query: config.limitQuery,
     stream: config.limitStream,
     admin: config.limitAdmin,
+  }
+}
+
+function queryLimitsOf(config: Config) {
+  return {
+    resultRows: config.queryRows,
+    resultBytes: config.queryResultBytes,
+    statementBytes: config.queryStatementBytes,
+    bodyBytes: config.queryBodyBytes,
+    milliseconds: config.querySeconds,
+    perUser: config.queryPerUser,
+    concurrency: config.queryConcurrency,
+    waiting: config.queryWaiting,
   }
 }
 

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { asRefusal } from '../http/app.ts'
+import type { Metrics } from '../protocol/metrics.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
 import type { Refusal } from '../protocol/refusal.ts'
 import { keyText, readCursor, writeCursor } from './cursor.ts'
@@ -24,6 +25,9 @@ import { readDelete, readInsert, readUpdate, type WriteCall } from './write-call
 
 export interface EndpointEnv extends ExecutionEnv {
   readonly authenticate: Authenticate
+  /** Counts the caller against its rate limits; throws when it came too often. */
+  readonly admit?: ((request: FastifyRequest, reply: FastifyReply, principal: Principal) => void) | undefined
+  readonly metrics?: Metrics | undefined
   readonly running: RunningQueries
   readonly limits: EndpointLimits
 }
@@ -59,11 +63,11 @@ export function registerEndpoint(app: FastifyInstance, env: EndpointEnv): void {
 }
 
 async function query(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Promise<FastifyReply> {
-  const principal = await callerOf(request, env.authenticate)
+  const principal = await enter(request, reply, env)
   checkContentType(request.headers['content-type'])
   const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
   const { text, values } = readStatement(request)
-  return answer(request, reply, env, principal, encoding, (signal) => {
+  return answer(request, reply, env, principal, encoding, text, (signal) => {
     const { snapshot } = env.catalogue
     const planned = env.planner.plan(principal, snapshot, text)
     const parameters = readParameters(text, planned.bound, values)
@@ -85,10 +89,10 @@ async function query(request: FastifyRequest, reply: FastifyReply, env: Endpoint
 }
 
 async function select(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Promise<FastifyReply> {
-  const principal = await callerOf(request, env.authenticate)
+  const principal = await enter(request, reply, env)
   const body = readTableBody(request) ?? []
   const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
-  return answer(request, reply, env, principal, encoding, (signal) => {
+  return answer(request, reply, env, principal, encoding, pathOf(request), (signal) => {
     const table = tableOf(request, principal, env)
     const call = readSelect(table, queryOf(request), body)
     const planned = env.planner.plan(principal, env.catalogue.snapshot, '', call)
@@ -119,11 +123,11 @@ async function write(
   env: EndpointEnv,
   read: (table: TableView, body: NonNullable<ReturnType<typeof readTableBody>>) => readonly WriteCall[],
 ): Promise<FastifyReply> {
-  const principal = await callerOf(request, env.authenticate)
+  const principal = await enter(request, reply, env)
   const body = readTableBody(request)
   if (body === undefined || body === null) throw refuse('Request.BadBody', 'The body is empty')
   const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
-  return answer(request, reply, env, principal, encoding, (signal) => {
+  return answer(request, reply, env, principal, encoding, pathOf(request), (signal) => {
     const table = tableOf(request, principal, env)
     const calls = read(table, body)
     const { snapshot } = env.catalogue
@@ -149,10 +153,19 @@ async function write(
 }
 
 async function cancel(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Promise<FastifyReply> {
-  const principal = await callerOf(request, env.authenticate)
+  const principal = await enter(request, reply, env)
   const { requestId } = request.params as { requestId: string }
-  env.running.cancel(principal, requestId, principal.scopes.has(ADMIN_SCOPE))
+  const owner = principal.scopes.has(ADMIN_SCOPE) ? undefined : principal
+  if (!env.running.cancel(requestId, owner))
+    throw refuse('Request.UnknownRequest', `No running query of yours bears the Request-Id ${requestId}`)
   return reply.code(204).send()
+}
+
+/** Who is calling, and whether it may come in once more. */
+async function enter(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Promise<Principal> {
+  const principal = await callerOf(request, env.authenticate)
+  env.admit?.(request, reply, principal)
+  return principal
 }
 
 interface Prepared {
@@ -170,11 +183,12 @@ async function answer(
   env: EndpointEnv,
   principal: Principal,
   encoding: Encoding,
+  said: string,
   prepare: (signal: AbortSignal) => Prepared,
 ): Promise<FastifyReply> {
   const started = performance.now()
   const coding = negotiateCoding(request.headers['accept-encoding'])
-  const running = env.running.begin(principal, request.id)
+  const running = env.running.begin(principal, request.id, said)
   const leave = stopWhenGone(request, reply, running)
   const done = (): void => {
     leave()
@@ -183,19 +197,24 @@ async function answer(
   try {
     const { run, cursor, isOwnLimit } = prepare(running.signal)
     const result = await execute(run, env)
-    const end = (outcome: ReadOutcome, rowsAffected?: number): Uint8Array =>
-      endOfResult(encoding, outcome, {
+    const end = (outcome: ReadOutcome, rowsAffected?: number): Uint8Array => {
+      observe(env, 'ok', started, outcome.rowCount)
+      return endOfResult(encoding, outcome, {
         requestId: request.id,
         elapsedMs: Math.round(performance.now() - started),
         rowsAffected,
         isTruncated: outcome.truncated !== 'no' && !isOwnLimit,
         nextCursor: outcome.truncated === 'no' ? undefined : cursor(outcome),
       })
+    }
     if (result.kind === 'stream') {
       return await sendStream(reply, encoding, coding, {
         chunks: result.chunks,
         end,
-        failure: (error) => errorInResult(encoding, problemFor(error, request), request.id),
+        failure: (error) => {
+          observe(env, codeOf(error), started, 0)
+          return errorInResult(encoding, problemFor(error, request), request.id)
+        },
         done,
       })
     }
@@ -204,8 +223,19 @@ async function answer(
     return sendWhole(reply, encoding, coding, parts)
   } catch (error) {
     done()
+    observe(env, codeOf(error), started, 0)
     throw error
   }
+}
+
+function observe(env: EndpointEnv, outcome: string, started: number, rows: number): void {
+  env.metrics?.count('gatehouse_queries_total', { outcome })
+  env.metrics?.observe('gatehouse_query_seconds', { engine: env.engine.kind }, (performance.now() - started) / 1000)
+  env.metrics?.count('gatehouse_query_rows_total', {}, rows)
+}
+
+function codeOf(error: unknown): string {
+  return (error instanceof Error ? asRefusal(error)?.code : undefined) ?? 'server.fault'
 }
 
 async function wholeParts(
@@ -233,6 +263,10 @@ function stopWhenGone(request: FastifyRequest, reply: FastifyReply, running: Run
   }
   reply.raw.once('close', gone)
   return () => reply.raw.off('close', gone)
+}
+
+function pathOf(request: FastifyRequest): string {
+  return request.url.split('?', 1)[0] ?? ''
 }
 
 function tableOf(request: FastifyRequest, principal: Principal, env: EndpointEnv): TableView {

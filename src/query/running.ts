@@ -1,10 +1,23 @@
 /** The queries that run now: how many each caller may have, and how one is stopped. */
+import type { Clock } from '../protocol/clock.ts'
 import type { Principal } from '../protocol/principal.ts'
 import { refuse } from './errors.ts'
+
+const LONGEST_SHOWN = 500
 
 export interface RunningLimits {
   readonly perUser: number
   readonly milliseconds: number
+}
+
+/** A query that runs, as operators see it. */
+export interface LiveQuery {
+  readonly requestId: string
+  readonly subject: string
+  readonly clientId: string
+  readonly statement: string
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number
 }
 
 export interface RunningQuery {
@@ -17,10 +30,12 @@ export interface RunningQuery {
 
 export class RunningQueries {
   readonly #limits: RunningLimits
-  readonly #byUser = new Map<string, Map<string, AbortController>>()
+  readonly #clock: Clock
+  readonly #byUser = new Map<string, Map<string, { controller: AbortController; live: LiveQuery }>>()
 
-  constructor(limits: RunningLimits) {
+  constructor(limits: RunningLimits, clock: Clock) {
     this.#limits = limits
+    this.#clock = clock
   }
 
   get size(): number {
@@ -29,9 +44,9 @@ export class RunningQueries {
     return size
   }
 
-  begin(principal: Principal, requestId: string): RunningQuery {
+  begin(principal: Principal, requestId: string, statement: string): RunningQuery {
     const user = userOf(principal)
-    const queries = this.#byUser.get(user) ?? new Map<string, AbortController>()
+    const queries = this.#byUser.get(user) ?? new Map()
     if (queries.has(requestId)) {
       throw refuse('Request.BadRequestId', `A query with the Request-Id ${requestId} is running`)
     }
@@ -47,7 +62,10 @@ export class RunningQueries {
       milliseconds,
     )
     timer.unref()
-    queries.set(requestId, controller)
+    const { subject, clientId } = principal
+    const startedAt = this.#clock()
+    const shown = statement.length > LONGEST_SHOWN ? `${statement.slice(0, LONGEST_SHOWN)}…` : statement
+    queries.set(requestId, { controller, live: { requestId, subject, clientId, statement: shown, startedAt } })
     this.#byUser.set(user, queries)
     return {
       requestId,
@@ -61,18 +79,21 @@ export class RunningQueries {
     }
   }
 
-  /** One's own query, or with the right to administer anybody's. */
-  cancel(principal: Principal, requestId: string, isAdmin: boolean): void {
-    const owners = isAdmin ? [...this.#byUser.keys()] : [userOf(principal)]
-    const controllers = owners.flatMap((user) => this.#byUser.get(user)?.get(requestId) ?? [])
-    if (controllers.length === 0)
-      throw refuse('Request.UnknownRequest', `No running query bears the Request-Id ${requestId}`)
-    for (const controller of controllers) controller.abort(refuse('Limit.Cancelled', 'The query was cancelled'))
+  *list(): Generator<LiveQuery> {
+    for (const queries of this.#byUser.values()) for (const { live } of queries.values()) yield live
+  }
+
+  /** One's own query, or for an administrator anybody's; false when there is none. */
+  cancel(requestId: string, owner: Principal | undefined): boolean {
+    const users = owner === undefined ? [...this.#byUser.keys()] : [userOf(owner)]
+    const found = users.flatMap((user) => this.#byUser.get(user)?.get(requestId) ?? [])
+    for (const { controller } of found) controller.abort(refuse('Limit.Cancelled', 'The query was cancelled'))
+    return found.length > 0
   }
 
   stopAll(): void {
     for (const queries of this.#byUser.values()) {
-      for (const controller of queries.values()) {
+      for (const { controller } of queries.values()) {
         controller.abort(refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } }))
       }
     }

@@ -2,10 +2,10 @@
 import type { FastifyInstance } from 'fastify'
 import type { Bus } from '../events/bus.ts'
 import type { Clock } from '../protocol/clock.ts'
-import type { Authenticate } from '../protocol/principal.ts'
+import type { Metrics } from '../protocol/metrics.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import { createTables, type Tables } from './catalogue/tables.ts'
-import { registerEndpoint } from './endpoint.ts'
+import { type EndpointEnv, registerEndpoint } from './endpoint.ts'
 import type { Engine } from './engines/engine.ts'
 import { openEngine } from './engines/open.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
@@ -35,21 +35,24 @@ export const QUERY_LIMITS: QueryLimits = {
   waiting: 256,
 }
 
-export interface QueryDeps {
-  readonly authenticate: Authenticate
+export interface QueryOptions {
   readonly bus: Bus
   readonly clock: Clock
-  readonly logger: { error(details: object, message: string): void }
+  readonly onError: (error: unknown) => void
   readonly database: { readonly dataFolder: string; readonly databaseUrl: string }
   readonly limits?: Partial<QueryLimits>
 }
 
+export type QueryDoorOptions = Pick<EndpointEnv, 'authenticate' | 'admit' | 'metrics'>
+
 export interface QueryService {
   /** The tables themselves, for the declarative file and the demonstration data. */
   readonly tables: Tables
-  readonly engine: Engine
-  /** Queries that run now. */
-  readonly running: number
+  readonly running: RunningQueries
+  /** Adds the routes. */
+  register(app: FastifyInstance, options: QueryDoorOptions): void
+  /** For a health check: whether the database answers. */
+  check(): Promise<void>
   close(): Promise<void>
 }
 
@@ -57,38 +60,25 @@ export interface QueryService {
 const REMEMBERED_MICROS = 24n * 3_600_000_000n
 const FORGET_EVERY_MS = 3_600_000
 
-export async function registerQuery(app: FastifyInstance, deps: QueryDeps): Promise<QueryService> {
-  const limits = { ...QUERY_LIMITS, ...deps.limits }
-  const onError = (error: unknown): void =>
-    deps.logger.error({ err: error }, 'the query service failed in the background')
-  const engine = await openEngine({
-    ...deps.database,
-    concurrency: limits.concurrency,
-    waiting: limits.waiting,
-    milliseconds: limits.milliseconds,
-  })
-  const catalogue = await Catalogue.open(engine, deps.bus, onError)
+export async function openQuery({ bus, clock, onError, database, limits: given }: QueryOptions): Promise<QueryService> {
+  const limits = { ...QUERY_LIMITS, ...given }
+  const { concurrency, waiting, milliseconds } = limits
+  const engine = await openEngine({ ...database, concurrency, waiting, milliseconds })
+  const catalogue = await Catalogue.open(engine, bus, onError)
   const planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
-  const running = new RunningQueries(limits)
-  registerEndpoint(app, {
-    engine,
-    catalogue,
-    planner,
-    running,
-    limits,
-    clock: deps.clock,
-    authenticate: deps.authenticate,
-  })
+  const running = new RunningQueries(limits, clock)
   const forgetting = setInterval(() => {
-    engine.forgetRequests(BigInt(deps.clock()) * 1000n - REMEMBERED_MICROS).catch(onError)
+    engine.forgetRequests(BigInt(clock()) * 1000n - REMEMBERED_MICROS).catch(onError)
   }, FORGET_EVERY_MS)
   forgetting.unref()
   return {
-    tables: createTables({ engine, catalogue, clock: deps.clock }),
-    engine,
-    get running() {
-      return running.size
+    tables: createTables({ engine, catalogue, clock }),
+    running,
+    register(app, options) {
+      watch(options.metrics, engine, running)
+      registerEndpoint(app, { ...options, engine, catalogue, planner, running, limits, clock })
     },
+    check: async () => void (await engine.loadCatalogue()),
     async close() {
       clearInterval(forgetting)
       running.stopAll()
@@ -96,4 +86,15 @@ export async function registerQuery(app: FastifyInstance, deps: QueryDeps): Prom
       await engine.close()
     },
   }
+}
+
+function watch(metrics: Metrics | undefined, engine: Engine, running: RunningQueries): void {
+  metrics?.watch('gatehouse_queries_running', () => [[{}, running.size]])
+  metrics?.watch('gatehouse_query_processes', () => {
+    const { busy, total } = engine.load
+    return [
+      [{ state: 'busy' }, busy],
+      [{ state: 'idle' }, total - busy],
+    ]
+  })
 }

@@ -6,7 +6,7 @@ import { createLogger } from '../../src/http/log.ts'
 import type { Clock } from '../../src/protocol/clock.ts'
 import { createMetrics } from '../../src/protocol/metrics.ts'
 import type { Principal } from '../../src/protocol/principal.ts'
-import { type QueryLimits, type QueryService, registerQuery } from '../../src/query/service.ts'
+import { openQuery, type QueryLimits, type QueryService } from '../../src/query/service.ts'
 import type { TestPlace } from '../support/engines.ts'
 
 export interface QueryServer {
@@ -87,14 +87,14 @@ export async function startQueryServer(
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   const app = createApp({ logger, trustedProxies: [], listener, metrics: createMetrics() })
   const bus = createLocalBus()
-  const service = await registerQuery(app, {
-    authenticate: async (token) => CALLERS[token],
+  const service = await openQuery({
     bus,
     clock: options.clock ?? Date.now,
-    logger,
+    onError: (error) => logger.error({ err: error }, 'the query service failed'),
     database: { dataFolder: place.dataFolder, databaseUrl: place.databaseUrl },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
   })
+  service.register(app, { authenticate: async (token) => CALLERS[token] })
   await app.ready()
   listener.answerWith(app.routing)
   const url = `http://127.0.0.1:${listener.port}`

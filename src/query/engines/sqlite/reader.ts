@@ -39,7 +39,6 @@ export class Reader {
       }
       child.once('exit', ended).once('error', ended)
     })
-    child.unref()
   }
 
   get pid(): number | undefined {
