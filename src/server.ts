@@ -12,6 +12,7 @@ import type { TablesPort } from './declarative/tables-port.ts'
 import type { Bus } from './events/bus.ts'
 import { openBus } from './events/open-bus.ts'
 import { createApp } from './http/app.ts'
+import { clientAddress } from './http/client-address.ts'
 import { createDoors, guardDoors, sayStanding } from './http/doors.ts'
 import { registerHealth } from './http/health.ts'
 import { openListener } from './http/listener.ts'
@@ -35,6 +36,7 @@ import { type MasterKey, openMasterKey } from './store/master-key.ts'
 import { startPruning } from './store/prune.ts'
 import { exchangeRates } from './store/rate-exchange.ts'
 import { createStores } from './store/stores.ts'
+import { openStreaming } from './streaming/streaming.ts'
 
 export interface RunningServer {
   readonly issuer: string
@@ -174,6 +176,21 @@ export async function startServer(
       },
       metrics,
     })
+    const streaming = config.services.includes('streaming')
+      ? await openStreaming(app, listener.server, {
+          authenticate: identity.authenticate,
+          bus,
+          audit,
+          clock,
+          doors,
+          logger,
+          metrics,
+          settings: config,
+          name: config.brandName,
+          addressOf: clientAddress(config.trustedProxies),
+        })
+      : undefined
+    cleanUp.unshift(async () => streaming?.drain())
     registerAdmin(app, {
       authenticate: identity.authenticate,
       admit: (request, reply, { clientId, subject, kind }) => {
@@ -193,7 +210,7 @@ export async function startServer(
           publish: bus.publish,
         }),
         settings: () => (settings === undefined ? [] : showSettings(settings)),
-        streams: undefined,
+        streams: streaming && { list: streaming.liveSessions },
         queries: query && {
           list: () => query.running.list(),
           cancel: (requestId) => query.running.cancel(requestId, undefined),
@@ -224,7 +241,7 @@ export async function startServer(
       async stop() {
         if (stopping) return
         stopping = true
-        await listener.close(STOP_GRACE_MS)
+        await Promise.all([streaming?.drain(), listener.close(STOP_GRACE_MS + config.streamDrainTime)])
         await app.close()
         await tracing?.stop()
         await metricsListener?.close()

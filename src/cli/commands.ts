@@ -2,6 +2,7 @@
 import { ADMIN_COMMANDS } from './admin/list.ts'
 import { BACKUP_HELP, DOCTOR_HELP, MIGRATE_HELP, RESTORE_HELP } from './care-help.ts'
 import type { Command } from './command.ts'
+import { STREAM_HELP } from './stream-help.ts'
 
 export const COMMANDS: readonly Command[] = [
   {
@@ -76,6 +77,13 @@ Secrets are masked. Settings given as flags count as they would for "gatehouse s
     summary: 'Makes an empty data folder, and an empty database, what they were in a backup.',
     help: RESTORE_HELP,
     load: async () => (await import('./backup.ts')).restore,
+  },
+  {
+    name: 'stream',
+    usage: '[ADDRESS] [--username NAME] [OPTIONS]',
+    summary: 'Opens a streaming session in the terminal, or in a pipe.',
+    help: STREAM_HELP,
+    load: async () => (await import('./stream.ts')).stream,
   },
   {
     name: 'migrate',

@@ -6,10 +6,11 @@ const ENTER = new Set(['\r', '\n', '\u0004'])
 const ERASE = new Set(['\u007f', '\b'])
 const INTERRUPT = '\u0003'
 
+/** For a new password: asked for twice. */
 export async function readPassword(prompt: string): Promise<string> {
   if (!process.stdin.isTTY) return firstLine(await text(process.stdin))
-  const first = await ask(prompt)
-  if ((await ask('Once more: ')) !== first) throw new Usage('The two passwords differ')
+  const first = await askPassword(prompt)
+  if ((await askPassword('Once more: ')) !== first) throw new Usage('The two passwords differ')
   return first
 }
 
@@ -17,7 +18,8 @@ function firstLine(input: string): string {
   return input.split(/\r?\n/, 1)[0] ?? ''
 }
 
-function ask(prompt: string): Promise<string> {
+/** At a terminal only. */
+export function askPassword(prompt: string): Promise<string> {
   const { stdin, stderr } = process
   stderr.write(prompt)
   stdin.setRawMode(true)

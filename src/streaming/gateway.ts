@@ -43,16 +43,19 @@ export interface GatewayOptions {
   readonly doors?: Pick<Doors, 'enter' | 'admit'>
 }
 
+/** Who it acts for and until when is undefined while the connection has no authority in force. */
 export interface LiveSession {
   readonly connectionId: string
+  readonly subject: string | undefined
+  readonly username: string | undefined
+  readonly clientId: string | undefined
+  readonly expiresAt: number | undefined
   readonly address: string
   readonly openedAt: number
   readonly protocol: string
   readonly version: string
   readonly subscriptions: number
   readonly queuedBytes: number
-  /** Undefined while the connection has no authority in force. */
-  readonly principal: Principal | undefined
 }
 
 export interface Gateway {
@@ -201,16 +204,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     liveSessions() {
       const now = clock()
-      return [...peers].map((peer) => ({
-        connectionId: peer.connection.connectionId,
-        address: peer.connection.address,
-        openedAt: peer.openedAt,
-        protocol: peer.codec.subProtocol,
-        version: peer.connection.profile.version,
-        subscriptions: peer.connection.subscriptionCount,
-        queuedBytes: peer.queuedBytes,
-        principal: inForce(peer.connection.authority, now)?.principal,
-      }))
+      return [...peers].map((peer) => describeSession(peer, now))
     },
     kick: (whom) => bus.publish({ kind: 'stream-kick', ...whom }),
     async drain() {
@@ -222,6 +216,24 @@ export function createGateway(options: GatewayOptions): Gateway {
       clearInterval(sweep)
       unsubscribe()
     },
+  }
+}
+
+function describeSession(peer: Peer, now: number): LiveSession {
+  const { connection } = peer
+  const held = inForce(connection.authority, now)
+  return {
+    connectionId: connection.connectionId,
+    subject: held?.principal.subject,
+    username: held?.principal.username,
+    clientId: held?.principal.clientId,
+    expiresAt: held?.expiresAt,
+    address: connection.address,
+    openedAt: peer.openedAt,
+    protocol: peer.codec.subProtocol,
+    version: connection.profile.version,
+    subscriptions: connection.subscriptionCount,
+    queuedBytes: peer.queuedBytes,
   }
 }
 

@@ -5,7 +5,7 @@ import type { Gateway } from './gateway.ts'
 export function watchGateway(metrics: Metrics, { counters, liveSessions }: Gateway): void {
   metrics.watch('gatehouse_streaming_connections', () => {
     const sessions = liveSessions()
-    const authenticated = sessions.filter(({ principal }) => principal !== undefined).length
+    const authenticated = sessions.filter(({ subject }) => subject !== undefined).length
     return [
       [{ state: 'authenticated' }, authenticated],
       [{ state: 'anonymous' }, sessions.length - authenticated],

@@ -1,0 +1,127 @@
+/** `gatehouse stream` as a process, against a running server; and what its typed lines mean. */
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { completeLine, KNOWN_TOPICS, readLine } from '../../src/cli/stream-line.ts'
+import { authController } from '../../src/streaming/controllers/auth.ts'
+import { Controllers } from '../../src/streaming/controllers/catalogue.ts'
+import { createPlatformController } from '../../src/streaming/controllers/platform.ts'
+import { openPlace, type TestPlace } from '../support/engines.ts'
+import { runGatehouse } from '../support/process.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+
+let server: TestServer
+let place: TestPlace
+let leave: () => Promise<void>
+let address: string
+
+before(async () => {
+  ;({ place, leave } = await openPlace('sqlite'))
+  server = await startTestServer(place, { flags: { '--demo': 'true', '--stream-drain-time': '0.1' } })
+  address = `http://127.0.0.1:${server.port}`
+})
+after(async () => {
+  await server.stop()
+  await leave()
+})
+
+const read = (line: string) => readLine(line, () => 7)
+
+test('a typed line is a request, a subscription, a message or a command', () => {
+  for (const [line, text] of [
+    ['Platform/QueryServerInfo', '{"Controller":"Platform","Topic":"QueryServerInfo","TransactionID":7}'],
+    ['  Ticker/Price/ACME  ', '{"Controller":"Ticker","Topic":"Price/ACME","TransactionID":7}'],
+    [
+      'Auth/Configure {"ActionTimeout": "00:00:05"}',
+      '{"Controller":"Auth","Topic":"Configure","TransactionID":7,"Data":{"ActionTimeout":"00:00:05"}}',
+    ],
+    ['sub Auth/Identify', '{"Controller":"Auth","Topic":"Identify","Action":"Sub","TransactionID":7,"Confirm":true}'],
+    [
+      'unsub Auth/Identify',
+      '{"Controller":"Auth","Topic":"Identify","Action":"Unsub","TransactionID":7,"Confirm":true}',
+    ],
+    ['cancel 12', '{"Action":"Cancel","TransactionID":12}'],
+    ['{"Topic":"X"}', '{"Topic":"X"}'],
+  ] as const) {
+    assert.deepEqual(read(line), { kind: 'message', text })
+  }
+  assert.deepEqual(read('signin alice'), { kind: 'signin', username: 'alice' })
+  assert.deepEqual(read('quit'), { kind: 'quit' })
+  for (const line of ['', '  ', '# a remark']) assert.deepEqual(read(line), { kind: 'nothing' })
+  for (const line of ['nonsense', 'sub', 'sub nonsense', 'cancel', 'cancel x', 'signin', 'A/B {', '/X', 'X/']) {
+    assert.throws(() => read(line), { name: 'Usage' }, line)
+  }
+})
+
+test('Tab completes commands and topics, after sub and unsub only topics', () => {
+  assert.deepEqual(completeLine('Auth/Q', KNOWN_TOPICS), [['Auth/QueryConfigure', 'Auth/QueryIdentify'], 'Auth/Q'])
+  assert.deepEqual(completeLine('sub Auth/I', KNOWN_TOPICS), [['Auth/Identify'], 'Auth/I'])
+  assert.deepEqual(completeLine('su', KNOWN_TOPICS), [['sub '], 'su'])
+  assert.deepEqual(completeLine('unsub su', KNOWN_TOPICS), [[], 'su'])
+})
+
+test('the topics that can be completed are those that every server has', () => {
+  const info = { Name: '', Class: '', Version: '' }
+  const controllers = new Controllers([authController, createPlatformController(info, () => [])])
+  const topics = controllers.list().map(({ controller, topic }) => `${controller}/${topic}`)
+  assert.deepEqual([...KNOWN_TOPICS].sort(), topics.sort())
+})
+
+test('in a pipe: lines in, messages out in order, and an end when all are answered', async () => {
+  const stdin =
+    'Platform/QueryServerInfo\n# a remark\n{"Controller":"Auth","Topic":"QueryIdentify","TransactionID":9007199254740993}\n'
+  const { status, stdout, stderr } = await runGatehouse(['stream', address], { stdin })
+  assert.equal(status, 0, stderr)
+  const [info = '', identity = '', ...rest] = stdout.trim().split('\n')
+  assert.equal(JSON.parse(info).Data.Class, 'Gatehouse')
+  assert.equal(
+    identity,
+    '{"Controller":"Auth","Topic":"QueryIdentify","Action":"Publish","TransactionID":9007199254740993,"Data":{"Result":"Reject"}}',
+  )
+  assert.deepEqual(rest, [])
+})
+
+test('in a pipe: signs in with a password file or a token file', async () => {
+  const passwordFile = join(place.dataFolder, 'password.txt')
+  await writeFile(passwordFile, 'wonderland-1\n')
+  const byPassword = await runGatehouse(['stream', address, '--username', 'alice', '--password-file', passwordFile], {
+    stdin: 'Auth/QueryIdentify\n',
+  })
+  assert.equal(byPassword.status, 0, byPassword.stderr)
+  assert.equal(JSON.parse(byPassword.stdout).Data.UserID, 'alice')
+
+  const body = new URLSearchParams({
+    grant_type: 'password',
+    client_id: 'demo-cli',
+    username: 'alice',
+    password: 'wonderland-1',
+  })
+  const reply = await fetch(`${address}/connect/token`, { method: 'POST', body })
+  const tokenFile = join(place.dataFolder, 'token.txt')
+  await writeFile(tokenFile, `${((await reply.json()) as { access_token: string }).access_token}\n`)
+  const byToken = await runGatehouse(['stream', address, '--token-file', tokenFile, '--version', '2.0'], {
+    stdin: 'Auth/QueryIdentify\n',
+  })
+  assert.equal(byToken.status, 0, byToken.stderr)
+  assert.ok(JSON.parse(byToken.stdout).Data.ExpiresIn)
+})
+
+test('what goes wrong is one line: a wrong password, an unreachable server, a wrong option', async () => {
+  const passwordFile = join(place.dataFolder, 'wrong.txt')
+  await writeFile(passwordFile, 'wrong\n')
+  for (const [args, complaint] of [
+    [[address, '--username', 'alice', '--password-file', passwordFile], /did not sign alice in: invalid_grant/],
+    [[address, '--username', 'alice'], /--password-file/],
+    [[address, '--token-file', '/nowhere'], /cannot be read/],
+    [['http://127.0.0.1:1'], /cannot be reached/],
+    [['nonsense'], /not an address/],
+    [[address, '--nonsense'], /nonsense/],
+    [[address, '--version', '9.9'], /status 400/],
+  ] as const) {
+    const { status, stderr } = await runGatehouse(['stream', ...args], { stdin: '' })
+    assert.equal(status, 2, stderr)
+    assert.match(stderr, complaint)
+    assert.equal(stderr.trim().split('\n').length, 1, stderr)
+  }
+})
