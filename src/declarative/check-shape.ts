@@ -1,6 +1,6 @@
 /** Holds a value against the schema of the declarative file and says in plain words what does not fit, and where. */
-import { Settings } from 'typebox/system'
-import { Errors } from 'typebox/value'
+import { createRequire } from 'node:module'
+import type { TLocalizedValidationError as SchemaError } from 'typebox/error'
 import { nearest } from '../protocol/nearest.ts'
 import type { Fault } from './bad-declaration.ts'
 import { DECLARATION, type Declaration, PATTERNS } from './shape.ts'
@@ -14,18 +14,21 @@ export function checkShape(value: unknown): Checked {
   return { faults: errors.flatMap((error) => explain(error, value)) }
 }
 
-/** TypeBox gives up after eight errors, most of which may be branches of one union. */
+/** The library is large and most starts have nothing to check: it is loaded by the first who has. */
+const require = createRequire(import.meta.url)
+
+/** It gives up after eight errors, most of which may be branches of one union. */
 function everyError(value: unknown): SchemaError[] {
+  const { Errors }: typeof import('typebox/schema') = require('typebox/schema')
+  const { Settings }: typeof import('typebox/system') = require('typebox/system')
   const { maxErrors } = Settings.Get()
   Settings.Set({ maxErrors: Number.POSITIVE_INFINITY })
   try {
-    return Errors(DECLARATION, value)
+    return Errors(DECLARATION, value)[1]
   } finally {
     Settings.Set({ maxErrors })
   }
 }
-
-type SchemaError = ReturnType<typeof Errors>[number]
 
 function explain(error: SchemaError, whole: unknown): Fault[] {
   // The branches of a union all fail together; the union's own error says it once.
