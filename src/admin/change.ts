@@ -1,7 +1,7 @@
 /** Changes of one administrator at a time, over all nodes: what was read is still so when it is written. */
 
-import { sql } from 'kysely'
 import type { AuditEvent } from '../protocol/audit-events.ts'
+import { sql } from '../store/kysely.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import { transact } from '../store/transaction.ts'
 import type { AdminCall, AdminEnv } from './route.ts'

@@ -1,6 +1,7 @@
 /** News from PostgreSQL: LISTEN on a connection of its own, opened again whenever it breaks, and a slow look besides. */
-import pg from 'pg'
+import type pg from 'pg'
 import { CHANNEL, type Events, type RecordedEvent } from '../store/events.ts'
+import { loadPg } from '../store/pg.ts'
 import type { Feed } from './durable-bus.ts'
 
 export interface PostgresFeedOptions {
@@ -39,7 +40,11 @@ export function createPostgresFeed({ url, events, onError }: PostgresFeedOptions
   }
 
   async function listen(): Promise<void> {
-    const opened = new pg.Client({ connectionString: url, keepAlive: true, application_name: 'gatehouse events' })
+    const opened = new (loadPg().Client)({
+      connectionString: url,
+      keepAlive: true,
+      application_name: 'gatehouse events',
+    })
     let broken = false
     const onBreak = (error?: Error) => {
       if (broken) return

@@ -1,6 +1,7 @@
 /** News in a SQLite file: another process, for example the command line, has committed when the file's data version moves. */
-import { sql } from 'kysely'
+
 import type { Database } from '../store/database.ts'
+import { sql } from '../store/kysely.ts'
 import type { Feed } from './durable-bus.ts'
 
 const LOOK_EVERY_MS = 200

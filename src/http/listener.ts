@@ -1,7 +1,7 @@
 /** The socket: taken before anything else is built, answered once the application is ready, closed without losing a request. */
-import http from 'node:http'
-import https from 'node:https'
+import type http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { nodeHttp, nodeHttps } from './node-http.ts'
 
 export interface Listener {
   readonly server: http.Server
@@ -30,8 +30,8 @@ export async function openListener({ host, port, tls }: ListenerOptions): Promis
   }
   const server =
     tls === undefined
-      ? http.createServer(LIMITS, waitForHandler)
-      : https.createServer({ ...tls, ...LIMITS, minVersion: 'TLSv1.2' }, waitForHandler)
+      ? nodeHttp.createServer(LIMITS, waitForHandler)
+      : nodeHttps.createServer({ ...tls, ...LIMITS, minVersion: 'TLSv1.2' }, waitForHandler)
   await listen(server, host, port)
   return {
     server,

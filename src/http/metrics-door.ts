@@ -1,10 +1,10 @@
 /** `/metrics` for Prometheus: on a port of its own, or on the main port for callers with the right. */
-import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Metrics } from '../protocol/metrics.ts'
 import type { Authenticate } from '../protocol/principal.ts'
 import { authorize } from './bearer.ts'
+import { nodeHttp } from './node-http.ts'
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 export const METRICS_SCOPE = 'Platform/Admin'
@@ -23,7 +23,7 @@ export interface MetricsListener {
 
 /** Without a token: whoever reaches this port may read, so it listens where only the operator's network does. */
 export async function openMetricsListener(metrics: Metrics, host: string, port: number): Promise<MetricsListener> {
-  const server = createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, (request, response) => {
+  const server = nodeHttp.createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, (request, response) => {
     const found = request.url === '/metrics' && (request.method === 'GET' || request.method === 'HEAD')
     response.writeHead(found ? 200 : 404, { 'content-type': CONTENT_TYPE, 'cache-control': 'no-store' })
     response.end(found && request.method === 'GET' ? metrics.render() : '')

@@ -1,8 +1,9 @@
 /** The chain of the audit log: each row's hash covers its content and the hash before it, so that no row can change, go or move unseen. */
 
 import { createHash } from 'node:crypto'
-import { type Kysely, sql, type Transaction } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 import type { Database } from './database.ts'
+import { sql } from './kysely.ts'
 import type { AuditHeadRow, AuditRow, Schema } from './schema.ts'
 import { transact } from './transaction.ts'
 

@@ -1,10 +1,10 @@
 /** Opens the identity database, SQLite in the data folder or PostgreSQL by its address, migrated to this program's schema. */
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
-import { Kysely } from 'kysely'
-import pg from 'pg'
 import { BadDataFolder } from './data-folder.ts'
+import { Kysely } from './kysely.ts'
 import { migrate } from './migrate.ts'
+import { loadPg } from './pg.ts'
 import { createPostgresDialect } from './postgres-dialect.ts'
 import type { Schema } from './schema.ts'
 import { createSqliteDialect } from './sqlite-dialect.ts'
@@ -62,6 +62,10 @@ function openSqlite(dataFolder: string): Database {
 }
 
 function openPostgres(url: string, poolSize: number): Database {
+  const pg = loadPg()
+  /** Our 64-bit columns hold milliseconds and counters, all below 2^53. */
+  const parserOf = (oid: number, format?: 'text' | 'binary'): ((value: string) => unknown) =>
+    oid === INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'text' : format)
   const pool = new pg.Pool({
     connectionString: url,
     max: poolSize,
@@ -80,11 +84,6 @@ function openPostgres(url: string, poolSize: number): Database {
     pool: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
     close: () => db.destroy(),
   }
-}
-
-/** Our 64-bit columns hold milliseconds and counters, all below 2^53. */
-function parserOf(oid: number, format?: 'text' | 'binary'): (value: string) => unknown {
-  return oid === INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'text' : format)
 }
 
 function withoutCredentials(url: string): string {

@@ -1,7 +1,8 @@
 /** Device authorizations (RFC 8628): a device polls with its secret, a person decides by the short code, first decision wins. */
 import { randomInt } from 'node:crypto'
-import { type Kysely, type Selectable, sql } from 'kysely'
+import type { Kysely, Selectable } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
+import { sql } from './kysely.ts'
 import { digestOf, newSecret } from './opaque.ts'
 import type { DeviceCodeRow, Schema } from './schema.ts'
 

@@ -1,8 +1,9 @@
 /** The durable log of what every node must feel; revocations are read back from it at start until no token can need them. */
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import type { GateEvent } from '../protocol/gate-event.ts'
 import type { Engine } from './database.ts'
+import { sql } from './kysely.ts'
 import type { Schema } from './schema.ts'
 
 export interface RecordedEvent {

@@ -1,6 +1,7 @@
 /** Brings a database to this program's schema, forward only, each step in one transaction. */
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import type { Database } from './database.ts'
+import { sql } from './kysely.ts'
 import { MIGRATIONS, type Migration } from './migrations/list.ts'
 import type { Schema } from './schema.ts'
 

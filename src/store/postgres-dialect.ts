@@ -1,17 +1,8 @@
 /** Kysely over pg with named statements, planned once for each connection, and with statements that lost a race tried again. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  type CompiledQuery,
-  type DatabaseConnection,
-  type Dialect,
-  type Driver,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-  type QueryResult,
-  type TransactionSettings,
-} from 'kysely'
+import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult, TransactionSettings } from 'kysely'
 import type pg from 'pg'
+import { PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from './kysely.ts'
 
 export function createPostgresDialect(pool: pg.Pool): Dialect {
   return {

@@ -1,9 +1,9 @@
 /** Removes what has expired, a small batch at a time, so that nobody ever waits for it. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { sql } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import { pruneAuditLog } from './audit-retention.ts'
 import type { Database } from './database.ts'
+import { sql } from './kysely.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

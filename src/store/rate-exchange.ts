@@ -1,7 +1,8 @@
 /** Lets the nodes on one PostgreSQL know each other's busy callers, once a second. */
-import { sql } from 'kysely'
+
 import type { Clock } from '../protocol/clock.ts'
 import type { Database } from './database.ts'
+import { sql } from './kysely.ts'
 
 export interface ExchangedCount {
   readonly key: string

@@ -1,8 +1,9 @@
 /** Says which migrations a database still needs, and tries them without keeping anything. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import { type Database, openUnmigrated } from './database.ts'
+import { sql } from './kysely.ts'
 import { SchemaTooNew } from './migrate.ts'
 import { MIGRATIONS } from './migrations/list.ts'
 import type { Schema } from './schema.ts'

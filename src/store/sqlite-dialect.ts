@@ -1,15 +1,7 @@
 /** Kysely over better-sqlite3 with group commit: writes that arrive together share one durable transaction. */
 import SqliteDatabase from 'better-sqlite3'
-import {
-  type CompiledQuery,
-  type DatabaseConnection,
-  type Dialect,
-  type Driver,
-  type QueryResult,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-} from 'kysely'
+import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely'
+import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from './kysely.ts'
 
 const CACHED_STATEMENTS = 500
 

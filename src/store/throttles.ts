@@ -1,6 +1,7 @@
 /** Counts of failures that make the next try wait, shared by every node. */
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
+import { sql } from './kysely.ts'
 import type { Schema } from './schema.ts'
 
 export interface ThrottlePolicy {

@@ -1,6 +1,7 @@
 /** Reads an upgrade request: which version, which sub-protocol, whose token; refuses it with a reply of its own. */
-import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { nodeHttp } from '../http/node-http.ts'
 import { STREAM_PATH, STREAM_VERSIONS, SUB_PROTOCOLS, type SubProtocol } from '../protocol/envelope.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { readAccessToken } from './controllers/auth.ts'
@@ -101,5 +102,5 @@ export function replyWithRefusal(socket: Duplex, { code, status, message, detail
     ...details.headers,
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
+  socket.end(`HTTP/1.1 ${status} ${nodeHttp.STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
 }

@@ -1,8 +1,7 @@
 /** OpenID Connect Back-Channel Logout: tells the applications of an ended session, in parallel, briefly, and without being led astray. */
 import { lookup } from 'node:dns'
-import http from 'node:http'
-import https from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
+import { nodeHttp, nodeHttps } from '../../http/node-http.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { Session } from '../../store/sessions.ts'
 import type { ClientDirectory } from '../client-directory.ts'
@@ -72,7 +71,7 @@ export function createBackchannel({ clients, issuer, allowPrivate, onFailure }: 
     if (isIP(host) !== 0 && !allowPrivate && !isPublicAddress(host)) throw new Error('The address is private')
     const body = `logout_token=${encodeURIComponent(logoutToken)}`
     return new Promise((resolve, reject) => {
-      const request = (url.protocol === 'https:' ? https : http).request(url, {
+      const request = (url.protocol === 'https:' ? nodeHttps : nodeHttp).request(url, {
         method: 'POST',
         agent: false,
         signal: AbortSignal.timeout(TIMEOUT_MS),

@@ -1,0 +1,45 @@
+/** A start is quick because it loads little: these packages are for those who need them, when they need them. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { serveProcess } from '../support/process.ts'
+
+const data = mkdtempSync(join(tmpdir(), 'gatehouse-load-'))
+after(() => rmSync(data, { recursive: true, force: true }))
+
+const NOT_AT_START = [
+  '@node-rs/argon2',
+  '@simplewebauthn/server',
+  'ajv',
+  'apache-arrow',
+  'pg',
+  'typebox',
+  'undici',
+  'yaml',
+]
+
+test('a second start on SQLite loads none of the large packages', async () => {
+  const folder = join(data, 'first')
+  await (await serveProcess(['--data', folder, '--demo'])).stop()
+  const preload = fileURLToPath(new URL('../support/loaded-packages.ts', import.meta.url))
+  const server = await serveProcess(['--data', folder, '--demo'], {
+    environment: { NODE_OPTIONS: `--import ${preload}` },
+  })
+  server.child.kill('SIGUSR2')
+  const loaded = await new Promise<string[]>((resolve) => {
+    const look = () => {
+      const line = /^loaded (.*)$/m.exec(server.output().stderr)?.[1]
+      if (line !== undefined) resolve(line.split(' '))
+    }
+    server.child.stderr?.on('data', look)
+  })
+  await server.stop()
+  assert.ok(loaded.includes('fastify'), 'the packages are seen at all')
+  assert.deepEqual(
+    NOT_AT_START.filter((name) => loaded.includes(name)),
+    [],
+  )
+})
