@@ -157,6 +157,7 @@ export async function startServer(
         ...identity,
         stores,
         db: database.db,
+        bus,
         audit,
         clock,
         sealingKey: masterKey.derive('second factors'),

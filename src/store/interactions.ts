@@ -59,9 +59,5 @@ export function createInteractions<Details>(db: Kysely<Schema>, clock: Clock) {
         .executeTakeFirst()
       return row !== undefined
     },
-
-    async prune(): Promise<void> {
-      await db.deleteFrom('interactions').where('expires_at', '<=', clock()).execute()
-    },
   }
 }

@@ -47,7 +47,6 @@ export type Sessions = ReturnType<typeof createSessions>
 
 /** Being seen is written at most this often: a session is read far more than it changes. */
 const SEEN_STEP_MS = 60_000
-const REMEMBERED_MS = 24 * 3600 * 1000
 
 export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifetimes) {
   return {
@@ -159,11 +158,16 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
       return rows.map(({ client_id }) => client_id)
     },
 
-    async prune(): Promise<void> {
-      const before = clock() - REMEMBERED_MS
-      const ended = db.selectFrom('sessions').select('id').where('ended_at', '<', before)
-      await db.deleteFrom('session_clients').where('session_id', 'in', ended).execute()
-      await db.deleteFrom('sessions').where('ended_at', '<', before).execute()
+    /** The clients of an ended session and its user, to the one caller who comes first: each client is told once. */
+    async takeClients(sessionId: string): Promise<{ userId: string; clientIds: string[] } | undefined> {
+      const rows = await db
+        .deleteFrom('session_clients')
+        .where('session_id', '=', sessionId)
+        .returning('client_id')
+        .execute()
+      if (rows.length === 0) return undefined
+      const row = await db.selectFrom('sessions').select('user_id').where('id', '=', sessionId).executeTakeFirst()
+      return row && { userId: row.user_id, clientIds: rows.map(({ client_id }) => client_id) }
     },
   }
 

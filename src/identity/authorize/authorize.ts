@@ -13,7 +13,8 @@ import { openRequestObject } from './request-object.ts'
 import { readClient, readTarget, registeredTarget } from './target.ts'
 
 export function registerAuthorize(app: FastifyInstance, env: BrowserEnv): void {
-  app.get('/connect/authorize', (request, reply) =>
+  // To ask what an answer would be like is to be answered: there is no HEAD.
+  app.get('/connect/authorize', { exposeHeadRoute: false }, (request, reply) =>
     authorize(request, reply, readParameters(queryOf(request.url)), env),
   )
   app.post('/connect/authorize', (request, reply) => authorize(request, reply, bodyOf(request), env))

@@ -165,17 +165,18 @@ async function changePassword(visit: SignedInVisit, form: Parameters, env: Brows
   if (verdict.outcome !== 'good')
     return showPassword(visit, env, (text) => ({ text: text.wrongPassword, field: 'current_password' }))
   await env.users.setPassword(user.id, await hashPassword(password))
-  await endSessionsOf(user.id, visit.session.id, 'password changed', env)
+  await endSessionsOf(user.id, 'password changed', env)
   await env.takeBack.user(user.id)
   env.audit.record({ event: 'password.changed', actor: user.id, address: request.ip, requestId: request.id })
-  const renewed = await env.sessions.renew(visit.session, visit.proof(visit.session.amr))
-  if (renewed !== undefined) visit.signedIn(renewed, user)
+  // Who changed it has just proven to know it, and goes on in a session of their own.
+  visit.signedIn(await env.sessions.open(user.id, visit.proof(visit.session.amr)), user)
   return done(visit, 'password', env)
 }
 
 async function endSessions(visit: SignedInVisit, form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
   const which = form.get('session')
-  if (which === 'others') await endSessionsOf(visit.user.id, visit.session.id, 'ended by its user', env)
+  if (which === 'others')
+    await endSessionsOf(visit.user.id, 'ended by its user', env, ({ id }) => id !== visit.session.id)
   else {
     const own = (await env.sessions.listOfUser(visit.user.id)).find(({ id }) => id === which)
     if (own !== undefined) await endSession(own.id, 'ended by its user', env)

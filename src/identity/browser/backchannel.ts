@@ -2,15 +2,19 @@
 import { lookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { nodeHttp, nodeHttps } from '../../http/node-http.ts'
-import type { Client } from '../../store/client-metadata.ts'
-import type { Session } from '../../store/sessions.ts'
 import type { ClientDirectory } from '../client-directory.ts'
 import type { Issuer } from '../issuer.ts'
 import { isPublicAddress } from './public-address.ts'
 
-export interface LogoutTellers {
+export interface EndedSession {
+  readonly sessionId: string
+  readonly userId: string
+  readonly clientIds: readonly string[]
+}
+
+export interface LogoutTeller {
   /** Returns at once: a client that does not answer never keeps a person from leaving. */
-  tell(session: Session, clientIds: readonly string[]): void
+  tell(ended: EndedSession): void
   /** Resolves when everything under way is over. */
   settled(): Promise<void>
 }
@@ -27,7 +31,7 @@ const TIMEOUT_MS = 5000
 const MOST_ANSWER_BYTES = 16 * 1024
 const AT_ONCE = 20
 
-export function createBackchannel({ clients, issuer, allowPrivate, onFailure }: BackchannelOptions): LogoutTellers {
+export function createBackchannel({ clients, issuer, allowPrivate, onFailure }: BackchannelOptions): LogoutTeller {
   const waiting: (() => Promise<void>)[] = []
   const running = new Set<Promise<void>>()
 
@@ -44,8 +48,8 @@ export function createBackchannel({ clients, issuer, allowPrivate, onFailure }: 
   }
 
   return {
-    tell(session, clientIds) {
-      for (const clientId of clientIds) waiting.push(() => tellOne(session, clientId))
+    tell(ended) {
+      for (const clientId of ended.clientIds) waiting.push(() => tellOne(ended, clientId))
       pump()
     },
     async settled() {
@@ -53,17 +57,17 @@ export function createBackchannel({ clients, issuer, allowPrivate, onFailure }: 
     },
   }
 
-  async function tellOne(session: Session, clientId: string): Promise<void> {
+  async function tellOne({ userId, sessionId }: EndedSession, clientId: string): Promise<void> {
     try {
       const client = await clients.find(clientId)
       if (client?.backchannelLogout === undefined || client.disabled) return
-      await post(client, client.backchannelLogout.uri, await issuer.logoutToken(client, session.userId, session.id))
+      await post(client.backchannelLogout.uri, await issuer.logoutToken(client, userId, sessionId))
     } catch (error) {
       onFailure(clientId, error instanceof Error ? error.message : String(error))
     }
   }
 
-  function post(_client: Client, uri: string, logoutToken: string): Promise<void> {
+  function post(uri: string, logoutToken: string): Promise<void> {
     const url = new URL(uri)
     if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:'))
       throw new Error('The address is not https')

@@ -46,7 +46,7 @@ export function registerConsent(app: FastifyInstance, env: BrowserEnv): void {
     visit.checkForm(form, 'session')
     const flow = await claimFlow(form.get('flow'), visit, env.flows)
     if (form.get('decision') !== 'continue')
-      return reply.redirect(`${env.pages.base}/sign-in?flow=${encodeURIComponent(flow.handle)}`, 303)
+      return reply.redirect(`${env.pages.base}/sign-in?other=1&flow=${encodeURIComponent(flow.handle)}`, 303)
     return proceed(visit, await noteProgress(flow, { chosen: visit.session?.id ?? '' }, env.flows), env)
   })
 }

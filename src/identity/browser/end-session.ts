@@ -19,6 +19,7 @@ export function registerEndSession(app: FastifyInstance, env: BrowserEnv): void 
   app.route({
     method: ['GET', 'POST'],
     url: '/connect/endsession',
+    exposeHeadRoute: false,
     async handler(request, reply) {
       const visit = await openVisit(request, reply, env)
       const parameters = isParameters(request.body) ? request.body : queryParameters(request)

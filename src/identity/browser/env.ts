@@ -8,7 +8,6 @@ import type { TokenLifetimes } from '../grants/env.ts'
 import type { Issuer } from '../issuer.ts'
 import type { CheckPassword } from '../password-check.ts'
 import type { Signer } from '../signer.ts'
-import type { LogoutTellers } from './backchannel.ts'
 import type { BrowserCookies } from './cookies.ts'
 import type { Flows } from './flow.ts'
 import type { PageSettings } from './page-reply.ts'
@@ -24,7 +23,6 @@ export interface BrowserEnv extends UsedStores {
   readonly issuer: Issuer
   readonly signer: Pick<Signer, 'verify'>
   readonly takeBack: TakeBack
-  readonly logouts: LogoutTellers
   readonly checkPassword: CheckPassword
   readonly audit: Audit
   readonly clock: Clock

@@ -1,6 +1,7 @@
 /** Puts the browser side together: the doors, the calls to applications whose session ended, the end of sessions whose time is up. */
 import type { FastifyInstance } from 'fastify'
 import type { Kysely } from 'kysely'
+import type { Bus } from '../../events/bus.ts'
 import { createInteractions } from '../../store/interactions.ts'
 import type { Schema } from '../../store/schema.ts'
 import type { Stores } from '../../store/stores.ts'
@@ -8,7 +9,7 @@ import { createBackchannel } from './backchannel.ts'
 import { type BrandSettings, registerBrowserDoors } from './doors.ts'
 import type { BrowserEnv } from './env.ts'
 import type { Flow } from './flow.ts'
-import { endExpiredSessions } from './session-end.ts'
+import { endExpiredSessions, endSessionsOf } from './session-end.ts'
 
 type Given = Pick<
   BrowserEnv,
@@ -17,6 +18,7 @@ type Given = Pick<
 
 export interface BrowserSideOptions extends Given {
   readonly stores: Stores
+  readonly bus: Pick<Bus, 'subscribe'>
   readonly db: Kysely<Schema>
   readonly brand: BrandSettings
   /** Lets back-channel logout call private and loopback addresses. */
@@ -39,18 +41,36 @@ export function openBrowserSide(app: FastifyInstance, options: BrowserSideOption
     allowPrivate: options.allowPrivateLogout,
     onFailure: options.onLogoutFailure,
   })
-  const parts = { ...options, ...stores, clients, logouts, flows: createInteractions<Flow>(db, clock) }
+  const parts = { ...options, ...stores, clients, flows: createInteractions<Flow>(db, clock) }
   registerBrowserDoors(app, parts, brand)
-  let sweep: Promise<void> = Promise.resolve()
-  const timer = setInterval(() => {
-    sweep = endExpiredSessions(parts).catch(options.onError)
-  }, SWEEP_MS)
+  const underWay = new Set<Promise<void>>()
+  const start = (work: Promise<void>) => {
+    const done = work.catch(options.onError).finally(() => underWay.delete(done))
+    underWay.add(done)
+  }
+  // Whoever ended the session, here, on another node or from the command line: one node tells its applications.
+  const unsubscribe = options.bus.subscribe((event) => {
+    if (event.kind === 'session-ended') start(tellClients(event.sessionId))
+    if (event.kind === 'subject-cut') start(endSessionsBefore(event.subject, event.at))
+  })
+  const timer = setInterval(() => start(endExpiredSessions(parts)), SWEEP_MS)
   timer.unref()
   return {
     async close() {
       clearInterval(timer)
-      await sweep
+      unsubscribe()
+      await Promise.all(underWay)
       await logouts.settled()
     },
+  }
+
+  async function tellClients(sessionId: string): Promise<void> {
+    const taken = await stores.sessions.takeClients(sessionId)
+    if (taken !== undefined) logouts.tell({ sessionId, ...taken })
+  }
+
+  /** Disabled, deleted, or given another password: who was signed in before is no longer. */
+  async function endSessionsBefore(userId: string, at: number): Promise<void> {
+    await endSessionsOf(userId, 'user cut off', parts, ({ authTime }) => authTime < at)
   }
 }

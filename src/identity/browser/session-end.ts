@@ -1,8 +1,8 @@
-/** Ends a browser session everywhere: its row, its tokens on every node, and the applications that want to be told. */
+/** Ends browser sessions: the row, and the event by which tokens die on every node and applications are told. */
 import type { Session } from '../../store/sessions.ts'
 import type { BrowserEnv } from './env.ts'
 
-export type EndSessionEnv = Pick<BrowserEnv, 'sessions' | 'takeBack' | 'audit' | 'logouts'>
+export type EndSessionEnv = Pick<BrowserEnv, 'sessions' | 'takeBack' | 'audit'>
 
 export interface EndedSession {
   readonly session: Session
@@ -14,9 +14,8 @@ export interface EndedSession {
 export async function endSession(id: string, reason: string, env: EndSessionEnv): Promise<EndedSession | undefined> {
   const session = await env.sessions.end(id)
   if (session === undefined) return undefined
-  await env.takeBack.session(id)
   const clientIds = await env.sessions.listClients(id)
-  env.logouts.tell(session, clientIds)
+  await env.takeBack.session(id)
   const actor = session.userId
   if (reason === 'signed out')
     env.audit.record({ event: 'signout.succeeded', actor, details: { session: id, clients: clientIds } })
@@ -24,15 +23,14 @@ export async function endSession(id: string, reason: string, env: EndSessionEnv)
   return { session, clientIds }
 }
 
-/** For a changed password or a user who was disabled: every session but the one that is kept. */
 export async function endSessionsOf(
   userId: string,
-  keptId: string | undefined,
   reason: string,
   env: EndSessionEnv,
+  which: (session: Session) => boolean = () => true,
 ): Promise<void> {
-  for (const { id } of await env.sessions.listOfUser(userId)) {
-    if (id !== keptId) await endSession(id, reason, env)
+  for (const session of await env.sessions.listOfUser(userId)) {
+    if (which(session)) await endSession(session.id, reason, env)
   }
 }
 

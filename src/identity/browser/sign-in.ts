@@ -17,11 +17,13 @@ import { openVisit, type Visit } from './visit.ts'
 export function registerSignIn(app: FastifyInstance, env: BrowserEnv): void {
   app.get('/sign-in', async (request, reply) => {
     const visit = await openVisit(request, reply, env)
-    const handle = queryParameters(request).get('flow')
+    const query = queryParameters(request)
+    const handle = query.get('flow')
     // Somebody came by hand or by a bookmark: they want to be signed in, and their account is where that shows.
     if (handle === undefined)
       return proceed(visit, { handle, details: { kind: 'own', page: { name: 'account' }, progress: {} } }, env)
-    return showSignIn(visit, await claimFlow(handle, visit, env.flows), env)
+    const flow = await claimFlow(handle, visit, env.flows)
+    return showSignIn(visit, flow, env, query.get('other') === undefined ? {} : { username: '' })
   })
   app.post('/sign-in', async (request, reply) => {
     const visit = await openVisit(request, reply, env)
@@ -36,21 +38,25 @@ export function registerSignIn(app: FastifyInstance, env: BrowserEnv): void {
     visit.checkForm(form, 'browser')
     return signInByPasskey(visit, await claimFlow(form.get('flow'), visit, env.flows), form, env)
   })
-  app.get('/continue', async (request, reply) => {
+  app.get('/continue', { exposeHeadRoute: false }, async (request, reply) => {
     const visit = await openVisit(request, reply, env)
     return proceed(visit, await claimFlow(queryParameters(request).get('flow'), visit, env.flows), env)
   })
+}
+
+/** What a further showing of the page says. */
+interface Shown {
+  readonly status?: number
+  /** Empty for somebody else than the person whose session this is. */
+  readonly username?: string | undefined
+  readonly told?: (text: Texts) => Mistake
 }
 
 async function showSignIn(
   visit: Visit,
   flow: FlowInteraction,
   env: BrowserEnv,
-  mistake?: {
-    readonly status: number
-    readonly username?: string | undefined
-    readonly told: (text: Texts) => Mistake
-  },
+  shown: Shown = {},
 ): Promise<FastifyReply> {
   const { details } = flow
   const request = details.kind === 'authorize' ? details.request : undefined
@@ -58,16 +64,17 @@ async function showSignIn(
   const frame = frameFor(env.pages, visit, { uiLocales: request?.uiLocales, boundTo: 'browser' })
   const { options, challenge } = await passkeyChallenge(env.issuer.name)
   await noteProgress(flow, { challenge }, env.flows)
+  const username = shown.username ?? request?.loginHint ?? visit.user?.username ?? ''
   const page = signInPage(frame, {
     flow: flow.handle,
     client: client?.name,
-    username: mistake?.username ?? request?.loginHint ?? visit.user?.username,
-    mistake: mistake?.told(frame.language.messages),
-    again: visit.user !== undefined,
+    username: username === '' ? undefined : username,
+    mistake: shown.told?.(frame.language.messages),
+    again: visit.user !== undefined && shown.username !== '',
     passkey: { options, script: env.pages.assets.passkeyScript },
   })
   return sendPage(visit.reply, page, {
-    status: mistake?.status ?? 200,
+    status: shown.status ?? 200,
     scripts: "'self'",
     formAction: client === undefined ? [] : addressesOf(client, request?.target.redirectUri),
   })
