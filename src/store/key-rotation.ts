@@ -50,9 +50,10 @@ export async function addKey(
   return key
 }
 
-/** The newest that may sign. */
+/** The newest whose time has come; when a node with a clock ahead of ours has retired that one, the next. */
 export function signingKeyOf(keys: readonly StoredKey[], now: number): StoredKey | undefined {
-  return keys.findLast(({ activeFrom, retiredAt }) => activeFrom <= now && retiredAt === undefined)
+  const unretired = keys.filter(({ retiredAt }) => retiredAt === undefined)
+  return unretired.findLast(({ activeFrom }) => activeFrom <= now) ?? unretired[0]
 }
 
 export function isPublished({ removedAfter }: StoredKey, now: number): boolean {

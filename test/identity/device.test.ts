@@ -1,142 +1,127 @@
-/** The page on which a person lets a device in (RFC 8628 §3.3, §5); on every engine. */
+/** Device authorization, as the device sees it: checklist C-70 to C-75, B-26. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
-import { ALICE, BOB, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
-import type { Departure, Page, UserAgent } from '../support/user-agent.ts'
-import { signIn } from '../support/visitor.ts'
+import { type Answer, basic, claimsOf, DEVICE_GRANT, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { createTestClock } from '../support/server.ts'
 
-onEveryEngine('the device page', (at) => {
-  let place: SignInPlace
+onEveryEngine('device authorization', (place) => {
+  let gate: TestGate
+  const clock = createTestClock()
   before(async () => {
-    place = await openSignInPlace(at())
+    gate = await startGate(place(), { clock })
   })
-  after(() => place.close())
+  after(() => gate.stop())
 
-  async function start(): Promise<{ device_code: string; user_code: string; verification_uri_complete: string }> {
-    const response = await post('/connect/deviceauthorization', {
-      client_id: 'device',
-      scope: 'openid offline_access Platform/Market Platform/Admin',
+  async function begin(form: Record<string, string> = {}) {
+    const answer = await gate.post('/connect/deviceauthorization', { client_id: 'tv', ...form })
+    assert.equal(answer.status, 200, answer.text)
+    return { answer, deviceCode: String(answer.body.device_code), userCode: String(answer.body.user_code) }
+  }
+  const poll = (device_code: string, client_id = 'tv'): Promise<Answer> =>
+    gate.post('/connect/token', { grant_type: DEVICE_GRANT, device_code, client_id })
+  const assertRefused = (answer: Answer, error: string): void => {
+    assert.deepEqual([answer.status, answer.body.error], [400, error], answer.text)
+    assert.match(answer.headers.get('cache-control') ?? '', /no-store/)
+  }
+  const approve = (userCode: string, scopes: readonly string[] = ['openid', 'offline_access', 'Platform/News']) =>
+    gate.stores.deviceCodes.decide(userCode, {
+      userId: gate.aliceId,
+      sessionId: 'session-7',
+      scopes,
+      authTime: clock() - 60_000,
+      amr: ['pwd', 'otp', 'mfa'],
     })
-    return (await response.json()) as Awaited<ReturnType<typeof start>>
-  }
 
-  function post(path: string, form: Record<string, string>): Promise<Response> {
-    return fetch(place.server.issuer + path, { method: 'POST', body: new URLSearchParams(form) })
-  }
-
-  async function poll(deviceCode: string): Promise<{ status: number; body: Record<string, string> }> {
-    place.clock.advance(6000)
-    const response = await post('/connect/token', {
-      grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
-      client_id: 'device',
-      device_code: deviceCode,
+  test('C-70: the answer has everything the device must show; wrong clients and scopes are refused', async () => {
+    const { answer, userCode } = await begin({ scope: 'openid Platform/News' })
+    assert.match(answer.headers.get('cache-control') ?? '', /no-store/)
+    assert.partialDeepStrictEqual(answer.body, {
+      verification_uri: `${gate.server.issuer}/device`,
+      verification_uri_complete: `${gate.server.issuer}/device?user_code=${userCode}`,
+      expires_in: 600,
+      interval: 5,
     })
-    return { status: response.status, body: (await response.json()) as Record<string, string> }
-  }
-
-  /** A browser in which the person is signed in, at the page. */
-  async function openAt(person: { username: string; password: string }, path = '/device') {
-    const agent = place.newAgent()
-    const page = pageOf(await signIn(agent, pageOf(await agent.get(path)), person))
-    return { agent, page }
-  }
-
-  const submitCode = (agent: UserAgent, page: Page, user_code: string) =>
-    agent.submit(formOf(page, 'device'), { user_code }).then(pageOf)
-
-  function decide(agent: UserAgent, page: Page, decision: 'allow' | 'deny') {
-    const form = formOf(page, 'device-confirm')
-    return agent.submit(
-      form,
-      {},
-      form.buttons.find(({ value }) => value === decision),
-    )
-  }
-
-  test('C-77: the code from the link is shown, with who asks for what, and is confirmed by hand', async () => {
-    const { device_code, user_code, verification_uri_complete } = await start()
-    const { agent, page } = await openAt(ALICE, verification_uri_complete)
-    assert.equal(page.url.pathname, '/device')
-    assert.match(page.body, new RegExp(`id="user-code">${user_code}<`))
-    assert.match(page.body, /Trading Terminal/)
-    assert.match(page.body, /Read market data/)
-    assert.doesNotMatch(page.body, /Administer the platform/, 'a right that the person does not hold')
-    assert.match(page.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/)
-    assert.equal((await poll(device_code)).body.error, 'authorization_pending')
-    const done = pageOf(await decide(agent, page, 'allow'))
-    assert.match(done.body, /Your device is connected/)
-    const { status, body } = await poll(device_code)
-    assert.equal(status, 200, JSON.stringify(body))
-    assert.deepEqual(body.scope?.split(' ').sort(), ['Platform/Market', 'offline_access', 'openid'])
+    const post = (form: Record<string, string>, headers = {}) =>
+      gate.post('/connect/deviceauthorization', form, headers)
+    const unknown = await post({ client_id: 'nobody' })
+    assert.deepEqual([unknown.status, unknown.body.error], [401, 'invalid_client'])
+    assertRefused(await post({ client_id: 'cli' }), 'unauthorized_client')
+    assertRefused(await post({}, { authorization: basic('service', SECRET) }), 'unauthorized_client')
+    assertRefused(await post({ client_id: 'tv', scope: 'Identity/Admin' }), 'invalid_scope')
   })
 
-  test('C-73, C-75: typed in lower case without its dash, and denied', async () => {
-    const { device_code, user_code } = await start()
-    const { agent, page } = await openAt(ALICE)
-    const confirm = await submitCode(agent, page, ` ${user_code.toLowerCase().replace('-', ' ')}`)
-    assert.match(pageOf(await decide(agent, confirm, 'deny')).body, /Access was denied/)
-    assert.equal((await poll(device_code)).body.error, 'access_denied')
+  test('C-71, C-72: pending until decided; polling too fast makes the wait longer', async () => {
+    const { deviceCode } = await begin()
+    assertRefused(await poll(deviceCode), 'authorization_pending')
+    clock.advance(1000)
+    assertRefused(await poll(deviceCode), 'slow_down')
+    clock.advance(9_999)
+    assertRefused(await poll(deviceCode), 'slow_down')
+    clock.advance(15_000)
+    assertRefused(await poll(deviceCode), 'authorization_pending')
   })
 
-  test('C-77: a decision without the token of the session is refused', async () => {
-    const { device_code, user_code } = await start()
-    const { agent, page } = await openAt(ALICE)
-    const confirm = await submitCode(agent, page, user_code)
-    const other = await openAt(BOB)
-    const forged = pageOf(await decide(other.agent, confirm, 'allow'))
-    assert.equal(forged.status, 403)
-    const bare = await agent.post('/device/decision', [
-      ['user_code', user_code],
-      ['decision', 'allow'],
-    ])
-    assert.equal(pageOf(bare).status, 403)
-    assert.equal((await poll(device_code)).body.error, 'authorization_pending')
-  })
-
-  test('C-78: of two people who decide, the first decides', async () => {
-    const { device_code, user_code } = await start()
-    const people = await Promise.all([openAt(ALICE), openAt(BOB)])
-    const confirms = await Promise.all(people.map(({ agent, page }) => submitCode(agent, page, user_code)))
-    const ends = await Promise.all(
-      people.map(({ agent }, index) => decide(agent, confirms[index] ?? pageOf(people[0].page), 'allow').then(pageOf)),
-    )
-    assert.deepEqual(ends.map(({ status }) => status).sort(), [200, 400])
-    const { body } = await poll(device_code)
-    assert.ok(body.access_token)
-    const winner = ends[0]?.status === 200 ? 'Platform/Market' : undefined
-    assert.equal(body.scope?.includes('Platform/Market'), winner !== undefined)
-  })
-
-  test('C-76: wrong, expired and decided codes look the same, and guessing is slowed down', async () => {
-    const decided = await start()
-    const expired = await start()
-    const { agent, page } = await openAt(BOB)
-    await decide(agent, await submitCode(agent, page, decided.user_code), 'deny')
-    place.clock.advance(3600_000)
-    const tell = async (code: string) => {
-      const { status, body } = await submitCode(agent, page, code)
-      return { status, text: /id="error-summary"[\s\S]*?<\/div>/.exec(body)?.[0] }
+  test('C-73: declined and expired stay so', async () => {
+    const declined = await begin()
+    await gate.stores.deviceCodes.decide(declined.userCode, 'denied')
+    for (let count = 0; count < 2; count++) {
+      assertRefused(await poll(declined.deviceCode), 'access_denied')
+      clock.advance(5000)
     }
-    const wrong = await tell('BBBB-BBBB')
-    assert.equal(wrong.status, 400)
-    assert.deepEqual(await tell(expired.user_code), wrong)
-    assert.deepEqual(await tell(decided.user_code), wrong)
-    const statuses: number[] = []
-    for (let tries = 0; tries < 8; tries++) statuses.push((await tell('CCCC-CCCC')).status)
-    assert.equal(statuses.at(-1), 429)
-    const fresh = await start()
-    assert.equal((await tell(fresh.user_code)).status, 429, 'a good code waits too')
+    const late = await begin()
+    clock.advance(600_000)
+    assertRefused(await poll(late.deviceCode), 'expired_token')
+    clock.advance(5000)
+    assertRefused(await poll(late.deviceCode), 'expired_token')
+    assert.equal(await approve(late.userCode), false)
+  })
+
+  test('C-74, B-26: approved, it gives tokens once, to its own client; auth_time is when the person signed in', async () => {
+    const { deviceCode, userCode } = await begin()
+    assert.equal(await approve(userCode.toLowerCase()), true)
+    await gate.stores.clients.put({
+      client_id: 'tv2',
+      token_endpoint_auth_method: 'none',
+      grant_types: [DEVICE_GRANT],
+      scope: 'openid',
+    })
+    assertRefused(await poll(deviceCode, 'tv2'), 'invalid_grant')
+    clock.advance(5000)
+    const answer = await poll(deviceCode)
+    assert.equal(answer.status, 200, answer.text)
+    assert.equal(answer.body.scope, 'offline_access openid Platform/News')
+    assert.equal(typeof answer.body.refresh_token, 'string')
+    const claims = claimsOf(String(answer.body.id_token))
+    assert.partialDeepStrictEqual(claims, {
+      sub: gate.aliceId,
+      aud: 'tv',
+      sid: 'session-7',
+      amr: ['pwd', 'otp', 'mfa'],
+      auth_time: Math.floor((clock() - 65_000) / 1000),
+    })
+    assert.ok(!('nonce' in claims))
+    clock.advance(5000)
+    assertRefused(await poll(deviceCode), 'invalid_grant')
+  })
+
+  test('C-74: of 50 polls at once one gets the tokens', async () => {
+    const { deviceCode, userCode } = await begin()
+    await approve(userCode)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => poll(deviceCode)))
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+    clock.advance(600_000)
+    assertRefused(await poll(deviceCode), 'invalid_grant')
+  })
+
+  test('C-75: user codes are eight consonants, device codes 256 bits, none alike', async () => {
+    const seen = new Set<string>()
+    for (let count = 0; count < 100; count++) {
+      const { deviceCode, userCode } = await begin()
+      assert.match(userCode, /^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/)
+      assert.match(deviceCode, /^[\w-]{43}$/)
+      seen.add(userCode).add(deviceCode)
+    }
+    assert.equal(seen.size, 200)
   })
 })
-
-function pageOf(end: Page | Departure): Page {
-  if (end.kind === 'left') throw new Error(`Sent away to ${end.url.href}`)
-  return end
-}
-
-function formOf(page: Page, id: string) {
-  const form = page.forms.find((candidate) => candidate.id === id)
-  if (form === undefined) throw new Error(`No form ${id} at ${page.url.href}: ${page.body}`)
-  return form
-}

@@ -1,0 +1,139 @@
+/** Userinfo and bearer tokens: checklist B-70, C7. */
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { after, before, test } from 'node:test'
+import { onEveryEngine } from '../support/engines.ts'
+import { basic, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { createTestClock } from '../support/server.ts'
+
+onEveryEngine('userinfo', (place) => {
+  let gate: TestGate
+  const clock = createTestClock()
+  before(async () => {
+    gate = await startGate(place(), { clock })
+  })
+  after(() => gate.stop())
+
+  test('B-70: GET and POST, by header or form, tell exactly what the scopes open', async () => {
+    const { access_token } = await gate.signIn({ scope: 'openid email' })
+    const expected = { sub: gate.aliceId, email: 'alice@example.com', email_verified: true }
+    const bearer = { authorization: `Bearer ${access_token}` }
+    const byPost = await fetch(`${gate.server.issuer}/connect/userinfo`, { method: 'POST', headers: bearer })
+    assert.deepEqual(await byPost.json(), expected)
+    const answers = [
+      await gate.userinfo(access_token),
+      await gate.get('/connect/userinfo', { authorization: `bearer ${access_token}` }),
+      await gate.post('/connect/userinfo', {}, bearer),
+      await gate.post('/connect/userinfo', { access_token }),
+    ]
+    for (const answer of answers) {
+      assert.equal(answer.status, 200, answer.text)
+      assert.match(answer.headers.get('content-type') ?? '', /^application\/json/)
+      assert.deepEqual(answer.body, expected)
+    }
+  })
+
+  test('B-70: openid alone opens sub; profile, email and roles open theirs; nothing is null or empty', async () => {
+    const only = await gate.signIn({ scope: 'openid' })
+    assert.deepEqual((await gate.userinfo(only.access_token)).body, { sub: gate.aliceId })
+    const all = await gate.signIn({ scope: 'openid profile email roles' })
+    const { body } = await gate.userinfo(all.access_token)
+    assert.partialDeepStrictEqual(body, {
+      name: 'Alice Liddell',
+      given_name: 'Alice',
+      preferred_username: 'alice',
+      role: ['trader'],
+    })
+    assert.equal(typeof body.updated_at, 'number')
+    for (const value of Object.values(body)) assert.ok(value !== null && value !== '')
+  })
+
+  test('B-70: a changed profile shows at once', async () => {
+    const { access_token } = await gate.signIn({ scope: 'openid profile' })
+    const user = await gate.stores.users.findById(gate.aliceId)
+    await gate.userinfo(access_token)
+    await gate.stores.users.update(gate.aliceId, { profile: { ...user?.profile, nickname: 'Al' } })
+    assert.equal((await gate.userinfo(access_token)).body.nickname, 'Al')
+  })
+
+  test('C-90: without a token there is a challenge and no error code', async () => {
+    const answer = await gate.get('/connect/userinfo')
+    assert.equal(answer.status, 401)
+    assert.equal(answer.headers.get('www-authenticate'), 'Bearer realm="gatehouse"')
+    assert.deepEqual(answer.body, {})
+  })
+
+  test('C-91: what is no good access token is invalid_token', async () => {
+    const tokens = await gate.signIn({ scope: 'openid offline_access' })
+    const [head, body, signature = ''] = tokens.access_token.split('.')
+    const flipped = signature.startsWith('A') ? `B${signature.slice(1)}` : `A${signature.slice(1)}`
+    const bad = ['abc', tokens.id_token ?? '', tokens.refresh_token, `${head}.${body}.${flipped}`, `${head}.${body}`]
+    for (const token of bad) {
+      const answer = await gate.userinfo(token)
+      assert.equal(answer.status, 401)
+      assert.match(answer.headers.get('www-authenticate') ?? '', /^Bearer .*error="invalid_token"/)
+      assert.equal(answer.body.error, 'invalid_token')
+    }
+    clock.advance(3_600_000)
+    assert.equal((await gate.userinfo(tokens.access_token)).status, 401)
+  })
+
+  test('C-92: a token without openid is insufficient_scope', async () => {
+    const { access_token } = await gate.signIn({ scope: 'Platform/News' })
+    const answer = await gate.userinfo(access_token)
+    assert.equal(answer.status, 403)
+    assert.match(answer.headers.get('www-authenticate') ?? '', /error="insufficient_scope", scope="openid"/)
+    assert.equal(answer.body.error, 'insufficient_scope')
+  })
+
+  test('C-93: two tokens, a malformed header, a form on GET or another body are invalid_request', async () => {
+    const { access_token } = await gate.signIn({ scope: 'openid' })
+    const authorization = `Bearer ${access_token}`
+    const answers = [
+      await gate.post('/connect/userinfo', { access_token }, { authorization }),
+      await gate.get('/connect/userinfo', { authorization: 'Bearer' }),
+      await gate.get('/connect/userinfo', { authorization: 'Bearer a b' }),
+      await gate.get('/connect/userinfo', { authorization: basic('service', SECRET) }),
+      await gate.post('/connect/userinfo', `access_token=${access_token}&access_token=${access_token}`),
+    ]
+    for (const answer of answers) assert.deepEqual([answer.status, answer.body.error], [400, 'invalid_request'])
+    const json = await fetch(`${gate.server.issuer}/connect/userinfo`, {
+      method: 'POST',
+      body: JSON.stringify({ access_token }),
+      headers: { 'content-type': 'application/json' },
+    })
+    assert.equal(json.status, 400)
+    assert.equal(await formByGet(access_token), 400)
+  })
+
+  function formByGet(accessToken: string): Promise<number | undefined> {
+    const body = `access_token=${accessToken}`
+    return new Promise((resolve, reject) => {
+      const sent = request(
+        `${gate.server.issuer}/connect/userinfo`,
+        {
+          method: 'GET',
+          headers: { 'content-type': 'application/x-www-form-urlencoded', 'content-length': body.length },
+        },
+        (response) => {
+          response.resume()
+          resolve(response.statusCode)
+        },
+      )
+      sent.on('error', reject)
+      sent.end(body)
+    })
+  }
+
+  test('C-94: a token in the address is not seen', async () => {
+    const { access_token } = await gate.signIn({ scope: 'openid' })
+    assert.equal((await gate.get(`/connect/userinfo?access_token=${access_token}`)).status, 401)
+    assert.equal((await gate.post(`/connect/userinfo?access_token=${access_token}`, {})).status, 401)
+  })
+
+  test("C-95: a client's own token opens nobody's claims", async () => {
+    const form = { grant_type: 'client_credentials' }
+    const { body } = await gate.post('/connect/token', form, { authorization: basic('service', SECRET) })
+    assert.equal((await gate.userinfo(String(body.access_token))).status, 403)
+  })
+})
