@@ -77,6 +77,26 @@ onEveryEngine('backup', (place) => {
     await other.leave()
   })
 
+  test('a backup by a newer program leaves an older schema as it is, and otherwise is on record', async () => {
+    const database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
+    const { version } = await database.db
+      .selectFrom('schema_version')
+      .selectAll()
+      .orderBy('version', 'desc')
+      .executeTakeFirstOrThrow()
+    const taken = () => database.db.selectFrom('audit_log').select('seq').where('event', '=', 'backup.taken').execute()
+    const before = (await taken()).length
+    await gatehouse(place(), ['backup', join(scratch, 'recorded')])
+    assert.equal((await taken()).length, before + 1)
+    const older = await database.db.deleteFrom('schema_version').where('version', '=', version).returningAll().execute()
+    await gatehouse(place(), ['backup', join(scratch, 'older')])
+    assert.equal((await taken()).length, before + 1)
+    const versions = await database.db.selectFrom('schema_version').select('version').execute()
+    assert.ok(!versions.some((row) => row.version === version))
+    await database.db.insertInto('schema_version').values(older).execute()
+    await database.close()
+  })
+
   test('a backup is for its owner alone', async () => {
     const target = join(scratch, 'modes')
     await gatehouse(place(), ['backup', target])

@@ -1,0 +1,157 @@
+/** Every command run as a process: its help, and what it says as JSON, held against golden files. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { COMMANDS } from '../../src/cli/commands.ts'
+import { matchesGolden, steady } from '../support/golden.ts'
+import { runGatehouse } from '../support/process.ts'
+
+const base = mkdtempSync(join(tmpdir(), 'gatehouse-golden-'))
+after(() => rmSync(base, { recursive: true, force: true }))
+const data = ['--data', join(base, 'data')]
+
+test('every command has help with an example', async () => {
+  const overview = await runGatehouse(['--help'])
+  const pages = new Map<string, string>()
+  const waiting = [...COMMANDS]
+  const runSome = async () => {
+    for (let command = waiting.shift(); command !== undefined; command = waiting.shift()) {
+      const { status, stdout } = await runGatehouse([...command.name.split(' '), '--help'])
+      assert.equal(status, 0, command.name)
+      assert.ok(stdout.includes(`  gatehouse ${command.name}`), `${command.name} shows no example`)
+      pages.set(command.name, stdout)
+    }
+  }
+  await Promise.all([runSome(), runSome(), runSome(), runSome()])
+  const inOrder = COMMANDS.map(({ name }) => pages.get(name) ?? '')
+  await matchesGolden('help.txt', [overview.stdout, ...inOrder].join('\n────────\n\n'))
+})
+
+/** In order, on one data folder; a word in capitals stands for an id that an earlier step has shown. */
+const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Readonly<Record<string, RegExp>> }[] = [
+  { args: 'role add admin --scope Identity/Admin --scope Platform/Admin --description Everything' },
+  { args: 'role add trader --scope Platform/Trading' },
+  { args: 'role set trader --scope Platform/Trading --scope Platform/Market --second-factor false' },
+  { args: 'role list' },
+  { args: 'role add trader', status: 1 },
+  { args: 'user password nobody', stdin: 'a long enough one\n', status: 1 },
+  { args: 'user list' },
+  { args: 'user set alice --name Alice --email alice@example.com --role admin' },
+  { args: 'user show alice', keep: { USER: /"id": "(usr_[\w-]{22})"/ } },
+  { args: 'user disable alice --yes' },
+  { args: 'user enable USER' },
+  { args: 'user password alice', stdin: 'another long one\n' },
+  { args: 'user password alice --generate' },
+  { args: 'user factors alice' },
+  { args: 'user factors alice --remove none', status: 1 },
+  { args: 'user sessions alice' },
+  { args: 'user consents alice' },
+  { args: 'user sign-out alice --yes' },
+  { args: 'client add desk --redirect https://desk.example/cb --scope openid --scope Platform/News --name Desk' },
+  { args: 'client add robot --grant client_credentials --scope Platform/Market --set access_token_lifetime=600' },
+  { args: 'client add kiosk --public --redirect https://kiosk.example/cb --set skip_consent=true' },
+  { args: 'client set desk --set skip_consent=true --redirect https://desk.example/new' },
+  { args: 'client secret desk --others-expire-in 60', keep: { SECRETID: /"id": "([\w-]{22})"/ } },
+  { args: 'client secret desk', status: 1 },
+  { args: 'client secret desk --remove SECRETID' },
+  { args: 'client show desk' },
+  { args: 'client disable desk --yes' },
+  { args: 'client enable desk' },
+  { args: 'client remove robot --yes' },
+  { args: 'client remove robot --yes', status: 1 },
+  { args: 'client list' },
+  { args: 'scope list' },
+  { args: 'keys rotate --active-in 0', keep: { KID: /"kid": "([\w-]{43})"/ } },
+  { args: 'keys retire KID --yes', status: 1 },
+  { args: 'keys rotate' },
+  { args: 'keys list' },
+  { args: 'session list', status: 1 },
+  { args: 'session kick --user USER --yes' },
+  { args: 'queries list', status: 1 },
+  { args: 'queries cancel none --yes', status: 1 },
+  { args: 'audit list --event role --limit 2' },
+  { args: 'audit list --event nonsense', status: 1 },
+  { args: 'audit verify' },
+  { args: 'settings list' },
+  { args: 'role remove trader --yes' },
+  { args: 'user remove alice --yes' },
+  { args: 'user remove alice --yes', status: 1 },
+]
+
+/** Their text grows with the program, not with its commands. */
+const UNSTEADY = new Set(['settings list', 'audit list --event nonsense'])
+
+test('every administration command answers as JSON', async () => {
+  await runGatehouse(['user', 'add', 'alice', ...data], { stdin: 'long enough 1\n' })
+  const kept = new Map<string, string>()
+  const written: string[] = []
+  for (const { args, stdin, status = 0, keep = {} } of STEPS) {
+    const words = args.split(' ').map((word) => kept.get(word) ?? word)
+    const run = await runGatehouse([...words, '--json', ...data], stdin === undefined ? {} : { stdin })
+    assert.equal(run.status, status, `${args}: ${run.stderr}`)
+    if (status === 0) JSON.parse(run.stdout)
+    for (const [name, pattern] of Object.entries(keep)) kept.set(name, pattern.exec(run.stdout)?.[1] ?? '')
+    if (!UNSTEADY.has(args)) written.push(`$ gatehouse ${args} --json\n${steady(run.stdout + run.stderr)}`)
+  }
+  await matchesGolden('administration.txt', written.join('\n'))
+  const named = new Set(STEPS.map(({ args }) => args.split(' ').slice(0, 2).join(' ')))
+  const groups = /^(user|role|client|scope|keys|session|queries|audit|settings) /
+  const untried = COMMANDS.map(({ name }) => name).filter((name) => groups.test(name) && !named.has(name))
+  assert.deepEqual(untried, ['user add', 'audit export'])
+})
+
+test('without --json the same is a table', async () => {
+  const run = await runGatehouse(['role', 'list', ...data])
+  assert.match(
+    run.stdout,
+    /^NAME +SCOPES +REQUIRE SECOND FACTOR +DESCRIPTION\nadmin +Identity\/Admin Platform\/Admin +false +Everything\n$/,
+  )
+})
+
+test('the export is NDJSON and ends whole', async () => {
+  const { stdout, status } = await runGatehouse(['audit', 'export', ...data])
+  assert.equal(status, 0)
+  const rows = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  assert.deepEqual(
+    rows.map(({ seq }) => seq),
+    rows.map((_row, index) => index + 1),
+  )
+})
+
+test('what destroys is refused without --yes where nobody can be asked, and nothing is changed', async () => {
+  for (const command of ['user remove alice', 'client disable kiosk', 'role remove admin', 'keys retire x']) {
+    const { status, stderr } = await runGatehouse([...command.split(' '), ...data])
+    assert.equal(status, 2)
+    assert.match(stderr, /Say so with --yes/)
+  }
+  assert.match((await runGatehouse(['client', 'show', 'kiosk', ...data])).stdout, /disabled +false/)
+})
+
+test('too many or too few words and unknown options are status 1 or 2 with a line', async () => {
+  for (const command of [
+    'user show',
+    'user show a b',
+    'user list --limti 5',
+    'client set x --set nonsense',
+    'session kick --yes',
+  ]) {
+    const { status, stderr } = await runGatehouse([...command.split(' '), ...data])
+    assert.ok(status === 1 || status === 2, command)
+    assert.match(stderr, /^gatehouse: [^\n]+\n$/, command)
+  }
+})
+
+test('shells learn every command', async () => {
+  const names = COMMANDS.map(({ name }) => name)
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { stdout } = await runGatehouse(['completion', shell])
+    for (const word of new Set(names.flatMap((name) => name.split(' '))))
+      assert.match(stdout, new RegExp(`\\b${word}\\b`), `${shell}: ${word}`)
+  }
+  assert.equal((await runGatehouse(['completion', 'csh'])).status, 2)
+})

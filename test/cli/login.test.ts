@@ -1,0 +1,126 @@
+/** Administration of a running server: the device login, the file of its tokens, calls, refreshing and logging out. */
+import assert from 'node:assert/strict'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type Database, openDatabase } from '../../src/store/database.ts'
+import { createStores, type Stores } from '../../src/store/stores.ts'
+import { openPlace, type TestPlace } from '../support/engines.ts'
+import { type Finished, runGatehouse } from '../support/process.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+const home = mkdtempSync(join(tmpdir(), 'gatehouse-login-'))
+const file = join(home, 'gatehouse', 'credentials.json')
+let opened: { place: TestPlace; leave(): Promise<void> }
+let server: TestServer
+let database: Database
+let stores: Stores
+
+before(async () => {
+  opened = await openPlace('sqlite')
+  const local = ['--data', opened.place.dataFolder]
+  for (const command of [
+    'client add gatehouse-cli --public --grant device_code --grant refresh_token --scope Identity/Admin --scope Platform/Admin --scope offline_access',
+    'role add admin --scope Identity/Admin --scope Platform/Admin',
+  ]) {
+    const { status, stderr } = await runGatehouse([...command.split(' '), ...local])
+    assert.equal(status, 0, stderr)
+  }
+  await runGatehouse(['user', 'add', 'alice', '--role', 'admin', ...local], { stdin: 'long enough 1\n' })
+  server = await startTestServer(opened.place)
+  database = await openDatabase({ dataFolder: opened.place.dataFolder, url: '' })
+  stores = createStores(database, Date.now)
+})
+after(async () => {
+  await server.stop()
+  await database.close()
+  await opened.leave()
+  rmSync(home, { recursive: true, force: true })
+})
+
+const remote = (...args: string[]): Promise<Finished> =>
+  runGatehouse([...args, '--server', server.issuer], { environment: { XDG_CONFIG_HOME: home } })
+
+/** Alice confirms the first code that waits. */
+async function approve(): Promise<void> {
+  const alice = await stores.users.findByUsername('alice')
+  const pending = () =>
+    database.db
+      .selectFrom('device_codes')
+      .select(['user_code', 'scopes'])
+      .where('state', '=', 'pending')
+      .executeTakeFirst()
+  await until('a device waits', 20_000, async () => (await pending()) !== undefined)
+  const waiting = await pending()
+  await stores.deviceCodes.decide(waiting?.user_code ?? '', {
+    userId: alice?.id ?? '',
+    sessionId: undefined,
+    scopes: waiting?.scopes.split(' ') ?? [],
+    authTime: Date.now(),
+    amr: ['pwd'],
+  })
+}
+
+test('commands for a server need a login first', async () => {
+  const { status, stderr } = await remote('user', 'list')
+  assert.equal(status, 2)
+  assert.match(stderr, /Nobody is logged in .*: gatehouse login --server/)
+})
+
+test('a device login keeps its tokens for the owner alone, and commands work with them', async () => {
+  const running = remote('login')
+  await approve()
+  const { status, stdout, stderr } = await running
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, /Open http.*\nand confirm the code [\w-]+\nLogged in to/)
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+  const { accessToken, refreshToken } = JSON.parse(readFileSync(file, 'utf8'))[server.issuer]
+  assert.ok(!stdout.includes(accessToken) && !stdout.includes(refreshToken))
+
+  const users = await remote('user', 'list', '--json')
+  assert.equal(users.status, 0, users.stderr)
+  assert.equal(JSON.parse(users.stdout).items[0].username, 'alice')
+  assert.match((await remote('audit', 'verify')).stdout, /^The audit log is whole/)
+  const exported = (await remote('audit', 'export')).stdout.trimEnd().split('\n')
+  assert.ok(exported.every((line) => JSON.parse(line).hash.length === 64))
+  const made = JSON.parse((await remote('client', 'add', 'far', '--grant', 'client_credentials', '--json')).stdout)
+  assert.ok(made.client_secret.length >= 43)
+  const refused = await remote('user', 'show', 'nobody')
+  assert.deepEqual([refused.status, refused.stderr], [2, 'gatehouse: There is no user "nobody" (404)\n'])
+  const settings = JSON.parse((await remote('settings', 'list', '--json')).stdout)
+  assert.ok(settings.items.some(({ name }: { name: string }) => name === 'limit_token'))
+})
+
+test('an expired token is renewed, and the file keeps the new one', async () => {
+  const all = JSON.parse(readFileSync(file, 'utf8'))
+  const before = all[server.issuer]
+  writeFileSync(file, JSON.stringify({ [server.issuer]: { ...before, expiresAt: 0 } }), { mode: 0o600 })
+  assert.equal((await remote('role', 'list')).status, 0)
+  const renewed = JSON.parse(readFileSync(file, 'utf8'))[server.issuer]
+  assert.notEqual(renewed.refreshToken, before.refreshToken)
+})
+
+test('a file that others can read is not used', async () => {
+  chmodSync(file, 0o644)
+  const { status, stderr } = await remote('role', 'list')
+  assert.equal(status, 2)
+  assert.match(stderr, /Others can read/)
+  chmodSync(file, 0o600)
+})
+
+test('logging out revokes and forgets', async () => {
+  const { accessToken } = JSON.parse(readFileSync(file, 'utf8'))[server.issuer]
+  assert.equal((await remote('logout')).status, 0)
+  assert.ok(!readFileSync(file, 'utf8').includes(accessToken))
+  const answer = await fetch(`${server.issuer}/admin/users`, { headers: { authorization: `Bearer ${accessToken}` } })
+  assert.equal(answer.status, 401)
+  assert.equal((await remote('logout')).status, 2)
+})
+
+test('an address that is no identity server is refused before anything is sent', async () => {
+  const { status, stderr } = await runGatehouse(['login', '--server', server.issuer.replace('localhost', '127.0.0.1')])
+  assert.equal(status, 2)
+  assert.match(stderr, /calls itself http:\/\/localhost/)
+})
