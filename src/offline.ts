@@ -2,6 +2,8 @@
 import { hostname } from 'node:os'
 import type { Config } from './config.ts'
 import type { ReconcileEnv } from './declarative/reconcile.ts'
+import type { TablesPort } from './declarative/tables-port.ts'
+import { openBus } from './events/open-bus.ts'
 import { type Clock, systemClock } from './protocol/clock.ts'
 import { type AuditLog, openAuditLog } from './store/audit.ts'
 import { openDataFolder } from './store/data-folder.ts'
@@ -16,6 +18,8 @@ export interface Offline {
   readonly clock: Clock
   readonly reconcileEnv: ReconcileEnv
   readonly masterKey: MasterKey
+  /** The tables of the query service, opened for as long as they are used; a running server hears of every change. */
+  withTables<T>(use: (tables: TablesPort) => Promise<T>): Promise<T>
 }
 
 export async function withData<T>(config: Config, work: (data: Offline) => Promise<T>): Promise<T> {
@@ -30,6 +34,7 @@ export async function withData<T>(config: Config, work: (data: Offline) => Promi
   })
   try {
     const masterKey = openMasterKey(folder, config.masterKey)
+    const stores = createStores(database, clock)
     const reconcileEnv = {
       database,
       clock,
@@ -37,11 +42,42 @@ export async function withData<T>(config: Config, work: (data: Offline) => Promi
       tables: undefined,
       digestKey: masterKey.derive('declared passwords'),
     }
-    return await work({ database, stores: createStores(database, clock), audit, clock, reconcileEnv, masterKey })
+    const withTables: Offline['withTables'] = (use) => openTables(config, database, stores, use)
+    return await work({ database, stores, audit, clock, reconcileEnv, masterKey, withTables })
   } finally {
     await audit.close()
     await database.close()
     folder.close()
     if (failures.length > 0) process.stderr.write(`gatehouse: the audit log could not be written: ${failures[0]}\n`)
   }
+}
+
+async function openTables<T>(
+  config: Config,
+  database: Database,
+  stores: Stores,
+  use: (tables: TablesPort) => Promise<T>,
+): Promise<T> {
+  const { openQuery } = await import('./query/service.ts')
+  const bus = await openBus(database, stores.events, config.databaseUrl, rethrow)
+  try {
+    const query = await openQuery({
+      bus,
+      clock: systemClock,
+      database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
+      limits: { concurrency: 1 },
+      onError: rethrow,
+    })
+    try {
+      return await use(query.tables)
+    } finally {
+      await query.close()
+    }
+  } finally {
+    await bus.close()
+  }
+}
+
+function rethrow(error: unknown): never {
+  throw error
 }

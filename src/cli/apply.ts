@@ -12,8 +12,11 @@ export async function apply(args: readonly string[]): Promise<void> {
   const declared = await findDeclared(config)
   if (declared === undefined) throw new Usage('apply needs a file: name it with --config or GATEHOUSE_CONFIG')
   const dryRun = options.has('--dry-run')
-  const changes = await withData(config, async ({ reconcileEnv, audit }) => {
-    const made = await reconcile(declared, reconcileEnv, dryRun)
+  const changes = await withData(config, async ({ reconcileEnv, audit, withTables }) => {
+    const made =
+      declared.declaration.tables !== undefined && config.services.includes('query')
+        ? await withTables((tables) => reconcile(declared, { ...reconcileEnv, tables }, dryRun))
+        : await reconcile(declared, reconcileEnv, dryRun)
     if (!dryRun && made.length > 0) audit.record({ event: 'declaration.applied', details: summarise(made) })
     return made
   })

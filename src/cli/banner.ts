@@ -26,14 +26,15 @@ known to everybody, so it is served on loopback only. Everything is kept in ${co
 `
 }
 
-/** Each is one line for a POSIX shell with curl; the later ones use the token of the second. */
+/** Each is one line for a POSIX shell with curl, run in the folder of the clone; the later ones use the token of the second. */
 export function pasteLines(issuer: string): string[] {
-  const bearer = `-H "Authorization: Bearer $TOKEN"`
+  const bearer = '-H "Authorization: Bearer $TOKEN"'
+  const elsewhere = issuer === 'http://localhost:5080' ? '' : ` ${issuer}`
   return [
-    `curl -s ${issuer}/.well-known/openid-configuration`,
+    `curl -s ${issuer}/.well-known/openid-configuration; echo`,
     `TOKEN=$(curl -s ${issuer}/connect/token -d grant_type=password -d client_id=demo-cli -d username=alice -d password=wonderland-1 | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'); echo "$TOKEN"`,
-    `curl -s ${issuer}/query ${bearer} -H 'Content-Type: text/plain; charset=utf-8' -d 'select name, issystem from cataloguetables'`,
-    `curl -s '${issuer}/Query/trades/Select?columns=symbol,side,quantity,price&limit=3' ${bearer} -H 'Content-Type: application/json' -d '[{"ColumnName":"quantity","Operator":">","Value":300}]'`,
-    `npx gatehouse stream`,
+    `curl -s ${issuer}/query ${bearer} -H 'Content-Type: text/plain; charset=utf-8' -d 'select name, issystem from cataloguetables'; echo`,
+    `curl -s '${issuer}/Query/trades/Select?columns=symbol,side,quantity,price&limit=3' ${bearer} -H 'Content-Type: application/json' -d '[{"ColumnName":"quantity","Operator":">","Value":300}]'; echo`,
+    `npx gatehouse stream${elsewhere} --username alice`,
   ]
 }

@@ -1,6 +1,7 @@
 /** Makes the changes of a plan: the tables first, since only they can fail, then everything of identity in one transaction. */
 
 import type { Clock } from '../protocol/clock.ts'
+import { Refusal } from '../protocol/refusal.ts'
 import { secretDigest } from '../store/clients.ts'
 import type { Database } from '../store/database.ts'
 import { createStores, type Stores } from '../store/stores.ts'
@@ -9,7 +10,8 @@ import { transact } from '../store/transaction.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { BadCsv, type CsvRow } from './csv.ts'
 import type { Change } from './plan.ts'
-import type { TablesPort } from './tables-port.ts'
+import { BEING_FILLED, type TablesPort } from './tables-port.ts'
+import type { TableTarget } from './targets.ts'
 
 export interface ApplyEnv {
   readonly database: Database
@@ -19,6 +21,8 @@ export interface ApplyEnv {
   hashPassword(password: string): Promise<string>
   /** The rows that a table starts with. */
   rowsOf(table: string): AsyncIterable<CsvRow> | undefined
+  /** Where in the file the rows of a table are named. */
+  pathOf(table: string): string
 }
 
 export async function apply(source: string, changes: readonly Change[], env: ApplyEnv): Promise<void> {
@@ -50,22 +54,35 @@ async function applyTables(source: string, changes: readonly Change[], env: Appl
   const { tables } = env
   const made: string[] = []
   if (tables === undefined) return made
-  try {
-    for (const change of changes) {
-      if (change.what !== 'table') continue
+  for (const change of changes) {
+    if (change.what !== 'table') continue
+    try {
       if (change.action === 'remove') await tables.drop(change.name)
       else if (change.action === 'update') await tables.change(change.target)
       else {
-        await tables.create(change.target, env.rowsOf(change.name))
+        await createTable(change.target, env.rowsOf(change.name), tables)
         made.push(change.name)
       }
+    } catch (error) {
+      for (const name of made) await tables.drop(name)
+      if (!(error instanceof BadCsv || error instanceof Refusal)) throw error
+      throw new BadDeclaration(source, [{ path: env.pathOf(change.name), text: error.message }])
     }
-  } catch (error) {
-    for (const name of made) await tables.drop(name)
-    if (!(error instanceof BadCsv)) throw error
-    throw new BadDeclaration(source, [{ path: 'tables', text: error.message }])
   }
   return made
+}
+
+async function createTable(
+  table: TableTarget,
+  rows: AsyncIterable<CsvRow> | undefined,
+  tables: TablesPort,
+): Promise<void> {
+  const existing = (await tables.list()).find(({ name }) => name.toLowerCase() === table.name.toLowerCase())
+  // Left behind by a process that died while it filled the table.
+  if (existing?.description === BEING_FILLED) await tables.drop(existing.name)
+  if (rows === undefined) return tables.create(table, undefined)
+  await tables.create({ ...table, description: BEING_FILLED }, rows)
+  await tables.change(table)
 }
 
 /** What the changes take back is in the same transaction: a crash leaves no user disabled with tokens that live on. */

@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import type { Clock } from '../protocol/clock.ts'
 import { secretDigest } from '../store/clients.ts'
 import type { Database } from '../store/database.ts'
+import { sql } from '../store/kysely.ts'
 import { hashPassword } from '../store/password-hash.ts'
 import { createStores } from '../store/stores.ts'
 import { usernameKey } from '../store/users.ts'
@@ -37,6 +38,8 @@ export interface ReconcileEnv {
   readonly digestKey: Buffer
 }
 
+const ADVISORY_LOCK = 7_203_519_002
+
 /** What the settings ask for; undefined when they ask for nothing. Each part is loaded only where it is used. */
 export async function findDeclared(config: {
   readonly config: string
@@ -53,7 +56,11 @@ export async function findDeclared(config: {
 }
 
 /** Returns the changes, made unless `dryRun`. Nothing is changed when anything is wrong. */
-export async function reconcile(declared: Declared, env: ReconcileEnv, dryRun = false): Promise<readonly Change[]> {
+export function reconcile(declared: Declared, env: ReconcileEnv, dryRun = false): Promise<readonly Change[]> {
+  return alone(env.database, () => reconcileAlone(declared, env, dryRun))
+}
+
+async function reconcileAlone(declared: Declared, env: ReconcileEnv, dryRun: boolean): Promise<readonly Change[]> {
   const { source, declaration, folder } = declared
   const stores = createStores(env.database, env.clock)
   const state = await readState(declaration, stores, env.tables)
@@ -66,8 +73,27 @@ export async function reconcile(declared: Declared, env: ReconcileEnv, dryRun = 
   const { tables, ...withoutTables } = resolved
   const { changes, faults: impossible } = plan(env.tables === undefined ? withoutTables : resolved, state, rulesOf(env))
   refuse(source, impossible)
-  if (!dryRun) await apply(source, changes, { ...env, hashPassword, rowsOf: (table) => rowsOf(table, declared) })
+  if (!dryRun)
+    await apply(source, changes, {
+      ...env,
+      hashPassword,
+      rowsOf: (table) => rowsOf(table, declared),
+      pathOf: (table) => `tables[${declaration.tables?.findIndex(({ name }) => name === table)}].csv`,
+    })
   return changes
+}
+
+/** Nodes that start together must not reconcile together: the second finds nothing left to do. */
+async function alone<T>({ db, engine }: Database, work: () => Promise<T>): Promise<T> {
+  if (engine === 'sqlite') return work()
+  return db.connection().execute(async (connection) => {
+    await sql`select pg_advisory_lock(${sql.lit(ADVISORY_LOCK)})`.execute(connection)
+    try {
+      return await work()
+    } finally {
+      await sql`select pg_advisory_unlock(${sql.lit(ADVISORY_LOCK)})`.execute(connection)
+    }
+  })
 }
 
 /** How many of each kind, for the log and the audit. */

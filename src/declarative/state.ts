@@ -5,7 +5,7 @@ import type { Stores } from '../store/stores.ts'
 import { type User, type Users, usernameKey } from '../store/users.ts'
 import type { ClientState, CurrentState, UserState } from './plan.ts'
 import type { Declaration } from './shape.ts'
-import type { TablesPort } from './tables-port.ts'
+import { BEING_FILLED, type TablesPort } from './tables-port.ts'
 
 const PAGE = 500
 
@@ -20,7 +20,11 @@ export async function readState(
     roles: new Map(roles.map((role) => [role.name, role])),
     users: new Map(users.map((user) => [usernameKey(user.username), userState(user)])),
     clients: new Map((await readClients(declaration, stores.clients)).map((state) => [state.target.client_id, state])),
-    tables: new Map((await tables?.list())?.map((table) => [table.name.toLowerCase(), table])),
+    tables: new Map(
+      (await tables?.list())
+        ?.filter(({ description }) => description !== BEING_FILLED)
+        .map((table) => [table.name.toLowerCase(), table]),
+    ),
   }
 }
 
@@ -53,7 +57,8 @@ async function readClients(declaration: Declaration, clients: Clients): Promise<
 
 async function clientState(target: ClientMetadata, clients: Clients): Promise<ClientState> {
   const secrets = (await clients.find(target.client_id))?.secrets ?? []
-  return { target, declaredSecrets: secrets.filter(({ declared }) => declared).map(({ digest }) => digest) }
+  const digests = secrets.filter(({ declared }) => declared).map(({ digest }) => digest)
+  return { target, declaredSecrets: [...new Set(digests)] }
 }
 
 function userState({ username, profile, roles, disabled, declaredDigest }: User): UserState {

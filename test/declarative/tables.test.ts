@@ -1,0 +1,133 @@
+/** Declared tables in a real query service: made with their rows, changed in place, never half filled. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { BadDeclaration } from '../../src/declarative/bad-declaration.ts'
+import { findDeclared, reconcile } from '../../src/declarative/reconcile.ts'
+import type { Declaration } from '../../src/declarative/shape.ts'
+import { BEING_FILLED } from '../../src/declarative/tables-port.ts'
+import { createLocalBus } from '../../src/events/local-bus.ts'
+import { openQuery, type QueryService } from '../../src/query/service.ts'
+import { type Database, openDatabase } from '../../src/store/database.ts'
+import { onEveryEngine } from '../support/engines.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-tables-'))
+after(() => rmSync(folder, { recursive: true }))
+
+const PRICES = {
+  name: 'prices',
+  description: 'Closing prices',
+  columns: [
+    { name: 'symbol', type: 'Text', primary_key: true },
+    { name: 'price', type: 'Decimal(18,4)', nullable: false },
+  ],
+  read_scope: 'Platform/Market',
+  csv: 'prices.csv',
+}
+
+onEveryEngine('declared tables', (place) => {
+  let database: Database
+  let query: QueryService
+  const clock = () => Date.now()
+
+  before(async () => {
+    const { dataFolder, databaseUrl } = place()
+    database = await openDatabase({ dataFolder, url: databaseUrl })
+    query = await openQuery({
+      bus: createLocalBus(),
+      clock,
+      database: { dataFolder, databaseUrl },
+      onError: (error) => assert.fail(String(error)),
+    })
+  })
+  after(async () => {
+    await query.close()
+    await database.close()
+  })
+
+  async function applied(declaration: Declaration): Promise<string[]> {
+    writeFileSync(join(folder, 'file.json'), JSON.stringify(declaration))
+    const declared = await findDeclared({ config: join(folder, 'file.json'), demo: false })
+    assert.ok(declared)
+    const env = { database, clock, environment: {}, tables: query.tables, digestKey: Buffer.alloc(32) }
+    return (await reconcile(declared, env)).map(({ action, what, name }) => `${action} ${what} ${name}`)
+  }
+
+  /** Inserting a row that is there already fails; so the rows can be told without a door. */
+  async function has(symbol: string): Promise<boolean> {
+    try {
+      await query.tables.insert('prices', ['symbol', 'price'], [[symbol, '1']])
+      return false
+    } catch {
+      return true
+    }
+  }
+
+  test('rows that do not fit leave neither table nor users behind, and are named', async () => {
+    writeFileSync(join(folder, 'prices.csv'), 'symbol,price\nBHP,45.10\nRIO,cheap\n')
+    await assert.rejects(applied({ users: [{ username: 'carol' }], tables: [PRICES] }), (error: Error) => {
+      assert.ok(error instanceof BadDeclaration)
+      assert.equal(error.faults[0]?.path, 'tables[0].csv')
+      assert.match(error.faults[0]?.text ?? '', /Row 2.*cheap/)
+      return true
+    })
+    assert.deepEqual(await query.tables.list(), [])
+    assert.deepEqual(await applied({ users: [{ username: 'carol' }] }), ['create user carol'])
+  })
+
+  test('a table that a crash left half filled is made anew', async () => {
+    const target = {
+      name: 'prices',
+      description: BEING_FILLED,
+      columns: [{ name: 'symbol', type: 'Text', primaryKey: true, nullable: false, unique: false }],
+      readScope: null,
+      writeScope: null,
+      rowFilter: null,
+    }
+    await query.tables.create(target, [['symbol'], ['HALF']])
+    writeFileSync(join(folder, 'prices.csv'), 'symbol,price\nBHP,45.10\nRIO,60\n')
+    assert.deepEqual(await applied({ tables: [PRICES] }), ['create table prices'])
+    const [table] = await query.tables.list()
+    assert.equal(table?.description, 'Closing prices')
+    assert.deepEqual([await has('BHP'), await has('RIO'), await has('HALF')], [true, true, false])
+  })
+
+  test('a second run finds no difference; scopes and new columns change in place', async () => {
+    assert.deepEqual(await applied({ tables: [PRICES] }), [])
+    const wider = {
+      ...PRICES,
+      write_scope: 'Platform/Trading',
+      columns: [...PRICES.columns, { name: 'note', type: 'Text' }],
+    }
+    assert.deepEqual(await applied({ tables: [wider] }), ['update table prices'])
+    const [table] = await query.tables.list()
+    assert.equal(table?.writeScope, 'Platform/Trading')
+    assert.equal(table?.columns.at(-1)?.name, 'note')
+    assert.ok(await has('BHP'))
+    assert.deepEqual(await applied({ tables: [wider] }), [])
+  })
+
+  test('a table of the service itself and a filter that is no IQL are refused by their path', async () => {
+    const bad = {
+      tables: [
+        { ...PRICES, name: 'CatalogueTable' },
+        { ...PRICES, name: 'other', row_filter: 'symbol = = 1' },
+      ],
+    }
+    await assert.rejects(applied(bad), (error: Error) => {
+      assert.ok(error instanceof BadDeclaration)
+      assert.deepEqual(
+        error.faults.map(({ path }) => path),
+        ['tables[0].name', 'tables[1].row_filter'],
+      )
+      return true
+    })
+  })
+
+  test('prune drops the tables that the file no longer names', async () => {
+    assert.deepEqual(await applied({ prune: true, tables: [] }), ['remove table prices'])
+    assert.deepEqual(await query.tables.list(), [])
+  })
+})
