@@ -20,7 +20,9 @@ const AREAS: Readonly<Record<string, readonly string[]>> = {
   'config.ts': ['protocol'],
   declarative: ['protocol', 'store', 'config.ts'],
   admin: ['protocol', 'http', 'events', 'store', 'declarative', 'config.ts'],
+  server: ['protocol', 'http', 'events', 'store', 'declarative', 'config.ts'],
   'server.ts': [
+    'server',
     'protocol',
     'http',
     'events',

@@ -1,7 +1,8 @@
 /** The doors of the server and how often a caller may come through each: by address, and once known by client and by user. */
 import { BlockList, isIPv6 } from 'node:net'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Metrics } from '../protocol/metrics.ts'
+import type { Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { Budget, Decision, RateLimiter } from './rate-limit.ts'
 
@@ -74,6 +75,14 @@ export function guardDoors(app: FastifyInstance, doors: Doors): void {
     const door = doorOf(request.url)
     if (door !== undefined) sayStanding(reply, doors.enter(door, request.ip))
   })
+}
+
+/** Once its token is read, a caller counts as client and as user too. */
+export function admitAt(doors: Doors, door: Door) {
+  return (request: FastifyRequest, reply: FastifyReply, { clientId, subject, kind }: Principal): void => {
+    const user = kind === 'user' ? subject : undefined
+    sayStanding(reply, doors.admit(door, request.ip, { client: clientId, user }))
+  }
 }
 
 export function doorOf(url: string): Door | undefined {

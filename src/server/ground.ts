@@ -1,0 +1,51 @@
+/** The ground that every service stands on: the data folder, the keys, the identity database, the audit log and the bus. */
+import { hostname } from 'node:os'
+import type { Config } from '../config.ts'
+import type { Bus } from '../events/bus.ts'
+import { openBus } from '../events/open-bus.ts'
+import type { Logger } from '../http/log.ts'
+import type { Clock } from '../protocol/clock.ts'
+import { VERSION } from '../protocol/version.ts'
+import { type AuditLog, openAuditLog } from '../store/audit.ts'
+import { openDataFolder } from '../store/data-folder.ts'
+import { type Database, openDatabase } from '../store/database.ts'
+import { type MasterKey, openMasterKey } from '../store/master-key.ts'
+import { createStores, type Stores } from '../store/stores.ts'
+import type { Closing } from './closing.ts'
+
+export interface Ground {
+  readonly node: string
+  readonly masterKey: MasterKey
+  readonly database: Database
+  readonly stores: Stores
+  readonly audit: AuditLog
+  readonly bus: Bus
+}
+
+export async function openGround(config: Config, logger: Logger, clock: Clock, closing: Closing): Promise<Ground> {
+  const folder = openDataFolder(config.data)
+  closing.add(() => folder.close())
+  const masterKey = openMasterKey(folder, config.masterKey)
+  const database = await openDatabase({ dataFolder: config.data, url: config.databaseUrl })
+  closing.add(() => database.close())
+  const node = `${hostname()}:${process.pid}`
+  const audit = openAuditLog(database, {
+    clock,
+    node,
+    onError: (error) => logger.error({ err: error }, 'the audit log could not be written'),
+  })
+  closing.add(() => audit.close())
+  const stores = createStores(database, clock, {
+    sessions: { idle: config.sessionIdle, absolute: config.sessionLifetime },
+  })
+  const bus = await openBus(database, stores.events, config.databaseUrl, (error) =>
+    logger.warn({ err: error }, 'the bus stumbled'),
+  )
+  closing.add(() => bus.close())
+  return { node, masterKey, database, stores, audit, bus }
+}
+
+export function recordStart({ audit }: Ground, config: Config, closing: Closing): void {
+  audit.record({ event: 'server.started', details: { version: VERSION, services: config.services } })
+  closing.add(() => audit.record({ event: 'server.stopped', details: { version: VERSION } }))
+}

@@ -1,0 +1,48 @@
+/** The settings in the words of the parts that they are for. */
+import { readFileSync } from 'node:fs'
+import { createSecureContext } from 'node:tls'
+import { BadSetting, type Config } from '../config.ts'
+
+export function budgetsOf(config: Config) {
+  return {
+    token: config.limitToken,
+    pages: config.limitPages,
+    query: config.limitQuery,
+    stream: config.limitStream,
+    admin: config.limitAdmin,
+  }
+}
+
+export function lifetimesOf(config: Config) {
+  return {
+    accessTokenMs: config.accessTokenLifetime,
+    refreshMs: config.refreshTokenLifetime,
+    idleMs: config.refreshTokenIdle,
+    graceMs: config.refreshTokenGrace,
+  }
+}
+
+export function queryLimitsOf(config: Config) {
+  return {
+    resultRows: config.queryRows,
+    resultBytes: config.queryResultBytes,
+    statementBytes: config.queryStatementBytes,
+    bodyBytes: config.queryBodyBytes,
+    milliseconds: config.querySeconds,
+    perUser: config.queryPerUser,
+    concurrency: config.queryConcurrency,
+    waiting: config.queryWaiting,
+  }
+}
+
+export function readTls(config: Config): { cert: Buffer; key: Buffer } | undefined {
+  if (config.tlsCertificate === '') return undefined
+  try {
+    const tls = { cert: readFileSync(config.tlsCertificate), key: readFileSync(config.tlsKey) }
+    createSecureContext(tls)
+    return tls
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new BadSetting(`GATEHOUSE_TLS_CERTIFICATE and GATEHOUSE_TLS_KEY cannot be used: ${reason}`)
+  }
+}
