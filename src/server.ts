@@ -86,7 +86,8 @@ export async function startServer(config: Config, surroundings: Surroundings): P
     closing.add(() => identity.close())
     const { authenticate } = identity
 
-    const app = createApp({ logger, trustedProxies: config.trustedProxies, listener, metrics })
+    const base = new URL(issuer).pathname.replace(/\/$/, '')
+    const app = createApp({ logger, trustedProxies: config.trustedProxies, listener, metrics, base })
     closing.add(() => app.close())
     traceIfAsked(app, config, ground.node, logger, closing)
     guardDoors(app, doors)

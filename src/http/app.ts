@@ -1,5 +1,6 @@
 /** The Fastify application that every service adds its routes to: limits, request ids, headers, and the replies to what no route takes. */
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyError,
@@ -19,6 +20,8 @@ export interface AppOptions {
   readonly trustedProxies: readonly string[]
   readonly listener: Listener
   readonly metrics: Metrics
+  /** Path of the issuer: requests below it are answered as if it were not there, whether or not a proxy has cut it off. */
+  readonly base?: string
 }
 
 const BODY_LIMIT = 64 * 1024
@@ -36,7 +39,7 @@ const SECURITY_HEADERS = {
 /** Doors read what comes in by themselves; the compilers of route schemas would only make every start longer. */
 const NO_COMPILERS = { buildValidator: noSchemas, buildSerializer: noSchemas }
 
-export function createApp({ logger, trustedProxies, listener, metrics }: AppOptions): FastifyInstance {
+export function createApp({ logger, trustedProxies, listener, metrics, base = '' }: AppOptions): FastifyInstance {
   const baseLogger: FastifyBaseLogger = logger
   const app = Fastify({
     loggerInstance: baseLogger,
@@ -48,6 +51,7 @@ export function createApp({ logger, trustedProxies, listener, metrics }: AppOpti
     return503OnClosing: false,
     genReqId: (request) => readRequestId(request.headers['request-id']) ?? randomUUID(),
     serverFactory: () => listener.server,
+    ...(base === '' ? {} : { rewriteUrl: (request: IncomingMessage) => withoutBase(request.url ?? '/', base) }),
     schemaController: { compilersFactory: NO_COMPILERS },
   })
 
@@ -122,6 +126,10 @@ export function problem(
     .code(status)
     .type('application/problem+json')
     .send({ type: `urn:gatehouse:error:${code}`, title: code, status, detail, Code: code, ...members })
+}
+
+function withoutBase(url: string, base: string): string {
+  return url.startsWith(`${base}/`) ? url.slice(base.length) : url
 }
 
 function readRequestId(header: string | string[] | undefined): string | undefined {

@@ -37,6 +37,17 @@ export function readParameters(encoded: string): Parameters {
   }
 }
 
+/** The query of a request as parameters. */
+export function queryParameters({ url }: { readonly url: string }): Parameters {
+  return readParameters(queryOf(url))
+}
+
+/** The form that a request brought; one without is refused. */
+export function formParameters({ body }: { readonly body: unknown }): Parameters {
+  if (!isParameters(body)) throw new Refusal('invalid_request', 400, 'The body must be a form')
+  return body
+}
+
 /** Whether the body of a request came as a form; routes that take forms may be sent none. */
 export function isParameters(body: unknown): body is Parameters {
   return typeof body === 'object' && body !== null && 'repeated' in body && 'get' in body

@@ -1,13 +1,13 @@
 /** `/connect/authorize`: who asks, where the answer may go, what is asked for; then the person is taken on from page to page. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isParameters, type Parameters, queryOf, readParameters } from '../../http/form.ts'
+import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { BrowserEnv } from '../browser/env.ts'
 import { proceed, refuseToClient } from '../browser/proceed.ts'
 import { openVisit } from '../browser/visit.ts'
 import { checkRequest } from './checks.ts'
-import { type AuthorizationError, isAuthorizationError, refuse } from './refuse.ts'
+import { type AuthorizationError, isAuthorizationError } from './refuse.ts'
 import type { AuthorizationRequest, Target } from './request.ts'
 import { openRequestObject } from './request-object.ts'
 import { readClient, readTarget, registeredTarget } from './target.ts'
@@ -15,9 +15,9 @@ import { readClient, readTarget, registeredTarget } from './target.ts'
 export function registerAuthorize(app: FastifyInstance, env: BrowserEnv): void {
   // To ask what an answer would be like is to be answered: there is no HEAD.
   app.get('/connect/authorize', { exposeHeadRoute: false }, (request, reply) =>
-    authorize(request, reply, readParameters(queryOf(request.url)), env),
+    authorize(request, reply, queryParameters(request), env),
   )
-  app.post('/connect/authorize', (request, reply) => authorize(request, reply, bodyOf(request), env))
+  app.post('/connect/authorize', (request, reply) => authorize(request, reply, formParameters(request), env))
 }
 
 async function authorize(
@@ -97,9 +97,4 @@ async function orRefusal<T>(work: Promise<T>): Promise<T | Refusal> {
     if (error instanceof Refusal) return error
     throw error
   }
-}
-
-function bodyOf({ body }: FastifyRequest): Parameters {
-  if (!isParameters(body)) throw refuse('invalid_request', 'The body must be a form')
-  return body
 }

@@ -1,6 +1,6 @@
 /** The account page and everything that can be changed and ended on it. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Parameters } from '../../http/form.ts'
+import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
 import { hashPassword, LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../store/password-hash.ts'
 import type { Profile, User } from '../../store/users.ts'
 import { displayNameOf } from '../claims.ts'
@@ -12,7 +12,6 @@ import type { BrowserEnv } from './env.ts'
 import { frameFor, sendPage } from './page-reply.ts'
 import { requireFor } from './proceed.ts'
 import { endSession, endSessionsOf } from './session-end.ts'
-import { formParameters, queryParameters } from './sign-in.ts'
 import { isSignedIn, openVisit, type SignedInVisit } from './visit.ts'
 
 export function registerAccount(app: FastifyInstance, env: BrowserEnv): void {

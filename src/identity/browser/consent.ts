@@ -1,5 +1,6 @@
 /** The pages on which a person chooses an account and decides what an application may have. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { formParameters, queryParameters } from '../../http/form.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { Step } from '../authorize/next-step.ts'
 import { displayNameOf } from '../claims.ts'
@@ -8,7 +9,6 @@ import type { BrowserEnv } from './env.ts'
 import { claimFlow, expired, type FlowInteraction, noteProgress } from './flow.ts'
 import { addressesOf, frameFor, sendPage } from './page-reply.ts'
 import { type AuthorizeFlow, proceed, refuseToClient, stepOf } from './proceed.ts'
-import { formParameters, queryParameters } from './sign-in.ts'
 import { openVisit, type Visit } from './visit.ts'
 
 export function registerConsent(app: FastifyInstance, env: BrowserEnv): void {

@@ -1,5 +1,6 @@
 /** `/device`: a person lets a device in by the code that it shows (RFC 8628 §3.3), slowly enough that codes cannot be guessed. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { formParameters, queryParameters } from '../../http/form.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { DeviceRequest } from '../../store/device-codes.ts'
 import type { ThrottlePolicy } from '../../store/throttles.ts'
@@ -11,7 +12,6 @@ import { heldByUser } from '../scope.ts'
 import type { BrowserEnv } from './env.ts'
 import { frameFor, sendPage } from './page-reply.ts'
 import { requireFor } from './proceed.ts'
-import { formParameters, queryParameters } from './sign-in.ts'
 import { isSignedIn, openVisit, type SignedInVisit } from './visit.ts'
 
 /** RFC 8628 §5.1: a handful of tries by one person or from one place, then waits that grow. */

@@ -1,6 +1,6 @@
 /** `/connect/endsession` (OpenID Connect RP-Initiated Logout): leaving, asked for by an application or by the person. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { isParameters, type Parameters } from '../../http/form.ts'
+import { formParameters, isParameters, type Parameters, queryParameters } from '../../http/form.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import { hintReader } from '../authorize/authorize.ts'
 import { addParameters } from '../authorize/deliver.ts'
@@ -12,7 +12,6 @@ import { claimFlow, expired, type LogoutRequest } from './flow.ts'
 import { addressesOf, frameFor, sendPage, sourceOf } from './page-reply.ts'
 import { proceed } from './proceed.ts'
 import { endSession } from './session-end.ts'
-import { formParameters, queryParameters } from './sign-in.ts'
 import { isSignedIn, openVisit, type Visit } from './visit.ts'
 
 export function registerEndSession(app: FastifyInstance, env: BrowserEnv): void {

@@ -1,6 +1,6 @@
 /** Setting up an authenticator app, on the account page or in the middle of a sign-in that demands it. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Parameters } from '../../http/form.ts'
+import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
 import { seal, unseal } from '../../store/opaque.ts'
 import type { User } from '../../store/users.ts'
 import type { Mistake } from '../pages/form-parts.ts'
@@ -12,7 +12,6 @@ import type { BrowserEnv } from './env.ts'
 import { claimFlow, expired } from './flow.ts'
 import { frameFor, sendPage } from './page-reply.ts'
 import { SEALED_TOTP } from './second-factor.ts'
-import { formParameters, queryParameters } from './sign-in.ts'
 import { isSignedIn, openVisit, type SignedInVisit } from './visit.ts'
 
 export function registerFactorSetUp(app: FastifyInstance, env: BrowserEnv): void {

@@ -1,6 +1,6 @@
 /** The second step of a sign-in: checking a code, a passkey or a recovery code, and setting up an app where one is demanded. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import type { Parameters } from '../../http/form.ts'
+import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
 import type { Factor } from '../../store/factors.ts'
 import { unseal } from '../../store/opaque.ts'
 import type { ThrottlePolicy } from '../../store/throttles.ts'
@@ -14,7 +14,7 @@ import { matchTotp } from '../totp.ts'
 import type { BrowserEnv } from './env.ts'
 import { claimFlow, expired, type FlowInteraction, type HalfSignedIn, noteProgress } from './flow.ts'
 import { addressesOf, frameFor, sendPage } from './page-reply.ts'
-import { clientIdOf, completeSignIn, formParameters, queryParameters } from './sign-in.ts'
+import { clientIdOf, completeSignIn } from './sign-in.ts'
 import { openVisit, type Visit } from './visit.ts'
 
 /** How an authenticator's secret is sealed at rest. */

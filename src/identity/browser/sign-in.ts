@@ -1,6 +1,6 @@
 /** The sign-in page: a password or a passkey in, a session out; whoever has a second factor is asked for it next. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isParameters, type Parameters, queryOf, readParameters } from '../../http/form.ts'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { User } from '../../store/users.ts'
@@ -200,13 +200,4 @@ async function clientOf(clientId: string, env: BrowserEnv): Promise<Client> {
 
 export function clientIdOf({ details }: FlowInteraction): string | undefined {
   return details.kind === 'authorize' ? details.request.clientId : undefined
-}
-
-export function queryParameters(request: FastifyRequest): Parameters {
-  return readParameters(queryOf(request.url))
-}
-
-export function formParameters({ body }: FastifyRequest): Parameters {
-  if (!isParameters(body)) throw new Refusal('page.no_form', 400, 'The body must be a form')
-  return body
 }
