@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { generatedPages } from '../../scripts/docs/pages.ts'
+import { pasteLines } from '../../src/cli/banner.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -32,4 +33,9 @@ test('every link between the pages leads to a file', async () => {
   }
   assert.ok(links > 0)
   assert.deepEqual(broken, [])
+})
+
+test('the README has the lines that the demonstration prints', async () => {
+  const readme = await readFile(join(root, 'README.md'), 'utf8')
+  for (const line of pasteLines('http://localhost:5080')) assert.ok(readme.includes(`\n${line}\n`), line)
 })

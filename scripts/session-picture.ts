@@ -1,0 +1,88 @@
+/** Makes docs/session.svg: a real session with the demonstration, typed into a shell and drawn as a terminal shows it. */
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { pasteLines } from '../src/cli/banner.ts'
+
+const run = promisify(execFile)
+const SHOWN_ISSUER = 'http://localhost:5080'
+const COLUMNS = 116
+const LINE_PX = 19
+const CHARACTER_PX = 8.43
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const folder = await mkdtemp(join(tmpdir(), 'gatehouse-picture-'))
+const program = join(root, 'bin/gatehouse.js')
+const server = spawn(process.execPath, [program, 'serve', '--demo', '--port', '0', '--data', join(folder, 'data')], {
+  stdio: ['ignore', 'pipe', 'inherit'],
+})
+try {
+  const issuer = await issuerOf()
+  await writeFile(join(folder, 'password'), 'wonderland-1\n')
+  const lines = await session(issuer)
+  await writeFile(join(root, 'docs/session.svg'), draw(lines.map((line) => line.replaceAll(issuer, SHOWN_ISSUER))))
+} finally {
+  server.kill()
+  await once(server, 'exit')
+  await rm(folder, { recursive: true })
+}
+
+async function issuerOf(): Promise<string> {
+  let banner = ''
+  for await (const chunk of server.stdout.setEncoding('utf8')) {
+    banner += chunk
+    const issuer = /Identity {3}(\S+)/.exec(banner)?.[1]
+    if (issuer !== undefined && banner.includes('Everything is kept')) return issuer
+  }
+  throw new Error('The server ended before it said where it is')
+}
+
+/** Every line that is typed, marked with `$ `, and what came back, cut where a terminal would wrap. */
+async function session(issuer: string): Promise<string[]> {
+  const typed = pasteLines(issuer).slice(0, 4)
+  const { stdout } = await run('sh', ['-c', typed.join('\n')])
+  const answers = stdout.trimEnd().split('\n')
+  const message = '{"Controller":"Auth","Topic":"QueryIdentify","TransactionID":7}'
+  const stream = `echo '${message}' | npx gatehouse stream --username alice`
+  const real = `echo '${message}' | "${process.execPath}" "${program}" stream ${issuer} --username alice --password-file "${join(folder, 'password')}" 2>/dev/null`
+  const { stdout: streamed } = await run('sh', ['-c', real])
+  return [
+    ...typed.flatMap((line, index) => [...wrapped(`$ ${line}`), cut(answers[index] ?? ''), '']),
+    ...wrapped(`$ ${stream}`),
+    'Password for alice:',
+    cut(streamed.trimEnd()),
+  ]
+}
+
+function wrapped(line: string): string[] {
+  const parts = line.match(new RegExp(`.{1,${COLUMNS - 2}}`, 'g')) ?? []
+  return parts.map((part, index) => (index === 0 ? part : `  ${part}`))
+}
+
+function cut(line: string): string {
+  return line.length <= COLUMNS ? line : `${line.slice(0, COLUMNS - 1)}…`
+}
+
+function draw(lines: readonly string[]): string {
+  const width = Math.ceil(COLUMNS * CHARACTER_PX) + 40
+  const height = lines.length * LINE_PX + 40
+  let typing = false
+  const texts = lines.map((line, index) => {
+    typing = line.startsWith('$ ') || (typing && line.startsWith('  '))
+    return `<text x="20" y="${34 + index * LINE_PX}"${typing ? ' class="typed"' : ''}>${asMarkup(line)}</text>`
+  })
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="A session with the demonstration in a terminal">
+<style>text { font: 14px ui-monospace, Menlo, Consolas, monospace; white-space: pre; fill: #c9d1d9 } .typed { fill: #7ee787 }</style>
+<rect width="100%" height="100%" rx="8" fill="#0d1117"/>
+${texts.join('\n')}
+</svg>
+`
+}
+
+function asMarkup(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}
