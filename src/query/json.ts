@@ -17,7 +17,7 @@ interface SourceTextJson {
 const json: SourceTextJson = JSON as unknown as SourceTextJson
 
 /** Up to 15 significant digits survive a double; longer runs and exponents are read with their text kept. */
-const MAY_LOSE_DIGITS = /[\d.]{16}|\d[eE]|\d\.\d*0\b|-0/
+const MAY_LOSE_DIGITS = /[\d.]{16}|\d[eE]|\d\.\d*0\b/
 
 export function readJson(text: string): Json {
   try {

@@ -4,7 +4,9 @@ import type { Binding } from './binding.ts'
 import type { BoundExpression, Literal } from './bound-expression.ts'
 import {
   BINARY,
+  COLUMN_DIGITS,
   DATE,
+  type DecimalType,
   DOUBLE,
   decimal,
   FIXED_INTERVAL,
@@ -116,10 +118,13 @@ export function bindBytes(hex: string): Literal {
 /** The same value as a wider type. Constants are widened here, so that engines see plain constants. */
 export function widen(expression: BoundExpression, type: IqlType): BoundExpression {
   const from = expression.type
-  if (from.kind === type.kind && (from.kind !== 'Decimal' || type.kind !== 'Decimal')) return expression
+  if (from.kind === 'Interval' && type.kind === 'Interval') {
+    if (from.months === type.months) return expression
+    if (expression.kind === 'literal') return literal(type, expression.value)
+  } else if (from.kind === type.kind && (from.kind !== 'Decimal' || type.kind !== 'Decimal')) return expression
   if (from.kind === 'Decimal' && type.kind === 'Decimal') {
-    // Digits before the point are not part of the form of a Decimal, its scale is.
-    if (from.scale === type.scale && from.precision <= type.precision) return expression
+    // The form of a Decimal is its scale, and whether its digits fit a 64-bit integer.
+    if (from.scale === type.scale && isLong(from) === isLong(type)) return expression
     if (expression.kind === 'literal' && typeof expression.value === 'bigint' && type.scale >= from.scale) {
       return literal(type, expression.value * 10n ** BigInt(type.scale - from.scale))
     }
@@ -131,6 +136,10 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
     }
   }
   return { kind: 'widen', operand: expression, type, nullable: expression.nullable }
+}
+
+function isLong({ precision }: DecimalType): boolean {
+  return precision > COLUMN_DIGITS
 }
 
 /** An Integer literal has only the digits that it shows. */

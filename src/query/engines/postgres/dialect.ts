@@ -61,7 +61,9 @@ function widenSql(operand: Sql, from: IqlType, to: IqlType): Sql {
 function likeSql(operand: Sql, pattern: Sql, mark: Sql | undefined, node: Like): Sql {
   const fold = (text: Sql): Sql => (node.ignoreCase ? `lower(${unicode(text)}) COLLATE "C"` : text)
   const by = mark === undefined ? "''" : node.ignoreCase ? fold(mark) : mark
-  return `(${fold(operand)} LIKE ${fold(pattern)} ESCAPE ${by})`
+  // PostgreSQL notices a pattern that ends with its escape only when it gets that far.
+  const checked = mark === undefined ? fold(pattern) : `(${SCHEMA}.gh_pattern(${fold(pattern)}, ${by}) COLLATE "C")`
+  return `(${fold(operand)} LIKE ${checked} ESCAPE ${by})`
 }
 
 const SET_WORDS = { union: 'UNION', intersect: 'INTERSECT', except: 'EXCEPT' } as const

@@ -88,7 +88,7 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
      ELSE round(x::text::numeric, 11 - floor(log(abs(x::text::numeric)))::int)::float8 END`,
   ),
   plain('gh_round(x float8)', 'float8', `CASE WHEN abs(x - trunc(x)) >= 0.5 THEN trunc(x) + sign(x) ELSE trunc(x) END`),
-  plain('gh_double_integer(x float8)', 'bigint', `${S}.gh_round(x)::numeric(40)::bigint`),
+  plain('gh_double_integer(x float8)', 'bigint', `${S}.gh_double_decimal(${S}.gh_round(x))::numeric(40)::bigint`),
   checked(
     'gh_double_decimal(x float8)',
     'numeric',
@@ -239,6 +239,19 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
     'text',
     `IF n <= 0 OR x = '' THEN RETURN ''; END IF;
      IF n::numeric * length(x) > 16777216 THEN ${fail('Overflow', `'A text of more than 16777216 characters'`)}; END IF; RETURN repeat(x, n::int);`,
+  ),
+  checked(
+    'gh_pattern(pattern text, mark text)',
+    'text',
+    `DECLARE rest text := pattern;
+     BEGIN
+       WHILE mark <> '' AND strpos(rest, mark) > 0 LOOP
+         rest := substr(rest, strpos(rest, mark) + 1);
+         IF rest = '' THEN ${fail('BadValue', `'The pattern of LIKE ends with its escape character'`)}; END IF;
+         rest := substr(rest, 2);
+       END LOOP;
+       RETURN pattern;
+     END;`,
   ),
   checked(
     'gh_split_part(x text, separator text, n bigint)',

@@ -19,9 +19,10 @@ export function registerAggregates(database: Database): void {
   registerDoubles(database)
   registerVwap(database)
   registerEnds(database)
+  registerJoins(database)
   aggregate(database, 'gh_single', {
     start: () => ({ rows: 0, value: null as Raw }),
-    step: (seen, value = null) => {
+    step: (seen, value) => {
       if (seen.rows > 0) throw iqlError('ManyRows', 'A sub-query used as a value gave more than one row')
       Object.assign(seen, { rows: 1, value })
     },
@@ -211,6 +212,23 @@ function registerVwap(database: Database): void {
       inverse: (sum: Weighted, price: Raw, weight: Raw) => add(sum, price, weight, -1n),
       result: (sum: Weighted) =>
         sum.weight === 0n ? null : fitted(roundedQuotient(sum.value * 10n ** shift, sum.weight), RESULT_DIGITS),
+    })
+  }
+}
+
+/** string_agg(DISTINCT …): SQLite takes DISTINCT with one argument alone. */
+function registerJoins(database: Database): void {
+  for (const [name, sign] of [['gh_join_rising', 1] as const, ['gh_join_falling', -1] as const]) {
+    aggregate(database, name, {
+      start: () => new Map<string, Raw>(),
+      step: (seen, text, separator) => {
+        if (typeof text === 'string' && !seen.has(text)) seen.set(text, separator)
+      },
+      result: (seen) => {
+        if (seen.size === 0) return null
+        const entries = [...seen].sort(([a], [b]) => sign * compareRaw(a, b))
+        return entries.map(([text, separator], index) => (index === 0 ? text : `${separator}${text}`)).join('')
+      },
     })
   }
 }

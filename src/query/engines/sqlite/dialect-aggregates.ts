@@ -17,7 +17,11 @@ export const SQLITE_AGGREGATES: Readonly<Record<AggregateId, AggregateSql>> = {
   bool_or: (args, _node, shape) => call('max', args, shape),
   variance: (args, node, shape) => call(spreadName('variance', ...scalesOf(node)), args, shape),
   stddev: (args, node, shape) => call(spreadName('stddev', ...scalesOf(node)), args, shape),
-  string_agg: ([x, separator], _node, shape) => {
+  string_agg: ([x, separator], node, shape) => {
+    if (shape.distinct) {
+      const isFalling = node.kind === 'aggregate' && node.orderBy[0]?.descending === true
+      return `${isFalling ? 'gh_join_falling' : 'gh_join_rising'}(${x}, coalesce(${separator}, ''))${shape.tail}`
+    }
     const order = shape.orderBy === '' ? x : `${shape.orderBy}, ${x}`
     return `group_concat(${x}, coalesce(${separator}, '') ORDER BY ${order})${shape.tail}`
   },

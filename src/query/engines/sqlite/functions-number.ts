@@ -52,7 +52,7 @@ export const NUMBER_FUNCTIONS = {
   gh_fsign: (a: Real) => {
     const value = real(a)
     if (value === null) return null
-    if (Number.isNaN(value)) throw iqlError('BadValue', 'NaN has no sign')
+    if (Number.isNaN(value)) throw overflow('Integer')
     return BigInt(Math.sign(value))
   },
   gh_fround: (a: Real) => one(a, roundHalfAway),
@@ -191,7 +191,7 @@ function twelveDigits(x: number): number {
 }
 
 function power(x: number, y: number): number {
-  if (x === 0 && y < 0) throw divisionByZero()
+  if (x === 0 && y < 0) throw iqlError('BadValue', 'Zero to a power below zero')
   if (x < 0 && Number.isFinite(x) && Number.isFinite(y) && !Number.isInteger(y)) {
     throw iqlError('BadValue', 'A number below zero to a power that is not whole')
   }

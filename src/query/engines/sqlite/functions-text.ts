@@ -46,6 +46,7 @@ export const TEXT_FUNCTIONS = {
   },
   gh_like: (text: Text, pattern: Text, mark: Text) => {
     if (text === null || pattern === null || mark === null) return null
+    if ([...mark].length > 1) throw iqlError('BadValue', 'The escape of LIKE is one character')
     return truth(likeExpression(pattern, mark).test(text))
   },
   gh_uuid: () => crypto.randomUUID(),

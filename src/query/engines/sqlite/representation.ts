@@ -7,6 +7,7 @@ import type { Bindable } from '../engine.ts'
 /**
  * Decimal: an integer scaled by the type's digits; past 18 digits, 16 bytes whose order is the number's.
  * Timestamp, Date, Time: integers. Boolean: 0 or 1. Uuid, Json: text.
+ * Interval: its microseconds, or the text 'months:micros' where it may have months.
  * Double: a real; NaN is the text 'NaN', which SQLite sorts after every number and finds equal to itself, as IQL does.
  */
 export function toSqlite(value: IqlValue, type: IqlType): Bindable {
@@ -15,8 +16,7 @@ export function toSqlite(value: IqlValue, type: IqlType): Bindable {
   if (typeof value === 'number') return Number.isNaN(value) ? 'NaN' : value
   if (typeof value === 'bigint') return isWide(type) ? toWide(value) : value
   if (typeof value === 'string' || value instanceof Uint8Array) return value
-  // An interval of fixed length is its microseconds; calendar months are emitted apart.
-  return value.micros
+  return type.kind === 'Interval' && type.months ? `${value.months}:${value.micros}` : value.micros
 }
 
 /** Past 18 digits a scaled integer may leave 64 bits. */

@@ -1,0 +1,56 @@
+/** One meaning on every engine: the corpus has the same results on SQLite and on PostgreSQL, to the byte, and those that it says. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { after, before, describe, test } from 'node:test'
+import { openPlace } from '../support/engines.ts'
+import { stopOwnPostgres } from '../support/postgres.ts'
+import { ask, type Block, readCorpus } from './corpus.ts'
+import { type QueryServer, startQueryServer } from './query-server.ts'
+
+const folder = new URL('./corpus/', import.meta.url)
+const files = readdirSync(folder).filter((name) => name.endsWith('.txt'))
+
+test('the corpus has at least 600 statements with a result', () => {
+  const blocks = files.flatMap((file) => readCorpus(readFileSync(new URL(file, folder), 'utf8')))
+  assert.ok(blocks.filter(({ expected }) => expected.length > 0).length >= 600)
+})
+
+after(stopOwnPostgres)
+
+for (const file of files) {
+  describe(`corpus: ${file}`, () => {
+    const servers: QueryServer[] = []
+    const leaves: (() => Promise<void>)[] = []
+    before(async () => {
+      for (const engine of ['sqlite', 'postgres'] as const) {
+        const { place, leave } = await openPlace(engine)
+        leaves.push(leave)
+        servers.push(await startQueryServer(place))
+      }
+    })
+    after(async () => {
+      for (const server of servers) await server.stop()
+      for (const leave of leaves) await leave()
+    })
+
+    test('every statement gives what the file says, on both engines', async () => {
+      const faults: string[] = []
+      for (const block of readCorpus(readFileSync(new URL(file, folder), 'utf8'))) {
+        if (block.statement !== '') faults.push(...(await compare(block, servers)))
+      }
+      assert.deepEqual(faults, [])
+    })
+  })
+}
+
+async function compare(block: Block, servers: readonly QueryServer[]): Promise<string[]> {
+  const answers = await Promise.all(servers.map((server) => ask(server, block.statement)))
+  const [sqlite, postgres] = answers
+  const where = `line ${block.line}: ${block.statement}`
+  if (sqlite?.bytes !== postgres?.bytes)
+    return [`${where}\n  sqlite   ${sqlite?.lines.join(' / ')}\n  postgres ${postgres?.lines.join(' / ')}`]
+  const said = block.expected.join('\n')
+  const got = sqlite?.lines.join('\n') ?? ''
+  if (said === '') return got.startsWith('!') ? [`${where}\n  ${got}`] : []
+  return said === got ? [] : [`${where}\n  says ${said}\n  gives ${got}`]
+}
