@@ -57,6 +57,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
     const query = runs('query')
       ? await openQuery({
           bus,
+          audit,
           clock,
           database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
           limits: queryLimitsOf(config),

@@ -10,5 +10,7 @@ export interface Bus {
   publish(event: GateEvent): Promise<void>
   /** Returns the function that ends the subscription. */
   subscribe(listener: Listener): () => void
+  /** Milliseconds since this node last knew that it had heard everything. */
+  lag(): number
   close(): Promise<void>
 }

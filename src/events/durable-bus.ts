@@ -5,7 +5,8 @@ import { deliver } from './local-bus.ts'
 
 /** Tells when there may be news from other processes; with the event itself, where the database hands it over. */
 export interface Feed {
-  start(news: (recorded?: RecordedEvent) => void): Promise<void>
+  /** `nothing` is called after a look that found no news. */
+  start(news: (recorded?: RecordedEvent) => void, nothing: () => void): Promise<void>
   stop(): Promise<void>
 }
 
@@ -25,13 +26,17 @@ export async function openDurableBus({ events, feed, onError }: DurableBusOption
   let catchingUp: Promise<void> | undefined
   let again = false
   let closed = false
+  let caughtUpAt = performance.now()
+  const isCaughtUp = () => {
+    caughtUpAt = performance.now()
+  }
 
   // What was there before this node is not news to it.
   for (const { seq } of await events.since(highest - OVERLAP)) note(seq)
   await feed.start((recorded) => {
     if (recorded === undefined) catchUp()
     else hear(recorded)
-  })
+  }, isCaughtUp)
 
   return {
     async publish(event) {
@@ -41,6 +46,7 @@ export async function openDurableBus({ events, feed, onError }: DurableBusOption
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    lag: () => performance.now() - caughtUpAt,
     async close() {
       closed = true
       await feed.stop()
@@ -78,6 +84,7 @@ export async function openDurableBus({ events, feed, onError }: DurableBusOption
   async function readNews(): Promise<void> {
     try {
       for (const recorded of await events.since(highest - OVERLAP)) hear(recorded)
+      isCaughtUp()
     } catch (error) {
       // The feed tells again when the database is back.
       if (!closed) onError(error)

@@ -11,6 +11,7 @@ export function createLocalBus(onListenerError: (error: unknown) => void = rethr
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
+    lag: () => 0,
     async close() {
       listeners.clear()
     },

@@ -23,10 +23,12 @@ export function createPostgresFeed({ url, events, onError }: PostgresFeedOptions
   let lastSeq = 0
   let stopped = false
   let tell: (recorded?: RecordedEvent) => void = () => {}
+  let tellNothing: () => void = () => {}
 
   return {
-    async start(news) {
+    async start(news, nothing) {
       tell = news
+      tellNothing = nothing
       await listen()
       look = setInterval(lookForNews, LOOK_EVERY_MS)
       look.unref()
@@ -79,7 +81,7 @@ export function createPostgresFeed({ url, events, onError }: PostgresFeedOptions
   function lookForNews(): void {
     events.lastSeq().then(
       (seq) => {
-        if (seq === lastSeq) return
+        if (seq === lastSeq) return tellNothing()
         lastSeq = seq
         tell()
       },

@@ -10,11 +10,11 @@ export function createSqliteFeed({ db }: Pick<Database, 'db'>, onError: (error: 
   let timer: NodeJS.Timeout | undefined
   let version: number | undefined
   return {
-    async start(news) {
+    async start(news, nothing) {
       version = await read()
       timer = setInterval(() => {
         read().then((found) => {
-          if (found === version) return
+          if (found === version) return nothing()
           version = found
           news()
         }, onError)

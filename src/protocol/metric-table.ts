@@ -34,7 +34,7 @@ export const METRICS = {
   gatehouse_queries_running: gauge('Statements at work now.'),
   gatehouse_query_processes: gauge('Reader processes of the embedded engine: "idle" or "busy".', 'state'),
   gatehouse_bus_events_total: counter('Events heard on the bus, by kind.', 'kind'),
-  gatehouse_bus_lag_seconds: gauge('Age of the last event from another node when it was heard here.'),
+  gatehouse_bus_lag_seconds: gauge('Time since this node last knew that it had heard every event.'),
   gatehouse_database_connections: gauge(
     'Connections of the identity database: "busy", "idle" and callers "waiting" for one.',
     'state',

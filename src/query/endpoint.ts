@@ -76,6 +76,8 @@ async function query(request: FastifyRequest, reply: FastifyReply, env: Endpoint
     return {
       run: {
         principal,
+        requestId: request.id,
+        address: request.ip,
         planned,
         valueSets: [parameters],
         encoding,
@@ -99,6 +101,8 @@ async function select(request: FastifyRequest, reply: FastifyReply, env: Endpoin
     return {
       run: {
         principal,
+        requestId: request.id,
+        address: request.ip,
         planned,
         valueSets: [call.values.read(planned.bound.parameters)],
         encoding,
@@ -139,6 +143,8 @@ async function write(
     return {
       run: {
         principal,
+        requestId: request.id,
+        address: request.ip,
         ...first,
         further,
         encoding,

@@ -1,9 +1,11 @@
 /** Runs planned statements for a caller: reads, writes, definitions and looks, each to a result that can be sent. */
+import type { Audit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Principal } from '../protocol/principal.ts'
 import type { Catalogue } from './catalogue/catalogue.ts'
 import { writeToCatalogue } from './catalogue/catalogue-table.ts'
 import { changeOf } from './catalogue/change.ts'
+import { recordChanges } from './catalogue/record-change.ts'
 import { fill, type RunValues } from './engines/emit/slots.ts'
 import type { Engine, Once, ReadLimits, ReadOutcome, ReadRequest, WriteOutcome } from './engines/engine.ts'
 import { explain } from './explain.ts'
@@ -19,11 +21,14 @@ export interface ExecutionEnv {
   readonly catalogue: Catalogue
   readonly planner: Planner
   readonly clock: Clock
+  readonly audit: Audit
 }
 
 /** One run of a statement. */
 export interface Run {
   readonly principal: Principal
+  readonly requestId: string
+  readonly address: string
   readonly planned: Planned
   /** A set of values for each time the statement runs; one for all but bulk inserts. */
   readonly valueSets: readonly (readonly IqlValue[])[]
@@ -144,6 +149,7 @@ async function define(statement: BoundStatement, run: Run, env: ExecutionEnv): P
   await env.catalogue.change([
     { change, fill: statement.kind === 'add-column' ? await fillOf(statement, run, env) : null },
   ])
+  recordChanges(env.audit, run, [change])
 }
 
 /** The default of a new column, worked out once for all the rows that exist. */

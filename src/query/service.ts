@@ -1,6 +1,7 @@
 /** The query service put together: the engine, the catalogue, the doors, and what the rest of the program may ask of it. */
 import type { FastifyInstance } from 'fastify'
 import type { Bus } from '../events/bus.ts'
+import { type Audit, noAudit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Metrics } from '../protocol/metrics.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
@@ -41,6 +42,8 @@ export interface QueryOptions {
   readonly onError: (error: unknown) => void
   readonly database: { readonly dataFolder: string; readonly databaseUrl: string }
   readonly limits?: Partial<QueryLimits>
+  /** Where changes of the catalogue go on record. */
+  readonly audit?: Audit
 }
 
 export type QueryDoorOptions = Pick<EndpointEnv, 'authenticate' | 'admit' | 'metrics'>
@@ -60,7 +63,8 @@ export interface QueryService {
 const REMEMBERED_MICROS = 24n * 3_600_000_000n
 const FORGET_EVERY_MS = 3_600_000
 
-export async function openQuery({ bus, clock, onError, database, limits: given }: QueryOptions): Promise<QueryService> {
+export async function openQuery(options: QueryOptions): Promise<QueryService> {
+  const { bus, clock, onError, database, limits: given, audit = noAudit } = options
   const limits = { ...QUERY_LIMITS, ...given }
   const { concurrency, waiting, milliseconds } = limits
   const engine = await openEngine({ ...database, concurrency, waiting, milliseconds })
@@ -76,7 +80,7 @@ export async function openQuery({ bus, clock, onError, database, limits: given }
     running,
     register(app, options) {
       watch(options.metrics, engine, running)
-      registerEndpoint(app, { ...options, engine, catalogue, planner, running, limits, clock })
+      registerEndpoint(app, { ...options, engine, catalogue, planner, running, limits, clock, audit })
     },
     check: async () => void (await engine.loadCatalogue()),
     async close() {

@@ -27,6 +27,7 @@ export async function openMetrics(
   )
   metrics.watch('gatehouse_audit_waiting_rows', () => [[{}, audit.waiting]])
   metrics.watch('gatehouse_audit_lost_total', () => [[{}, audit.lost]])
+  metrics.watch('gatehouse_bus_lag_seconds', () => [[{}, bus.lag() / 1000]])
   bus.subscribe(({ kind }) => metrics.count('gatehouse_bus_events_total', { kind }))
   closing.add(watchProcess(metrics))
   if (config.metricsPort === undefined) return { metrics, metricsPort: undefined }

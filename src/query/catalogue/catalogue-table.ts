@@ -17,6 +17,7 @@ import { definitionOf } from './change.ts'
 import { type NamedColumn, type NamedTable, tableText } from './create-table.ts'
 import type { CatalogueChange, TableDefinition } from './definition.ts'
 import { writeDefinition } from './definition.ts'
+import { recordChanges } from './record-change.ts'
 
 export async function writeToCatalogue(
   statement: Insert | Update | Delete,
@@ -26,6 +27,7 @@ export async function writeToCatalogue(
   const returning = statement.returning.map(plainColumn)
   const touched = await touch(statement, run, env)
   if (touched.changes.length > 0) await env.catalogue.change(touched.changes.map((change) => ({ change, fill: null })))
+  recordChanges(env.audit, run, touched.changes)
   const rows = touched.tables.map((table) => returning.map((column) => cellOf(table, column)))
   return { rowsAffected: touched.tables.length, rows: returning.length === 0 ? [] : rows, isTruncated: false }
 }
