@@ -1,0 +1,310 @@
+/** Makes random well-typed expressions as syntax trees, reaching every operator, function, cast and test of IQL. */
+import type { Query } from '../../../src/query/iql/ast.ts'
+import type { BinaryOperator, Call, Expression } from '../../../src/query/iql/ast-expression.ts'
+import { OPERATORS } from '../../../src/query/iql/operators.ts'
+import type { Choice } from './choice.ts'
+import {
+  type ArgumentOf,
+  CAST_USES,
+  COMPARABLE,
+  type ColumnKind,
+  FUNCTION_USES,
+  type FunctionUse,
+  isKind,
+  type Kind,
+  OPERATOR_USES,
+} from './kinds.ts'
+import { literalOf, number, text, typeNameOf } from './literals.ts'
+
+const at = 0
+
+/** A table or sub-query that an expression can take columns of. */
+export interface Source {
+  readonly alias: string
+  readonly columns: readonly { readonly name: string; readonly kind: ColumnKind }[]
+  /** The column that tells its rows apart. */
+  readonly key?: string
+}
+
+/** What an expression can be made of where it stands. */
+export interface Place {
+  readonly sources: readonly Source[]
+  /** In a grouped select: columns stand here or within aggregates. */
+  readonly groupedBy?: readonly { readonly expression: Expression; readonly kind: ColumnKind }[]
+  /** Makes a query of one column, for sub-queries; absent where there may be none. */
+  readonly subquery?: (kind: ColumnKind, isOneRow: boolean) => Query
+}
+
+const COMPARISONS = ['=', '<>', '<', '<=', '>', '>=', 'is distinct from', 'is not distinct from'] as const
+const SCALAR_USES = FUNCTION_USES.filter(({ definition }) => definition.kind === 'scalar')
+export const AGGREGATE_USES = FUNCTION_USES.filter(({ definition }) => definition.kind === 'aggregate')
+
+export class Expressions {
+  readonly choice: Choice
+  readonly isTame: boolean
+  /** Ids of the functions, operators, casts and forms that were used. */
+  readonly used = new Set<string>()
+
+  constructor(choice: Choice, isTame: boolean) {
+    this.choice = choice
+    this.isTame = isTame
+  }
+
+  make(kind: Kind, place: Place, depth: number): Expression {
+    const { choice } = this
+    if (depth <= 0 || choice.oneIn(5)) return this.leaf(kind, place)
+    const makers = this.#makersOf(kind, place, depth - 1)
+    return choice.of(makers)()
+  }
+
+  leaf(kind: Kind, place: Place): Expression {
+    const { choice } = this
+    if (place.groupedBy !== undefined) return this.#groupedLeaf(kind, place)
+    const columns = place.sources.flatMap(({ alias, columns: all }) =>
+      all.filter((column) => column.kind === kind).map(({ name }) => columnOf(alias, name)),
+    )
+    if (columns.length > 0 && !choice.oneIn(4)) return choice.of(columns)
+    return this.literal(kind)
+  }
+
+  literal(kind: ArgumentOf): Expression {
+    if (isKind(kind) && kind !== 'Fixed' && kind !== 'Months' && this.choice.oneIn(15)) {
+      return this.#castTo(kind, { kind: 'null', at })
+    }
+    return literalOf(this.choice, kind, this.isTame)
+  }
+
+  /** Keys, aggregates and constants: what a grouped select may show. */
+  #groupedLeaf(kind: Kind, place: Place): Expression {
+    const keys = place.groupedBy?.filter((key) => key.kind === kind) ?? []
+    if (keys.length > 0 && this.choice.oneIn(2)) return this.choice.of(keys).expression
+    const uses = AGGREGATE_USES.filter(({ result }) => result === kind)
+    if (uses.length === 0 || this.choice.oneIn(6)) return this.literal(kind)
+    return this.aggregate(this.choice.of(uses), { sources: place.sources }, 1)
+  }
+
+  aggregate(use: FunctionUse, place: Place, depth: number): Call {
+    const { choice } = this
+    const made = this.#call(use, place, depth)
+    const { id, ordered } = use.definition
+    const [first] = use.arguments
+    const isAlone = use.arguments.length === 1 && first !== 'Json'
+    if (id === 'count' && choice.oneIn(3)) return { ...made, arguments: [], star: true, filter: this.#filter(place) }
+    return {
+      ...made,
+      distinct: isAlone && choice.oneIn(4),
+      orderBy:
+        ordered === true && choice.oneIn(2)
+          ? [{ expression: this.make('Integer', place, 1), descending: choice.oneIn(2), nulls: undefined }]
+          : [],
+      filter: this.#filter(place),
+    }
+  }
+
+  #filter(place: Place): Expression | undefined {
+    return this.choice.oneIn(5) ? this.make('Boolean', place, 1) : undefined
+  }
+
+  #makersOf(kind: Kind, place: Place, depth: number): (() => Expression)[] {
+    const next = (wanted: Kind): Expression => this.make(wanted, place, depth)
+    const operators = OPERATOR_USES.filter(({ result }) => result === kind)
+    const functions = SCALAR_USES.filter(({ result }) => result === kind)
+    const casts = CAST_USES.filter(({ to }) => to === kind)
+    const makers: (() => Expression)[] = []
+    if (operators.length > 0) {
+      makers.push(() => {
+        const use = this.choice.of(operators)
+        this.used.add(use.id)
+        return binary(OPERATORS[use.id].symbol, next(use.left), next(use.right))
+      })
+    }
+    // By name first: some functions have many signatures.
+    const byName = Object.values(Object.groupBy(functions, ({ definition }) => definition.id))
+    if (byName.length > 0) {
+      const make = () => this.#call(this.choice.of(this.choice.of(byName) ?? functions), place, depth)
+      makers.push(make, make)
+    }
+    if (casts.length > 0 && isColumnKind(kind)) {
+      makers.push(() => {
+        const { from, to } = this.choice.of(casts)
+        this.used.add(`cast ${from} to ${to}`)
+        return this.#castTo(to, from === 'Text' ? this.#readable(to, place, depth) : next(from))
+      })
+    }
+    if (kind === 'Boolean') makers.push(...this.#tests(place, depth))
+    if (isColumnKind(kind)) makers.push(...this.#forms(kind, place, depth))
+    if (['Integer', 'Decimal', 'Double', 'Fixed'].includes(kind)) {
+      makers.push(() => this.#note('negate', { kind: 'unary', operator: '-', operand: next(kind), at }))
+    }
+    return makers
+  }
+
+  /** CASE, COALESCE, NULLIF and sub-queries, which any kind can come from. */
+  #forms(kind: ColumnKind, place: Place, depth: number): (() => Expression)[] {
+    const { choice } = this
+    const next = (): Expression => this.make(kind, place, depth)
+    const { subquery } = place
+    return [
+      () => {
+        const isSimple = choice.oneIn(3)
+        const operandKind = choice.of(COMPARABLE)
+        const when = () => this.make(isSimple ? operandKind : 'Boolean', place, depth - 1)
+        return this.#note(isSimple ? 'simple case' : 'case', {
+          kind: 'case',
+          operand: isSimple ? this.make(operandKind, place, depth - 1) : undefined,
+          branches: choice.list(1, 2, () => ({ when: when(), result: next() })),
+          otherwise: choice.oneIn(3) ? undefined : next(),
+          at,
+        })
+      },
+      () => this.#note('coalesce', callOf('coalesce', choice.list(1, 3, next))),
+      ...(kind === 'Json' ? [] : [() => this.#note('nullif', callOf('nullif', [next(), next()]))]),
+      ...(subquery === undefined
+        ? []
+        : [() => this.#note('scalar query', { kind: 'subquery', query: subquery(kind, !choice.oneIn(30)), at })]),
+    ]
+  }
+
+  #tests(place: Place, depth: number): (() => Expression)[] {
+    const { choice } = this
+    const next = (kind: Kind): Expression => this.make(kind, place, depth)
+    const { subquery } = place
+    const negated = choice.oneIn(2)
+    const compared = (): Kind => choice.of([...COMPARABLE, 'Fixed'])
+    return [
+      () => {
+        const kind = compared()
+        const operator = choice.of(COMPARISONS)
+        this.used.add(`${operator} ${kind}`)
+        return binary(operator, next(kind), next(kind))
+      },
+      () => {
+        const kind = compared()
+        return this.#note('between', {
+          kind: 'between',
+          negated,
+          operand: next(kind),
+          low: next(kind),
+          high: next(kind),
+          at,
+        })
+      },
+      () => {
+        const kind = choice.of(COMPARABLE)
+        const items = choice.list(1, 4, () => this.make(kind, place, 0))
+        return this.#note('in list', { kind: 'in-list', negated, operand: next(kind), items, at })
+      },
+      () => {
+        const ignoreCase = choice.oneIn(2)
+        return this.#note(ignoreCase ? 'ilike' : 'like', {
+          kind: 'like',
+          negated,
+          ignoreCase,
+          operand: next('Text'),
+          pattern: choice.oneIn(3) ? next('Text') : text(choice.of(PATTERNS)),
+          escape: choice.oneIn(3) ? text(choice.of(['\\', '!', '%', '😀'])) : undefined,
+          at,
+        })
+      },
+      () => this.#note('is null', { kind: 'is-null', negated, operand: next(choice.of([...COMPARABLE, 'Json'])), at }),
+      () => this.#note('is truth', { kind: 'is-truth', negated, value: choice.oneIn(2), operand: next('Boolean'), at }),
+      () => this.#note('not', { kind: 'unary', operator: 'not', operand: next('Boolean'), at }),
+      () => this.#note('and', binary('and', next('Boolean'), next('Boolean'))),
+      () => this.#note('or', binary('or', next('Boolean'), next('Boolean'))),
+      ...(subquery === undefined
+        ? []
+        : [
+            () => this.#note('exists', { kind: 'exists', query: subquery('Integer', false), at }),
+            () => {
+              const kind = choice.of(COMPARABLE)
+              return this.#note('in query', {
+                kind: 'in-query',
+                negated,
+                operand: next(kind),
+                query: subquery(kind, false),
+                at,
+              })
+            },
+          ]),
+    ]
+  }
+
+  #call({ definition, arguments: args }: FunctionUse, place: Place, depth: number): Call {
+    this.used.add(definition.id)
+    const { optional = 0, variadic } = definition
+    const kept = args.slice(0, args.length - this.choice.below(optional + 1))
+    const [last] = kept
+    const more = variadic === true && last !== undefined ? this.choice.list(0, 2, () => last) : []
+    const made = [...kept, ...more].map((kind, index) => this.#argument(definition.id, kind, index, place, depth))
+    return callOf(definition.name, made)
+  }
+
+  #argument(id: string, kind: ArgumentOf, index: number, place: Place, depth: number): Expression {
+    // A long text is asked for on purpose elsewhere: here it would only take time.
+    if (index === 1 && ['repeat', 'lpad', 'rpad'].includes(id)) {
+      return number(this.choice.of(['0', '1', '3', '-1', '12']))
+    }
+    return isKind(kind) ? this.make(kind, place, depth) : this.literal(kind)
+  }
+
+  #castTo(kind: Kind, operand: Expression): Expression {
+    const { name, arguments: args } = typeNameOf(this.choice, kind)
+    return { kind: 'cast', operand, type: { name: { text: name, at }, arguments: args }, at }
+  }
+
+  /** A text that mostly reads as the kind: one that was written from it. */
+  #readable(kind: ColumnKind, place: Place, depth: number): Expression {
+    const isFree = this.choice.oneIn(this.isTame ? 30 : 3)
+    return isFree ? this.make('Text', place, depth) : this.#castTo('Text', this.make(kind, place, depth))
+  }
+
+  #note(form: string, expression: Expression): Expression {
+    this.used.add(form)
+    return expression
+  }
+}
+
+const PATTERNS = [
+  '%',
+  '_',
+  'a%',
+  '%b',
+  '_H%',
+  'é',
+  '%😀%',
+  '!%%',
+  'A\\%',
+  '',
+  '__',
+  '%ß%',
+  'İ',
+  'ΑΣ',
+  '%\n%',
+  'b_p',
+  '!_',
+]
+
+export function columnOf(table: string, name: string): Expression {
+  return { kind: 'column', table: { text: table, at }, name: { text: name, at } }
+}
+
+export function callOf(name: string, args: readonly Expression[]): Call {
+  return {
+    kind: 'call',
+    name: { text: name, at },
+    star: false,
+    distinct: false,
+    arguments: args,
+    orderBy: [],
+    filter: undefined,
+    over: undefined,
+  }
+}
+
+export function binary(operator: BinaryOperator, left: Expression, right: Expression): Expression {
+  return { kind: 'binary', operator, left, right, at }
+}
+
+function isColumnKind(kind: Kind): kind is ColumnKind {
+  return kind !== 'Fixed' && kind !== 'Months'
+}

@@ -1,0 +1,127 @@
+/** What kinds of expression the generator can make, and which functions, operators and casts make each. */
+import { CASTS } from '../../../src/query/iql/casts.ts'
+import type { ArgumentKind } from '../../../src/query/iql/function-entry.ts'
+import { FUNCTIONS, type FunctionDefinition } from '../../../src/query/iql/functions.ts'
+import { OPERATORS, type OperatorId } from '../../../src/query/iql/operators.ts'
+import { COLUMN_TYPES, decimal, FIXED_INTERVAL, INTERVAL, type IqlType } from '../../../src/query/iql/types.ts'
+
+export type ColumnKind = (typeof COLUMN_TYPES)[number]
+/** `Fixed` is an interval without months, `Months` one with them. */
+export type Kind = ColumnKind | 'Fixed' | 'Months'
+/** What stands in an argument: an expression of a kind, or a literal that only the function knows. */
+export type ArgumentOf = Kind | 'part' | 'time-part' | 'unit' | 'span' | 'digits' | 'bucket'
+
+export interface OperatorUse {
+  readonly id: OperatorId
+  readonly left: Kind
+  readonly right: Kind
+  readonly result: Kind
+}
+
+export interface FunctionUse {
+  readonly definition: FunctionDefinition
+  readonly arguments: readonly ArgumentOf[]
+  readonly result: Kind
+}
+
+const ORDERED: readonly ColumnKind[] = ['Text', 'Integer', 'Decimal', 'Double', 'Timestamp', 'Date', 'Time']
+export const COMPARABLE: readonly ColumnKind[] = COLUMN_TYPES.filter((kind) => kind !== 'Json')
+const INTERVALS: readonly Kind[] = ['Fixed', 'Months']
+
+export const OPERATOR_USES: readonly OperatorUse[] = operatorIds().flatMap((id) => {
+  const { left, right, result } = OPERATORS[id]
+  return kindsOf(left).flatMap((a) =>
+    kindsOf(right).flatMap((b) => {
+      const made = result(sample(a), sample(b))
+      const isTime = left === 'Time' || right === 'Time'
+      return made === undefined || (isTime && b === 'Months') ? [] : [{ id, left: a, right: b, result: kindOf(made) }]
+    }),
+  )
+})
+
+/** Every way to call every function, but for those that differ from call to call. */
+export const FUNCTION_USES: readonly FunctionUse[] = FUNCTIONS.filter(({ id }) => id !== 'gen_uuid').flatMap(usesOf)
+
+export const CAST_USES: readonly { readonly from: ColumnKind; readonly to: ColumnKind }[] = COLUMN_TYPES.flatMap(
+  (from) => [from, ...CASTS[from]].map((to) => ({ from, to })),
+)
+
+function usesOf(definition: FunctionDefinition): FunctionUse[] {
+  const choices = definition.arguments.map((kind) => choicesOf(kind, definition.id === 'date_part_time'))
+  const isCommon = definition.arguments.includes('common')
+  return combinations(choices).map((args) => {
+    const types = args.map((arg) => (isKind(arg) ? sample(arg) : sample('Integer')))
+    const { result } = definition
+    const type =
+      typeof result === 'function'
+        ? result(
+            types,
+            types.map(() => 2n),
+          )
+        : result
+    const all = isCommon ? args.flatMap((arg) => [arg, arg]) : args
+    return { definition, arguments: all, result: kindOf(type) }
+  })
+}
+
+function choicesOf(kind: ArgumentKind, ofTime: boolean): readonly ArgumentOf[] {
+  switch (kind) {
+    case 'number':
+      return ['Integer', 'Decimal', 'Double']
+    case 'exact':
+      return ['Integer', 'Decimal']
+    case 'ordered':
+      return ORDERED
+    case 'comparable':
+    case 'common':
+      return COMPARABLE
+    case 'any':
+      return COLUMN_TYPES
+    case 'moment':
+      return ['Timestamp', 'Date']
+    case 'fixed':
+      return ['Fixed']
+    case 'months':
+      return ['bucket']
+    case 'part':
+      return [ofTime ? 'time-part' : 'part']
+    default:
+      return [kind]
+  }
+}
+
+function combinations(choices: readonly (readonly ArgumentOf[])[]): ArgumentOf[][] {
+  return choices.reduce<ArgumentOf[][]>((made, next) => made.flatMap((args) => next.map((arg) => [...args, arg])), [[]])
+}
+
+export function isKind(argument: ArgumentOf): argument is Kind {
+  return COLUMN_TYPES.some((kind) => kind === argument) || INTERVALS.some((kind) => kind === argument)
+}
+
+function kindsOf(kind: IqlType['kind']): readonly Kind[] {
+  if (kind === 'Interval') return INTERVALS
+  return COLUMN_TYPES.filter((known) => known === kind)
+}
+
+function sample(kind: Kind): IqlType {
+  switch (kind) {
+    case 'Decimal':
+      return decimal(9, 2)
+    case 'Fixed':
+      return FIXED_INTERVAL
+    case 'Months':
+      return INTERVAL
+    default:
+      return { kind }
+  }
+}
+
+function kindOf(type: IqlType): Kind {
+  if (type.kind === 'Interval') return type.months ? 'Months' : 'Fixed'
+  if (type.kind === 'Null') throw new Error('No entry gives NULL alone')
+  return type.kind
+}
+
+function operatorIds(): OperatorId[] {
+  return Object.keys(OPERATORS).filter((id): id is OperatorId => id in OPERATORS)
+}
