@@ -14,7 +14,7 @@ import { didYouMean } from './did-you-mean.ts'
 import { fitColumn } from './fit-column.ts'
 import { firstDuplicate, sameName } from './names.ts'
 import { CLAUSES, type Clause, Scope } from './scope.ts'
-import { BOOLEAN } from './types.ts'
+import { BOOLEAN, isStorable } from './types.ts'
 import { mapOutputs, nullAsText } from './widen-body.ts'
 
 export function bindInsert(binding: Binding, written: Insert): Bound.Insert {
@@ -190,9 +190,14 @@ function bindReturning(
 ): Bound.OutputItem[] {
   const outputs = bindItems(binding, targetScope(table, alias, source, CLAUSES.returning), items).map(nullAsText)
   const duplicate = firstDuplicate(outputs, ({ name }) => name)
-  if (duplicate === undefined) return outputs
   const [first] = items
   const at = first === undefined ? 0 : first.kind === 'all' ? first.at : startOf(first.expression)
+  if (outputs.some(({ expression }) => !isStorable(expression.type))) {
+    throw binding.fail('TypeMismatch', at, 'A result cannot hold an Interval', {
+      hint: "write date_diff('second', a, b)",
+    })
+  }
+  if (duplicate === undefined) return outputs
   throw binding.fail('DuplicateColumn', at, `Two columns of the result are named ${duplicate.name}`, {
     hint: `give one another name: … AS ${duplicate.name}2`,
   })

@@ -303,6 +303,13 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
     ['CREATE TABLE x (a Text, A Text)', '                        ^', 'DuplicateColumn', /twice/],
     ['CREATE TABLE x (a Decimal(19, 2))', '                  ^', 'BadType', /1 to 18/],
     ['CREATE TABLE x (a Decimal(4, 5))', '                  ^', 'BadType', /more digits/],
+    [
+      "DELETE FROM trades ALL RETURNING ts - TIMESTAMP '2026-01-31'",
+      '                                 ^',
+      'TypeMismatch',
+      /cannot hold an Interval/,
+      "write date_diff('second', a, b)",
+    ],
     ['CREATE TABLE x (a Interval)', '                  ^', 'UnknownType', /Interval/],
     ['CREATE TABLE x (a Text(5))', '                  ^', 'BadType', /no digits/],
     [

@@ -127,5 +127,5 @@ function compileLike(pattern: string, mark: string): RegExp {
 }
 
 function literally(character: string): string {
-  return /[\\^$.*+?()[\]{}|/-]/.test(character) ? `\\${character}` : character
+  return /[\\^$.*+?()[\]{}|/]/.test(character) ? `\\${character}` : character
 }
