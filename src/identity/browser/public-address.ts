@@ -33,15 +33,19 @@ const PRIVATE_IPV6 = [
   'ff00::/8',
 ]
 
-const blocked = new BlockList()
-for (const subnet of PRIVATE_IPV4) blocked.addSubnet(...split(subnet), 'ipv4')
-for (const subnet of PRIVATE_IPV6) blocked.addSubnet(...split(subnet), 'ipv6')
+/** One list for each family: a rule for mapped addresses would otherwise match all of IPv4. */
+const blocked = { ipv4: listOf(PRIVATE_IPV4, 'ipv4'), ipv6: listOf(PRIVATE_IPV6, 'ipv6') }
 
 export function isPublicAddress(address: string): boolean {
-  return !blocked.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+  const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+  return !blocked[family].check(address, family)
 }
 
-function split(subnet: string): [string, number] {
-  const [address = '', prefix] = subnet.split('/')
-  return [address, Number(prefix)]
+function listOf(subnets: readonly string[], family: 'ipv4' | 'ipv6'): BlockList {
+  const list = new BlockList()
+  for (const subnet of subnets) {
+    const [address = '', prefix] = subnet.split('/')
+    list.addSubnet(address, Number(prefix), family)
+  }
+  return list
 }

@@ -107,7 +107,7 @@ h2+form{margin-top:1rem}
 .badge{display:inline-block;padding:.0625rem .5rem;margin-left:.25rem;border-radius:1rem;color:var(--good);background:var(--good-ground);font-size:.8125rem;font-weight:600}
 .pair{display:grid;grid-template-columns:1fr 1fr;gap:0 1rem}
 .inline{display:flex;flex-wrap:wrap;gap:.625rem}
-.qr{display:block;width:12.5rem;max-width:100%;margin:0 auto 1.25rem;padding:.75rem;background:#fff;border-radius:.75rem;border:1px solid var(--line)}
+.qr{display:block;width:13rem;max-width:100%;margin:0 auto 1.25rem;background:#fff;border-radius:.75rem;border:1px solid var(--line)}
 .codes{columns:2;margin:0 0 1.25rem;padding:1rem 1.25rem;list-style:none;background:var(--sunken);border-radius:.75rem}
 .codes li{padding:.1875rem 0}
 .frames{position:absolute;width:0;height:0;border:0;visibility:hidden}

@@ -96,7 +96,7 @@ export const de: Messages = {
   zoneinfo: 'Zeitzone',
   save: 'Speichern',
   changePassword: 'Passwort ändern',
-  changePasswordLead: 'Alle anderen Sitzungen und verbundenen Anwendungen werden abgemeldet.',
+  changePasswordLead: 'Ein neues Passwort meldet alle anderen Sitzungen und verbundenen Anwendungen ab.',
   wrongPassword: 'Das jetzige Passwort ist falsch.',
   currentPassword: 'Jetziges Passwort',
   newPassword: 'Neues Passwort',

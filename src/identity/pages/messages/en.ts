@@ -94,7 +94,7 @@ export const en = {
   zoneinfo: 'Time zone',
   save: 'Save',
   changePassword: 'Change password',
-  changePasswordLead: 'All your other sessions and connected applications are signed out.',
+  changePasswordLead: 'A new password signs out all your other sessions and connected applications.',
   wrongPassword: 'The current password is wrong.',
   currentPassword: 'Current password',
   newPassword: 'New password',

@@ -1,0 +1,230 @@
+/** What must still happen before a request is answered: the whole decision as one table. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { nextStep, type Situation } from '../../src/identity/authorize/next-step.ts'
+import type { AuthorizationRequest } from '../../src/identity/authorize/request.ts'
+import { type ClientMetadata, toClient } from '../../src/store/client-metadata.ts'
+import type { Session } from '../../src/store/sessions.ts'
+import type { User } from '../../src/store/users.ts'
+
+const NOW = 1_700_000_000_000
+const SCOPES = ['openid', 'email']
+
+const REQUEST: AuthorizationRequest = {
+  clientId: 'c',
+  target: { redirectUri: 'https://c.example/cb', mode: 'query', state: undefined },
+  responseType: 'code',
+  askedScopes: SCOPES,
+  scopes: SCOPES,
+  nonce: undefined,
+  challenge: undefined,
+  prompt: [],
+  maxAge: undefined,
+  claims: undefined,
+  subject: undefined,
+  loginHint: undefined,
+  uiLocales: undefined,
+}
+const SESSION: Session = {
+  id: 's1',
+  userId: 'usr_a',
+  authTime: NOW - 60_000,
+  amr: ['pwd'],
+  browserState: 'b',
+  userAgent: '',
+  address: '',
+  createdAt: 0,
+  seenAt: 0,
+  expiresAt: 0,
+}
+const USER: User = {
+  id: 'usr_a',
+  username: 'a',
+  passwordHash: undefined,
+  passwordChangedAt: 0,
+  declaredDigest: undefined,
+  profile: {},
+  roles: [],
+  rights: new Set(['Platform/Market']),
+  roleRequiresSecondFactor: false,
+  hasSecondFactor: false,
+  disabled: false,
+  createdAt: 0,
+  updatedAt: 0,
+}
+const ALLOWED = { clientId: 'c', scopes: SCOPES, createdAt: 0, updatedAt: 0 }
+
+interface Case {
+  readonly name: string
+  readonly request?: Partial<AuthorizationRequest>
+  readonly client?: Partial<ClientMetadata>
+  readonly user?: Partial<User>
+  readonly session?: Partial<Session>
+  readonly change?: Partial<Situation>
+  /** The step, and the error that prompt=none makes of it. */
+  readonly step: string
+  readonly silent: string
+}
+
+const acr = (...values: string[]) => ({ id_token: { acr: { essential: true, values } } })
+
+const CASES: readonly Case[] = [
+  { name: 'everything is there', step: 'respond', silent: 'respond' },
+  { name: 'no session', change: { session: undefined, user: undefined }, step: 'sign-in', silent: 'login_required' },
+  { name: 'a session of nobody', change: { user: undefined }, step: 'sign-in', silent: 'login_required' },
+  { name: 'max_age passed', request: { maxAge: 59 }, step: 'sign-in', silent: 'login_required' },
+  { name: 'max_age reached to the second', request: { maxAge: 60 }, step: 'respond', silent: 'respond' },
+  { name: 'max_age=0', request: { maxAge: 0 }, session: { authTime: NOW }, step: 'sign-in', silent: 'login_required' },
+  {
+    name: 'max_age=0, signed in for this request',
+    request: { maxAge: 0 },
+    change: { progress: { signedIn: 's1' } },
+    step: 'respond',
+    silent: 'respond',
+  },
+  { name: 'another subject', request: { subject: 'usr_b' }, step: 'sign-in', silent: 'login_required' },
+  {
+    name: 'another subject even after signing in',
+    request: { subject: 'usr_b' },
+    change: { progress: { signedIn: 's1' } },
+    step: 'login_required',
+    silent: 'login_required',
+  },
+  { name: 'this subject', request: { subject: 'usr_a' }, step: 'respond', silent: 'respond' },
+  { name: 'no consent', change: { consent: undefined }, step: 'consent', silent: 'consent_required' },
+  {
+    name: 'consent for less',
+    change: { consent: { ...ALLOWED, scopes: ['openid'] } },
+    step: 'consent',
+    silent: 'consent_required',
+  },
+  {
+    name: 'consent just given by this user',
+    change: { consent: undefined, progress: { consented: 'usr_a' } },
+    step: 'respond',
+    silent: 'respond',
+  },
+  {
+    name: 'consent just given by another',
+    change: { consent: undefined, progress: { consented: 'usr_b' } },
+    step: 'consent',
+    silent: 'consent_required',
+  },
+  {
+    name: 'a client of our own',
+    client: { skip_consent: true },
+    change: { consent: undefined },
+    step: 'respond',
+    silent: 'respond',
+  },
+  {
+    name: 'a right that the user lacks needs no consent, as it is not given',
+    request: { scopes: [...SCOPES, 'Platform/Admin'] },
+    step: 'respond',
+    silent: 'respond',
+  },
+  {
+    name: 'C-31: a program on the device, consent remembered',
+    request: { target: { redirectUri: 'http://127.0.0.1:5/cb', mode: 'query', state: undefined } },
+    client: { token_endpoint_auth_method: 'none', application_type: 'native' },
+    step: 'consent',
+    silent: 'consent_required',
+  },
+  {
+    name: 'C-31: a public client at an https address',
+    client: { token_endpoint_auth_method: 'none' },
+    step: 'respond',
+    silent: 'respond',
+  },
+  {
+    name: 'the client demands a second factor that the user has',
+    client: { require_second_factor: true },
+    user: { hasSecondFactor: true },
+    step: 'second-factor',
+    silent: 'interaction_required',
+  },
+  {
+    name: 'the client demands a second factor that the user lacks',
+    client: { require_second_factor: true },
+    step: 'set-up-factor',
+    silent: 'interaction_required',
+  },
+  {
+    name: 'a role demands it',
+    user: { roleRequiresSecondFactor: true, hasSecondFactor: true },
+    step: 'second-factor',
+    silent: 'interaction_required',
+  },
+  {
+    name: 'it was given',
+    client: { require_second_factor: true },
+    session: { amr: ['pwd', 'otp', 'mfa'] },
+    step: 'respond',
+    silent: 'respond',
+  },
+  {
+    name: 'essential acr 2, user with a factor',
+    request: { claims: acr('2') },
+    user: { hasSecondFactor: true },
+    step: 'second-factor',
+    silent: 'interaction_required',
+  },
+  {
+    name: 'essential acr 2, user without one',
+    request: { claims: acr('2') },
+    step: 'unmet_authentication_requirements',
+    silent: 'unmet_authentication_requirements',
+  },
+  { name: 'essential acr 1 or 2', request: { claims: acr('1', '2') }, step: 'respond', silent: 'respond' },
+  {
+    name: 'essential acr 1 of a session that has 2',
+    request: { claims: acr('1') },
+    session: { amr: ['pop', 'user', 'mfa'] },
+    step: 'unmet_authentication_requirements',
+    silent: 'unmet_authentication_requirements',
+  },
+]
+
+for (const { name, request, client, user, session, change, step, silent } of CASES) {
+  test(`${name}: ${step}`, () => {
+    const situation = (prompt: AuthorizationRequest['prompt']): Situation => ({
+      request: { ...REQUEST, prompt, ...request },
+      client: toClient({ client_id: 'c', redirect_uris: [], ...client }, []),
+      session: { ...SESSION, ...session },
+      user: { ...USER, ...user },
+      progress: {},
+      consent: ALLOWED,
+      now: NOW,
+      ...change,
+    })
+    assert.equal(told(situation([])), step)
+    assert.equal(told(situation(['none'])), silent)
+  })
+}
+
+test('prompts: login, consent and select_account each ask once', () => {
+  const at = (prompt: AuthorizationRequest['prompt'], progress: Situation['progress']) =>
+    told({
+      request: { ...REQUEST, prompt },
+      client: toClient({ client_id: 'c', skip_consent: true }, []),
+      session: SESSION,
+      user: USER,
+      progress,
+      consent: ALLOWED,
+      now: NOW,
+    })
+  assert.equal(at(['login'], {}), 'sign-in')
+  assert.equal(at(['login'], { signedIn: 'another session' }), 'sign-in')
+  assert.equal(at(['login'], { signedIn: 's1' }), 'respond')
+  assert.equal(at(['consent'], {}), 'consent')
+  assert.equal(at(['consent'], { consented: 'usr_a' }), 'respond')
+  assert.equal(at(['select_account'], {}), 'choose-account')
+  assert.equal(at(['select_account'], { chosen: 's1' }), 'respond')
+  assert.equal(at(['select_account'], { signedIn: 's1' }), 'respond')
+  assert.equal(at(['login', 'consent'], { signedIn: 's1' }), 'consent')
+})
+
+function told(situation: Situation): string {
+  const step = nextStep(situation)
+  return step.kind === 'refuse' ? step.error : step.kind
+}

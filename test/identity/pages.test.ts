@@ -1,0 +1,166 @@
+/** The pages as data → HTML, and as a server sends them: escaping, languages, brand, policies. */
+import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import fc from 'fast-check'
+import { contrast, DARK_SURFACE, LIGHT_SURFACE, shadesOn } from '../../src/identity/pages/brand.ts'
+import { html } from '../../src/identity/pages/html.ts'
+import { chooseLanguage, LANGUAGE_TAGS } from '../../src/identity/pages/messages/choose.ts'
+import { openPlace } from '../support/engines.ts'
+import { decodeEntities } from '../support/html-form.ts'
+import { ALICE, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
+import type { Departure, Page } from '../support/user-agent.ts'
+import { signIn } from '../support/visitor.ts'
+
+test('C-06: whatever text a template is given, it stays text', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      const made = html`<p title="${text}">${text}</p>`.toString()
+      const [, attribute, content] = /^<p title="([^"<>]*)">([^<>]*)<\/p>$/s.exec(made) ?? []
+      return decodeEntities(attribute ?? '') === text && decodeEntities(content ?? '') === text
+    }),
+    { numRuns: 2000 },
+  )
+  assert.equal(html`${[html`<b>${'<'}</b>`, undefined, false, 3]}`.toString(), '<b>&lt;</b>3')
+})
+
+test('WCAG 2.2 §1.4.3: every colour is made readable, on light and on dark', () => {
+  const channel = fc.integer({ min: 0, max: 255 }).map((value) => value.toString(16).padStart(2, '0'))
+  fc.assert(
+    fc.property(fc.tuple(channel, channel, channel), ([red, green, blue]) => {
+      for (const surface of [LIGHT_SURFACE, DARK_SURFACE]) {
+        const { accent, button, buttonHover, buttonText } = shadesOn(surface, `#${red}${green}${blue}`)
+        assert.ok(contrast(accent, surface) >= 4.5, `${accent} on ${surface}`)
+        assert.ok(contrast(button, buttonText) >= 4.5, `${buttonText} on ${button}`)
+        assert.ok(contrast(buttonHover, buttonText) >= 4.5, `${buttonText} on ${buttonHover}`)
+      }
+    }),
+    { numRuns: 2000 },
+  )
+  assert.equal(contrast('#000000', '#ffffff'), 21)
+})
+
+test('the language: what the request asks for, then what the browser prefers, then English; nothing is an error', () => {
+  const table = [
+    [undefined, undefined, 'en'],
+    ['de', 'en', 'de'],
+    ['se fr de-CH en', 'en', 'de'],
+    ['se', 'de-AT;q=0.8,en;q=0.5', 'de'],
+    [undefined, 'en;q=0.1, de;q=0.9', 'de'],
+    [undefined, 'de;q=0, en', 'en'],
+    ['constructor __proto__', ';;q=,,*;q=x', 'en'],
+    ['DE', undefined, 'de'],
+  ] as const
+  for (const [uiLocales, accept, tag] of table) assert.equal(chooseLanguage(uiLocales, accept).tag, tag, `${uiLocales}`)
+  assert.deepEqual(LANGUAGE_TAGS, ['en', 'de'])
+})
+
+describe('as they are sent', () => {
+  let place: SignInPlace
+  let leave: () => Promise<void>
+  before(async () => {
+    const opened = await openPlace('sqlite')
+    leave = opened.leave
+    const logo = join(opened.place.dataFolder, '..', `logo-${process.pid}.svg`)
+    await writeFile(logo, '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>')
+    place = await openSignInPlace(opened.place, {
+      flags: { '--brand-name': 'North & "Wind"', '--brand-colour': '#0b6e4f', '--brand-logo': logo },
+    })
+  })
+  after(async () => {
+    await place.close()
+    await leave()
+  })
+
+  test('the brand is shown, and its mark comes from our own origin for good', async () => {
+    const page = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer)))
+    assert.match(page.body, /<title>Sign in · North &amp; &quot;Wind&quot;<\/title>/)
+    const assets = [...page.body.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => path)
+    assert.deepEqual(assets.map((path) => path.split('.').at(-1)).sort(), ['css', 'js', 'svg'])
+    for (const path of assets) {
+      const response = await fetch(place.server.issuer + path)
+      assert.equal(response.status, 200)
+      assert.match(response.headers.get('cache-control') ?? '', /immutable/)
+      assert.match(response.headers.get('content-type') ?? '', /^(text\/css|text\/javascript|image\/svg\+xml)/)
+      assert.match(response.headers.get('content-security-policy') ?? '', /default-src 'none'/)
+    }
+  })
+
+  test('ui_locales holds through every page of a request', async () => {
+    const agent = place.newAgent({ 'accept-language': 'en' })
+    const first = pageOf(await agent.get(authorizeUrl(place.server.issuer, { ui_locales: 'xx de' })))
+    assert.match(first.body, /<html lang="de">/)
+    const wrong = pageOf(await signIn(agent, first, { ...ALICE, password: 'not the password' }))
+    assert.match(wrong.body, /Der Benutzername oder das Passwort ist falsch/)
+    const consent = pageOf(await signIn(agent, wrong, ALICE))
+    assert.match(consent.body, /bittet um Zugriff/)
+  })
+
+  test('B-55: login_hint is filled in as text, for people who exist and who do not', async () => {
+    for (const hint of ['alice', 'nobody', '"><script>alert(1)</script>']) {
+      const page = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer, { login_hint: hint })))
+      const field = page.forms[0]?.fields.find(({ name }) => name === 'username')
+      assert.equal(field?.value, hint)
+      assert.doesNotMatch(page.body, /<script>/)
+    }
+  })
+
+  test('C-111: after many failures the page says how long to wait, and then lets in', async () => {
+    const agent = place.newAgent()
+    let page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
+    for (let tries = 0; tries < 12 && page.status !== 429; tries++) {
+      page = pageOf(await signIn(agent, page, { ...ALICE, password: 'not the password' }))
+    }
+    assert.equal(page.status, 429)
+    assert.match(page.body, /Too many attempts\. Wait \d+ (seconds|minutes)/)
+    const early = pageOf(await signIn(agent, page, ALICE))
+    assert.equal(early.status, 429)
+    place.clock.advance(Number(early.headers.get('retry-after')) * 1000)
+    assert.match(pageOf(await signIn(agent, early, ALICE)).url.pathname, /consent/)
+  })
+
+  test('a cancelled sign-in is access_denied; a page that is over says so', async () => {
+    const agent = place.newAgent()
+    const page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
+    const form = page.forms.find(({ id }) => id === 'sign-in')
+    assert.ok(form)
+    const cancel = form.buttons.find(({ value }) => value === 'cancel')
+    const end = await agent.submit(form, {}, cancel)
+    assert.ok(end.kind === 'left')
+    assert.equal(end.url.searchParams.get('error'), 'access_denied')
+    const again = pageOf(await agent.submit(form, ALICE))
+    assert.equal(again.status, 400)
+    assert.match(again.body, /This page is no longer valid/)
+    const stranger = pageOf(await place.newAgent().get(page.url))
+    assert.equal(stranger.status, 400)
+  })
+
+  test('the policy of each page lets nothing in but what it needs', async () => {
+    const agent = place.newAgent()
+    const page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
+    const policy = page.headers.get('content-security-policy') ?? ''
+    assert.doesNotMatch(policy, /unsafe/)
+    assert.match(policy, /default-src 'none'/)
+    assert.match(policy, /form-action 'self' https:\/\/app\.example\.com(;|$)/)
+    const consent = pageOf(await signIn(agent, page, ALICE))
+    assert.doesNotMatch(consent.headers.get('content-security-policy') ?? '', /script-src/)
+    assert.match(consent.body, /Web &amp; &lt;b&gt;Co&lt;\/b&gt; asks for access/)
+    assert.match(consent.body, /Alice &lt;i&gt;Liddell&lt;\/i&gt;/)
+  })
+
+  test('B-08: HEAD, PUT and DELETE are not for authorize and endsession', async () => {
+    for (const path of ['/connect/authorize', '/connect/endsession']) {
+      for (const method of ['HEAD', 'PUT', 'DELETE']) {
+        const response = await fetch(place.server.issuer + path, { method })
+        assert.equal(response.status, 405, `${method} ${path}`)
+        assert.equal(response.headers.get('allow'), 'GET, POST')
+      }
+    }
+  })
+})
+
+function pageOf(end: Page | Departure): Page {
+  if (end.kind === 'left') throw new Error(`Sent away to ${end.url.href}`)
+  return end
+}
