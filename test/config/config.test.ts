@@ -1,0 +1,118 @@
+/** The table of settings: where values come from, what each takes, and how a mistake is told. */
+import assert from 'node:assert/strict'
+import { resolve } from 'node:path'
+import { describe, test } from 'node:test'
+import {
+  BadSetting,
+  environmentName,
+  fileName,
+  flagName,
+  issuerOf,
+  loadConfig,
+  SETTINGS,
+  settingNames,
+} from '../../src/config.ts'
+
+function configOf(flags: Record<string, string>) {
+  return loadConfig({ flags }).config
+}
+
+test('a setting has one name in three spellings', () => {
+  assert.equal(environmentName('databaseUrl'), 'GATEHOUSE_DATABASE_URL')
+  assert.equal(flagName('databaseUrl'), '--database-url')
+  assert.equal(fileName('databaseUrl'), 'database_url')
+  for (const spell of [environmentName, flagName, fileName]) {
+    assert.equal(new Set(settingNames().map(spell)).size, settingNames().length)
+  }
+})
+
+test('every setting has a default that it takes itself, and help that ends in a full stop', () => {
+  for (const name of settingNames()) {
+    assert.doesNotThrow(() => SETTINGS[name].parse(SETTINGS[name].default), name)
+    assert.match(SETTINGS[name].help, /^[A-Z].*\.$/, name)
+  }
+})
+
+test('the defaults of the contract', () => {
+  const { config, sources } = loadConfig({})
+  assert.equal(config.host, '127.0.0.1')
+  assert.equal(config.port, 5080)
+  assert.equal(config.data, resolve('./data'))
+  assert.equal(config.databaseUrl, '')
+  assert.deepEqual(config.services, ['identity', 'streaming', 'query'])
+  assert.ok(Object.values(sources).every((source) => source === 'default'))
+  assert.ok(Object.isFrozen(config))
+})
+
+test('flags win over the environment, the environment over the file', () => {
+  const given = {
+    file: { port: '1001', log_level: 'warn', host: 'localhost' },
+    environment: { GATEHOUSE_PORT: '1002', GATEHOUSE_LOG_LEVEL: 'debug', PATH: '/bin' },
+    flags: { '--port': '1003' },
+  }
+  const { config, sources, texts } = loadConfig(given)
+  assert.deepEqual([config.port, config.logLevel, config.host], [1003, 'debug', 'localhost'])
+  assert.deepEqual(
+    [sources.port, sources.logLevel, sources.host, sources.data],
+    ['flag', 'environment', 'file', 'default'],
+  )
+  assert.equal(texts.port, '1003')
+})
+
+describe('what is wrong is said with the name that was written', () => {
+  const cases: readonly (readonly [Parameters<typeof loadConfig>[0], RegExp])[] = [
+    [{ flags: { '--prot': '1' } }, /^Unknown setting --prot; did you mean --port\?$/],
+    [{ environment: { GATEHOUSE_PROT: '1' } }, /^Unknown setting GATEHOUSE_PROT; did you mean GATEHOUSE_PORT\?$/],
+    [{ file: { prot: '1' } }, /^Unknown setting settings\.prot; did you mean settings\.port\?$/],
+    [{ flags: { '--entirely-unknown-thing': '1' } }, /^Unknown setting --entirely-unknown-thing$/],
+    [{ flags: { '--port': '70000' } }, /^--port: 70000 is not a port/],
+    [{ environment: { GATEHOUSE_PORT: '-1' } }, /^GATEHOUSE_PORT: "-1" is not a whole number/],
+    [{ file: { port: '1.5' } }, /^settings\.port: "1\.5" is not a whole number/],
+    [{ flags: { '--data': '' } }, /^--data: a folder is needed/],
+    [{ flags: { '--log-level': 'wran' } }, /^--log-level: "wran" is not one of .*did you mean warn\?/],
+    [
+      { flags: { '--services': 'identity,querry' } },
+      /^--services: "querry" is not one of identity, streaming, query; did you mean query\?/,
+    ],
+    [{ flags: { '--services': ',' } }, /^--services: name at least one/],
+    [{ flags: { '--demo': 'maybe' } }, /^--demo: "maybe" is neither true nor false/],
+    [{ flags: { '--trusted-proxies': '10.0.0.0/8,proxy' } }, /^--trusted-proxies: "proxy" is neither an address/],
+    [{ flags: { '--database-url': 'mysql://x' } }, /^--database-url: it must look like postgres:/],
+    [{ flags: { '--issuer': 'http://id.example.com' } }, /must be https/],
+    [{ flags: { '--issuer': 'https://id.example.com/?a=b' } }, /^--issuer: an issuer has no query/],
+    [{ flags: { '--issuer': 'id.example.com' } }, /^--issuer: /],
+    [{ flags: { '--master-key': 'c2hvcnQ=' } }, /^--master-key: it must be 32 bytes/],
+    [{ flags: { '--tls-key': 'key.pem' } }, /GATEHOUSE_TLS_CERTIFICATE and GATEHOUSE_TLS_KEY go together/],
+    [{ flags: { '--demo': 'true', '--host': '0.0.0.0' } }, /loopback only/],
+  ]
+  for (const [given, message] of cases) {
+    test(String(message), () => {
+      assert.throws(
+        () => loadConfig(given),
+        (error: Error) => error instanceof BadSetting && message.test(error.message),
+      )
+    })
+  }
+
+  test('a secret is never repeated', () => {
+    for (const flag of ['--database-url', '--master-key']) {
+      assert.throws(
+        () => configOf({ [flag]: 'hidden-value' }),
+        (error: Error) => !error.message.includes('hidden-value'),
+      )
+    }
+  })
+})
+
+test('the issuer: as set, or made from scheme, host and port', () => {
+  const cases: readonly (readonly [Record<string, string>, number, string])[] = [
+    [{}, 5080, 'http://localhost:5080'],
+    [{ '--host': '0.0.0.0' }, 81, 'http://localhost:81'],
+    [{ '--host': '::1' }, 5080, 'http://[::1]:5080'],
+    [{ '--host': '10.1.2.3' }, 5080, 'http://10.1.2.3:5080'],
+    [{ '--tls-certificate': 'a', '--tls-key': 'b' }, 443, 'https://localhost:443'],
+    [{ '--issuer': 'https://id.example.com/' }, 5080, 'https://id.example.com'],
+    [{ '--issuer': 'https://id.example.com/tenant' }, 5080, 'https://id.example.com/tenant'],
+  ]
+  for (const [flags, port, expected] of cases) assert.equal(issuerOf(configOf(flags), port), expected)
+})
