@@ -1,5 +1,6 @@
 /** Turns frames into members and messages into frames, for each sub-protocol. */
-import { Encoder } from '@msgpack/msgpack'
+import { createRequire } from 'node:module'
+import type { Encoder } from '@msgpack/msgpack'
 import type { Message, SubProtocol, TransactionId } from '../protocol/envelope.ts'
 import { unpackMessage } from './message-pack.ts'
 
@@ -42,7 +43,17 @@ const json: Codec = {
   },
 }
 
-const packer = new Encoder({ useBigInt64: true, ignoreUndefined: true })
+const require = createRequire(import.meta.url)
+let packer: Encoder | undefined
+
+/** Loaded for the first client that speaks MessagePack. */
+function packerInUse(): Encoder {
+  if (packer === undefined) {
+    const { Encoder }: typeof import('@msgpack/msgpack') = require('@msgpack/msgpack')
+    packer = new Encoder({ useBigInt64: true, ignoreUndefined: true })
+  }
+  return packer
+}
 
 const messagePack: Codec = {
   subProtocol: 'PlatformMsgPack',
@@ -55,7 +66,7 @@ const messagePack: Codec = {
     const { TransactionID: id } = message
     // As a number beyond 2^32 it would be packed as a float; typed clients expect the integer that they sent.
     const packed = typeof id === 'number' && !isShort(id) ? { ...message, TransactionID: BigInt(id) } : message
-    return Buffer.from(packer.encode(packed))
+    return Buffer.from(packerInUse().encode(packed))
   },
 }
 

@@ -13,6 +13,7 @@ after(() => rmSync(data, { recursive: true, force: true }))
 const NOT_AT_START = [
   '@node-rs/argon2',
   '@simplewebauthn/server',
+  '@msgpack/msgpack',
   'ajv',
   'apache-arrow',
   'pg',
