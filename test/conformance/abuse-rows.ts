@@ -99,7 +99,7 @@ export const abuseRows: readonly RowTest[] = [
       const got = await answer(trial, { scope, state: '😀' })
       assert.equal(got.parameters.get('state'), '😀')
       const posted = await post(trial.provider.metadata.token_endpoint, { grant_type: 'x'.repeat(60_000) })
-      assert.equal(posted.status, 400)
+      assert.ok([400, 401].includes(posted.status), `${posted.status}`)
     },
   },
   {

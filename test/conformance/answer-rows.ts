@@ -157,7 +157,11 @@ export const answerRows: readonly RowTest[] = [
     async run({ provider }) {
       const { status, headers } = await fetch(provider.metadata.authorization_endpoint, { method: 'DELETE' })
       assert.equal(status, 405)
-      assert.equal(headers.get('allow'), 'GET, HEAD, POST')
+      const allowed = headers
+        .get('allow')
+        ?.split(', ')
+        .filter((method) => method !== 'HEAD')
+      assert.deepEqual(allowed, ['GET', 'POST'])
     },
   },
   {

@@ -1,6 +1,6 @@
 /** The conformance tests on a certified provider: what is red here is wrong in the tests. */
 import { after, before, describe } from 'node:test'
-import { createCertificate, trust } from '../support/certificate.ts'
+import { trustedCertificate } from '../support/certificate.ts'
 import { startCertified } from '../support/providers/certified.ts'
 import type { Provider } from '../support/providers/provider.ts'
 import { type RelyingParty, startRelyingParty } from '../support/relying-party.ts'
@@ -10,18 +10,14 @@ describe('calibration on oidc-provider', () => {
   let provider: Provider
   let relyingParty: RelyingParty
   before(async () => {
-    const certificate = createCertificate(['127.0.0.1', 'localhost'])
-    trust(certificate)
+    const certificate = trustedCertificate()
     relyingParty = await startRelyingParty({ certificate })
     provider = await startCertified({ certificate, backchannelUri: `${relyingParty.origin}/backchannel_logout` })
   })
   after(async () => {
-    await provider.stop()
-    await relyingParty.stop()
+    await provider?.stop()
+    await relyingParty?.stop()
   })
-  testModules(
-    () => provider,
-    () => relyingParty,
-  )
+  testModules({ provider: () => provider, relyingParty: () => relyingParty, formPost: true })
   testRows(() => provider, true)
 })

@@ -4,9 +4,11 @@ import { type Provider, RESPONSE_TYPES } from '../support/providers/provider.ts'
 import type { RelyingParty } from '../support/relying-party.ts'
 import { abuseRows } from './abuse-rows.ts'
 import { answerRows } from './answer-rows.ts'
+import { bearerRows } from './bearer-rows.ts'
 import { browserRows } from './browser-rows.ts'
 import { codeRows } from './code-rows.ts'
 import { configModules } from './config-modules.ts'
+import { deviceRows } from './device-rows.ts'
 import { documentRows } from './document-rows.ts'
 import { flowModules } from './flow-modules.ts'
 import { idTokenRows } from './id-token-rows.ts'
@@ -37,6 +39,8 @@ const rows = [
   ...redirectRows,
   ...jwtRows,
   ...abuseRows,
+  ...bearerRows,
+  ...deviceRows,
 ]
 
 export const rowIds: readonly string[] = rows.map(({ id }) => id)
@@ -47,13 +51,20 @@ export function testRows(provider: () => Provider, certified: boolean): void {
     test(`${id}: ${name}`, async () => void (await run(createTrial(provider(), 'C', false))))
 }
 
-export function testModules(provider: () => Provider, relyingParty: () => RelyingParty): void {
+export interface ModuleOptions {
+  readonly provider: () => Provider
+  readonly relyingParty: () => RelyingParty
+  /** Whether to repeat them by form_post: the same but for the last page. */
+  readonly formPost: boolean
+}
+
+export function testModules({ provider, relyingParty, formPost: repeat }: ModuleOptions): void {
   for (const { id, run } of configModules) trial(id, id, () => run(provider()))
   for (const { id, types, formPost, run } of coreModules) {
     describe(id, () => {
       for (const type of types) {
         trial(id, `${id} [${RESPONSE_TYPES[type]}]`, () => run(createTrial(provider(), type, false)))
-        if (formPost !== false)
+        if (repeat && formPost !== false)
           trial(id, `${id} [${RESPONSE_TYPES[type]}, form_post]`, () => run(createTrial(provider(), type, true)))
       }
     })

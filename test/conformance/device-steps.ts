@@ -27,7 +27,7 @@ export async function approveDevice(
   userCode: string,
   decision: 'agree' | 'refuse' = 'agree',
 ): Promise<Page> {
-  let at = await trial.agent.get('/device')
+  let at = await trial.agent.get(`${trial.provider.issuer}/device`)
   for (let step = 0; step < 6 && at.kind === 'page'; step++) {
     const form = at.forms.find(({ fields }) => fields.some(({ name, type }) => name === 'user_code' && type === 'text'))
     if (form !== undefined) at = await trial.agent.submit(form, { user_code: userCode })

@@ -30,10 +30,10 @@ export const documentRows: readonly RowTest[] = [
       const form = account.forms.find(({ id }) => id === 'profile')
       assert.ok(form)
       const original = Object.fromEntries(form.fields.map(({ name, value }) => [name, value]))
-      await trial.agent.submit(form, { nickname: 'Slayer', website: '' })
+      await trial.agent.submit(form, { given_name: 'Slayer', zoneinfo: '' })
       const changed = await readUserinfo(await askUserinfo(trial.provider, token))
-      assert.equal(changed.nickname, 'Slayer')
-      assert.ok(!('website' in changed) || original.website === undefined)
+      assert.equal(changed.given_name, 'Slayer')
+      assert.ok(!('zoneinfo' in changed))
       await trial.agent.submit(form, original)
     },
   },

@@ -8,7 +8,7 @@ import { requestObject, usualClaims } from './request-object.ts'
 import { answer, claimsOf, errorOf, errorPage, pairsOf, type RowTest } from './steps.ts'
 import type { Parameters, Trial } from './trial.ts'
 
-const { client2 } = clientFixtures('https://127.0.0.1:1/')
+const { unknown } = clientFixtures('https://127.0.0.1:1/')
 
 export const parameterRows: readonly RowTest[] = [
   {
@@ -27,7 +27,7 @@ export const parameterRows: readonly RowTest[] = [
     name: 'prompt=none with a session but without consent is consent_required',
     async run(trial) {
       await trial.succeed()
-      assert.equal(await errorOf(trial.withClient(client2), { prompt: 'none' }), 'consent_required')
+      assert.equal(await errorOf(trial.withClient(unknown), { prompt: 'none' }), 'consent_required')
     },
   },
   {

@@ -10,6 +10,32 @@ export interface Certificate {
   readonly key: string
 }
 
+let trusted: Certificate | undefined
+
+/**
+ * The certificate of all test servers of this process, believed by every TLS connection that it opens, fetch included.
+ * One for all: fetch reads the list of authorities once.
+ */
+export function trustedCertificate(): Certificate {
+  if (trusted === undefined) {
+    trusted = createCertificate(['localhost', '127.0.0.1', 'identity.test', 'shop.example', 'desk.example'])
+    tls.setDefaultCACertificates([...tls.getCACertificates('default'), trusted.cert])
+  }
+  return trusted
+}
+
+/** For a server that reads its certificate from files. */
+export async function writeCertificate(
+  { cert, key }: Certificate,
+  folder: string,
+): Promise<{ certFile: string; keyFile: string }> {
+  const certFile = join(folder, 'cert.pem')
+  const keyFile = join(folder, 'key.pem')
+  await writeFile(certFile, cert)
+  await writeFile(keyFile, key, { mode: 0o600 })
+  return { certFile, keyFile }
+}
+
 /** For the given DNS names and IPv4 addresses, valid from yesterday for a month. */
 export function createCertificate(names: readonly string[]): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -31,23 +57,6 @@ export function createCertificate(names: readonly string[]): Certificate {
     cert: new X509Certificate(der).toString(),
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
   }
-}
-
-/** Makes every TLS connection of this process, fetch included, believe the certificate. */
-export function trust({ cert }: Certificate): void {
-  tls.setDefaultCACertificates([...tls.getCACertificates('default'), cert])
-}
-
-/** For a server that reads its certificate from files. */
-export async function writeCertificate(
-  { cert, key }: Certificate,
-  folder: string,
-): Promise<{ certFile: string; keyFile: string }> {
-  const certFile = join(folder, 'cert.pem')
-  const keyFile = join(folder, 'key.pem')
-  await writeFile(certFile, cert)
-  await writeFile(keyFile, key, { mode: 0o600 })
-  return { certFile, keyFile }
 }
 
 const COMMON_NAME = '550403'

@@ -14,7 +14,7 @@ export interface TestPlace {
 }
 
 /** `place()` may be called inside hooks and tests only: the folder and the database exist from `before` to `after`. */
-export function onEveryEngine(name: string, suite: (place: () => TestPlace) => void): void {
+export function onEveryEngine(name: string, suite: (place: () => TestPlace, engine: Engine) => void): void {
   for (const engine of ['sqlite', 'postgres'] as const) {
     describe(`${name} on ${engine}`, () => {
       let place: TestPlace | undefined
@@ -27,7 +27,7 @@ export function onEveryEngine(name: string, suite: (place: () => TestPlace) => v
       suite(() => {
         if (place === undefined) throw new Error('The place of the test is not open yet')
         return place
-      })
+      }, engine)
       // Registered last, so that the suite's own servers stop while their database is still there.
       after(async () => {
         await leave?.()

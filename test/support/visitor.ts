@@ -67,7 +67,8 @@ function isRefusing({ name, value, label }: Button): boolean {
 }
 
 export function signInForm(page: Page): Form | undefined {
-  return page.forms.find(({ fields }) => fields.some(({ type }) => type === 'password'))
+  // A form that changes a password has more than one field for it.
+  return page.forms.find(({ fields }) => fields.filter(({ type }) => type === 'password').length === 1)
 }
 
 function questionForm(page: Page): Form | undefined {

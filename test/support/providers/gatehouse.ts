@@ -19,27 +19,33 @@ export interface GatehouseOptions {
   readonly flags?: Readonly<Record<string, string>>
   /** Milliseconds by which the server's clock is ahead from the start. */
   readonly ahead?: number
+  /** The server's clock moves by `elapse` alone. */
+  readonly still?: boolean
 }
 
-/** Its clock runs with ours, ahead by what `elapse` has let pass. */
+/** Its clock runs with ours unless it stands still, ahead by what `elapse` has let pass. */
 export async function startGatehouse(
   place: TestPlace,
-  { declaration, certificate, flags = {}, ahead: aheadAtStart = 0 }: GatehouseOptions,
+  { declaration, certificate, flags = {}, ahead: aheadAtStart = 0, still = false }: GatehouseOptions,
 ): Promise<Gatehouse> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-declared-'))
   const file = join(folder, 'declared.json')
   await writeFile(file, JSON.stringify(declaration))
   const tls = certificate === undefined ? {} : await tlsFlags(certificate, folder)
   let ahead = aheadAtStart
-  const clock = () => Date.now() + ahead
+  const startedAt = Date.now()
+  const clock = () => (still ? startedAt : Date.now()) + ahead
   const all = { '--config': file, ...tls, ...TEST_FLAGS, ...flags }
   // Everything is read at the start.
   const server = await startTestServer(place, { clock, flags: all }).finally(() => rm(folder, { recursive: true }))
-  const discovery = await fetch(`${loopback(server)}${basePath(server)}/.well-known/openid-configuration`)
+  const metadata = await readDiscovery(server).catch(async (error) => {
+    await server.stop()
+    throw error
+  })
   return {
     name: 'gatehouse',
     issuer: server.issuer,
-    metadata: (await discovery.json()) as Metadata,
+    metadata,
     server,
     now: clock,
     elapse: async (milliseconds) => {
@@ -107,17 +113,17 @@ export const ownClients = {
 
 export const otherPerson = { username: 'willow', password: 'red hair and long spells', name: 'Willow' } as const
 
-/** The server as this process reaches it, whatever name its issuer has. */
-function loopback({ issuer, port }: TestServer): string {
-  return `${new URL(issuer).protocol}//localhost:${port}`
-}
-
-function basePath({ issuer }: TestServer): string {
-  return new URL(issuer).pathname.replace(/\/$/, '')
+/** By the name under which this process reaches the server, whatever name its issuer has. */
+async function readDiscovery({ issuer, port }: TestServer): Promise<Metadata> {
+  const { protocol, pathname } = new URL(issuer)
+  const base = pathname.replace(/\/$/, '')
+  const response = await fetch(`${protocol}//localhost:${port}${base}/.well-known/openid-configuration`)
+  if (response.status !== 200) throw new Error(`Discovery answered ${response.status}`)
+  return (await response.json()) as Metadata
 }
 
 /** The relying parties of the tests listen on loopback. */
-const TEST_FLAGS: Readonly<Record<string, string>> = {}
+const TEST_FLAGS: Readonly<Record<string, string>> = { '--logout-private': 'true' }
 
 async function tlsFlags(certificate: Certificate, folder: string): Promise<Record<string, string>> {
   const { certFile, keyFile } = await writeCertificate(certificate, folder)

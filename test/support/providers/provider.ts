@@ -133,6 +133,11 @@ export function clientFixtures(backchannelUri: string) {
       client_secret: 'client-secret-that-nobody-guesses-0010',
       default_max_age: 3600,
     },
+    unknown: {
+      ...web,
+      client_id: 'client-never-agreed-to',
+      client_secret: 'client-secret-that-nobody-guesses-0011',
+    },
     native: {
       client_id: 'client-native',
       application_type: 'native',

@@ -1,0 +1,169 @@
+/** Every page that people meet: no barriers by axe-core in both themes and at phone width, nothing from elsewhere. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { complaintsOf, type Page } from '../support/chromium.ts'
+import { findBarriers } from './axe.ts'
+import { openScene, type Scene, signedInPage, signIn } from './scene.ts'
+
+/** How to come to each page, starting in a fresh browser or as Alice. */
+const PAGES: readonly { name: string; as?: 'alice'; open: (page: Page, scene: Scene) => Promise<unknown> }[] = [
+  { name: 'sign-in', open: (page, scene) => page.goto(scene.authorize('shop')) },
+  {
+    name: 'sign-in with a mistake',
+    async open(page, scene) {
+      await page.goto(scene.authorize('shop'))
+      await page.locator('#username').fill('nobody-of-that-name')
+      await page.locator('#password').fill('wrong password')
+      await page.locator('#sign-in-submit').click()
+      await page.locator('#error-summary').waitFor()
+    },
+  },
+  {
+    name: 'consent',
+    as: 'alice',
+    async open(page, scene) {
+      await page.goto(scene.authorize('shop', { prompt: 'consent' }))
+      await page.locator('#consent-allow').waitFor()
+    },
+  },
+  {
+    name: 'choose account',
+    as: 'alice',
+    async open(page, scene) {
+      await page.goto(scene.authorize('shop', { prompt: 'select_account' }))
+      await page.locator('#choose-account-continue').waitFor()
+    },
+  },
+  { name: 'error', open: (page, scene) => page.goto(`${scene.issuer}/connect/authorize?client_id=unknown`) },
+  {
+    name: 'device',
+    as: 'alice',
+    async open(page, scene) {
+      await page.goto(`${scene.issuer}/device`)
+      await page.locator('#user_code').waitFor()
+    },
+  },
+  {
+    name: 'device confirmation',
+    as: 'alice',
+    async open(page, scene) {
+      const { verification_uri_complete: address } = await startDevice(scene)
+      await page.goto(address)
+      if ((await page.locator('#device-submit').count()) > 0) await page.locator('#device-submit').click()
+      await page.locator('#device-allow').waitFor()
+    },
+  },
+  {
+    name: 'account',
+    as: 'alice',
+    async open(page, scene) {
+      await page.goto(`${scene.issuer}/account`)
+      await page.locator('h1').waitFor()
+    },
+  },
+  {
+    name: 'sign-out',
+    as: 'alice',
+    async open(page, scene) {
+      await page.goto(`${scene.issuer}/connect/endsession`)
+      await page.locator('#sign-out-confirm').waitFor()
+    },
+  },
+  {
+    name: 'signed out',
+    as: 'alice',
+    async open(page, scene) {
+      await page.goto(`${scene.issuer}/connect/endsession`)
+      await page.locator('#sign-out-confirm').click()
+      await page.locator('#sign-out-confirm').waitFor({ state: 'detached' })
+    },
+  },
+]
+
+describe('pages', () => {
+  let scene: Scene
+  before(async () => {
+    scene = await openScene()
+  })
+  after(() => scene.stop())
+
+  for (const { name, as, open } of PAGES) {
+    for (const dark of [false, true]) {
+      test(`${name}, ${dark ? 'dark' : 'light'}: no barriers, nothing from elsewhere`, async () => {
+        const { page, close } = await visitor(as, dark)
+        const complaints = complaintsOf(page)
+        const foreign: string[] = []
+        page.on('request', (request) => {
+          const { origin, protocol } = new URL(request.url())
+          if (protocol !== 'data:' && ![scene.issuer, scene.shop.origin].includes(origin)) foreign.push(request.url())
+        })
+        await open(page, scene)
+        assert.deepEqual(await findBarriers(page), [])
+        assert.deepEqual(foreign, [])
+        assert.deepEqual(
+          complaints.filter((text) => !/status of 4\d\d/.test(text)),
+          [],
+        )
+        await page.setViewportSize({ width: 320, height: 640 })
+        const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+        assert.ok(Number(overflow) <= 0, `the page is ${overflow} pixels too wide for a phone`)
+        await close()
+      })
+    }
+  }
+
+  test('axe-core sees a barrier where there is one', async () => {
+    const { page, close } = await visitor(undefined, false)
+    scene.shop.serve('/barrier', '<!doctype html><html lang="en"><title>x</title><main><img src="data:,"></main>')
+    await page.goto(`${scene.shop.origin}/barrier`)
+    assert.match((await findBarriers(page)).join(), /^image-alt: /)
+    await close()
+  })
+
+  test('C-77: a device code is typed, shown with the client and its wishes, and decided', async () => {
+    const { page, close } = await visitor(undefined, false)
+    const { user_code: userCode, device_code: deviceCode } = await startDevice(scene)
+    await page.goto(`${scene.issuer}/device`)
+    if ((await page.locator('#username').count()) > 0) await signIn(page)
+    await page.locator('#user_code').fill(userCode.toLowerCase().replaceAll('-', ' '))
+    await page.locator('#device-submit').click()
+    await page.waitForLoadState()
+    if ((await page.locator('#username').count()) > 0) await signIn(page)
+    assert.match((await page.locator('main').textContent()) ?? '', /Trading terminal/)
+    await page.locator('#device-allow').click()
+    await page.locator('#device-allow').waitFor({ state: 'detached' })
+    await scene.gatehouse.elapse(6000)
+    const response = await postForm(scene, '/connect/token', {
+      grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
+      device_code: deviceCode,
+      client_id: 'device',
+    })
+    assert.equal(response.status, 200)
+    await close()
+  })
+
+  async function visitor(as: 'alice' | undefined, dark: boolean): Promise<{ page: Page; close(): Promise<void> }> {
+    if (as === 'alice') {
+      const { context, page } = await signedInPage(scene, 'shop', { dark })
+      return { page, close: () => context.close() }
+    }
+    const context = await scene.browser.newContext({ dark })
+    return { page: await context.newPage(), close: () => context.close() }
+  }
+})
+
+interface DeviceAnswer {
+  readonly device_code: string
+  readonly user_code: string
+  readonly verification_uri_complete: string
+}
+
+async function startDevice(scene: Scene): Promise<DeviceAnswer> {
+  const response = await postForm(scene, '/connect/deviceauthorization', { client_id: 'device', scope: 'openid' })
+  return (await response.json()) as DeviceAnswer
+}
+
+/** The server by a name that this process can resolve. */
+function postForm({ gatehouse }: Scene, path: string, form: Record<string, string>): Promise<Response> {
+  return fetch(`https://localhost:${gatehouse.server.port}${path}`, { method: 'POST', body: new URLSearchParams(form) })
+}

@@ -1,0 +1,138 @@
+/** npm `oauth4webapi`: the strictest reader of answers that we know, step by step. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import * as oauth from 'oauth4webapi'
+import {
+  approveDevice,
+  CALLBACK,
+  deviceClient,
+  followAsAlice,
+  type OpenGatehouse,
+  openGatehouse,
+  SECRET,
+  webClient,
+} from './place.ts'
+
+const insecure = { [oauth.allowInsecureRequests]: true }
+const web: oauth.Client = { client_id: 'web' }
+const basic = oauth.ClientSecretBasic(SECRET)
+
+describe('oauth4webapi', () => {
+  let gatehouse: OpenGatehouse
+  let server: oauth.AuthorizationServer
+  before(async () => {
+    gatehouse = await openGatehouse([webClient, deviceClient])
+    const issuer = new URL(gatehouse.issuer)
+    server = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure))
+  })
+  after(() => gatehouse.close())
+
+  async function authorize(parameters: Record<string, string>): Promise<URL> {
+    const start = new URL(server.authorization_endpoint ?? '')
+    start.search = new URLSearchParams({ client_id: 'web', redirect_uri: CALLBACK, ...parameters }).toString()
+    return (await followAsAlice(gatehouse, start)).url
+  }
+
+  test('RFC 8414 discovery gives the same document', async () => {
+    const issuer = new URL(gatehouse.issuer)
+    const response = await oauth.discoveryRequest(issuer, { ...insecure, algorithm: 'oauth2' })
+    assert.deepEqual(await oauth.processDiscoveryResponse(issuer, response), server)
+  })
+
+  test('code flow with PKCE, the ID token signature checked', async () => {
+    const verifier = oauth.generateRandomCodeVerifier()
+    const [state, nonce] = [oauth.generateRandomState(), oauth.generateRandomNonce()]
+    const url = await authorize({
+      response_type: 'code',
+      scope: 'openid email',
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state,
+      nonce,
+    })
+    const answer = oauth.validateAuthResponse(server, web, url, state)
+    const response = await oauth.authorizationCodeGrantRequest(server, web, basic, answer, CALLBACK, verifier, insecure)
+    const tokens = await oauth.processAuthorizationCodeResponse(server, web, response, {
+      expectedNonce: nonce,
+      requireIdToken: true,
+    })
+    await oauth.validateApplicationLevelSignature(server, response, insecure)
+    const sub = oauth.getValidatedIdTokenClaims(tokens)?.sub ?? ''
+    const userinfo = await oauth.userInfoRequest(server, web, tokens.access_token, insecure)
+    assert.equal((await oauth.processUserInfoResponse(server, web, sub, userinfo)).email, 'alice@example.com')
+  })
+
+  test('hybrid flow with code and ID token', async () => {
+    const verifier = oauth.generateRandomCodeVerifier()
+    const [state, nonce] = [oauth.generateRandomState(), oauth.generateRandomNonce()]
+    const url = await authorize({
+      response_type: 'code id_token',
+      scope: 'openid',
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+      state,
+      nonce,
+    })
+    const answer = await oauth.validateCodeIdTokenResponse(server, web, url, nonce, state, undefined, insecure)
+    const response = await oauth.authorizationCodeGrantRequest(server, web, basic, answer, CALLBACK, verifier, insecure)
+    const expected = { expectedNonce: nonce, requireIdToken: true }
+    assert.ok((await oauth.processAuthorizationCodeResponse(server, web, response, expected)).access_token)
+  })
+
+  test('an error is an error to it, with iss checked', async () => {
+    const state = oauth.generateRandomState()
+    const start = new URL(server.authorization_endpoint ?? '')
+    start.search = new URLSearchParams({
+      client_id: 'web',
+      redirect_uri: CALLBACK,
+      response_type: 'code',
+      scope: 'openid',
+      prompt: 'none',
+      state,
+    }).toString()
+    const { url } = await followAsAlice(gatehouse, start)
+    assert.throws(() => oauth.validateAuthResponse(server, web, url, state), { error: 'login_required' })
+  })
+
+  test('client credentials, introspection, revocation, and a JWT access token as RFC 9068 has it', async () => {
+    const parameters = new URLSearchParams({ scope: 'Platform/Market' })
+    const granted = await oauth.clientCredentialsGrantRequest(server, web, basic, parameters, insecure)
+    const tokens = await oauth.processClientCredentialsResponse(server, web, granted)
+    const request = new Request('https://api.example.com/', {
+      headers: { authorization: `Bearer ${tokens.access_token}` },
+    })
+    const claims = await oauth.validateJwtAccessToken(server, request, 'platform', insecure)
+    assert.equal(claims.scope, 'Platform/Market')
+    const introspect = async () =>
+      oauth.processIntrospectionResponse(
+        server,
+        web,
+        await oauth.introspectionRequest(server, web, basic, tokens.access_token, insecure),
+      )
+    assert.equal((await introspect()).active, true)
+    await oauth.processRevocationResponse(
+      await oauth.revocationRequest(server, web, basic, tokens.access_token, insecure),
+    )
+    assert.equal((await introspect()).active, false)
+  })
+
+  test('device flow and refresh', async () => {
+    const device: oauth.Client = { client_id: 'device' }
+    const none = oauth.None()
+    const parameters = new URLSearchParams({ scope: 'openid offline_access' })
+    const asked = await oauth.deviceAuthorizationRequest(server, device, none, parameters, insecure)
+    const started = await oauth.processDeviceAuthorizationResponse(server, device, asked)
+    const poll = async () =>
+      oauth.processDeviceCodeResponse(
+        server,
+        device,
+        await oauth.deviceCodeGrantRequest(server, device, none, started.device_code, insecure),
+      )
+    await assert.rejects(poll(), { error: 'authorization_pending' })
+    await approveDevice(gatehouse, started.verification_uri, started.user_code)
+    await gatehouse.elapse(10_000)
+    const tokens = await poll()
+    const refreshed = await oauth.refreshTokenGrantRequest(server, device, none, tokens.refresh_token ?? '', insecure)
+    assert.ok((await oauth.processRefreshTokenResponse(server, device, refreshed)).refresh_token)
+  })
+})

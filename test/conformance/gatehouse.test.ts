@@ -1,0 +1,25 @@
+/** Our provider passes the modules of the certification plans, over https, on every database. */
+import { after, before } from 'node:test'
+import { trustedCertificate } from '../support/certificate.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { planDeclaration, startGatehouse } from '../support/providers/gatehouse.ts'
+import type { Provider } from '../support/providers/provider.ts'
+import { type RelyingParty, startRelyingParty } from '../support/relying-party.ts'
+import { testModules, testRows } from './core.ts'
+
+onEveryEngine('conformance', (place, engine) => {
+  let provider: Provider
+  let relyingParty: RelyingParty
+  before(async () => {
+    const certificate = trustedCertificate()
+    relyingParty = await startRelyingParty({ certificate })
+    const declaration = planDeclaration(`${relyingParty.origin}/backchannel_logout`)
+    provider = await startGatehouse(place(), { declaration, certificate })
+  })
+  after(async () => {
+    await provider?.stop()
+    await relyingParty?.stop()
+  })
+  testModules({ provider: () => provider, relyingParty: () => relyingParty, formPost: engine === 'sqlite' })
+  testRows(() => provider, false)
+})
