@@ -101,6 +101,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
         db: database.db,
         bus,
         audit,
+        metrics,
         clock,
         sealingKey: masterKey.derive('second factors'),
         brand: { name: config.brandName, colour: config.brandColour, logoFile: config.brandLogo },

@@ -42,7 +42,7 @@ export function createInteractions<Details>(db: Kysely<Schema>, clock: Clock) {
       return row === undefined ? undefined : { handle, details: JSON.parse(row.details), createdAt: row.created_at }
     },
 
-    async update({ handle, details }: Interaction<Details>): Promise<void> {
+    async update({ handle, details }: Pick<Interaction<Details>, 'handle' | 'details'>): Promise<void> {
       await db
         .updateTable('interactions')
         .set({ details: JSON.stringify(details) })

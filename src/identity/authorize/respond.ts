@@ -15,6 +15,8 @@ export interface Granted {
   readonly session: Session
   readonly user: User
   readonly scopes: readonly string[]
+  readonly address: string
+  readonly requestId: string
 }
 
 /** B-40: long enough for a slow redirect, too short to be found in a log and used. */
@@ -22,7 +24,8 @@ const CODE_LIFETIME_MS = 60_000
 
 type RespondEnv = Pick<BrowserEnv, 'grants' | 'codes' | 'sessions' | 'issuer' | 'audit' | 'clock' | 'lifetimes'>
 
-export async function respond({ request, client, session, user, scopes }: Granted, env: RespondEnv): Promise<Answer> {
+export async function respond(granted: Granted, env: RespondEnv): Promise<Answer> {
+  const { request, client, session, user, scopes, address, requestId } = granted
   const { responseType, target, nonce, challenge, claims } = request
   const withCode = gives(responseType, 'code')
   const grant = await env.grants.create({
@@ -58,6 +61,8 @@ export async function respond({ request, client, session, user, scopes }: Grante
     event: 'authorization.granted',
     actor: user.id,
     client: client.id,
+    address,
+    requestId,
     details: { response_type: responseType, scope: scopes, grant: grant.id },
   })
   return {

@@ -31,7 +31,9 @@ export function registerEndSession(app: FastifyInstance, env: BrowserEnv): void 
     if (handle === undefined) return reply.redirect(`${env.pages.base}/connect/endsession`, 303)
     const { details } = await claimFlow(handle, visit, env.flows)
     if (details.kind !== 'sign-out') throw expired()
-    return isSignedIn(visit) ? askToLeave(visit, handle, details.request, env) : signOut(visit, details.request, env)
+    if (isSignedIn(visit)) return askToLeave(visit, handle, details.request, env)
+    // The session ended meanwhile, and nobody confirmed where to go.
+    return signOut(visit, { ...details.request, next: undefined }, env)
   })
   app.post('/sign-out', async (request, reply) => {
     const visit = await openVisit(request, reply, env)

@@ -1,6 +1,7 @@
 /** What the pages and endpoints of browsers need from the rest of the server. */
 import type { Audit } from '../../protocol/audit-events.ts'
 import type { Clock } from '../../protocol/clock.ts'
+import type { Metrics } from '../../protocol/metrics.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { TakeBack } from '../../store/take-back.ts'
 import type { ClientDirectory } from '../client-directory.ts'
@@ -25,6 +26,7 @@ export interface BrowserEnv extends UsedStores {
   readonly takeBack: TakeBack
   readonly checkPassword: CheckPassword
   readonly audit: Audit
+  readonly metrics: Pick<Metrics, 'count'>
   readonly clock: Clock
   readonly cookies: BrowserCookies
   readonly pages: PageSettings

@@ -13,7 +13,16 @@ import { endExpiredSessions, endSessionsOf } from './session-end.ts'
 
 type Given = Pick<
   BrowserEnv,
-  'clients' | 'issuer' | 'signer' | 'takeBack' | 'checkPassword' | 'audit' | 'clock' | 'sealingKey' | 'lifetimes'
+  | 'clients'
+  | 'issuer'
+  | 'signer'
+  | 'takeBack'
+  | 'checkPassword'
+  | 'audit'
+  | 'metrics'
+  | 'clock'
+  | 'sealingKey'
+  | 'lifetimes'
 >
 
 export interface BrowserSideOptions extends Given {

@@ -9,7 +9,7 @@ import type { AuthorizationRequest, Target } from '../authorize/request.ts'
 import { respond } from '../authorize/respond.ts'
 import { FORM_POST_SCRIPT_SOURCE, formPostPage } from '../pages/form-post.ts'
 import type { BrowserEnv } from './env.ts'
-import { expired, type Flow, noteProgress, type OwnNeeds, type OwnPage, pathOf } from './flow.ts'
+import { expired, type Flow, type OwnNeeds, type OwnPage, pathOf } from './flow.ts'
 import { addressesOf, frameFor, sendPage } from './page-reply.ts'
 import type { Visit } from './visit.ts'
 
@@ -46,7 +46,8 @@ async function proceedToClient(visit: Visit, course: Course<AuthorizeFlow>, env:
     const step = await stepOf(visit, course.details, client, env)
     if (step.kind === 'respond') {
       await close(course, env)
-      const answer = await respond({ ...step, request, client }, env)
+      const { ip: address, id: requestId } = visit.request
+      const answer = await respond({ ...step, request, client, address, requestId }, env)
       return await send(visit, client, request.target, answer, request.uiLocales, env)
     }
     if (step.kind === 'refuse') {
@@ -121,7 +122,7 @@ async function show(step: Step, visit: Visit, course: Course, env: BrowserEnv): 
 
 async function keep(visit: Visit, { handle, details }: Course, env: BrowserEnv): Promise<string> {
   if (handle === undefined) return (await env.flows.begin({ ...details, browser: visit.browser() })).handle
-  await noteProgress({ handle, details, createdAt: 0 }, details.progress, env.flows)
+  await env.flows.update({ handle, details })
   return handle
 }
 

@@ -109,6 +109,8 @@ async function takeCode(visit: Visit, flow: FlowInteraction, form: Parameters, e
   const good = byRecovery
     ? await env.factors.spendRecoveryCode(user.id, recoveryDigest(code, env.sealingKey))
     : await spendTotp(factors, code, env)
+  const method = byRecovery ? 'recovery' : 'otp'
+  env.metrics.count('gatehouse_signins_total', { method, outcome: good ? 'good' : 'wrong' })
   if (!good) return refuseFactor(visit, flow, user, byRecovery, 'otp', env)
   await env.throttles.clear([key])
   return completeSignIn(visit, flow, user, withFactor(half, 'otp'), env)
@@ -138,6 +140,8 @@ async function takePasskey(
   const { challenge } = flow.details.progress
   const noted = await noteProgress(flow, { challenge: undefined }, env.flows)
   const holder = await checkPasskey({ credential: form.get('credential'), challenge, userId: user.id }, env)
+  const outcome = holder === undefined ? 'wrong' : 'good'
+  env.metrics.count('gatehouse_signins_total', { method: 'passkey', outcome })
   if (holder === undefined) return refuseFactor(visit, noted, user, false, 'pop', env)
   return completeSignIn(visit, noted, user, withFactor(half, 'pop', 'user'), env)
 }

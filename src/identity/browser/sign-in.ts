@@ -134,6 +134,7 @@ async function signInByPasskey(
   // A challenge is good for one answer.
   const noted = await noteProgress(flow, { challenge: undefined }, env.flows)
   const user = await checkPasskey({ credential: form.get('credential'), challenge, userId: undefined }, env)
+  env.metrics.count('gatehouse_signins_total', { method: 'passkey', outcome: user === undefined ? 'wrong' : 'good' })
   if (user === undefined) {
     env.audit.record({
       event: 'signin.refused',
