@@ -1,0 +1,64 @@
+/** A first start that is killed at any moment leaves a data folder from which the next start makes everything whole. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { serveProcess } from '../support/process.ts'
+
+const base = mkdtempSync(join(tmpdir(), 'gatehouse-killed-'))
+after(() => rmSync(base, { recursive: true, force: true }))
+
+const PROGRAM = fileURLToPath(new URL('../../bin/gatehouse.js', import.meta.url))
+
+test('kill -9 in the middle of the first start, again and again', async () => {
+  const folder = join(base, 'data')
+  const whole = join(base, 'whole')
+  const began = performance.now()
+  await (await serveProcess(['--data', whole, '--demo'])).stop()
+  const startMs = performance.now() - began
+  // From the moment the folder appears to the moment the demonstration data is complete.
+  for (const share of [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]) {
+    const child = spawn(process.execPath, [PROGRAM, 'serve', '--demo', '--port', '0', '--data', folder], {
+      stdio: 'ignore',
+    })
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    await sleep(startMs * share)
+    child.kill('SIGKILL')
+    await ended
+  }
+  const server = await serveProcess(['--data', folder, '--demo'])
+  try {
+    const token = await passwordToken(server.issuer)
+    assert.equal(await count(server.issuer, token, 'trades'), 4000)
+    assert.equal(await count(server.issuer, token, 'instruments'), 60)
+  } finally {
+    await server.stop()
+  }
+})
+
+async function passwordToken(issuer: string): Promise<string> {
+  const response = await fetch(`${issuer}/connect/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'password',
+      client_id: 'demo-cli',
+      username: 'alice',
+      password: 'wonderland-1',
+    }),
+  })
+  return /"access_token":"([^"]+)"/.exec(await response.text())?.[1] ?? ''
+}
+
+async function count(issuer: string, token: string, table: string): Promise<number> {
+  const response = await fetch(`${issuer}/query`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'text/plain; charset=utf-8' },
+    body: `select count(*) as n from ${table}`,
+  })
+  const text = await response.text()
+  return Number(/"n":(\d+)\}/.exec(text)?.[1] ?? assert.fail(text))
+}
