@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { glob } from 'node:fs/promises'
 import { SHARED_SERVER, startPostgres } from '../test/support/postgres.ts'
+import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
 
 const root = new URL('..', import.meta.url).pathname
 const wanted = process.argv.slice(2)
@@ -16,17 +17,28 @@ async function runAll(): Promise<number> {
   const files = wanted.length > 0 ? wanted : await Array.fromAsync(glob('test/**/*.test.ts', { cwd: root }))
   if (files.length === 0) throw new Error('No test file was found')
   const postgres = await startPostgres()
+  const written = await makeWrittenFolder()
   try {
-    return await run(
+    const status = await run(
       'tests',
       [process.execPath, '--test', '--test-concurrency=2', '--test-timeout=90000', ...files.sort()],
       {
         [SHARED_SERVER]: postgres.url,
+        [WRITTEN_FOLDER]: written,
       },
     )
+    return (await holdsNoSecret(written)) ? status : 1
   } finally {
     await postgres.stop()
   }
+}
+
+/** Whatever the tests were about: no server may have written a secret on the way. */
+async function holdsNoSecret(folder: string): Promise<boolean> {
+  const { files, found } = await searchWritten(folder)
+  process.stdout.write(`# secrets in what the servers of ${files} test files wrote: ${found.length}\n`)
+  for (const line of found) process.stdout.write(`${line}\n`)
+  return found.length === 0
 }
 
 function run(

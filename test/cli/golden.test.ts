@@ -1,4 +1,4 @@
-/** Every command run as a process: its help, and what it says as JSON, held against golden files. */
+/** Every administration command run as a process: what it says as JSON, held against a golden file. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,23 +11,6 @@ import { runGatehouse } from '../support/process.ts'
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-golden-'))
 after(() => rmSync(base, { recursive: true, force: true }))
 const data = ['--data', join(base, 'data')]
-
-test('every command has help with an example', async () => {
-  const overview = await runGatehouse(['--help'])
-  const pages = new Map<string, string>()
-  const waiting = [...COMMANDS]
-  const runSome = async () => {
-    for (let command = waiting.shift(); command !== undefined; command = waiting.shift()) {
-      const { status, stdout } = await runGatehouse([...command.name.split(' '), '--help'])
-      assert.equal(status, 0, command.name)
-      assert.ok(stdout.includes(`  gatehouse ${command.name}`), `${command.name} shows no example`)
-      pages.set(command.name, stdout)
-    }
-  }
-  await Promise.all([runSome(), runSome(), runSome(), runSome()])
-  const inOrder = COMMANDS.map(({ name }) => pages.get(name) ?? '')
-  await matchesGolden('help.txt', [overview.stdout, ...inOrder].join('\n────────\n\n'))
-})
 
 /** In order, on one data folder; a word in capitals stands for an id that an earlier step has shown. */
 const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Readonly<Record<string, RegExp>> }[] = [

@@ -1,6 +1,7 @@
 /** Gatehouse as a process of its own, as an operator runs it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { keepWritten } from './written.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../bin/gatehouse.js', import.meta.url))
 
@@ -60,11 +61,15 @@ function launch(args: readonly string[], { environment = {}, cwd }: RunOptions) 
   })
   let stdout = ''
   let stderr = ''
+  // Only what a server logs: a command may show a secret that it made to the person who asked.
+  const keep = args[0] === 'serve' ? keepWritten : () => {}
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     stdout += chunk
+    if (!args.includes('--demo')) keep(chunk)
   })
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
     stderr += chunk
+    keep(chunk)
   })
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject)

@@ -4,6 +4,7 @@ import { createLogger } from '../../src/http/log.ts'
 import type { Clock } from '../../src/protocol/clock.ts'
 import { type RunningServer, startServer } from '../../src/server.ts'
 import type { TestPlace } from './engines.ts'
+import { keepWritten } from './written.ts'
 
 export interface TestServer extends RunningServer {
   /** Everything that was logged, one JSON object a line. */
@@ -24,7 +25,11 @@ export async function startTestServer(
     flags: { '--port': '0', '--data': place.dataFolder, '--database-url': place.databaseUrl, ...flags },
   })
   const log: string[] = []
-  const logger = createLogger({ level: 'debug', format: 'json', destination: { write: (line) => void log.push(line) } })
+  const write = (line: string) => {
+    log.push(line)
+    keepWritten(line)
+  }
+  const logger = createLogger({ level: 'debug', format: 'json', destination: { write } })
   const server = await startServer(settings.config, { logger, settings, ...(clock === undefined ? {} : { clock }) })
   return { ...server, log }
 }
