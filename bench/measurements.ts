@@ -1,5 +1,6 @@
 /** Everything that can be measured. */
 import { start } from './start.ts'
+import { streamFanOut, streamMemory, streamRequests, streamSignIns } from './streaming.ts'
 import type { Measurement } from './support/compare.ts'
 
-export const MEASUREMENTS: readonly Measurement[] = [start]
+export const MEASUREMENTS: readonly Measurement[] = [start, streamRequests, streamSignIns, streamMemory, streamFanOut]

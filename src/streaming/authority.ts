@@ -70,7 +70,7 @@ export function effectOf(event: GateEvent, principal: Principal): Effect {
         ? { kind: 'ended' }
         : NO_EFFECT
     case 'rights-changed':
-      return event.subject === principal.subject
+      return event.subject === principal.subject && wasIssuedBefore(principal, event.at)
         ? { kind: 'rights', scopes: stillHeld(principal.scopes, event.scopes) }
         : NO_EFFECT
     case 'stream-kick':
@@ -88,7 +88,7 @@ export function outlives(principal: Principal, events: readonly GateEvent[]): bo
 }
 
 function wasIssuedBefore(principal: Principal, at: number): boolean {
-  return principal.issuedAt * 1000 < at
+  return principal.issuedAt * 1000 <= at
 }
 
 function stillHeld(scopes: ReadonlySet<string>, rights: readonly string[]): ReadonlySet<string> {

@@ -238,6 +238,7 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
 
   perform(operation: Operation, request: Request): unknown {
     const topic = this.#env.controllers.topic(request.controller, request.topic)
+    operation.topicRules = topic
     const taken = request.action === 'Publish' ? topic.publish : topic.subscription
     if (taken === undefined) throw refuse('Operation.Unknown', request.topic)
     const key = topicKey(request.controller, request.topic)
@@ -256,7 +257,8 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
     const { controller, topic, action } = request
     if (action === 'Publish') this.#reply(operation, request, result)
     else {
-      if (action === 'Sub') this.#subscriptions.open(controller, topic, this.#env.controllers.topic(controller, topic))
+      if (action === 'Sub' && operation.topicRules !== undefined)
+        this.#subscriptions.open(controller, topic, operation.topicRules)
       this.#confirm(request, true)
       if (result !== undefined) this.#push(controller, topic, result)
     }
@@ -317,7 +319,7 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
 
   #reply(operation: Operation, request: Request, result: unknown): void {
     const { controller, id } = request
-    const topic = this.#env.controllers.topic(controller, request.topic).replyTopic?.(operation) ?? request.topic
+    const topic = operation.topicRules?.replyTopic?.(operation) ?? request.topic
     if (id !== undefined) {
       this.#outlet.send({ Controller: controller, Topic: topic, Action: 'Publish', TransactionID: id, Data: result })
       return

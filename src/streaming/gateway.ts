@@ -191,7 +191,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     controllers,
     upgrade(request, socket, head) {
       if (!(socket instanceof Socket)) throw new Error('Streaming needs the socket of an HTTP/1.1 server')
-      const ignore = (): void => {}
       socket.on('error', ignore)
       accept(request, socket, head).catch((error: unknown) => {
         const refusal = error instanceof Refusal ? error : failure()
@@ -251,6 +250,9 @@ async function closeAll(peers: ReadonlySet<Peer>, drainTime: number): Promise<vo
   while (peers.size > 0 && performance.now() < end) await pause(DRAIN_STEP)
   for (const peer of peers) peer.cut()
 }
+
+/** Made here, not where it is used: a closure there would keep the whole request as long as its socket. */
+function ignore(): void {}
 
 const DRAIN_STEP = 20
 /** What is in flight at the end of the drain time, and the closing handshakes, get this much longer. */

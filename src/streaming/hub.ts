@@ -1,6 +1,7 @@
 /** Who listens to what: topics, their subscribers, and the fan-out that encodes a message once for each codec. */
 import type { Message, SubProtocol } from '../protocol/envelope.ts'
 import type { Codec } from './codec.ts'
+import { frameMessage } from './frame.ts'
 
 export interface Subscriber {
   /** Takes a message of a topic that it listens to; `now` is the time of the publication. */
@@ -34,24 +35,28 @@ export class Hub {
   }
 }
 
-/** A message for many: encoded when the first subscriber of a codec needs it, then shared. */
+/** A message for many: encoded and framed when the first subscriber of a codec needs it, then shared. */
 export class Broadcast {
   readonly key: string
   readonly message: Message
-  readonly #encoded: Partial<Record<SubProtocol, Buffer>> = {}
+  readonly #payloads: Partial<Record<SubProtocol, string | Buffer>> = {}
+  readonly #frames: Partial<Record<SubProtocol, Buffer>> = {}
 
   constructor(key: string, message: Message) {
     this.key = key
     this.message = message
   }
 
-  as(codec: Codec): Buffer {
-    const known = this.#encoded[codec.subProtocol]
-    if (known !== undefined) return known
-    const payload = codec.encode(this.message)
-    const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload
-    this.#encoded[codec.subProtocol] = bytes
-    return bytes
+  payload(codec: Codec): string | Buffer {
+    const payload = this.#payloads[codec.subProtocol] ?? codec.encode(this.message)
+    this.#payloads[codec.subProtocol] = payload
+    return payload
+  }
+
+  frame(codec: Codec): Buffer {
+    const frame = this.#frames[codec.subProtocol] ?? frameMessage(this.payload(codec))
+    this.#frames[codec.subProtocol] = frame
+    return frame
   }
 }
 

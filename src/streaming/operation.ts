@@ -1,6 +1,6 @@
 /** One message on its way through a connection: started in its turn, answered exactly once. */
 import type { Principal } from '../protocol/principal.ts'
-import { type Call, type Caller, refuse } from './controller.ts'
+import { type Call, type Caller, refuse, type Topic } from './controller.ts'
 import type { AbortReason, Job } from './pipeline.ts'
 import type { Request, Unfit } from './request.ts'
 
@@ -19,6 +19,8 @@ export interface Performer {
 export class Operation implements Job, Call {
   readonly request: Request | Unfit
   due = Number.POSITIVE_INFINITY
+  /** What the request turned out to be for, once it has been carried out. */
+  topicRules: Topic | undefined
   readonly #performer: Performer
   #abort: AbortController | undefined
   #state: 'waiting' | 'cancelled' | 'running' | 'answered' = 'waiting'

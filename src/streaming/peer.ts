@@ -8,6 +8,7 @@ import type { Principal } from '../protocol/principal.ts'
 import type { Codec } from './codec.ts'
 import { Connection, type ConnectionEnv, type Identity, type Outlet } from './connection.ts'
 import { increment } from './counters.ts'
+import { frameMessage } from './frame.ts'
 import type { Broadcast } from './hub.ts'
 import { PeerSocket } from './sockets.ts'
 
@@ -29,6 +30,8 @@ export class Peer implements Outlet {
   readonly #wire: Socket
   readonly #env: ConnectionEnv
   readonly #onGone: (peer: Peer) => void
+  /** With compression the socket layer keeps messages in order while it works; without it we may write frames ourselves. */
+  readonly #compresses: boolean
   #lastHeard: number
   /** The silence that is being watched, by its beginning, and what had been read when that began. */
   #suspectedAfter = 0
@@ -48,6 +51,7 @@ export class Peer implements Outlet {
     this.#wire = wire
     this.#env = options.env
     this.#onGone = options.onGone
+    this.#compresses = socket.extensions !== ''
     this.#lastHeard = now
     this.#pingAt = now + options.env.settings.streamPingInterval
     socket.peer = this
@@ -102,12 +106,16 @@ export class Peer implements Outlet {
   // Outlet: what the connection asks of its socket.
 
   send(message: Message): void {
-    this.#write(this.codec.encode(message))
+    const payload = this.codec.encode(message)
+    if (this.#compresses) this.#sendPayload(payload)
+    else this.#writeFrame(frameMessage(payload))
   }
 
   deliver(broadcast: Broadcast, slow: 'latest' | 'close'): void {
-    if (this.#congestedSince === undefined) this.#write(broadcast.as(this.codec))
-    else if (slow === 'close') this.close('overload', 'reads too slowly')
+    if (this.#congestedSince === undefined) {
+      if (this.#compresses) this.#sendPayload(broadcast.payload(this.codec))
+      else this.#writeFrame(broadcast.frame(this.codec))
+    } else if (slow === 'close') this.close('overload', 'reads too slowly')
     else {
       this.#newest ??= new Map()
       if (this.#newest.has(broadcast.key)) this.#env.counters.messagesCoalesced++
@@ -130,10 +138,21 @@ export class Peer implements Outlet {
     this.#socket.resume()
   }
 
-  #write(payload: string | Buffer): void {
+  #sendPayload(payload: string | Buffer): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return
-    this.#env.counters.messagesOut++
     this.#socket.send(payload, this.codec.binary ? BINARY : TEXT)
+    this.#sent()
+  }
+
+  /** One write for a whole frame costs less than the two of the socket layer, which writes nothing later than at once here. */
+  #writeFrame(frame: Buffer): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return
+    this.#wire.write(frame)
+    this.#sent()
+  }
+
+  #sent(): void {
+    this.#env.counters.messagesOut++
     if (this.#congestedSince === undefined && this.#socket.bufferedAmount > this.#env.settings.streamSendQueueBytes)
       this.#congest()
   }
