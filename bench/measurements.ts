@@ -1,6 +1,14 @@
 /** Everything that can be measured. */
+import { identity } from './identity.ts'
 import { start } from './start.ts'
 import { streamFanOut, streamMemory, streamRequests, streamSignIns } from './streaming.ts'
 import type { Measurement } from './support/compare.ts'
 
-export const MEASUREMENTS: readonly Measurement[] = [start, streamRequests, streamSignIns, streamMemory, streamFanOut]
+export const MEASUREMENTS: readonly Measurement[] = [
+  start,
+  ...identity,
+  streamRequests,
+  streamSignIns,
+  streamMemory,
+  streamFanOut,
+]

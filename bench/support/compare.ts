@@ -17,6 +17,13 @@ export interface Measurement {
   readonly columns: Readonly<Record<string, string>>
   /** Limits that ours should keep, by column. */
   readonly targets?: Readonly<Record<string, { readonly most?: number; readonly least?: number }>>
+  /** Limits of ours divided by another's, by the other's name. */
+  readonly ratios?: readonly {
+    readonly column: string
+    readonly to: string
+    readonly most?: number
+    readonly least?: number
+  }[]
   /** The first is ours; the ratios of the others are to it. */
   contenders(): Promise<readonly Contender[]>
 }

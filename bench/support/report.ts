@@ -16,7 +16,8 @@ export async function report(measurement: Measurement, results: readonly Result[
     }),
   ])
   print([header, ...rows])
-  for (const line of verdicts(measurement, ours)) process.stdout.write(`${line}\n`)
+  for (const line of [...verdicts(measurement, ours), ...ratioVerdicts(measurement, results)])
+    process.stdout.write(`${line}\n`)
   process.stdout.write(
     `load ${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} processors, Node ${process.version}\n`,
   )
@@ -34,6 +35,16 @@ function verdicts({ targets = {} }: Measurement, ours: Result | undefined): stri
     const kept = (most === undefined || value <= most) && (least === undefined || value >= least)
     const limit = most === undefined ? `at least ${least}` : `at most ${most}`
     return `target ${column} ${limit}: ${kept ? 'kept' : 'MISSED'}`
+  })
+}
+
+function ratioVerdicts({ ratios = [] }: Measurement, results: readonly Result[]): string[] {
+  return ratios.map(({ column, to, most, least }) => {
+    const other = results.find(({ contender }) => contender === to)
+    const ratio = (results[0]?.median[column] ?? Number.NaN) / (other?.median[column] ?? Number.NaN)
+    const kept = (most === undefined || ratio <= most) && (least === undefined || ratio >= least)
+    const limit = most === undefined ? `at least ${least}` : `at most ${most}`
+    return `target ${column} to ${to} ${limit}: ${ratio.toFixed(2)}, ${kept ? 'kept' : 'MISSED'}`
   })
 }
 

@@ -71,9 +71,11 @@ export function createDoors({ limiter, budgets, exempt, metrics }: DoorOptions):
 
 /** Every request enters by its address before anything is read or checked. */
 export function guardDoors(app: FastifyInstance, doors: Doors): void {
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const door = doorOf(request.url)
+    // What is thrown here refuses the request, as an error given to `done` would.
     if (door !== undefined) sayStanding(reply, doors.enter(door, request.ip))
+    done()
   })
 }
 

@@ -1,18 +1,15 @@
 /** Which pages may call the endpoints that browsers call: those of registered clients, without cookies (Fetch §3.2). */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { ClientDirectory } from './client-directory.ts'
 
 const PREFLIGHT_SECONDS = 600
 
 /** For the routes of this scope; each path must be given for its preflight to be answered. */
 export function allowClientOrigins(app: FastifyInstance, clients: ClientDirectory, paths: readonly string[]): void {
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const { origin } = request.headers
-    if (origin === undefined) return
-    reply.header('vary', 'Origin')
-    if (!(await clients.isClientOrigin(origin))) return
-    reply.header('access-control-allow-origin', origin)
-    reply.header('access-control-expose-headers', 'WWW-Authenticate')
+    if (origin === undefined) done()
+    else allow(origin, reply).then(() => done(), done)
   })
   for (const path of paths) {
     app.options(path, async (_request, reply) => {
@@ -25,5 +22,12 @@ export function allowClientOrigins(app: FastifyInstance, clients: ClientDirector
       }
       return reply.code(204).send()
     })
+  }
+
+  async function allow(origin: string, reply: FastifyReply): Promise<void> {
+    reply.header('vary', 'Origin')
+    if (!(await clients.isClientOrigin(origin))) return
+    reply.header('access-control-allow-origin', origin)
+    reply.header('access-control-expose-headers', 'WWW-Authenticate')
   }
 }

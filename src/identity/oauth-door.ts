@@ -14,8 +14,9 @@ export const TOKEN_NEEDED = 'token_needed'
 /** Gives the routes of this scope forms, the headers and the error replies of OAuth. */
 export function openOAuthDoor(app: FastifyInstance): void {
   acceptForms(app)
-  app.addHook('onRequest', async (_request, reply) => {
+  app.addHook('onRequest', (_request, reply, done) => {
     reply.headers(NEVER_CACHED)
+    done()
   })
   app.setErrorHandler(replyWithOAuthError)
 }

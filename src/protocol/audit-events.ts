@@ -31,7 +31,14 @@ export const AUDIT_EVENTS = {
   'consent.withdrawn': event('A consent was taken back and its grants revoked.', 'scope', 'grants'),
   'device.approved': event('A user let a device in.', 'scope', 'grant'),
   'device.refused': event('A user turned a device away.', 'scope'),
-  'token.issued': event('The token endpoint gave tokens.', 'grant_type', 'scope', 'token', 'grant', 'refresh'),
+  'token.issued': event(
+    'The token endpoint gave tokens for a person; refreshes and client credentials are only counted.',
+    'grant_type',
+    'scope',
+    'token',
+    'grant',
+    'refresh',
+  ),
   'token.refused': event('The token endpoint refused.', 'grant_type', 'error', 'reason'),
   'token.reused': event(
     'A spent code or refresh token came again; its whole grant was revoked.',

@@ -3,6 +3,7 @@ import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import type { ChallengeMethod } from './client-metadata.ts'
 import { digestOf, newSecret } from './opaque.ts'
+import { prepare } from './prepared.ts'
 import type { Schema } from './schema.ts'
 
 /** What a code is bound to beside its grant. */
@@ -22,6 +23,15 @@ export type SpentCode = { readonly grantId: string; readonly details: CodeDetail
 export type Codes = ReturnType<typeof createCodes>
 
 export function createCodes(db: Kysely<Schema>, clock: Clock) {
+  const spendOnce = prepare(db, ({ digest, now }: { digest: string; now: number }) =>
+    db
+      .updateTable('codes')
+      .set({ spent_at: now })
+      .where('digest', '=', digest)
+      .where('spent_at', 'is', null)
+      .returning(['grant_id', 'details', 'expires_at']),
+  )
+
   return {
     /** Returns the code itself, which is stored nowhere. */
     async issue(grantId: string, details: CodeDetails, lifetimeMs: number): Promise<string> {
@@ -43,13 +53,7 @@ export function createCodes(db: Kysely<Schema>, clock: Clock) {
     async spend(code: string): Promise<SpentCode | undefined> {
       const digest = digestOf(code)
       const now = clock()
-      const spent = await db
-        .updateTable('codes')
-        .set({ spent_at: now })
-        .where('digest', '=', digest)
-        .where('spent_at', 'is', null)
-        .returning(['grant_id', 'details', 'expires_at'])
-        .executeTakeFirst()
+      const [spent] = await spendOnce({ digest, now })
       if (spent !== undefined) return describe(spent, spent.expires_at > now ? 'fresh' : 'expired')
       const known = await db.selectFrom('codes').selectAll().where('digest', '=', digest).executeTakeFirst()
       return known === undefined ? undefined : describe(known, 'reused')

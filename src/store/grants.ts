@@ -2,6 +2,7 @@
 import type { Kysely, Selectable } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import { newId } from './opaque.ts'
+import { prepare } from './prepared.ts'
 import type { GrantRow, Schema } from './schema.ts'
 
 export type GrantKind = 'authorization_code' | 'implicit' | 'password' | 'device_code'
@@ -46,6 +47,8 @@ export type NewGrant = Omit<Grant, 'id' | 'createdAt' | 'revokedAt'>
 export type Grants = ReturnType<typeof createGrants>
 
 export function createGrants(db: Kysely<Schema>, clock: Clock) {
+  const byId = prepare(db, ({ id }: { id: string }) => db.selectFrom('grants').selectAll().where('id', '=', id))
+
   return {
     async create(grant: NewGrant): Promise<Grant> {
       const id = newId()
@@ -70,7 +73,7 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
     },
 
     async find(id: string): Promise<Grant | undefined> {
-      const row = await db.selectFrom('grants').selectAll().where('id', '=', id).executeTakeFirst()
+      const [row] = await byId({ id })
       return row === undefined ? undefined : toGrant(row)
     },
 

@@ -4,7 +4,8 @@ import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import { type Grant, toGrant } from './grants.ts'
 import { digestOf, newSecret, seal, unseal } from './opaque.ts'
-import type { Schema } from './schema.ts'
+import { prepare } from './prepared.ts'
+import type { RefreshTokenRow, Schema } from './schema.ts'
 
 export interface RefreshToken {
   readonly digest: string
@@ -29,34 +30,48 @@ export interface RefreshLifetimes {
 export type RefreshTokens = ReturnType<typeof createRefreshTokens>
 
 export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
+  const insert = prepare(db, (row: RefreshTokenRow) =>
+    db
+      .insertInto('refresh_tokens')
+      .values({
+        digest: row.digest,
+        grant_id: row.grant_id,
+        parent_digest: row.parent_digest,
+        issued_at: row.issued_at,
+        expires_at: row.expires_at,
+        sealed: row.sealed,
+      })
+      .onConflict((conflict) => conflict.column('parent_digest').doNothing())
+      .returning('digest'),
+  )
+  const byDigest = prepare(db, ({ digest }: { digest: string }) =>
+    db
+      .selectFrom('refresh_tokens as token')
+      .innerJoin('grants', 'grants.id', 'token.grant_id')
+      .selectAll('grants')
+      .select(['token.digest', 'token.issued_at as token_issued_at', 'token.expires_at as token_expires_at'])
+      .where('token.digest', '=', digest),
+  )
+
   return {
     /** The first token of a grant; returned here and stored nowhere. */
     async issue(grant: Pick<Grant, 'id' | 'expiresAt'>, { idleMs }: Pick<RefreshLifetimes, 'idleMs'>): Promise<string> {
       const token = newSecret()
       const now = clock()
-      await db
-        .insertInto('refresh_tokens')
-        .values({
-          digest: digestOf(token),
-          grant_id: grant.id,
-          parent_digest: null,
-          issued_at: now,
-          expires_at: Math.min(now + idleMs, grant.expiresAt),
-          sealed: null,
-        })
-        .execute()
+      await insert({
+        digest: digestOf(token),
+        grant_id: grant.id,
+        parent_digest: null,
+        issued_at: now,
+        expires_at: Math.min(now + idleMs, grant.expiresAt),
+        sealed: null,
+      })
       return token
     },
 
     /** The token with its grant, whatever state either is in. */
     async find(token: string): Promise<RefreshToken | undefined> {
-      const row = await db
-        .selectFrom('refresh_tokens as token')
-        .innerJoin('grants', 'grants.id', 'token.grant_id')
-        .selectAll('grants')
-        .select(['token.digest', 'token.issued_at as token_issued_at', 'token.expires_at as token_expires_at'])
-        .where('token.digest', '=', digestOf(token))
-        .executeTakeFirst()
+      const [row] = await byDigest({ digest: digestOf(token) })
       if (row === undefined) return undefined
       return {
         digest: row.digest,
@@ -73,19 +88,14 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
     async rotate(token: string, found: RefreshToken, { idleMs, graceMs }: RefreshLifetimes): Promise<Rotation> {
       const successor = newSecret()
       const now = clock()
-      const inserted = await db
-        .insertInto('refresh_tokens')
-        .values({
-          digest: digestOf(successor),
-          grant_id: found.grant.id,
-          parent_digest: found.digest,
-          issued_at: now,
-          expires_at: Math.min(now + idleMs, found.grant.expiresAt),
-          sealed: seal(Buffer.from(successor), keyFrom(token), SEALED_FOR),
-        })
-        .onConflict((conflict) => conflict.column('parent_digest').doNothing())
-        .returning('digest')
-        .executeTakeFirst()
+      const [inserted] = await insert({
+        digest: digestOf(successor),
+        grant_id: found.grant.id,
+        parent_digest: found.digest,
+        issued_at: now,
+        expires_at: Math.min(now + idleMs, found.grant.expiresAt),
+        sealed: seal(Buffer.from(successor), keyFrom(token), SEALED_FOR),
+      })
       if (inserted !== undefined) return { outcome: 'rotated', successor }
 
       const child = await db

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Kysely, Selectable } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
+import { prepare } from './prepared.ts'
 import type { Schema, UserRow } from './schema.ts'
 
 /** The standard claims by their registered names (OpenID Connect Core §5.1). */
@@ -67,14 +68,16 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
           .select((inner) => inner.fn.countAll<number>().as('count'))
           .as('factors'),
       )
+  const byId = prepare(db, ({ id }: { id: string }) => withRoles().where('users.id', '=', id))
+  const byName = prepare(db, ({ key }: { key: string }) => withRoles().where('users.username_key', '=', key))
 
   return {
     async findById(id: string): Promise<User | undefined> {
-      return gather(await withRoles().where('users.id', '=', id).execute())[0]
+      return gather(await byId({ id }))[0]
     },
 
     async findByUsername(username: string): Promise<User | undefined> {
-      return gather(await withRoles().where('users.username_key', '=', usernameKey(username)).execute())[0]
+      return gather(await byName({ key: usernameKey(username) }))[0]
     },
 
     /** In the order of their names, a page at a time. */
