@@ -67,7 +67,7 @@ async function live({ port, mint, bus, clock }: TestGateway, number: number): Pr
   const client = await connect(port, { perMessageDeflate: number % 2 === 0 ? { threshold: 0 } : false })
   await client.request(await authenticate())
   client.send({ Controller: 'Test', Topic: 'Market', Action: 'Sub' })
-  client.send({ Controller: 'Test', Topic: 'Wait', TransactionID: 1 })
+  client.send({ Controller: 'Test', Topic: 'Hang', TransactionID: 1 })
   await client.next()
   client.send({ Action: 'Cancel', TransactionID: 1 })
   client.send(await authenticate())

@@ -1,42 +1,12 @@
-/** Streaming inside the whole server: real tokens, real revocations, on both engines, and over two nodes. */
+/** Streaming inside the whole server: real tokens and real revocations, on both engines. */
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
-import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
-import { stopOwnPostgres } from '../support/postgres.ts'
+import { after, before, test } from 'node:test'
+import { ADMIN, bearer, identify, post, signIn, type Tokens } from '../support/demo-user.ts'
+import { onEveryEngine } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
-import { connect, refusedUpgrade, type StreamClient } from '../support/stream-client.ts'
+import { connect, refusedUpgrade } from '../support/stream-client.ts'
 
 const FLAGS = { '--demo': 'true', '--stream-drain-time': '0.1' }
-
-interface Tokens {
-  readonly access_token: string
-  readonly refresh_token: string
-}
-
-async function post(server: TestServer, path: string, fields: Record<string, string>): Promise<Response> {
-  return fetch(`http://127.0.0.1:${server.port}${path}`, { method: 'POST', body: new URLSearchParams(fields) })
-}
-
-const ALICE = { username: 'alice', password: 'wonderland-1' }
-const ADMIN = { username: 'admin', password: 'admin-please-change' }
-
-async function signIn(server: TestServer, user = ALICE): Promise<Tokens> {
-  const fields = { grant_type: 'password', client_id: 'demo-cli', ...user }
-  const reply = await post(server, '/connect/token', fields)
-  assert.equal(reply.status, 200)
-  return (await reply.json()) as Tokens
-}
-
-const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}` } })
-
-async function identify(client: StreamClient): Promise<Record<string, unknown>> {
-  const { Data } = await client.request({ Controller: 'Auth', Topic: 'QueryIdentify', TransactionID: 1 })
-  return Data as Record<string, unknown>
-}
 
 onEveryEngine('streaming in the server', (place) => {
   let server: TestServer
@@ -123,67 +93,5 @@ onEveryEngine('streaming in the server', (place) => {
     const reply = await fetch(`http://127.0.0.1:${server.port}/platform?version=1.1`)
     assert.equal(reply.status, 426)
     assert.equal(reply.headers.get('upgrade'), 'websocket')
-  })
-})
-
-describe('two nodes on one PostgreSQL', () => {
-  let place: TestPlace
-  let leave: () => Promise<void>
-  let secondFolder: string
-  const nodes: TestServer[] = []
-  before(async () => {
-    ;({ place, leave } = await openPlace('postgres'))
-    secondFolder = await mkdtemp(join(tmpdir(), 'gatehouse-node-'))
-    const masterKey = randomBytes(32).toString('base64')
-    const flags = { ...FLAGS, '--master-key': masterKey, '--issuer': 'http://localhost:5999' }
-    for (const dataFolder of [place.dataFolder, secondFolder])
-      nodes.push(await startTestServer({ ...place, dataFolder }, { flags }))
-  })
-  after(async () => {
-    for (const node of nodes) await node.stop()
-    await rm(secondFolder, { recursive: true })
-    await leave()
-    await stopOwnPostgres()
-  })
-
-  function bothNodes(): [TestServer, TestServer] {
-    const [a, b] = nodes
-    assert.ok(a !== undefined && b !== undefined)
-    return [a, b]
-  }
-
-  test('a grant revoked on one ends its connection on the other within a second', async () => {
-    const [a, b] = bothNodes()
-    const tokens = await signIn(a)
-    const client = await connect(b.port, bearer(tokens.access_token))
-    assert.equal((await identify(client)).Result, 'Success')
-    const started = performance.now()
-    await post(a, '/connect/revocation', { client_id: 'demo-cli', token: tokens.refresh_token })
-    assert.equal((await client.closed).code, 4000)
-    assert.ok(performance.now() - started < 1_000, `${performance.now() - started} ms`)
-  })
-
-  test('a token revoked on one loses its rights on the other within a second', async () => {
-    const [a, b] = bothNodes()
-    const tokens = await signIn(b)
-    const client = await connect(b.port, bearer(tokens.access_token))
-    client.send({ Controller: 'Auth', Topic: 'Identify', Action: 'Sub' })
-    assert.equal(((await client.next()).Data as { Result: string }).Result, 'Success')
-    const started = performance.now()
-    await post(a, '/connect/revocation', { client_id: 'demo-cli', token: tokens.access_token })
-    assert.equal(((await client.next()).Data as { Result: string }).Result, 'Reject')
-    assert.ok(performance.now() - started < 1_000, `${performance.now() - started} ms`)
-    client.socket.terminate()
-  })
-
-  test('a node that stops closes with 1012; the other serves on', async () => {
-    const [a, b] = bothNodes()
-    const tokens = await signIn(a)
-    const leaving = await connect(b.port, bearer(tokens.access_token))
-    const staying = await connect(a.port, bearer(tokens.access_token))
-    await b.stop()
-    assert.equal((await leaving.closed).code, 1012)
-    assert.equal((await identify(staying)).Result, 'Success')
-    await connect(a.port, bearer(tokens.access_token))
   })
 })

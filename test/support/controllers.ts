@@ -43,6 +43,11 @@ export function createTestController(): TestController {
             waiting.push(resolve)
           }),
       },
+      Hang: {
+        summary: 'Ends only when it is aborted.',
+        needs: 'nothing',
+        publish: ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
+      },
       Nothing: { summary: 'Answers with no data.', needs: 'nothing', publish: () => undefined },
       Break: {
         summary: 'Fails as a defect would.',
