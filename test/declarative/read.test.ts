@@ -39,6 +39,40 @@ test('the file may be JSON, with tabs too, or YAML', () => {
   )
 })
 
+test('a client may have every registered member', () => {
+  const client = {
+    ...WEB,
+    client_name: 'Web',
+    token_endpoint_auth_method: 'client_secret_post',
+    application_type: 'web',
+    post_logout_redirect_uris: ['https://app.example.com/'],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code', 'code id_token'],
+    scope: 'openid profile offline_access Platform/Market',
+    frontchannel_logout_uri: 'https://app.example.com/front',
+    frontchannel_logout_session_required: true,
+    backchannel_logout_uri: 'https://app.example.com/back',
+    backchannel_logout_session_required: true,
+    jwks: { keys: [{ kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'a' }] },
+    default_max_age: 3600,
+    require_auth_time: true,
+    initiate_login_uri: 'https://app.example.com/start',
+    contacts: ['ops@example.com'],
+    client_uri: 'https://app.example.com/',
+    logo_uri: 'https://app.example.com/logo.png',
+    policy_uri: 'https://app.example.com/policy',
+    tos_uri: 'https://app.example.com/terms',
+    require_pkce: true,
+    code_challenge_methods: ['S256'],
+    require_second_factor: false,
+    skip_consent: false,
+    allowed_origins: ['https://app.example.com'],
+    access_token_lifetime: 600,
+    disabled: false,
+  }
+  assert.deepEqual(faultsOf({ clients: [client], prune: false }), [])
+})
+
 test('text that is neither JSON nor YAML is refused with its line, and is not quoted', () => {
   for (const text of ['{"users": [', 'a: [1\nb: 2', '{"password": "wonderland-1", "password": "x"}']) {
     assert.throws(

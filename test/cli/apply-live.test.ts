@@ -1,0 +1,103 @@
+/** A file applied by another process while the server runs is felt there at once. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Declaration } from '../../src/declarative/shape.ts'
+import { type RunningProcess, runGatehouse, serveProcess } from '../support/process.ts'
+
+const base = mkdtempSync(join(tmpdir(), 'gatehouse-live-'))
+const data = join(base, 'data')
+const file = join(base, 'gatehouse.json')
+let server: RunningProcess
+
+const FIRST = {
+  roles: [{ name: 'trader', scopes: ['Platform/Market'] }],
+  users: [
+    { username: 'alice', password: 'wonderland-1', roles: ['trader'] },
+    { username: 'bob', password: 'wonderland-2', roles: ['trader'] },
+  ],
+  clients: [
+    {
+      client_id: 'cli',
+      token_endpoint_auth_method: 'none',
+      grant_types: ['password'],
+      response_types: [],
+      scope: 'openid Platform/Market',
+    },
+  ],
+} satisfies Declaration
+
+before(async () => {
+  writeFileSync(file, JSON.stringify(FIRST))
+  server = await serveProcess(['--data', data, '--config', file])
+})
+after(async () => {
+  await server.stop()
+  rmSync(base, { recursive: true, force: true })
+})
+
+async function apply(declaration: Declaration): Promise<void> {
+  writeFileSync(file, JSON.stringify(declaration))
+  const { status, stderr } = await runGatehouse(['apply', '--data', data, '--config', file])
+  assert.equal(status, 0, stderr)
+}
+
+async function tokenOf(username: string, password: string): Promise<string | undefined> {
+  const response = await fetch(`${server.issuer}/connect/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ grant_type: 'password', client_id: 'cli', username, password }),
+  })
+  return /"access_token":"([^"]+)"/.exec(await response.text())?.[1]
+}
+
+async function query(token: string | undefined, statement: string): Promise<number> {
+  const response = await fetch(`${server.issuer}/query`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'text/plain; charset=utf-8' },
+    body: statement,
+  })
+  await response.arrayBuffer()
+  return response.status
+}
+
+/** The contract gives a change one second to be felt; a busy machine gets more before the test gives up. */
+async function becomes(status: number, ask: () => Promise<number>): Promise<void> {
+  for (let tries = 0; tries < 100; tries++) {
+    if ((await ask()) === status) return
+    await sleep(100)
+  }
+  assert.equal(await ask(), status)
+}
+
+test('a disabled user is cut, the other user is not', async () => {
+  const [alice, bob] = await Promise.all([tokenOf('alice', 'wonderland-1'), tokenOf('bob', 'wonderland-2')])
+  assert.equal(await query(alice, 'select name from cataloguetables'), 200)
+  await apply({ ...FIRST, users: FIRST.users.map((user) => ({ ...user, disabled: user.username === 'alice' })) })
+  await becomes(401, () => query(alice, 'select name from cataloguetables'))
+  assert.equal(await query(bob, 'select name from cataloguetables'), 200)
+  assert.equal(await tokenOf('alice', 'wonderland-1'), undefined)
+})
+
+test('a new table can be queried', async () => {
+  const bob = await tokenOf('bob', 'wonderland-2')
+  writeFileSync(join(base, 'rows.csv'), 'id,note\n1,first\n2,\n')
+  const notes = {
+    name: 'notes',
+    columns: [
+      { name: 'id', type: 'Integer', primary_key: true },
+      { name: 'note', type: 'Text' },
+    ],
+    csv: 'rows.csv',
+  }
+  assert.equal(await query(bob, 'select id from notes'), 400)
+  await apply({ tables: [notes] })
+  await becomes(200, () => query(bob, 'select id from notes where note is null'))
+})
+
+test('a client that is no longer there gets nothing', async () => {
+  await apply({ clients: [], prune: true })
+  await becomes(0, async () => ((await tokenOf('bob', 'wonderland-2')) === undefined ? 0 : 1))
+})
