@@ -202,6 +202,54 @@ onEveryEngine('second factors', (at) => {
     assert.equal(pageOf(await agent.submit(codes)).url.pathname, '/sign-in')
   })
 
+  test('an old session without the factor changes none: not on the account page, not by a set-up page', async () => {
+    const { person } = await enrolled()
+    const agent = place.newAgent()
+    const { cookie } = await place.stores.sessions.open(person.id, {
+      amr: ['pwd'],
+      userAgent: '',
+      address: '127.0.0.1',
+    })
+    agent.jar.store(new URL(place.server.issuer), [`gatehouse=${cookie}; Path=/`])
+    for (const path of ['/account/authenticator', '/account/passkey'])
+      assert.equal(pageOf(await agent.get(path)).url.pathname, '/second-factor')
+    const account = pageOf(await agent.get('/account'))
+    for (const path of ['/account/factors/remove', '/account/recovery-codes']) {
+      const form = account.forms.find(({ action }) => action.pathname === path)
+      assert.ok(form)
+      assert.equal(pageOf(await agent.submit(form)).url.pathname, '/second-factor')
+    }
+    const asked = pageOf(await ask(agent, STRICT))
+    assert.equal((await place.stores.factors.listOfUser(person.id)).length, 11)
+    const flow = asked.url.searchParams.get('flow') ?? ''
+    assert.equal(pageOf(await agent.get(`/set-up-factor?flow=${flow}`)).url.pathname, '/second-factor')
+    assert.equal((await place.stores.factors.listOfUser(person.id)).filter(({ kind }) => kind === 'totp').length, 1)
+  })
+
+  test('an unattended browser cannot set up a factor for its owner', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    await signIn(agent, pageOf(await agent.get('/account')), person)
+    place.clock.advance(11 * 60_000)
+    const page = pageOf(await ask(agent, STRICT))
+    assert.equal(page.url.pathname, '/sign-in')
+    const { next } = await setUp(agent, await signIn(agent, page, person))
+    assert.match(next.body, /recovery-codes/)
+  })
+
+  test('half a sign-in is worth nothing once the password has changed, or after a while', async () => {
+    const { person, secret } = await enrolled()
+    const agent = place.newAgent()
+    const page = await signInAndCode(agent, TRUSTED, person)
+    place.clock.advance(STEP_MS)
+    await place.stores.users.setPassword(person.id, await hashPassword('changed meanwhile'))
+    assert.equal(pageOf(await agent.submit(formOf(page, 'second-factor'), { code: code(secret) })).status, 400)
+    const other = place.newAgent()
+    const late = await signInAndCode(other, TRUSTED, { ...person, password: 'changed meanwhile' })
+    place.clock.advance(16 * 60_000)
+    assert.equal(pageOf(await other.submit(formOf(late, 'second-factor'), { code: code(secret) })).status, 400)
+  })
+
   test('the secret of an app is nowhere in the database', async () => {
     const { secret } = await enrolled()
     const rows = JSON.stringify(await place.database.db.selectFrom('factors').selectAll().execute())

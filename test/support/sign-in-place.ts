@@ -1,4 +1,5 @@
 /** A running server with people and clients in it, for tests of what browsers do. */
+import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../src/protocol/clock.ts'
 import type { ClientMetadata } from '../../src/store/client-metadata.ts'
@@ -125,6 +126,9 @@ export async function openSignInPlace(place: TestPlace, options: SignInPlaceOpti
     async close() {
       await server.stop()
       await database.close()
+      // A fault behind an answer that looked right is a fault.
+      const faults = server.log.filter((line) => /"level":"(error|fatal)"|already sent/i.test(line))
+      assert.deepEqual(faults, [])
     },
   }
 }

@@ -6,12 +6,11 @@ import { passkeySetUpPage } from '../pages/second-factor.ts'
 import { checkNewPasskey, creationOptions } from '../passkeys.ts'
 import { type Action, act, done, showAccount } from './account.ts'
 import type { BrowserEnv } from './env.ts'
-import { factorAdded, type SetUpPlace, showNewRecoveryCodes, showSetUp, takeSetUp } from './factor-set-up.ts'
+import { factorAdded, isFresh, type SetUpPlace, showNewRecoveryCodes, showSetUp, takeSetUp } from './factor-set-up.ts'
+import type { OwnNeeds } from './flow.ts'
 import { frameFor, sendPage } from './page-reply.ts'
-import { requireFor } from './proceed.ts'
-import { isSignedIn, openVisit, type SignedInVisit } from './visit.ts'
-
-const FRESH_MS = 10 * 60_000
+import { isLedAway } from './proceed.ts'
+import { isSignedIn, openVisit, type SignedInVisit, type Visit } from './visit.ts'
 
 export function registerAccountFactors(app: FastifyInstance, env: BrowserEnv): void {
   const place: SetUpPlace = {
@@ -22,14 +21,13 @@ export function registerAccountFactors(app: FastifyInstance, env: BrowserEnv): v
   }
   app.get('/account/authenticator', async (request, reply) => {
     const visit = await openVisit(request, reply, env)
-    const missing = await requireFor(visit, { name: 'authenticator' }, { fresh: !isFresh(visit, env) }, env)
-    if (missing !== undefined || !isSignedIn(visit)) return missing
+    if ((await isLedAway(visit, { name: 'authenticator' }, needsOf(visit, env), env)) || !isSignedIn(visit))
+      return reply
     return showSetUp(visit, place, env)
   })
   app.get('/account/passkey', async (request, reply) => {
     const visit = await openVisit(request, reply, env)
-    const missing = await requireFor(visit, { name: 'passkey' }, { fresh: !isFresh(visit, env) }, env)
-    if (missing !== undefined || !isSignedIn(visit)) return missing
+    if ((await isLedAway(visit, { name: 'passkey' }, needsOf(visit, env), env)) || !isSignedIn(visit)) return reply
     return showPasskeySetUp(visit, env)
   })
   const actions: Readonly<Record<string, Action>> = {
@@ -45,13 +43,14 @@ export function registerAccountFactors(app: FastifyInstance, env: BrowserEnv): v
 
 function whenFresh(action: Action): Action {
   return async (visit, form, env) => {
-    if (isFresh(visit, env)) return action(visit, form, env)
-    return (await requireFor(visit, { name: 'account' }, { fresh: true }, env)) ?? done(visit, 'saved', env)
+    if (await isLedAway(visit, { name: 'account' }, needsOf(visit, env), env)) return visit.reply
+    return action(visit, form, env)
   }
 }
 
-function isFresh({ session }: { session: { authTime: number } | undefined }, { clock }: BrowserEnv): boolean {
-  return session !== undefined && clock() - session.authTime <= FRESH_MS
+/** A proof given just now, and with the factors that there are: an old session without them changes none. */
+function needsOf(visit: Visit, env: BrowserEnv): OwnNeeds {
+  return { fresh: !isFresh(visit, env), secondFactor: visit.user?.hasSecondFactor === true }
 }
 
 /** The challenge waits in an interaction of its own, named by the cookie-bound flow of this browser. */

@@ -8,23 +8,22 @@ import { accountPage, PROFILE_FIELDS, type ProfileField, passwordPage } from '..
 import type { Mistake } from '../pages/form-parts.ts'
 import type { Messages } from '../pages/messages/en.ts'
 import { describeBrowser } from './browser-name.ts'
+import { signOut } from './end-session.ts'
 import type { BrowserEnv } from './env.ts'
 import { frameFor, sendPage } from './page-reply.ts'
-import { requireFor } from './proceed.ts'
+import { isLedAway } from './proceed.ts'
 import { endSession, endSessionsOf } from './session-end.ts'
 import { isSignedIn, openVisit, type SignedInVisit } from './visit.ts'
 
 export function registerAccount(app: FastifyInstance, env: BrowserEnv): void {
   app.get('/account', async (request, reply) => {
     const visit = await openVisit(request, reply, env)
-    const missing = await requireFor(visit, { name: 'account' }, {}, env)
-    if (missing !== undefined || !isSignedIn(visit)) return missing
+    if ((await isLedAway(visit, { name: 'account' }, {}, env)) || !isSignedIn(visit)) return reply
     return showAccount(visit, env, { notice: NOTICES[queryParameters(request).get('done') ?? ''] })
   })
   app.get('/account/password', async (request, reply) => {
     const visit = await openVisit(request, reply, env)
-    const missing = await requireFor(visit, { name: 'password' }, {}, env)
-    if (missing !== undefined || !isSignedIn(visit)) return missing
+    if ((await isLedAway(visit, { name: 'password' }, {}, env)) || !isSignedIn(visit)) return reply
     return showPassword(visit, env)
   })
   const actions: Readonly<Record<string, Action>> = {
@@ -32,7 +31,7 @@ export function registerAccount(app: FastifyInstance, env: BrowserEnv): void {
     '/account/password': changePassword,
     '/account/sessions/end': endSessions,
     '/account/consents/withdraw': withdrawConsent,
-    '/account/sign-out': signOut,
+    '/account/sign-out': (visit) => signOut(visit, { clientId: undefined, next: undefined, uiLocales: undefined }, env),
   }
   for (const [path, action] of Object.entries(actions)) {
     app.post(path, (request, reply) => act(request, reply, env, action))
@@ -47,12 +46,11 @@ export async function act(
   reply: FastifyReply,
   env: BrowserEnv,
   action: Action,
-): Promise<FastifyReply | undefined> {
+): Promise<FastifyReply> {
   const visit = await openVisit(request, reply, env)
   const form = formParameters(request)
   visit.checkForm(form, 'session')
-  const missing = await requireFor(visit, { name: 'account' }, {}, env)
-  if (missing !== undefined || !isSignedIn(visit)) return missing
+  if ((await isLedAway(visit, { name: 'account' }, {}, env)) || !isSignedIn(visit)) return reply
   return action(visit, form, env)
 }
 
@@ -196,10 +194,6 @@ async function withdrawConsent(visit: SignedInVisit, form: Parameters, env: Brow
     })
   }
   return done(visit, 'saved', env)
-}
-
-async function signOut(visit: SignedInVisit, _form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
-  return visit.reply.redirect(`${env.pages.base}/connect/endsession`, 303)
 }
 
 export function done(visit: SignedInVisit, word: 'saved' | 'password', env: BrowserEnv): FastifyReply {

@@ -11,7 +11,7 @@ import type { Messages } from '../pages/messages/en.ts'
 import { heldByUser } from '../scope.ts'
 import type { BrowserEnv } from './env.ts'
 import { frameFor, sendPage } from './page-reply.ts'
-import { requireFor } from './proceed.ts'
+import { isLedAway } from './proceed.ts'
 import { isSignedIn, openVisit, type SignedInVisit } from './visit.ts'
 
 /** RFC 8628 §5.1: a handful of tries by one person or from one place, then waits that grow. */
@@ -21,8 +21,7 @@ export function registerDevice(app: FastifyInstance, env: BrowserEnv): void {
   app.get('/device', async (request, reply) => {
     const visit = await openVisit(request, reply, env)
     const userCode = queryParameters(request).get('user_code')?.slice(0, 40)
-    const missing = await requireFor(visit, { name: 'device', userCode }, {}, env)
-    if (missing !== undefined || !isSignedIn(visit)) return missing
+    if ((await isLedAway(visit, { name: 'device', userCode }, {}, env)) || !isSignedIn(visit)) return reply
     return userCode === undefined ? askCode(visit, undefined, env) : showRequest(visit, userCode, env)
   })
   app.post('/device', async (request, reply) => {
@@ -30,8 +29,7 @@ export function registerDevice(app: FastifyInstance, env: BrowserEnv): void {
     const form = formParameters(request)
     visit.checkForm(form, 'session')
     const userCode = form.get('user_code')?.slice(0, 40)
-    const missing = await requireFor(visit, { name: 'device', userCode }, {}, env)
-    if (missing !== undefined || !isSignedIn(visit)) return missing
+    if ((await isLedAway(visit, { name: 'device', userCode }, {}, env)) || !isSignedIn(visit)) return reply
     return showRequest(visit, userCode ?? '', env)
   })
   app.post('/device/decision', async (request, reply) => {
@@ -39,8 +37,7 @@ export function registerDevice(app: FastifyInstance, env: BrowserEnv): void {
     const form = formParameters(request)
     visit.checkForm(form, 'session')
     const userCode = form.get('user_code')?.slice(0, 40) ?? ''
-    const missing = await requireFor(visit, { name: 'device', userCode }, {}, env)
-    if (missing !== undefined || !isSignedIn(visit)) return missing
+    if ((await isLedAway(visit, { name: 'device', userCode }, {}, env)) || !isSignedIn(visit)) return reply
     return decide(visit, userCode, form.get('decision') === 'allow' ? 'allow' : 'deny', env)
   })
 }
@@ -64,30 +61,32 @@ interface Found {
   readonly scopes: readonly string[]
 }
 
-/** Every look is counted, so that looking at many codes is as slow as trying them. */
-async function find(visit: SignedInVisit, userCode: string, env: BrowserEnv): Promise<Found | FastifyReply> {
+/** Undefined once the page has told what is wrong. Every look is counted, so that looking at many codes is as slow as trying them. */
+async function find(visit: SignedInVisit, userCode: string, env: BrowserEnv): Promise<Found | undefined> {
   const keys = [`device user ${visit.user.id}`, `device address ${visit.request.ip}`]
   const wait = Math.max(...(await Promise.all(keys.map((key) => env.throttles.take(key, GUESSES)))))
   if (wait > 0) {
     const seconds = Math.ceil(wait / 1000)
     visit.reply.header('retry-after', String(seconds))
-    return askCode(visit, { status: 429, userCode, told: (text) => text.tryLater(seconds) }, env)
+    askCode(visit, { status: 429, userCode, told: (text) => text.tryLater(seconds) }, env)
+    return undefined
   }
   const request = await env.deviceCodes.findPending(userCode)
   const client = request === undefined ? undefined : await env.clients.find(request.clientId)
   // Wrong, expired and decided look the same (C-76).
-  if (request === undefined || client === undefined || client.disabled)
-    return askCode(visit, { status: 400, userCode, told: (text) => text.wrongUserCode }, env)
+  if (request === undefined || client === undefined || client.disabled) {
+    askCode(visit, { status: 400, userCode, told: (text) => text.wrongUserCode }, env)
+    return undefined
+  }
   await env.throttles.giveBack(keys)
   return { request, client, scopes: heldByUser(request.scopes, visit.user) }
 }
 
 async function showRequest(visit: SignedInVisit, userCode: string, env: BrowserEnv): Promise<FastifyReply> {
   const found = await find(visit, userCode, env)
-  if (!('request' in found && 'client' in found)) return found
+  if (found === undefined) return visit.reply
   const needs = { secondFactor: found.client.requireSecondFactor }
-  const missing = await requireFor(visit, { name: 'device', userCode }, needs, env)
-  if (missing !== undefined) return missing
+  if (await isLedAway(visit, { name: 'device', userCode }, needs, env)) return visit.reply
   const page = deviceConfirmPage(frameFor(env.pages, visit, { boundTo: 'session' }), {
     userCode: shown(userCode),
     client: found.client.name,
@@ -104,10 +103,9 @@ async function decide(
   env: BrowserEnv,
 ): Promise<FastifyReply> {
   const found = await find(visit, userCode, env)
-  if (!('request' in found && 'client' in found)) return found
+  if (found === undefined) return visit.reply
   const needs = { secondFactor: found.client.requireSecondFactor && decision === 'allow' }
-  const missing = await requireFor(visit, { name: 'device', userCode }, needs, env)
-  if (missing !== undefined) return missing
+  if (await isLedAway(visit, { name: 'device', userCode }, needs, env)) return visit.reply
   const { user, session, request } = visit
   // The device lives its own life: signing out in this browser does not sign it out.
   const approval = {

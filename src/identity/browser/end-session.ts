@@ -110,7 +110,7 @@ async function askToLeave(
 /** How long the frames of the applications get when nothing tells that they have loaded. */
 const FRAMES_SECONDS = 3
 
-async function signOut(
+export async function signOut(
   visit: Visit,
   { clientId, next, uiLocales }: LogoutRequest,
   env: BrowserEnv,

@@ -11,29 +11,44 @@ import { base32, matchTotp, newTotpSecret, totpUri } from '../totp.ts'
 import type { BrowserEnv } from './env.ts'
 import { claimFlow, expired } from './flow.ts'
 import { frameFor, sendPage } from './page-reply.ts'
+import { proceed } from './proceed.ts'
 import { SEALED_TOTP } from './second-factor.ts'
-import { isSignedIn, openVisit, type SignedInVisit } from './visit.ts'
+import { isSignedIn, openVisit, type SignedInVisit, type Visit } from './visit.ts'
 
 export function registerFactorSetUp(app: FastifyInstance, env: BrowserEnv): void {
   app.get('/set-up-factor', async (request, reply) => {
     const visit = await openVisit(request, reply, env)
-    const { handle } = await claimFlow(queryParameters(request).get('flow'), visit, env.flows)
-    if (!isSignedIn(visit)) throw expired()
-    return showSetUp(visit, place(handle), env)
+    const flow = await claimFlow(queryParameters(request).get('flow'), visit, env.flows)
+    if (!isSignedIn(visit) || visit.user.hasSecondFactor) return proceed(visit, flow, env)
+    if (!isFresh(visit, env)) return signInFirst(visit, flow.handle, env)
+    return showSetUp(visit, place(flow.handle), env)
   })
   app.post('/set-up-factor', async (request, reply) => {
     const visit = await openVisit(request, reply, env)
     const form = formParameters(request)
     visit.checkForm(form, 'session')
-    const { handle } = await claimFlow(form.get('flow'), visit, env.flows)
-    if (!isSignedIn(visit)) throw expired()
-    return takeSetUp(visit, form, place(handle), env)
+    const flow = await claimFlow(form.get('flow'), visit, env.flows)
+    // Who has one already must give it, not make another.
+    if (!isSignedIn(visit) || visit.user.hasSecondFactor) return proceed(visit, flow, env)
+    if (!isFresh(visit, env)) return signInFirst(visit, flow.handle, env)
+    return takeSetUp(visit, form, place(flow.handle), env)
   })
 
   function place(flow: string): SetUpPlace {
     const next = `${env.pages.base}/continue?flow=${encodeURIComponent(flow)}`
     return { path: '/set-up-factor', flow, required: true, next }
   }
+}
+
+const FRESH_MS = 10 * 60_000
+
+/** An unattended browser must not be enough to make somebody else's factor one's own. */
+export function isFresh({ session }: Pick<Visit, 'session'>, { clock }: Pick<BrowserEnv, 'clock'>): boolean {
+  return session !== undefined && clock() - session.authTime <= FRESH_MS
+}
+
+function signInFirst(visit: Visit, flow: string, env: BrowserEnv): FastifyReply {
+  return visit.reply.redirect(`${env.pages.base}/sign-in?flow=${encodeURIComponent(flow)}`, 303)
 }
 
 /** Where the set-up happens and where it leads. */

@@ -9,6 +9,8 @@ import type { Visit } from './visit.ts'
 export interface HalfSignedIn {
   readonly userId: string
   readonly amr: readonly string[]
+  /** When; it does not keep for long. */
+  readonly at: number
 }
 
 export interface SignInProgress extends Progress {

@@ -89,16 +89,16 @@ function ownStep({ user, session }: Visit, { needs, progress }: OwnFlow): Step |
   return { kind: user.hasSecondFactor ? 'second-factor' : 'set-up-factor' }
 }
 
-/** Takes the person to the page after what it needs; undefined when nothing is missing. */
-export async function requireFor(
-  visit: Visit,
-  page: OwnPage,
-  needs: OwnNeeds,
-  env: BrowserEnv,
-): Promise<FastifyReply | undefined> {
+/**
+ * Takes the person to what the page needs first; false when nothing is missing and the page may be shown.
+ * (A reply is a promise of its own to JavaScript, so it must not be what an awaited question answers.)
+ */
+export async function isLedAway(visit: Visit, page: OwnPage, needs: OwnNeeds, env: BrowserEnv): Promise<boolean> {
   const details: OwnFlow = { kind: 'own', page, needs, progress: {} }
   const step = ownStep(visit, details)
-  return step === undefined ? undefined : show(step, visit, { handle: undefined, details }, env)
+  if (step === undefined) return false
+  await show(step, visit, { handle: undefined, details }, env)
+  return true
 }
 
 const PAGES: Readonly<Record<Exclude<Step['kind'], 'respond' | 'refuse'>, string>> = {
@@ -114,7 +114,9 @@ async function show(step: Step, visit: Visit, course: Course, env: BrowserEnv): 
   const { user, session } = visit
   // A session that lacks the second factor is half a sign-in, to be completed.
   const half =
-    step.kind === 'second-factor' && user !== undefined ? { userId: user.id, amr: session?.amr ?? [] } : undefined
+    step.kind === 'second-factor' && user !== undefined
+      ? { userId: user.id, amr: session?.amr ?? [], at: env.clock() }
+      : undefined
   const progress = half === undefined ? course.details.progress : { ...course.details.progress, half }
   const handle = await keep(visit, { ...course, details: { ...course.details, progress } }, env)
   return visit.reply.redirect(`${env.pages.base}${PAGES[step.kind]}?flow=${encodeURIComponent(handle)}`, 303)

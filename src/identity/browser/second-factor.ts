@@ -20,6 +20,9 @@ import { openVisit, type Visit } from './visit.ts'
 /** How an authenticator's secret is sealed at rest. */
 export const SEALED_TOTP = 'totp'
 
+/** Long enough to find the phone. */
+const HALF_KEEPS_MS = 15 * 60_000
+
 /** A million codes, three of them good at a time: few guesses, then long waits. */
 const GUESSES: ThrottlePolicy = { free: 5, firstWaitMs: 2000, longestWaitMs: 15 * 60_000, forgetMs: 60 * 60_000 }
 
@@ -54,6 +57,8 @@ async function halfway({ details }: FlowInteraction, env: BrowserEnv): Promise<H
   const { half } = details.progress
   const user = half === undefined ? undefined : await env.users.findById(half.userId)
   if (half === undefined || user === undefined || user.disabled) throw expired()
+  // Whoever knew a password that was changed meanwhile has proven nothing.
+  if (user.passwordChangedAt > half.at || env.clock() - half.at > HALF_KEEPS_MS) throw expired()
   return { half, user, factors: await env.factors.listOfUser(user.id) }
 }
 

@@ -156,7 +156,7 @@ async function passFirstFactor(
   env: BrowserEnv,
 ): Promise<FastifyReply> {
   if (!user.hasSecondFactor || amr.includes('mfa')) return completeSignIn(visit, flow, user, amr, env)
-  await noteProgress(flow, { half: { userId: user.id, amr } }, env.flows)
+  await noteProgress(flow, { half: { userId: user.id, amr, at: env.clock() } }, env.flows)
   return visit.reply.redirect(`${env.pages.base}/second-factor?flow=${encodeURIComponent(flow.handle)}`, 303)
 }
 
