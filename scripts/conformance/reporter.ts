@@ -1,0 +1,11 @@
+/** A reporter of node:test for the conformance table: one JSON line for each test that ended. */
+import type { TestEvent } from 'node:test/reporters'
+
+export default async function* report(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  for await (const { type, data } of source) {
+    if (type !== 'test:pass' && type !== 'test:fail') continue
+    if (data.details.type === 'suite') continue
+    const result = type === 'test:fail' ? 'failed' : data.skip === undefined ? 'passed' : 'skipped'
+    yield `${JSON.stringify({ name: data.name, file: data.file, result })}\n`
+  }
+}

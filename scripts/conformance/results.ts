@@ -1,0 +1,16 @@
+/** What the last whole run of the conformance tests recorded. */
+import { readFileSync } from 'node:fs'
+
+export interface RowResult {
+  readonly files: readonly string[]
+  readonly passed: number
+  readonly failed: number
+}
+
+/** By the id of the row. */
+export type Results = Readonly<Record<string, RowResult>>
+
+export function readResults(): Results {
+  const file = new URL('../../test/conformance/results.json', import.meta.url)
+  return JSON.parse(readFileSync(file, 'utf8'))
+}

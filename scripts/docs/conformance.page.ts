@@ -1,0 +1,41 @@
+/** docs/conformance.md, from the rows of the checklist and the recorded results. */
+import { PARTS, type Row } from '../../test/conformance/rows.ts'
+import { type RowResult, readResults } from '../conformance/results.ts'
+import { type GeneratedPage, NOTICE } from './page.ts'
+
+export const page: GeneratedPage = {
+  path: 'docs/conformance.md',
+  render() {
+    const results = readResults()
+    const parts = PARTS.map(
+      ({ title, rows }) =>
+        `## ${title}\n\n| id | what must hold | test | result |\n|---|---|---|---|\n${rows
+          .map((row) => line(row, results[row.id]))
+          .join('\n')}\n`,
+    )
+    return `${NOTICE}
+
+# Conformance
+
+The acceptance checklist of the identity server, row by row, as \`npm run conformance\` last found it. A number is how many
+tests bear the id: most rows run on SQLite and on PostgreSQL, and modules with every response type that they are for, on
+SQLite also by \`form_post\`.
+
+Modules bear the names of the OpenID Foundation's suite; they are our own tests of the same behaviour, not the suite
+itself. They run against npm \`oidc-provider\` too, a certified provider (\`test/conformance/calibration.test.ts\`), as do
+the rows on which it must agree: a red row then means a fault of ours and not of the test. Beside them,
+\`test/clients/\` lets client libraries that we did not write do their work here, and \`test/browser/\` a real Chromium.
+
+${parts.join('\n')}`
+  },
+}
+
+function line({ id, rule, without }: Row, result: RowResult | undefined): string {
+  const files = (result?.files ?? []).map((file) => `[${file.replace(/^test\//, '')}](../${file})`).join('<br>')
+  return `| ${id} | ${rule} | ${files} | ${without === undefined ? outcome(result) : `does not apply: ${without}`} |`
+}
+
+function outcome(result: RowResult | undefined): string {
+  if (result === undefined) return '**no test**'
+  return result.failed > 0 ? `**${result.failed} failed**` : `${result.passed} passed`
+}
