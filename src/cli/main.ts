@@ -101,5 +101,5 @@ const FORESEEN = new Set([
   'BadBackup',
   'Refusal',
   'UsernameTaken',
-  'UsernameTaken',
+  'WrongMasterKey',
 ])

@@ -50,7 +50,7 @@ const UNLIMITED = /^\/(healthz|readyz|metrics)$/i
 export function createDoors({ limiter, budgets, exempt, metrics }: DoorOptions): Doors {
   const isExempt = matcher(exempt)
   return {
-    enter: (door, address) => (isExempt(address) ? [] : [...take(door, 'address', network(address))]),
+    enter: (door, address) => (isExempt(address) ? [] : [...take(door, 'address', networkOf(address))]),
     admit(door, address, { client, user }) {
       if (isExempt(address)) return []
       return [...take(door, 'client', client), ...take(door, 'user', user)]
@@ -117,7 +117,7 @@ function tooMany(standings: readonly Standing[]): Refusal {
 }
 
 /** A host with IPv6 has a whole /64 to come from: it counts as one. */
-function network(address: string): string {
+export function networkOf(address: string): string {
   if (!isIPv6(address)) return address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped

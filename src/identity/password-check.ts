@@ -1,5 +1,5 @@
 /** Is this the user's password? One answer for the sign-in page and the password grant: slowed down, bounded, without an oracle. */
-import { isIPv6 } from 'node:net'
+import { networkOf } from '../http/doors.ts'
 import type { Audit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Metrics } from '../protocol/metrics.ts'
@@ -121,10 +121,4 @@ function keysOf(username: string, address: string) {
     address: digestOf(`address ${network}`),
     known: digestOf(`known ${account}@${network}`),
   }
-}
-
-/** A host with IPv6 has a whole /64 to come from. */
-function networkOf(address: string): string {
-  if (!isIPv6(address) || address.startsWith('::')) return address
-  return address.split('::', 1)[0]?.split(':').slice(0, 4).join(':') ?? address
 }

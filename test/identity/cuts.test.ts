@@ -1,0 +1,107 @@
+/** What ends tokens before their time, felt by every node within a second: sign-out, disabled clients, lowered rights. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { createTakeBack, type TakeBack } from '../../src/store/take-back.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { basic, claimsOf, SECRET, startGate, type TestGate, type TokenAnswer } from '../support/identity.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+onEveryEngine('cuts', (place) => {
+  let gate: TestGate
+  let other: TestServer
+  /** As the command line does it: by the database alone. */
+  let takeBack: TakeBack
+  before(async () => {
+    gate = await startGate(place())
+    other = await startTestServer(place(), { flags: { '--issuer': gate.server.issuer } })
+    takeBack = createTakeBack({ grants: gate.stores.grants, publish: gate.stores.events.append, clock: Date.now })
+  })
+  after(async () => {
+    await other.stop()
+    await gate.stop()
+  })
+
+  async function introspect(server: { port: number }, token: string): Promise<{ active: boolean; scope?: string }> {
+    const response = await fetch(`http://localhost:${server.port}/connect/introspect`, {
+      method: 'POST',
+      body: new URLSearchParams({ token }),
+      headers: { authorization: basic('service', SECRET) },
+    })
+    return (await response.json()) as { active: boolean; scope?: string }
+  }
+  const onBoth = (what: string, token: string, as: (found: { active: boolean; scope?: string }) => boolean) =>
+    until(what, 1000, async () => as(await introspect(gate.server, token)) && as(await introspect(other, token)))
+  const isDead = (token: string) => onBoth('it is dead on both nodes', token, ({ active }) => !active)
+  const refresh = (refresh_token: string) =>
+    gate.post('/connect/token', { grant_type: 'refresh_token', refresh_token }, { authorization: basic('web', SECRET) })
+
+  async function browserTokens(scopes: readonly string[], sessionId: string): Promise<TokenAnswer> {
+    const grant = await gate.stores.grants.create({
+      kind: 'authorization_code',
+      clientId: 'web',
+      userId: gate.aliceId,
+      sessionId,
+      scopes,
+      authTime: Date.now(),
+      details: { amr: ['pwd'] },
+      expiresAt: Date.now() + 86_400_000,
+    })
+    const redirectUri = 'https://app.example/callback'
+    const code = await gate.stores.codes.issue(grant.id, { redirectUri }, 60_000)
+    const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri }
+    const answer = await gate.post('/connect/token', form, { authorization: basic('web', SECRET) })
+    assert.equal(answer.status, 200, answer.text)
+    return answer.body as unknown as TokenAnswer
+  }
+
+  test('B-47: sign-out ends the tokens of the session; what was granted for offline use can be refreshed, without the session', async () => {
+    const offline = await browserTokens(['openid', 'offline_access'], 'session-a')
+    const online = await browserTokens(['openid'], 'session-a')
+    const elsewhere = await browserTokens(['openid'], 'session-b')
+    assert.equal(claimsOf(online.access_token).sid, 'session-a')
+    await takeBack.session('session-a')
+    await isDead(offline.access_token)
+    await isDead(online.access_token)
+    assert.equal((await introspect(other, elsewhere.access_token)).active, true)
+    const refreshed = await refresh(offline.refresh_token)
+    assert.equal(refreshed.status, 200, refreshed.text)
+    const token = String(refreshed.body.access_token)
+    assert.ok(!('sid' in claimsOf(token)))
+    assert.equal((await introspect(other, token)).active, true)
+  })
+
+  test('a disabled client: its tokens are dead, its secret is no good', async () => {
+    const metadata = { client_id: 'doomed', grant_types: ['client_credentials'], scope: 'Platform/News' }
+    await gate.stores.clients.put(metadata)
+    await gate.stores.clients.addSecret('doomed', SECRET)
+    const ask = () =>
+      gate.post('/connect/token', { grant_type: 'client_credentials' }, { authorization: basic('doomed', SECRET) })
+    const token = String((await ask()).body.access_token)
+    assert.equal((await introspect(other, token)).active, true)
+    await gate.stores.clients.put({ ...metadata, disabled: true })
+    await gate.stores.events.append({ kind: 'clients-changed', clientId: 'doomed' })
+    await takeBack.client('doomed')
+    await isDead(token)
+    assert.equal((await ask()).body.error, 'invalid_client')
+  })
+
+  test('lowered rights: a token keeps only what its user still holds; one issued later has what was given back', async () => {
+    const { access_token } = await gate.signIn({ scope: 'openid Platform/News Platform/Trading' })
+    await takeBack.rights(gate.aliceId, ['Platform/News'])
+    await onBoth('only News is left', access_token, ({ scope }) => scope === 'openid Platform/News')
+    const later = await gate.signIn({ scope: 'Platform/Trading' })
+    assert.equal((await introspect(other, later.access_token)).scope, 'Platform/Trading')
+  })
+
+  test('a deleted user: nothing is left', async () => {
+    const passwordHash = (await gate.stores.users.findById(gate.aliceId))?.passwordHash
+    const id = await gate.stores.users.create({ username: 'gone-soon', passwordHash, roles: ['trader'] })
+    const tokens = await gate.signIn({ username: 'gone-soon' })
+    await gate.stores.users.remove(id)
+    await takeBack.user(id)
+    await isDead(tokens.access_token)
+    const form = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token, client_id: 'cli' }
+    assert.equal((await gate.post('/connect/token', form)).body.error, 'invalid_grant')
+  })
+})
