@@ -2,6 +2,7 @@
 import { ADMIN_COMMANDS } from './admin/list.ts'
 import { BACKUP_HELP, DOCTOR_HELP, MIGRATE_HELP, RESTORE_HELP } from './care-help.ts'
 import type { Command } from './command.ts'
+import { EXPORT_HELP, IMPORT_HELP, QUERY_HELP } from './query/help.ts'
 import { STREAM_HELP } from './stream-help.ts'
 
 export const COMMANDS: readonly Command[] = [
@@ -84,6 +85,27 @@ Secrets are masked. Settings given as flags count as they would for "gatehouse s
     summary: 'Opens a streaming session in the terminal, or in a pipe.',
     help: STREAM_HELP,
     load: async () => (await import('./stream.ts')).stream,
+  },
+  {
+    name: 'query',
+    usage: '[STATEMENT] [-p NAME=VALUE]… [--json | --csv] [OPTIONS]',
+    summary: 'Runs an IQL statement on a running server and shows the result.',
+    help: QUERY_HELP,
+    load: async () => (await import('./query/query.ts')).query,
+  },
+  {
+    name: 'import',
+    usage: 'FILE --table NAME [--create] [OPTIONS]',
+    summary: 'Puts the rows of a CSV file in a table of a running server.',
+    help: IMPORT_HELP,
+    load: async () => (await import('./query/import.ts')).importRows,
+  },
+  {
+    name: 'export',
+    usage: '[STATEMENT | --table NAME] [--output FILE] [OPTIONS]',
+    summary: 'Writes a table, or the result of a statement, as CSV, NDJSON or Arrow.',
+    help: EXPORT_HELP,
+    load: async () => (await import('./query/export.ts')).exportRows,
   },
   {
     name: 'migrate',

@@ -102,4 +102,6 @@ const FORESEEN = new Set([
   'Refusal',
   'UsernameTaken',
   'WrongMasterKey',
+  'QueryRefused',
+  'Unreachable',
 ])

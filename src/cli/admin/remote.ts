@@ -8,7 +8,7 @@ import { refresh } from './oauth.ts'
 const EARLY_MS = 30_000
 
 export async function connectRemotely(server: string): Promise<AdminConnection> {
-  const credentials = await current(server)
+  const credentials = await currentCredentials(server)
   return {
     async request(method, target, { body, ifMatch } = {}) {
       const response = await fetch(server + target, {
@@ -30,7 +30,8 @@ export async function connectRemotely(server: string): Promise<AdminConnection> 
   }
 }
 
-async function current(server: string): Promise<Credentials> {
+/** Those of `gatehouse login`, renewed where they are about to end. */
+export async function currentCredentials(server: string): Promise<Credentials> {
   const stored = readCredentials(server)
   if (stored === undefined) throw new Usage(`Nobody is logged in to ${server}: gatehouse login --server ${server}`)
   if (Date.now() < stored.expiresAt - EARLY_MS) return stored

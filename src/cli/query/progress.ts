@@ -1,0 +1,33 @@
+/** A line at the bottom of the terminal that says how far a long piece of work has come. */
+
+export interface Progress {
+  show(done: number, rows: number): void
+  end(): void
+}
+
+const WIDTH = 30
+const REDRAW_MS = 100
+
+/** Without a terminal nothing is shown: logs are not for bars. */
+export function createProgress(label: string, total: number, stream: NodeJS.WriteStream = process.stderr): Progress {
+  if (!stream.isTTY) return { show() {}, end() {} }
+  const started = Date.now()
+  let drawn = 0
+  return {
+    show(done, rows) {
+      if (Date.now() - drawn < REDRAW_MS && done < total) return
+      drawn = Date.now()
+      stream.write(`\r\u001b[2K${progressLine(label, done / Math.max(total, 1), rows, Date.now() - started)}`)
+    },
+    end() {
+      stream.write('\r\u001b[2K')
+    },
+  }
+}
+
+export function progressLine(label: string, share: number, rows: number, milliseconds: number): string {
+  const full = Math.round(Math.min(share, 1) * WIDTH)
+  const bar = '█'.repeat(full) + '░'.repeat(WIDTH - full)
+  const rate = milliseconds < 500 ? '' : `  ${Math.round((rows * 1000) / milliseconds)}/s`
+  return `${label}  ${bar}  ${Math.floor(share * 100)}%  ${rows} rows${rate}`
+}

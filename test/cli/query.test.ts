@@ -1,0 +1,251 @@
+/** `gatehouse query`, `import` and `export` as processes, against a running server. */
+import assert from 'node:assert/strict'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { tableFromIPC } from 'apache-arrow'
+import { startBreakingProxy } from '../support/breaking-proxy.ts'
+import { openPlace } from '../support/engines.ts'
+import { type Finished, runGatehouse } from '../support/process.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+
+const base = mkdtempSync(join(tmpdir(), 'gatehouse-query-'))
+const passwordFile = join(base, 'password.txt')
+let server: TestServer
+let leave: () => Promise<void>
+
+before(async () => {
+  const opened = await openPlace('sqlite')
+  leave = opened.leave
+  server = await startTestServer(opened.place, { flags: { '--demo': 'true' } })
+  writeFileSync(passwordFile, 'admin-please-change\n')
+  const made = await run([
+    'query',
+    'CREATE TABLE notes (id Integer PRIMARY KEY, body Text, price Decimal(12, 4), big Integer)',
+  ])
+  assert.equal(made.status, 0, made.stderr)
+  const filled = await run([
+    'query',
+    `INSERT INTO notes (id, body, price, big) VALUES (1, 'first', 45.1, 9223372036854775807), (2, NULL, -0.5, 1), (3, '日本', NULL, NULL)`,
+  ])
+  assert.deepEqual([filled.status, filled.stderr], [0, '3 rows affected\n'])
+})
+after(async () => {
+  await server.stop()
+  await leave()
+  rmSync(base, { recursive: true, force: true })
+})
+
+function run(args: readonly string[], stdin = '', address = `http://127.0.0.1:${server.port}`): Promise<Finished> {
+  const login = ['--server', address, '--username', 'admin', '--password-file', passwordFile]
+  return runGatehouse([...args, ...login], { stdin, environment: { XDG_CONFIG_HOME: base } })
+}
+
+test('a result is a table: numbers to the right, NULL said, nothing rounded', async () => {
+  const { status, stdout, stderr } = await run(['query', 'SELECT * FROM notes ORDER BY id'])
+  assert.equal(status, 0, stderr)
+  assert.equal(
+    stdout,
+    [
+      'id │ body  │   price │                 big',
+      '───┼───────┼─────────┼────────────────────',
+      ' 1 │ first │ 45.1000 │ 9223372036854775807',
+      ' 2 │ NULL  │ -0.5000 │                   1',
+      ' 3 │ 日本  │    NULL │                NULL',
+      '',
+    ].join('\n'),
+  )
+  assert.equal(stderr, '3 rows\n')
+})
+
+test('data cannot steer the terminal', async () => {
+  const { stdout } = await run(['query', '-p', 'x=\u001b[31mred\u0007', 'SELECT CAST(:x AS Text) AS x'])
+  assert.ok(stdout.includes('\\u001b[31mred\\u0007') && !stdout.includes('\u001b'), stdout)
+})
+
+test('a statement comes down a pipe, with parameters, as JSON and as CSV', async () => {
+  const statement = 'SELECT id, body FROM notes\nWHERE id >= :low AND id <> $1 ORDER BY id'
+  const json = await run(['query', '--json', '-p', 'low=1', '--parameter', '1=2'], statement)
+  assert.equal(json.status, 0, json.stderr)
+  assert.deepEqual(JSON.parse(json.stdout).Rows, [
+    { id: 1, body: 'first' },
+    { id: 3, body: '日本' },
+  ])
+  const csv = await run(['query', '--csv', '-', '-p', 'low=2', '-p', ':1=9'], statement)
+  assert.equal(csv.stdout, 'id,body\r\n2,\r\n3,日本\r\n')
+})
+
+test('an error points at its place in the statement, and the status is 1', async () => {
+  const { status, stdout, stderr } = await run(['query'], 'SELECT id,\n  bdy FROM notes\n')
+  assert.equal(
+    stderr,
+    'gatehouse: IQL.UnknownColumn: There is no column bdy\n2 |   bdy FROM notes\n      ^\nhint: did you mean body?\n',
+  )
+  assert.deepEqual([status, stdout], [1, ''])
+})
+
+test('what the caller does wrong is one line and status 2', async () => {
+  for (const [args, complaint] of [
+    [['query', 'SELECT 1 AS a', 'SELECT 2 AS b'], /second/],
+    [['query'], /empty/],
+    [['query', '--json', '--csv', 'SELECT 1 AS a'], /one of/],
+    [['query', '-p', 'nonsense', 'SELECT 1 AS a'], /name=value/],
+    [['query', '--nonsense'], /nonsense/],
+    [['import', '/nowhere.csv', '--table', 'x'], /no file/],
+    [['import', passwordFile], /--table/],
+    [['import', passwordFile, '--table', 'nosuch'], /--create/],
+    [['export', 'SELECT 1 AS a', '--table', 'notes'], /not both/],
+    [['export', 'SELECT 1 AS a', '--format', 'xml'], /csv, ndjson, arrow/],
+  ] as const) {
+    const { status, stderr } = await run(args)
+    assert.equal(status, 2, `${args.join(' ')}: ${stderr}`)
+    assert.match(stderr, complaint)
+    assert.equal(stderr.trim().split('\n').length, 1, stderr)
+  }
+  const nobody = await runGatehouse(['query', 'SELECT 1 AS a', '--server', server.issuer], {
+    environment: { XDG_CONFIG_HOME: base },
+  })
+  assert.deepEqual([nobody.status, /Nobody is logged in/.test(nobody.stderr)], [2, true])
+  const away = await run(['query', 'SELECT 1 AS a'], '', 'http://127.0.0.1:1')
+  assert.equal(away.status, 2, away.stderr)
+})
+
+test('import guesses types, shows them, makes the table and keeps every value', async () => {
+  const file = join(base, 'trades.csv')
+  writeFileSync(
+    file,
+    '\ufeffid,symbol,price,ratio,ts,day,open,code,extra,note\r\n' +
+      '1,BHP,45.10,1e3,2026-01-30T10:00:00.000001Z,2026-01-30,true,007,"{""a"": 9007199254740993}","say ""hi"",\nall"\r\n' +
+      '9223372036854775807,RIO,-120.5555,0.1,2026-01-30 11:00:00,2024-02-29,FALSE,42,[],""\r\n' +
+      '3,CBA,,,,,,,,\n',
+  )
+  const dry = await run(['import', file, '--table', 'traded', '--dry-run'])
+  assert.deepEqual(
+    dry.stdout.split('\n').map((line) => line.split(/ {2,}/)),
+    [
+      ['COLUMN', 'TYPE'],
+      ['id', 'Integer'],
+      ['symbol', 'Text'],
+      ['price', 'Decimal(18, 4)'],
+      ['ratio', 'Double'],
+      ['ts', 'Timestamp'],
+      ['day', 'Date'],
+      ['open', 'Boolean'],
+      ['code', 'Text'],
+      ['extra', 'Json'],
+      ['note', 'Text'],
+      [''],
+    ],
+  )
+  const done = await run([
+    'import',
+    file,
+    '--table',
+    'traded',
+    '--create',
+    '--key',
+    'id',
+    '--type',
+    'price=Decimal(12, 5)',
+  ])
+  assert.equal(done.status, 0, done.stderr)
+  assert.match(done.stdout, /price +Decimal\(12, 5\)\n[\s\S]*\n3 rows inserted\n$/)
+  const back = await run(['query', '--csv', 'SELECT * FROM traded ORDER BY id'])
+  assert.equal(
+    back.stdout,
+    'id,symbol,price,ratio,ts,day,open,code,extra,note\r\n' +
+      '1,BHP,45.10000,1000,2026-01-30T10:00:00.000001Z,2026-01-30,true,007,"{""a"":9007199254740993}","say ""hi"",\nall"\r\n' +
+      '3,CBA,,,,,,,,\r\n' +
+      '9223372036854775807,RIO,-120.55550,0.1,2026-01-30T11:00:00Z,2024-02-29,false,42,[],""\r\n',
+  )
+  assert.deepEqual(
+    readdirSync(base).filter((name) => name.startsWith('trades.csv.')),
+    [],
+  )
+})
+
+test('rows that do not fit go to a file with the line and the reason; the rest is inserted', async () => {
+  const file = join(base, 'some.csv')
+  writeFileSync(
+    file,
+    'id,body,price\n10,a,1\n11,b,many\n1,taken,2\n12,"c\nd",3\n13,too,few,4\n14,e,1.23456\n15,f,\n,g,1\n',
+  )
+  const { status, stdout, stderr } = await run(['import', file, '--table', 'notes', '--batch', '4'])
+  assert.equal(status, 1, stderr)
+  assert.match(stdout, /\n3 rows inserted\n$/)
+  assert.equal(stderr, `5 rows were rejected; ${file}.rejected.csv says why\n`)
+  assert.deepEqual(readFileSync(`${file}.rejected.csv`, 'utf8').split('\r\n'), [
+    'line,reason,id,body,price',
+    '3,"price: ""many"" is not a number",11,b,many',
+    '4,Data.UniqueViolation: A row with this id exists already,1,taken,2',
+    '7,"has 4 fields, not 3",13,too,few,4',
+    '8,"price: ""1.23456"" has more than 4 digits after the point, the scale of Decimal(12, 4)",14,e,1.23456',
+    '10,"id is empty, but must have a value",,g,1',
+    '',
+  ])
+  const kept = await run(['query', '--csv', 'SELECT id, body FROM notes WHERE id >= 10 ORDER BY id'])
+  assert.equal(kept.stdout, 'id,body\r\n10,a\r\n12,"c\nd"\r\n15,f\r\n')
+})
+
+test('an import that was broken off goes on, and no row is inserted twice or lost', async () => {
+  const file = join(base, 'long.csv')
+  const rows = Array.from({ length: 1000 }, (_, index) => `${index},${index % 97 === 0 ? 'bad' : index}`)
+  writeFileSync(file, `n,value\n${rows.join('\n')}\n`)
+  // Without a key nothing but the Idempotency-Key keeps rows from coming twice.
+  assert.equal((await run(['query', 'CREATE TABLE long (n Integer, value Integer)'])).status, 0)
+  const proxy = await startBreakingProxy(server.port)
+  const args = ['import', file, '--table', 'long', '--batch', '100']
+  try {
+    // The request of the fifth batch arrives, its answer does not, and the server is away from then on.
+    proxy.loseAnswerAfter(4)
+    const broken = await run(args, '', proxy.url)
+    assert.notEqual(broken.status, 0)
+    const state = JSON.parse(readFileSync(`${file}.import.json`, 'utf8'))
+    assert.ok(state.offset > 0 && state.inserted < 1000, JSON.stringify(state))
+    proxy.mend()
+    const resumed = await run(args, '', proxy.url)
+    assert.equal(resumed.status, 1, resumed.stderr)
+    assert.match(resumed.stderr, /^Going on at line \d+, after \d+ rows\n11 rows were rejected/)
+  } finally {
+    await proxy.stop()
+  }
+  const counted = await run(['query', '--csv', 'SELECT count(*) AS all_rows, count(DISTINCT n) AS different FROM long'])
+  assert.equal(counted.stdout, 'all_rows,different\r\n989,989\r\n')
+  assert.equal(readFileSync(`${file}.rejected.csv`, 'utf8').trim().split('\r\n').length, 12)
+  assert.ok(!existsSync(`${file}.import.json`))
+})
+
+test('a state of another file or table is not gone on from', async () => {
+  const file = join(base, 'other.csv')
+  writeFileSync(file, 'id,body\n900,x\n')
+  writeFileSync(`${file}.import.json`, '{"id": "x", "offset": 3}')
+  const refused = await run(['import', file, '--table', 'notes'])
+  assert.deepEqual([refused.status, /--restart/.test(refused.stderr)], [2, true])
+  assert.equal((await run(['import', file, '--table', 'notes', '--restart'])).status, 0)
+})
+
+test('export writes a table or a statement as CSV, NDJSON and Arrow, whole or not at all', async () => {
+  const csv = join(base, 'out.csv')
+  const done = await run(['export', '--table', 'notes', '--output', csv])
+  assert.equal(done.status, 0, done.stderr)
+  assert.match(readFileSync(csv, 'utf8'), /^id,body,price,big\r\n1,first,45\.1000,9223372036854775807\r\n/)
+
+  const ndjson = await run(['export', '--format', 'ndjson', '-p', 'id=1', 'SELECT id, big FROM notes WHERE id = :id'])
+  assert.equal(ndjson.stdout, '{"id":1,"big":9223372036854775807}\n')
+
+  const arrow = join(base, 'out.arrow')
+  assert.equal(
+    (await run(['export', '--output', arrow], 'SELECT id, body FROM notes WHERE id <= 3 ORDER BY id')).status,
+    0,
+  )
+  const table = tableFromIPC(readFileSync(arrow))
+  assert.deepEqual(
+    table.toArray().map((row) => row?.toJSON()),
+    [
+      { id: 1n, body: 'first' },
+      { id: 2n, body: null },
+      { id: 3n, body: '日本' },
+    ],
+  )
+})
