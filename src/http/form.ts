@@ -27,6 +27,9 @@ export function readParameters(encoded: string): Parameters {
   let count = 0
   for (const [name, value] of new URLSearchParams(encoded)) {
     if (++count > MOST_PARAMETERS) throw new Refusal('invalid_request', 400, `More than ${MOST_PARAMETERS} parameters`)
+    // No parameter of any protocol here has one, and PostgreSQL stores none.
+    if (name.includes('\0') || value.includes('\0'))
+      throw new Refusal('invalid_request', 400, 'A parameter holds the character U+0000')
     if (values.has(name)) repeated.add(name)
     else values.set(name, value)
   }

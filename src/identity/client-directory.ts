@@ -29,6 +29,8 @@ export function createClientDirectory(
 
   return {
     async find(clientId) {
+      // From a Basic header anything may come; PostgreSQL takes no U+0000, and no client is called so.
+      if (clientId.includes('\0')) return undefined
       if (clock() - since > REMEMBERED_MS) forget()
       const known = remembered.get(clientId)
       if (known !== undefined) return known

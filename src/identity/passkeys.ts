@@ -133,7 +133,9 @@ function readStored({ secret }: Factor): StoredPasskey {
 function readUserHandle(response: Readonly<Record<string, unknown>>): string | undefined {
   const inner = response.response
   if (typeof inner !== 'object' || inner === null || !('userHandle' in inner)) return undefined
-  return typeof inner.userHandle === 'string' ? Buffer.from(inner.userHandle, 'base64url').toString() : undefined
+  if (typeof inner.userHandle !== 'string') return undefined
+  const userId = Buffer.from(inner.userHandle, 'base64url').toString()
+  return /^[\x21-\x7e]{1,100}$/.test(userId) ? userId : undefined
 }
 
 function readJson(text: string | undefined): Readonly<Record<string, unknown>> | undefined {

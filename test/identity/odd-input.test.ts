@@ -1,0 +1,139 @@
+/** Odd input at the pages, from strangers and from people who are signed in: never a fault; on every engine. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import fc from 'fast-check'
+import { onEveryEngine } from '../support/engines.ts'
+import { ALICE, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
+import type { Page, UserAgent } from '../support/user-agent.ts'
+import { signIn } from '../support/visitor.ts'
+
+const ODD = ['\0', 'a\0b', '\u202e', '😀'.repeat(50), '%00', "'; drop table users; --", '\r\nset-cookie: x=1', '../..']
+
+onEveryEngine('odd input', (at) => {
+  let place: SignInPlace
+  before(async () => {
+    place = await openSignInPlace(at())
+  })
+  // Closing fails when the server has logged a fault.
+  after(() => place.close())
+
+  test('C-44, C-118: strangers get a page or a refusal for every odd value of every parameter', async () => {
+    const agent = place.newAgent()
+    for (const odd of ODD) {
+      for (const name of [
+        'client_id',
+        'redirect_uri',
+        'state',
+        'nonce',
+        'login_hint',
+        'ui_locales',
+        'claims',
+        'scope',
+      ]) {
+        const end = await agent.get(authorizeUrl(place.server.issuer, { [name]: odd }))
+        assert.ok(end.kind === 'left' || end.status < 500, `${name}=${JSON.stringify(odd)}`)
+      }
+      for (const path of [
+        '/sign-in',
+        '/second-factor',
+        '/consent',
+        '/continue',
+        '/sign-out',
+        '/device',
+        '/set-up-factor',
+      ]) {
+        const end = await agent.get(`${path}?flow=${encodeURIComponent(odd)}&user_code=${encodeURIComponent(odd)}`)
+        assert.ok(end.kind === 'page' && end.status < 500, `${path} ${JSON.stringify(odd)}`)
+      }
+    }
+  })
+
+  test('C-49: a Basic header with any bytes, and a passkey of nobody, are only refused', async () => {
+    for (const odd of ODD) {
+      const authorization = `Basic ${Buffer.from(`${odd}:${odd}`).toString('base64')}`
+      const body = new URLSearchParams({ grant_type: 'client_credentials' })
+      const response = await fetch(`${place.server.issuer}/connect/token`, {
+        method: 'POST',
+        headers: { authorization },
+        body,
+      })
+      assert.ok([400, 401].includes(response.status), `${response.status} for ${JSON.stringify(odd)}`)
+      const agent = place.newAgent()
+      const page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
+      const passkey = page.forms.find(({ id }) => id === 'passkey')
+      assert.ok(passkey)
+      const userHandle = Buffer.from(odd).toString('base64url')
+      const credential = JSON.stringify({ id: 'x', response: { userHandle } })
+      assert.equal(pageOf(await agent.submit(passkey, { credential })).status, 401)
+    }
+  })
+
+  test('names and passwords of every kind are only wrong', async () => {
+    const agent = place.newAgent()
+    let page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
+    for (const odd of ODD.filter((text) => !text.includes('\0'))) {
+      place.clock.advance(3600_000 / 2)
+      page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
+      page = pageOf(await signIn(agent, page, { username: odd, password: odd }))
+      assert.ok([401, 429].includes(page.status), `${page.status} for ${JSON.stringify(odd)}`)
+    }
+  })
+
+  test('whatever people who are signed in send with a good token, nothing fails', async () => {
+    const agent = place.newAgent()
+    await signIn(agent, pageOf(await agent.get('/account')), ALICE)
+    const tokens = await tokensOf(agent)
+    const names = fc.constantFrom(
+      ...'name email website locale zoneinfo session client_id factor label code sealed credential flow user_code'.split(
+        ' ',
+      ),
+      ...'decision current_password new_password way'.split(' '),
+    )
+    const values = fc.oneof(
+      fc.constantFrom(...ODD, 'allow', 'others', 'continue', ...tokens),
+      fc.string({ unit: 'binary' }),
+    )
+    const paths = fc.constantFrom(
+      ...'profile sessions/end consents/withdraw factors/remove authenticator passkey'
+        .split(' ')
+        .map((p) => `/account/${p}`),
+      ...[
+        '/device',
+        '/device/decision',
+        '/consent',
+        '/choose-account',
+        '/second-factor',
+        '/set-up-factor',
+        '/sign-in/passkey',
+      ],
+    )
+    await fc.assert(
+      fc.asyncProperty(paths, fc.array(fc.tuple(names, values), { maxLength: 6 }), async (path, fields) => {
+        for (const token of tokens) {
+          const end = await agent.post(path, [...new Map([...fields, ['form_token', token]])])
+          assert.ok(end.kind === 'page' && end.status < 500, `${path} ${JSON.stringify(fields)}`)
+        }
+      }),
+      { numRuns: 150 },
+    )
+  })
+})
+
+/** The tokens of this browser's forms, before and within the session. */
+async function tokensOf(agent: UserAgent): Promise<string[]> {
+  const pages = [await agent.get('/account'), await agent.get('/device')]
+  return [
+    ...new Set(
+      pages.flatMap((page) =>
+        pageOf(page).forms.flatMap(({ fields }) =>
+          fields.filter(({ name }) => name === 'form_token').map(({ value }) => value),
+        ),
+      ),
+    ),
+  ]
+}
+
+function pageOf(end: Awaited<ReturnType<UserAgent['get']>>): Page {
+  if (end.kind === 'left') throw new Error(`Sent away to ${end.url.href}`)
+  return end
+}
