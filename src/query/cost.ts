@@ -44,8 +44,7 @@ export function isShortWrite(statement: Insert | Update | Delete): boolean {
 /** Whether the condition holds for one row at most: every column of a key equals a value. */
 function fixesKey(where: BoundExpression, source: TableSource['id'], table: TableView): boolean {
   const fixed = new Set<string>()
-  const conditions = where.kind === 'logic' && where.operator === 'and' ? where.operands : [where]
-  for (const condition of conditions) {
+  for (const condition of conjuncts(where)) {
     if (condition.kind !== 'compare' || condition.operator !== '=') continue
     for (const [column, value] of [
       [condition.left, condition.right],
@@ -56,6 +55,10 @@ function fixesKey(where: BoundExpression, source: TableSource['id'], table: Tabl
   }
   const keys = [table.primaryKey, ...table.uniques].filter((key) => key.length > 0)
   return keys.some((key) => key.every((column) => fixed.has(column)))
+}
+
+function conjuncts(where: BoundExpression): readonly BoundExpression[] {
+  return where.kind === 'logic' && where.operator === 'and' ? where.operands.flatMap(conjuncts) : [where]
 }
 
 function isFew(limit: BoundExpression | undefined): boolean {
@@ -86,6 +89,7 @@ function isSimple(node: BoundExpression): boolean {
     case 'widen':
     case 'fit':
     case 'negate':
+    case 'claim-in':
       return isSimple(node.operand)
     case 'between':
       return isSimple(node.operand) && isSimple(node.low) && isSimple(node.high)

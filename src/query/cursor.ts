@@ -1,7 +1,7 @@
 /** Cursors: where a result was cut, bound to the request that it belongs to. */
 import { createHash } from 'node:crypto'
 import { refuse } from './errors.ts'
-import { isList, isObject, type Json, readJson } from './json.ts'
+import { isList, isObject, type Json } from './json.ts'
 import type { Cell } from './result/encoding.ts'
 
 /** After the row with this key, or after so many rows where there is no key. */
@@ -35,7 +35,7 @@ export function keyText(cell: Cell): string | null {
 
 function decode(text: string): { readonly [member: string]: Json } | undefined {
   try {
-    const content = readJson(Buffer.from(text, 'base64url').toString('utf8'))
+    const content: Json = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
     return isObject(content) ? content : undefined
   } catch {
     return undefined

@@ -86,6 +86,11 @@ export const QUERY_ERRORS = {
     advice: 'Change the key, or use ON CONFLICT.',
   },
   'Data.TableExists': { status: 409, title: 'The name is taken', advice: 'Choose another name.' },
+  'Data.ReservedName': {
+    status: 400,
+    title: 'The name is kept for the service',
+    advice: 'Choose a name that does not begin with _gh_ or sqlite_.',
+  },
   'Data.Conflict': { status: 409, title: 'The change conflicts with another', advice: 'Try again.' },
   'Data.ReadOnly': {
     status: 403,

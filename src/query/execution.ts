@@ -100,6 +100,7 @@ function read(run: Run, env: ExecutionEnv): Result {
     keyColumns: planned.keyColumns.map(({ name, expression: { type, nullable } }) => ({ name, type, nullable })),
     encoding: run.encoding,
     limits: run.limits,
+    isCheap: planned.isCheap,
     signal: run.signal,
   }
   if (planned.isCheap && run.encoding.format !== 'arrow' && env.engine.readAtOnce !== undefined) {

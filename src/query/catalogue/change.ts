@@ -57,7 +57,12 @@ export function changeOf(statement: BoundStatement, snapshot: Snapshot, now: big
   }
 }
 
+/** What the engines keep for themselves. */
+const RESERVED = /^(_gh_|sqlite_)/i
+
 export function definitionOf(statement: CreateTable, now: bigint): TableDefinition {
+  if (RESERVED.test(statement.name))
+    throw refuse('Data.ReservedName', `Names like ${statement.name} are kept for the service`)
   const ofColumns = statement.columns.filter(({ unique }) => unique).map(({ name }) => [name])
   return {
     name: statement.name,

@@ -46,6 +46,8 @@ export interface ReadRequest {
   readonly keyColumns: readonly ResultColumn[]
   readonly encoding: Encoding
   readonly limits: ReadLimits
+  /** The plan touches few rows: it must not wait behind those that touch many. */
+  readonly isCheap: boolean
   readonly signal: AbortSignal
 }
 

@@ -37,34 +37,39 @@ export interface PostgresOptions {
 const BATCH_ROWS = 500
 const CHUNK_BYTES = 64 * 1024
 const ATTEMPTS = 5
+const SHORT_CONNECTIONS = 4
 
 export async function openPostgresEngine(options: PostgresOptions): Promise<Engine> {
   const owner = createPool(options, 2, '')
-  let queries: Pool
+  let role: string
   try {
-    const role = await withClient(owner, async (client) => {
+    role = await withClient(owner, async (client) => {
       await prepareSchema(client)
       return prepareRole(client)
     })
-    queries = createPool(options, options.connections, role)
   } catch (error) {
     await owner.end()
     throw error
   }
-  const take = (): Promise<PoolClient> => {
-    if (queries.waitingCount >= options.waitingQueries) {
-      throw refuse('Limit.Overload', 'Too many queries are waiting', { headers: { 'Retry-After': '1' } })
+  const queries = createPool(options, options.connections, role)
+  // Lookups and short writes have connections of their own, so that long queries cannot hold them up.
+  const lookups = createPool(options, SHORT_CONNECTIONS, role)
+  const take =
+    (pool: Pool): Take =>
+    (signal) => {
+      if (pool.waitingCount >= options.waitingQueries) {
+        throw refuse('Limit.Overload', 'Too many queries are waiting', { headers: { 'Retry-After': '1' } })
+      }
+      return connectUnless(pool, signal)
     }
-    return queries.connect()
-  }
   return {
     kind: 'postgres',
     dialect: POSTGRES,
     finish: (slots, marked) => slots.numbered(marked),
     bind: toPostgres,
-    read: (request) => read(take, request),
-    readCells: (request) => readCells(take, request),
-    write: (request) => write(take, request),
+    read: (request) => read(take(request.isCheap ? lookups : queries), request),
+    readCells: (request) => readCells(take(lookups), request),
+    write: (request) => write(take(request.isShort ? lookups : queries), request),
     loadCatalogue: () => withClient(owner, readCatalogue),
     change: (changes) => change(owner, changes),
     forgetRequests: async (before) => {
@@ -73,10 +78,11 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       ])
     },
     get load() {
-      return { busy: queries.totalCount - queries.idleCount, total: queries.totalCount }
+      const total = queries.totalCount + lookups.totalCount
+      return { busy: total - queries.idleCount - lookups.idleCount, total }
     },
     async close() {
-      await queries.end()
+      await Promise.all([queries.end(), lookups.end()])
       await owner.end()
     },
   }
@@ -106,6 +112,21 @@ function createPool(options: PostgresOptions, max: number, role: string): Pool {
   return pool
 }
 
+type Take = (signal: AbortSignal) => Promise<PoolClient>
+
+/** A query that is stopped while it waits leaves at once; the connection that it would have had goes back. */
+function connectUnless(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(signal.reason)
+    signal.addEventListener('abort', leave, { once: true })
+    pool.connect().then((client) => {
+      signal.removeEventListener('abort', leave)
+      if (signal.aborted) client.release()
+      else resolve(client)
+    }, reject)
+  })
+}
+
 async function withClient<T>(pool: Pool, task: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect()
   try {
@@ -115,13 +136,10 @@ async function withClient<T>(pool: Pool, task: (client: PoolClient) => Promise<T
   }
 }
 
-async function* read(
-  take: () => Promise<PoolClient>,
-  request: ReadRequest,
-): AsyncGenerator<Uint8Array, ReadOutcome, void> {
+async function* read(take: Take, request: ReadRequest): AsyncGenerator<Uint8Array, ReadOutcome, void> {
   const { signal, limits } = request
   signal.throwIfAborted()
-  const client = await take()
+  const client = await take(request.signal)
   const portal = new Portal(
     request.sql,
     statementName(request.sql),
@@ -172,11 +190,11 @@ async function* read(
   }
 }
 
-async function write(take: () => Promise<PoolClient>, request: WriteRequest): Promise<WriteReply> {
+async function write(take: Take, request: WriteRequest): Promise<WriteReply> {
   const { signal } = request
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
-    const client = await take()
+    const client = await take(request.signal)
     const stop = (): void => cancelRunning(client)
     signal.addEventListener('abort', stop, { once: true })
     let isBroken = false
@@ -261,8 +279,8 @@ function* runsOf({ steps }: WriteRequest): Generator<{ sql: string; parameters: 
   for (const { sql, parameterSets } of steps) for (const parameters of parameterSets) yield { sql, parameters }
 }
 
-async function readCells(take: () => Promise<PoolClient>, request: CellRequest): Promise<Cell[][]> {
-  const client = await take()
+async function readCells(take: Take, request: CellRequest): Promise<Cell[][]> {
+  const client = await take(request.signal)
   try {
     const { rows } = await client.query<(string | null)[]>({
       text: request.sql,

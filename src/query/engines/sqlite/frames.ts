@@ -37,26 +37,52 @@ export function decodePayload(payload: Buffer): unknown {
 }
 
 /** Reads frames only as fast as they are asked for, so that the pipe fills and the child waits. */
-export async function readFrame(source: Readable): Promise<Frame | undefined> {
-  const head = await readBytes(source, HEADER_BYTES)
-  if (head === undefined) return undefined
-  const payload = await readBytes(source, head.readUInt32LE(1))
-  return payload === undefined ? undefined : { kind: head.readUInt8(0), payload }
-}
+export class FrameReader {
+  readonly #source: Readable
+  #chunks: Buffer[] = []
+  #length = 0
+  #hasEnded = false
+  #wake: () => void = () => {}
 
-async function readBytes(source: Readable, size: number): Promise<Buffer | undefined> {
-  if (size === 0) return Buffer.alloc(0)
-  for (;;) {
-    const bytes: unknown = source.read(size)
-    if (Buffer.isBuffer(bytes)) return bytes.byteLength === size ? bytes : undefined
-    if (source.readableEnded || source.destroyed) return undefined
-    await new Promise<void>((resolve) => {
-      const wake = (): void => {
-        source.off('readable', wake).off('end', wake).off('close', wake).off('error', wake)
-        resolve()
+  constructor(source: Readable) {
+    this.#source = source
+    // One listener for good: adding it anew would be told at once of what is too little still.
+    source.on('readable', () => this.#wake())
+    for (const event of ['end', 'close', 'error']) {
+      source.on(event, () => {
+        this.#hasEnded = true
+        this.#wake()
+      })
+    }
+  }
+
+  /** Undefined when the other side is gone. */
+  async next(): Promise<Frame | undefined> {
+    const head = await this.#take(HEADER_BYTES)
+    if (head === undefined) return undefined
+    const payload = await this.#take(head.readUInt32LE(1))
+    return payload === undefined ? undefined : { kind: head.readUInt8(0), payload }
+  }
+
+  async #take(size: number): Promise<Buffer | undefined> {
+    while (this.#length < size) {
+      const chunk: unknown = this.#source.read()
+      if (Buffer.isBuffer(chunk)) {
+        this.#chunks.push(chunk)
+        this.#length += chunk.byteLength
+      } else if (this.#hasEnded) return undefined
+      else {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+        })
       }
-      source.on('readable', wake).on('end', wake).on('close', wake).on('error', wake)
-    })
+    }
+    const whole =
+      this.#chunks.length === 1 && this.#chunks[0] !== undefined ? this.#chunks[0] : Buffer.concat(this.#chunks)
+    const rest = whole.subarray(size)
+    this.#chunks = rest.byteLength === 0 ? [] : [rest]
+    this.#length = rest.byteLength
+    return whole.subarray(0, size)
   }
 }
 
@@ -68,8 +94,18 @@ function header(kind: FrameKind, length: number): Buffer {
 }
 
 function writeAllSync(descriptor: number, bytes: Uint8Array): void {
-  for (let offset = 0; offset < bytes.byteLength; ) offset += writeSync(descriptor, bytes, offset)
+  for (let offset = 0; offset < bytes.byteLength; ) {
+    try {
+      offset += writeSync(descriptor, bytes, offset)
+    } catch (error) {
+      if (!(error instanceof Error) || !('code' in error) || error.code !== 'EAGAIN') throw error
+      // The pipe is full and does not block: look again in a moment.
+      Atomics.wait(NEVER_WOKEN, 0, 0, 2)
+    }
+  }
 }
+
+const NEVER_WOKEN = new Int32Array(new SharedArrayBuffer(4))
 
 function readExactly(descriptor: number, size: number): Buffer | undefined {
   const bytes = Buffer.allocUnsafe(size)

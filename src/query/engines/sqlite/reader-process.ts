@@ -17,6 +17,9 @@ if (path === undefined) throw new Error('The reader process needs the path of th
 // A statement blocks this thread; another one notices that the server is gone (its pipe ends) and ends the process.
 new Worker(`require('node:fs').readSync(3, Buffer.alloc(1)); process.kill(process.pid, 'SIGKILL')`, {
   eval: true,
+  // Not piped through process.stdout: opening that would make the pipe of the results non-blocking.
+  stdout: true,
+  stderr: true,
   resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 },
 })
 

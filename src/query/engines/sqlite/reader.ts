@@ -1,11 +1,12 @@
 /** One reader process from the server's side: give it a job, take its chunks, or kill it. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { Readable, Writable } from 'node:stream'
+import { dirname, join } from 'node:path'
+import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import type { ReadOutcome, WriteReply } from '../engine.ts'
 import type { ReadJob } from './execute.ts'
 import { type Failure, reviveFailure } from './failure.ts'
-import { decodePayload, encodeFrame, FRAME, readFrame } from './frames.ts'
+import { decodePayload, encodeFrame, FRAME, FrameReader } from './frames.ts'
 import type { WriteJob } from './write.ts'
 
 const PROGRAM = fileURLToPath(new URL('./reader-process.ts', import.meta.url))
@@ -13,24 +14,25 @@ const PROGRAM = fileURLToPath(new URL('./reader-process.ts', import.meta.url))
 export class Reader {
   readonly #process: ChildProcess
   readonly #input: Writable
-  readonly #output: Readable
+  readonly #output: FrameReader
   readonly exited: Promise<void>
   isAlive = true
 
   constructor(path: string, task: 'read' | 'write' = 'read') {
-    // An empty environment: the process needs no setting, and no secret may reach it.
+    // Of the environment nothing is passed on, so no secret is; compiled code is kept, since a start takes a quarter of the time.
+    const env = { NODE_COMPILE_CACHE: join(dirname(path), 'cache') }
     const child = spawn(
       process.execPath,
       ['--max-old-space-size=256', '--max-semi-space-size=2', PROGRAM, path, task],
       {
         stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
-        env: {},
+        env,
       },
     )
     if (child.stdin === null || child.stdout === null) throw new Error('A reader process without pipes')
     this.#process = child
     this.#input = child.stdin
-    this.#output = child.stdout
+    this.#output = new FrameReader(child.stdout)
     this.#input.on('error', () => this.kill())
     this.exited = new Promise((resolve) => {
       const ended = (): void => {
@@ -49,7 +51,7 @@ export class Reader {
   async *run(job: ReadJob): AsyncGenerator<Uint8Array, ReadOutcome, void> {
     this.#input.write(encodeFrame(FRAME.job, job))
     for (;;) {
-      const frame = await readFrame(this.#output)
+      const frame = await this.#output.next()
       if (frame === undefined) throw new ReaderGone()
       if (frame.kind === FRAME.chunk) yield frame.payload
       else if (frame.kind === FRAME.done) return decodePayload(frame.payload) as ReadOutcome
@@ -59,7 +61,7 @@ export class Reader {
 
   async write(job: WriteJob): Promise<WriteReply> {
     this.#input.write(encodeFrame(FRAME.job, job))
-    const frame = await readFrame(this.#output)
+    const frame = await this.#output.next()
     if (frame === undefined) throw new ReaderGone()
     if (frame.kind !== FRAME.done) throw reviveFailure(decodePayload(frame.payload) as Failure)
     return decodePayload(frame.payload) as WriteReply

@@ -1,0 +1,195 @@
+/** A query that is too long, too large or no longer wanted ends, and harms nobody else. */
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { onEveryEngine } from '../support/engines.ts'
+import { type QueryServer, startQueryServer } from './query-server.ts'
+
+/** About 10^12 rows: nobody waits for it. */
+const ENDLESS =
+  'SELECT count(*) AS n FROM nums a CROSS JOIN nums b CROSS JOIN nums c CROSS JOIN nums d WHERE a.n + b.n + c.n + d.n < 0'
+
+onEveryEngine('under load', (place) => {
+  let server: QueryServer
+  before(async () => {
+    server = await startQueryServer(place(), {
+      limits: { milliseconds: 4000, perUser: 6, concurrency: 3, waiting: 4, resultRows: 1000 },
+    })
+    await server.service.tables.create({
+      name: 'nums',
+      description: '',
+      columns: [
+        { name: 'n', type: 'Integer', primaryKey: true, nullable: false, unique: false },
+        { name: 't', type: 'Text', primaryKey: false, nullable: true, unique: false },
+      ],
+      readScope: null,
+      writeScope: null,
+      rowFilter: null,
+    })
+    await server.service.tables.insert(
+      'nums',
+      ['n', 't'],
+      Array.from({ length: 5000 }, (_row, n) => [String(n), 'x'.repeat(40)]),
+    )
+  })
+  after(() => server.stop())
+
+  test('a query past its time is 408, and the process or backend that ran it is free again', async () => {
+    const started = performance.now()
+    const reply = await server.query(ENDLESS)
+    assert.deepEqual([reply.status, reply.json.Code], [408, 'Limit.Time'])
+    assert.ok(performance.now() - started < 9000)
+    assert.equal((await server.query('SELECT count(*) AS n FROM nums WHERE n % 2 = 0')).json.Rows[0]?.n, 2500)
+    assert.equal(server.service.running.size, 0)
+  })
+
+  test('its Request-Id cancels a query; a stranger cannot', async () => {
+    const query = server.query(ENDLESS, { as: 'trader', headers: { 'request-id': 'long-one' } })
+    await until(() => server.service.running.size === 1)
+    const stranger = await server.call('/query/long-one', undefined, { method: 'DELETE', as: 'market' })
+    assert.deepEqual([stranger.status, stranger.json.Code], [404, 'Request.UnknownRequest'])
+    assert.equal((await server.call('/query/long-one', undefined, { method: 'DELETE', as: 'trader' })).status, 204)
+    const reply = await query
+    assert.equal(reply.json.Code, 'Limit.Cancelled')
+    assert.equal((await server.call('/query/long-one', undefined, { method: 'DELETE', as: 'trader' })).status, 404)
+  })
+
+  test('a client that goes away takes its query with it', async () => {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+    socket.write(
+      `POST /query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Type: text/plain\r\nContent-Length: ${ENDLESS.length}\r\n\r\n${ENDLESS}`,
+    )
+    await until(() => server.service.running.size === 1)
+    socket.destroy()
+    await until(() => server.service.running.size === 0)
+  })
+
+  test('lookups by key are answered while every reader is busy, and further queries wait or are turned away', async () => {
+    const long = Array.from({ length: 3 }, (_item, index) =>
+      server.query(ENDLESS, { as: 'trader', headers: { 'request-id': `busy-${index}` } }),
+    )
+    await until(() => server.service.running.size === 3)
+    const lookup = await server.query("SELECT name FROM cataloguetables WHERE name = 'nums'", { as: 'market' })
+    assert.equal(lookup.status, 200)
+    assert.equal(server.service.running.size, 3, 'the long ones still run')
+    const waiting = Array.from({ length: 6 }, () => server.query('SELECT count(*) AS n FROM nums', { as: 'market' }))
+    const statuses = (await Promise.all(waiting)).map(({ status, headers }) => ({
+      status,
+      retry: headers.get('retry-after'),
+    }))
+    assert.ok(
+      statuses.some(({ status, retry }) => status === 503 && retry !== null),
+      JSON.stringify(statuses),
+    )
+    for (let index = 0; index < 3; index++)
+      await server.call(`/query/busy-${index}`, undefined, { method: 'DELETE', as: 'trader' })
+    await Promise.all(long)
+  })
+
+  test('one user has a limited number of queries at once', async () => {
+    const long = Array.from({ length: 7 }, (_item, index) =>
+      server.query(ENDLESS, { as: 'news', headers: { 'request-id': `mine-${index}` } }),
+    )
+    const first = await Promise.race(long)
+    assert.deepEqual([first.status, first.json.Code], [429, 'Limit.Concurrency'])
+    for (let index = 0; index < 7; index++)
+      await server.call(`/query/mine-${index}`, undefined, { method: 'DELETE', as: 'news' })
+    await Promise.all(long)
+  })
+
+  test('reaching the row limit is said, and the cursor goes on where the result was cut', async () => {
+    const first = await server.query('SELECT n FROM nums ORDER BY n')
+    assert.deepEqual([first.json.RowCount, first.json.Truncated], [1000, true])
+    const second = await fetch(`${server.url}/query?after=${first.json.NextCursor}`, {
+      method: 'POST',
+      body: 'SELECT n FROM nums ORDER BY n',
+      headers: { authorization: 'Bearer admin', 'content-type': 'text/plain' },
+    })
+    assert.equal(JSON.parse(await second.text()).Rows[0].n, 1000)
+    const wrong = await fetch(`${server.url}/query?after=${first.json.NextCursor}`, {
+      method: 'POST',
+      body: 'SELECT n FROM nums ORDER BY n DESC',
+      headers: { authorization: 'Bearer admin', 'content-type': 'text/plain' },
+    })
+    assert.equal(JSON.parse(await wrong.text()).Code, 'Request.BadCursor')
+    const all: number[] = []
+    for (let after = ''; ; ) {
+      const page = await server.call(`/query/nums/select?columns=n&orderby=-n&limit=700${after}`, [])
+      all.push(...page.json.Rows.map((row) => Number(row.n)))
+      if (page.json.NextCursor === undefined) break
+      after = `&after=${page.json.NextCursor}`
+    }
+    assert.deepEqual(
+      all,
+      Array.from({ length: 5000 }, (_item, index) => 4999 - index),
+    )
+  })
+
+  test('an error after rows have begun to stream is visible: JSON and NDJSON say it, the others are cut', async () => {
+    const failing = 'SELECT n, t, 1 / (4900 - n) AS x FROM nums WHERE n < 4950 ORDER BY n'
+    const ndjson = await server.query(failing, { headers: { accept: 'application/x-ndjson' } })
+    assert.equal(ndjson.status, 200)
+    assert.equal(JSON.parse(ndjson.text.trimEnd().split('\n').at(-1) ?? '').Error.Code, 'IQL.DivisionByZero')
+    await assert.rejects(server.query(failing, { headers: { accept: 'text/csv' } }))
+  })
+
+  test('a client that does not read holds neither memory nor the others', async () => {
+    const sql = 'SELECT a.n, a.t, b.t AS u FROM nums a CROSS JOIN nums b WHERE b.n < 200'
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+    socket.pause()
+    const before = process.memoryUsage().rss
+    socket.write(
+      `POST /query HTTP/1.1\r\nHost: x\r\nAccept: application/x-ndjson\r\nAuthorization: Bearer admin\r\nContent-Type: text/plain\r\nContent-Length: ${sql.length}\r\n\r\n${sql}`,
+    )
+    await sleep(1500)
+    assert.equal((await server.query('SELECT count(*) AS n FROM nums', { as: 'market' })).status, 200)
+    assert.ok(process.memoryUsage().rss - before < 64 * 1024 * 1024)
+    socket.destroy()
+    await until(() => server.service.running.size === 0)
+  })
+
+  test('hostile statements are refused in milliseconds', async () => {
+    const hostile = [
+      `SELECT ${'('.repeat(20_000)}1${')'.repeat(20_000)} AS x`,
+      `SELECT ${Array.from({ length: 20_000 }, (_item, n) => n).join(' + ')} AS x`,
+      `SELECT 1 AS x WHERE 1 IN (${Array.from({ length: 15_000 }, () => 1).join(',')})`,
+      `SELECT '${'a'.repeat(200_000)}' AS x`,
+      'SELECT \u0000 AS x',
+      `SELECT ${'NOT '.repeat(10_000)}true AS x`,
+      `SELECT ${'-'.repeat(1)}${'(-'.repeat(5000)}1${')'.repeat(5000)} AS x`,
+      Array.from({ length: 2000 }, () => 'SELECT 1 AS x').join(' UNION ALL '),
+    ]
+    for (const statement of hostile) {
+      const started = performance.now()
+      const reply = await server.query(statement)
+      assert.ok(reply.status === 400 || reply.status === 413, `${reply.status} ${statement.slice(0, 40)}`)
+      assert.ok(performance.now() - started < 2000, statement.slice(0, 40))
+    }
+  })
+
+  test('Idempotency-Key: a repetition gets the first answer and inserts nothing', async () => {
+    const headers = { 'idempotency-key': 'once-1' }
+    const first = await server.call('/query/nums/insert', { n: 100_001, t: 'once' }, { headers })
+    const again = await server.call('/query/nums/insert', { n: 100_001, t: 'once' }, { headers })
+    assert.deepEqual([first.status, again.status, again.json.Rows], [200, 200, first.json.Rows])
+    const other = await server.call('/query/nums/insert', { n: 100_002, t: 'other' }, { headers })
+    assert.deepEqual([other.status, other.json.Code], [422, 'Request.IdempotencyMismatch'])
+    const together = await Promise.all(
+      Array.from({ length: 5 }, () =>
+        server.call('/query/nums/insert', { n: 100_003 }, { headers: { 'idempotency-key': 'once-2' } }),
+      ),
+    )
+    assert.deepEqual(
+      together.map(({ status }) => status),
+      [200, 200, 200, 200, 200],
+    )
+    assert.equal((await server.query('DELETE FROM nums WHERE n > 100000')).json.RowsAffected, 2)
+  })
+})
+
+async function until(condition: () => boolean): Promise<void> {
+  for (const end = performance.now() + 8000; !condition(); await sleep(20)) {
+    if (performance.now() > end) throw new Error('It did not come to pass')
+  }
+}

@@ -1,0 +1,222 @@
+/** What a caller may not read does not exist for the caller, by whatever way it is asked for. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEveryEngine } from '../support/engines.ts'
+import { type QueryServer, startQueryServer } from './query-server.ts'
+
+onEveryEngine('rights', (place) => {
+  let server: QueryServer
+  before(async () => {
+    server = await startQueryServer(place())
+    const setUp = [
+      `CREATE TABLE secret (id Integer PRIMARY KEY, v Text) READ SCOPE 'Platform/Trading' WRITE SCOPE 'Platform/Trading'`,
+      `CREATE TABLE open (id Integer PRIMARY KEY, v Text)`,
+      `CREATE TABLE orders (id Integer PRIMARY KEY, owner Text NOT NULL, qty Integer NOT NULL) WRITE SCOPE 'Platform/Market' ROW FILTER (owner = :sub OR 'operator' IN (:role))`,
+      `CREATE INDEX secret_v ON secret (v)`,
+      `INSERT INTO secret VALUES (1, 'hidden')`,
+      `INSERT INTO open VALUES (1, 'seen')`,
+      `INSERT INTO orders VALUES (1, 'market', 10), (2, 'trader', 0), (3, 'trader', 30)`,
+    ]
+    for (const statement of setUp) assert.equal((await server.query(statement)).status, 200, statement)
+  })
+  after(() => server.stop())
+
+  /** Every way to name a table; each must read as if the table were not there. */
+  const WAYS = [
+    'SELECT * FROM $',
+    'SELECT v FROM "$"',
+    'SELECT o.v FROM open o JOIN $ s ON s.id = o.id',
+    'SELECT o.v FROM open o LEFT JOIN $ s ON true',
+    'SELECT o.v FROM open o ASOF JOIN $ s ON o.id >= s.id',
+    'SELECT v FROM open WHERE id IN (SELECT id FROM $)',
+    'SELECT v FROM open WHERE EXISTS (SELECT 1 FROM $)',
+    'SELECT (SELECT max(v) FROM $) AS x FROM open',
+    'SELECT v FROM open UNION SELECT v FROM $',
+    'WITH s AS (SELECT * FROM $) SELECT v FROM open',
+    'SELECT x.v FROM (SELECT v FROM $) AS x',
+    'INSERT INTO open SELECT id + 10, v FROM $',
+    'UPDATE open SET v = (SELECT max(v) FROM $) WHERE id = 1',
+    'DELETE FROM open WHERE id IN (SELECT id FROM $)',
+    'EXPLAIN SELECT * FROM $',
+    'DESCRIBE $',
+    'SHOW COLUMNS FROM $',
+    "INSERT INTO $ VALUES (2, 'x')",
+    "UPDATE $ SET v = 'x' WHERE id = 1",
+    'DELETE FROM $ ALL',
+    'DROP TABLE $',
+    'ALTER TABLE $ ADD COLUMN x Text',
+    'CREATE INDEX i ON $ (v)',
+    'SELECT v FROM open ORDER BY (SELECT max(v) FROM $)',
+    'SELECT count(*) AS n FROM open HAVING count(*) > (SELECT count(*) FROM $)',
+  ]
+
+  test('a forbidden table answers exactly as one that does not exist', async () => {
+    for (const way of WAYS) {
+      const forbidden = await server.query(way.replace('$', 'secret'), { as: 'market' })
+      const absent = await server.query(way.replace('$', 'sacred'), { as: 'market' })
+      const neutral = (text: string): string =>
+        text.replaceAll(/secret|sacred/g, '…').replaceAll(/"RequestId":"[^"]*"/g, '')
+      assert.equal(forbidden.status, absent.status, way)
+      assert.equal(neutral(forbidden.text), neutral(absent.text), way)
+      assert.doesNotMatch(forbidden.text, /hidden/, way)
+    }
+  })
+
+  test('no hint, list or catalogue names a forbidden table, its columns or its index', async () => {
+    for (const statement of [
+      'SELECT * FROM secre',
+      'SELECT * FROM secrets',
+      'SHOW TABLES',
+      'SELECT * FROM cataloguetables',
+      'SELECT * FROM cataloguecolumns',
+      'SELECT * FROM CatalogueTable',
+    ]) {
+      assert.doesNotMatch(
+        (await server.query(statement, { as: 'market' })).text,
+        /"secret"|did you mean secret/,
+        statement,
+      )
+    }
+    const call = await server.call('/query/secret/select', [], { as: 'market' })
+    const absent = await server.call('/query/sacred/select', [], { as: 'market' })
+    assert.deepEqual([call.status, call.json.Code, call.json.Hint], [absent.status, absent.json.Code, absent.json.Hint])
+    for (const name of ['insert', 'update', 'delete']) {
+      assert.equal(
+        (await server.call(`/query/secret/${name}`, name === 'insert' ? { id: 9 } : [], { as: 'market' })).status,
+        404,
+        name,
+      )
+    }
+  })
+
+  test('who may read a table may not write it without its write scope, and is told which', async () => {
+    for (const statement of [
+      "INSERT INTO open VALUES (5, 'x')",
+      "UPDATE open SET v = 'x' WHERE id = 1",
+      'DELETE FROM open ALL',
+    ]) {
+      const reply = await server.query(statement, { as: 'market' })
+      assert.deepEqual([reply.status, reply.json.Code], [403, 'IQL.Forbidden'], statement)
+      assert.match(reply.json.detail, /Platform\/Admin/)
+    }
+    for (const statement of [
+      'CREATE TABLE x (id Integer)',
+      'DROP TABLE open',
+      'ALTER TABLE open ADD COLUMN x Text',
+      'CREATE INDEX x ON open (v)',
+      'DROP INDEX x',
+    ]) {
+      assert.equal((await server.query(statement, { as: 'trader' })).status, 403, statement)
+    }
+  })
+
+  test('a row filter shows each caller its own rows, in every place where rows are read', async () => {
+    const ids = async (statement: string, as: string): Promise<unknown[]> =>
+      (await server.query(statement, { as })).json.Rows.map((row) => row.id)
+    assert.deepEqual(await ids('SELECT id FROM orders ORDER BY id', 'market'), [1])
+    assert.deepEqual(await ids('SELECT id FROM orders ORDER BY id', 'trader'), [2, 3])
+    assert.deepEqual(await ids('SELECT id FROM orders ORDER BY id', 'admin'), [1, 2, 3], 'by role')
+    assert.deepEqual(await ids('SELECT o.id FROM open x RIGHT JOIN orders o ON true ORDER BY o.id', 'market'), [1])
+    assert.deepEqual(await ids("SELECT id FROM orders WHERE owner = 'trader' OR 1 = 1 ORDER BY id", 'market'), [1])
+    assert.deepEqual(await ids('SELECT id FROM orders UNION ALL SELECT id FROM orders', 'market'), [1, 1])
+    assert.deepEqual(
+      (await server.query('SELECT count(*) AS n, sum(qty) AS s FROM orders', { as: 'market' })).json.Rows,
+      [{ n: 1, s: '10' }],
+    )
+    assert.deepEqual((await server.query('SELECT (SELECT count(*) FROM orders) AS n', { as: 'market' })).json.Rows, [
+      { n: 1 },
+    ])
+    assert.deepEqual((await server.call('/query/orders/select?columns=id', [], { as: 'market' })).json.Rows, [
+      { id: 1 },
+    ])
+    const noWay = await server.call(
+      '/query',
+      { Statement: 'SELECT id FROM orders WHERE owner = :sub', Parameters: { sub: 'trader' } },
+      { as: 'market' },
+    )
+    assert.deepEqual(noWay.json.Rows, [], 'a parameter named as a claim is not the claim')
+  })
+
+  test('a condition that fails on a hidden row does not fail: nothing is evaluated there', async () => {
+    // Row 2, which market may not see, has qty 0.
+    assert.equal((await server.query('SELECT id FROM orders WHERE 100 / qty > 1', { as: 'market' })).status, 200)
+    assert.equal((await server.query('SELECT 100 / qty AS x FROM orders', { as: 'market' })).status, 200)
+    assert.equal((await server.query('UPDATE orders SET qty = qty WHERE 100 / qty > 1', { as: 'market' })).status, 200)
+    assert.equal((await server.query('DELETE FROM orders WHERE 100 / qty < 0', { as: 'market' })).status, 200)
+    assert.equal(
+      (await server.query('SELECT id FROM orders WHERE 100 / qty > 1', { as: 'trader' })).json.Code,
+      'IQL.DivisionByZero',
+    )
+  })
+
+  test('rows outside the filter cannot be written, changed into, deleted or overwritten', async () => {
+    const refused = ["INSERT INTO orders VALUES (9, 'trader', 1)", "UPDATE orders SET owner = 'trader' WHERE id = 1"]
+    for (const statement of refused) {
+      const reply = await server.query(statement, { as: 'market' })
+      assert.deepEqual([reply.status, reply.json.Code], [403, 'IQL.RowFilter'], statement)
+    }
+    assert.equal((await server.query('DELETE FROM orders WHERE id = 2', { as: 'market' })).json.RowsAffected, 0)
+    assert.equal((await server.query('UPDATE orders SET qty = 99 WHERE id = 3', { as: 'market' })).json.RowsAffected, 0)
+    const upsert = await server.query(
+      "INSERT INTO orders VALUES (3, 'market', 5) ON CONFLICT (id) DO UPDATE SET qty = excluded.qty, owner = excluded.owner",
+      { as: 'market' },
+    )
+    assert.equal(upsert.json.RowsAffected ?? 0, 0, upsert.text)
+    assert.deepEqual((await server.query('SELECT owner, qty FROM orders WHERE id = 3')).json.Rows, [
+      { owner: 'trader', qty: 30 },
+    ])
+    assert.equal(
+      (await server.query("INSERT INTO orders VALUES (10, 'market', 1)", { as: 'market' })).json.RowsAffected,
+      1,
+    )
+  })
+
+  test('names and values are never read as SQL', async () => {
+    const nasty = `x"; DROP TABLE open; --' OR '1'='1`
+    assert.equal(
+      (
+        await server.query(
+          `CREATE TABLE "${nasty.replaceAll('"', '""')}" ("a""b'c" Integer PRIMARY KEY, "select" Text)`,
+        )
+      ).status,
+      200,
+    )
+    const path = `/query/${encodeURIComponent(nasty)}`
+    assert.equal((await server.call(`${path}/insert`, { [`a"b'c`]: 1, select: nasty })).status, 200)
+    const reply = await server.call(`${path}/select`, [{ ColumnName: 'select', Operator: '=', Value: nasty }])
+    assert.deepEqual(reply.json.Rows, [{ [`a"b'c`]: 1, select: nasty }])
+    for (const operator of ['like', 'contains', 'startswith', 'in', '>=']) {
+      const found = await server.call(`${path}/select`, [
+        { ColumnName: 'select', Operator: operator, Value: operator === 'in' ? [nasty] : nasty },
+      ])
+      assert.equal(found.json.RowCount, 1, operator)
+    }
+    assert.equal(
+      (await server.query(`SELECT count(*) AS n FROM open WHERE v = '${nasty.replaceAll("'", "''")}'`)).json.RowCount,
+      1,
+    )
+    assert.equal((await server.query('SELECT count(*) AS n FROM open')).status, 200)
+    assert.equal((await server.query(`DROP TABLE "${nasty.replaceAll('"', '""')}"`)).status, 200)
+  })
+
+  test('the tables of the identity store are out of reach', async () => {
+    for (const name of [
+      'users',
+      'clients',
+      'signing_keys',
+      'sqlite_master',
+      'sqlite_schema',
+      '_gh_tables',
+      '_gh_requests',
+      'pg_class',
+      'pg_authid',
+      'gatehouse.users',
+    ]) {
+      const reply = await server.query(`SELECT * FROM ${name}`)
+      assert.ok(reply.json.Code === 'IQL.UnknownTable' || reply.json.Code === 'IQL.Syntax', `${name}: ${reply.text}`)
+    }
+    for (const name of ['_gh_tables', 'sqlite_x', 'pg_x']) {
+      assert.notEqual((await server.query(`CREATE TABLE ${name} (id Integer)`)).status, 500, name)
+    }
+  })
+})
