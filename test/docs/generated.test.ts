@@ -5,8 +5,11 @@ import { glob, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { parse } from 'yaml'
 import { generatedPages } from '../../scripts/docs/pages.ts'
 import { pasteLines } from '../../src/cli/banner.ts'
+import { checkMeaning } from '../../src/declarative/check-meaning.ts'
+import { checkShape } from '../../src/declarative/check-shape.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -38,4 +41,13 @@ test('every link between the pages leads to a file', async () => {
 test('the README has the lines that the demonstration prints', async () => {
   const readme = await readFile(join(root, 'README.md'), 'utf8')
   for (const line of pasteLines('http://localhost:5080')) assert.ok(readme.includes(`\n${line}\n`), line)
+})
+
+test('the declarative file that the guide shows is a good one', async () => {
+  const guide = await readFile(join(root, 'docs/configuration.md'), 'utf8')
+  const [, example = ''] = /```yaml\n([\s\S]*?)```/.exec(guide) ?? []
+  const checked = checkShape(parse(example))
+  assert.ok('declaration' in checked, JSON.stringify(checked))
+  assert.ok((checked.declaration.clients ?? []).length > 0)
+  assert.deepEqual(checkMeaning(checked.declaration, []), [])
 })
