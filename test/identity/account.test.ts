@@ -177,6 +177,21 @@ onEveryEngine('the account page', (at) => {
     })
   })
 
+  test('times are shown in the zone of the person, and a zone that is none is no fault', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    await tokens(agent, person)
+    const seen = async (zoneinfo: string) => {
+      await agent.submit(formTo(await account(agent), '/account/profile'), { zoneinfo })
+      return /Last used ([^<]+)</.exec((await account(agent)).body)?.[1] ?? ''
+    }
+    const utc = await seen('')
+    assert.match(utc, / UTC$/)
+    assert.equal(await seen('Middle/Earth'), utc)
+    assert.notEqual(await seen('Asia/Tokyo'), utc)
+    assert.doesNotMatch(await seen('Asia/Tokyo'), /UTC/)
+  })
+
   test('B-47: signing out ends the tokens of the session, but what is for offline use can be refreshed', async () => {
     const person = await newPerson()
     const agent = place.newAgent()

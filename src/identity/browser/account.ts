@@ -95,6 +95,7 @@ export async function showAccount(
       current: id === session.id,
     })),
     consents: named,
+    timeZone: profileOf(user).zoneinfo || undefined,
     notice: notice?.(frame.language.messages),
     mistake: told?.(frame.language.messages),
   })

@@ -25,6 +25,8 @@ export interface AccountData {
     readonly client: string
     readonly scopes: readonly string[]
   }[]
+  /** A name of the time zone database; times are shown in it. */
+  readonly timeZone: string | undefined
   readonly notice: string | undefined
   readonly mistake: Mistake | undefined
 }
@@ -143,7 +145,7 @@ function sessionSection(frame: Frame, data: AccountData): Html {
   const rows = data.sessions.map((session) => {
     const browser = session.browser === '' ? messages.unknownBrowser : session.browser
     return html`<li><div><p>${browser}${session.current && html` <span class="badge">${messages.thisSession}</span>`}</p>
-<p class="quiet">${session.address} · ${messages.lastSeen(moment(frame, session.seenAt))}</p></div>
+<p class="quiet">${session.address} · ${messages.lastSeen(moment(frame, session.seenAt, data.timeZone))}</p></div>
 ${!session.current && rowButton(frame, '/account/sessions/end', { session: session.id }, messages.endSession, messages.endSessionNamed(browser))}</li>`
   })
   return html`<section class="section" aria-labelledby="sessions-title"><h2 id="sessions-title">${messages.sessions}</h2>
@@ -181,10 +183,13 @@ function day(frame: Frame, at: number): string {
   return new Intl.DateTimeFormat(frame.language.tag, { dateStyle: 'medium' }).format(at)
 }
 
-function moment(frame: Frame, at: number): string {
-  return new Intl.DateTimeFormat(frame.language.tag, {
-    dateStyle: 'medium',
-    timeStyle: 'short',
-    timeZone: 'UTC',
-  }).format(at)
+/** In the person's own zone where it is known and real, otherwise in one that is named. */
+function moment(frame: Frame, at: number, timeZone = 'UTC'): string {
+  const write = (zone: string) =>
+    new Intl.DateTimeFormat(frame.language.tag, { dateStyle: 'medium', timeStyle: 'short', timeZone: zone }).format(at)
+  try {
+    return timeZone === 'UTC' ? `${write('UTC')} UTC` : write(timeZone)
+  } catch {
+    return `${write('UTC')} UTC`
+  }
 }
