@@ -118,7 +118,7 @@ async function repeat(lines: readonly Line[], work: (line: Line) => Promise<void
 }
 
 async function signIns(server: StreamServer): Promise<Figures> {
-  const tokens = await server.tokens(6_000)
+  const tokens = await server.tokens(3_000)
   const lines = await Promise.all(Array.from({ length: LINES }, () => server.connect()))
   const figures = await measured(server, async () => {
     const count = tokens.length

@@ -39,6 +39,7 @@ export async function startGatehouse(port: number): Promise<StreamServer> {
     '--stream-messages-per-second': '10000000',
     '--stream-message-burst': '10000000',
     '--stream-max-connections-per-user': '1000000',
+    '--stream-max-sessions-per-user': '1000000',
     '--stream-max-connections-per-address': '1000000',
     '--stream-drain-time': '0',
   }
