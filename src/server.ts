@@ -16,6 +16,7 @@ import { openBrowserSide } from './identity/browser/open.ts'
 import { openIdentity } from './identity/identity.ts'
 import { registerTokenDoors } from './identity/token-doors.ts'
 import { type Clock, systemClock } from './protocol/clock.ts'
+import { describeQuery } from './query/openapi.ts'
 import { openQuery } from './query/service.ts'
 import { createClosing } from './server/closing.ts'
 import { reconcileDeclared } from './server/declared.ts'
@@ -155,7 +156,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
       },
     })
     registerMetrics(app, metrics, authenticate)
-    registerOpenApi(app, issuer, describeAdmin())
+    registerOpenApi(app, issuer, [...describeAdmin(), ...(query === undefined ? [] : describeQuery())])
     let stopping = false
     registerHealth(app, {
       process: async () => (stopping ? 'stopping' : undefined),

@@ -1,0 +1,168 @@
+/** The routes of the query service, for /openapi.json. */
+import type { ApiContent, ApiParameter, ApiReply, ApiRoute, JsonSchema } from '../http/openapi.ts'
+import { OPERATORS } from './criteria.ts'
+import { QUERY_ERRORS } from './errors.ts'
+import { MEDIA_TYPES } from './result/negotiate.ts'
+
+export function describeQuery(): ApiRoute[] {
+  return [
+    {
+      ...COMMON,
+      method: 'POST',
+      path: '/query',
+      summary: 'Runs one IQL statement.',
+      parameters: [...FORMAT_PARAMETERS, AFTER, REQUEST_ID],
+      body: { 'text/plain': { type: 'string' }, 'application/json': ENVELOPE },
+      replies: { 200: RESULT, ...refusals(400, 401, 403, 406, 408, 409, 413, 415, 422, 429, 503) },
+    },
+    {
+      ...COMMON,
+      method: 'POST',
+      path: '/Query/{TableName}/Select',
+      summary: 'Reads the rows of a table that meet the criteria.',
+      parameters: [TABLE, ...SELECT_PARAMETERS, ...FORMAT_PARAMETERS, AFTER, REQUEST_ID],
+      body: { 'application/json': CRITERIA },
+      replies: { 200: RESULT, ...refusals(400, 401, 403, 404, 406, 408, 422, 429, 503) },
+    },
+    write('Insert', 'Inserts one row or several, all or none.', { oneOf: [ROW, { type: 'array', items: ROW }] }),
+    write('Update', 'Changes the rows that meet the criteria.', {
+      type: 'object',
+      required: ['Criteria', 'Assignments'],
+      properties: { Criteria: CRITERIA, Assignments: ROW },
+    }),
+    write('Delete', 'Deletes the rows that meet the criteria, of which there must be one at least.', CRITERIA),
+    {
+      ...COMMON,
+      method: 'DELETE',
+      path: '/query/{RequestId}',
+      summary: 'Cancels a running query of one’s own, or with Platform/Admin anybody’s.',
+      parameters: [{ name: 'RequestId', in: 'path', required: true, description: 'The Request-Id of the query.' }],
+      replies: { 204: { description: 'The query was stopped.' }, ...refusals(401, 403, 404) },
+    },
+  ]
+}
+
+const COMMON = {
+  tag: 'Query',
+  scopes: ['Platform/Market', 'Platform/News', 'Platform/Trading', 'Platform/OrderPad', 'Platform/Admin'],
+} as const
+
+function write(name: string, summary: string, body: JsonSchema): ApiRoute {
+  return {
+    ...COMMON,
+    method: 'POST',
+    path: `/Query/{TableName}/${name}`,
+    summary,
+    parameters: [
+      TABLE,
+      REQUEST_ID,
+      {
+        name: 'Idempotency-Key',
+        in: 'header',
+        description: 'A repetition with the same key and body gets the first answer, and writes nothing.',
+      },
+    ],
+    body: { 'application/json': body },
+    replies: { 200: RESULT, ...refusals(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503) },
+  }
+}
+
+const text = (description: string, name: string, place: ApiParameter['in'] = 'query'): ApiParameter => ({
+  name,
+  in: place,
+  description,
+  schema: { type: 'string' },
+})
+
+const TABLE: ApiParameter = {
+  name: 'TableName',
+  in: 'path',
+  required: true,
+  description: 'The table; case does not matter.',
+  schema: { type: 'string' },
+}
+const REQUEST_ID = text('Names the running query; made when absent, and echoed.', 'Request-Id', 'header')
+const AFTER = text('NextCursor of the page before.', 'after')
+const FORMAT_PARAMETERS: readonly ApiParameter[] = [
+  {
+    name: 'rows',
+    in: 'query',
+    description: 'Rows as objects by column, or as arrays.',
+    schema: { enum: ['objects', 'arrays'] },
+  },
+  {
+    name: 'integers',
+    in: 'query',
+    description: 'Integers as numbers, or as strings for readers that hold doubles only.',
+    schema: { enum: ['numbers', 'strings'] },
+  },
+]
+const SELECT_PARAMETERS: readonly ApiParameter[] = [
+  text('Columns, divided by commas; all when none is named.', 'columns'),
+  text('One column; may be repeated.', 'column'),
+  text('Columns to order by, divided by commas; a - before one turns its order.', 'orderby'),
+  { name: 'limit', in: 'query', description: 'Most rows.', schema: { type: 'integer', minimum: 0 } },
+  { name: 'offset', in: 'query', description: 'Rows to pass over.', schema: { type: 'integer', minimum: 0 } },
+]
+
+const ROW: JsonSchema = { type: 'object', description: 'A member for each column.', additionalProperties: true }
+const CRITERION: JsonSchema = {
+  type: 'object',
+  properties: {
+    ColumnName: { type: 'string' },
+    Operator: { type: 'string', description: `One of ${OPERATORS.flatMap(({ names }) => names).join(', ')}.` },
+    Value: {},
+    And: { type: 'array' },
+    Or: { type: 'array' },
+    Not: { type: 'object' },
+  },
+}
+const CRITERIA: JsonSchema = { type: 'array', items: CRITERION, description: 'All must hold.' }
+const ENVELOPE: JsonSchema = {
+  type: 'object',
+  required: ['Statement'],
+  properties: { Statement: { type: 'string' }, Parameters: { type: ['object', 'array', 'null'] } },
+}
+
+const RESULT_SCHEMA: JsonSchema = {
+  type: 'object',
+  required: ['Columns', 'Rows'],
+  properties: {
+    Columns: {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        properties: { Ordinal: { type: 'integer' }, Type: { type: 'string' }, Nullable: { type: 'boolean' } },
+      },
+    },
+    Rows: { type: 'array' },
+    RowCount: { type: 'integer' },
+    RowsAffected: { type: 'integer' },
+    Truncated: { type: 'boolean' },
+    NextCursor: { type: 'string' },
+    RequestId: { type: 'string' },
+    ElapsedMs: { type: 'integer' },
+    Error: { description: 'Set when the statement failed after rows had gone out; then there is no RowCount.' },
+  },
+}
+
+const RESULT: ApiReply = {
+  description: 'The result.',
+  content: Object.fromEntries(
+    Object.entries(MEDIA_TYPES).map(([format, type]) => [
+      type.split(';', 1)[0],
+      format === 'json' ? RESULT_SCHEMA : { type: 'string' },
+    ]),
+  ) as ApiContent,
+}
+
+/** The codes of each status, out of the one table of errors. */
+function refusals(...statuses: readonly number[]): Record<number, ApiReply> {
+  const codes = Object.entries(QUERY_ERRORS)
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const named = codes.filter(([, entry]) => entry.status === status).map(([code]) => code)
+      return [status, { description: named.length === 0 ? 'Refused.' : `Refused: ${named.join(', ')}.` }]
+    }),
+  )
+}

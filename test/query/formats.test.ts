@@ -1,0 +1,139 @@
+/** The result formats and compressions: every value comes back as it went in. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
+import { tableFromIPC } from 'apache-arrow'
+import { onEveryEngine } from '../support/engines.ts'
+import { type QueryServer, startQueryServer } from './query-server.ts'
+
+const STATEMENT = 'SELECT * FROM every ORDER BY id'
+
+onEveryEngine('formats', (place) => {
+  let server: QueryServer
+  before(async () => {
+    server = await startQueryServer(place())
+    await server.query(
+      'CREATE TABLE every (id Integer PRIMARY KEY, t Text, d Decimal(18,4), f Double, o Boolean, s Timestamp, a Date, m Time, u Uuid, j Json, b Binary)',
+    )
+    const row = {
+      id: 1,
+      t: 'a,"b"\r\n',
+      d: '-12345.6789',
+      f: 0.1,
+      o: true,
+      s: '2026-01-02T03:04:05.000001Z',
+      a: '1969-12-31',
+      m: '23:59:59.999999',
+      u: '123e4567-e89b-12d3-a456-426614174000',
+      j: { k: [1, null] },
+      b: 'AP8=',
+    }
+    assert.equal((await server.call('/query/every/insert', [row, { id: 2 }, { id: 3, t: '' }])).status, 200)
+  })
+  after(() => server.stop())
+
+  test('CSV tells NULL from an empty text and quotes what needs it (RFC 4180)', async () => {
+    const reply = await server.query(STATEMENT, { headers: { accept: 'text/csv' } })
+    assert.equal(
+      reply.text,
+      'id,t,d,f,o,s,a,m,u,j,b\r\n' +
+        '1,"a,""b""\r\n",-12345.6789,0.1,true,2026-01-02T03:04:05.000001Z,1969-12-31,23:59:59.999999,123e4567-e89b-12d3-a456-426614174000,"{""k"":[1,null]}",AP8=\r\n' +
+        '2,,,,,,,,,,\r\n3,"",,,,,,,,,\r\n',
+    )
+  })
+
+  test('NDJSON has a row a line', async () => {
+    const reply = await server.query(STATEMENT, { headers: { accept: 'application/x-ndjson' } })
+    assert.deepEqual(
+      reply.text
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line).id),
+      [1, 2, 3],
+    )
+  })
+
+  test('an Arrow stream carries exact types', async () => {
+    const response = await fetch(`${server.url}/query`, {
+      method: 'POST',
+      body: STATEMENT,
+      headers: {
+        authorization: 'Bearer admin',
+        'content-type': 'text/plain',
+        accept: 'application/vnd.apache.arrow.stream',
+      },
+    })
+    const table = tableFromIPC(new Uint8Array(await response.arrayBuffer()))
+    assert.equal(table.numRows, 3)
+    const types = Object.fromEntries(table.schema.fields.map(({ name, type }) => [name, String(type)]))
+    assert.deepEqual(types, {
+      id: 'Int64',
+      t: 'Utf8',
+      d: 'Decimal[18e+4]',
+      f: 'Float64',
+      o: 'Bool',
+      s: 'Timestamp<MICROSECOND, UTC>',
+      a: 'Date32<DAY>',
+      m: 'Time64<MICROSECOND>',
+      u: 'Utf8',
+      j: 'Utf8',
+      b: 'Binary',
+    })
+    const raw = (name: string): unknown => table.getChild(name)?.data[0]?.values.slice(0, 1)
+    assert.deepEqual(raw('s'), BigInt64Array.of(1_767_323_045_000_001n))
+    assert.deepEqual(raw('m'), BigInt64Array.of(86_399_999_999n))
+    assert.deepEqual(raw('a'), Int32Array.of(-1))
+    assert.equal(table.getChild('id')?.get(0), 1n)
+    assert.deepEqual([...(table.getChild('t') ?? [])], ['a,"b"\r\n', null, ''])
+    assert.deepEqual([...(table.getChild('b')?.get(0) ?? [])], [0, 255])
+  })
+
+  test('a result is compressed as asked, and only then', async () => {
+    const many = 'SELECT a.id, a.u FROM every a CROSS JOIN every b CROSS JOIN every c CROSS JOIN every d ORDER BY a.id'
+    const plain = await server.query(many)
+    for (const [coding, decompress] of [
+      ['gzip', gunzipSync],
+      ['br', brotliDecompressSync],
+      ['zstd', zstdDecompressSync],
+    ] as const) {
+      const { default: http } = await import('node:http')
+      const body = await new Promise<Buffer>((resolve, reject) => {
+        const request = http.request(
+          `${server.url}/query`,
+          {
+            method: 'POST',
+            headers: { authorization: 'Bearer admin', 'content-type': 'text/plain', 'accept-encoding': coding },
+          },
+          (response) => {
+            assert.equal(response.headers['content-encoding'], coding)
+            response.toArray().then((chunks) => resolve(Buffer.concat(chunks)), reject)
+          },
+        )
+        request.end(many)
+      })
+      assert.equal(JSON.parse(decompress(body).toString()).RowCount, plain.json.RowCount, coding)
+    }
+  })
+
+  test('a format that there is not is 406, and says which there are', async () => {
+    const reply = await server.query(STATEMENT, { headers: { accept: 'image/png' } })
+    assert.deepEqual([reply.status, reply.json.Expected.includes('text/csv')], [406, true])
+  })
+
+  test('other content types and charsets are 415', async () => {
+    for (const type of ['text/plain; charset=utf-16', 'application/xml', 'text/html']) {
+      const response = await fetch(`${server.url}/query`, {
+        method: 'POST',
+        body: 'SELECT 1 AS x',
+        headers: { authorization: 'Bearer admin', 'content-type': type },
+      })
+      assert.equal(response.status, 415, type)
+    }
+    const bytes = await fetch(`${server.url}/query`, {
+      method: 'POST',
+      body: Buffer.from([0xff, 0xfe]),
+      headers: { authorization: 'Bearer admin', 'content-type': 'text/plain' },
+    })
+    assert.equal(bytes.status, 415)
+  })
+})
