@@ -1,6 +1,7 @@
 /** The pages as data → HTML, and as a server sends them: escaping, languages, brand, policies. */
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
@@ -61,8 +62,12 @@ describe('as they are sent', () => {
   let leave: () => Promise<void>
   before(async () => {
     const opened = await openPlace('sqlite')
-    leave = opened.leave
-    const logo = join(opened.place.dataFolder, '..', `logo-${process.pid}.svg`)
+    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-logo-'))
+    const logo = join(folder, 'logo.svg')
+    leave = async () => {
+      await opened.leave()
+      await rm(folder, { recursive: true })
+    }
     await writeFile(logo, '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>')
     place = await openSignInPlace(opened.place, {
       flags: { '--brand-name': 'North & "Wind"', '--brand-colour': '#0b6e4f', '--brand-logo': logo },
