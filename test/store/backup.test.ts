@@ -97,6 +97,29 @@ onEveryEngine('backup', (place) => {
     await database.close()
   })
 
+  test('tables made in IQL, their rows and rights are there after a restore, and take new rows', async () => {
+    const other = await freshPlace(place())
+    const look = 'SELECT * FROM odd'
+    const count = 'SELECT count(*) AS n FROM trades'
+    const kept = await withDemo(place(), async (run) => {
+      await run(`CREATE TABLE odd (id Integer PRIMARY KEY, price Decimal(18,6) NOT NULL, at Timestamp, day Date,
+        flag Boolean DEFAULT true, note Text UNIQUE) READ SCOPE 'Platform/Trading'`)
+      await run(`INSERT INTO odd (id, price, at, day, note) VALUES
+        (9007199254740993, 123456789012.345678, TIMESTAMP '2026-11-15T00:26:00.123456Z', DATE '2026-11-15', 'it''s')`)
+      await run('CREATE INDEX odd_by_price ON odd (price)')
+      await gatehouse(place(), ['backup', join(scratch, 'tables')])
+      return [await run(look), await run(count)]
+    })
+    await gatehouse(other.place, ['restore', join(scratch, 'tables')])
+    await withDemo(other.place, async (run) => {
+      assert.deepEqual([await run(look), await run(count)], kept)
+      await run("INSERT INTO odd (id, price, note) VALUES (2, 1, 'two')")
+      await assert.rejects(run("INSERT INTO odd (id, price, note) VALUES (3, 1, 'two')"), /409/)
+      await run('DROP TABLE odd')
+    })
+    await other.leave()
+  })
+
   test('a backup is for its owner alone', async () => {
     const target = join(scratch, 'modes')
     await gatehouse(place(), ['backup', target])
@@ -224,4 +247,29 @@ function gatehouse(place: TestPlace, args: string[]): Promise<string> {
     child.once('error', reject)
     child.once('close', (code) => (code === 0 ? resolve(output) : reject(new Error(errors))))
   })
+}
+
+/** A demonstration server on the place, for as long as the work lasts; `run` gives the rows of a statement. */
+async function withDemo<T>(
+  place: TestPlace,
+  work: (run: (statement: string) => Promise<unknown>) => Promise<T>,
+): Promise<T> {
+  const { issuer, stop } = await startTestServer(place, { flags: { '--demo': 'true' } })
+  try {
+    const form = { grant_type: 'password', username: 'admin', password: 'admin-please-change', client_id: 'demo-cli' }
+    const answer = await fetch(`${issuer}/connect/token`, { method: 'POST', body: new URLSearchParams(form) })
+    const { access_token } = JSON.parse(await answer.text())
+    return await work(async (statement) => {
+      const response = await fetch(`${issuer}/query`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'text/plain' },
+        body: statement,
+      })
+      const text = await response.text()
+      if (response.status !== 200) throw new Error(`${response.status} ${text}`)
+      return JSON.parse(text).Rows
+    })
+  } finally {
+    await stop()
+  }
 }
