@@ -114,7 +114,8 @@ onEveryEngine('a server in operation', (place) => {
     const response = await fetch(`${server.issuer}/openapi.json`)
     const api = JSON.parse(await response.text())
     assert.equal(api.openapi, '3.1.0')
-    assert.ok('/admin/users/{user}' in api.paths)
+    for (const path of ['/admin/users/{user}', '/query', '/Query/{TableName}/Select'])
+      assert.ok(path in api.paths, path)
   })
 
   test('rate limits stand in the answers where the caller is counted, and hold', async () => {
