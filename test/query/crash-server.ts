@@ -1,0 +1,6 @@
+/** A query server in a process of its own, to be killed; prints its address. */
+import { startQueryServer } from './query-server.ts'
+
+const [, , dataFolder = '', databaseUrl = ''] = process.argv
+const server = await startQueryServer({ engine: databaseUrl === '' ? 'sqlite' : 'postgres', dataFolder, databaseUrl })
+process.stdout.write(`${server.url}\n`)
