@@ -30,7 +30,8 @@ onEveryEngine('kill -9', (place) => {
       let isOver = false
       const writers = Array.from({ length: 16 }, async () => {
         while (!isOver) {
-          const id = (next += 2)
+          next += 2
+          const id = next
           // Two rows in one call: both or none.
           const body = JSON.stringify([
             { id, pair: id + 1, t: 'x'.repeat(200) },

@@ -51,13 +51,13 @@ export function writeDate(days: bigint): string {
   return new Date(Number(days) * MS_PER_DAY).toISOString().slice(0, 10)
 }
 
-/** Without a fraction when it is zero, else with six digits. */
+/** A fraction only where there is one, without zeros at its end: the form in which PostgreSQL writes it too. */
 export function writeTime(micros: bigint): string {
   const two = (value: bigint) => value.toString().padStart(2, '0')
   const whole = [micros / MICROS_PER_HOUR, (micros / MICROS_PER_MINUTE) % 60n, (micros / MICROS_PER_SECOND) % 60n]
   const fraction = micros % MICROS_PER_SECOND
   const text = whole.map(two).join(':')
-  return fraction === 0n ? text : `${text}.${fraction.toString().padStart(6, '0')}`
+  return fraction === 0n ? text : `${text}.${fraction.toString().padStart(6, '0').replace(/0+$/, '')}`
 }
 
 export function writeTimestamp(micros: bigint): string {

@@ -21,8 +21,8 @@ import {
   TimestampMicrosecond,
   Utf8,
 } from 'apache-arrow'
+import { readDate, readTime, readTimestamp } from '../iql/time-values.ts'
 import type { IqlType } from '../iql/types.ts'
-import { readDate, readTime, readTimestamp } from '../wire-text.ts'
 import type { Cell, ResultColumn, RowEncoder } from './encoding.ts'
 
 export function createArrowEncoder(columns: readonly ResultColumn[]): RowEncoder {

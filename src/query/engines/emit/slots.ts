@@ -1,6 +1,8 @@
 /** Values never stand in SQL text: each has a slot, filled when the statement runs, so that one plan serves many callers. */
+
+import { MICROS_PER_DAY } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
-import { floorDivide, MICROS_PER_DAY } from '../../wire-text.ts'
+import { floorDivide } from '../../wire-text.ts'
 import type { Bindable } from '../engine.ts'
 
 export type SlotSource =

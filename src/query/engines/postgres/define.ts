@@ -10,7 +10,7 @@ import {
 } from '../../catalogue/definition.ts'
 import { systemDefinitions } from '../../catalogue/system-tables.ts'
 import { refuse } from '../../errors.ts'
-import { readTimestamp, timestampText } from '../../wire-text.ts'
+import { readTimestamp, writeTimestamp } from '../../iql/time-values.ts'
 import type { Bindable } from '../engine.ts'
 import { quoteIdentifier } from './dialect.ts'
 import { functionSql, HELPER_FUNCTIONS } from './functions.ts'
@@ -109,7 +109,7 @@ async function storeEntry(client: PoolClient, table: TableDefinition, isSystem: 
       table.writeScope ?? null,
       table.rowFilter ?? null,
       table.description ?? null,
-      timestampText(table.created).slice(0, -1),
+      writeTimestamp(table.created).slice(0, -1),
     ],
   )
 }

@@ -8,7 +8,7 @@ export function castSql(operand: Sql, from: IqlType, to: IqlType): Sql {
   if (from.kind === 'Null')
     return to.kind === 'Text' || to.kind === 'Json' ? `(${operand}::text COLLATE "C")` : `(${operand}::${target})`
   if (to.kind === 'Decimal') {
-    if (from.kind === 'Text') return `(${SCHEMA}.gh_text_decimal(${operand})::${target})`
+    if (from.kind === 'Text') return `(${SCHEMA}.gh_text_decimal(${operand}, ${to.scale})::${target})`
     if (from.kind === 'Double') return `(${SCHEMA}.gh_double_decimal(${operand})::${target})`
     if (from.kind === 'Boolean') return `(${operand}::int::${target})`
     return `(${operand}::${target})`

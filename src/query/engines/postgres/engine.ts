@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 import pg, { type Pool, type PoolClient } from 'pg'
 import { refuse } from '../../errors.ts'
+import { writeTimestamp } from '../../iql/time-values.ts'
 import type { Cell } from '../../result/encoding.ts'
 import { createEncoder } from '../../result/encoding.ts'
-import { timestampText } from '../../wire-text.ts'
 import type {
   Bindable,
   CellRequest,
@@ -74,7 +74,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     change: (changes) => change(owner, changes),
     forgetRequests: async (before) => {
       await owner.query(`DELETE FROM ${SCHEMA}._gh_requests WHERE created < $1::timestamp`, [
-        timestampText(before).slice(0, -1),
+        writeTimestamp(before).slice(0, -1),
       ])
     },
     get load() {
@@ -237,7 +237,7 @@ async function runOnce(client: PoolClient, request: WriteRequest): Promise<Write
 async function claimKey(client: PoolClient, once: Once): Promise<{ fingerprint: string; answer: string } | undefined> {
   const { rowCount } = await client.query(
     `INSERT INTO ${SCHEMA}._gh_requests (owner, key, fingerprint, answer, created) VALUES ($1, $2, $3, '', $4::timestamp) ON CONFLICT DO NOTHING`,
-    [once.owner, once.key, once.fingerprint, timestampText(once.now).slice(0, -1)],
+    [once.owner, once.key, once.fingerprint, writeTimestamp(once.now).slice(0, -1)],
   )
   if (rowCount === 1) return undefined
   const { rows } = await client.query<{ fingerprint: string; answer: string }>(

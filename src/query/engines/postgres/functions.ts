@@ -46,7 +46,7 @@ function reader(type: string, returns: string, form: string, value: string): Hel
 }
 
 const DATE_FORM = '(?!0000)\\d{4}-\\d\\d-\\d\\d'
-const TIME_FORM = '([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,6})?)?'
+const TIME_FORM = '([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,6}0*)?)?'
 const YEARS = `timestamp '0001-01-01' AND timestamp '9999-12-31 23:59:59.999999'`
 
 export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
@@ -120,21 +120,22 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   ),
 
   reader('Integer', 'bigint', '^[+-]?\\d{1,40}$', 'x::bigint'),
-  reader('Decimal', 'numeric', '^[+-]?(\\d{1,60}(\\.\\d{0,60})?|\\.\\d{1,60})([eE][+-]?\\d{1,3})?$', 'x::numeric'),
-  reader(
-    'Double',
-    'float8',
-    '^([+-]?(\\d+\\.?\\d*|\\.\\d+)([eE][+-]?\\d+)?|[Nn][Aa][Nn]|[+-]?[Ii][Nn][Ff][Ii][Nn][Ii][Tt][Yy])$',
-    'x::float8',
+  reader('Decimal', 'numeric', '^[+-]?(\\d{1,80}(\\.\\d{0,80})?|\\.\\d{1,80})([eE][+-]?\\d{1,2})?$', 'x::numeric'),
+  checked(
+    'gh_text_decimal(x text, s int)',
+    'numeric',
+    `IF scale(trim_scale(${S}.gh_text_decimal(x))) > s THEN ${fail('BadValue', `to_json(x)::text || ' has too many digits after the point'`)}; END IF;
+     RETURN ${S}.gh_text_decimal(x);`,
   ),
+  reader('Double', 'float8', '^([+-]?(\\d+\\.?\\d*|\\.\\d+)([eE][+-]?\\d+)?|NaN|[+-]?Infinity)$', 'x::float8'),
   reader('Boolean', 'boolean', '^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$', 'x::boolean'),
   reader('Date', 'date', `^${DATE_FORM}$`, 'x::date'),
   reader('Time', 'time', `^${TIME_FORM}$`, 'x::time'),
   reader(
     'Timestamp',
     'timestamp',
-    `^${DATE_FORM}([Tt ]${TIME_FORM}\\s?([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d)?)?$`,
-    `${S}.gh_in_years(CASE WHEN x ~ '([Zz]|[+-]\\d\\d:\\d\\d)$' AND length(x) > 10 THEN
+    `^${DATE_FORM}([Tt ]${TIME_FORM}([Zz]|[+-]([01]\\d|2[0-3]):?[0-5]\\d)?)?$`,
+    `${S}.gh_in_years(CASE WHEN x ~ '\\d([Zz]|[+-]\\d\\d:?\\d\\d)$' AND length(x) > 10 THEN
        ${S}.gh_without_zone(x) ELSE x::timestamp END)`,
   ),
   reader('Uuid', 'uuid', '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', 'x::uuid'),
@@ -144,7 +145,7 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
     'gh_without_zone(x text)',
     'timestamp',
     `CASE WHEN x ~ '[Zz]$' THEN rtrim(x, 'Zz ')::timestamp
-     ELSE rtrim(left(x, -6))::timestamp - (right(x, 6))::interval END`,
+     ELSE regexp_replace(x, '[+-]\\d\\d:?\\d\\d$', '')::timestamp - (substring(x FROM '([+-]\\d\\d):?\\d\\d$') || ':' || right(x, 2))::interval END`,
   ),
   checked(
     'gh_in_years(x timestamp)',

@@ -1,7 +1,9 @@
 /** How IQL's values rest in PostgreSQL and cross its protocol as text. */
+
+import { writeDate, writeTime, writeTimestamp } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
+import { writeDecimal } from '../../iql/values.ts'
 import type { Cell, ResultColumn } from '../../result/encoding.ts'
-import { dateText, decimalText, timestampText, timeText } from '../../wire-text.ts'
 import type { Bindable } from '../engine.ts'
 
 /** Everything of the query service stands in this schema, the tables of the identity server in another. */
@@ -50,13 +52,13 @@ export function toPostgres(value: IqlValue, type: IqlType): Bindable {
   if (value === null) return null
   switch (type.kind) {
     case 'Decimal':
-      return typeof value === 'bigint' ? decimalText(value, type.scale) : null
+      return typeof value === 'bigint' ? writeDecimal(value, type.scale) : null
     case 'Timestamp':
-      return typeof value === 'bigint' ? timestampText(value).slice(0, -1) : null
+      return typeof value === 'bigint' ? writeTimestamp(value).slice(0, -1) : null
     case 'Date':
-      return typeof value === 'bigint' ? dateText(value) : null
+      return typeof value === 'bigint' ? writeDate(value) : null
     case 'Time':
-      return typeof value === 'bigint' ? timeText(value) : null
+      return typeof value === 'bigint' ? writeTime(value) : null
     default:
       if (typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean') return String(value)
       if (typeof value === 'string') return value

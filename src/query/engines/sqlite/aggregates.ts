@@ -1,6 +1,7 @@
 /** Aggregates that SQLite lacks or rounds: exact sums and means, order-free sums of doubles, first and last, and the check for one row. */
 import type { Database } from 'better-sqlite3'
-import { decimalText, readDecimal } from '../../wire-text.ts'
+import { writeDecimal } from '../../iql/values.ts'
+import { readDigits } from '../../wire-text.ts'
 import { iqlError } from '../runtime-error.ts'
 import { exact, fitted, overflow, real, roundedQuotient, storedDouble } from './functions-number.ts'
 
@@ -170,7 +171,7 @@ function registerDoubles(database: Database): void {
 }
 
 function addExactly(sum: DoubleSum, number: number, sign: 1 | -1): void {
-  const parsed = readDecimal(String(number))
+  const parsed = readDigits(String(number))
   if (parsed === undefined) return
   let { unscaled, scale } = parsed
   if (scale > sum.scale) {
@@ -187,7 +188,7 @@ function totalOf(sum: DoubleSum): number {
   if (sum.nan > 0 || (sum.positive > 0 && sum.negative > 0)) return Number.NaN
   if (sum.positive > 0) return Number.POSITIVE_INFINITY
   if (sum.negative > 0) return Number.NEGATIVE_INFINITY
-  const total = Number(decimalText(sum.unscaled, sum.scale))
+  const total = Number(writeDecimal(sum.unscaled, sum.scale))
   if (!Number.isFinite(total)) throw overflow('Double')
   return total
 }

@@ -1,19 +1,19 @@
 /** CAST between types, and looking into Json, for SQLite. */
+import { writeDate, writeTime, writeTimestamp } from '../../iql/time-values.ts'
 import {
-  dateText,
-  decimalText,
-  doubleText,
-  readBoolean,
-  readDate,
-  readDecimal,
-  readDouble,
-  readInteger,
-  readTime,
-  readTimestamp,
-  readUuid,
-  timestampText,
-  timeText,
-} from '../../wire-text.ts'
+  BOOLEAN,
+  DATE,
+  DOUBLE,
+  decimal,
+  type IqlType,
+  type IqlValue,
+  JSON_TYPE,
+  TIME,
+  TIMESTAMP,
+  UUID,
+} from '../../iql/types.ts'
+import { readValue, writeDecimal } from '../../iql/values.ts'
+import { doubleText, readDigits } from '../../wire-text.ts'
 import { iqlError } from '../runtime-error.ts'
 import {
   exact,
@@ -32,27 +32,26 @@ type Exact = bigint | Uint8Array | null
 type Real = number | bigint | string | null
 
 export const CAST_FUNCTIONS = {
-  gh_text_integer: (text: Text) => read(text, 'Integer', readInteger, integer),
+  gh_text_integer: (text: Text) => read(text, 'Integer', readWhole, integer),
   gh_text_decimal: (text: Text, scale: bigint, digits: bigint) =>
-    read(text, 'Decimal', readDecimal, (value) =>
-      fitted(rescaled(value.unscaled, scale - BigInt(value.scale), 'round'), digits),
+    read(
+      text,
+      'Decimal',
+      (written) => readUnscaled(written, Number(scale)),
+      (value) => fitted(value, digits),
     ),
-  gh_text_double: (text: Text) =>
-    read(text, 'Double', readDouble, (value) => {
-      if (!Number.isFinite(value) && /\d/.test(text ?? '')) throw overflow('Double')
-      return storedDouble(value)
-    }),
-  gh_text_boolean: (text: Text) => read(text, 'Boolean', readBoolean, (value) => (value ? 1n : 0n)),
-  gh_text_timestamp: (text: Text) => read(text, 'Timestamp', readTimestamp, same),
-  gh_text_date: (text: Text) => read(text, 'Date', readDate, same),
-  gh_text_time: (text: Text) => read(text, 'Time', readTime, same),
-  gh_text_uuid: (text: Text) => read(text, 'Uuid', readUuid, same),
-  gh_text_json: (text: Text) => read(text, 'Json', (json) => (isJson(json) ? json : undefined), same),
+  gh_text_double: (text: Text) => read(text, 'Double', readNumber, storedDouble),
+  gh_text_boolean: (text: Text) => readAs(text, BOOLEAN, (value) => (value === true ? 1n : 0n)),
+  gh_text_timestamp: (text: Text) => readAs(text, TIMESTAMP, same),
+  gh_text_date: (text: Text) => readAs(text, DATE, same),
+  gh_text_time: (text: Text) => readAs(text, TIME, same),
+  gh_text_uuid: (text: Text) => readAs(text, UUID, same),
+  gh_text_json: (text: Text) => readAs(text, JSON_TYPE, same),
   gh_text_binary: (text: Text) => text && Buffer.from(text),
 
-  gh_decimal_text: (value: Exact, scale: bigint) => (value === null ? null : decimalText(exact(value), Number(scale))),
+  gh_decimal_text: (value: Exact, scale: bigint) => (value === null ? null : writeDecimal(exact(value), Number(scale))),
   gh_decimal_double: (value: Exact, scale: bigint) =>
-    value === null ? null : Number(decimalText(exact(value), Number(scale))),
+    value === null ? null : Number(writeDecimal(exact(value), Number(scale))),
   gh_double_text: (value: Real) => {
     const number = real(value)
     return number === null ? null : doubleText(number)
@@ -67,13 +66,13 @@ export const CAST_FUNCTIONS = {
   gh_double_decimal: (value: Real, scale: bigint, digits: bigint) => {
     const number = real(value)
     if (number === null) return null
-    const parsed = Number.isFinite(number) ? readDecimal(String(number)) : undefined
+    const parsed = Number.isFinite(number) ? readDigits(String(number)) : undefined
     if (parsed === undefined) throw overflow('Decimal')
     return fitted(rescaled(parsed.unscaled, scale - BigInt(parsed.scale), 'round'), digits)
   },
-  gh_timestamp_text: (value: bigint | null) => (value === null ? null : timestampText(value)),
-  gh_date_text: (value: bigint | null) => (value === null ? null : dateText(value)),
-  gh_time_text: (value: bigint | null) => (value === null ? null : timeText(value)),
+  gh_timestamp_text: (value: bigint | null) => (value === null ? null : writeTimestamp(value)),
+  gh_date_text: (value: bigint | null) => (value === null ? null : writeDate(value)),
+  gh_time_text: (value: bigint | null) => (value === null ? null : writeTime(value)),
   gh_binary_text: (value: Uint8Array | null) => {
     if (value === null) return null
     try {
@@ -111,13 +110,38 @@ function shortened(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
+function readAs<R>(text: Text, type: IqlType, then: (value: IqlValue) => R): R | null {
+  return read(text, type.kind, (written) => readOrNothing(type, written), then)
+}
+
+function readOrNothing(type: IqlType, text: string): IqlValue | undefined {
+  const result = readValue(type, text)
+  return 'value' in result ? result.value : undefined
+}
+
+/** Without the bounds of an Integer, which are an overflow and not a bad form. */
+function readWhole(text: string): bigint | undefined {
+  return /^[+-]?\d{1,40}$/.test(text) ? BigInt(text.replace('+', '')) : undefined
+}
+
+/** As many digits as there are before the point, but after it none beyond the scale: they would be lost. */
+function readUnscaled(text: string, scale: number): bigint | undefined {
+  const value = readOrNothing(decimal(MOST_DIGITS, scale), text)
+  if (typeof value === 'bigint') return value
+  if (/^[+-]?\d{1,80}(\.0*)?$/.test(text)) throw overflow('Decimal')
+  return undefined
+}
+
+const MOST_DIGITS = 38
+
+function readNumber(text: string): number | undefined {
+  const value = readOrNothing(DOUBLE, text)
+  if (typeof value === 'number') {
+    if (value === 0 && /^[^eE]*[1-9]/.test(text)) throw overflow('Double')
+    return value
   }
+  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) throw overflow('Double')
+  return undefined
 }
 
 /** A text without its quotes, all else as written; null is NULL. */

@@ -1,5 +1,7 @@
 /** Calendar arithmetic on microseconds and days; an interval with months is the text 'months:micros'. */
-import { floorDivide, MAX_DATE, MAX_TIMESTAMP, MICROS_PER_DAY, MIN_DATE, MIN_TIMESTAMP } from '../../wire-text.ts'
+
+import { MAX_TIMESTAMP, MICROS_PER_DAY, MIN_TIMESTAMP } from '../../iql/time-values.ts'
+import { floorDivide, MAX_DATE, MIN_DATE } from '../../wire-text.ts'
 import { iqlError } from '../runtime-error.ts'
 import { integer, overflow, type SqliteFunction } from './functions-number.ts'
 

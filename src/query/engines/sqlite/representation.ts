@@ -1,7 +1,9 @@
 /** How IQL's values rest in SQLite, so that SQLite's own order and equality are IQL's. */
+
+import { writeDate, writeTime, writeTimestamp } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
+import { writeDecimal } from '../../iql/values.ts'
 import type { Cell, ResultColumn } from '../../result/encoding.ts'
-import { dateText, decimalText, timestampText, timeText } from '../../wire-text.ts'
 import type { Bindable } from '../engine.ts'
 
 /**
@@ -65,9 +67,9 @@ export function cellReader(column: ResultColumn): (raw: unknown) => Cell {
       const { scale } = type
       return (raw) =>
         typeof raw === 'bigint'
-          ? decimalText(raw, scale)
+          ? writeDecimal(raw, scale)
           : raw instanceof Uint8Array
-            ? decimalText(fromWide(raw), scale)
+            ? writeDecimal(fromWide(raw), scale)
             : null
     }
     case 'Boolean':
@@ -76,11 +78,11 @@ export function cellReader(column: ResultColumn): (raw: unknown) => Cell {
       return (raw) =>
         typeof raw === 'number' ? raw : raw === null ? null : typeof raw === 'bigint' ? Number(raw) : Number.NaN
     case 'Timestamp':
-      return (raw) => (typeof raw === 'bigint' ? timestampText(raw) : null)
+      return (raw) => (typeof raw === 'bigint' ? writeTimestamp(raw) : null)
     case 'Date':
-      return (raw) => (typeof raw === 'bigint' ? dateText(raw) : null)
+      return (raw) => (typeof raw === 'bigint' ? writeDate(raw) : null)
     case 'Time':
-      return (raw) => (typeof raw === 'bigint' ? timeText(raw) : null)
+      return (raw) => (typeof raw === 'bigint' ? writeTime(raw) : null)
     default:
       return (raw) => (typeof raw === 'string' || typeof raw === 'bigint' || raw instanceof Uint8Array ? raw : null)
   }
