@@ -52,20 +52,6 @@ Secrets are masked. Settings given as flags count as they would for "gatehouse s
     load: async () => (await import('./schema.ts')).schema,
   },
   {
-    name: 'user add',
-    usage: 'USERNAME [--role ROLE]… [--name NAME] [--email EMAIL] [SETTINGS]',
-    summary: 'Creates a user; asks for the password, or takes it from stdin.',
-    help: `
-  --role ROLE    a role the user has; may be given again
-  --name NAME    the name that is shown
-  --email EMAIL  the address of the user
-
-  gatehouse user add alice --role trader
-  pass show alice | gatehouse user add alice
-`,
-    load: async () => (await import('./user-add.ts')).userAdd,
-  },
-  {
     name: 'backup',
     usage: 'FOLDER [SETTINGS]',
     summary: 'Writes a verified backup of the data folder and the databases; the server may run.',

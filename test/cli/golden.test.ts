@@ -82,7 +82,7 @@ test('every administration command answers as JSON', async () => {
   const named = new Set(STEPS.map(({ args }) => args.split(' ').slice(0, 2).join(' ')))
   const groups = /^(user|role|client|scope|keys|session|queries|audit|settings) /
   const untried = COMMANDS.map(({ name }) => name).filter((name) => groups.test(name) && !named.has(name))
-  assert.deepEqual(untried, ['user add', 'audit export'])
+  assert.deepEqual(untried.sort(), ['audit export', 'user add'])
 })
 
 test('without --json the same is a table', async () => {

@@ -87,6 +87,12 @@ test('a device login keeps its tokens for the owner alone, and commands work wit
   assert.ok(exported.every((line) => JSON.parse(line).hash.length === 64))
   const made = JSON.parse((await remote('client', 'add', 'far', '--grant', 'client_credentials', '--json')).stdout)
   assert.ok(made.client_secret.length >= 43)
+  const added = await runGatehouse(['user', 'add', 'far-away', '--role', 'admin', '--server', server.issuer], {
+    environment: { XDG_CONFIG_HOME: home },
+    stdin: 'long enough 2\n',
+  })
+  assert.match(added.stdout, /^User far-away was added as usr_/, added.stderr)
+  assert.ok(await stores.users.findByUsername('far-away'))
   const refused = await remote('user', 'show', 'nobody')
   assert.deepEqual([refused.status, refused.stderr], [2, 'gatehouse: There is no user "nobody" (404)\n'])
   const settings = JSON.parse((await remote('settings', 'list', '--json')).stdout)

@@ -12,7 +12,8 @@ export async function perform(command: AdminCommand, args: readonly string[]): P
   const own: OptionTable = Object.fromEntries(Object.entries(all).map(([name, { kind }]) => [name, kind]))
   const { config, texts, sources, options, rest } = await readSettings(args, own)
   if (rest.length !== command.words.length)
-    throw new Usage(`${command.name} takes ${command.words.join(' ') || 'no words'}, not "${rest.join(' ')}"`)
+    // What was given is not repeated: somebody may have typed a password there.
+    throw new Usage(`${command.name} takes ${command.words.join(' ') || 'no words'}; ${rest.length} were given`)
   if (command.confirm !== undefined && !options.has('--yes')) await confirm(command.confirm(rest))
   const connection = await connect({ config, texts, sources })
   try {

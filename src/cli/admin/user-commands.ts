@@ -11,6 +11,24 @@ const PROFILE = {
 
 export const USER_COMMANDS: readonly AdminCommand[] = [
   {
+    name: 'user add',
+    words: ['USERNAME'],
+    options: {
+      '--role': { kind: 'values', value: 'ROLE', help: 'a role the user has; may be given again' },
+      '--name': { kind: 'value', value: 'NAME', help: 'the name that is shown' },
+      '--email': { kind: 'value', value: 'EMAIL', help: 'the address of the user' },
+    },
+    summary: 'Creates a user; asks for the password, or takes it from stdin.',
+    examples: ['user add alice --role trader', 'user add alice < password.txt'],
+    async run({ words: [username], option, values, request, secret }) {
+      const password = await secret(`Password for ${username}: `)
+      const profile = given({ name: option('--name'), email: option('--email') })
+      const roles = [...new Set(values('--role'))]
+      const { body } = await request('POST', '/admin/users', { body: { username, password, roles, ...profile } })
+      return { kind: 'text', text: `User ${username} was added as ${idOf(body)}.`, body }
+    },
+  },
+  {
     name: 'user list',
     words: [],
     options: {
@@ -164,6 +182,10 @@ async function setDisabled(
 ): ReturnType<AdminCommand['run']> {
   const { body } = await request('PATCH', `/admin/users/${segment(user)}`, { body: { disabled }, ifMatch: '*' })
   return { kind: 'text', text: `The user ${user} is ${disabled ? 'disabled' : 'enabled'}.`, body }
+}
+
+function idOf(body: unknown): string {
+  return typeof body === 'object' && body !== null && 'id' in body ? String(body.id) : ''
 }
 
 function passwordOf(body: unknown): string | undefined {
