@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { SHARED_SERVER, startPostgres } from '../../test/support/postgres.ts'
 import type { Results } from './results.ts'
-import { idsIn, MODULES, testsById } from './tests.ts'
+import { idsIn, testsById } from './tests.ts'
 
 interface Ended {
   readonly name: string
@@ -49,8 +49,9 @@ async function runTests(files: readonly string[]): Promise<Ended[]> {
     )
     for await (const text of createInterface({ input: child.stdout })) {
       const test = JSON.parse(text) as Ended
-      const file = relative(root, test.file)
-      tests.push({ ...test, file: file.endsWith('core.ts') ? MODULES : file })
+      // Tests that are made from a table beside the file that runs them.
+      const file = relative(root, test.file).replace(/(?<!\.test)\.ts$/, '.test.ts')
+      tests.push({ ...test, file })
     }
   } finally {
     await postgres.stop()

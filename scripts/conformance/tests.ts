@@ -1,11 +1,10 @@
 /** Finds which tests bear the ids of the acceptance checklist in their names. */
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { moduleIds, rowIds } from '../../test/conformance/core.ts'
+import { rowIds } from '../../test/conformance/checklist.ts'
+import { moduleIds } from '../../test/conformance/modules.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-/** Where the tests of modules and rows are run, which are defined in tables. */
-export const MODULES = 'test/conformance/gatehouse.test.ts'
 const ID = /\b(?:[BC]-\d{2,3}|oidcc-[\w-]+)/g
 
 /** The ids that a test's name begins with or lists. */
@@ -15,7 +14,9 @@ export function idsIn(name: string): string[] {
 
 /** Files by id. A name may be made from a table, so every string of a test file counts, comments do not. */
 export function testsById(): Map<string, string[]> {
-  const files = new Map<string, string[]>([...moduleIds, ...rowIds.flatMap(idsIn)].map((id) => [id, [MODULES]]))
+  const files = new Map<string, string[]>()
+  for (const id of moduleIds) files.set(id, ['test/conformance/modules.test.ts'])
+  for (const id of rowIds.flatMap(idsIn)) files.set(id, ['test/conformance/checklist.test.ts'])
   for (const file of globSync('test/**/*.test.ts', { cwd: root }).sort()) {
     if (file.endsWith('rows.test.ts')) continue
     for (const id of new Set(stringsOf(readFileSync(`${root}/${file}`, 'utf8')).flatMap(idsIn))) {

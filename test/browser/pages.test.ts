@@ -62,6 +62,14 @@ const PAGES: readonly { name: string; as?: 'alice'; open: (page: Page, scene: Sc
     },
   },
   {
+    name: 'change password',
+    as: 'alice',
+    async open(page, scene) {
+      await page.goto(`${scene.issuer}/account/password`)
+      await page.locator('#password-submit').waitFor()
+    },
+  },
+  {
     name: 'sign-out',
     as: 'alice',
     async open(page, scene) {

@@ -35,9 +35,10 @@ describe('back-channel logout', () => {
     refusing = await startGatehouse(places[1].place, { ...options, flags: { '--logout-private': 'false' } })
   })
   after(async () => {
+    // First the one that hangs: a server that stops waits for its calls.
+    await listener.stop()
     await allowing.stop()
     await refusing.stop()
-    await listener.stop()
     await leave()
   })
 
@@ -46,12 +47,25 @@ describe('back-channel logout', () => {
     const started = Date.now()
     await signOut(trial)
     assert.ok(Date.now() - started < 2000, 'the person waited for the clients')
-    await until(() => ['/good', '/failing', '/hanging', '/redirecting'].every((path) => received(path) !== undefined))
+    await until(() => PATHS.every((path) => received(`/${path}`) !== undefined))
     assert.equal(received('/target'), undefined, 'a redirect was followed')
     const { header, claims } = await checkJwt(received('/good')?.token ?? '', allowing.metadata.jwks_uri)
     assert.equal(header.typ, 'logout+jwt')
     assert.ok(Number(claims.exp) - Number(claims.iat) <= 300, 'the logout token lives long')
     assert.deepEqual(Object.keys(claims).sort(), ['aud', 'events', 'exp', 'iat', 'iss', 'jti', 'sid', 'sub'])
+  })
+
+  test('B-75: a changed password ends the other sessions and tells their clients', async () => {
+    listener.received.splice(0)
+    await signInEverywhere(allowing)
+    const elsewhere = createTrial(allowing, 'C', false, clientOf('http://127.0.0.1', 'good'))
+    await answer(elsewhere)
+    const page = await elsewhere.agent.get('/account/password')
+    assert.ok(page.kind === 'page' && page.forms[0])
+    const passwords = { current_password: person.password, new_password: `${person.password} anew` }
+    const changed = await elsewhere.agent.submit(page.forms[0], passwords)
+    assert.ok(changed.kind === 'page' && changed.status === 200)
+    await until(() => PATHS.every((path) => received(`/${path}`) !== undefined))
   })
 
   test('C-115: private addresses are not called unless that is allowed', async () => {
@@ -71,7 +85,7 @@ function credentials() {
   return { username: person.username, password: person.password }
 }
 
-const PATHS = ['good', 'failing', 'hanging', 'redirecting']
+const PATHS = ['good', 'failing', 'hanging', 'redirecting', 'flooding']
 
 function clientOf(origin: string, path: string) {
   return {
@@ -123,6 +137,7 @@ async function listen(): Promise<Listener> {
       received.push({ path, token: new URLSearchParams(body).get('logout_token') ?? '' })
       if (path === '/failing') response.writeHead(500).end()
       else if (path === '/redirecting') response.writeHead(307, { location: '/target' }).end()
+      else if (path === '/flooding') response.writeHead(200).end('x'.repeat(10_000_000))
       else if (path !== '/hanging') response.writeHead(200).end()
     })
   })

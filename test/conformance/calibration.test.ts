@@ -4,7 +4,8 @@ import { trustedCertificate } from '../support/certificate.ts'
 import { startCertified } from '../support/providers/certified.ts'
 import type { Provider } from '../support/providers/provider.ts'
 import { type RelyingParty, startRelyingParty } from '../support/relying-party.ts'
-import { testModules, testRows } from './core.ts'
+import { testChecklist } from './checklist.ts'
+import { testModules } from './modules.ts'
 
 describe('calibration on oidc-provider', () => {
   let provider: Provider
@@ -19,5 +20,5 @@ describe('calibration on oidc-provider', () => {
     await relyingParty?.stop()
   })
   testModules({ provider: () => provider, relyingParty: () => relyingParty, formPost: true })
-  testRows(() => provider, true)
+  testChecklist(() => provider, true)
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readResults } from '../../scripts/conformance/results.ts'
 import { testsById } from '../../scripts/conformance/tests.ts'
-import { moduleIds } from './core.ts'
+import { moduleIds } from './modules.ts'
 import { ROWS } from './rows.ts'
 
 const applicable = ROWS.filter(({ without }) => without === undefined).map(({ id }) => id)

@@ -52,7 +52,12 @@ export async function startGatehouse(
       ahead += milliseconds
     },
     lacks: () => undefined,
-    stop: () => server.stop(),
+    async stop() {
+      await server.stop()
+      // A fault may hide behind an answer that was sent already.
+      const faults = server.log.filter((line) => /"level":"(error|fatal)"|already sent/i.test(line))
+      if (faults.length > 0) throw new Error(`The server logged faults: ${faults.join('')}`)
+    },
   }
 }
 

@@ -1,55 +1,13 @@
-/** Runs the modules of part A on a provider: every module with every response type it is for, in both plans. */
+/** Runs the modules of the certification plans on a provider: each with every response type that it is for, in both plans. */
 import { describe, test } from 'node:test'
 import { type Provider, RESPONSE_TYPES } from '../support/providers/provider.ts'
 import type { RelyingParty } from '../support/relying-party.ts'
-import { abuseRows } from './abuse-rows.ts'
-import { answerRows } from './answer-rows.ts'
-import { bearerRows } from './bearer-rows.ts'
-import { browserRows } from './browser-rows.ts'
-import { codeRows } from './code-rows.ts'
 import { configModules } from './config-modules.ts'
-import { deviceRows } from './device-rows.ts'
-import { documentRows } from './document-rows.ts'
 import { flowModules } from './flow-modules.ts'
-import { idTokenRows } from './id-token-rows.ts'
-import { jwtRows } from './jwt-rows.ts'
 import { logoutModules } from './logout-modules.ts'
-import { parameterRows } from './parameter-rows.ts'
-import { redirectRows } from './redirect-rows.ts'
 import { registrationModules } from './registration-modules.ts'
 import { requestModules } from './request-modules.ts'
 import { createTrial } from './trial.ts'
-
-const coreModules = [...flowModules, ...requestModules]
-
-export const moduleIds: readonly string[] = [
-  ...coreModules,
-  ...configModules,
-  ...logoutModules,
-  ...registrationModules,
-].map(({ id }) => id)
-
-const rows = [
-  ...answerRows,
-  ...idTokenRows,
-  ...codeRows,
-  ...parameterRows,
-  ...documentRows,
-  ...browserRows,
-  ...redirectRows,
-  ...jwtRows,
-  ...abuseRows,
-  ...bearerRows,
-  ...deviceRows,
-]
-
-export const rowIds: readonly string[] = rows.map(({ id }) => id)
-
-/** The rows of parts B and C; on a certified provider those that it must pass too. */
-export function testRows(provider: () => Provider, certified: boolean): void {
-  for (const { id, name, run } of certified ? rows.filter(({ ours }) => ours !== true) : rows)
-    test(`${id}: ${name}`, async () => void (await run(createTrial(provider(), 'C', false))))
-}
 
 export interface ModuleOptions {
   readonly provider: () => Provider
@@ -80,3 +38,12 @@ export function testModules({ provider, relyingParty, formPost: repeat }: Module
     })
   }
 }
+
+const coreModules = [...flowModules, ...requestModules]
+
+export const moduleIds: readonly string[] = [
+  ...coreModules,
+  ...configModules,
+  ...logoutModules,
+  ...registrationModules,
+].map(({ id }) => id)
