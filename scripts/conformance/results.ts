@@ -11,6 +11,6 @@ export interface RowResult {
 export type Results = Readonly<Record<string, RowResult>>
 
 export function readResults(): Results {
-  const file = new URL('../../test/conformance/results.json', import.meta.url)
+  const file = new URL('../../test/conformance/golden/results.json', import.meta.url)
   return JSON.parse(readFileSync(file, 'utf8'))
 }

@@ -17,7 +17,7 @@ interface Ended {
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 const ended = await runTests([...new Set([...testsById().values()].flat())].sort())
-await writeFile(`${root}/test/conformance/results.json`, `${JSON.stringify(summarise(ended), undefined, 2)}\n`)
+await writeFile(`${root}/test/conformance/golden/results.json`, `${JSON.stringify(summarise(ended), undefined, 2)}\n`)
 const failed = ended.filter(({ result }) => result === 'failed')
 for (const { name, file } of failed) process.stdout.write(`failed: ${name} (${file})\n`)
 process.exitCode = failed.length > 0 ? 1 : 0

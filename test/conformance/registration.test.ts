@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Declaration } from '../../src/declarative/shape.ts'
+import { openDatabase } from '../../src/store/database.ts'
 import { openPlace } from '../support/engines.ts'
 import { startGatehouse } from '../support/providers/gatehouse.ts'
 
@@ -34,12 +35,18 @@ describe('registration', () => {
     test(`C-21: ${address} cannot be a redirect address`, () =>
       refuses({ redirect_uris: [address] }, 'redirect_uris[0]'))
 
-  test('C-21, oidcc-3rd_party-init-login: https, loopback http and private schemes with a dot start', async () => {
+  test('C-21, oidcc-3rd_party-init-login: https, loopback http and private schemes with a dot are kept', async () => {
     const redirectUris = [...(GOOD.redirect_uris ?? []), 'http://127.0.0.1/callback', 'com.example.app:/callback']
     const { place, leave } = await openPlace('sqlite')
     const client = { ...GOOD, redirect_uris: redirectUris, initiate_login_uri: 'https://app.example.com/start' }
     const gatehouse = await startGatehouse(place, { declaration: { clients: [client] } })
     await gatehouse.stop()
+    const { db, close } = await openDatabase({ dataFolder: place.dataFolder, url: '' })
+    const { metadata } = await db.selectFrom('clients').select('metadata').executeTakeFirstOrThrow()
+    await close()
+    const kept = JSON.parse(metadata) as Partial<Client>
+    assert.equal(kept.initiate_login_uri, client.initiate_login_uri)
+    assert.deepEqual(kept.redirect_uris, redirectUris)
     await leave()
   })
 })

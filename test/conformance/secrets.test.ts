@@ -44,6 +44,7 @@ describe('what stays behind', () => {
     for (const event of [
       'signin.succeeded',
       'signin.refused',
+      'signin.delayed',
       'consent.granted',
       'authorization.granted',
       'token.issued',
@@ -68,6 +69,8 @@ describe('what stays behind', () => {
     const page = await trial.agent.get(url)
     assert.ok(page.kind === 'page')
     note('a wrong password', 'a wrong password of somebody')
+    const wrongly = { grant_type: 'password', username: 'willow', password: 'a wrong password of somebody' }
+    for (let count = 0; count < 8; count++) await requestToken(trial.provider, ownClients.service, wrongly)
     await signIn(trial.agent, page, { username: person.username, password: 'a wrong password of somebody' })
 
     const code = await getCode(trial, offline())

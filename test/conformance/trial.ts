@@ -245,7 +245,7 @@ async function completeFlow(trial: Trial, answer: Answer): Promise<Outcome> {
   return { ...answer, idTokens, accessTokens, tokens, userinfo }
 }
 
-/** The tests hand the verifier along under this name; it is never sent to the authorization endpoint. */
+/** Verifiers by their challenge: the request carries the one, the redemption needs the other. */
 const verifiers = new Map<string, string>()
 
 export function rememberVerifier(challenge: string, verifier: string): void {

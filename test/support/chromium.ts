@@ -14,14 +14,7 @@ export interface TestBrowser {
 }
 
 export async function startChromium(): Promise<TestBrowser> {
-  const folder = await unpackOnce()
-  const browser = await chromium.launch({
-    executablePath: join(folder, 'chromium'),
-    chromiumSandbox: false,
-    args: ARGUMENTS,
-    // The libraries that a bare Debian lacks (NSS, expat) come with the browser.
-    env: { ...process.env, ...environmentOf(folder) },
-  })
+  const browser = await chromium.launch({ ...(await findExecutable()), chromiumSandbox: false, args: ARGUMENTS })
   return {
     async newContext({ dark = false, script = true, width = 1280 } = {}) {
       const context = await browser.newContext({
@@ -66,6 +59,15 @@ const ARGUMENTS = [
 const PACKAGE = createRequire(import.meta.url).resolve('@sparticuz/chromium')
 const MODULES = PACKAGE.slice(0, PACKAGE.lastIndexOf('@sparticuz'))
 
+/** The one from npm is for Linux on x64; elsewhere TEST_CHROMIUM names a browser. */
+async function findExecutable(): Promise<{ executablePath: string; env?: Record<string, string | undefined> }> {
+  const own = process.env.TEST_CHROMIUM
+  if (own !== undefined) return { executablePath: own }
+  const folder = await unpackOnce()
+  return { executablePath: join(folder, 'chromium'), env: { ...process.env, ...environmentOf(folder) } }
+}
+
+/** The libraries that a bare Debian lacks (NSS, expat) come with the browser. */
 function environmentOf(folder: string): Record<string, string> {
   const libraries = [join(folder, 'al2023', 'lib'), process.env.LD_LIBRARY_PATH ?? ''].filter((path) => path !== '')
   return { LD_LIBRARY_PATH: libraries.join(':'), FONTCONFIG_PATH: join(folder, 'fonts'), HOME: folder }

@@ -37,8 +37,6 @@ export interface UserAgent {
   get(url: URL | string): Promise<Page | Departure>
   post(url: URL | string, form: Iterable<readonly [string, string]>): Promise<Page | Departure>
   submit(form: Form, filled?: Readonly<Record<string, string>>, pressed?: Button): Promise<Page | Departure>
-  /** Another window of the same browser. */
-  fork(): UserAgent
 }
 
 export interface UserAgentOptions {
@@ -117,7 +115,6 @@ export function createUserAgent({ home, now = Date.now, jar = createCookieJar(no
       url.search = values.toString()
       return go('GET', url)
     },
-    fork: () => createUserAgent({ home, now, jar, ...(headers === undefined ? {} : { headers }) }),
   }
   return agent
 }
