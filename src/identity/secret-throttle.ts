@@ -1,5 +1,6 @@
 /** Slows down who tries many secrets for a client, from the address they come from only: the real client elsewhere notices nothing. */
 import type { Clock } from '../protocol/clock.ts'
+import { digestOf } from '../store/opaque.ts'
 
 export interface SecretThrottle {
   /** Seconds to wait; 0 when a try may be made. */
@@ -18,13 +19,13 @@ export function createSecretThrottle(clock: Clock): SecretThrottle {
   return {
     waitFor(clientId, address) {
       if (failures.size === 0) return 0
-      const known = failures.get(`${address} ${clientId}`)
+      const known = failures.get(keyOf(clientId, address))
       if (known === undefined || known.count < FREE) return 0
       const wait = Math.min(LONGEST_WAIT_MS, 1000 * 2 ** (known.count - FREE))
       return Math.max(0, Math.ceil((known.at + wait - clock()) / 1000))
     },
     failed(clientId, address) {
-      const key = `${address} ${clientId}`
+      const key = keyOf(clientId, address)
       const known = failures.get(key)
       const now = clock()
       const count = known === undefined || now - known.at > FORGET_MS ? 1 : known.count + 1
@@ -35,4 +36,9 @@ export function createSecretThrottle(clock: Clock): SecretThrottle {
       if (oldest !== undefined) failures.delete(oldest)
     },
   }
+}
+
+/** A digest: a stranger may call a client by sixty thousand letters, ten thousand times. */
+function keyOf(clientId: string, address: string): string {
+  return digestOf(`${address} ${clientId}`)
 }
