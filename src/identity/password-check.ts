@@ -29,7 +29,7 @@ export interface PasswordAttempt {
 export type CheckPassword = (attempt: PasswordAttempt) => Promise<PasswordVerdict>
 
 export interface PasswordCheckEnv {
-  readonly users: Pick<Users, 'findByUsername' | 'rehash'>
+  readonly users: Pick<Users, 'findById' | 'findByUsername' | 'rehash'>
   readonly throttles: Throttles
   readonly audit: Audit
   readonly clock: Clock
@@ -95,13 +95,20 @@ export function createPasswordCheck({ users, throttles, audit, clock, metrics }:
       return { outcome: 'wrong' }
     }
 
+    // Hashing takes its time, and there may be a queue: whoever was disabled or changed the password meanwhile wins.
+    const current = await users.findById(user.id)
+    if (current === undefined || current.disabled || current.passwordChangedAt !== user.passwordChangedAt) {
+      audit.record({ event: 'signin.refused', ...facts, actor: user.id, details: { reason: 'changed meanwhile' } })
+      return { outcome: 'wrong' }
+    }
+
     await Promise.all([
       throttles.clear([keys.pair]),
       throttles.giveBack(taken.slice(1).map(([key]) => key)),
       throttles.mark(keys.known, clock() + KNOWN_ADDRESS_MS),
     ])
     if (needsRehash(user.passwordHash)) await rehash(user, user.passwordHash, password)
-    return { outcome: 'good', user }
+    return { outcome: 'good', user: current }
   }
 
   /** Parameters have changed since the hash was made. */

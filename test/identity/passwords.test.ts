@@ -1,7 +1,9 @@
 /** Passwords under load and under attack: checklist C-110 to C-112. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { createTurnstile } from '../../src/identity/turnstile.ts'
+import { hashPassword } from '../../src/store/password-hash.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { PASSWORD, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
@@ -79,6 +81,17 @@ onEveryEngine('passwords', (place) => {
     const renewed = (await gate.stores.users.findById(id))?.passwordHash ?? ''
     assert.match(renewed, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
     assert.equal(await attempt('veteran', PASSWORD, '192.0.2.9'), true)
+  })
+
+  test('C-67: a password that was changed while it waited to be checked opens nothing', async () => {
+    const id = await gate.stores.users.create({ username: 'hasty', passwordHash: await hashPassword(PASSWORD) })
+    const crowd = Array.from({ length: 12 }, (_, count) => attempt(`queue-${count}`, 'guess', `198.18.0.${count}`))
+    const waiting = attempt('hasty', PASSWORD, '198.18.1.1')
+    await setTimeout(100)
+    clock.advance(1000)
+    await gate.stores.users.setPassword(id, await hashPassword('another long password'))
+    assert.equal(await waiting, false)
+    await Promise.all(crowd)
   })
 
   test('C-110: a storm of sign-ins is answered or refused as busy, never with a fault, and other requests go on', async () => {
