@@ -53,8 +53,9 @@ const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
 export function createIssuer({ name, signer, clock, accessTokenLifetimeMs, sessionEnded }: IssuerOptions): Issuer {
   const lifetimeOf = (client: Client) => client.accessTokenLifetime ?? seconds(accessTokenLifetimeMs)
-  const sessionOf = ({ sessionId }: Grant) =>
-    sessionId === undefined || sessionEnded(sessionId) ? undefined : sessionId
+  /** What is not for offline use keeps the name of its ended session, and is dead with it. */
+  const sessionOf = ({ sessionId, scopes }: Grant) =>
+    sessionId === undefined || (scopes.includes('offline_access') && sessionEnded(sessionId)) ? undefined : sessionId
 
   return {
     name,

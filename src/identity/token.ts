@@ -52,9 +52,11 @@ async function token(form: Parameters, caller: Caller, env: TokenEnv): Promise<T
   const grantType = required(form, 'grant_type')
   const client = await authenticateClient(caller, form, env)
   env.doors.admit('token', caller.address, { client: client.id })
+  const began = env.clock()
   try {
     const redeem = grantFor(grantType, client)
-    const redeemed = await redeem({ form, client, caller }, env)
+    const redeemed = stillAllowed(await redeem({ form, client, caller }, env), client)
+    await refuseTakenBack(redeemed, client, began, env)
     return await issue(grantType, client, redeemed, caller, env)
   } catch (error) {
     recordRefusal(error, grantType, client, caller, env)
@@ -72,6 +74,34 @@ function grantFor(name: string, client: Client): Redeem {
 
 function isTokenGrant(name: string): name is TokenGrantType {
   return Object.hasOwn(GRANTS, name)
+}
+
+/** A grant may be older than what its client may ask for now. */
+function stillAllowed(redeemed: Redeemed, client: Client): Redeemed {
+  return { ...redeemed, scopes: redeemed.scopes.filter((scope) => client.scopes.has(scope)) }
+}
+
+/** What was read may have been taken back since: a token issued now would be younger than the cut, and outlive it. */
+async function refuseTakenBack(
+  { speaker, asOf }: Redeemed,
+  client: Client,
+  began: number,
+  { denylist, takeBack }: TokenEnv,
+): Promise<void> {
+  if (speaker === undefined) return
+  const { user, grant } = speaker
+  const isOver = denylist.denies({
+    tokenId: '',
+    grantId: grant.id,
+    // B-47: what is for offline use goes on without the session.
+    sessionId: grant.scopes.includes('offline_access') ? undefined : grant.sessionId,
+    subject: user.id,
+    clientId: client.id,
+    issuedAtMs: asOf ?? began,
+  })
+  if (!isOver) return
+  await takeBack.grant(grant.id)
+  throw refuse('invalid_grant', 'What was granted has been taken back', { why: 'taken back meanwhile' })
 }
 
 async function issue(

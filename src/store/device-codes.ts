@@ -24,6 +24,7 @@ export interface DeviceApproval {
   /** What the person allowed. */
   readonly scopes: readonly string[]
   readonly authTime: number
+  readonly approvedAt: number
   readonly amr: readonly string[]
   readonly acr?: string | undefined
 }
@@ -87,10 +88,11 @@ export function createDeviceCodes(db: Kysely<Schema>, clock: Clock) {
     },
 
     /** False when somebody decided before, or too late. */
-    async decide(userCode: string, approval: DeviceApproval | 'denied'): Promise<boolean> {
+    async decide(userCode: string, approval: Omit<DeviceApproval, 'approvedAt'> | 'denied'): Promise<boolean> {
+      const approved = (given: object) => JSON.stringify({ ...given, approvedAt: clock() })
       const decided = await db
         .updateTable('device_codes')
-        .set(approval === 'denied' ? { state: 'denied' } : { state: 'approved', details: JSON.stringify(approval) })
+        .set(approval === 'denied' ? { state: 'denied' } : { state: 'approved', details: approved(approval) })
         .where('user_code', '=', normalUserCode(userCode))
         .where('state', '=', 'pending')
         .where('expires_at', '>', clock())

@@ -71,6 +71,34 @@ onEveryEngine('cuts', (place) => {
     assert.equal((await introspect(other, token)).active, true)
   })
 
+  test('a code of a session that ended before the grant was written gives nothing; one for offline use does', async () => {
+    const marker = await browserTokens(['openid'], 'session-c')
+    await takeBack.session('session-c')
+    await isDead(marker.access_token)
+    await assert.rejects(browserTokens(['openid'], 'session-c'), /invalid_grant/)
+    assert.ok(!('sid' in claimsOf((await browserTokens(['openid', 'offline_access'], 'session-c')).access_token)))
+  })
+
+  test('B-46: what a client may no longer ask for, it no longer gets for an older grant', async () => {
+    const metadata = {
+      client_id: 'shrinking',
+      token_endpoint_auth_method: 'none',
+      grant_types: ['password', 'refresh_token'],
+    } as const
+    await gate.stores.clients.put({ ...metadata, scope: 'offline_access Platform/News Platform/Trading' })
+    const { scope, refresh_token } = await gate.signIn({ client_id: 'shrinking' })
+    assert.equal(scope, 'offline_access Platform/News Platform/Trading')
+    await gate.stores.clients.put({ ...metadata, scope: 'offline_access Platform/News' })
+    await gate.stores.events.append({ kind: 'clients-changed', clientId: 'shrinking' })
+    const form = { grant_type: 'refresh_token', client_id: 'shrinking' }
+    let latest = refresh_token
+    await until('the lost scope is gone', 1000, async () => {
+      const { body } = await gate.post('/connect/token', { ...form, refresh_token: latest })
+      latest = String(body.refresh_token)
+      return body.scope === 'offline_access Platform/News'
+    })
+  })
+
   test('a disabled client: its tokens are dead, its secret is no good', async () => {
     const metadata = { client_id: 'doomed', grant_types: ['client_credentials'], scope: 'Platform/News' }
     await gate.stores.clients.put(metadata)

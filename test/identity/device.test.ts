@@ -1,9 +1,11 @@
 /** Device authorization, as the device sees it: checklist C-70 to C-75, B-26. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { createTakeBack } from '../../src/store/take-back.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type Answer, basic, claimsOf, DEVICE_GRANT, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 onEveryEngine('device authorization', (place) => {
   let gate: TestGate
@@ -103,6 +105,19 @@ onEveryEngine('device authorization', (place) => {
     assert.ok(!('nonce' in claims))
     clock.advance(5000)
     assertRefused(await poll(deviceCode), 'invalid_grant')
+  })
+
+  test('C-67: an approval falls with the person’s old password, though no grant was there yet to be revoked', async () => {
+    const { deviceCode, userCode } = await begin()
+    await approve(userCode)
+    const { access_token: earlier } = await gate.signIn({ scope: 'openid' })
+    await createTakeBack({ grants: gate.stores.grants, publish: gate.stores.events.append, clock }).user(gate.aliceId)
+    clock.advance(5000)
+    await until('the node has heard of the cut', 2000, async () => (await gate.userinfo(earlier)).status === 401)
+    assertRefused(await poll(deviceCode), 'invalid_grant')
+    const after = await begin()
+    await approve(after.userCode)
+    assert.equal((await poll(after.deviceCode)).status, 200)
   })
 
   test('C-74: of 50 polls at once one gets the tokens', async () => {

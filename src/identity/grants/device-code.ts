@@ -36,6 +36,7 @@ export async function redeemDeviceCode({ form, client }: GrantRequest, env: Gran
   return {
     scopes,
     speaker: { user, grant },
+    asOf: approval.approvedAt,
     refreshToken,
     ...(scopes.includes('openid') ? { idToken: {} } : {}),
   }

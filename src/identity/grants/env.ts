@@ -41,6 +41,8 @@ export interface Redeemed {
   /** Absent when the client speaks for itself. */
   readonly speaker?: { readonly user: User; readonly grant: Grant }
   readonly refreshToken?: string | undefined
+  /** When the person agreed, if that was before this request and no grant has been there since to be revoked. */
+  readonly asOf?: number | undefined
   /** Present when an ID token is due. */
   readonly idToken?: { readonly nonce?: string | undefined }
 }
