@@ -249,3 +249,17 @@ test('export writes a table or a statement as CSV, NDJSON and Arrow, whole or no
     ],
   )
 })
+test('a result that breaks in its middle leaves no file', async () => {
+  const statement =
+    'SELECT a.n, 1 / (CASE WHEN a.n * 1000 + b.n = 198900 THEN 0 ELSE 1 END) AS x FROM long a CROSS JOIN long b WHERE a.n < 200'
+  for (const format of ['csv', 'ndjson', 'arrow']) {
+    const output = join(base, `broken.${format}`)
+    const { status, stderr } = await run(['export', statement, '--output', output])
+    assert.equal(status, 1, `${format}: ${stderr}`)
+    assert.match(stderr, /IQL\.DivisionByZero|Cut: The service broke off/)
+  }
+  assert.deepEqual(
+    readdirSync(base).filter((name) => name.startsWith('broken.')),
+    [],
+  )
+})

@@ -3,6 +3,7 @@ import type { Expression, NumberLiteral, TextLiteral, TypedLiteral } from './ast
 import type { Binding } from './binding.ts'
 import type { BoundExpression, Literal } from './bound-expression.ts'
 import {
+  asDecimal,
   BINARY,
   COLUMN_DIGITS,
   DATE,
@@ -125,14 +126,17 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
   if (from.kind === 'Decimal' && type.kind === 'Decimal') {
     // The form of a Decimal is its scale, and whether its digits fit a 64-bit integer.
     if (from.scale === type.scale && isLong(from) === isLong(type)) return expression
-    if (expression.kind === 'literal' && typeof expression.value === 'bigint' && type.scale >= from.scale) {
-      return literal(type, expression.value * 10n ** BigInt(type.scale - from.scale))
-    }
   }
   if (expression.kind === 'literal') {
-    if (expression.value === null) return literal(type, null)
-    if (from.kind === 'Integer' && type.kind === 'Decimal' && typeof expression.value === 'bigint') {
-      return literal(type, expression.value * 10n ** BigInt(type.scale))
+    const { value } = expression
+    if (value === null) return literal(type, null)
+    const source = asDecimal(from)
+    if (source !== undefined && type.kind === 'Decimal' && typeof value === 'bigint' && type.scale >= source.scale) {
+      const unscaled = value * 10n ** BigInt(type.scale - source.scale)
+      // What does not fit is an error only where the engine comes to it.
+      if (unscaled < 10n ** BigInt(type.precision) && -unscaled < 10n ** BigInt(type.precision)) {
+        return literal(type, unscaled)
+      }
     }
   }
   return { kind: 'widen', operand: expression, type, nullable: expression.nullable }

@@ -36,7 +36,17 @@ export interface Place {
 }
 
 const COMPARISONS = ['=', '<>', '<', '<=', '>', '>=', 'is distinct from', 'is not distinct from'] as const
-const SCALAR_USES = FUNCTION_USES.filter(({ definition }) => definition.kind === 'scalar')
+const OPERATORS_BY_KIND = Map.groupBy(OPERATOR_USES, ({ result }) => result)
+const CASTS_BY_KIND = Map.groupBy(CAST_USES, ({ to }) => to)
+/** By name first: some functions have many signatures. */
+const SCALARS_BY_KIND: ReadonlyMap<Kind, readonly (readonly FunctionUse[])[]> = new Map(
+  [
+    ...Map.groupBy(
+      FUNCTION_USES.filter(({ definition }) => definition.kind === 'scalar'),
+      ({ result }) => result,
+    ),
+  ].map(([kind, uses]) => [kind, [...Map.groupBy(uses, ({ definition }) => definition.id).values()]]),
+)
 export const AGGREGATE_USES = FUNCTION_USES.filter(({ definition }) => definition.kind === 'aggregate')
 
 export class Expressions {
@@ -107,9 +117,9 @@ export class Expressions {
 
   #makersOf(kind: Kind, place: Place, depth: number): (() => Expression)[] {
     const next = (wanted: Kind): Expression => this.make(wanted, place, depth)
-    const operators = OPERATOR_USES.filter(({ result }) => result === kind)
-    const functions = SCALAR_USES.filter(({ result }) => result === kind)
-    const casts = CAST_USES.filter(({ to }) => to === kind)
+    const operators = OPERATORS_BY_KIND.get(kind) ?? []
+    const functions = SCALARS_BY_KIND.get(kind) ?? []
+    const casts = isColumnKind(kind) ? (CASTS_BY_KIND.get(kind) ?? []) : []
     const makers: (() => Expression)[] = []
     if (operators.length > 0) {
       makers.push(() => {
@@ -118,13 +128,11 @@ export class Expressions {
         return binary(OPERATORS[use.id].symbol, next(use.left), next(use.right))
       })
     }
-    // By name first: some functions have many signatures.
-    const byName = Object.values(Object.groupBy(functions, ({ definition }) => definition.id))
-    if (byName.length > 0) {
-      const make = () => this.#call(this.choice.of(this.choice.of(byName) ?? functions), place, depth)
+    if (functions.length > 0) {
+      const make = () => this.#call(this.choice.of(this.choice.of(functions)), place, depth)
       makers.push(make, make)
     }
-    if (casts.length > 0 && isColumnKind(kind)) {
+    if (casts.length > 0) {
       makers.push(() => {
         const { from, to } = this.choice.of(casts)
         this.used.add(`cast ${from} to ${to}`)

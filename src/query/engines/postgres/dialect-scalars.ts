@@ -64,8 +64,9 @@ function text(sql: Sql): Sql {
   return `(${sql} COLLATE "C")`
 }
 
+/** greatest and least would pass over a NULL. */
 function between0AndMax(count: Sql | undefined): Sql {
-  return `least(greatest(${count}, 0), 2147483647)::int`
+  return `(CASE WHEN ${count} IS NOT NULL THEN least(greatest(${count}, 0), 2147483647) END)::int`
 }
 
 function whole(of: (x: Sql) => Sql, ofDouble = of): ScalarSql {

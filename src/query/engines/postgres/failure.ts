@@ -17,6 +17,7 @@ export function asRefusal(error: unknown): Refusal | undefined {
       return iqlError('DivisionByZero', 'Division by zero')
     case '22003':
     case '22008':
+    case '22015':
       return iqlError('Overflow', overflowText(message))
     case '2201E':
       return iqlError('BadValue', 'The logarithm of a number that is not above zero')
