@@ -26,7 +26,14 @@ const CLAIMS_OF_SCOPE: Readonly<Record<string, readonly string[]>> = {
   roles: ['role'],
 }
 
-const ALL_CLAIMS: ReadonlySet<string> = new Set(Object.values(CLAIMS_OF_SCOPE).flat())
+const SCOPE_OF_CLAIM: ReadonlyMap<string, string> = new Map(
+  Object.entries(CLAIMS_OF_SCOPE).flatMap(([scope, names]) => names.map((name) => [name, scope] as const)),
+)
+
+/** The scope that opens a claim about a person; undefined for claims that are about something else, or unknown. */
+export function scopeOfClaim(name: string): string | undefined {
+  return SCOPE_OF_CLAIM.get(name)
+}
 
 /** What the scopes open and the `claims` parameter asks for; what is not known is left out rather than empty. */
 export function claimsAbout(
@@ -38,7 +45,7 @@ export function claimsAbout(
   for (const scope of scopes) {
     for (const name of CLAIMS_OF_SCOPE[scope] ?? []) tell(name)
   }
-  for (const name of Object.keys(wishes)) if (ALL_CLAIMS.has(name)) tell(name)
+  for (const name of Object.keys(wishes)) if (SCOPE_OF_CLAIM.has(name)) tell(name)
   return claims
 
   function tell(name: string): void {

@@ -6,6 +6,7 @@ import {
   ALICE,
   answerOf,
   authorizeUrl,
+  BOB,
   CALLBACK,
   claimsOf,
   newVerifier,
@@ -62,5 +63,32 @@ onEveryEngine('the code flow', (at) => {
     const again = await visit(agent, await agent.get(url), ALICE)
     assert.deepEqual(again.seen, [])
     assert.ok(answerOf(again.end).get('code'))
+  })
+
+  test('B-57: a claim by name is asked of the person as its scope is, and is not told to a client that may not have the scope', async () => {
+    const agent = place.newAgent()
+    const { issuer } = place.server
+    const claims = JSON.stringify({ id_token: { email: null, name: null } })
+    await visit(agent, await agent.get(authorizeUrl(issuer, { scope: 'openid' })), BOB)
+    const silent = await agent.get(authorizeUrl(issuer, { scope: 'openid', prompt: 'none', claims }))
+    assert.ok(silent.kind === 'left')
+    assert.equal(answerOf(silent).get('error'), 'consent_required')
+
+    const other = place.newAgent()
+    const redirect_uri = 'https://code.example.com/cb'
+    const url = authorizeUrl(issuer, { client_id: 'code-only', redirect_uri, scope: 'openid', claims })
+    const { end } = await visit(other, await other.get(url), ALICE)
+    const response = await fetch(`${issuer}/connect/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`code-only:${encodeURIComponent(SECRET)}`)}` },
+      body: new URLSearchParams({
+        grant_type: 'authorization_code',
+        code: answerOf(end).get('code') ?? '',
+        redirect_uri,
+      }),
+    })
+    const told = claimsOf(((await response.json()) as Record<string, string>).id_token ?? '')
+    assert.equal(told.email, 'alice@example.com')
+    assert.ok(!('name' in told))
   })
 })

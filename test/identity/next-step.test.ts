@@ -99,6 +99,18 @@ const CASES: readonly Case[] = [
     silent: 'consent_required',
   },
   {
+    name: 'a claim asked for by name, whose scope was never agreed to',
+    request: { claims: { userinfo: { phone_number: null } } },
+    step: 'consent',
+    silent: 'consent_required',
+  },
+  {
+    name: 'a claim asked for by name, whose scope was agreed to',
+    request: { claims: { id_token: { email: { essential: true } } } },
+    step: 'respond',
+    silent: 'respond',
+  },
+  {
     name: 'consent just given by this user',
     change: { consent: undefined, progress: { consented: 'usr_a' } },
     step: 'respond',

@@ -1,15 +1,18 @@
 /** OpenID Connect Core §5.5: single claims asked for by name. */
+import type { Client } from '../../store/client-metadata.ts'
 import type { ClaimsRequest, ClaimWish } from '../../store/grants.ts'
+import { scopeOfClaim } from '../claims.ts'
 import { refuse } from './refuse.ts'
 import type { Ask } from './request.ts'
 
-export function readClaims({ parameters }: Ask): ClaimsRequest | undefined {
+/** A claim by name is no way around the scope that opens it: one whose scope the client may not ask for is left out. */
+export function readClaims({ parameters, client }: Ask): ClaimsRequest | undefined {
   const text = parameters.get('claims')
   if (text === undefined) return undefined
   const value = parse(text)
   if (!isObject(value)) throw refuse('invalid_request', 'claims must be a JSON object')
-  const userinfo = readMember(value, 'userinfo')
-  const idToken = readMember(value, 'id_token')
+  const userinfo = readMember(value, 'userinfo', client)
+  const idToken = readMember(value, 'id_token', client)
   return {
     ...(userinfo === undefined ? {} : { userinfo }),
     ...(idToken === undefined ? {} : { id_token: idToken }),
@@ -23,6 +26,12 @@ export function readSubject(claims: ClaimsRequest | undefined, hinted: string | 
   if (typeof demanded !== 'string' || (hinted !== undefined && hinted !== demanded))
     throw refuse('invalid_request', 'claims asks for another subject than id_token_hint')
   return demanded
+}
+
+/** The scopes under which a person is asked for the claims: who agreed to none of them has not agreed to these. */
+export function scopesOfClaims(claims: ClaimsRequest | undefined): string[] {
+  const names = Object.keys({ ...claims?.userinfo, ...claims?.id_token })
+  return [...new Set(names.flatMap((name) => scopeOfClaim(name) ?? []))]
 }
 
 /** The `acr` values of which one must be reached (§5.5.1.1); undefined when any will do. */
@@ -41,11 +50,16 @@ function parse(text: string): unknown {
   }
 }
 
-function readMember(claims: Readonly<Record<string, unknown>>, name: string): Record<string, ClaimWish> | undefined {
+function readMember(
+  claims: Readonly<Record<string, unknown>>,
+  name: string,
+  client: Client,
+): Record<string, ClaimWish> | undefined {
   const member = claims[name]
   if (member === undefined || member === null) return undefined
   if (!isObject(member)) throw refuse('invalid_request', `claims.${name} must be an object`)
-  return Object.fromEntries(Object.entries(member).map(([claim, wish]) => [claim, readWish(wish)]))
+  const wishes = Object.entries(member).map(([claim, wish]) => [claim, readWish(wish)] as const)
+  return Object.fromEntries(wishes.filter(([claim]) => client.scopes.has(scopeOfClaim(claim) ?? 'openid')))
 }
 
 function readWish(wish: unknown): ClaimWish {

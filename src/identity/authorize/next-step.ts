@@ -4,7 +4,7 @@ import type { Consent } from '../../store/consents.ts'
 import type { Session } from '../../store/sessions.ts'
 import type { User } from '../../store/users.ts'
 import { acrOf, MULTI_FACTOR } from '../acr.ts'
-import { essentialAcr } from './claims.ts'
+import { essentialAcr, scopesOfClaims } from './claims.ts'
 import type { AuthorizationError } from './refuse.ts'
 import type { AuthorizationRequest } from './request.ts'
 import { grantableScopes } from './scope.ts'
@@ -61,8 +61,9 @@ function decide({ request, client, session, user, progress, consent, now }: Situ
   const factor = factorStep(request, client, session, user)
   if (factor !== undefined) return factor
   const scopes = grantableScopes(request, client, user)
-  if (needsConsent(request, client, scopes, consent) && progress.consented !== user.id)
-    return { kind: 'consent', scopes }
+  const asked = [...new Set([...scopes, ...scopesOfClaims(request.claims)])]
+  if (needsConsent(request, client, asked, consent) && progress.consented !== user.id)
+    return { kind: 'consent', scopes: asked }
   return { kind: 'respond', session, user, scopes }
 }
 
