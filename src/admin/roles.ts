@@ -142,6 +142,6 @@ function presentRole({ name, scopes, description, requireSecondFactor }: Role): 
 async function tellHolders(env: AdminEnv, holders: readonly string[]): Promise<void> {
   for (const id of holders) {
     const user = await env.stores.users.findById(id)
-    if (user !== undefined) await takeBack(env).rights(id, [...user.rights])
+    if (user !== undefined) await takeBack(env).rights(user)
   }
 }

@@ -178,9 +178,9 @@ async function refuseTaken({ users }: Stores, username: string, id: string): Pro
 /** Everybody who holds something of the user's feels the change at once. */
 async function tell(env: AdminEnv, before: User, after: User): Promise<void> {
   if (after.disabled && !before.disabled) await takeBack(env).user(after.id)
-  const lost = [...before.rights].some((right) => !after.rights.has(right))
-  const won = [...after.rights].some((right) => !before.rights.has(right))
-  if (lost || won) await takeBack(env).rights(after.id, [...after.rights])
+  // Two roles may give the same rights, and still open different rows.
+  const isSame = (a: Iterable<string>, b: Iterable<string>) => new Set(a).symmetricDifference(new Set(b)).size === 0
+  if (!isSame(before.rights, after.rights) || !isSame(before.roles, after.roles)) await takeBack(env).rights(after)
 }
 
 async function readPassword({ password }: JsonObject): Promise<string | undefined> {

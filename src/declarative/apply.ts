@@ -114,7 +114,7 @@ async function applyIdentity(
   }
   for (const userId of regranted) {
     const user = await stores.users.findById(userId)
-    if (user !== undefined) await takeBack.rights(userId, [...user.rights])
+    if (user !== undefined) await takeBack.rights(user)
   }
 }
 

@@ -16,10 +16,16 @@ export interface Descent {
   readonly issuedAtMs: number
 }
 
+/** What a token holds by its user's roles. */
+export interface Held {
+  readonly scopes: ReadonlySet<string>
+  readonly roles: readonly string[]
+}
+
 export interface Denylist {
   denies(token: Descent): boolean
-  /** The scopes that are left of a token's after its user lost rights. */
-  remaining(token: Descent, scopes: ReadonlySet<string>): ReadonlySet<string>
+  /** What a token is worth after its user's roles changed: fewer scopes, other roles. */
+  remaining<T extends Held>(token: Descent, held: T): T
   sessionEnded(sessionId: string): boolean
   /** For metrics. */
   readonly size: number
@@ -44,6 +50,7 @@ interface Cut extends Entry {
 }
 interface Rights extends Cut {
   readonly scopes: ReadonlySet<string>
+  readonly roles: readonly string[]
 }
 
 export async function openDenylist(bus: Bus, events: Pick<Events, 'live'>, clock: Clock): Promise<Denylist> {
@@ -68,10 +75,11 @@ export async function openDenylist(bus: Bus, events: Pick<Events, 'live'>, clock
       if (sessionId !== undefined && sessions.has(sessionId)) return true
       return issuedAtMs <= (subjects.get(subject)?.at ?? 0) || issuedAtMs <= (clients.get(clientId)?.at ?? 0)
     },
-    remaining({ subject, issuedAtMs }, scopes) {
+    remaining({ subject, issuedAtMs }, held) {
       const now = rights.get(subject)
-      if (now === undefined || issuedAtMs > now.at) return scopes
-      return new Set([...scopes].filter((scope) => !isRight(scope) || now.scopes.has(scope)))
+      if (now === undefined || issuedAtMs > now.at) return held
+      const scopes = new Set([...held.scopes].filter((scope) => !isRight(scope) || now.scopes.has(scope)))
+      return { ...held, scopes, roles: now.roles }
     },
     sessionEnded: (sessionId) => sessions.has(sessionId),
     get size() {

@@ -45,8 +45,7 @@ export function createAccess({ issuer, signer, denylist, clock, namesOf }: Acces
       remembered.set(digest, verified)
       if (remembered.size > MOST_REMEMBERED) forgetOldest()
       if (denylist.denies(verified.descent)) return undefined
-      const scopes = denylist.remaining(verified.descent, verified.principal.scopes)
-      return scopes === verified.principal.scopes ? verified.principal : { ...verified.principal, scopes }
+      return denylist.remaining(verified.descent, verified.principal)
     },
     forget: () => remembered.clear(),
   }

@@ -12,11 +12,12 @@ export type GateEvent =
   | { readonly kind: 'subject-cut'; readonly subject: string; readonly at: number; readonly expiresAt: number }
   /** Every token of a client issued until `at`: disabled, deleted. */
   | { readonly kind: 'client-cut'; readonly clientId: string; readonly at: number; readonly expiresAt: number }
-  /** The rights of a user became these: what was issued until `at` keeps only what is still in them. */
+  /** The rights and roles of a user became these: what was issued until `at` keeps only what is still in the rights, and speaks in the new roles. */
   | {
       readonly kind: 'rights-changed'
       readonly subject: string
       readonly scopes: readonly string[]
+      readonly roles: readonly string[]
       readonly at: number
       readonly expiresAt: number
     }

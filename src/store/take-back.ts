@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../protocol/clock.ts'
 import type { GateEvent } from '../protocol/gate-event.ts'
 import type { Grants } from './grants.ts'
+import type { User } from './users.ts'
 
 /** No access token lives longer, whatever a client's metadata says; so long is a revocation remembered. */
 export const LONGEST_TOKEN_MS = 24 * 3600 * 1000
@@ -49,9 +50,10 @@ export function createTakeBack({ grants, publish, clock }: TakeBackOptions) {
     },
 
     /** Roles changed: the user's tokens keep only what is still in the rights. */
-    async rights(userId: string, scopes: readonly string[]): Promise<void> {
+    async rights({ id: subject, rights, roles }: Pick<User, 'id' | 'rights' | 'roles'>): Promise<void> {
       const at = clock()
-      await publish({ kind: 'rights-changed', subject: userId, scopes, at, expiresAt: at + LONGEST_TOKEN_MS })
+      const expiresAt = at + LONGEST_TOKEN_MS
+      await publish({ kind: 'rights-changed', subject, scopes: [...rights], roles, at, expiresAt })
       await nextMillisecond(at)
     },
 

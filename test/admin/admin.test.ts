@@ -168,6 +168,12 @@ onEveryEngine('administration', (place) => {
     await admin.call('PATCH', '/admin/users/frank', { body: { roles: [] }, ifMatch: '*' })
     assert.partialDeepStrictEqual(admin.events, [{ kind: 'rights-changed', subject: user.id, scopes: [] }])
     admin.events.length = 0
+    await admin.call('POST', '/admin/roles', { body: { name: 'rightless', scopes: [] } })
+    await admin.call('PATCH', '/admin/users/frank', { body: { roles: ['rightless'] }, ifMatch: '*' })
+    assert.partialDeepStrictEqual(admin.events, [
+      { kind: 'rights-changed', subject: user.id, scopes: [], roles: ['rightless'] },
+    ])
+    admin.events.length = 0
     await admin.call('PATCH', '/admin/users/frank', { body: { disabled: true }, ifMatch: '*' })
     assert.partialDeepStrictEqual(admin.events, [{ kind: 'subject-cut', subject: user.id }])
     admin.events.length = 0

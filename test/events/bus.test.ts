@@ -69,6 +69,7 @@ onEveryEngine('the bus', (place) => {
     const second = await startNode(place())
     const long: GateEvent = {
       kind: 'rights-changed',
+      roles: [],
       subject: 'usr_1',
       scopes: Array.from({ length: 1000 }, (_, index) => `Desk/${index}`),
       at: 1,

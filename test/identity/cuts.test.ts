@@ -116,10 +116,34 @@ onEveryEngine('cuts', (place) => {
 
   test('lowered rights: a token keeps only what its user still holds; one issued later has what was given back', async () => {
     const { access_token } = await gate.signIn({ scope: 'openid Platform/News Platform/Trading' })
-    await takeBack.rights(gate.aliceId, ['Platform/News'])
+    await takeBack.rights({ id: gate.aliceId, rights: new Set(['Platform/News']), roles: [] })
     await onBoth('only News is left', access_token, ({ scope }) => scope === 'openid Platform/News')
     const later = await gate.signIn({ scope: 'Platform/Trading' })
     assert.equal((await introspect(other, later.access_token)).scope, 'Platform/Trading')
+  })
+
+  test('a role taken away closes its rows to tokens that still name it', async () => {
+    const passwordHash = (await gate.stores.users.findById(gate.aliceId))?.passwordHash
+    await gate.stores.roles.put({ name: 'auditor', scopes: [] })
+    const id = await gate.stores.users.create({ username: 'amy', passwordHash, roles: ['chief', 'auditor'] })
+    const { access_token } = await gate.signIn({ username: 'amy' })
+    const query = async (text: string) => {
+      const headers = { authorization: `Bearer ${access_token}`, 'content-type': 'text/plain; charset=utf-8' }
+      const response = await fetch(`${gate.server.issuer}/query`, { method: 'POST', headers, body: text })
+      assert.equal(response.status, 200, await response.clone().text())
+      return await response.text()
+    }
+    await query(
+      `CREATE TABLE findings (id Integer PRIMARY KEY, note Text) WRITE SCOPE 'Platform/Admin' ROW FILTER ('auditor' IN (:role))`,
+    )
+    await query(`INSERT INTO findings (id, note) VALUES (1, 'a secret finding')`)
+    const seen = async () => (await query('SELECT note FROM findings')).includes('a secret finding')
+    assert.equal(await seen(), true)
+    await gate.stores.users.setRoles(id, ['chief'])
+    const user = await gate.stores.users.findById(id)
+    assert.ok(user !== undefined)
+    await takeBack.rights(user)
+    await until('the rows are closed', 1000, async () => !(await seen()))
   })
 
   test('a deleted user: nothing is left', async () => {

@@ -233,6 +233,7 @@ onEveryEngine('stores', (place) => {
     await events.append({ kind: 'keys-changed' })
     await events.append({
       kind: 'rights-changed',
+      roles: [],
       subject: 'u',
       at: open.clock(),
       expiresAt: open.clock() + HOUR,

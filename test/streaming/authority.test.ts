@@ -115,6 +115,7 @@ test('lowered rights: Error Authority, then a confirmed Unsub; what is still all
   await client.next()
   const rights = (scopes: string[]): GateEvent => ({
     kind: 'rights-changed',
+    roles: [],
     subject: 'alice',
     scopes,
     at: Date.now(),

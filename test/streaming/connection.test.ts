@@ -105,6 +105,7 @@ const to = (topic: string, more = '', controller = 'Test'): Step =>
   say(`{"Controller":"${controller}","Topic":"${topic}"${more}}`)
 const rights = (scopes: string[]): GateEvent => ({
   kind: 'rights-changed',
+  roles: [],
   subject: 'alice',
   scopes,
   at: START + 1,
