@@ -8,6 +8,8 @@ import { makeRows } from './agree/data.ts'
 import { type BothEngines, compare, openBothEngines } from './agree/engines.ts'
 import { Expressions } from './agree/expressions.ts'
 import { CAST_USES, FUNCTION_USES, OPERATOR_USES } from './agree/kinds.ts'
+import { openNative, withoutScales } from './agree/native.ts'
+import { plainStatement } from './agree/plain.ts'
 import { Queries } from './agree/queries.ts'
 
 const SEED = 20_260_131
@@ -76,5 +78,28 @@ test('what once differed does not differ again', async () => {
       assert.equal(compare(answers, true), 'same', `${statement}\n${JSON.stringify(answers)}`)
       assert.notEqual(answers.sqlite.code, 'server.fault', statement)
     }
+  }
+})
+
+test('where IQL means the same as SQL, both give what PostgreSQL itself gives to the same text', async () => {
+  const native = await openNative()
+  try {
+    const end = Date.now() + SHORT_MS / 2
+    for (let seed = SEED; Date.now() < end; seed++) {
+      const choice = new Choice(seed)
+      const [a, b] = [makeRows(choice, 14, true), makeRows(choice, 9, true)]
+      await engines.load(a, b)
+      await native.load(a, b)
+      for (let asked = 0; asked < 40; asked++) {
+        const statement = plainStatement(choice)
+        const expected = await native.ask(statement)
+        for (const [engine, { code, rows }] of Object.entries(await engines.ask(statement.text))) {
+          const given = code ?? rows.map((row: string) => withoutScales(row, statement.kinds))
+          assert.deepEqual(given, expected, `${engine}, seed ${seed}: ${statement.text}`)
+        }
+      }
+    }
+  } finally {
+    await native.close()
   }
 })
