@@ -15,8 +15,6 @@ export const EXPIRING = [
   { table: 'grants', column: 'expires_at', kept: 0 },
   { table: 'device_codes', column: 'expires_at', kept: HOUR },
   { table: 'interactions', column: 'expires_at', kept: 0 },
-  { table: 'session_clients', column: 'created_at', kept: 400 * DAY },
-  { table: 'sessions', column: 'ended_at', kept: DAY },
   { table: 'throttles', column: 'updated_at', kept: 7 * DAY },
   { table: 'events', column: 'expires_at', kept: 0 },
   { table: 'client_secrets', column: 'expires_at', kept: 30 * DAY },
@@ -42,6 +40,8 @@ export async function prune(database: Pick<Database, 'db' | 'engine'>, options: 
     const rows = await pruneTable(database, table, column, options.clock() - kept, options.rowsAtOnce ?? ROWS_AT_ONCE)
     if (rows > 0) options.onPruned?.(table, rows)
   }
+  const sessions = await pruneSessions(database, options.clock() - DAY, options.rowsAtOnce ?? ROWS_AT_ONCE)
+  if (sessions > 0) options.onPruned?.('sessions', sessions)
   if (options.auditKept === undefined) return
   const now = options.clock()
   const rows = await pruneAuditLog(database, { before: now - options.auditKept, now, node: options.node })
@@ -72,6 +72,22 @@ export function startPruning(
       clearInterval(interval)
       await running
     },
+  }
+}
+
+/** A session goes with what names its clients; one that has not ended is never touched, for its clients must be told first. */
+async function pruneSessions({ db }: Pick<Database, 'db'>, before: number, most: number): Promise<number> {
+  let total = 0
+  for (;;) {
+    const rows = await db.selectFrom('sessions').select('id').where('ended_at', '<', before).limit(most).execute()
+    const ids = rows.map(({ id }) => id)
+    if (ids.length > 0) {
+      await db.deleteFrom('session_clients').where('session_id', 'in', ids).execute()
+      await db.deleteFrom('sessions').where('id', 'in', ids).execute()
+    }
+    total += ids.length
+    if (ids.length < most) return total
+    await sleep(PAUSE_MS)
   }
 }
 

@@ -52,7 +52,13 @@ onEveryEngine('pruning', (place) => {
       .insertInto('sessions')
       .values([session('alive', null), session('ended', clock() - 2 * DAY)])
       .execute()
+    await database.db
+      .insertInto('session_clients')
+      .values(['alive', 'ended'].map((id) => ({ session_id: id, client_id: 'c', created_at: 0 })))
+      .execute()
     await prune(database, { clock, node: 'n', auditKept: 400 * DAY })
+    const told = await database.db.selectFrom('session_clients').select('session_id').execute()
+    assert.deepEqual(told, [{ session_id: 'alive' }])
     assert.deepEqual(await database.db.selectFrom('sessions').select('id').execute(), [{ id: 'alive' }])
     assert.ok(EXPIRING.length > 5)
   })
