@@ -88,11 +88,21 @@ export function admitAt(doors: Doors, door: Door) {
 }
 
 export function doorOf(url: string): Door | undefined {
-  const path = url.split('?', 1)[0] ?? ''
+  const path = decoded(url.split('?', 1)[0] ?? '')
   if (UNLIMITED.test(path)) return undefined
   if (BROWSED.test(path)) return 'pages'
   const end = path.indexOf('/', 1)
   return FIRST_PART[path.slice(1, end < 0 ? undefined : end).toLowerCase()] ?? 'pages'
+}
+
+/** As the router reads it: %63onnect is no way past the limits of connect. */
+function decoded(path: string): string {
+  if (!path.includes('%')) return path
+  try {
+    return decodeURI(path)
+  } catch {
+    return path
+  }
 }
 
 /** The fields of the IETF draft "RateLimit header fields for HTTP", version 10: one policy by the name of what it counts. */

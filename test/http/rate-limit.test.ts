@@ -35,10 +35,13 @@ test('a caller who spends the budget at the end of one window does not get a sec
   assert.ok(allowed <= 1, String(allowed))
 })
 
-test('an address belongs to one door, whatever its case', () => {
+test('an address belongs to one door, whatever its case and spelling', () => {
   const doors = {
     '/connect/token': 'token',
     '/Connect/Introspect?x=1': 'token',
+    '/%63onnect/%74oken': 'token',
+    '/%61dmin/users?q=%': 'admin',
+    '/%': 'pages',
     '/connect/deviceauthorization': 'token',
     '/connect/authorize?client_id=x': 'pages',
     '/.well-known/openid-configuration': 'pages',
