@@ -47,6 +47,8 @@ export function createClients(db: Kysely<Schema>, clock: Clock) {
 
     async remove(clientId: string): Promise<void> {
       await db.deleteFrom('client_secrets').where('client_id', '=', clientId).execute()
+      // Whoever is registered under this name next has been allowed nothing.
+      await db.deleteFrom('consents').where('client_id', '=', clientId).execute()
       await db.deleteFrom('clients').where('client_id', '=', clientId).execute()
     },
 

@@ -250,7 +250,10 @@ onEveryEngine('administration', (place) => {
       ['clients-changed', 'client-cut'],
     )
     assert.equal((await admin.call('POST', '/admin/clients/kiosk/secrets')).status, 409)
+    const { body: visitor } = await admin.call('POST', '/admin/users', { body: { username: 'visitor' } })
+    await admin.env.stores.consents.allow(visitor.id, 'kiosk', ['openid'])
     assert.equal((await admin.call('DELETE', '/admin/clients/kiosk')).status, 204)
+    assert.equal(await admin.env.stores.consents.find(visitor.id, 'kiosk'), undefined)
     assert.equal((await admin.call('DELETE', '/admin/clients/kiosk')).status, 404)
   })
 
