@@ -53,6 +53,9 @@ const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
 export function createIssuer({ name, signer, clock, accessTokenLifetimeMs, sessionEnded }: IssuerOptions): Issuer {
   const lifetimeOf = (client: Client) => client.accessTokenLifetime ?? seconds(accessTokenLifetimeMs)
+  /** No token outlives its grant: once the grant is gone from the store, taking it back would not reach the token. */
+  const leftOf = (speaker: Speaker, now: number) =>
+    speaker === undefined ? [] : [Math.max(1, Math.ceil((speaker.grant.expiresAt - now) / 1000))]
   /** What is not for offline use keeps the name of its ended session, and is dead with it. */
   const sessionOf = ({ sessionId, scopes }: Grant) =>
     sessionId === undefined || (scopes.includes('offline_access') && sessionEnded(sessionId)) ? undefined : sessionId
@@ -63,7 +66,7 @@ export function createIssuer({ name, signer, clock, accessTokenLifetimeMs, sessi
     async accessToken(client, scopes, speaker) {
       const now = clock()
       const iat = seconds(now)
-      const lifetime = lifetimeOf(client)
+      const lifetime = Math.min(lifetimeOf(client), ...leftOf(speaker, now))
       const tokenId = makeTokenId(speaker?.grant.id, now)
       const audiences = audiencesOf(scopes)
       const token = await signer.sign('at+jwt', {

@@ -36,7 +36,11 @@ onEveryEngine('cuts', (place) => {
   const refresh = (refresh_token: string) =>
     gate.post('/connect/token', { grant_type: 'refresh_token', refresh_token }, { authorization: basic('web', SECRET) })
 
-  async function browserTokens(scopes: readonly string[], sessionId: string): Promise<TokenAnswer> {
+  async function browserTokens(
+    scopes: readonly string[],
+    sessionId: string,
+    lifetimeMs = 86_400_000,
+  ): Promise<TokenAnswer> {
     const grant = await gate.stores.grants.create({
       kind: 'authorization_code',
       clientId: 'web',
@@ -45,7 +49,7 @@ onEveryEngine('cuts', (place) => {
       scopes,
       authTime: Date.now(),
       details: { amr: ['pwd'] },
-      expiresAt: Date.now() + 86_400_000,
+      expiresAt: Date.now() + lifetimeMs,
     })
     const redirectUri = 'https://app.example/callback'
     const code = await gate.stores.codes.issue(grant.id, { redirectUri }, 60_000)
@@ -97,6 +101,13 @@ onEveryEngine('cuts', (place) => {
       latest = String(body.refresh_token)
       return body.scope === 'offline_access Platform/News'
     })
+  })
+
+  test('no access token outlives its grant, with which it would be taken back', async () => {
+    const { access_token, expires_in } = await browserTokens(['openid', 'offline_access'], 'session-d', 100_000)
+    const { iat, exp } = claimsOf(access_token)
+    assert.ok(expires_in <= 100 && expires_in > 50, String(expires_in))
+    assert.equal(Number(exp) - Number(iat), expires_in)
   })
 
   test('a disabled client: its tokens are dead, its secret is no good', async () => {
