@@ -160,9 +160,10 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
       await addRoles(id, roles)
     },
 
+    /** Sessions of nobody open nothing; they stay until they are ended, which is when their applications are told. */
     async remove(id: string): Promise<void> {
       await db.deleteFrom('users').where('id', '=', id).execute()
-      for (const table of ['user_roles', 'factors', 'consents', 'sessions'] as const) {
+      for (const table of ['user_roles', 'factors', 'consents'] as const) {
         await db.deleteFrom(table).where('user_id', '=', id).execute()
       }
     },

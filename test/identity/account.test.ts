@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { hashPassword } from '../../src/store/password-hash.ts'
+import { createTakeBack } from '../../src/store/take-back.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import {
   answerOf,
@@ -11,6 +12,7 @@ import {
   SECRET,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
+import { until } from '../support/until.ts'
 import type { Departure, Page, UserAgent } from '../support/user-agent.ts'
 import { visit } from '../support/visitor.ts'
 
@@ -111,6 +113,48 @@ onEveryEngine('the account page', (at) => {
     assert.equal(await userinfo(access_token), 401)
     assert.equal(await refresh(refresh_token), 400)
     assert.deepEqual((await tokens(agent, person)).seen, ['question'])
+  })
+
+  test('what a device was allowed is on the page too, and is taken back there', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    await tokens(agent, person)
+    const post = async (path: string, form: Record<string, string>) => {
+      const body = new URLSearchParams({ client_id: 'device', ...form })
+      return (await (await fetch(`${place.server.issuer}${path}`, { method: 'POST', body })).json()) as Record<
+        string,
+        string
+      >
+    }
+    const asked = await post('/connect/deviceauthorization', { scope: 'openid offline_access' })
+    const confirm = pageOf(await agent.get(`/device?user_code=${asked.user_code}`))
+    await agent.submit(formTo(confirm, '/device/decision'), { decision: 'allow' })
+    const grant_type = 'urn:ietf:params:oauth:grant-type:device_code'
+    const given = await post('/connect/token', { grant_type, device_code: asked.device_code ?? '' })
+    assert.equal(await userinfo(given.access_token ?? ''), 200, JSON.stringify(given))
+    const page = await account(agent)
+    await agent.submit(formTo(page, '/account/consents/withdraw', ({ client_id }) => client_id === 'device'))
+    assert.equal(await userinfo(given.access_token ?? ''), 401)
+    const refreshed = await post('/connect/token', {
+      grant_type: 'refresh_token',
+      refresh_token: given.refresh_token ?? '',
+    })
+    assert.equal(refreshed.error, 'invalid_grant')
+  })
+
+  test('B-75: the applications of a deleted person are told that the session is over', async () => {
+    const person = await newPerson()
+    await tokens(place.newAgent(), person)
+    const { sessions, users, grants, events } = place.stores
+    const [session] = await sessions.listOfUser(person.id)
+    assert.deepEqual(await sessions.listClients(session?.id ?? ''), ['web'])
+    place.clock.advance(1)
+    await users.remove(person.id)
+    await createTakeBack({ grants, publish: events.append, clock: place.clock }).user(person.id)
+    await until('they are taken from the list to be told', 2000, async () => {
+      return (await sessions.listClients(session?.id ?? '')).length === 0
+    })
+    assert.deepEqual(await sessions.listOfUser(person.id), [])
   })
 
   test('a session ended from another is over at once: pages, silent renewal and tokens', async () => {
