@@ -127,7 +127,8 @@ onEveryEngine('under load', (place) => {
   })
 
   test('an error after rows have begun to stream is visible: JSON and NDJSON say it, the others are cut', async () => {
-    const failing = 'SELECT n, t, 1 / (4900 - n) AS x FROM nums WHERE n < 4950 ORDER BY n'
+    // Unordered: an engine that sorts would meet the error before the first row.
+    const failing = 'SELECT n, t, 1 / (4900 - n) AS x FROM nums WHERE n < 4950'
     const ndjson = await server.query(failing, { headers: { accept: 'application/x-ndjson' } })
     assert.equal(ndjson.status, 200)
     assert.equal(JSON.parse(ndjson.text.trimEnd().split('\n').at(-1) ?? '').Error.Code, 'IQL.DivisionByZero')
