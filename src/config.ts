@@ -1,7 +1,37 @@
 /** Every setting of Gatehouse in one table; flags, environment, file and docs are made from it. */
 import { isIP } from 'node:net'
-import { resolve } from 'node:path'
 import { nearest } from './protocol/nearest.ts'
+import {
+  BadSetting,
+  isLoopback,
+  LOG_FORMATS,
+  LOG_LEVELS,
+  oneOf,
+  parseAddresses,
+  parseBoolean,
+  parseBrandName,
+  parseBudgets,
+  parseColour,
+  parseDatabaseUrl,
+  parseDays,
+  parseInteger,
+  parseIssuer,
+  parseList,
+  parseLogo,
+  parseMasterKey,
+  parseOptionalPort,
+  parsePath,
+  parsePort,
+  parseRatio,
+  parseSeconds,
+  parseServer,
+  parseServices,
+  parseText,
+  parseTokenLifetime,
+  parseWebAddress,
+  parseWindowBits,
+  SERVICES,
+} from './setting-parsers.ts'
 
 export interface Setting<T> {
   readonly default: string
@@ -10,11 +40,6 @@ export interface Setting<T> {
   /** Never shown: printed as `********`. */
   readonly secret?: true
 }
-
-export const SERVICES = ['identity', 'streaming', 'query'] as const
-export type ServiceName = (typeof SERVICES)[number]
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
-const LOG_FORMATS = ['json', 'pretty'] as const
 
 /** The key gives the other names: `databaseUrl` is `GATEHOUSE_DATABASE_URL`, `--database-url` and `database_url` in a file. */
 export const SETTINGS = {
@@ -209,11 +234,6 @@ export interface LoadedConfig {
   readonly texts: { readonly [Name in SettingName]: string }
 }
 
-/** A setting that is unknown or cannot be read; the message says which and what to do. */
-export class BadSetting extends Error {
-  override name = 'BadSetting'
-}
-
 export interface ConfigSources {
   readonly file?: Readonly<Record<string, string>>
   readonly environment?: Readonly<Record<string, string | undefined>>
@@ -288,10 +308,6 @@ export function issuerOf(config: Config, port: number = config.port): string {
   return `${scheme}://${host}:${port}`
 }
 
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.')
-}
-
 function bracketed(host: string): string {
   return isIP(host) === 6 ? `[${host}]` : host
 }
@@ -337,176 +353,4 @@ function limit(fallback: string, door: string) {
     parseBudgets,
     `Most requests in so many seconds for ${door}: by address, client and user. Empty: no limit.`,
   )
-}
-
-function parseText(text: string): string {
-  return text
-}
-
-function parsePath(text: string): string {
-  if (text === '') throw new BadSetting('a folder is needed')
-  return resolve(text)
-}
-
-function parsePort(text: string): number {
-  const port = parseInteger(text)
-  if (port > 65535) throw new BadSetting(`${text} is not a port (0 to 65535)`)
-  return port
-}
-
-function parseOptionalPort(text: string): number | undefined {
-  return text === '' ? undefined : parsePort(text)
-}
-
-export function parseInteger(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new BadSetting(`"${text}" is not a whole number`)
-  return Number(text)
-}
-
-/** Seconds, in milliseconds. */
-export function parseSeconds(text: string): number {
-  if (!/^\d{1,9}(\.\d{1,3})?$/.test(text)) throw new BadSetting(`"${text}" is not a number of seconds`)
-  return Math.round(Number(text) * 1000)
-}
-
-function parseTokenLifetime(text: string): number {
-  const lifetime = parseSeconds(text)
-  if (lifetime < 1000 || lifetime > 86_400_000) throw new BadSetting(`${text} is not from 1 to 86400 seconds`)
-  return lifetime
-}
-
-function parseDays(text: string): number {
-  const days = parseInteger(text)
-  if (days < 1) throw new BadSetting('it must be a day at least')
-  return days * 86_400_000
-}
-
-function parseBrandName(text: string): string {
-  if (text.trim() === '') throw new BadSetting('the pages need a name to show')
-  return text.trim()
-}
-
-function parseColour(text: string): string {
-  if (!/^#[0-9a-f]{6}$/i.test(text)) throw new BadSetting(`"${text}" is not a colour like #3056d3`)
-  return text.toLowerCase()
-}
-
-function parseLogo(text: string): string {
-  if (text === '') return text
-  if (!/\.(svg|png|webp|jpe?g)$/i.test(text)) throw new BadSetting(`"${text}" is not an SVG, PNG, WebP or JPEG file`)
-  return resolve(text)
-}
-
-function parseWindowBits(text: string): number {
-  const bits = parseInteger(text)
-  if (bits < 9 || bits > 15) throw new BadSetting(`${text} is not a window size (9 to 15)`)
-  return bits
-}
-
-export function parseBoolean(text: string): boolean {
-  if (text === 'true' || text === '1' || text === 'yes') return true
-  if (text === 'false' || text === '0' || text === 'no') return false
-  throw new BadSetting(`"${text}" is neither true nor false`)
-}
-
-function parseList(text: string): string[] {
-  return text
-    .split(',')
-    .map((item) => item.trim())
-    .filter((item) => item !== '')
-}
-
-function parseServices(text: string): readonly ServiceName[] {
-  const names = parseList(text)
-  if (names.length === 0) throw new BadSetting(`name at least one of ${SERVICES.join(', ')}`)
-  return names.map(oneOf(SERVICES))
-}
-
-function parseAddresses(text: string): readonly string[] {
-  const addresses = parseList(text)
-  for (const address of addresses) {
-    if (isIP(address.replace(/\/\d{1,3}$/, '')) === 0)
-      throw new BadSetting(`"${address}" is neither an address nor a network like 10.0.0.0/8`)
-  }
-  return addresses
-}
-
-export interface Budget {
-  readonly requests: number
-  readonly seconds: number
-}
-export type Budgets = { readonly [By in 'address' | 'client' | 'user']?: Budget }
-
-function parseBudgets(text: string): Budgets {
-  const budgets: Record<string, Budget> = {}
-  for (const part of text.split(/[ ,]+/).filter((word) => word !== '')) {
-    const [, by = '', requests = '', seconds = ''] = /^(address|client|user)=(\d{1,9})\/(\d{1,6})$/.exec(part) ?? []
-    if (by === '' || Number(requests) === 0 || Number(seconds) === 0)
-      throw new BadSetting(`"${part}" does not look like address=600/60 (requests/seconds; by address, client or user)`)
-    budgets[by] = { requests: Number(requests), seconds: Number(seconds) }
-  }
-  return budgets
-}
-
-function parseWebAddress(text: string): string {
-  if (text !== '' && !/^https?:$/.test(URL.parse(text)?.protocol ?? ''))
-    throw new BadSetting(`"${text}" is not an http or https address`)
-  return text
-}
-
-function parseServer(text: string): string {
-  return parseWebAddress(text).replace(/\/$/, '')
-}
-
-function parseRatio(text: string): number {
-  const ratio = Number(text)
-  if (text.trim() === '' || !(ratio >= 0 && ratio <= 1)) throw new BadSetting(`"${text}" is not a number from 0 to 1`)
-  return ratio
-}
-
-function parseIssuer(text: string): string {
-  if (text === '') return text
-  const address = URL.parse(text)
-  if (address === null || !['http:', 'https:'].includes(address.protocol))
-    throw new BadSetting(`"${text}" is not an http or https address`)
-  if (
-    address.search !== '' ||
-    address.hash !== '' ||
-    address.username !== '' ||
-    text.includes('?') ||
-    text.includes('#')
-  ) {
-    throw new BadSetting('an issuer has no query, fragment or user')
-  }
-  if (address.protocol === 'http:' && !isLoopback(address.hostname.replace(/^\[|\]$/g, ''))) {
-    throw new BadSetting(`"${text}" must be https: http is for loopback only`)
-  }
-  return text.replace(/\/$/, '')
-}
-
-function parseDatabaseUrl(text: string): string {
-  if (text === '') return text
-  const address = URL.parse(text)
-  if (address === null || !['postgres:', 'postgresql:'].includes(address.protocol)) {
-    throw new BadSetting('it must look like postgres://user:password@host:5432/database')
-  }
-  return text
-}
-
-function parseMasterKey(text: string): Buffer | undefined {
-  if (text === '') return undefined
-  const key = Buffer.from(text, 'base64')
-  if (key.length !== 32) throw new BadSetting('it must be 32 bytes in Base-64, as "openssl rand -base64 32" makes them')
-  return key
-}
-
-function oneOf<const T extends string>(choices: readonly T[]): (text: string) => T {
-  return (text) => {
-    const choice = choices.find((candidate) => candidate === text)
-    if (choice !== undefined) return choice
-    const near = nearest(text, choices)
-    throw new BadSetting(
-      `"${text}" is not one of ${choices.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`,
-    )
-  }
 }

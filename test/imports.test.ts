@@ -17,10 +17,11 @@ const AREAS: Readonly<Record<string, readonly string[]>> = {
   streaming: ['protocol', 'http', 'events', 'store'],
   query: ['protocol', 'http', 'events', 'store', 'query/iql'],
   client: ['protocol'],
-  'config.ts': ['protocol'],
+  'setting-parsers.ts': ['protocol'],
+  'config.ts': ['protocol', 'setting-parsers.ts'],
   declarative: ['protocol', 'store', 'config.ts'],
   admin: ['protocol', 'http', 'events', 'store', 'declarative', 'config.ts'],
-  server: ['protocol', 'http', 'events', 'store', 'declarative', 'config.ts'],
+  server: ['setting-parsers.ts', 'protocol', 'http', 'events', 'store', 'declarative', 'config.ts'],
   'server.ts': [
     'server',
     'protocol',
@@ -36,6 +37,7 @@ const AREAS: Readonly<Record<string, readonly string[]>> = {
   ],
   'offline.ts': ['protocol', 'events', 'store', 'identity', 'query', 'declarative', 'config.ts'],
   cli: [
+    'setting-parsers.ts',
     'protocol',
     'http',
     'store',

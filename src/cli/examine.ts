@@ -1,5 +1,5 @@
 /** `gatehouse doctor`: what was looked at, what is wrong, what to do. */
-import { BadSetting } from '../config.ts'
+import { BadSetting } from '../setting-parsers.ts'
 import { Usage } from './command.ts'
 import { examine } from './doctor/doctor.ts'
 import { type Finding, fault } from './doctor/finding.ts'

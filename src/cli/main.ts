@@ -1,6 +1,7 @@
 /** The command line: finds the command, turns every foreseeable failure into one line that says what to do. */
-import { BadSetting } from '../config.ts'
+
 import { nearest } from '../protocol/nearest.ts'
+import { BadSetting } from '../setting-parsers.ts'
 import { type Command, Usage } from './command.ts'
 import { COMMANDS } from './commands.ts'
 

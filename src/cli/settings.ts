@@ -1,6 +1,5 @@
 /** Reads the command line of a command: its own options, the settings, and what stands alone. */
 import {
-  BadSetting,
   environmentName,
   flagName,
   type LoadedConfig,
@@ -9,6 +8,7 @@ import {
   type SettingName,
   settingNames,
 } from '../config.ts'
+import { BadSetting } from '../setting-parsers.ts'
 
 /** `switch` stands alone, `value` takes what follows, `values` may come again. */
 export type OptionKind = 'switch' | 'value' | 'values'

@@ -1,7 +1,8 @@
 /** The settings in the words of the parts that they are for. */
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
-import { BadSetting, type Config } from '../config.ts'
+import type { Config } from '../config.ts'
+import { BadSetting } from '../setting-parsers.ts'
 
 export function budgetsOf(config: Config) {
   return {

@@ -2,16 +2,8 @@
 import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
-import {
-  BadSetting,
-  environmentName,
-  fileName,
-  flagName,
-  issuerOf,
-  loadConfig,
-  SETTINGS,
-  settingNames,
-} from '../../src/config.ts'
+import { environmentName, fileName, flagName, issuerOf, loadConfig, SETTINGS, settingNames } from '../../src/config.ts'
+import { BadSetting } from '../../src/setting-parsers.ts'
 
 function configOf(flags: Record<string, string>) {
   return loadConfig({ flags }).config

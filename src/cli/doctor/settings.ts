@@ -1,5 +1,6 @@
 /** Settings that each are fine and together are not. */
-import { type Config, isLoopback } from '../../config.ts'
+import type { Config } from '../../config.ts'
+import { isLoopback } from '../../setting-parsers.ts'
 import { type Finding, ok, warning } from './finding.ts'
 
 export function examineSettings(config: Config): Finding[] {
