@@ -23,6 +23,9 @@ export function checkMeaning(declaration: Declaration, existingRoles: Iterable<s
 
 function userFaults(user: DeclaredUser, roleNames: ReadonlySet<string>): Fault[] {
   return [
+    ...(user.username.startsWith(USER_ID_PREFIX)
+      ? [{ path: 'username', text: `${USER_ID_PREFIX} begins the identifiers of users` }]
+      : []),
     ...(user.password !== undefined && user.password_hash !== undefined
       ? [{ path: 'password_hash', text: 'stands in place of password: give one of them' }]
       : []),

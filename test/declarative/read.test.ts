@@ -125,6 +125,7 @@ describe('what does not fit is named by its path', () => {
       'clients[0].scope: unknown scope "Platform/Tradin"; did you mean "Platform/Trading"?',
     ],
     [{ clients: [WEB, WEB] }, 'clients[1].client_id: "web" is already the name of clients[0]'],
+    [{ users: [{ username: 'usr_1' }] }, 'users[0].username: usr_ begins the identifiers of users'],
     [{ clients: [{ ...WEB, client_id: 'usr_1' }] }, 'clients[0].client_id: usr_ begins the identifiers of users'],
     [
       { clients: [{ ...WEB, client_secret: undefined }] },
