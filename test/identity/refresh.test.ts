@@ -146,6 +146,18 @@ onEveryEngine('refresh', (place) => {
     assert.equal(tokens(await refresh(first.refresh_token)).scope, 'offline_access')
   })
 
+  test('C-64: once a role demands a second factor, what was granted for a password alone cannot be refreshed', async () => {
+    const passwordHash = (await gate.stores.users.findById(gate.aliceId))?.passwordHash
+    await gate.stores.roles.put({ name: 'vault', scopes: ['Platform/News'] })
+    await gate.stores.users.create({ username: 'keeper', passwordHash, roles: ['vault'] })
+    const first = await gate.signIn({ username: 'keeper', scope: 'offline_access Platform/News' })
+    const second = tokens(await refresh(first.refresh_token))
+    await gate.stores.roles.put({ name: 'vault', scopes: ['Platform/News'], requireSecondFactor: true })
+    assertRefused(await refresh(second.refresh_token))
+    await gate.stores.roles.put({ name: 'vault', scopes: ['Platform/News'] })
+    assert.equal((await refresh(second.refresh_token)).status, 200)
+  })
+
   test('C-67: a disabled user cannot refresh', async () => {
     const passwordHash = (await gate.stores.users.findById(gate.aliceId))?.passwordHash
     const id = await gate.stores.users.create({ username: 'leaver', passwordHash, roles: ['trader'] })

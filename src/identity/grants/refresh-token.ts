@@ -1,6 +1,8 @@
 /** The refresh grant (RFC 6749 §6): every use replaces the token; a stolen one gives its whole family away (RFC 9700 §4.14.2). */
+import type { Client } from '../../store/client-metadata.ts'
 import type { RefreshToken } from '../../store/refresh-tokens.ts'
 import type { User } from '../../store/users.ts'
+import { acrOf, MULTI_FACTOR } from '../acr.ts'
 import { required } from '../oauth-door.ts'
 import { refuse } from '../oauth-error.ts'
 import { heldByUser, parseScope } from '../scope.ts'
@@ -13,7 +15,7 @@ export async function redeemRefreshToken({ form, client, caller }: GrantRequest,
   // Another client's token stays as good as it was for its owner (C-63).
   if (found === undefined || found.grant.clientId !== client.id) throw notAccepted('unknown, or of another client')
   const { grant } = found
-  const user = await stillGood(found, env)
+  const user = await stillGood(found, client, env)
   const scopes = narrowed(heldByUser(grant.scopes, user), requested, grant.scopes)
 
   // Spent before anything is signed: losing a token to a crash is safer than honouring it twice.
@@ -39,12 +41,15 @@ export async function redeemRefreshToken({ form, client, caller }: GrantRequest,
 }
 
 /** B-46: neither the token nor the grant has ended, and the person may still sign in. */
-async function stillGood({ grant, expiresAt }: RefreshToken, env: GrantEnv): Promise<User> {
+async function stillGood({ grant, expiresAt }: RefreshToken, client: Client, env: GrantEnv): Promise<User> {
   const now = env.clock()
   if (grant.revokedAt !== undefined) throw notAccepted('revoked')
   if (expiresAt <= now || grant.expiresAt <= now) throw notAccepted('expired')
   const user = await env.stores.users.findById(grant.userId)
   if (user === undefined || user.disabled) throw notAccepted('the user is gone or disabled')
+  // The demand may be younger than the grant: who proved one factor then must come back and prove two.
+  const isDemanded = user.roleRequiresSecondFactor || client.requireSecondFactor
+  if (isDemanded && acrOf(grant.details.amr) !== MULTI_FACTOR) throw notAccepted('a second factor is needed')
   return user
 }
 
