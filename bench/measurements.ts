@@ -1,5 +1,6 @@
 /** Everything that can be measured. */
 import { identity } from './identity.ts'
+import { query } from './query.ts'
 import { start } from './start.ts'
 import { streamFanOut, streamMemory, streamRequests, streamSignIns } from './streaming.ts'
 import type { Measurement } from './support/compare.ts'
@@ -7,6 +8,7 @@ import type { Measurement } from './support/compare.ts'
 export const MEASUREMENTS: readonly Measurement[] = [
   start,
   ...identity,
+  ...query,
   streamRequests,
   streamSignIns,
   streamMemory,

@@ -1,0 +1,172 @@
+/** Queries beside rqlite, soul-cli, Express with pg, and the bare ceiling; and a long query beside short ones. */
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Contender, Figures, Measurement } from './support/compare.ts'
+import { type Caller, load } from './support/http-load.ts'
+import {
+  type QueryPeer,
+  ROWS,
+  ROWS_OF_A_SYMBOL,
+  removeFolders,
+  startBare,
+  startGatehouse,
+  startOnPostgres,
+  startRqlite,
+  startSoul,
+  symbolOf,
+  TIMES,
+} from './support/query-peers.ts'
+
+const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 3000)
+const BARE = 'bare http + better-sqlite3'
+const RATES = { rate: '1/s', cpu: 'ms each' }
+
+export const query: readonly Measurement[] = [
+  {
+    name: 'query-key',
+    about: 'one row by its key, authenticated',
+    columns: RATES,
+    ratios: [
+      { column: 'cpu', to: 'rqlite', most: 0.7 },
+      { column: 'rate', to: 'rqlite', least: 1.5 },
+    ],
+    contenders: () => everybody((peer) => () => loaded(peer, 32, () => peer.byKey(anyId()))),
+  },
+  {
+    name: 'query-100',
+    about: `${ROWS_OF_A_SYMBOL} rows out of ${ROWS.toLocaleString('en')}`,
+    columns: RATES,
+    ratios: [
+      { column: 'rate', to: 'rqlite', least: 1.5 },
+      { column: 'rate', to: 'soul-cli', least: 1.5 },
+    ],
+    contenders: () => everybody((peer) => () => loaded(peer, 32, () => peer.bySymbol(symbolOf(anyId())))),
+  },
+  {
+    name: 'query-insert',
+    about: 'durable inserts of one row, 64 at once',
+    columns: RATES,
+    ratios: [{ column: 'rate', to: 'rqlite', least: 1.5 }],
+    contenders: () => {
+      let next = ROWS
+      return everybody((peer) => () => loaded(peer, 64, () => peer.insert(next++)))
+    },
+  },
+  {
+    name: 'query-aggregate',
+    about: `sums of ${(ROWS / ROWS_OF_A_SYMBOL).toLocaleString('en')} groups`,
+    columns: RATES,
+    contenders: () =>
+      everybody((peer) => {
+        const { aggregate } = peer
+        return aggregate && (() => loaded(peer, 4, aggregate))
+      }),
+  },
+  {
+    name: 'query-stream',
+    about: `a result of ${(ROWS * TIMES).toLocaleString('en')} rows, and how much the program grows`,
+    columns: { time: 's', cpu: 'ms', growth: 'MiB' },
+    targets: { growth: { most: 64 } },
+    ratios: [{ column: 'time', to: BARE, most: 2 }],
+    contenders: () =>
+      everybody((peer) => {
+        const { everything } = peer
+        return everything && (() => streamed(peer, everything()))
+      }, false),
+  },
+  {
+    name: 'query-beside',
+    about: 'key lookups at 500/s alone, and beside long queries',
+    columns: { p50: 'ms', p99: 'ms' },
+    ratios: [{ column: 'p99', to: 'alone', most: 2 }],
+    async contenders() {
+      const peer = await startGatehouse()
+      return [
+        { name: 'beside long queries', measure: () => beside(peer), close: () => leave([peer]) },
+        { name: 'alone', measure: () => paced(peer) },
+      ]
+    },
+  },
+]
+
+function anyId(): number {
+  return Math.floor(Math.random() * ROWS)
+}
+
+/** Programs that cannot do the work are left out. */
+async function everybody(
+  workOf: (peer: QueryPeer) => (() => Promise<Figures>) | undefined,
+  withAll = true,
+): Promise<readonly Contender[]> {
+  const peers = [await startGatehouse(), await startBare(), await startRqlite()]
+  if (withAll) peers.push(await startSoul(), ...(await startOnPostgres()))
+  return peers.flatMap((peer, index) => {
+    const measure = workOf(peer)
+    const close = index === 0 ? { close: () => leave(peers) } : {}
+    return measure === undefined ? [] : [{ name: peer.name, measure, ...close }]
+  })
+}
+
+async function leave(peers: readonly QueryPeer[]): Promise<void> {
+  // PostgreSQL ends with the last of them.
+  for (const peer of peers) await peer.stop()
+  await removeFolders()
+}
+
+async function loaded(peer: QueryPeer, connections: number, next: () => Buffer): Promise<Figures> {
+  const callers = Array.from({ length: connections }, (): Caller => ({ next }))
+  await load(peer.port, callers, ROUND_MS / 3)
+  const before = peer.use().cpuMs
+  const { answers, seconds } = await load(peer.port, callers, ROUND_MS)
+  return { rate: answers / seconds, cpu: (peer.use().cpuMs - before) / answers }
+}
+
+async function streamed(peer: QueryPeer, request: Buffer): Promise<Figures> {
+  const before = peer.use()
+  let most = before.proportionalMiB
+  const watch = setInterval(() => {
+    most = Math.max(most, peer.use().proportionalMiB)
+  }, 100)
+  const began = performance.now()
+  await load(peer.port, [{ next: () => request }], 0)
+  clearInterval(watch)
+  const time = (performance.now() - began) / 1000
+  return { time, cpu: peer.use().cpuMs - before.cpuMs, growth: most - before.proportionalMiB }
+}
+
+const PER_SECOND = 500
+
+/** Each lookup is sent when its time has come, whether or not the one before is answered: waiting counts. */
+async function paced(peer: QueryPeer): Promise<Figures> {
+  const sockets = Array.from({ length: 16 }, () => connect(peer.port, '127.0.0.1').setNoDelay(true))
+  const waiting = sockets.map((): number[] => [])
+  const times: number[] = []
+  for (const [index, socket] of sockets.entries()) {
+    socket.on('data', (bytes) => {
+      const answers = bytes.toString('latin1').split('HTTP/1.1 200').length - 1
+      for (const sent of waiting[index]?.splice(0, answers) ?? []) times.push(performance.now() - sent)
+    })
+  }
+  const began = performance.now()
+  for (let sent = 0; sent < (ROUND_MS / 1000) * PER_SECOND; sent++) {
+    const due = began + (sent * 1000) / PER_SECOND
+    if (due > performance.now() + 1) await sleep(due - performance.now())
+    waiting[sent % sockets.length]?.push(due)
+    sockets[sent % sockets.length]?.write(peer.byKey(sent % ROWS))
+  }
+  await sleep(500)
+  for (const socket of sockets) socket.destroy()
+  times.sort((a, b) => a - b)
+  const at = (share: number) => times[Math.floor(times.length * share)] ?? Number.NaN
+  return { p50: at(0.5), p99: at(0.99) }
+}
+
+async function beside(peer: QueryPeer): Promise<Figures> {
+  const end = new AbortController()
+  const long = peer.everything?.() ?? Buffer.alloc(0)
+  const running = load(peer.port, [{ next: () => long }], ROUND_MS, end.signal)
+  const figures = await paced(peer)
+  end.abort()
+  await running
+  return figures
+}
