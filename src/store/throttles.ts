@@ -48,6 +48,8 @@ export function createThrottles(db: Kysely<Schema>, clock: Clock) {
 
     /** The try did not fail after all. */
     async giveBack(keys: readonly string[]): Promise<void> {
+      // PostgreSQL takes no empty list.
+      if (keys.length === 0) return
       await db
         .updateTable('throttles')
         .set((eb) => ({ failures: eb('failures', '-', 1), until: 0 }))
