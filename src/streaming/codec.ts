@@ -91,14 +91,53 @@ function readJsonId(text: string, value: unknown): unknown {
   return Number.isSafeInteger(value) ? value : BigInt(source)
 }
 
-/** The id as it was written, when the key appears more than once or the number is long. */
+/**
+ * The id as it was written, when the key appears more than once or the number is long. The text is known to be an object
+ * of JSON, so a walk over its quotes and brackets will do; a reviver would be called for every value in it.
+ */
 function sourceOfId(text: string): string | undefined {
-  const sources = new Map<unknown, string | undefined>()
-  const root: unknown = JSON.parse(text, function (this: unknown, key, value, context) {
-    if (key === 'TransactionID') sources.set(this, context.source)
-    return value
-  })
-  return sources.get(root)
+  let source: string | undefined
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    switch (text[at]) {
+      case '{':
+      case '[':
+        depth++
+        break
+      case '}':
+      case ']':
+        depth--
+        break
+      case '"': {
+        const end = endOfText(text, at)
+        if (depth === 1 && isIdKey(text, at, end)) {
+          NUMBER_VALUE.lastIndex = end
+          source = NUMBER_VALUE.exec(text)?.groups?.number ?? source
+        }
+        at = end - 1
+      }
+    }
+  }
+  return source
+}
+
+const NUMBER_VALUE = /\s*:\s*(?<number>[-+.\deE]+)/y
+const LONGEST_ID_KEY = 2 + 6 * 'TransactionID'.length
+
+/** A key may be written with escapes; a text in the place of a value has no number after it. */
+function isIdKey(text: string, start: number, end: number): boolean {
+  if (end - start > LONGEST_ID_KEY) return false
+  const written = text.slice(start, end)
+  return written === ID_KEY || (written.includes('\\') && JSON.parse(written) === 'TransactionID')
+}
+
+/** Just after the quote that ends the text: one with an even number of backslashes before it. */
+function endOfText(text: string, start: number): number {
+  for (let quote = text.indexOf('"', start + 1); ; quote = text.indexOf('"', quote + 1)) {
+    let before = quote
+    while (text[before - 1] === '\\') before--
+    if ((quote - before) % 2 === 0) return quote + 1
+  }
 }
 
 function digits(id: TransactionId): string {
@@ -111,14 +150,4 @@ function isShort(id: number): boolean {
 
 function isMembers(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-declare global {
-  interface JSON {
-    /** ES2026: the reviver of a primitive also gets the text that it was read from. */
-    parse(
-      text: string,
-      reviver: (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown,
-    ): unknown
-  }
 }

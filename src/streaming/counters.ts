@@ -12,7 +12,7 @@ export class StreamCounters {
   sessionsDisplaced = 0
   connectionsOpened = 0
   /** Closed connections by close code. */
-  readonly closes = new Map<number, number>()
+  readonly closes = new Map<number | 'other', number>()
   /** Upgrades that were refused, by the code of the problem. */
   readonly refusals = new Map<string, number>()
 }

@@ -102,5 +102,12 @@ export function replyWithRefusal(socket: Duplex, { code, status, message, detail
     ...details.headers,
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  // What else the client sends is thrown away, and whether it ends its side is not waited for.
+  socket.resume()
+  socket.once('finish', destroy)
   socket.end(`HTTP/1.1 ${status} ${nodeHttp.STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
+}
+
+function destroy(this: Duplex): void {
+  this.destroy()
 }

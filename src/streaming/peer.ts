@@ -40,6 +40,7 @@ export class Peer implements Outlet {
   /** For a reader that is behind: since when, and the newest message of each topic that tolerates it. */
   #congestedSince: number | undefined
   #newest: Map<string, Broadcast> | undefined
+  #awaitsDrain = false
   #closing: { readonly code: number; readonly since: number } | undefined
 
   constructor(socket: PeerSocket, wire: Socket, options: PeerOptions) {
@@ -56,7 +57,7 @@ export class Peer implements Outlet {
     this.#pingAt = now + options.env.settings.streamPingInterval
     socket.peer = this
     socket.on('message', onMessage)
-    socket.on('ping', onLife)
+    socket.on('ping', onPing)
     socket.on('pong', onLife)
     socket.on('error', onError)
     socket.on('close', onClose)
@@ -153,6 +154,10 @@ export class Peer implements Outlet {
 
   #sent(): void {
     this.#env.counters.messagesOut++
+    this.#boundQueue()
+  }
+
+  #boundQueue(): void {
     if (this.#congestedSince === undefined && this.#socket.bufferedAmount > this.#env.settings.streamSendQueueBytes)
       this.#congest()
   }
@@ -160,7 +165,14 @@ export class Peer implements Outlet {
   #congest(): void {
     this.#congestedSince = this.#env.clock()
     this.connection.congest(true)
-    this.#wire.once('drain', () => this.#ease())
+    // The queue may have eased without ever being empty: then the listener of last time still waits.
+    if (!this.#awaitsDrain) this.#wire.once('drain', () => this.#drained())
+    this.#awaitsDrain = true
+  }
+
+  #drained(): void {
+    this.#awaitsDrain = false
+    this.#ease()
   }
 
   #ease(): void {
@@ -187,6 +199,12 @@ export class Peer implements Outlet {
     this.#lastHeard = this.#env.clock()
   }
 
+  /** The socket has answered a ping: a client that reads no pongs fills the queue with them as with any message. */
+  ponged(): void {
+    this.isAlive()
+    if (this.#closing === undefined) this.#boundQueue()
+  }
+
   /** The client broke the framing; the socket closes itself with the code that RFC 6455 gives. */
   breakDown(error: Error): void {
     const code = 'code' in error && typeof error.code === 'string' ? FRAME_ERRORS[error.code] : undefined
@@ -201,13 +219,17 @@ export class Peer implements Outlet {
 
   gone(code: number): void {
     this.connection.closed()
-    increment(this.#env.counters.closes, this.#closing?.code ?? code)
+    const seen = this.#closing?.code ?? code
+    increment(this.#env.counters.closes, COUNTED_CLOSES.has(seen) ? seen : 'other')
     this.#onGone(this)
   }
 }
 
 const TEXT = { binary: false }
 const BINARY = { binary: true }
+
+/** Ours, and the two by which RFC 6455 §7.4.1 names a close without a code; clients may make up thousands of others. */
+const COUNTED_CLOSES: ReadonlySet<number> = new Set([...Object.values(CLOSE_CODES).map(({ code }) => code), 1005, 1006])
 
 const FRAME_ERRORS: Readonly<Record<string, number>> = {
   WS_ERR_INVALID_UTF8: CLOSE_CODES.invalidData.code,
@@ -220,6 +242,10 @@ const FRAME_ERRORS: Readonly<Record<string, number>> = {
 
 function onMessage(this: WebSocket, data: RawData, isBinary: boolean): void {
   peerOf(this)?.hear(data, isBinary)
+}
+
+function onPing(this: WebSocket): void {
+  peerOf(this)?.ponged()
 }
 
 function onLife(this: WebSocket): void {

@@ -1,4 +1,5 @@
 /** The places for connections: so many in all, so many for one address. */
+import { networkOf } from '../http/doors.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { StreamSettings } from './settings.ts'
 
@@ -17,21 +18,22 @@ export class Places {
 
   /** Returns the function that gives the place back. */
   take(address: string): () => void {
-    const here = this.#byAddress.get(address) ?? 0
+    const network = networkOf(address)
+    const here = this.#byAddress.get(network) ?? 0
     if (this.#taken >= this.#settings.streamMaxConnections)
       throw new Refusal('stream.full', 503, 'The server has no place for another connection', { headers: RETRY_LATER })
     if (here >= this.#settings.streamMaxConnectionsPerAddress)
       throw new Refusal('stream.address_full', 429, 'This address has too many connections', { headers: RETRY_LATER })
     this.#taken++
-    this.#byAddress.set(address, here + 1)
-    return () => this.#giveBack(address)
+    this.#byAddress.set(network, here + 1)
+    return () => this.#giveBack(network)
   }
 
-  #giveBack(address: string): void {
-    const left = (this.#byAddress.get(address) ?? 1) - 1
+  #giveBack(network: string): void {
+    const left = (this.#byAddress.get(network) ?? 1) - 1
     this.#taken--
-    if (left === 0) this.#byAddress.delete(address)
-    else this.#byAddress.set(address, left)
+    if (left === 0) this.#byAddress.delete(network)
+    else this.#byAddress.set(network, left)
   }
 }
 

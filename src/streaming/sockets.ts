@@ -41,12 +41,18 @@ function readOffer(extensions: string, most: number): Windows | undefined {
       return [name.trim(), Number(value.replaceAll('"', '').trim())] as const
     }),
   )
-  const limit = (name: string): number => Math.min(most, parameters.get(name) || most)
+  // A size that does not exist counts as none here; the socket layer refuses the offer (RFC 7692 §7.1.2).
+  const limit = (name: string): number => {
+    const size = parameters.get(name) ?? 0
+    return WINDOW_BITS.includes(size) ? Math.min(most, size) : most
+  }
   return {
     server: limit('server_max_window_bits'),
     client: parameters.has('client_max_window_bits') ? limit('client_max_window_bits') : undefined,
   }
 }
+
+const WINDOW_BITS: readonly number[] = [8, 9, 10, 11, 12, 13, 14, 15]
 
 function createSocketServer(settings: StreamSettings, windows: Windows | undefined): SocketServer {
   const options: ServerOptions<typeof PeerSocket> = {

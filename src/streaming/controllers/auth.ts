@@ -30,10 +30,10 @@ export const authController: Controller = {
   },
 }
 
-const BASE64 =
-  /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$|^[A-Za-z0-9+/]{2}==$|^[A-Za-z0-9+/]{3}=$/
+/** Together with a length of whole groups; without groups in the expression a long text takes one pass. */
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
 /** What decodes as Base-64 is decoded, anything else is the token itself; a JWT has dots, so it is never Base-64. */
 export function readAccessToken(text: string): string {
-  return BASE64.test(text) ? Buffer.from(text, 'base64').toString() : text
+  return text.length % 4 === 0 && BASE64.test(text) ? Buffer.from(text, 'base64').toString() : text
 }

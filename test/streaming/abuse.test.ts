@@ -1,0 +1,108 @@
+/** Clients that cost more than they should: what each may hold on to, and for how long the rest must wait for it. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect as connectTcp } from 'node:net'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { loadConfig } from '../../src/config.ts'
+import { CODECS } from '../../src/streaming/codec.ts'
+import { Places } from '../../src/streaming/places.ts'
+import { createSocketServers } from '../../src/streaming/sockets.ts'
+import { frame, OPCODE, openRaw } from '../support/frames.ts'
+import { startGateway } from '../support/gateway.ts'
+import { connect } from '../support/stream-client.ts'
+
+const { config: SETTINGS } = loadConfig({})
+
+test('a client that pings and reads no pong is read no further', async (t) => {
+  const { port, gateway } = await startGateway(t, { settings: { streamSendQueueBytes: 65_536 } })
+  const { socket } = await openRaw(port, '/Platform?version=1.1')
+  socket.pause()
+  const pings = Buffer.concat(Array(2_000).fill(frame({ opcode: OPCODE.ping, payload: 'x'.repeat(125) })))
+  for (let sent = 0; sent < 40_000_000 && socket.writableLength < 4_000_000; sent += pings.length) {
+    socket.write(pings)
+    await pause(1)
+  }
+  await pause(100)
+  const [live] = gateway.liveSessions()
+  assert.ok(live !== undefined && live.queuedBytes < 1_000_000, `${live?.queuedBytes} bytes wait`)
+  socket.destroy()
+})
+
+test('a refused client that leaves its side open holds no place', async (t) => {
+  const { port } = await startGateway(t, { settings: { streamMaxConnections: 1 } })
+  const socket = connectTcp({ port, host: '127.0.0.1', allowHalfOpen: true })
+  t.after(() => socket.destroy())
+  socket.write(
+    'GET /Platform?version=1.1 HTTP/1.1\r\nHost: gate\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+      'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n' +
+      'Sec-WebSocket-Protocol: PlatformJson\r\nAuthorization: Bearer no.such.token\r\n\r\n',
+  )
+  const [reply] = await once(socket, 'data')
+  assert.match(String(reply), /^HTTP\/1.1 401 /)
+  await pause(50)
+  const client = await connect(port)
+  client.socket.terminate()
+})
+
+test('made-up window sizes make no further socket servers', () => {
+  const socketsFor = createSocketServers(SETTINGS)
+  const made = new Set(
+    Array.from({ length: 500 }, (_, index) => [
+      socketsFor(`permessage-deflate; server_max_window_bits=0.${index + 1}`),
+      socketsFor(`permessage-deflate; client_max_window_bits=-${index + 1}`),
+    ]).flat(),
+  )
+  assert.ok(made.size <= 2, `${made.size} servers`)
+})
+
+test('a long TransactionID in a long message is read about as fast as the message', () => {
+  const id = '12345678901234567890'
+  const payload = Buffer.from(`{"Data":[${Array(500_000).fill('1').join(',')}],"TransactionID":${id}}`)
+  const plain = fastest(() => JSON.parse(payload.toString()))
+  const read = fastest(() => assert.equal(CODECS.PlatformJson.decode(payload)?.id, BigInt(id)))
+  assert.ok(read < plain * 8 + 10, `${read} ms, of which ${plain} ms are parsing`)
+})
+
+test('the TransactionID of the message is found among others, however it is written', () => {
+  const id = 98765432109876543210n
+  for (const text of [
+    `{"Data":{"TransactionID":1,"x":"\\"TransactionID\\":2"},"TransactionID":${id}}`,
+    `{"TransactionID":${id},"Data":[{"TransactionID":3}],"Topic":"TransactionID"}`,
+    `{"TransactionID":4,"TransactionID" : ${id} }`,
+    `{"Transaction\\u0049D":${id}}`,
+    `{"a\\\\":"\\\\","b":"}{][\\\\\\"","TransactionID":\n${id}\n}`,
+  ]) {
+    assert.equal(CODECS.PlatformJson.decode(Buffer.from(text))?.id, id, text)
+  }
+})
+
+test('all addresses of an IPv6 network share its places', () => {
+  const places = new Places({ ...SETTINGS, streamMaxConnectionsPerAddress: 2 })
+  const giveBack = places.take('2001:db8::1')
+  places.take('2001:db8::2')
+  assert.throws(() => places.take('2001:db8:0:0:ffff::3'), /too many connections/)
+  places.take('2001:db8:0:1::1')
+  giveBack()
+  places.take('2001:db8::4')
+})
+
+test('close codes that clients make up are counted together', async (t) => {
+  const { port, gateway } = await startGateway(t)
+  for (const code of [3000, 3001, 4999]) {
+    const client = await connect(port)
+    client.socket.close(code)
+    await client.closed
+  }
+  await pause(20)
+  assert.deepEqual([...gateway.counters.closes], [['other', 3]])
+})
+
+function fastest(work: () => void): number {
+  const times = Array.from({ length: 3 }, () => {
+    const started = performance.now()
+    work()
+    return performance.now() - started
+  })
+  return Math.min(...times)
+}
