@@ -52,11 +52,19 @@ export class Operation implements Job, Call {
   }
 
   async #await(request: Request, result: Promise<unknown>): Promise<void> {
+    let answer = (): void => {}
     try {
       const value = await result
-      if (this.#answer()) this.#performer.complete(this, request, value)
+      answer = () => this.#performer.complete(this, request, value)
     } catch (error) {
-      if (this.#answer()) this.#performer.fail(this, error)
+      answer = () => this.#performer.fail(this, error)
+    }
+    if (this.#answer()) {
+      try {
+        answer()
+      } catch (error) {
+        this.#performer.fail(this, error)
+      }
     }
     this.#performer.finished(this)
   }

@@ -31,7 +31,10 @@ export class Sessions<Connection extends Member> {
       return
     }
     if (!connections.has(connection) && this.isFull(principal.subject)) throw refuse('Limited', 'connections per user')
-    connections.set(connection, sessionOf(principal))
+    const session = sessionOf(principal)
+    // Another sign-in is a newer session: the connection goes to the end of the line.
+    if (connections.get(connection) !== session) connections.delete(connection)
+    connections.set(connection, session)
     this.#displaceOldest(connections)
   }
 

@@ -58,9 +58,7 @@ export class Standing {
   /** Undefined when refused; the authority before stays in force then. */
   async signIn(provider: string, accessToken: string, signal: AbortSignal): Promise<AuthenticationResult | undefined> {
     const felt: GateEvent[] = []
-    this.#felt = felt
-    const principal = isBearer(provider) ? await this.#env.authenticate(accessToken) : undefined
-    this.#felt = undefined
+    const principal = isBearer(provider) ? await this.#check(accessToken, felt) : undefined
     signal.throwIfAborted()
     if (principal === undefined || !this.#mayBecome(principal, felt)) {
       this.#env.counters.signInsRejected++
@@ -73,6 +71,16 @@ export class Standing {
     }
     const restoreToken = this.#env.restoreToken(principal, accessToken)
     return { ...this.describe(), ...(restoreToken === undefined ? {} : { AccessToken: restoreToken }) }
+  }
+
+  async #check(accessToken: string, felt: GateEvent[]): Promise<Principal | undefined> {
+    this.#felt = felt
+    try {
+      return await this.#env.authenticate(accessToken)
+    } finally {
+      // A check that took too long may end while the next one already listens.
+      if (this.#felt === felt) this.#felt = undefined
+    }
   }
 
   /** One step: nobody ever sees half of the old authority and half of the new. */

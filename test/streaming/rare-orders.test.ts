@@ -1,0 +1,78 @@
+/** What happens in an order that is rare: answers that come late, checks that overlap, sessions that change. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loadConfig } from '../../src/config.ts'
+import type { Principal } from '../../src/protocol/principal.ts'
+import { Sessions } from '../../src/streaming/sessions.ts'
+import { createTestController } from '../support/controllers.ts'
+import { startGateway } from '../support/gateway.ts'
+import { connect } from '../support/stream-client.ts'
+
+const { config: SETTINGS } = loadConfig({})
+
+test('a connection that signs in anew belongs to the newest session, so that an older one gives way', () => {
+  const sessions = new Sessions<{ displace(): void }>({ ...SETTINGS, streamMaxSessionsPerUser: 1 }, () => {})
+  const displaced: string[] = []
+  const [first, second] = ['first', 'second'].map((name) => ({ displace: () => void displaced.push(name) }))
+  assert.ok(first !== undefined && second !== undefined)
+  sessions.admit(first, principalOf('old'))
+  sessions.admit(second, principalOf('old'))
+  sessions.admit(first, principalOf('new'))
+  assert.deepEqual(displaced, ['second'])
+})
+
+test('a sign-in that ran out of time does not make the next one miss a revocation', async (t) => {
+  const gates: (() => void)[] = []
+  const started = await startGateway(t, {
+    authenticate: async (token) => {
+      const principal = await started.mint.authenticate(token)
+      await new Promise<void>((resolve) => gates.push(resolve))
+      return principal
+    },
+  })
+  const { port, mint, bus, clock } = started
+  const client = await connect(port)
+  const signIn = async (id: number, tokenId: string): Promise<void> => {
+    const Data = { Provider: 'Bearer', AccessToken: await mint.issue({ tokenId }) }
+    client.send({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: id, Data })
+    await client.expectSilence()
+  }
+  await signIn(1, 'late')
+  clock.advance(36_000)
+  assert.equal((await client.next()).Data, 'Operation.Timeout')
+  await signIn(2, 'doomed')
+  gates[0]?.()
+  await client.expectSilence()
+  await bus.publish({ kind: 'token-revoked', tokenId: 'doomed', expiresAt: 0 })
+  gates[1]?.()
+  assert.deepEqual((await client.next()).Data, { Result: 'Reject' })
+})
+
+test('a result that cannot be written is a Fault, also when it comes late', async (t) => {
+  const controller = createTestController()
+  const { port } = await startGateway(t, { controllers: [controller] })
+  const client = await connect(port)
+  client.send({ Controller: 'Test', Topic: 'Wait', TransactionID: 1 })
+  await client.expectSilence()
+  controller.release(1n)
+  assert.equal((await client.next()).Data, 'Fault')
+})
+
+function principalOf(grantId: string): Principal {
+  return {
+    subject: 'alice',
+    kind: 'user',
+    clientId: 'demo-cli',
+    scopes: new Set(),
+    roles: [],
+    audiences: ['platform'],
+    tokenId: grantId,
+    sessionId: undefined,
+    grantId,
+    username: 'alice',
+    displayName: undefined,
+    issuedAt: 0,
+    expiresAt: 1,
+    authTime: undefined,
+  }
+}
