@@ -28,10 +28,16 @@ export async function openListener({ host, port, tls }: ListenerOptions): Promis
   const waitForHandler: http.RequestListener = (request, response) => {
     handler.then((answer) => answer(request, response))
   }
-  const server =
+  const options = {
+    ...LIMITS,
+    // RFC 9110 §7.8: who offers another protocol, such as HTTP/2 in clear text, is answered in the one it asked in.
+    shouldUpgradeCallback: (request: http.IncomingMessage): boolean =>
+      request.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,
+  }
+  const server: http.Server =
     tls === undefined
-      ? nodeHttp.createServer(LIMITS, waitForHandler)
-      : nodeHttps.createServer({ ...tls, ...LIMITS, minVersion: 'TLSv1.2' }, waitForHandler)
+      ? nodeHttp.createServer(options, waitForHandler)
+      : nodeHttps.createServer({ ...tls, ...options, minVersion: 'TLSv1.2' }, waitForHandler)
   await listen(server, host, port)
   return {
     server,

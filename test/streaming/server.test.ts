@@ -1,5 +1,7 @@
 /** Streaming inside the whole server: real tokens and real revocations, on both engines. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { after, before, test } from 'node:test'
 import { ADMIN, bearer, identify, post, signIn, type Tokens } from '../support/demo-user.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -87,6 +89,18 @@ onEveryEngine('streaming in the server', (place) => {
     assert.ok(mine)
     assert.equal((await fetch(`${address}/${mine.id}`, { method: 'DELETE', ...bearer(admin) })).status, 204)
     assert.deepEqual(await client.closed, { code: 4000, reason: 'ended by an operator' })
+  })
+
+  test('RFC 9110 §7.8: a request that offers another protocol is answered as if it did not', async () => {
+    const headers = {
+      Connection: 'Upgrade, HTTP2-Settings',
+      Upgrade: 'h2c',
+      'HTTP2-Settings': 'AAMAAABkAAQAoAAAAAIAAAAA',
+    }
+    const asked = request({ port: server.port, path: '/healthz', headers }).end()
+    const [reply] = (await once(asked, 'response')) as [IncomingMessage]
+    reply.resume()
+    assert.equal(reply.statusCode, 200)
   })
 
   test('a plain request at the address is a 426', async () => {
