@@ -20,7 +20,10 @@ export const METRICS = {
     'Streaming upgrades by outcome: "accepted" or the reason of the refusal.',
     'outcome',
   ),
-  gatehouse_streaming_closes_total: counter('Streaming connections closed, by close code; codes that clients make up count as `other`.', 'code'),
+  gatehouse_streaming_closes_total: counter(
+    'Streaming connections closed, by close code; codes that clients make up count as `other`.',
+    'code',
+  ),
   gatehouse_streaming_messages_total: counter('Streaming messages, "in" and "out".', 'direction'),
   gatehouse_streaming_errors_total: counter('Errors sent to streaming clients, by code.', 'code'),
   gatehouse_streaming_queue_bytes: gauge('Bytes that wait in the send queues of all streaming connections.'),

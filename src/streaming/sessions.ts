@@ -8,9 +8,15 @@ export interface Member {
   displace(): void
 }
 
+interface User<Connection> {
+  /** With the session that each belongs to. */
+  readonly connections: Map<Connection, string>
+  /** In the order of sign-in, with the number of connections of each. */
+  readonly sessions: Map<string, number>
+}
+
 export class Sessions<Connection extends Member> {
-  /** Connections in the order in which they signed in, with the session that each belongs to. */
-  readonly #users = new Map<string, Map<Connection, string>>()
+  readonly #users = new Map<string, User<Connection>>()
   readonly #settings: StreamSettings
   readonly #onDisplaced: () => void
 
@@ -20,42 +26,50 @@ export class Sessions<Connection extends Member> {
   }
 
   isFull(subject: string): boolean {
-    return (this.#users.get(subject)?.size ?? 0) >= this.#settings.streamMaxConnectionsPerUser
+    return (this.#users.get(subject)?.connections.size ?? 0) >= this.#settings.streamMaxConnectionsPerUser
   }
 
   /** Throws `Limited` when the user has too many connections; displaces the oldest when it has too many sessions. */
   admit(connection: Connection, principal: Principal): void {
-    const connections = this.#users.get(principal.subject)
-    if (connections === undefined) {
-      this.#users.set(principal.subject, new Map([[connection, sessionOf(principal)]]))
-      return
-    }
-    if (!connections.has(connection) && this.isFull(principal.subject)) throw refuse('Limited', 'connections per user')
+    const { subject } = principal
     const session = sessionOf(principal)
-    // Another sign-in is a newer session: the connection goes to the end of the line.
-    if (connections.get(connection) !== session) connections.delete(connection)
-    connections.set(connection, session)
-    this.#displaceOldest(connections)
+    const user = this.#users.get(subject) ?? { connections: new Map(), sessions: new Map() }
+    const before = user.connections.get(connection)
+    if (before === session) return
+    if (before !== undefined) leave(user.sessions, before)
+    else if (this.isFull(subject)) throw refuse('Limited', 'connections per user')
+    this.#users.set(subject, user)
+    user.connections.set(connection, session)
+    user.sessions.set(session, (user.sessions.get(session) ?? 0) + 1)
+    if (user.sessions.size > this.#settings.streamMaxSessionsPerUser) this.#displaceOldest(user)
   }
 
   release(connection: Connection, subject: string): void {
-    const connections = this.#users.get(subject)
-    if (connections?.delete(connection) && connections.size === 0) this.#users.delete(subject)
+    const user = this.#users.get(subject)
+    const session = user?.connections.get(connection)
+    if (user === undefined || session === undefined) return
+    user.connections.delete(connection)
+    leave(user.sessions, session)
+    if (user.connections.size === 0) this.#users.delete(subject)
   }
 
   of(subject: string): Iterable<Connection> {
-    return this.#users.get(subject)?.keys() ?? []
+    return this.#users.get(subject)?.connections.keys() ?? []
   }
 
-  #displaceOldest(connections: Map<Connection, string>): void {
-    const sessions = new Set(connections.values())
-    let excess = sessions.size - this.#settings.streamMaxSessionsPerUser
-    for (const oldest of sessions) {
-      if (excess-- <= 0) break
+  #displaceOldest({ connections, sessions }: User<Connection>): void {
+    const excess = sessions.size - this.#settings.streamMaxSessionsPerUser
+    for (const oldest of [...sessions.keys()].slice(0, excess)) {
       this.#onDisplaced()
       for (const [connection, session] of [...connections]) if (session === oldest) connection.displace()
     }
   }
+}
+
+function leave(sessions: Map<string, number>, session: string): void {
+  const left = (sessions.get(session) ?? 1) - 1
+  if (left === 0) sessions.delete(session)
+  else sessions.set(session, left)
 }
 
 /** Connections that descend from one sign-in are one session, however often its tokens are renewed. */
