@@ -1,5 +1,5 @@
 /** Proves from the bound plan that a statement is cheap: that it touches few rows and does little with each. */
-import type { Delete, Insert, Query, TableSource, Update } from './iql/bound.ts'
+import type { DefaultValue, Delete, Insert, Query, TableSource, Update } from './iql/bound.ts'
 import type { BoundExpression } from './iql/bound-expression.ts'
 import type { TableView } from './iql/catalogue-view.ts'
 
@@ -28,17 +28,26 @@ export function isCheap(query: Query): boolean {
 
 /** Rows given one by one, or the one row of a key. */
 export function isShortWrite(statement: Insert | Update | Delete): boolean {
+  if (!statement.returning.every(({ expression }) => isSimple(expression))) return false
   if (statement.kind === 'insert') {
     if (statement.rows.kind === 'query' || statement.rows.rows.length > 1000) return false
-    const values = statement.rows.rows.flat()
-    return (
-      values.every((value) => value.kind === 'default' || isSimple(value)) &&
-      statement.returning.every(({ expression }) => isSimple(expression))
-    )
+    return statement.rows.rows.flat().every(isSimpleValue) && isSimpleConflict(statement.onConflict)
   }
   const { where } = statement
   if (where === undefined || !isSimple(where) || !fixesKey(where, statement.source, statement.table)) return false
-  return statement.kind === 'delete' || statement.set.every(({ value }) => value.kind === 'default' || isSimple(value))
+  return statement.kind === 'delete' || statement.set.every(({ value }) => isSimpleValue(value))
+}
+
+function isSimpleConflict(conflict: Insert['onConflict']): boolean {
+  if (conflict === undefined || conflict.kind === 'nothing') return true
+  return (
+    conflict.set.every(({ value }) => isSimpleValue(value)) &&
+    (conflict.where === undefined || isSimple(conflict.where))
+  )
+}
+
+function isSimpleValue(value: BoundExpression | DefaultValue): boolean {
+  return value.kind === 'default' || isSimple(value)
 }
 
 /** Whether the condition holds for one row at most: every column of a key equals a value. */

@@ -65,6 +65,25 @@ onEveryEngine('under load', (place) => {
     await until(() => server.service.running.size === 0)
   })
 
+  test('a write by key whose RETURNING or ON CONFLICT holds a long query does not stop the service', async () => {
+    const long = ENDLESS.replace(' AS n', '')
+    const writes = [
+      `UPDATE nums SET t = t WHERE n = 1 RETURNING (${long}) AS x`,
+      `DELETE FROM nums WHERE n = -1 RETURNING (${long}) AS x`,
+      `INSERT INTO nums VALUES (1, 'x') ON CONFLICT (n) DO UPDATE SET n = (${long})`,
+      `INSERT INTO nums VALUES (1, 'x') ON CONFLICT (n) DO UPDATE SET t = 'y' WHERE (${long}) > 0`,
+    ]
+    for (const write of writes) {
+      const headers = { 'request-id': 'long-write' }
+      const reply = server.query(write, { headers })
+      if (!write.startsWith('DELETE')) {
+        await until(() => server.service.running.size === 1)
+        await server.call('/query/long-write', undefined, { method: 'DELETE' })
+      }
+      assert.equal((await reply).status, write.startsWith('DELETE') ? 200 : 499, write)
+    }
+  })
+
   test('lookups by key are answered while every reader is busy, and further queries wait or are turned away', async () => {
     const long = Array.from({ length: 3 }, (_item, index) =>
       server.query(ENDLESS, { as: 'trader', headers: { 'request-id': `busy-${index}` } }),

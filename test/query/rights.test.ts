@@ -171,6 +171,18 @@ onEveryEngine('rights', (place) => {
     )
   })
 
+  test('a row filter of alternatives holds for writes to all rows as it does for reads', async () => {
+    const setUp = [
+      `CREATE TABLE shared (id Integer PRIMARY KEY, owner Text, rank Integer) WRITE SCOPE 'Platform/Market' ROW FILTER (owner = :sub OR rank > 5 OR 'operator' IN (:role))`,
+      `INSERT INTO shared VALUES (1, 'market', 0), (2, 'trader', 9), (3, 'trader', 0)`,
+    ]
+    for (const statement of setUp) assert.equal((await server.query(statement)).status, 200, statement)
+    const updated = await server.query('UPDATE shared SET rank = rank + 1 ALL', { as: 'market' })
+    assert.equal(updated.json.RowsAffected, 2)
+    assert.equal((await server.query('DELETE FROM shared ALL', { as: 'market' })).json.RowsAffected, 2)
+    assert.deepEqual((await server.query('SELECT id FROM shared')).json.Rows, [{ id: 3 }])
+  })
+
   test('names and values are never read as SQL', async () => {
     const nasty = `x"; DROP TABLE open; --' OR '1'='1`
     assert.equal(

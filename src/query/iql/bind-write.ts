@@ -175,10 +175,16 @@ function bindWhich(
 ): BoundExpression | undefined {
   scope.clause = CLAUSES.where
   const where = written === undefined ? undefined : bindCondition(binding, scope, written)
-  if (where === undefined || filter === undefined) return where ?? filter
-  // The filter first: nothing is evaluated over a row that does not exist for the caller.
-  const nullable = filter.nullable || where.nullable
-  return { kind: 'logic', operator: 'and', operands: [filter, where], type: BOOLEAN, nullable }
+  if (filter === undefined) return where
+  // The filter first, and alone in its place: nothing is evaluated over a row that does not exist for the caller.
+  const operands = where === undefined ? [filter] : [filter, where]
+  return {
+    kind: 'logic',
+    operator: 'and',
+    operands,
+    type: BOOLEAN,
+    nullable: operands.some(({ nullable }) => nullable),
+  }
 }
 
 function bindReturning(

@@ -58,6 +58,7 @@ function emitWhich(table: TableView, where: BoundExpression | undefined, emissio
   if (where === undefined) return ''
   if (table.rowFilter === undefined || where.kind !== 'logic') return ` WHERE ${emitExpression(where, emission)}`
   const [filter, ...rest] = where.operands.map((operand) => emitExpression(operand, emission))
+  if (rest.length === 0) return ` WHERE ${filter}`
   return ` WHERE CASE WHEN ${filter} THEN ${rest.join(' AND ')} ELSE ${emission.dialect.truth(false)} END`
 }
 
@@ -77,7 +78,7 @@ function emitConflict(insert: Insert, emission: Emission, defaultOf: DefaultOf):
   if (onConflict.kind === 'nothing') return ` ON CONFLICT${target} DO NOTHING`
   emission.sources.set(onConflict.excluded, (_ordinal, name) => `excluded.${dialect.identifier(name)}`)
   const set = emitAssignments(table, onConflict.set, emission, defaultOf)
-  const where = onConflict.where === undefined ? '' : ` WHERE ${emitExpression(onConflict.where, emission)}`
+  const where = emitWhich(table, onConflict.where, emission)
   return ` ON CONFLICT${target} DO UPDATE SET ${set}${where}`
 }
 
