@@ -79,10 +79,25 @@ function bindCoalesce(binding: Binding, scope: Scope, call: Call, expected: IqlT
 
 function bindNullIf(binding: Binding, scope: Scope, call: Call): BoundExpression {
   const [writtenValue, writtenOther] = twoArguments(binding, call)
+  const before = binding.widenedNullIfs
   const [value, other] = bindTwo(binding, scope, writtenValue, writtenOther)
   const [left = value, right = other] = alike(binding, 'nullif', [value, other], call.name.at)
-  return { kind: 'nullif', value, left, right, type: value.type, nullable: true }
+  const common = { kind: 'nullif', value, right, type: value.type, nullable: true } as const
+  if (left === value) return { ...common, compared: 'value' }
+  if (left.kind === 'literal') return { ...common, compared: left }
+  // The value stands twice in the SQL, so each such NULLIF within another one doubles it.
+  if (binding.widenedNullIfs++ - before >= MOST_WIDENED_NULLIFS) {
+    throw binding.fail(
+      'TooComplex',
+      call.name.at,
+      `A NULLIF of two types holds at most ${MOST_WIDENED_NULLIFS} others within it`,
+      { hint: 'cast the arguments to one type' },
+    )
+  }
+  return { ...common, compared: { widenedTo: left.type } }
 }
+
+const MOST_WIDENED_NULLIFS = 6
 
 function bindMod(binding: Binding, scope: Scope, call: Call): BoundExpression {
   const [left, right] = bindTwo(binding, scope, ...twoArguments(binding, call))

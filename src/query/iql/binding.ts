@@ -16,6 +16,8 @@ export class Binding {
   usesClaims = false
   /** While a row filter is bound, parameters are claims of the caller. */
   bindsRowFilter = false
+  /** How many NULLIF of two types have been bound. */
+  widenedNullIfs = 0
   /** How many columns have been resolved further out than where they were written. */
   outerHits = 0
   #sources = 0

@@ -201,11 +201,14 @@ export interface Coalesce extends Typed {
   readonly arguments: readonly BoundExpression[]
 }
 
-/** NULLIF(left, right). `type` is left's; the comparison is of `left` and `right`, which may be widened. */
+/**
+ * NULLIF(value, right). `type` is the value's. What is compared with `right` is the value, or the value widened to a type, or
+ * another form of it where it is a literal; it never stands in the tree twice, or nesting would double the tree.
+ */
 export interface NullIf extends Typed {
   readonly kind: 'nullif'
   readonly value: BoundExpression
-  readonly left: BoundExpression
+  readonly compared: 'value' | { readonly widenedTo: IqlType } | Literal
   readonly right: BoundExpression
 }
 

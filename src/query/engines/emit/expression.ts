@@ -1,11 +1,28 @@
 /** Bound expressions as SQL; every operation comes with its own parentheses. */
-import type { Aggregate, BoundExpression, BoundFrame, BoundFrameEdge, WindowCall } from '../../iql/bound-expression.ts'
+import { refuse } from '../../errors.ts'
+import type {
+  Aggregate,
+  BoundExpression,
+  BoundFrame,
+  BoundFrameEdge,
+  NullIf,
+  WindowCall,
+} from '../../iql/bound-expression.ts'
 import type { AggregateId, WindowId } from '../../iql/functions.ts'
 import { TEXT } from '../../iql/types.ts'
 import type { AggregateShape, Sql } from './dialect.ts'
 import { type Emission, emitOrder, emitQuery } from './query.ts'
 
+/** Far above what a statement of the allowed size needs; below what would harm the server. */
+const LONGEST_SQL = 8 * 1024 * 1024
+
 export function emitExpression(node: BoundExpression, emission: Emission): Sql {
+  const sql = emitNode(node, emission)
+  if (sql.length > LONGEST_SQL) throw refuse('Limit.Complexity', 'The statement is too large for the database')
+  return sql
+}
+
+function emitNode(node: BoundExpression, emission: Emission): Sql {
   const { dialect, slots } = emission
   const emit = (operand: BoundExpression): Sql => emitExpression(operand, emission)
   switch (node.kind) {
@@ -70,7 +87,7 @@ export function emitExpression(node: BoundExpression, emission: Emission): Sql {
         ? node.arguments.map(emit).join('')
         : `coalesce(${node.arguments.map(emit).join(', ')})`
     case 'nullif':
-      return `(CASE WHEN ${emit(node.left)} = ${emit(node.right)} THEN NULL ELSE ${emit(node.value)} END)`
+      return emitNullIf(node, emission)
     case 'call':
       if (node.function === 'now') return dialect.value(slots.mark({ kind: 'now' }, node.type), node.type)
       if (node.function === 'current_date') return dialect.value(slots.mark({ kind: 'today' }, node.type), node.type)
@@ -84,6 +101,17 @@ export function emitExpression(node: BoundExpression, emission: Emission): Sql {
     case 'exists':
       return `(EXISTS (${emitQuery(node.query, emission)}))`
   }
+}
+
+function emitNullIf({ value, compared, right }: NullIf, emission: Emission): Sql {
+  const sql = emitExpression(value, emission)
+  const other = emitExpression(right, emission)
+  if (compared === 'value') return `nullif(${sql}, ${other})`
+  const left =
+    'widenedTo' in compared
+      ? emission.dialect.widen(sql, value.type, compared.widenedTo)
+      : emitExpression(compared, emission)
+  return `(CASE WHEN ${left} = ${other} THEN NULL ELSE ${sql} END)`
 }
 
 function negation(node: { readonly negated: boolean }): string {
@@ -192,7 +220,7 @@ export function operandsOf(node: BoundExpression): readonly BoundExpression[] {
     case 'call':
       return node.arguments
     case 'nullif':
-      return [node.value, node.left, node.right]
+      return [node.value, node.right]
     case 'aggregate':
       return [...node.arguments, ...(node.filter === undefined ? [] : [node.filter])]
     case 'window':

@@ -49,7 +49,8 @@ export function castSql(operand: Sql, from: IqlType, to: IqlType): Sql {
     case 'Date>Timestamp':
       return `(${operand} * ${DAY})`
     case 'Timestamp>Date':
-      return `((${operand} - ((${operand} % ${DAY}) + ${DAY}) % ${DAY}) / ${DAY})`
+      // Division is toward zero: moved past it by a million days, which is before the first year.
+      return `((${operand} + 1000000 * ${DAY}) / ${DAY} - 1000000)`
     case 'Timestamp>Time':
       return `(((${operand} % ${DAY}) + ${DAY}) % ${DAY})`
     default:
