@@ -44,6 +44,9 @@ columns. Aggregates do not stand in \`WHERE\`, window functions stand in \`SELEC
 equalities and exactly one of \`>=\`, \`>\`, \`<=\`, \`<\`. Of equally near rows the first by the primary key counts, or by all
 columns where there is none. \`ASOF LEFT JOIN\` keeps left rows that have no such row.
 
+**Order.** Without \`ORDER BY\` the rows of a result come in no order that can be relied on, and the same holds for the rows of
+\`RETURNING\`: only an INSERT of VALUES returns them as they were given.
+
 **Rights.** A table that you may not read does not exist for you. A table may carry a \`ROW FILTER\` over its columns and the
 claims \`:sub\`, \`:client_id\` and \`:role\` of the caller (\`desk = :role\` holds when it is any of the caller’s roles); rows
 for which it does not hold do not exist either, and cannot be written.`

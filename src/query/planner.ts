@@ -33,12 +33,18 @@ export interface KeyColumn {
 }
 
 const CAPACITY = 1000
+const LONGEST_KEPT = 10_000
 
 export class Planner {
   readonly #engine: Engine
   readonly #limits: Limits
   readonly #plans = new Map<string, Planned>()
   #version = 0
+
+  /** Plans that are kept. */
+  get size(): number {
+    return this.#plans.size
+  }
 
   constructor(engine: Engine, limits: Limits = DEFAULT_LIMITS) {
     this.#engine = engine
@@ -66,8 +72,8 @@ export class Planner {
     const statement = make === undefined ? parse(text, this.#limits) : make.statement()
     const bound = bind(statement, text, viewFor(snapshot, principal.scopes))
     const planned = this.#emit(text, bound, snapshot, make?.keys?.(bound) ?? [])
-    // A plan of a large text would fill the memory of many small ones.
-    if (text.length <= 10_000) this.#keep(key, planned)
+    // A plan of a large statement would fill the memory of many small ones.
+    if (key.length <= LONGEST_KEPT) this.#keep(key, planned)
     return planned
   }
 

@@ -52,6 +52,7 @@ export interface QueryService {
   /** The tables themselves, for the declarative file and the demonstration data. */
   readonly tables: Tables
   readonly running: RunningQueries
+  readonly planner: Planner
   /** Adds the routes. */
   register(app: FastifyInstance, options: QueryDoorOptions): void
   /** For a health check: whether the database answers. */
@@ -78,6 +79,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   return {
     tables: createTables({ engine, catalogue, clock }),
     running,
+    planner,
     register(app, options) {
       watch(options.metrics, engine, running)
       registerEndpoint(app, { ...options, engine, catalogue, planner, running, limits, clock, audit })

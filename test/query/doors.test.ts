@@ -1,5 +1,7 @@
 /** The doors of the query service over real sockets, on both engines. */
 import assert from 'node:assert/strict'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
@@ -157,6 +159,38 @@ onEveryEngine('the query service', (place) => {
     ])
     assert.equal(dropped.json.RowsAffected, 1)
     assert.equal((await server.call('/query/notes/select', [])).status, 404)
+  })
+
+  test('names that the engines make up collide with none that a caller chose', async () => {
+    const statements = [
+      'CREATE TABLE made (id Integer PRIMARY KEY, a Integer UNIQUE)',
+      'CREATE TABLE made_pkey (id Integer PRIMARY KEY)',
+      'CREATE TABLE made_a_key (id Integer PRIMARY KEY)',
+      'ALTER TABLE made ADD COLUMN b Integer UNIQUE',
+      'ALTER TABLE made RENAME COLUMN b TO c',
+      'ALTER TABLE made ADD COLUMN b Integer UNIQUE',
+      `CREATE INDEX ${'i'.repeat(52)}1 ON made (a)`,
+      `CREATE INDEX ${'i'.repeat(52)}2 ON made (a)`,
+    ]
+    for (const statement of statements) assert.equal((await server.query(statement)).status, 200, statement)
+    const long = await server.query(`CREATE INDEX ${'i'.repeat(54)} ON made (a)`)
+    assert.equal(long.json.Code, 'IQL.BadName')
+  })
+
+  test('large calls leave no plan behind', async () => {
+    const before = server.service.planner.size
+    const value = Array.from({ length: 2000 }, (_item, index) => index)
+    const reply = await server.call('/query/cataloguetables/select', [
+      { ColumnName: 'name', Operator: 'in', Value: value.map(String) },
+    ])
+    assert.equal(reply.status, 200)
+    assert.equal(server.service.planner.size, before)
+  })
+
+  test('the file of the tables is for its owner alone', async (t) => {
+    if (place().engine !== 'sqlite') return t.skip('PostgreSQL keeps its own files')
+    for (const name of ['query.db', 'query.db-wal', 'query.db-shm'])
+      assert.equal((await stat(join(place().dataFolder, name))).mode & 0o777, 0o600, name)
   })
 
   test('parameters come in the address or in a JSON envelope', async () => {

@@ -53,10 +53,12 @@ function requireDefine(binding: Binding, at: number): void {
 /** What PostgreSQL keeps of a name, so that no two names become one. */
 const LONGEST_NAME = 63
 
-function checkName(binding: Binding, { text, at }: Name): void {
+/** The engines put ten bytes before the name of an index. */
+const LONGEST_INDEX_NAME = LONGEST_NAME - 10
+
+function checkName(binding: Binding, { text, at }: Name, longest = LONGEST_NAME): void {
   const bytes = new TextEncoder().encode(text).length
-  if (bytes > LONGEST_NAME)
-    throw binding.fail('BadName', at, `A name has at most ${LONGEST_NAME} bytes, this has ${bytes}`)
+  if (bytes > longest) throw binding.fail('BadName', at, `The name has at most ${longest} bytes, this has ${bytes}`)
   if (/[\p{Cc}]/u.test(text)) throw binding.fail('BadName', at, 'A name has no control characters')
 }
 
@@ -183,7 +185,7 @@ export function bindDropTable(binding: Binding, { name, ifExists, at }: DropTabl
 export function bindCreateIndex(binding: Binding, written: CreateIndex): Bound.CreateIndex {
   requireDefine(binding, written.at)
   const { name, unique, ifNotExists } = written
-  checkName(binding, name)
+  checkName(binding, name, LONGEST_INDEX_NAME)
   const exists = binding.catalogue.lookupIndex(name.text) !== undefined
   if (exists && !ifNotExists) throw binding.fail('DuplicateIndex', name.at, `There is an index ${name.text} already`)
   const table = ownTable(binding, written.table)

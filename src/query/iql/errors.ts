@@ -28,7 +28,7 @@ export const ERRORS = {
   DuplicateTable: entry('A table or alias stands twice', 'Give each use its own alias.'),
   DuplicateIndex: entry('There is an index of this name', 'Choose another name.', 409),
   TableExists: entry('There is a table of this name', 'Choose another name, or say IF NOT EXISTS.', 409),
-  BadName: entry('The name cannot be used', 'A name has 1 to 63 bytes of UTF-8.'),
+  BadName: entry('The name cannot be used', 'A name has 1 to 63 bytes of UTF-8, that of an index 1 to 53.'),
 
   TypeMismatch: entry('The types do not fit', 'Convert one side with CAST.'),
   BadArguments: entry('The arguments do not fit the function', 'Look at the signature in the message.'),

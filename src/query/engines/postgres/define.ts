@@ -1,4 +1,5 @@
 /** Changes of the catalogue in PostgreSQL: the table and its entry in one transaction. */
+import { randomUUID } from 'node:crypto'
 import type { PoolClient } from 'pg'
 import {
   type AlterStep,
@@ -118,14 +119,19 @@ function createTableSql(table: TableDefinition): string {
   const parts = table.columns.map(
     ({ name, type, nullable }) => `${quoteIdentifier(name)} ${columnType(type)}${nullable ? '' : ' NOT NULL'}`,
   )
-  if (table.primaryKey.length > 0) parts.push(`PRIMARY KEY (${names(table.primaryKey)})`)
-  for (const unique of table.uniques) parts.push(`UNIQUE (${names(unique)})`)
+  if (table.primaryKey.length > 0) parts.push(`${constraint()} PRIMARY KEY (${names(table.primaryKey)})`)
+  for (const unique of table.uniques) parts.push(`${constraint()} UNIQUE (${names(unique)})`)
   return `CREATE TABLE ${SCHEMA}.${quoteIdentifier(table.name)} (${parts.join(', ')})`
 }
 
 function createIndexSql(table: string, index: IndexDefinition): string {
   const columns = index.columns.map(({ name, descending }) => `${quoteIdentifier(name)}${descending ? ' DESC' : ''}`)
   return `CREATE ${index.unique ? 'UNIQUE ' : ''}INDEX ${indexName(index.name)} ON ${SCHEMA}.${quoteIdentifier(table)} (${columns.join(', ')})`
+}
+
+/** Named by us: the index of a name that PostgreSQL makes up, such as trades_pkey, would take it from the tables. */
+function constraint(): string {
+  return `CONSTRAINT ${quoteIdentifier(`_gh_key_${randomUUID()}`)}`
 }
 
 /** Tables and indexes share one space of names in PostgreSQL, not in IQL. */
@@ -144,7 +150,7 @@ async function alter(client: PoolClient, table: string, step: AlterStep, fill: B
       await client.query(`ALTER TABLE ${target} ADD COLUMN ${column} ${columnType(type)}`)
       if (fill !== null) await client.query(`UPDATE ${target} SET ${column} = $1`, [fill])
       if (!nullable) await client.query(`ALTER TABLE ${target} ALTER COLUMN ${column} SET NOT NULL`)
-      if (step.isUnique) await client.query(`ALTER TABLE ${target} ADD UNIQUE (${column})`)
+      if (step.isUnique) await client.query(`ALTER TABLE ${target} ADD ${constraint()} UNIQUE (${column})`)
       return
     }
     case 'drop-column':

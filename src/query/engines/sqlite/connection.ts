@@ -1,4 +1,5 @@
 /** Connections to the embedded query database, each with IQL's own functions. */
+import { chmodSync, closeSync, openSync } from 'node:fs'
 import Sqlite, { type Database } from 'better-sqlite3'
 import { registerFunctions } from './functions.ts'
 
@@ -6,6 +7,10 @@ import { registerFunctions } from './functions.ts'
 const HEAP_LIMIT_BYTES = 256 * 1024 * 1024
 
 export function openForWriting(path: string): Database {
+  // Made before SQLite makes it for everybody to read; its journals take their mode from it.
+  closeSync(openSync(path, 'a', 0o600))
+  // One that an earlier release made for everybody.
+  chmodSync(path, 0o600)
   const database = new Sqlite(path)
   database.pragma('journal_mode = WAL')
   // FULL: a commit that was acknowledged survives the loss of power.

@@ -1,4 +1,5 @@
 /** Changes of the catalogue in SQLite: the table and its entry in one transaction. */
+import { randomUUID } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
 import {
   type AlterStep,
@@ -113,7 +114,8 @@ function alter(database: Database, table: string, step: AlterStep, fill: Bindabl
       if (step.isUnique)
         database.exec(
           createIndexSql(table, {
-            name: `${table} ${name} unique`,
+            // Of its own: the column may be renamed, and another one take its old name.
+            name: randomUUID(),
             unique: true,
             columns: [{ name, descending: false }],
           }),

@@ -55,6 +55,9 @@ function rowsOf(statement: Statement, parameters: readonly Bindable[]): Iterable
   return statement.iterate(...parameters) as Iterable<unknown[]>
 }
 
+/** A large statement takes megabytes once prepared. */
+const LONGEST_KEPT = 10_000
+
 /** Prepared statements by text, the least recently used forgotten first. */
 export class Statements {
   readonly #database: Database
@@ -76,6 +79,7 @@ export class Statements {
     }
     const statement = this.#database.prepare(sql)
     if (statement.reader) statement.raw(true).safeIntegers(true)
+    if (sql.length > LONGEST_KEPT) return statement
     this.#byText.set(sql, statement)
     if (this.#byText.size > this.#capacity) {
       const oldest = this.#byText.keys().next()

@@ -52,6 +52,7 @@ const BY_MESSAGE: readonly (readonly [RegExp, QueryErrorCode, string])[] = [
     'Limit.Complexity',
     'The statement is too large for the database',
   ],
+  [/^index .* already exists$/, 'Data.TableExists', 'The name is taken'],
   [/LIKE or GLOB pattern too complex/, 'Limit.Complexity', 'The pattern is too long'],
 ]
 

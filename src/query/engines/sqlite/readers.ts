@@ -27,6 +27,11 @@ export class Readers {
   async *run(job: ReadJob, signal: AbortSignal): AsyncGenerator<Uint8Array, ReadOutcome, void> {
     const reader = await this.#take(signal)
     const stop = (): void => reader.kill()
+    // Stopped in the moment between being given a reader and having it: no event will come any more.
+    if (signal.aborted) {
+      this.#giveBack(reader)
+      throw signal.reason
+    }
     signal.addEventListener('abort', stop, { once: true })
     let isClean = false
     try {
