@@ -69,7 +69,8 @@ function readInner(payload: JWTPayload): ReadonlyMap<string, string> {
   for (const [name, value] of Object.entries(payload)) {
     if (name === 'request' || name === 'request_uri')
       throw refuse('invalid_request_object', `A request object holds no ${name}`)
-    if (NOT_PARAMETERS.has(name)) continue
+    // B-15: an empty value is none, inside as outside.
+    if (NOT_PARAMETERS.has(name) || value === '') continue
     if (typeof value === 'string') inner.set(name, value)
     else if (typeof value === 'number' || typeof value === 'boolean') inner.set(name, String(value))
     else if (name === 'claims' && typeof value === 'object') inner.set(name, JSON.stringify(value))
