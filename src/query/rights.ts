@@ -24,9 +24,16 @@ export function checkDoor(principal: Principal): void {
 }
 
 /** The scopes that decide about tables, in a form that equal rights share. */
-export function rightsKey(principal: Principal): string {
-  return [...principal.scopes].filter(isPlatformScope).sort().join(' ')
+export function rightsKey({ scopes }: Principal): string {
+  const known = RIGHTS_KEYS.get(scopes)
+  if (known !== undefined) return known
+  const key = [...scopes].filter(isPlatformScope).sort().join(' ')
+  RIGHTS_KEYS.set(scopes, key)
+  return key
 }
+
+/** A token that was verified before gives the same set again; no one changes it. */
+const RIGHTS_KEYS = new WeakMap<ReadonlySet<string>, string>()
 
 /** A table that the scopes may not read is not in the view under any name. */
 export function viewFor(snapshot: Snapshot, scopes: ReadonlySet<string>): CatalogueView {

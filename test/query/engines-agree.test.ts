@@ -66,6 +66,8 @@ const FOUND: readonly string[] = [
   "SELECT TIMESTAMP '2026-01-30' - INTERVAL '1 month 3 days' * 2147483648 AS c",
   "SELECT at + INTERVAL '1 month' AS c FROM a",
   'SELECT nullif(s, least(s, w)) AS c FROM a',
+  'SELECT sum(i) AS i, avg(i) AS mean, sum(w) AS w, avg(f) AS f, sum(d) FILTER (WHERE ok) AS d FROM a',
+  'SELECT id, sum(i) OVER (ORDER BY id ROWS 2 PRECEDING) AS i, avg(s) OVER (PARTITION BY k) AS s FROM a',
   'SELECT x.id AS p, y.id AS q FROM a AS x JOIN b AS y ON x.s = y.f',
 ]
 

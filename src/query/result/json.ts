@@ -4,7 +4,7 @@ import { doubleText } from '../wire-text.ts'
 import type { Cell, Encoding, ResultColumn, RowEncoder } from './encoding.ts'
 
 export function createJsonEncoder(encoding: Encoding, columns: readonly ResultColumn[]): RowEncoder {
-  let pending = `{"Columns":${describeColumns(columns)},"Rows":[`
+  let pending = `{"Columns":${kept(HEADS, columns, () => describeColumns(columns))},"Rows":[`
   const writeRow = jsonRowWriter(encoding, columns)
   let separator = ''
   return {
@@ -32,7 +32,34 @@ export function describeColumns(columns: readonly ResultColumn[]): string {
   return `{${members.join(',')}}`
 }
 
-export function jsonRowWriter(encoding: Encoding, columns: readonly ResultColumn[]): (row: readonly Cell[]) => string {
+type RowWriter = (row: readonly Cell[]) => string
+
+/** The columns of a plan are the same object whenever it runs: what follows from them is made once. */
+const HEADS = new WeakMap<readonly ResultColumn[], string>()
+const WRITERS = {
+  'objects numbers': new WeakMap<readonly ResultColumn[], RowWriter>(),
+  'objects strings': new WeakMap<readonly ResultColumn[], RowWriter>(),
+  'arrays numbers': new WeakMap<readonly ResultColumn[], RowWriter>(),
+  'arrays strings': new WeakMap<readonly ResultColumn[], RowWriter>(),
+} as const
+
+export function jsonRowWriter(encoding: Encoding, columns: readonly ResultColumn[]): RowWriter {
+  return kept(WRITERS[`${encoding.rows} ${encoding.integers}`], columns, () => makeRowWriter(encoding, columns))
+}
+
+function kept<Made>(
+  all: WeakMap<readonly ResultColumn[], Made>,
+  columns: readonly ResultColumn[],
+  make: () => Made,
+): Made {
+  const known = all.get(columns)
+  if (known !== undefined) return known
+  const made = make()
+  all.set(columns, made)
+  return made
+}
+
+function makeRowWriter(encoding: Encoding, columns: readonly ResultColumn[]): RowWriter {
   const arrays = encoding.rows === 'arrays'
   const parts = columns.map((column, index) => ({
     lead: (index === 0 ? '' : ',') + (arrays ? '' : `${JSON.stringify(column.name)}:`),

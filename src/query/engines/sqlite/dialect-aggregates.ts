@@ -4,13 +4,21 @@ import type { AggregateId, WindowId } from '../../iql/functions.ts'
 import { asDecimal, type IqlType } from '../../iql/types.ts'
 import type { AggregateShape, AggregateSql, Sql } from '../emit/dialect.ts'
 import { spreadName } from './aggregates.ts'
+import { isWide } from './representation.ts'
 
 type Node = Aggregate | WindowCall
 
 export const SQLITE_AGGREGATES: Readonly<Record<AggregateId, AggregateSql>> = {
   count: (args, _node, shape) => (args.length === 0 ? `count(*)${shape.tail}` : call('count', args, shape)),
-  sum: (args, node, shape) => call(isDouble(node) ? 'gh_fsum' : 'gh_sum', args, shape),
-  avg: (args, node, shape) => call(isDouble(node) ? 'gh_favg' : `gh_avg_${shiftOf(node)}`, args, shape),
+  sum: (args, node, shape) => {
+    if (isDouble(node)) return call('gh_fsum', args, shape)
+    return isHalvable(node, shape) ? `gh_joined(${halves(args, shape)})` : call('gh_sum', args, shape)
+  },
+  avg: (args, node, shape) => {
+    if (isDouble(node)) return call('gh_favg', args, shape)
+    if (!isHalvable(node, shape)) return call(`gh_avg_${shiftOf(node)}`, args, shape)
+    return `gh_joined_mean(${halves(args, shape)}, ${call('count', args, shape)}, ${shiftOf(node)})`
+  },
   min: (args, _node, shape) => call('min', args, shape),
   max: (args, _node, shape) => call('max', args, shape),
   bool_and: (args, _node, shape) => call('min', args, shape),
@@ -39,6 +47,17 @@ export const SQLITE_WINDOWS: Readonly<Record<WindowId, (args: readonly Sql[], no
   lead: (args, _node, over) => `lead(${args.join(', ')})${over}`,
   first_value: ([x], _node, over) => `first_value(${x})${over}`,
   last_value: ([x], _node, over) => `last_value(${x})${over}`,
+}
+
+/** What rests as a 64-bit integer in a column can be summed by SQLite itself, ten times as fast as by a function of ours. */
+function isHalvable(node: Node, { distinct }: AggregateShape): boolean {
+  const [argument] = node.arguments
+  return !distinct && argument?.kind === 'column' && !isWide(argument.type)
+}
+
+/** The sums of the upper and of the lower 32 bits: neither leaves 64 bits before two thousand million rows. */
+function halves([x]: readonly Sql[], shape: AggregateShape): Sql {
+  return `${call('sum', [`${x} >> 32`], shape)}, ${call('sum', [`${x} & 4294967295`], shape)}`
 }
 
 function call(name: string, args: readonly Sql[], { distinct, tail }: AggregateShape): Sql {

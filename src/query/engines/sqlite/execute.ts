@@ -22,7 +22,7 @@ export function runRead(
   encoder: RowEncoder,
   emit: (chunk: Uint8Array) => void,
 ): ReadOutcome {
-  const readers = [...job.columns, ...job.keyColumns].map(cellReader)
+  const readers = readersOf(job)
   const width = job.columns.length
   let { skip } = job.limits
   let rowCount = 0
@@ -37,7 +37,8 @@ export function runRead(
     if (rowCount >= job.limits.rows) truncated = 'rows'
     else if (written + encoder.pending >= job.limits.bytes) truncated = 'bytes'
     if (truncated !== 'no') break
-    const row = raw.map((value, index) => readers[index]?.(value) ?? null)
+    const row: Cell[] = []
+    for (let index = 0; index < readers.length; index++) row.push(readers[index]?.(raw[index]) ?? null)
     encoder.add(row)
     last = row
     rowCount++
@@ -49,6 +50,18 @@ export function runRead(
   }
   emit(encoder.take())
   return { rowCount, truncated, lastKey: last.slice(width) }
+}
+
+/** The columns of a plan are the same object whenever it runs. */
+const READERS = new WeakMap<readonly ResultColumn[], readonly ((raw: unknown) => Cell)[]>()
+
+function readersOf({ columns, keyColumns }: ReadJob): readonly ((raw: unknown) => Cell)[] {
+  if (keyColumns.length > 0) return [...columns, ...keyColumns].map(cellReader)
+  const known = READERS.get(columns)
+  if (known !== undefined) return known
+  const readers = columns.map(cellReader)
+  READERS.set(columns, readers)
+  return readers
 }
 
 function rowsOf(statement: Statement, parameters: readonly Bindable[]): Iterable<unknown[]> {

@@ -38,6 +38,14 @@ export const NUMBER_FUNCTIONS = {
   gh_dtoint: (a: Exact, scale: bigint) => (a === null ? null : integer(rescaled(exact(a), -scale, 'round'))),
   gh_dsign: (a: Exact) => (a === null ? null : signOf(exact(a))),
 
+  /** Sums of the upper and the lower halves, put together. */
+  gh_joined: (upper: bigint | null, lower: bigint | null) =>
+    upper === null || lower === null ? null : fitted((upper << 32n) + lower, 38n),
+  gh_joined_mean: (upper: bigint | null, lower: bigint | null, count: bigint, shift: bigint) =>
+    upper === null || lower === null
+      ? null
+      : fitted(roundedQuotient(((upper << 32n) + lower) * 10n ** shift, count), 38n),
+
   gh_fadd: (a: Real, b: Real) => doubles(a, b, (x, y) => inRange(x + y, x, y)),
   gh_fsub: (a: Real, b: Real) => doubles(a, b, (x, y) => inRange(x - y, x, y)),
   gh_fmul: (a: Real, b: Real) => doubles(a, b, (x, y) => noUnderflow(inRange(x * y, x, y), x !== 0 && y !== 0)),
