@@ -127,6 +127,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
           metrics,
           settings: config,
           name: config.brandName,
+          base,
           addressOf: clientAddress(config.trustedProxies),
         })
       : undefined

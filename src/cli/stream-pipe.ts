@@ -1,5 +1,4 @@
 /** The terminal client without a terminal: lines in, messages out, and an end when every request is answered. */
-import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Usage } from './command.ts'
@@ -8,6 +7,13 @@ import type { StreamSession } from './stream-session.ts'
 
 /** Returns the exit status: 0, or 1 when the server ended the session. */
 export async function pipeSession(session: StreamSession, wait: number): Promise<number> {
+  const ended = session.ended.then(() => 1)
+  const status = await talk(session, wait, ended)
+  if (status === 1) process.stderr.write(`gatehouse: ${(await session.ended).text}\n`)
+  return status
+}
+
+async function talk(session: StreamSession, wait: number, ended: Promise<number>): Promise<number> {
   let nextId = 1
   let unanswered = 0
   let settled = (): void => {}
@@ -16,25 +22,36 @@ export async function pipeSession(session: StreamSession, wait: number): Promise
     if (hasTransactionId(text)) unanswered--
     if (unanswered <= 0) settled()
   })
-  const ended = session.ended.then(({ text }) => {
-    process.stderr.write(`gatehouse: ${text}\n`)
-    return 1
-  })
-  const lines = createInterface({ input: process.stdin })
-  lines.on('line', (line) => {
+  const send = (line: string): void => {
     const meaning = readLine(line, () => nextId++)
     if (meaning.kind === 'nothing') return
     if (meaning.kind !== 'message') throw new Usage(`"${line.trim()}" is for the terminal, not for a pipe`)
     if (hasTransactionId(meaning.text) && !meaning.text.includes('"Action":"Cancel"')) unanswered++
     session.send(meaning.text)
-  })
-  const closed = await Promise.race([once(lines, 'close').then(() => 0), ended])
+  }
+  const closed = await Promise.race([everyLine(send), ended])
   if (closed === 1) return 1
   const allAnswered = new Promise<number>((resolve) => {
     settled = () => resolve(0)
     if (unanswered <= 0) settled()
   })
   return Promise.race([allAnswered, pause(wait, 0, { ref: false }), ended])
+}
+
+/** Until the input ends or a line cannot be taken. */
+function everyLine(take: (line: string) => void): Promise<number> {
+  const lines = createInterface({ input: process.stdin })
+  return new Promise((resolve, reject) => {
+    lines.on('line', (line) => {
+      try {
+        take(line)
+      } catch (error) {
+        reject(error)
+        lines.close()
+      }
+    })
+    lines.on('close', () => resolve(0))
+  })
 }
 
 function hasTransactionId(text: string): boolean {

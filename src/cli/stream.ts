@@ -19,6 +19,9 @@ export async function stream(args: readonly string[]): Promise<void> {
   }
 }
 
+/** The server may be below a path; the address of its streaming service is as good as its own. */
+const STREAMING_PART = /(\/platform)?\/*$/i
+
 export interface StreamOptions {
   readonly address: string
   readonly version: string
@@ -40,7 +43,7 @@ function readOptions(args: readonly string[]): StreamOptions {
   const wait = Number(values.wait ?? '5') * 1000
   if (!(wait >= 0)) throw new Usage(`"${values.wait}" is not a number of seconds`)
   return {
-    address: url.origin === 'null' ? address : `${url.protocol.replace('ws', 'http')}//${url.host}`,
+    address: `${url.protocol.replace('ws', 'http')}//${url.host}${url.pathname.replace(STREAMING_PART, '')}`,
     version: values.version ?? '1.1',
     client: values.client ?? 'demo-cli',
     username: values.username,

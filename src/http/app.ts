@@ -131,7 +131,7 @@ export function problem(
     .send({ type: `urn:gatehouse:error:${code}`, title: code, status, detail, Code: code, ...members })
 }
 
-function withoutBase(url: string, base: string): string {
+export function withoutBase(url: string, base: string): string {
   return url.startsWith(`${base}/`) ? url.slice(base.length) : url
 }
 

@@ -1,6 +1,7 @@
 /** The streaming service as the server composes it: controllers loaded, gateway attached to the HTTP server, metrics shown. */
 import type { Server } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import { withoutBase } from '../http/app.ts'
 import type { Metrics } from '../protocol/metrics.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { VERSION } from '../protocol/version.ts'
@@ -14,10 +15,12 @@ export interface StreamingOptions extends Omit<GatewayOptions, 'server' | 'contr
   /** The name that clients are shown in ServerInfo. */
   readonly name: string
   readonly metrics: Metrics
+  /** Path of the issuer, which upgrades may carry as other requests may. */
+  readonly base: string
 }
 
 export async function openStreaming(app: FastifyInstance, server: Server, options: StreamingOptions): Promise<Gateway> {
-  const { settings, name, metrics, ...rest } = options
+  const { settings, name, metrics, base, ...rest } = options
   const controllers = settings.streamControllers === '' ? [] : await loadControllers(settings.streamControllers)
   const gateway = createGateway({
     ...rest,
@@ -26,7 +29,10 @@ export async function openStreaming(app: FastifyInstance, server: Server, option
     server: { Name: name, Class: 'Gatehouse', Version: VERSION },
   })
   watchGateway(metrics, gateway)
-  server.on('upgrade', gateway.upgrade)
+  server.on('upgrade', (request, socket, head) => {
+    request.url = withoutBase(request.url ?? '/', base)
+    gateway.upgrade(request, socket, head)
+  })
   app.get('/Platform', async () => {
     throw new Refusal('stream.upgrade_required', 426, 'This address speaks WebSocket, sub-protocol PlatformJson', {
       headers: { upgrade: 'websocket', connection: 'upgrade' },

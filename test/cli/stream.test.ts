@@ -10,6 +10,7 @@ import { createPlatformController } from '../../src/streaming/controllers/platfo
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
+import { connect } from '../support/stream-client.ts'
 
 let server: TestServer
 let place: TestPlace
@@ -123,5 +124,34 @@ test('what goes wrong is one line: a wrong password, an unreachable server, a wr
     assert.equal(status, 2, stderr)
     assert.match(stderr, complaint)
     assert.equal(stderr.trim().split('\n').length, 1, stderr)
+  }
+})
+
+test('in a pipe a line that means nothing is one line of complaint, not a crash', async () => {
+  for (const line of ['nonsense', 'quit', 'Platform/QueryServerInfo {']) {
+    const { status, stderr } = await runGatehouse(['stream', address], { stdin: `${line}\n` })
+    assert.equal(status, 2, line)
+    assert.match(stderr, /^gatehouse: [^\n]*\n$/, line)
+  }
+})
+
+test('a session that ended as it should leaves no word on stderr', async () => {
+  const { status, stdout, stderr } = await runGatehouse(['stream', address], { stdin: 'Platform/QueryServerInfo\n' })
+  assert.deepEqual([status, stderr], [0, ''])
+  assert.match(stdout, /"Class":"Gatehouse"/)
+})
+
+test('a server whose issuer has a path streams below it', async (t) => {
+  const { place: other, leave: leaveOther } = await openPlace('sqlite')
+  t.after(leaveOther)
+  const flags = { '--demo': 'true', '--stream-drain-time': '0.1', '--issuer': 'http://localhost:5999/gate' }
+  const below = await startTestServer(other, { flags })
+  t.after(() => below.stop())
+  ;(await connect(below.port, { path: '/gate/Platform?version=1.1' })).socket.terminate()
+  const origin = `127.0.0.1:${below.port}`
+  for (const at of [`http://${origin}/gate`, `ws://${origin}/gate/Platform`, `http://${origin}/`]) {
+    const { status, stdout } = await runGatehouse(['stream', at], { stdin: 'Platform/QueryServerInfo\n' })
+    assert.equal(status, 0, at)
+    assert.match(stdout, /"Class":"Gatehouse"/, at)
   }
 })
