@@ -44,6 +44,9 @@ columns. Aggregates do not stand in \`WHERE\`, window functions stand in \`SELEC
 equalities and exactly one of \`>=\`, \`>\`, \`<=\`, \`<\`. Of equally near rows the first by the primary key counts, or by all
 columns where there is none. \`ASOF LEFT JOIN\` keeps left rows that have no such row.
 
+**Errors of values**, such as a division by zero, come up where the value is needed. A part of a condition that cannot change
+its outcome, or a column of a sub-query that nobody reads, may or may not be worked out; guard with \`CASE\` or \`NULLIF\`.
+
 **Order.** Without \`ORDER BY\` the rows of a result come in no order that can be relied on, and the same holds for the rows of
 \`RETURNING\`: only an INSERT of VALUES returns them as they were given.
 
