@@ -147,9 +147,8 @@ async function define(statement: BoundStatement, run: Run, env: ExecutionEnv): P
   const now = BigInt(env.clock()) * 1000n
   const change = changeOf(statement, run.planned.snapshot, now)
   if (change === undefined) return
-  await env.catalogue.change([
-    { change, fill: statement.kind === 'add-column' ? await fillOf(statement, run, env) : null },
-  ])
+  const value = statement.kind === 'add-column' ? await fillOf(statement, run, env) : null
+  await env.catalogue.change([{ change, fill: value }], run.signal)
   recordChanges(env.audit, run, [change])
 }
 

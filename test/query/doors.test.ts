@@ -187,6 +187,41 @@ onEveryEngine('the query service', (place) => {
     assert.equal(server.service.planner.size, before)
   })
 
+  test('two changes of one table at once: each is whole, or refused as a conflict', async () => {
+    await server.query('CREATE TABLE raced (id Integer PRIMARY KEY)')
+    const replies = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((name) => server.query(`ALTER TABLE raced ADD COLUMN ${name} Integer`)),
+    )
+    for (const { status } of replies) assert.ok(status === 200 || status === 409, String(status))
+    const columns = (await server.query('SHOW COLUMNS FROM raced')).json.Rows
+    assert.equal(columns.length, 1 + replies.filter(({ status }) => status === 200).length)
+    for (const { status, json } of replies) if (status === 409) assert.equal(json.Code, 'Data.Conflict')
+  })
+
+  test('an index of a large table is made apart from the event loop', async (t) => {
+    if (place().engine !== 'sqlite') return t.skip('PostgreSQL is another process')
+    await server.query('CREATE TABLE large (id Integer PRIMARY KEY, n Integer)')
+    await server.service.tables.insert(
+      'large',
+      ['id', 'n'],
+      Array.from({ length: 10_500 }, (_row, n) => [String(n), String(n % 7)]),
+    )
+    for (const statement of ['CREATE INDEX large_n ON large (n)', 'DROP INDEX large_n', 'DROP TABLE large']) {
+      const count = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'ProcessWrap').length
+      const before = count()
+      let [most, isDone] = [0, false]
+      const reply = server.query(statement).finally(() => {
+        isDone = true
+      })
+      while (!isDone) {
+        most = Math.max(most, count())
+        await new Promise((resolve) => setTimeout(resolve, 1))
+      }
+      assert.equal((await reply).status, 200, (await reply).text)
+      assert.ok(most > before, statement)
+    }
+  })
+
   test('the file of the tables is for its owner alone', async (t) => {
     if (place().engine !== 'sqlite') return t.skip('PostgreSQL keeps its own files')
     for (const name of ['query.db', 'query.db-wal', 'query.db-shm'])

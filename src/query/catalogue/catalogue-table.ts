@@ -210,7 +210,13 @@ async function changeRights(statement: Update, run: Run, env: ExecutionEnv): Pro
   })
   return {
     tables,
-    changes: tables.map((table) => ({ kind: 'alter', name: table.name, table, step: { kind: 'rights' } })),
+    changes: tables.map((table) => ({
+      kind: 'alter',
+      name: table.name,
+      from: known(table.name, run),
+      table,
+      step: { kind: 'rights' },
+    })),
   }
 }
 

@@ -45,8 +45,8 @@ export class Catalogue {
   }
 
   /** All changes or none; when it resolves this node knows them, and the others have been told. */
-  async change(changes: readonly PreparedChange[]): Promise<void> {
-    await this.#engine.change(changes)
+  async change(changes: readonly PreparedChange[], signal?: AbortSignal): Promise<void> {
+    await this.#engine.change(changes, signal)
     await this.refresh()
     await this.#bus.publish({ kind: 'catalogue-changed' })
   }

@@ -16,7 +16,7 @@ export function changeOf(statement: BoundStatement, snapshot: Snapshot, now: big
       const { column } = statement
       const uniques = column.unique ? [...table.uniques, [column.name]] : table.uniques
       const step: AlterStep = { kind: 'add-column', column: columnOf(column), isUnique: column.unique }
-      return altered({ ...table, columns: [...table.columns, columnOf(column)], uniques }, step)
+      return altered(table, { ...table, columns: [...table.columns, columnOf(column)], uniques }, step)
     }
     case 'drop-column': {
       const table = known(snapshot, statement.table.name)
@@ -25,13 +25,15 @@ export function changeOf(statement: BoundStatement, snapshot: Snapshot, now: big
       if (index !== undefined)
         throw refuse('Data.Conflict', `The index ${index.name} uses the column ${name}; drop it first`)
       return altered(
+        table,
         { ...table, columns: table.columns.filter((column) => column.name !== name) },
         { kind: 'drop-column', column: name },
       )
     }
     case 'rename-column': {
       const { name } = statement.column
-      return altered(renamed(known(snapshot, statement.table.name), name, statement.to), {
+      const table = known(snapshot, statement.table.name)
+      return altered(table, renamed(table, name, statement.to), {
         kind: 'rename-column',
         column: name,
         to: statement.to,
@@ -41,13 +43,14 @@ export function changeOf(statement: BoundStatement, snapshot: Snapshot, now: big
       if (statement.exists) return undefined
       const table = known(snapshot, statement.table.name)
       const index = { name: statement.name, unique: statement.unique, columns: statement.columns }
-      return altered({ ...table, indexes: [...table.indexes, index] }, { kind: 'create-index', index })
+      return altered(table, { ...table, indexes: [...table.indexes, index] }, { kind: 'create-index', index })
     }
     case 'drop-index': {
       if (statement.index === undefined) return undefined
       const { name } = statement.index
       const table = known(snapshot, statement.index.table.name)
       return altered(
+        table,
         { ...table, indexes: table.indexes.filter((index) => index.name !== name) },
         { kind: 'drop-index', index: name },
       )
@@ -88,8 +91,8 @@ function known(snapshot: Snapshot, name: string): TableDefinition {
   return table
 }
 
-function altered(table: TableDefinition, step: AlterStep): CatalogueChange {
-  return { kind: 'alter', name: table.name, table, step }
+function altered(from: TableDefinition, table: TableDefinition, step: AlterStep): CatalogueChange {
+  return { kind: 'alter', name: table.name, from, table, step }
 }
 
 function renamed(table: TableDefinition, from: string, to: string): TableDefinition {

@@ -1,4 +1,5 @@
 /** What a table is, as the catalogue stores it: plain data, the same in both engines. */
+import { refuse } from '../errors.ts'
 import { decimal, type IqlType, typeName } from '../iql/types.ts'
 
 export interface TableDefinition {
@@ -80,6 +81,18 @@ export function readDefinition(row: CatalogueRow): TableDefinition {
   }
 }
 
+/** Refuses a change that was made from what the catalogue no longer says; it would undo what others changed. */
+export function refuseStale(row: CatalogueRow | undefined, from: TableDefinition): void {
+  if (row === undefined) throw refuse('Data.UnknownTable', `There is no table ${from.name}`)
+  if (writeEntry(readDefinition(row)) !== writeEntry(from))
+    throw refuse('Data.Conflict', `The table ${from.name} has just changed`)
+}
+
+function writeEntry(table: TableDefinition): string {
+  const { readScope, writeScope, rowFilter, description, created } = table
+  return JSON.stringify([writeDefinition(table), readScope, writeScope, rowFilter, description, String(created)])
+}
+
 interface StoredDefinition {
   readonly columns: readonly { name: string; type: string; nullable: boolean; default: string | null }[]
   readonly primaryKey: readonly string[]
@@ -106,7 +119,14 @@ function readTypeName(name: string): IqlType {
 export type CatalogueChange =
   | { readonly kind: 'create'; readonly table: TableDefinition }
   | { readonly kind: 'drop'; readonly name: string }
-  | { readonly kind: 'alter'; readonly name: string; readonly table: TableDefinition; readonly step: AlterStep }
+  | {
+      readonly kind: 'alter'
+      readonly name: string
+      /** What the change was made from: it is refused where the table has become another one meanwhile. */
+      readonly from: TableDefinition
+      readonly table: TableDefinition
+      readonly step: AlterStep
+    }
 
 export type AlterStep =
   /** Scopes, row filter, description: nothing in the table itself. */

@@ -150,6 +150,7 @@ function changesFor(spec: TableSpec, env: TablesEnv): CatalogueChange[] {
   const wanted = define(spec, env)
   const known = new Set(current.columns.map(({ name }) => name.toLowerCase()))
   const changes: CatalogueChange[] = []
+  let from = current
   let table: TableDefinition = {
     ...current,
     readScope: wanted.readScope,
@@ -169,9 +170,10 @@ function changesFor(spec: TableSpec, env: TablesEnv): CatalogueChange[] {
       columns: [...table.columns, column],
       uniques: isUnique ? [...table.uniques, [column.name]] : table.uniques,
     }
-    changes.push({ kind: 'alter', name: table.name, table, step: { kind: 'add-column', column, isUnique } })
+    changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'add-column', column, isUnique } })
+    from = table
   }
-  changes.push({ kind: 'alter', name: table.name, table: checked(table), step: { kind: 'rights' } })
+  changes.push({ kind: 'alter', name: table.name, from, table: checked(table), step: { kind: 'rights' } })
   return changes
 }
 

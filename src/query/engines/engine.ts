@@ -21,7 +21,7 @@ export interface Engine {
   write(request: WriteRequest): Promise<WriteReply>
   loadCatalogue(): Promise<readonly CatalogueRow[]>
   /** All of them or none. */
-  change(changes: readonly PreparedChange[]): Promise<void>
+  change(changes: readonly PreparedChange[], signal?: AbortSignal): Promise<void>
   /** Forgets the answers of requests older than that. */
   forgetRequests(before: bigint): Promise<void>
   /** Processes or connections that serve queries right now. */

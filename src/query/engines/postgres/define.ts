@@ -6,6 +6,7 @@ import {
   type CatalogueChange,
   type CatalogueRow,
   type IndexDefinition,
+  refuseStale,
   type TableDefinition,
   writeDefinition,
 } from '../../catalogue/definition.ts'
@@ -76,16 +77,21 @@ export async function applyChange(client: PoolClient, change: CatalogueChange, f
       await client.query(`DELETE FROM ${SCHEMA}._gh_tables WHERE key = $1`, [change.name.toLowerCase()])
       return
     case 'alter':
-      if (!(await findEntry(client, change.name))) throw refuse('Data.UnknownTable', `There is no table ${change.name}`)
+      refuseStale((await readEntries(client, 'AND key = $1', [change.name.toLowerCase()]))[0], change.from)
       await alter(client, change.name, change.step, fill)
       return storeEntry(client, change.table, false)
   }
 }
 
-export async function readCatalogue(client: PoolClient): Promise<CatalogueRow[]> {
+export function readCatalogue(client: PoolClient): Promise<CatalogueRow[]> {
+  return readEntries(client, 'ORDER BY key', [])
+}
+
+async function readEntries(client: PoolClient, tail: string, values: readonly string[]): Promise<CatalogueRow[]> {
   const { rows } = await client.query<Omit<CatalogueRow, 'created'> & { created: string }>(
     `SELECT name, definition, readscope AS "readScope", writescope AS "writeScope", rowfilter AS "rowFilter", description, created::text AS created
-     FROM ${SCHEMA}._gh_tables WHERE NOT issystem ORDER BY key`,
+     FROM ${SCHEMA}._gh_tables WHERE NOT issystem ${tail}`,
+    [...values],
   )
   return rows.map((row) => ({ ...row, created: readTimestamp(row.created) ?? 0n }))
 }

@@ -6,6 +6,7 @@ import {
   type CatalogueChange,
   type CatalogueRow,
   type IndexDefinition,
+  refuseStale,
   type TableDefinition,
   writeDefinition,
 } from '../../catalogue/definition.ts'
@@ -39,20 +40,33 @@ export function applyChange(database: Database, change: CatalogueChange, fill: B
       database.prepare('DELETE FROM main._gh_tables WHERE key = ?').run(change.name.toLowerCase())
       return
     case 'alter':
-      if (!findEntry(database, change.name)) throw refuse('Data.UnknownTable', `There is no table ${change.name}`)
+      refuseStale(readEntry(database, change.name), change.from)
       alter(database, change.name, change.step, fill)
       storeEntry(database, change.table, false)
   }
 }
 
+/** Rows that a change may go through on the event loop. */
+const FEW_ROWS = 10_000
+
+export function isLong(reading: Database, change: CatalogueChange): boolean {
+  if (change.kind === 'create') return false
+  if (change.kind === 'alter' && (change.step.kind === 'rights' || change.step.kind === 'rename-column')) return false
+  if (!findEntry(reading, change.name)) return false
+  return (
+    reading.prepare(`SELECT 1 FROM main.${quoteIdentifier(change.name)} LIMIT 1 OFFSET ${FEW_ROWS}`).get() !== undefined
+  )
+}
+
+const ENTRIES = `SELECT name, definition, readscope AS readScope, writescope AS writeScope, rowfilter AS rowFilter, description, created
+  FROM main._gh_tables WHERE issystem = 0`
+
 export function readCatalogue(database: Database): CatalogueRow[] {
-  return database
-    .prepare<[], CatalogueRow>(
-      `SELECT name, definition, readscope AS readScope, writescope AS writeScope, rowfilter AS rowFilter, description, created
-       FROM main._gh_tables WHERE issystem = 0 ORDER BY key`,
-    )
-    .safeIntegers(true)
-    .all()
+  return database.prepare<[], CatalogueRow>(`${ENTRIES} ORDER BY key`).safeIntegers(true).all()
+}
+
+function readEntry(database: Database, name: string): CatalogueRow | undefined {
+  return database.prepare<[string], CatalogueRow>(`${ENTRIES} AND key = ?`).safeIntegers(true).get(name.toLowerCase())
 }
 
 function findEntry(database: Database, name: string): boolean {

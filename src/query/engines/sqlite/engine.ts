@@ -12,7 +12,7 @@ import type {
   WriteRequest,
 } from '../engine.ts'
 import { openForReading, openForWriting } from './connection.ts'
-import { applyChange, prepareCatalogue, readCatalogue } from './define.ts'
+import { applyChange, isLong, prepareCatalogue, readCatalogue } from './define.ts'
 import { SQLITE } from './dialect.ts'
 import { runRead, Statements } from './execute.ts'
 import { asRefusal } from './failure.ts'
@@ -29,6 +29,7 @@ export interface SqliteOptions {
 }
 
 const READER_IDLE_MS = 60_000
+const NEVER = new AbortController().signal
 
 export function openSqliteEngine(options: SqliteOptions): Engine {
   const { path } = options
@@ -58,7 +59,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     readCells: async (request) => readCells(state, request),
     write: (request) => write(state, request),
     loadCatalogue: async (): Promise<readonly CatalogueRow[]> => readCatalogue(reading),
-    change: (changes) => change(state, changes),
+    change: (changes, signal) => change(state, changes, signal),
     forgetRequests: (before) =>
       state.writer.write(
         (database) => void database.prepare('DELETE FROM main._gh_requests WHERE created < ?').run(before),
@@ -114,14 +115,21 @@ async function write(state: State, request: WriteRequest): Promise<WriteReply> {
   const job = { steps, returning, isChecked, rowLimit, once }
   try {
     if (request.isShort) return await state.writer.write((database) => runWrite(database, state.writerStatements, job))
-    return await state.writer.exclusively(() => runInProcess(state.path, job, request.signal))
+    const reply = await state.writer.exclusively(() => runInProcess(state.path, job, request.signal))
+    if (reply === undefined) throw new Error('A long write without an outcome')
+    return reply
   } catch (error) {
     throw asRefusal(error) ?? error
   }
 }
 
-async function change(state: State, changes: readonly PreparedChange[]): Promise<void> {
+/** What goes through the rows of a large table runs apart from the event loop, as long writes do. */
+async function change(state: State, changes: readonly PreparedChange[], signal = NEVER): Promise<void> {
   try {
+    if (changes.some(({ change: step }) => isLong(state.reading, step))) {
+      await state.writer.exclusively(() => runInProcess(state.path, { changes }, signal))
+      return
+    }
     await state.writer.write((database) => {
       for (const { change: step, fill } of changes) applyChange(database, step, fill)
     })

@@ -1,12 +1,15 @@
 /** The program of a reader process: takes one job after another from its input, and can be killed at any moment. */
 import { serialize } from 'node:v8'
 import { Worker } from 'node:worker_threads'
+import type { Database } from 'better-sqlite3'
 import { createEncoder } from '../../result/encoding.ts'
+import type { WriteReply } from '../engine.ts'
 import { openForReading, openForWriting } from './connection.ts'
+import { applyChange } from './define.ts'
 import { type ReadJob, runRead, Statements } from './execute.ts'
 import { describeFailure } from './failure.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
-import { runWrite, type WriteJob } from './write.ts'
+import { type ChangeJob, runWrite, type WriteJob } from './write.ts'
 
 const INPUT = 0
 const OUTPUT = 1
@@ -48,14 +51,20 @@ async function readJobs(database: string): Promise<void> {
 function writeOnce(file: string): void {
   const frame = readFrameSync(INPUT)
   if (frame === undefined) process.exit()
-  const job = decodePayload(frame.payload) as WriteJob
+  const job = decodePayload(frame.payload) as WriteJob | ChangeJob
   try {
     const database = openForWriting(file)
     const statements = new Statements(database, 10)
-    const reply = database.transaction(() => runWrite(database, statements, job)).immediate()
+    const reply = database.transaction(() => perform(database, statements, job)).immediate()
     writeFrameSync(OUTPUT, FRAME.done, serialize(reply))
   } catch (error) {
     writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
   }
   process.exit()
+}
+
+function perform(database: Database, statements: Statements, job: WriteJob | ChangeJob): WriteReply | undefined {
+  if (!('changes' in job)) return runWrite(database, statements, job)
+  for (const { change, fill } of job.changes) applyChange(database, change, fill)
+  return undefined
 }

@@ -7,7 +7,7 @@ import type { ReadOutcome, WriteReply } from '../engine.ts'
 import type { ReadJob } from './execute.ts'
 import { type Failure, reviveFailure } from './failure.ts'
 import { decodePayload, encodeFrame, FRAME, FrameReader } from './frames.ts'
-import type { WriteJob } from './write.ts'
+import type { ChangeJob, WriteJob } from './write.ts'
 
 const PROGRAM = fileURLToPath(new URL('./reader-process.ts', import.meta.url))
 
@@ -59,12 +59,12 @@ export class Reader {
     }
   }
 
-  async write(job: WriteJob): Promise<WriteReply> {
+  async write(job: WriteJob | ChangeJob): Promise<WriteReply | undefined> {
     this.#input.write(encodeFrame(FRAME.job, job))
     const frame = await this.#output.next()
     if (frame === undefined) throw new ReaderGone()
     if (frame.kind !== FRAME.done) throw reviveFailure(decodePayload(frame.payload) as Failure)
-    return decodePayload(frame.payload) as WriteReply
+    return decodePayload(frame.payload) as WriteReply | undefined
   }
 
   /** A running statement cannot be interrupted from inside Node; the process can. */

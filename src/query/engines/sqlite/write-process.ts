@@ -1,9 +1,14 @@
 /** A long write runs in a process of its own, which can be killed: what it had not committed never happened. */
 import type { WriteReply } from '../engine.ts'
 import { Reader, ReaderGone } from './reader.ts'
-import type { WriteJob } from './write.ts'
+import type { ChangeJob, WriteJob } from './write.ts'
 
-export async function runInProcess(path: string, job: WriteJob, signal: AbortSignal): Promise<WriteReply> {
+/** Changes of the catalogue have no reply. */
+export async function runInProcess(
+  path: string,
+  job: WriteJob | ChangeJob,
+  signal: AbortSignal,
+): Promise<WriteReply | undefined> {
   signal.throwIfAborted()
   const worker = new Reader(path, 'write')
   const stop = (): void => worker.kill()

@@ -1,7 +1,7 @@
 /** Runs one write inside a transaction of the caller; the same code in the server and in the process for long writes. */
 import type { Database } from 'better-sqlite3'
 import type { Cell, ResultColumn } from '../../result/encoding.ts'
-import type { Once, WriteOutcome, WriteReply, WriteStep } from '../engine.ts'
+import type { Once, PreparedChange, WriteOutcome, WriteReply, WriteStep } from '../engine.ts'
 import { mismatch, readOutcome, writeOutcome } from '../requests.ts'
 import { iqlError } from '../runtime-error.ts'
 import type { Statements } from './execute.ts'
@@ -14,6 +14,11 @@ export interface WriteJob {
   readonly isChecked: boolean
   readonly rowLimit: number
   readonly once: Once | undefined
+}
+
+/** Changes of the catalogue that take long, on the same way. */
+export interface ChangeJob {
+  readonly changes: readonly PreparedChange[]
 }
 
 export function runWrite(database: Database, statements: Statements, job: WriteJob): WriteReply {
