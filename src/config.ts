@@ -95,7 +95,10 @@ export const SETTINGS = {
   limitToken: limit('address=1200/60 client=12000/60 user=600/60', 'token, introspection, revocation, userinfo'),
   limitPages: limit('address=1200/60', 'sign-in and other pages, discovery'),
   limitQuery: limit('address=30000/60 client=60000/60 user=12000/60', 'queries'),
-  limitStream: limit('address=600/60 client=6000/60 user=120/60', 'new streaming connections'),
+  limitStream: limit(
+    'address=600/60 client=6000/60 user=120/60',
+    'new streaming connections, and rejected sign-ins on them',
+  ),
   limitAdmin: limit('address=1200/60 client=6000/60 user=1200/60', 'administration'),
   limitExempt: setting(
     '127.0.0.0/8,::1',

@@ -50,7 +50,7 @@ export const STREAM_ERRORS = {
   },
   Limited: {
     context: 'the limit that was met',
-    when: 'A limit was met: messages per second, subscriptions of a connection, connections of a user.',
+    when: 'A limit was met: messages per second, subscriptions of a connection, connections of a user, rejected sign-ins of an address.',
     advice: 'Wait a second, then go on more slowly.',
   },
   Session: {

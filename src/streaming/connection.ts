@@ -43,6 +43,7 @@ export interface ConnectionEnv extends StandingEnv {
   readonly hub: Hub
   readonly sessions: Sessions<Connection>
   readonly onFault: (error: unknown, connectionId: string) => void
+  /** May throw when the client was refused too often. */
   readonly onSignInRefused: (connection: Connection, provider: string) => void
 }
 

@@ -13,7 +13,7 @@ import { Refusal } from '../protocol/refusal.ts'
 import { inForce, outlives } from './authority.ts'
 import { CODECS } from './codec.ts'
 import type { Connection, ConnectionEnv } from './connection.ts'
-import type { Controller } from './controller.ts'
+import { type Controller, refuse } from './controller.ts'
 import { authController } from './controllers/auth.ts'
 import { Controllers } from './controllers/catalogue.ts'
 import { createPlatformController, type ServerInfo } from './controllers/platform.ts'
@@ -97,8 +97,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     restoreToken: (_principal, accessToken) =>
       settings.streamRestoreTokens ? Buffer.from(accessToken).toString('base64') : undefined,
     onFault: (error, connectionId) => logger.error({ err: error, connectionId }, 'a streaming operation failed'),
-    onSignInRefused: ({ address, subject }, provider) =>
-      audit.record({ event: 'stream.refused', address, actor: subject, details: { reason: 'rejected', provider } }),
+    onSignInRefused: ({ address, subject }, provider) => {
+      countRefused(address)
+      audit.record({ event: 'stream.refused', address, actor: subject, details: { reason: 'rejected', provider } })
+    },
   }
   let draining = false
 
@@ -156,6 +158,15 @@ export function createGateway(options: GatewayOptions): Gateway {
     options.doors?.admit('stream', address, { client, user })
     if (env.sessions.isFull(principal.subject))
       throw new Refusal('stream.user_full', 429, 'This user has too many connections', { headers: RETRY_LATER })
+  }
+
+  /** As a refused upgrade counts at the door, so that one connection cannot fill the audit log instead of many. */
+  function countRefused(address: string): void {
+    try {
+      options.doors?.enter('stream', address)
+    } catch (error) {
+      throw error instanceof Refusal ? refuse('Limited', 'rejected sign-ins', error) : error
+    }
   }
 
   function welcome(

@@ -5,6 +5,8 @@ import { connect as connectTcp } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { loadConfig } from '../../src/config.ts'
+import type { AuditEvent } from '../../src/protocol/audit-events.ts'
+import { Refusal } from '../../src/protocol/refusal.ts'
 import { CODECS } from '../../src/streaming/codec.ts'
 import { Places } from '../../src/streaming/places.ts'
 import { createSocketServers } from '../../src/streaming/sockets.ts'
@@ -85,6 +87,27 @@ test('all addresses of an IPv6 network share its places', () => {
   places.take('2001:db8:0:1::1')
   giveBack()
   places.take('2001:db8::4')
+})
+
+test('rejected sign-ins on an open connection count at the door, as refused upgrades do', async (t) => {
+  let left = 3
+  const enter = (): [] => {
+    if (left-- > 0) return []
+    throw new Refusal('http.too_many_requests', 429, 'Too many requests')
+  }
+  const recorded: AuditEvent[] = []
+  const { port } = await startGateway(t, {
+    doors: { enter, admit: () => [] },
+    audit: { record: (event) => void recorded.push(event) },
+  })
+  const client = await connect(port)
+  const Data = { Provider: 'Bearer', AccessToken: 'no.such.token' }
+  const answers: unknown[] = []
+  for (let id = 1; id <= 4; id++)
+    answers.push((await client.request({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: id, Data })).Data)
+  const limited = 'Limited rejected sign-ins'
+  assert.deepEqual(answers, [{ Result: 'Reject' }, { Result: 'Reject' }, limited, limited])
+  assert.equal(recorded.length, 2)
 })
 
 test('close codes that clients make up are counted together', async (t) => {
