@@ -98,6 +98,7 @@ async function select(request: FastifyRequest, reply: FastifyReply, env: Endpoin
     const table = tableOf(request, principal, env)
     const call = readSelect(table, queryOf(request), body)
     const planned = env.planner.plan(principal, env.catalogue.snapshot, '', call)
+    const limits = limitsOf(env, encoding, call.limit, call.offset)
     return {
       run: {
         principal,
@@ -106,7 +107,7 @@ async function select(request: FastifyRequest, reply: FastifyReply, env: Endpoin
         planned,
         valueSets: [call.values.read(planned.bound.parameters)],
         encoding,
-        limits: limitsOf(env, encoding, call.limit, call.offset),
+        limits,
         signal,
       },
       cursor: (outcome) =>
@@ -116,7 +117,7 @@ async function select(request: FastifyRequest, reply: FastifyReply, env: Endpoin
             : { kind: 'rows', rows: call.offset + outcome.rowCount },
           call.identity,
         ),
-      isOwnLimit: call.limit !== undefined && call.limit <= env.limits.resultRows,
+      isOwnLimit: call.limit === limits.rows,
     }
   })
 }
@@ -204,13 +205,18 @@ async function answer(
     const { run, cursor, isOwnLimit } = prepare(running.signal)
     const result = await execute(run, env)
     const end = (outcome: ReadOutcome, rowsAffected?: number): Uint8Array => {
+      const isTruncated = outcome.truncated === 'bytes' || (outcome.truncated === 'rows' && !isOwnLimit)
+      // These formats have no place to say it: such a result must not look whole.
+      if (isTruncated && (encoding.format === 'csv' || encoding.format === 'arrow'))
+        throw refuse('Limit.Bytes', 'The result is larger than the limit')
       observe(env, 'ok', started, outcome.rowCount)
       return endOfResult(encoding, outcome, {
         requestId: request.id,
         elapsedMs: Math.round(performance.now() - started),
         rowsAffected,
-        isTruncated: outcome.truncated !== 'no' && !isOwnLimit,
-        nextCursor: outcome.truncated === 'no' ? undefined : cursor(outcome),
+        isTruncated,
+        // Where no row was given there is none to go on after.
+        nextCursor: outcome.truncated === 'no' || outcome.rowCount === 0 ? undefined : cursor(outcome),
       })
     }
     if (result.kind === 'stream') {

@@ -128,6 +128,11 @@ export const QUERY_ERRORS = {
     title: 'The statement is too large for the database',
     advice: 'Split the statement.',
   },
+  'Limit.Bytes': {
+    status: 422,
+    title: 'The result is too large for its format',
+    advice: 'Ask for pages with `limit`, or for NDJSON, which says where it was cut.',
+  },
   'Limit.Memory': { status: 422, title: 'The query needs too much memory', advice: 'Ask for less at once.' },
   'Limit.Overload': {
     status: 503,

@@ -14,7 +14,7 @@ onEveryEngine('under load', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place(), {
-      limits: { milliseconds: 4000, perUser: 6, concurrency: 3, waiting: 4, resultRows: 1000 },
+      limits: { milliseconds: 4000, perUser: 6, concurrency: 3, waiting: 4, resultRows: 1000, resultBytes: 200_000 },
     })
     await server.service.tables.create({
       name: 'nums',
@@ -117,6 +117,17 @@ onEveryEngine('under load', (place) => {
     await Promise.all(long)
   })
 
+  test('a CSV or Arrow result past the byte limit does not look whole', async () => {
+    for (const accept of ['text/csv', 'application/vnd.apache.arrow.stream']) {
+      const whole = server.query('SELECT n, t FROM nums ORDER BY t, n', { headers: { accept } })
+      await assert.rejects(whole, TypeError, accept)
+    }
+    const json = await server.query('SELECT n, t FROM nums ORDER BY t, n', {
+      headers: { accept: 'application/x-ndjson' },
+    })
+    assert.equal(JSON.parse(json.text.trim().split('\n').at(-1) ?? '').Truncated, true)
+  })
+
   test('reaching the row limit is said, and the cursor goes on where the result was cut', async () => {
     const first = await server.query('SELECT n FROM nums ORDER BY n')
     assert.deepEqual([first.json.RowCount, first.json.Truncated], [1000, true])
@@ -132,6 +143,8 @@ onEveryEngine('under load', (place) => {
       headers: { authorization: 'Bearer admin', 'content-type': 'text/plain' },
     })
     assert.equal(JSON.parse(await wrong.text()).Code, 'Request.BadCursor')
+    const none = await server.call('/query/nums/select?columns=n&limit=0', [])
+    assert.deepEqual([none.json.RowCount, none.json.Truncated, none.json.NextCursor], [0, undefined, undefined])
     const all: number[] = []
     for (let after = ''; ; ) {
       const page = await server.call(`/query/nums/select?columns=n&orderby=-n&limit=700${after}`, [])
