@@ -22,6 +22,8 @@ export function isTotal(statement: Statement): boolean {
 
 function isEager(expression: Expression): boolean {
   switch (expression.kind) {
+    // With a NULL the rest of a call need not be worked out.
+    case 'null':
     case 'case':
     case 'in-list':
     case 'in-query':
