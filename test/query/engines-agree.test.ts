@@ -13,7 +13,7 @@ import { plainStatement } from './agree/plain.ts'
 import { Queries } from './agree/queries.ts'
 
 const SEED = 20_260_131
-const SHORT_MS = 6_000
+const SHORT_MS = 4_000
 
 let engines: BothEngines
 before(async () => {
