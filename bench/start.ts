@@ -80,7 +80,7 @@ async function until(isUp: () => Promise<boolean>): Promise<void> {
   const limit = performance.now() + PATIENCE_MS
   while (!(await isUp().catch(() => false))) {
     if (performance.now() > limit) throw new Error(`There was no good answer within ${PATIENCE_MS} ms`)
-    await sleep(2)
+    await sleep(10)
   }
 }
 
