@@ -1,7 +1,7 @@
 /** Administration of clients: what each application may do, and the secrets by which it proves itself. */
 import { randomBytes } from 'node:crypto'
 import { clientTarget } from '../declarative/targets.ts'
-import type { ClientMetadata } from '../store/client-metadata.ts'
+import { type ClientMetadata, toClient } from '../store/client-metadata.ts'
 import { newId, newSecret } from '../store/opaque.ts'
 import type { Stores } from '../store/stores.ts'
 import { badBody, type JsonObject, merged, readClient, readObject } from './body.ts'
@@ -45,6 +45,7 @@ export const clientRoutes: readonly AdminRoute[] = [
         return await presentClient(stores, metadata.client_id)
       })
       await env.publish({ kind: 'clients-changed', clientId: metadata.client_id })
+      await tell(env, undefined, metadata)
       record(env, call, { event: 'client.created', target: metadata.client_id, details: { source: 'admin' } })
       const { headers } = tagged(client)
       return {
@@ -68,7 +69,8 @@ export const clientRoutes: readonly AdminRoute[] = [
     method: 'PATCH',
     path: '/admin/clients/{client}',
     scope: 'Identity/Admin',
-    summary: 'Changes a client (JSON merge patch); disabling cuts every token it has.',
+    summary:
+      'Changes a client (JSON merge patch); disabling cuts every token it has, and a scope that it loses is lost to them too.',
     body: CLIENT_SCHEMA,
     reply: 'The client as it is now.',
     async run(call, env) {
@@ -85,7 +87,7 @@ export const clientRoutes: readonly AdminRoute[] = [
       })
       await env.publish({ kind: 'clients-changed', clientId: id })
       const disabled = after.disabled === true
-      if (disabled && before.disabled !== true) await takeBack(env).client(id)
+      await tell(env, before, after)
       if (disabled === (before.disabled === true))
         record(env, call, {
           event: 'client.changed',
@@ -170,6 +172,15 @@ export const clientRoutes: readonly AdminRoute[] = [
     },
   },
 ]
+
+/** What the client's tokens are worth from now on. */
+async function tell(env: AdminEnv, before: ClientMetadata | undefined, after: ClientMetadata): Promise<void> {
+  const [was, is] = [before && toClient(before, []), toClient(after, [])]
+  if (is.disabled) {
+    if (was?.disabled !== true) await takeBack(env).client(is.id)
+  } else if (was?.disabled !== false || was.scopes.symmetricDifference(is.scopes).size > 0)
+    await takeBack(env).clientScopes(is.id, is.scopes)
+}
 
 /** The rules of registration hold here too; the secret itself is never the administrator's to choose. */
 function readMetadata(value: JsonObject): ClientMetadata {

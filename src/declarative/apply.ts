@@ -2,6 +2,7 @@
 
 import type { Clock } from '../protocol/clock.ts'
 import { Refusal } from '../protocol/refusal.ts'
+import { toClient } from '../store/client-metadata.ts'
 import { secretDigest } from '../store/clients.ts'
 import type { Database } from '../store/database.ts'
 import { createStores, type Stores } from '../store/stores.ts'
@@ -154,8 +155,8 @@ async function applyClient(
     await clients.put(change.target)
     await replaceSecret(name, change.secret, clients)
   }
-  if (change.action === 'remove' || (change.action === 'update' && change.target.disabled === true))
-    await takeBack.client(name)
+  if (change.action === 'remove' || change.target.disabled === true) await takeBack.client(name)
+  else await takeBack.clientScopes(name, toClient(change.target, []).scopes)
   await events.append({ kind: 'clients-changed', clientId: name })
 }
 

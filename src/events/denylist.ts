@@ -16,7 +16,7 @@ export interface Descent {
   readonly issuedAtMs: number
 }
 
-/** What a token holds by its user's roles. */
+/** What a token holds by what its client may ask for and by its user's roles. */
 export interface Held {
   readonly scopes: ReadonlySet<string>
   readonly roles: readonly string[]
@@ -24,7 +24,7 @@ export interface Held {
 
 export interface Denylist {
   denies(token: Descent): boolean
-  /** What a token is worth after its user's roles changed: fewer scopes, other roles. */
+  /** What a token is worth after its user's roles or its client's scopes changed: fewer scopes, other roles. */
   remaining<T extends Held>(token: Descent, held: T): T
   sessionEnded(sessionId: string): boolean
   /** For metrics. */
@@ -39,6 +39,7 @@ const KINDS = [
   'subject-cut',
   'client-cut',
   'rights-changed',
+  'client-scopes-changed',
 ] as const satisfies readonly GateEvent['kind'][]
 const PRUNE_EVERY_MS = 60_000
 
@@ -48,8 +49,10 @@ interface Entry {
 interface Cut extends Entry {
   readonly at: number
 }
-interface Rights extends Cut {
+interface Allowed extends Cut {
   readonly scopes: ReadonlySet<string>
+}
+interface Rights extends Allowed {
   readonly roles: readonly string[]
 }
 
@@ -60,7 +63,8 @@ export async function openDenylist(bus: Bus, events: Pick<Events, 'live'>, clock
   const subjects = new Map<string, Cut>()
   const clients = new Map<string, Cut>()
   const rights = new Map<string, Rights>()
-  const all: readonly Map<string, Entry>[] = [tokens, grants, sessions, subjects, clients, rights]
+  const allowed = new Map<string, Allowed>()
+  const all: readonly Map<string, Entry>[] = [tokens, grants, sessions, subjects, clients, rights, allowed]
 
   // First listen, then read back: what happens meanwhile is heard twice rather than never.
   const unsubscribe = bus.subscribe(take)
@@ -73,13 +77,18 @@ export async function openDenylist(bus: Bus, events: Pick<Events, 'live'>, clock
       if (tokens.has(tokenId)) return true
       if (grantId !== undefined && grants.has(grantId)) return true
       if (sessionId !== undefined && sessions.has(sessionId)) return true
-      return issuedAtMs <= (subjects.get(subject)?.at ?? 0) || issuedAtMs <= (clients.get(clientId)?.at ?? 0)
+      if (issuedAtMs <= (subjects.get(subject)?.at ?? 0) || issuedAtMs <= (clients.get(clientId)?.at ?? 0)) return true
+      return reaching(allowed, clientId, issuedAtMs)?.scopes.size === 0
     },
-    remaining({ subject, issuedAtMs }, held) {
-      const now = rights.get(subject)
-      if (now === undefined || issuedAtMs > now.at) return held
-      const scopes = new Set([...held.scopes].filter((scope) => !isRight(scope) || now.scopes.has(scope)))
-      return { ...held, scopes, roles: now.roles }
+    remaining({ subject, clientId, issuedAtMs }, held) {
+      const user = reaching(rights, subject, issuedAtMs)
+      const client = reaching(allowed, clientId, issuedAtMs)
+      if (user === undefined && client === undefined) return held
+      const isLeft = (scope: string) =>
+        (client === undefined || client.scopes.has(scope)) &&
+        (user === undefined || !isRight(scope) || user.scopes.has(scope))
+      if (user === undefined && [...held.scopes].every(isLeft)) return held
+      return { ...held, scopes: new Set([...held.scopes].filter(isLeft)), roles: user?.roles ?? held.roles }
     },
     sessionEnded: (sessionId) => sessions.has(sessionId),
     get size() {
@@ -111,6 +120,9 @@ export async function openDenylist(bus: Bus, events: Pick<Events, 'live'>, clock
       case 'rights-changed':
         keepLater(rights, event.subject, { ...event, scopes: new Set(event.scopes) })
         break
+      case 'client-scopes-changed':
+        keepLater(allowed, event.clientId, { ...event, scopes: new Set(event.scopes) })
+        break
       case 'stream-kick':
       case 'keys-changed':
       case 'clients-changed':
@@ -125,6 +137,12 @@ export async function openDenylist(bus: Bus, events: Pick<Events, 'live'>, clock
       for (const [key, { expiresAt }] of entries) if (expiresAt <= now) entries.delete(key)
     }
   }
+}
+
+/** The entry that concerns a token of that time. */
+function reaching<T extends Cut>(cuts: Map<string, T>, key: string, issuedAtMs: number): T | undefined {
+  const cut = cuts.get(key)
+  return cut !== undefined && issuedAtMs <= cut.at ? cut : undefined
 }
 
 /** Events of two nodes may arrive in either order. */

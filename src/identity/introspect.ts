@@ -67,7 +67,7 @@ async function describeRefreshToken(token: string, client: Client, { stores, clo
   if (found.expiresAt <= clock() || (await stores.refreshTokens.isSpent(found))) return INACTIVE
   return {
     active: true,
-    scope: found.grant.scopes.join(' '),
+    scope: found.grant.scopes.filter((scope) => client.scopes.has(scope)).join(' '),
     client_id: client.id,
     exp: seconds(found.expiresAt),
     iat: seconds(found.issuedAt),

@@ -21,6 +21,14 @@ export type GateEvent =
       readonly at: number
       readonly expiresAt: number
     }
+  /** What a client may ask for became this: what was issued until `at` keeps only what is in it; with nothing in it, nothing. */
+  | {
+      readonly kind: 'client-scopes-changed'
+      readonly clientId: string
+      readonly scopes: readonly string[]
+      readonly at: number
+      readonly expiresAt: number
+    }
   /** An operator closes one live streaming session, or all of a user's. */
   | { readonly kind: 'stream-kick'; readonly connectionId?: string; readonly subject?: string }
   | { readonly kind: 'keys-changed' }

@@ -8,6 +8,12 @@ import type { User } from './users.ts'
 /** No access token lives longer, whatever a client's metadata says; so long is a revocation remembered. */
 export const LONGEST_TOKEN_MS = 24 * 3600 * 1000
 
+/**
+ * So far ahead a narrowing reaches: a node that has not heard of it yet (a client is remembered for a minute at most),
+ * and what was read before the change was committed, still issue the old scopes. To a token that has the new ones it does nothing.
+ */
+const AHEAD_MS = 60_000
+
 export interface TakeBackOptions {
   readonly grants: Pick<Grants, 'revoke'>
   /** The bus of a running server; the durable log alone elsewhere. */
@@ -51,10 +57,7 @@ export function createTakeBack({ grants, publish, clock }: TakeBackOptions) {
 
     /** Roles changed: the user's tokens keep only what is still in the rights. */
     async rights({ id: subject, rights, roles }: Pick<User, 'id' | 'rights' | 'roles'>): Promise<void> {
-      const at = clock()
-      const expiresAt = at + LONGEST_TOKEN_MS
-      await publish({ kind: 'rights-changed', subject, scopes: [...rights], roles, at, expiresAt })
-      await nextMillisecond(at)
+      await publish({ kind: 'rights-changed', subject, scopes: [...rights], roles, ...ahead() })
     },
 
     /** Disabled or deleted. */
@@ -62,8 +65,21 @@ export function createTakeBack({ grants, publish, clock }: TakeBackOptions) {
       await grants.revoke({ clientId })
       const at = clock()
       await publish({ kind: 'client-cut', clientId, at, expiresAt: at + LONGEST_TOKEN_MS })
+      await clientScopes(clientId, [])
       await nextMillisecond(at)
     },
+
+    clientScopes,
+  }
+
+  /** Registered, enabled again, or allowed other scopes: its tokens keep only what it may ask for now. */
+  async function clientScopes(clientId: string, scopes: Iterable<string>): Promise<void> {
+    await publish({ kind: 'client-scopes-changed', clientId, scopes: [...scopes], ...ahead() })
+  }
+
+  function ahead(): { at: number; expiresAt: number } {
+    const at = clock() + AHEAD_MS
+    return { at, expiresAt: at + LONGEST_TOKEN_MS }
   }
 
   /** A token says to the millisecond when it was issued; one issued after a cut must not share the cut's. */

@@ -19,8 +19,9 @@ export type Authority =
 export interface Held {
   readonly state: 'held'
   readonly principal: Principal
-  /** The scopes of the token that the user still has a right to. */
+  /** The scopes of the token that the user still has a right to and the client may still ask for. */
   readonly scopes: ReadonlySet<string>
+  readonly limits: Limits
   readonly expiresAt: number
   /** Whether the client has been told that the end is near. */
   readonly warned: boolean
@@ -28,9 +29,25 @@ export interface Held {
   readonly restoreToken: string | undefined
 }
 
+/** What user and client were left with since the token was presented; each changes without the other. */
+export interface Limits {
+  readonly user?: ReadonlySet<string>
+  readonly client?: ReadonlySet<string>
+}
+
+const NO_LIMITS: Limits = {}
+
 export function hold(principal: Principal, restoreToken: string | undefined): Held {
   const expiresAt = principal.expiresAt * 1000
-  return { state: 'held', principal, scopes: principal.scopes, expiresAt, warned: false, restoreToken }
+  return {
+    state: 'held',
+    principal,
+    scopes: principal.scopes,
+    limits: NO_LIMITS,
+    expiresAt,
+    warned: false,
+    restoreToken,
+  }
 }
 
 /** Exact to the millisecond, however late the sweep notices. */
@@ -50,7 +67,7 @@ export type Effect =
   | { readonly kind: 'revoked' }
   /** The session behind the connection is over. */
   | { readonly kind: 'ended' }
-  | { readonly kind: 'rights'; readonly scopes: ReadonlySet<string> }
+  | { readonly kind: 'rights'; readonly limits: Limits }
 
 const NO_EFFECT: Effect = { kind: 'none' }
 
@@ -71,8 +88,13 @@ export function effectOf(event: GateEvent, principal: Principal): Effect {
         : NO_EFFECT
     case 'rights-changed':
       return event.subject === principal.subject && wasIssuedBefore(principal, event.at)
-        ? { kind: 'rights', scopes: stillHeld(principal.scopes, event.scopes) }
+        ? { kind: 'rights', limits: { user: new Set(event.scopes) } }
         : NO_EFFECT
+    case 'client-scopes-changed':
+      if (event.clientId !== principal.clientId || !wasIssuedBefore(principal, event.at)) return NO_EFFECT
+      return event.scopes.length === 0
+        ? { kind: 'ended' }
+        : { kind: 'rights', limits: { client: new Set(event.scopes) } }
     case 'stream-kick':
       return event.subject === principal.subject ? { kind: 'ended' } : NO_EFFECT
     case 'keys-changed':
@@ -91,9 +113,11 @@ function wasIssuedBefore(principal: Principal, at: number): boolean {
   return principal.issuedAt * 1000 <= at
 }
 
-function stillHeld(scopes: ReadonlySet<string>, rights: readonly string[]): ReadonlySet<string> {
-  const allowed = new Set(rights)
-  return new Set([...scopes].filter((scope) => !isRight(scope) || allowed.has(scope)))
+export function narrowed(held: Held, limits: Limits): Held {
+  const both = { ...held.limits, ...limits }
+  const isLeft = (scope: string) =>
+    (both.client?.has(scope) ?? true) && (!isRight(scope) || (both.user?.has(scope) ?? true))
+  return { ...held, limits: both, scopes: new Set([...held.principal.scopes].filter(isLeft)) }
 }
 
 /** The authentication result of the contract, in the words of the client's profile. */

@@ -3,7 +3,7 @@ import type { GateEvent } from '../events/bus.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
 import { PLATFORM_AUDIENCE } from '../protocol/scopes.ts'
-import { type Authority, describe, effectOf, hold, outlives } from './authority.ts'
+import { type Authority, describe, effectOf, hold, type Limits, narrowed, outlives } from './authority.ts'
 import type { AuthenticationResult } from './controller.ts'
 import type { StreamCounters } from './counters.ts'
 import type { Profile } from './profile.ts'
@@ -67,7 +67,7 @@ export class Standing {
     this.begin(principal, accessToken)
     for (const event of felt) {
       const effect = effectOf(event, principal)
-      if (effect.kind === 'rights') this.#narrow(effect.scopes)
+      if (effect.kind === 'rights') this.#narrow(effect.limits)
     }
     const restoreToken = this.#env.restoreToken(principal, accessToken)
     return { ...this.describe(), ...(restoreToken === undefined ? {} : { AccessToken: restoreToken }) }
@@ -109,7 +109,7 @@ export class Standing {
         this.#revoke()
         break
       case 'rights':
-        if (this.#narrow(effect.scopes)) this.#bearer.authorityChanged()
+        if (this.#narrow(effect.limits)) this.#bearer.authorityChanged()
         break
     }
   }
@@ -149,10 +149,11 @@ export class Standing {
   }
 
   /** False when nothing has changed. */
-  #narrow(scopes: ReadonlySet<string>): boolean {
-    if (this.#authority.state !== 'held' || isSameSet(this.#authority.scopes, scopes)) return false
-    this.#authority = { ...this.#authority, scopes }
-    return true
+  #narrow(limits: Limits): boolean {
+    if (this.#authority.state !== 'held') return false
+    const before = this.#authority.scopes
+    this.#authority = narrowed(this.#authority, limits)
+    return !isSameSet(before, this.#authority.scopes)
   }
 
   #revoke(): void {

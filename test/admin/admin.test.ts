@@ -247,7 +247,7 @@ onEveryEngine('administration', (place) => {
     assert.equal(off.body.disabled, true)
     assert.deepEqual(
       admin.events.map(({ kind }) => kind),
-      ['clients-changed', 'client-cut'],
+      ['clients-changed', 'client-cut', 'client-scopes-changed'],
     )
     assert.equal((await admin.call('POST', '/admin/clients/kiosk/secrets')).status, 409)
     const { body: visitor } = await admin.call('POST', '/admin/users', { body: { username: 'visitor' } })

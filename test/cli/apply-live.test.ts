@@ -81,6 +81,15 @@ test('a disabled user is cut, the other user is not', async () => {
   assert.equal(await tokenOf('alice', 'wonderland-1'), undefined)
 })
 
+test('a scope that a client loses is lost to tokens that are out, and comes back with it', async () => {
+  const bob = await tokenOf('bob', 'wonderland-2')
+  assert.equal(await query(bob, 'select name from cataloguetables'), 200)
+  await apply({ ...FIRST, clients: FIRST.clients.map((client) => ({ ...client, scope: 'openid' })) })
+  await becomes(403, () => query(bob, 'select name from cataloguetables'))
+  await apply(FIRST)
+  await becomes(200, () => query(bob, 'select name from cataloguetables'))
+})
+
 test('a new table can be queried', async () => {
   const bob = await tokenOf('bob', 'wonderland-2')
   writeFileSync(join(base, 'rows.csv'), 'id,note\n1,first\n2,\n')

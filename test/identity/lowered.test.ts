@@ -1,0 +1,200 @@
+/** What an operator lowers reaches what is already out: tokens, live streams and queries of every node, within a second. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { onEveryEngine } from '../support/engines.ts'
+import { basic, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+import { connect } from '../support/stream-client.ts'
+import { until } from '../support/until.ts'
+
+onEveryEngine('lowered', (place) => {
+  let gate: TestGate
+  let other: TestServer
+  let operator: string
+  before(async () => {
+    gate = await startGate(place())
+    other = await startTestServer(place(), { flags: { '--issuer': gate.server.issuer } })
+    const { stores } = gate
+    await stores.roles.put({ name: 'operator', scopes: ['Identity/Admin'] })
+    const passwordHash = (await stores.users.findById(gate.aliceId))?.passwordHash
+    await stores.users.create({ username: 'olivia', passwordHash, roles: ['operator'] })
+    await stores.clients.put({
+      client_id: 'console',
+      token_endpoint_auth_method: 'none',
+      grant_types: ['password'],
+      scope: 'Identity/Admin',
+    })
+    operator = (await gate.signIn({ username: 'olivia', client_id: 'console' })).access_token
+  })
+  after(async () => {
+    await other.stop()
+    await gate.stop()
+  })
+
+  const WIDE = 'openid offline_access Platform/Market Platform/News Platform/Trading'
+  const NARROW = 'openid offline_access Platform/News'
+
+  async function admin(method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
+    const headers = { authorization: `Bearer ${operator}`, 'content-type': 'application/json' }
+    const tag =
+      method === 'PATCH' ? ((await fetch(gate.server.issuer + path, { headers })).headers.get('etag') ?? '') : ''
+    const response = await fetch(gate.server.issuer + path, {
+      method,
+      headers: tag === '' ? headers : { ...headers, 'if-match': tag },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    assert.ok(response.ok, `${method} ${path}: ${text}`)
+    return text === '' ? {} : JSON.parse(text)
+  }
+
+  /** Registers a client and returns alice's tokens of it. */
+  async function register(clientId: string) {
+    await admin('POST', '/admin/clients', {
+      client_id: clientId,
+      token_endpoint_auth_method: 'none',
+      grant_types: ['password', 'refresh_token'],
+      response_types: [],
+      scope: WIDE,
+    })
+    return gate.signIn({ client_id: clientId })
+  }
+
+  async function scopeAt(server: { port: number }, token: string): Promise<string | undefined> {
+    const response = await fetch(`http://localhost:${server.port}/connect/introspect`, {
+      method: 'POST',
+      body: new URLSearchParams({ token }),
+      headers: { authorization: basic('service', SECRET) },
+    })
+    const { active, scope } = (await response.json()) as { active: boolean; scope?: string }
+    return active ? scope?.split(' ').sort().join(' ') : undefined
+  }
+  const onBoth = (token: string, scope: string | undefined) =>
+    until(`it is worth ${scope ?? 'nothing'}`, 1000, async () => {
+      const wanted = scope?.split(' ').sort().join(' ')
+      return (await scopeAt(gate.server, token)) === wanted && (await scopeAt(other, token)) === wanted
+    })
+
+  async function watch(server: { port: number }, token: string) {
+    const client = await connect(server.port, { headers: { Authorization: `Bearer ${token}` } })
+    client.send({ Controller: 'Auth', Topic: 'Identify', Action: 'Sub' })
+    const scopes = async () => ((await client.next()).Data as { Scope: string[] }).Scope
+    return { ...client, scopes, first: await scopes() }
+  }
+
+  const query = async (server: { port: number }, token: string) => {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'text/plain; charset=utf-8' }
+    const body = 'SELECT name FROM cataloguetables'
+    return (await fetch(`http://localhost:${server.port}/query`, { method: 'POST', headers, body })).status
+  }
+
+  test("a client's scopes: its tokens and live streams keep what it may still ask for, and its grants go on", async () => {
+    const { access_token, refresh_token } = await register('desk')
+    assert.equal((await gate.userinfo(access_token)).status, 200)
+    const stream = await watch(other, access_token)
+    assert.equal(stream.first.length, 3)
+    const began = performance.now()
+    await admin('PATCH', '/admin/clients/desk', { scope: NARROW })
+    assert.deepEqual(await stream.scopes(), ['Vendor.Platform.News'])
+    assert.ok(performance.now() - began < 1000, `the stream felt it after ${performance.now() - began} ms`)
+    await onBoth(access_token, NARROW)
+
+    const refreshed = await gate.post('/connect/token', {
+      grant_type: 'refresh_token',
+      refresh_token,
+      client_id: 'desk',
+    })
+    assert.equal(refreshed.body.scope, 'offline_access openid Platform/News')
+    await admin('PATCH', '/admin/clients/desk', { scope: WIDE })
+    await onBoth(access_token, WIDE)
+    assert.equal((await stream.scopes()).length, 3)
+    stream.socket.terminate()
+  })
+
+  test('without openid there is no userinfo, without a platform scope no query, for a token that has them', async () => {
+    const { access_token } = await register('kiosk')
+    assert.deepEqual([(await gate.userinfo(access_token)).status, await query(other, access_token)], [200, 200])
+    await admin('PATCH', '/admin/clients/kiosk', { scope: 'offline_access' })
+    await until('userinfo is closed', 1000, async () => (await gate.userinfo(access_token)).status === 403)
+    await until('queries are closed', 1000, async () => (await query(other, access_token)) === 403)
+  })
+
+  test('user and client are narrowed apart: giving back to one gives nothing back for the other', async () => {
+    const { access_token } = await register('pad')
+    const stream = await watch(gate.server, access_token)
+    const setRoles = (roles: readonly string[]) => admin('PATCH', '/admin/users/alice', { roles })
+    await admin('POST', '/admin/roles', { name: 'reader', scopes: ['Platform/News', 'Platform/Market'] })
+    await admin('PATCH', '/admin/clients/pad', { scope: WIDE.replace(' Platform/Market', '') })
+    assert.deepEqual(await stream.scopes(), ['Vendor.Platform.News', 'Vendor.Platform.Trading'])
+    await setRoles(['reader'])
+    assert.deepEqual(await stream.scopes(), ['Vendor.Platform.News'])
+    await onBoth(access_token, NARROW)
+    await admin('PATCH', '/admin/clients/pad', { scope: WIDE })
+    assert.deepEqual(await stream.scopes(), ['Vendor.Platform.Market', 'Vendor.Platform.News'])
+    await setRoles(['trader'])
+    assert.equal((await stream.scopes()).length, 3)
+    await onBoth(access_token, WIDE)
+    stream.socket.terminate()
+  })
+
+  test("a user's role, and a role's scopes: felt by tokens, streams and queries", async () => {
+    const { access_token } = await register('wall')
+    const stream = await watch(other, access_token)
+    await admin('PATCH', '/admin/roles/trader', { scopes: ['Platform/News'] })
+    assert.deepEqual(await stream.scopes(), ['Vendor.Platform.News'])
+    await onBoth(access_token, NARROW)
+    await admin('PATCH', '/admin/users/alice', { roles: [] })
+    assert.deepEqual(await stream.scopes(), [])
+    await onBoth(access_token, 'openid offline_access')
+    await until('queries are closed', 1000, async () => (await query(other, access_token)) === 403)
+    await admin('PATCH', '/admin/roles/trader', { scopes: ['Platform/Market', 'Platform/News', 'Platform/Trading'] })
+    await admin('PATCH', '/admin/users/alice', { roles: ['trader'] })
+    await onBoth(access_token, WIDE)
+    stream.socket.terminate()
+  })
+
+  test('what a node issues before it hears of the change is narrowed all the same; of a disabled client it is dead', async () => {
+    await register('burst')
+    const issued: string[] = []
+    const issueFor = async (milliseconds: number) => {
+      const end = Date.now() + milliseconds
+      while (Date.now() < end) {
+        const response = await fetch(`http://localhost:${other.port}/connect/token`, {
+          method: 'POST',
+          body: new URLSearchParams({
+            grant_type: 'password',
+            client_id: 'burst',
+            username: 'alice',
+            password: PASSWORD,
+          }),
+        })
+        const { access_token } = (await response.json()) as { access_token?: string }
+        if (access_token !== undefined) issued.push(access_token)
+      }
+    }
+    for (const [change, worth] of [
+      [{ scope: NARROW }, NARROW],
+      [{ disabled: true }, undefined],
+    ] as const) {
+      issued.length = 0
+      const issuing = issueFor(600)
+      await sleep(150)
+      await admin('PATCH', '/admin/clients/burst', change)
+      await issuing
+      assert.ok(issued.length > 0)
+      for (const token of issued) await onBoth(token, worth)
+    }
+  })
+
+  test('a client that is enabled or registered again is worth at once what it was', async () => {
+    const { access_token } = await register('phoenix')
+    await admin('PATCH', '/admin/clients/phoenix', { disabled: true })
+    await onBoth(access_token, undefined)
+    await admin('PATCH', '/admin/clients/phoenix', { disabled: false })
+    await onBoth((await gate.signIn({ client_id: 'phoenix' })).access_token, WIDE)
+    await onBoth(access_token, undefined)
+    await admin('DELETE', '/admin/clients/phoenix')
+    await onBoth((await register('phoenix')).access_token, WIDE)
+  })
+})
