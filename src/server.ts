@@ -23,6 +23,7 @@ import { reconcileDeclared } from './server/declared.ts'
 import { openGround, recordStart } from './server/ground.ts'
 import { budgetsOf, lifetimesOf, queryLimitsOf, readTls } from './server/options.ts'
 import { openMetrics, startUpkeep, traceIfAsked } from './server/upkeep.ts'
+import { readAuditAfter } from './store/audit-read.ts'
 import { sql } from './store/kysely.ts'
 import { openStreaming } from './streaming/streaming.ts'
 
@@ -59,6 +60,12 @@ export async function startServer(config: Config, surroundings: Surroundings): P
       ? await openQuery({
           bus,
           audit,
+          auditLog: {
+            async read(after, most) {
+              await audit.flush()
+              return readAuditAfter(database.db, after, most)
+            },
+          },
           clock,
           database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
           limits: queryLimitsOf(config),

@@ -18,6 +18,20 @@ gatehouse audit export > audit.ndjson
 gatehouse audit verify
 \`\`\`
 
+## In IQL
+
+The table \`auditlog\` of the [query service](query.md) shows the same rows to callers whose token has \`Identity/Admin\` besides a
+scope of the platform; for everybody else it does not exist. It can be joined and grouped like any table, and nobody can
+write to it.
+
+\`\`\`
+gatehouse query "SELECT address, count(*) AS refusals FROM auditlog
+  WHERE event = 'signin.refused' AND at > now() - INTERVAL '1 day' GROUP BY address ORDER BY refusals DESC LIMIT 10"
+\`\`\`
+
+It is a copy, brought up to date before each statement that names it: rows of the node that answers are there at once,
+those of other nodes within a second. What proves that nothing was changed is the log itself, which \`verify\` reads.
+
 ## The chain
 
 Each row carries the SHA-256 of the row before it and of its own content; a head names the last row and how many there

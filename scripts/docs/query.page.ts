@@ -1,7 +1,9 @@
 /** docs/query.md: the guide to the query service over HTTP, with its tables of operators, limits and errors. */
 import { environmentName, SETTINGS, type SettingName } from '../../src/config.ts'
+import { SYSTEM_TABLES, type SystemTable } from '../../src/query/catalogue/system-tables.ts'
 import { OPERATORS } from '../../src/query/criteria.ts'
 import { QUERY_ERRORS } from '../../src/query/errors.ts'
+import { typeName } from '../../src/query/iql/types.ts'
 import { MEDIA_TYPES } from '../../src/query/result/negotiate.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
@@ -43,6 +45,12 @@ function meaningOf(operator: string): string {
   const meaning = MEANINGS[operator]
   if (meaning === undefined) throw new Error(`The page does not say what the operator ${operator} does`)
   return meaning
+}
+
+function systemTableRow([name, table]: [string, SystemTable]): string {
+  const columns = table.columns.map(([column, type]) => `\`${column}\` ${typeName(type)}`).join(', ')
+  const scope = table.readScope === undefined ? 'any `Platform/` scope' : `\`${table.readScope}\``
+  return `| \`${name}\` | ${table.description} | ${scope} | ${columns} |`
 }
 
 export const page: GeneratedPage = {
@@ -115,6 +123,15 @@ nothing. The same key with another body is refused.
 The table \`CatalogueTable\` defines tables in the same way, for \`Platform/Admin\`:
 \`{"name": "Notes", "columns": [{"name": "id", "type": "Integer", "primarykey": true}, {"name": "body", "type": "Text"}]}\`;
 deleting its row drops the table. \`cataloguetables\` and \`cataloguecolumns\` list what the caller may see.
+
+## System tables
+
+| table | shows | read with | columns |
+|---|---|---|---|
+${Object.entries(SYSTEM_TABLES).map(systemTableRow).join('\n')}
+
+All but \`CatalogueTable\` are read-only, and none can be altered, dropped or indexed. A table of yours that had one of
+these names before a release brought the system table keeps it, and the system table is not shown until yours is dropped.
 
 ## Formats
 

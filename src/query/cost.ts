@@ -1,4 +1,5 @@
 /** Proves from the bound plan that a statement is cheap: that it touches few rows and does little with each. */
+import { AUDIT_LOG } from './catalogue/system-tables.ts'
 import type { DefaultValue, Delete, Insert, Query, TableSource, Update } from './iql/bound.ts'
 import type { BoundExpression } from './iql/bound-expression.ts'
 import type { TableView } from './iql/catalogue-view.ts'
@@ -6,7 +7,7 @@ import type { TableView } from './iql/catalogue-view.ts'
 /** Rows that may be read or written on the event loop by one statement. */
 const FEW_ROWS = 100
 
-/** One row by its key, the first few of a table, or a small table of the service itself. */
+/** One row by its key, the first few of a table, or the catalogue. */
 export function isCheap(query: Query): boolean {
   const { body } = query
   if (query.with.length > 0 || body.kind !== 'select' || body.distinct || body.grouped) return false
@@ -21,7 +22,7 @@ export function isCheap(query: Query): boolean {
   const source = body.from
   // Filtered tables are read through a fence, which hides the key.
   if (source.filter !== undefined) return false
-  if (source.table.isSystem) return true
+  if (source.table.isSystem && source.table.name !== AUDIT_LOG) return true
   if (body.where !== undefined && fixesKey(body.where, source.id, source.table)) return true
   return body.where === undefined && query.orderBy.length === 0 && isFew(query.limit) && query.offset === undefined
 }

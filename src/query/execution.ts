@@ -2,6 +2,7 @@
 import type { Audit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Principal } from '../protocol/principal.ts'
+import { type AuditTable, readsAuditLog } from './audit-table.ts'
 import type { Catalogue } from './catalogue/catalogue.ts'
 import { writeToCatalogue } from './catalogue/catalogue-table.ts'
 import { changeOf } from './catalogue/change.ts'
@@ -22,6 +23,7 @@ export interface ExecutionEnv {
   readonly planner: Planner
   readonly clock: Clock
   readonly audit: Audit
+  readonly auditTable: AuditTable
 }
 
 /** One run of a statement. */
@@ -57,7 +59,9 @@ export type Result =
 const MOST_SHORT_ROWS = 1000
 
 export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
-  const { statement } = run.planned.bound
+  const { bound } = run.planned
+  const { statement } = bound
+  if (readsAuditLog(bound)) await env.auditTable.catchUp(run.signal)
   switch (statement.kind) {
     case 'query':
       return read(run, env)

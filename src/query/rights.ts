@@ -23,11 +23,11 @@ export function checkDoor(principal: Principal): void {
   })
 }
 
-/** The scopes that decide about tables, in a form that equal rights share. */
+/** The scopes in a form that equal rights share: all of them, for a table may name any as its own. */
 export function rightsKey({ scopes }: Principal): string {
   const known = RIGHTS_KEYS.get(scopes)
   if (known !== undefined) return known
-  const key = [...scopes].filter(isPlatformScope).sort().join(' ')
+  const key = [...scopes].sort().join(' ')
   RIGHTS_KEYS.set(scopes, key)
   return key
 }

@@ -4,6 +4,7 @@ import type { Bus } from '../events/bus.ts'
 import { type Audit, noAudit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Metrics } from '../protocol/metrics.ts'
+import { type AuditSource, createAuditTable } from './audit-table.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import { createTables, type Tables } from './catalogue/tables.ts'
 import { type EndpointEnv, registerEndpoint } from './endpoint.ts'
@@ -44,6 +45,8 @@ export interface QueryOptions {
   readonly limits?: Partial<QueryLimits>
   /** Where changes of the catalogue go on record. */
   readonly audit?: Audit
+  /** What the table auditlog shows; nothing new where it is not given. */
+  readonly auditLog?: AuditSource
 }
 
 export type QueryDoorOptions = Pick<EndpointEnv, 'authenticate' | 'admit' | 'metrics'>
@@ -62,31 +65,34 @@ export interface QueryService {
 
 /** How long an Idempotency-Key is remembered. */
 const REMEMBERED_MICROS = 24n * 3_600_000_000n
-const FORGET_EVERY_MS = 3_600_000
+const TEND_EVERY_MS = 60_000
+const NO_LOG: AuditSource = { read: async () => ({ rows: [], first: 0 }) }
 
 export async function openQuery(options: QueryOptions): Promise<QueryService> {
-  const { bus, clock, onError, database, limits: given, audit = noAudit } = options
+  const { bus, clock, onError, database, limits: given, audit = noAudit, auditLog = NO_LOG } = options
   const limits = { ...QUERY_LIMITS, ...given }
   const { concurrency, waiting, milliseconds } = limits
   const engine = await openEngine({ ...database, concurrency, waiting, milliseconds })
   const catalogue = await Catalogue.open(engine, bus, onError)
   const planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
   const running = new RunningQueries(limits, clock)
-  const forgetting = setInterval(() => {
+  const auditTable = createAuditTable(auditLog, engine.auditCopy)
+  const tending = setInterval(() => {
     engine.forgetRequests(BigInt(clock()) * 1000n - REMEMBERED_MICROS).catch(onError)
-  }, FORGET_EVERY_MS)
-  forgetting.unref()
+    auditTable.trim().catch(onError)
+  }, TEND_EVERY_MS)
+  tending.unref()
   return {
     tables: createTables({ engine, catalogue, clock }),
     running,
     planner,
     register(app, options) {
       watch(options.metrics, engine, running)
-      registerEndpoint(app, { ...options, engine, catalogue, planner, running, limits, clock, audit })
+      registerEndpoint(app, { ...options, engine, catalogue, planner, running, limits, clock, audit, auditTable })
     },
     check: async () => void (await engine.loadCatalogue()),
     async close() {
-      clearInterval(forgetting)
+      clearInterval(tending)
       running.stopAll()
       catalogue.close()
       await engine.close()

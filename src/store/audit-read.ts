@@ -45,6 +45,27 @@ export async function* exportAuditLog(db: Database['db'], filter: AuditFilter): 
   }
 }
 
+/** What a copy that ends with `after` lacks, and where the log begins; undefined where no such row is in the log. */
+export async function readAuditAfter(
+  db: Database['db'],
+  after: Pick<AuditRow, 'seq' | 'hash'> | undefined,
+  most: number,
+): Promise<{ rows: AuditRow[]; first: number } | undefined> {
+  const log = db.selectFrom('audit_log')
+  const oldest = await log.select('seq').orderBy('seq').limit(1).executeTakeFirst()
+  if (after !== undefined) {
+    const known = await log.select('hash').where('seq', '=', after.seq).executeTakeFirst()
+    if (known?.hash !== after.hash) return undefined
+  }
+  const rows = await log
+    .selectAll()
+    .where('seq', '>', after?.seq ?? 0)
+    .orderBy('seq')
+    .limit(most)
+    .execute()
+  return { rows, first: oldest?.seq ?? rows[0]?.seq ?? 0 }
+}
+
 export function presentAuditRow(row: AuditRow): Readonly<Record<string, unknown>> {
   const { at, request_id, details, actor, client, target, address, ...rest } = row
   return {

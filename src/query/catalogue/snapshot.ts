@@ -6,7 +6,7 @@ import type { TableView } from '../iql/catalogue-view.ts'
 import { parse, parseExpressionText } from '../iql/parser.ts'
 import { createTableText } from './create-table.ts'
 import type { TableDefinition } from './definition.ts'
-import { SYSTEM_TABLES, systemDefinitions } from './system-tables.ts'
+import { SYSTEM_TABLES, type SystemTable, systemDefinitions } from './system-tables.ts'
 
 export interface Snapshot {
   /** Differs from every other snapshot of the process; plans of another one are void. */
@@ -25,8 +25,13 @@ let versions = 0
 export function createSnapshot(definitions: readonly TableDefinition[]): Snapshot {
   const entries = new Map<string, { view: TableView; definition: TableDefinition }>()
   const indexes = new Map<string, { name: string; table: TableView }>()
-  for (const definition of [...systemDefinitions(), ...definitions]) {
-    const view = viewOf(definition)
+  for (const definition of systemDefinitions()) {
+    const view = viewOf(definition, SYSTEM_TABLES[definition.name])
+    entries.set(definition.name.toLowerCase(), { view, definition })
+  }
+  // A table that was made before the service took its name for itself stays what it is.
+  for (const definition of definitions) {
+    const view = viewOf(definition, undefined)
     entries.set(definition.name.toLowerCase(), { view, definition })
     for (const { name } of definition.indexes) indexes.set(name.toLowerCase(), { name, table: view })
   }
@@ -53,8 +58,7 @@ export function createSnapshot(definitions: readonly TableDefinition[]): Snapsho
   }
 }
 
-function viewOf(definition: TableDefinition): TableView {
-  const system = SYSTEM_TABLES[definition.name]
+function viewOf(definition: TableDefinition, system: SystemTable | undefined): TableView {
   const uniqueIndexes = definition.indexes.filter(({ unique }) => unique)
   return {
     name: definition.name,

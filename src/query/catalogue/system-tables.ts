@@ -5,12 +5,15 @@ import type { TableDefinition } from './definition.ts'
 export const CATALOGUE_TABLES = 'cataloguetables'
 export const CATALOGUE_COLUMNS = 'cataloguecolumns'
 export const CATALOGUE_TABLE = 'CatalogueTable'
+export const AUDIT_LOG = 'auditlog'
 
-interface SystemTable {
+export interface SystemTable {
   readonly description: string
   readonly isWritable: boolean
   readonly columns: readonly (readonly [name: string, type: IqlType, nullable: boolean])[]
   readonly primaryKey: readonly string[]
+  /** Any scope of the platform where none is named. */
+  readonly readScope?: string
 }
 
 export const SYSTEM_TABLES: Readonly<Record<string, SystemTable>> = {
@@ -56,16 +59,36 @@ export const SYSTEM_TABLES: Readonly<Record<string, SystemTable>> = {
     ],
     primaryKey: ['name'],
   },
+  [AUDIT_LOG]: {
+    description: 'Who did what, from where and when: the audit log, as far as it is kept',
+    isWritable: false,
+    columns: [
+      ['seq', INTEGER, false],
+      ['at', TIMESTAMP, false],
+      ['event', TEXT, false],
+      ['outcome', TEXT, false],
+      ['actor', TEXT, true],
+      ['client', TEXT, true],
+      ['target', TEXT, true],
+      ['address', TEXT, true],
+      ['request_id', TEXT, true],
+      ['node', TEXT, false],
+      ['details', JSON_TYPE, false],
+      ['hash', TEXT, false],
+    ],
+    primaryKey: ['seq'],
+    readScope: 'Identity/Admin',
+  },
 }
 
 export function systemDefinitions(): TableDefinition[] {
-  return Object.entries(SYSTEM_TABLES).map(([name, { columns, primaryKey, description, isWritable }]) => ({
+  return Object.entries(SYSTEM_TABLES).map(([name, { columns, primaryKey, description, isWritable, readScope }]) => ({
     name,
     columns: columns.map(([column, type, nullable]) => ({ name: column, type, nullable, default: undefined })),
     primaryKey,
     uniques: [],
     indexes: [],
-    readScope: undefined,
+    readScope,
     writeScope: isWritable ? 'Platform/Admin' : undefined,
     rowFilter: undefined,
     description,

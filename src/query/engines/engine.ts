@@ -2,6 +2,7 @@
 import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
 import type { IqlType, IqlValue } from '../iql/types.ts'
 import type { Cell, Encoding, ResultColumn } from '../result/encoding.ts'
+import type { AuditCopy } from './audit-copy.ts'
 import type { Dialect } from './emit/dialect.ts'
 import type { Plan, Slots } from './emit/slots.ts'
 
@@ -24,6 +25,7 @@ export interface Engine {
   change(changes: readonly PreparedChange[], signal?: AbortSignal): Promise<void>
   /** Forgets the answers of requests older than that. */
   forgetRequests(before: bigint): Promise<void>
+  readonly auditCopy: AuditCopy
   /** Processes or connections that serve queries right now. */
   readonly load: { readonly busy: number; readonly total: number }
   close(): Promise<void>

@@ -106,7 +106,8 @@ async function storeEntry(client: PoolClient, table: TableDefinition, isSystem: 
     `INSERT INTO ${SCHEMA}._gh_tables (key, name, issystem, definition, readscope, writescope, rowfilter, description, created)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::timestamp)
      ON CONFLICT (key) DO UPDATE SET name = excluded.name, definition = excluded.definition, readscope = excluded.readscope,
-       writescope = excluded.writescope, rowfilter = excluded.rowfilter, description = excluded.description`,
+       writescope = excluded.writescope, rowfilter = excluded.rowfilter, description = excluded.description
+       WHERE _gh_tables.issystem = excluded.issystem`,
     [
       table.name.toLowerCase(),
       table.name,

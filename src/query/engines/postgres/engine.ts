@@ -19,6 +19,7 @@ import type {
 } from '../engine.ts'
 import { mismatch, readOutcome, writeOutcome } from '../requests.ts'
 import { iqlError } from '../runtime-error.ts'
+import { createAuditCopy } from './audit-copy.ts'
 import { applyChange, prepareSchema, readCatalogue } from './define.ts'
 import { POSTGRES } from './dialect.ts'
 import { asRefusal, isTransient } from './failure.ts'
@@ -77,6 +78,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
         writeTimestamp(before).slice(0, -1),
       ])
     },
+    auditCopy: createAuditCopy(owner),
     get load() {
       const total = queries.totalCount + lookups.totalCount
       return { busy: total - queries.idleCount - lookups.idleCount, total }

@@ -1,6 +1,7 @@
 /** The role that queries run as: it can use the query data and nothing else, whatever the role that connects can do. */
 import type { PoolClient } from 'pg'
 import { SCHEMA } from './representation.ts'
+import { POSTGRES_AUDIT_TABLE } from './system-tables.ts'
 
 /** Gives the role's name, or '' when the connecting role may not make one; then its own rights are the bound. */
 export async function prepareRole(client: PoolClient): Promise<string> {
@@ -21,7 +22,9 @@ export async function prepareRole(client: PoolClient): Promise<string> {
     if (found.creates) await client.query('GRANT gatehouse_query TO CURRENT_USER')
     await client.query(`GRANT USAGE ON SCHEMA ${SCHEMA} TO gatehouse_query`)
     await client.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${SCHEMA} TO gatehouse_query`)
-    await client.query(`REVOKE INSERT, UPDATE, DELETE ON ${SCHEMA}._gh_tables FROM gatehouse_query`)
+    await client.query(
+      `REVOKE INSERT, UPDATE, DELETE ON ${SCHEMA}._gh_tables, ${POSTGRES_AUDIT_TABLE} FROM gatehouse_query`,
+    )
     await client.query(`GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${SCHEMA} TO gatehouse_query`)
     await client.query(
       `ALTER DEFAULT PRIVILEGES IN SCHEMA ${SCHEMA} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO gatehouse_query`,

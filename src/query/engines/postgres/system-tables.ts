@@ -1,4 +1,5 @@
 /** Where PostgreSQL keeps the catalogue, and the system tables as queries over it. */
+import { AUDIT_LOG } from '../../catalogue/system-tables.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
 import { TEXT } from '../../iql/types.ts'
 import type { Sql } from '../emit/dialect.ts'
@@ -17,9 +18,17 @@ export const POSTGRES_CATALOGUE_SCHEMA: readonly string[] = [
     PRIMARY KEY (owner, key)
   )`,
   `CREATE INDEX IF NOT EXISTS _gh_requests_created ON ${SCHEMA}._gh_requests (created)`,
+  `CREATE TABLE IF NOT EXISTS ${SCHEMA}._gh_auditlog (
+    seq bigint PRIMARY KEY, at timestamp NOT NULL, event ${C} NOT NULL, outcome ${C} NOT NULL, actor ${C}, client ${C},
+    target ${C}, address ${C}, request_id ${C}, node ${C} NOT NULL, details ${C} NOT NULL, hash ${C} NOT NULL
+  )`,
+  `CREATE INDEX IF NOT EXISTS _gh_auditlog_at ON ${SCHEMA}._gh_auditlog (at)`,
 ]
 
+export const POSTGRES_AUDIT_TABLE = `${SCHEMA}._gh_auditlog`
+
 export function systemTableSql(table: TableView, slots: Slots): Sql {
+  if (table.name === AUDIT_LOG) return POSTGRES_AUDIT_TABLE
   const scopes = slots.mark({ kind: 'scopes' }, TEXT)
   const visible = `(t.readscope IS NULL OR t.readscope IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${scopes}::jsonb) AS j(v)))`
   const tables = `${SCHEMA}._gh_tables AS t`

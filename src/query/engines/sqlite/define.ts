@@ -79,7 +79,8 @@ function storeEntry(database: Database, table: TableDefinition, isSystem: boolea
       `INSERT INTO main._gh_tables (key, name, issystem, definition, readscope, writescope, rowfilter, description, created)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (key) DO UPDATE SET name = excluded.name, definition = excluded.definition, readscope = excluded.readscope,
-         writescope = excluded.writescope, rowfilter = excluded.rowfilter, description = excluded.description`,
+         writescope = excluded.writescope, rowfilter = excluded.rowfilter, description = excluded.description
+       WHERE _gh_tables.issystem = excluded.issystem`,
     )
     .run(
       table.name.toLowerCase(),

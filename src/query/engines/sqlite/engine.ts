@@ -11,6 +11,7 @@ import type {
   WriteReply,
   WriteRequest,
 } from '../engine.ts'
+import { createAuditCopy } from './audit-copy.ts'
 import { openForReading, openForWriting } from './connection.ts'
 import { applyChange, isLong, prepareCatalogue, readCatalogue } from './define.ts'
 import { SQLITE } from './dialect.ts'
@@ -64,6 +65,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
       state.writer.write(
         (database) => void database.prepare('DELETE FROM main._gh_requests WHERE created < ?').run(before),
       ),
+    auditCopy: createAuditCopy(reading, state.writer),
     get load() {
       return { busy: state.readers.busy, total: state.readers.size }
     },

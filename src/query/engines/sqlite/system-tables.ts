@@ -1,4 +1,5 @@
 /** Where SQLite keeps the catalogue, and the system tables as queries over it. */
+import { AUDIT_LOG } from '../../catalogue/system-tables.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
 import { TEXT } from '../../iql/types.ts'
 import type { Sql } from '../emit/dialect.ts'
@@ -15,9 +16,17 @@ export const SQLITE_CATALOGUE_SCHEMA = `
     PRIMARY KEY (owner, key)
   ) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS _gh_requests_created ON _gh_requests (created);
+  CREATE TABLE IF NOT EXISTS _gh_auditlog (
+    seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, event TEXT NOT NULL, outcome TEXT NOT NULL, actor TEXT, client TEXT,
+    target TEXT, address TEXT, request_id TEXT, node TEXT NOT NULL, details TEXT NOT NULL, hash TEXT NOT NULL
+  );
+  CREATE INDEX IF NOT EXISTS _gh_auditlog_at ON _gh_auditlog (at);
 `
 
+export const SQLITE_AUDIT_TABLE = 'main._gh_auditlog'
+
 export function systemTableSql(table: TableView, slots: Slots): Sql {
+  if (table.name === AUDIT_LOG) return SQLITE_AUDIT_TABLE
   const scopes = slots.mark({ kind: 'scopes' }, TEXT)
   const visible = `(t.readscope IS NULL OR t.readscope IN (SELECT value FROM json_each(${scopes})))`
   switch (table.name.toLowerCase()) {
