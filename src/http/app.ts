@@ -14,6 +14,8 @@ import { Refusal } from '../protocol/refusal.ts'
 import type { Listener } from './listener.ts'
 import type { Logger } from './log.ts'
 import { allowedMethods } from './methods.ts'
+import { requestCounter } from './request-counter.ts'
+import { RequestLog } from './request-log.ts'
 
 export interface AppOptions {
   readonly logger: Logger
@@ -40,9 +42,9 @@ const SECURITY_HEADERS = {
 const NO_COMPILERS = { buildValidator: noSchemas, buildSerializer: noSchemas }
 
 export function createApp({ logger, trustedProxies, listener, metrics, base = '' }: AppOptions): FastifyInstance {
-  const baseLogger: FastifyBaseLogger = logger
+  const requestLog: FastifyBaseLogger = new RequestLog(logger)
   const app = Fastify({
-    loggerInstance: baseLogger,
+    loggerInstance: requestLog,
     // One line for each request, written when it is answered, is enough.
     logController: new LogController({ disableRequestLogging: true }),
     routerOptions: { caseSensitive: false, ignoreTrailingSlash: false, maxParamLength: 512 },
@@ -57,6 +59,7 @@ export function createApp({ logger, trustedProxies, listener, metrics, base = ''
 
   // No body format is understood unless a service says so for its own routes.
   app.removeAllContentTypeParsers()
+  const countRequest = requestCounter(metrics)
   // Hooks with a callback: a promise for each would cost every request.
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(SECURITY_HEADERS)
@@ -66,10 +69,10 @@ export function createApp({ logger, trustedProxies, listener, metrics, base = ''
     else done()
   })
   app.addHook('onResponse', (request, reply, done) => {
-    const route = request.routeOptions.url ?? 'none'
-    metrics.count('gatehouse_http_requests_total', { method: request.method, route, status: String(reply.statusCode) })
-    metrics.observe('gatehouse_http_request_seconds', { route }, reply.elapsedTime / 1000)
-    request.log.info({ req: request, res: reply, ms: Math.round(reply.elapsedTime * 10) / 10 }, 'request')
+    const ms = reply.elapsedTime
+    countRequest(request, reply, ms / 1000)
+    if (logger.isLevelEnabled('info'))
+      logger.info({ reqId: request.id, req: request, res: reply, ms: Math.round(ms * 10) / 10 }, 'request')
     done()
   })
   const methods = allowedMethods(app)

@@ -47,19 +47,24 @@ const FIRST_PART: Readonly<Record<string, Door | undefined>> = {
 const BROWSED = /^\/connect\/(authorize|endsession|checksession|device)(?![a-z])/i
 const UNLIMITED = /^\/(healthz|readyz|metrics)$/i
 
+const NOT_LIMITED: readonly Standing[] = []
+
 export function createDoors({ limiter, budgets, exempt, metrics }: DoorOptions): Doors {
-  const isExempt = matcher(exempt)
+  const counted = countedNetworks(exempt)
   return {
-    enter: (door, address) => (isExempt(address) ? [] : [...take(door, 'address', networkOf(address))]),
+    enter(door, address) {
+      const network = counted(address)
+      return network === undefined ? NOT_LIMITED : take(door, 'address', network)
+    },
     admit(door, address, { client, user }) {
-      if (isExempt(address)) return []
+      if (counted(address) === undefined) return NOT_LIMITED
       return [...take(door, 'client', client), ...take(door, 'user', user)]
     },
   }
 
-  function take(door: Door, by: CountedBy, key: string | undefined): Standing[] {
+  function take(door: Door, by: CountedBy, key: string | undefined): readonly Standing[] {
     const budget = budgets[door][by]
-    if (budget === undefined || key === undefined) return []
+    if (budget === undefined || key === undefined) return NOT_LIMITED
     const decision = limiter.take(`${door} ${by} ${key}`, budget)
     if (!decision.allowed) {
       metrics.count('gatehouse_http_rejected_total', { door, by })
@@ -71,12 +76,21 @@ export function createDoors({ limiter, budgets, exempt, metrics }: DoorOptions):
 
 /** Every request enters by its address before anything is read or checked. */
 export function guardDoors(app: FastifyInstance, doors: Doors): void {
+  const ofRoute = new Map<string, Door | undefined>()
   app.addHook('onRequest', (request, reply, done) => {
-    const door = doorOf(request.url)
+    const door = doorOfRoute(request)
     // What is thrown here refuses the request, as an error given to `done` would.
     if (door !== undefined) sayStanding(reply, doors.enter(door, request.ip))
     done()
   })
+
+  /** The door of a route is looked up once; only what no route takes is judged by its address. */
+  function doorOfRoute({ routeOptions, url }: FastifyRequest): Door | undefined {
+    const route = routeOptions.url
+    if (route === undefined) return doorOf(url)
+    if (!ofRoute.has(route)) ofRoute.set(route, doorOf(route))
+    return ofRoute.get(route)
+  }
 }
 
 /** Once its token is read, a caller counts as client and as user too. */
@@ -146,21 +160,23 @@ export function networkOf(address: string): string {
 
 const REMEMBERED = 1_000
 
-function matcher(networks: readonly string[]): (address: string) => boolean {
+/** The network that an address counts as; undefined for one that is never limited. */
+function countedNetworks(exempt: readonly string[]): (address: string) => string | undefined {
   const list = new BlockList()
-  for (const text of networks) {
+  for (const text of exempt) {
     const [address = '', prefix] = text.split('/')
     const family = isIPv6(address) ? 'ipv6' : 'ipv4'
     list.addSubnet(address, prefix === undefined ? (family === 'ipv6' ? 128 : 32) : Number(prefix), family)
   }
-  const known = new Map<string, boolean>()
+  const known = new Map<string, { readonly network: string | undefined }>()
   return (address) => {
     let found = known.get(address)
     if (found === undefined) {
-      found = list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+      const isExempt = list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+      found = { network: isExempt ? undefined : networkOf(address) }
       if (known.size >= REMEMBERED) known.clear()
       known.set(address, found)
     }
-    return found
+    return found.network
   }
 }

@@ -11,9 +11,16 @@ import {
 export interface Metrics {
   count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by?: number): void
   observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void
+  /** For what is counted all the time under the same labels: these are looked at once. */
+  counter<Name extends CounterName>(name: Name, labels: LabelsOf<Name>): (by: number) => void
+  histogram<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>): (seconds: number) => void
   /** Read when somebody looks. Several parts may answer for one name with different labels. */
   watch<Name extends WatchedName>(name: Name, read: () => Iterable<readonly [LabelsOf<Name>, number]>): void
   render(): string
+}
+
+interface Counter {
+  value: number
 }
 
 interface Histogram {
@@ -26,29 +33,27 @@ interface Histogram {
 const MOST_SERIES = 1_000
 
 export function createMetrics(): Metrics {
-  const counters = new Map<CounterName, Map<string, number>>()
+  const counters = new Map<CounterName, Map<string, Counter>>()
   const histograms = new Map<HistogramName, Map<string, Histogram>>()
   const watched: { name: WatchedName; read: () => Iterable<readonly [Readonly<Record<string, string>>, number]> }[] = []
 
   return {
     count(name, labels, by = 1) {
-      const series = seriesOf(counters, name)
-      const key = seriesKey(series, name, labels)
-      series.set(key, (series.get(key) ?? 0) + by)
+      counterOf(name, labels).value += by
     },
     observe(name, labels, seconds) {
-      const series = seriesOf(histograms, name)
-      const key = seriesKey(series, name, labels)
-      const { buckets } = METRICS[name]
-      let histogram = series.get(key)
-      if (histogram === undefined) {
-        histogram = { counts: buckets.map(() => 0), sum: 0, total: 0 }
-        series.set(key, histogram)
+      add(histogramOf(name, labels), METRICS[name].buckets, seconds)
+    },
+    counter(name, labels) {
+      const counter = counterOf(name, labels)
+      return (by) => {
+        counter.value += by
       }
-      const index = buckets.findIndex((bound) => seconds <= bound)
-      if (index >= 0) histogram.counts[index] = (histogram.counts[index] ?? 0) + 1
-      histogram.sum += seconds
-      histogram.total += 1
+    },
+    histogram(name, labels) {
+      const histogram = histogramOf(name, labels)
+      const { buckets } = METRICS[name]
+      return (seconds) => add(histogram, buckets, seconds)
     },
     watch(name, read) {
       watched.push({ name, read })
@@ -59,9 +64,17 @@ export function createMetrics(): Metrics {
     },
   }
 
+  function counterOf<Name extends CounterName>(name: Name, labels: LabelsOf<Name>): Counter {
+    return cellOf(counters, name, labels, () => ({ value: 0 }))
+  }
+
+  function histogramOf<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>): Histogram {
+    return cellOf(histograms, name, labels, () => ({ counts: METRICS[name].buckets.map(() => 0), sum: 0, total: 0 }))
+  }
+
   function renderMetric(name: MetricName): string {
     const lines: string[] = []
-    for (const [labels, value] of counters.get(name as CounterName) ?? [])
+    for (const [labels, { value }] of counters.get(name as CounterName) ?? [])
       lines.push(`${name}${braces(labels)} ${value}`)
     for (const [labels, histogram] of histograms.get(name as HistogramName) ?? [])
       lines.push(...renderHistogram(name as HistogramName, labels, histogram))
@@ -75,13 +88,31 @@ export function createMetrics(): Metrics {
   }
 }
 
-function seriesOf<Name, Value>(all: Map<Name, Map<string, Value>>, name: Name): Map<string, Value> {
+function add(histogram: Histogram, buckets: readonly number[], seconds: number): void {
+  const index = buckets.findIndex((bound) => seconds <= bound)
+  if (index >= 0) histogram.counts[index] = (histogram.counts[index] ?? 0) + 1
+  histogram.sum += seconds
+  histogram.total += 1
+}
+
+function cellOf<Name extends MetricName, Cell>(
+  all: Map<Name, Map<string, Cell>>,
+  name: Name,
+  labels: Readonly<Record<string, string>>,
+  make: () => Cell,
+): Cell {
   let series = all.get(name)
   if (series === undefined) {
     series = new Map()
     all.set(name, series)
   }
-  return series
+  const key = seriesKey(series, name, labels)
+  let cell = series.get(key)
+  if (cell === undefined) {
+    cell = make()
+    series.set(key, cell)
+  }
+  return cell
 }
 
 function seriesKey(
