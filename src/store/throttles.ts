@@ -26,17 +26,18 @@ export function createThrottles(db: Kysely<Schema>, clock: Clock) {
       const now = clock()
       const doublings = Math.ceil(Math.log2(policy.longestWaitMs / policy.firstWaitMs))
       const count = sql<number>`case when throttles.updated_at < ${now - policy.forgetMs} then 1 else throttles.failures + 1 end`
-      const wait = sql<number>`case
+      // No wait is no time at all: a node whose clock is a little behind must not wait for ours.
+      const until = sql<number>`case
         when throttles.updated_at < ${now - policy.forgetMs} or throttles.failures < ${policy.free} then 0
-        when throttles.failures >= ${policy.free + doublings} then cast(${policy.longestWaitMs} as bigint)
-        else cast(${policy.firstWaitMs} as bigint) << (throttles.failures - ${policy.free}) end`
+        when throttles.failures >= ${policy.free + doublings} then cast(${now + policy.longestWaitMs} as bigint)
+        else cast(${now} as bigint) + (cast(${policy.firstWaitMs} as bigint) << (throttles.failures - ${policy.free})) end`
       const taken = await db
         .insertInto('throttles')
         .values({ key, failures: 1, until: 0, updated_at: now })
         .onConflict((conflict) =>
           conflict
             .column('key')
-            .doUpdateSet({ failures: count, until: sql<number>`cast(${now} as bigint) + ${wait}`, updated_at: now })
+            .doUpdateSet({ failures: count, until, updated_at: now })
             .where('throttles.until', '<=', now),
         )
         .returning('failures')
