@@ -1,7 +1,7 @@
 /** Signing keys in an administrator's hands: rotate when asked, not only when due, and retire a key that must not sign again. */
 import type { Clock } from '../protocol/clock.ts'
 import type { GateEvent } from '../protocol/gate-event.ts'
-import { addKey } from '../store/key-rotation.ts'
+import { addKey, signingKeyOf } from '../store/key-rotation.ts'
 import type { SigningKeys } from '../store/signing-keys.ts'
 import { LONGEST_TOKEN_MS } from '../store/take-back.ts'
 import type { SigningKeyring } from './ports.ts'
@@ -25,6 +25,14 @@ export function createKeyring({ keys, sealingKey, clock, publish }: KeyringOptio
       const now = clock()
       await keys.retire(kid, now, now + LONGEST_TOKEN_MS)
       await publish({ kind: 'keys-changed' })
+    },
+    async withdraw(kid) {
+      const now = clock()
+      const signs = signingKeyOf(await keys.list(), now)?.kid === kid
+      const successor = signs ? await addKey({ keys, sealingKey }, now, now) : undefined
+      await keys.withdraw(kid, now)
+      await publish({ kind: 'keys-changed', withdrawn: kid })
+      return successor
     },
   }
 }

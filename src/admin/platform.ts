@@ -1,10 +1,11 @@
 /** What runs now, and how it is set up: signing keys, live streaming sessions, running queries, settings in force. */
 
 import { Refusal } from '../protocol/refusal.ts'
+import { isWithdrawn } from '../store/key-rotation.ts'
 import type { StoredKey } from '../store/signing-keys.ts'
 import { badBody, type JsonObject, readObject } from './body.ts'
 import { record } from './change.ts'
-import { type AdminRoute, conflict, notFound, part } from './route.ts'
+import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
 
 const DAY = 86_400
 
@@ -50,15 +51,19 @@ export const platformRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/keys/{kid}',
     scope: 'Identity/Admin',
-    summary: 'Retires a key: it never signs again, and is published until its last token has expired.',
+    summary:
+      'Retires a key: it never signs again, and is published until its last token has expired; a compromised one is withdrawn at once, with every token that it signed.',
+    query: { compromised: 'true: it is published no more, and nothing that it signed counts; another signs.' },
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
       const { keyring, clock } = env
       const kid = part(call, 'kid')
+      const isCompromised = readFlag(call.query.compromised, 'compromised')
       const keys = await keyring.list()
       const key = keys.find((candidate) => candidate.kid === kid)
       if (key === undefined) throw notFound('signing key', kid)
+      if (isCompromised) return withdraw(kid, call, env)
       const others = keys.filter(
         (other) => other.kid !== kid && other.retiredAt === undefined && other.activeFrom <= clock(),
       )
@@ -169,6 +174,17 @@ export const platformRoutes: readonly AdminRoute[] = [
   },
 ]
 
+async function withdraw(kid: string, call: AdminCall, env: AdminEnv): Promise<AdminReply> {
+  const successor = await env.keyring.withdraw(kid)
+  const reason = 'compromised'
+  record(env, call, { event: 'key.retired', target: kid, details: { kid, reason } })
+  if (successor !== undefined) {
+    const details = { kid: successor.kid, active_from: successor.activeFrom, reason }
+    record(env, call, { event: 'key.created', target: successor.kid, details })
+  }
+  return { status: 204 }
+}
+
 function presentKeys(keys: readonly StoredKey[], now: number): JsonObject[] {
   const signing = keys.findLast(({ activeFrom, retiredAt }) => activeFrom <= now && retiredAt === undefined)
   return keys.map((key) => ({
@@ -182,6 +198,7 @@ function presentKeys(keys: readonly StoredKey[], now: number): JsonObject[] {
 }
 
 function stateOf(key: StoredKey, signing: StoredKey | undefined, now: number): string {
+  if (isWithdrawn(key)) return 'compromised'
   if (key.removedAfter !== undefined && key.removedAfter <= now) return 'removed'
   if (key.retiredAt !== undefined) return 'retired'
   if (key.activeFrom > now) return 'waiting'
@@ -194,6 +211,11 @@ function readActiveIn({ active_in: seconds = DAY, ...rest }: JsonObject): number
   if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 0 || seconds > 90 * DAY)
     throw badBody([{ path: 'active_in', text: 'is a number of seconds, up to 90 days' }])
   return seconds
+}
+
+function readFlag(text: string | undefined, name: string): boolean {
+  if (text === undefined || text === 'true' || text === 'false') return text === 'true'
+  throw new Refusal('admin.bad_parameter', 400, `${name} is true or false`)
 }
 
 function notHere(service: string): Refusal {

@@ -37,6 +37,8 @@ export interface SigningKeyring {
   rotate(activeFrom: number): Promise<StoredKey>
   /** The key stops signing at once and leaves the published set when its last token has expired. */
   retire(kid: string): Promise<void>
+  /** Nothing that the key signed counts any more, anywhere; where it signed, the key that takes over is made. */
+  withdraw(kid: string): Promise<StoredKey | undefined>
 }
 
 export interface SettingInForce {

@@ -3,8 +3,7 @@ import { hash } from 'node:crypto'
 import type { Denylist, Descent } from '../events/denylist.ts'
 import { type Clock, seconds } from '../protocol/clock.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
-import type { Claims } from './jwt.ts'
-import type { Signer } from './signer.ts'
+import type { SignedByUs, Signer } from './signer.ts'
 import { readTokenId } from './token-id.ts'
 
 export interface AccessOptions {
@@ -31,46 +30,51 @@ const MOST_REMEMBERED = 20_000
 
 export function createAccess({ issuer, signer, denylist, clock, namesOf }: AccessOptions): Access {
   /** In the order of use: the first is the one to forget. */
-  const remembered = new Map<string, Verified>()
+  let remembered = new Map<string, Verified>()
 
   return {
     async authenticate(token) {
       const digest = hash('sha256', token, 'base64')
-      let verified = remembered.get(digest)
+      // Forgetting starts a new map: what is being verified then is not remembered by it.
+      const known = remembered
+      let verified = known.get(digest)
       if (verified === undefined) {
         verified = await verify(token)
         if (verified === undefined) return undefined
-      } else remembered.delete(digest)
+      } else known.delete(digest)
       if (clock() >= verified.principal.expiresAt * 1000) return undefined
-      remembered.set(digest, verified)
-      if (remembered.size > MOST_REMEMBERED) forgetOldest()
+      known.set(digest, verified)
+      if (known.size > MOST_REMEMBERED) forgetOldest(known)
       if (denylist.denies(verified.descent)) return undefined
       return denylist.remaining(verified.descent, verified.principal)
     },
-    forget: () => remembered.clear(),
+    forget() {
+      remembered = new Map()
+    },
   }
 
   async function verify(token: string): Promise<Verified | undefined> {
-    const claims = signer.verify('at+jwt', token)
-    const verified = claims === undefined ? undefined : readClaims(claims, issuer)
-    if (verified === undefined || claims === undefined) return undefined
+    const signed = signer.verify('at+jwt', token)
+    const verified = signed === undefined ? undefined : readClaims(signed, issuer)
+    if (verified === undefined || signed === undefined) return undefined
     const now = seconds(clock())
+    const { claims } = signed
     if (typeof claims.nbf === 'number' && claims.nbf > now + CLOCK_SKEW_SECONDS) return undefined
     if (verified.principal.kind === 'client') return verified
     const names = await namesOf(verified.principal.subject)
     return names === undefined ? undefined : { ...verified, principal: { ...verified.principal, ...names } }
   }
+}
 
-  function forgetOldest(): void {
-    const oldest = remembered.keys().next().value
-    if (oldest !== undefined) remembered.delete(oldest)
-  }
+function forgetOldest(remembered: Map<string, Verified>): void {
+  const oldest = remembered.keys().next().value
+  if (oldest !== undefined) remembered.delete(oldest)
 }
 
 /** Another node may be ahead of us by this much. */
 const CLOCK_SKEW_SECONDS = 5
 
-function readClaims(claims: Claims, issuer: string): Verified | undefined {
+function readClaims({ claims, keyId }: SignedByUs, issuer: string): Verified | undefined {
   const { iss, sub, client_id: clientId, exp, iat, jti, scope, sid, auth_time: authTime } = claims
   if (iss !== issuer || typeof sub !== 'string' || typeof clientId !== 'string' || typeof jti !== 'string') return
   if (typeof exp !== 'number' || typeof iat !== 'number' || typeof scope !== 'string') return undefined
@@ -87,6 +91,7 @@ function readClaims(claims: Claims, issuer: string): Verified | undefined {
       roles: textsOf(claims.role),
       audiences: typeof claims.aud === 'string' ? [claims.aud] : textsOf(claims.aud),
       tokenId: jti,
+      keyId,
       sessionId,
       grantId: id.grantId,
       username: undefined,

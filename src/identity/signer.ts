@@ -3,7 +3,7 @@ import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 
 import type { Bus } from '../events/bus.ts'
 import type { Audit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
-import { isPublished, type KeyTending, SEALED_KEY, signingKeyOf, tendKeys } from '../store/key-rotation.ts'
+import { isPublished, isWithdrawn, type KeyTending, SEALED_KEY, signingKeyOf, tendKeys } from '../store/key-rotation.ts'
 import { unseal } from '../store/opaque.ts'
 import type { StoredKey } from '../store/signing-keys.ts'
 import { type Claims, parseJwt } from './jwt.ts'
@@ -22,12 +22,17 @@ export interface PublishedKey {
 
 export interface Signer {
   sign(type: TokenType, claims: Claims): Promise<string>
-  /** The claims of a token of that type which one of our keys signed; expiry and purpose are the caller's to check. */
-  verify(type: TokenType, token: string): Claims | undefined
+  /** What a token of that type says which one of our keys signed; expiry and purpose are the caller's to check. */
+  verify(type: TokenType, token: string): SignedByUs | undefined
   jwks(): { readonly keys: readonly PublishedKey[] }
   /** Rotates what is due; a timer does it too. */
   tend(): Promise<void>
   close(): void
+}
+
+export interface SignedByUs {
+  readonly claims: Claims
+  readonly keyId: string
 }
 
 export interface SignerOptions extends KeyTending {
@@ -48,18 +53,23 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
   let stored: readonly StoredKey[] = []
   const privateKeys = new Map<string, KeyObject>()
   const publicKeys = new Map<string, KeyObject>()
+  const withdrawn = new Set<string>()
+  let reading: Promise<void> = Promise.resolve()
   await tend()
   if (stored.length === 0) await reload()
 
-  const unsubscribe = bus.subscribe(({ kind }) => {
-    if (kind === 'keys-changed') reload().catch(onError)
+  const unsubscribe = bus.subscribe((event) => {
+    if (event.kind !== 'keys-changed') return
+    // What is withdrawn goes before anything is read: no token that it signed passes meanwhile.
+    if (event.withdrawn !== undefined) drop(event.withdrawn)
+    reload().catch(onError)
   })
   const timer = setInterval(() => tend().catch(onError), TEND_EVERY_MS)
   timer.unref()
 
   return {
     async sign(type, claims) {
-      const { kid, privateKey } = signingKey()
+      const { kid, privateKey } = signingKey() ?? (await firstOfReloaded())
       const input = `${headerOf(type, kid)}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`
       return `${input}.${await signOnPool(input, privateKey)}`
     },
@@ -68,9 +78,10 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
       if (jwt === undefined || jwt.header.alg !== 'RS256' || jwt.header.typ !== type) return undefined
       // RFC 7515 §4.1.11: we understand no extension, so none may be critical.
       if ('crit' in jwt.header || typeof jwt.header.kid !== 'string') return undefined
-      const key = publicKeys.get(jwt.header.kid)
+      const { kid } = jwt.header
+      const key = publicKeys.get(kid)
       if (key === undefined) return undefined
-      return verify('sha256', jwt.signed, key, jwt.signature) ? jwt.claims : undefined
+      return verify('sha256', jwt.signed, key, jwt.signature) ? { claims: jwt.claims, keyId: kid } : undefined
     },
     jwks() {
       const now = clock()
@@ -83,11 +94,18 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
     },
   }
 
-  function signingKey(): { kid: string; privateKey: KeyObject } {
+  function signingKey(): { kid: string; privateKey: KeyObject } | undefined {
     const key = signingKeyOf(stored, clock())
     const privateKey = key === undefined ? undefined : privateKeys.get(key.kid)
-    if (key === undefined || privateKey === undefined) throw new Error('There is no key to sign with')
-    return { kid: key.kid, privateKey }
+    return key === undefined || privateKey === undefined ? undefined : { kid: key.kid, privateKey }
+  }
+
+  /** The key that signed was withdrawn, and its successor is not read yet. */
+  async function firstOfReloaded(): Promise<{ kid: string; privateKey: KeyObject }> {
+    await reload()
+    const key = signingKey()
+    if (key === undefined) throw new Error('There is no key to sign with')
+    return key
   }
 
   async function tend(): Promise<void> {
@@ -101,8 +119,16 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
     if (created.length + retired.length > 0) await bus.publish({ kind: 'keys-changed' })
   }
 
-  async function reload(): Promise<void> {
-    stored = await keys.list()
+  /** One after the other: what was read first must not replace what was read last. */
+  function reload(): Promise<void> {
+    reading = reading.catch(() => {}).then(read)
+    return reading
+  }
+
+  async function read(): Promise<void> {
+    const listed = await keys.list()
+    for (const key of listed) if (isWithdrawn(key)) drop(key.kid)
+    stored = listed.filter(({ kid }) => !withdrawn.has(kid))
     for (const { kid, publicJwk, sealedPrivateKey } of stored) {
       if (!publicKeys.has(kid)) publicKeys.set(kid, createPublicKey({ key: publicJwk, format: 'jwk' }))
       if (sealedPrivateKey !== '' && !privateKeys.has(kid)) {
@@ -110,6 +136,14 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
       }
     }
     for (const kid of publicKeys.keys()) if (!stored.some((key) => key.kid === kid)) publicKeys.delete(kid)
+  }
+
+  /** For good: a list that was read before the withdrawal still names it. */
+  function drop(kid: string): void {
+    withdrawn.add(kid)
+    stored = stored.filter((key) => key.kid !== kid)
+    publicKeys.delete(kid)
+    privateKeys.delete(kid)
   }
 }
 

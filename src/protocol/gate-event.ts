@@ -31,6 +31,7 @@ export type GateEvent =
     }
   /** An operator closes one live streaming session, or all of a user's. */
   | { readonly kind: 'stream-kick'; readonly connectionId?: string; readonly subject?: string }
-  | { readonly kind: 'keys-changed' }
+  /** A key was made or retired; nothing that a withdrawn one signed counts any more. */
+  | { readonly kind: 'keys-changed'; readonly withdrawn?: string }
   | { readonly kind: 'clients-changed'; readonly clientId?: string }
   | { readonly kind: 'catalogue-changed' }

@@ -8,6 +8,8 @@ export interface Principal {
   readonly roles: readonly string[]
   readonly audiences: readonly string[]
   readonly tokenId: string
+  /** The key that signed the token. */
+  readonly keyId?: string
   /** The browser session or grant family that the token descends from; ending it ends the token. */
   readonly sessionId: string | undefined
   readonly grantId: string | undefined

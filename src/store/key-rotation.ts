@@ -60,6 +60,11 @@ export function isPublished({ removedAfter }: StoredKey, now: number): boolean {
   return removedAfter === undefined || now < removedAfter
 }
 
+/** Somebody else may have its private half: nothing that it signed counts, whenever that was. */
+export function isWithdrawn({ retiredAt, removedAfter }: StoredKey): boolean {
+  return retiredAt !== undefined && removedAfter !== undefined && removedAfter <= retiredAt
+}
+
 async function makeKey(sealingKey: Buffer, now: number, activeFrom: number): Promise<StoredKey> {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
   const publicJwk = publicKey.export({ format: 'jwk' })

@@ -12,7 +12,7 @@ export interface StoredKey {
   /** It is published from its creation, and signs from here on. */
   readonly activeFrom: number
   readonly retiredAt: number | undefined
-  /** Published until then: the last token that it signed has expired. */
+  /** Published until then: the last token that it signed has expired. Not after its retirement when it was withdrawn. */
   readonly removedAfter: number | undefined
 }
 
@@ -56,6 +56,18 @@ export function createSigningKeys(db: Kysely<Schema>) {
         .set({ retired_at: retiredAt, removed_after: removedAfter, sealed_private_key: '' })
         .where('kid', '=', kid)
         .where('retired_at', 'is', null)
+        .execute()
+    },
+
+    /** Retired already or not: from now on it is as if it had never been ours. */
+    async withdraw(kid: string, now: number): Promise<void> {
+      await db
+        .updateTable('signing_keys')
+        .set((eb) => {
+          const retiredAt = eb.fn.coalesce('retired_at', eb.val(now))
+          return { retired_at: retiredAt, removed_after: retiredAt, sealed_private_key: '' }
+        })
+        .where('kid', '=', kid)
         .execute()
     },
   }

@@ -98,6 +98,7 @@ export function effectOf(event: GateEvent, principal: Principal): Effect {
     case 'stream-kick':
       return event.subject === principal.subject ? { kind: 'ended' } : NO_EFFECT
     case 'keys-changed':
+      return event.withdrawn !== undefined && event.withdrawn === principal.keyId ? { kind: 'revoked' } : NO_EFFECT
     case 'clients-changed':
     case 'catalogue-changed':
       return NO_EFFECT

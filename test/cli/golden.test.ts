@@ -48,6 +48,7 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
   { args: 'scope list' },
   { args: 'keys rotate --active-in 0', keep: { KID: /"kid": "([\w-]{43})"/ } },
   { args: 'keys retire KID --yes', status: 1 },
+  { args: 'keys retire KID --compromised --yes' },
   { args: 'keys rotate' },
   { args: 'keys list' },
   { args: 'session list', status: 1 },

@@ -56,7 +56,12 @@ export async function startTestAdmin(place: TestPlace, parts: Partial<AdminEnv> 
     clock,
     audit,
     publish: (event) => bus.publish(event),
-    keyring: { list: async () => [], rotate: () => fail('no keyring'), retire: () => fail('no keyring') },
+    keyring: {
+      list: async () => [],
+      rotate: () => fail('no keyring'),
+      retire: () => fail('no keyring'),
+      withdraw: () => fail('no keyring'),
+    },
     settings: () => [],
     streams: undefined,
     queries: undefined,

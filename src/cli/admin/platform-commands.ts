@@ -40,12 +40,17 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'keys retire',
     words: ['KID'],
+    options: {
+      '--compromised': { kind: 'switch', help: 'withdraw it at once: every token that it signed is refused' },
+    },
     summary: 'Retires a signing key: it never signs again.',
-    examples: ['keys retire 7fX… --yes'],
+    examples: ['keys retire 7fX… --yes', 'keys retire 7fX… --compromised --yes'],
     confirm: ([kid]) => `Retire the key ${kid} for good?`,
-    async run({ words: [kid], request }) {
-      await request('DELETE', `/admin/keys/${segment(kid)}`)
-      return { kind: 'text', text: `The key ${kid} is retired.` }
+    async run({ words: [kid], has, request }) {
+      const isCompromised = has('--compromised')
+      await request('DELETE', `/admin/keys/${segment(kid)}${isCompromised ? '?compromised=true' : ''}`)
+      const text = isCompromised ? `is withdrawn, with everything that it signed` : 'is retired'
+      return { kind: 'text', text: `The key ${kid} ${text}.` }
     },
   },
   {

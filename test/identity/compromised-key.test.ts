@@ -1,0 +1,268 @@
+/** A signing key in foreign hands is cut off at once on every node; one that was merely retired still vouches for old ID tokens. */
+import assert from 'node:assert/strict'
+import { createPrivateKey, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { createKeyring } from '../../src/admin/keyring.ts'
+import { openDataFolder } from '../../src/store/data-folder.ts'
+import { SEALED_KEY } from '../../src/store/key-rotation.ts'
+import { openMasterKey } from '../../src/store/master-key.ts'
+import { unseal } from '../../src/store/opaque.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { basic, claimsOf, headerOf, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+import { ALICE, answerOf, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
+import { connect } from '../support/stream-client.ts'
+import { until } from '../support/until.ts'
+import { visit } from '../support/visitor.ts'
+
+onEveryEngine('a compromised key', (place) => {
+  let gate: TestGate
+  let other: TestServer
+  let operator: string
+  before(async () => {
+    gate = await startGate(place())
+    other = await startTestServer(place(), { flags: { '--issuer': gate.server.issuer } })
+    const { stores } = gate
+    await stores.roles.put({ name: 'operator', scopes: ['Identity/Admin'] })
+    const passwordHash = (await stores.users.findById(gate.aliceId))?.passwordHash
+    await stores.users.create({ username: 'olivia', passwordHash, roles: ['operator'] })
+    await stores.clients.put({
+      client_id: 'console',
+      token_endpoint_auth_method: 'none',
+      grant_types: ['password'],
+      scope: 'Identity/Admin',
+    })
+    operator = await signInOperator()
+  })
+  after(async () => {
+    await other.stop()
+    await gate.stop()
+  })
+
+  const signInOperator = async () => (await gate.signIn({ username: 'olivia', client_id: 'console' })).access_token
+  const admin = (method: string, path: string) =>
+    fetch(gate.server.issuer + path, { method, headers: { authorization: `Bearer ${operator}` } })
+  const kidsAt = async ({ port }: { port: number }): Promise<string[]> => {
+    const response = await fetch(`http://localhost:${port}/.well-known/openid-configuration/jwks`)
+    return ((await response.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid)
+  }
+
+  /** The status of each door of a node for a token, and whether introspection knows it. */
+  async function doorsOf({ port }: { port: number }, token: string): Promise<(number | boolean)[]> {
+    const at = `http://localhost:${port}`
+    const authorization = `Bearer ${token}`
+    const [userinfo, query, introspected, upgrade] = await Promise.all([
+      fetch(`${at}/connect/userinfo`, { headers: { authorization } }),
+      fetch(`${at}/query`, {
+        method: 'POST',
+        body: 'SELECT name FROM cataloguetables',
+        headers: { authorization, 'content-type': 'text/plain; charset=utf-8' },
+      }),
+      fetch(`${at}/connect/introspect`, {
+        method: 'POST',
+        body: new URLSearchParams({ token }),
+        headers: { authorization: basic('service', SECRET) },
+      }).then(async (response) => (await response.json()) as { active: boolean }),
+      connect(port, { headers: { authorization } }).then(
+        ({ socket }) => {
+          socket.terminate()
+          return 101
+        },
+        (error: Error) => Number(/\d+$/.exec(error.message)?.[0]),
+      ),
+    ])
+    await Promise.all([userinfo.arrayBuffer(), query.arrayBuffer()])
+    return [userinfo.status, query.status, introspected.active, upgrade]
+  }
+  const OPEN = [200, 200, true, 101]
+  const CLOSED = [401, 401, false, 401]
+  const isShut = (token: string) =>
+    until('every door of both nodes is shut', 1000, async () => {
+      const seen = [...(await doorsOf(gate.server, token)), ...(await doorsOf(other, token))]
+      return String(seen) === String([...CLOSED, ...CLOSED])
+    })
+
+  function masterKey() {
+    const folder = openDataFolder(place().dataFolder)
+    try {
+      return openMasterKey(folder, undefined)
+    } finally {
+      folder.close()
+    }
+  }
+
+  /** What a thief of the database and of the master key can do. */
+  async function stealKey(kid: string): Promise<KeyObject> {
+    const key = (await gate.stores.signingKeys.list()).find((candidate) => candidate.kid === kid)
+    const der = unseal(key?.sealedPrivateKey ?? '', masterKey().derive('signing keys'), SEALED_KEY)
+    return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+  }
+  function forge(like: string, key: KeyObject): string {
+    const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const jti = String(claimsOf(like).jti)
+    // As ours are, with another random part.
+    const random = randomUUID().replaceAll('-', '').slice(0, 8)
+    const input = `${encode(headerOf(like))}.${encode({ ...claimsOf(like), jti: random + jti.slice(random.length) })}`
+    return `${input}.${sign('sha256', Buffer.from(input), key).toString('base64url')}`
+  }
+
+  test('it leaves the published keys, every token that it signed is refused at every door of every node, and another signs', async () => {
+    const { access_token, refresh_token } = await gate.signIn()
+    const kid = String(headerOf(access_token).kid)
+    const forged = forge(access_token, await stealKey(kid))
+    for (const node of [gate.server, other]) {
+      assert.deepEqual(await doorsOf(node, access_token), OPEN)
+      assert.deepEqual(await doorsOf(node, forged), OPEN)
+    }
+    const stream = await connect(other.port, { headers: { authorization: `Bearer ${access_token}` } })
+    stream.send({ Controller: 'Auth', Topic: 'Identify', Action: 'Sub' })
+    const result = async () => ((await stream.next()).Data as { Result: string }).Result
+    assert.equal(await result(), 'Success')
+
+    assert.equal((await admin('DELETE', `/admin/keys/${kid}`)).status, 409)
+    assert.equal((await admin('DELETE', `/admin/keys/${kid}?compromised=perhaps`)).status, 400)
+    const began = performance.now()
+    assert.equal((await admin('DELETE', `/admin/keys/${kid}?compromised=true`)).status, 204)
+    assert.equal(await result(), 'Reject')
+    assert.ok(performance.now() - began < 1000, `the stream felt it after ${performance.now() - began} ms`)
+    await isShut(access_token)
+    await isShut(forged)
+    for (const node of [gate.server, other])
+      await until('the key is gone', 1000, async () => {
+        const kids = await kidsAt(node)
+        return kids.length === 1 && !kids.includes(kid)
+      })
+
+    // The grants are none of the thief's: the next refresh brings a token that counts, also to the stream.
+    const form = { grant_type: 'refresh_token', refresh_token, client_id: 'cli' }
+    const fresh = String((await gate.post('/connect/token', form)).body.access_token)
+    assert.notEqual(headerOf(fresh).kid, kid)
+    assert.deepEqual(await doorsOf(other, fresh), OPEN)
+    const Data = { Provider: 'Bearer', AccessToken: fresh }
+    const renewed = await stream.request({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: 1, Data })
+    assert.equal((renewed.Data as { Result: string }).Result, 'Success')
+    stream.socket.terminate()
+
+    operator = await signInOperator()
+    const { items } = (await (await admin('GET', '/admin/keys')).json()) as { items: { kid: string; state: string }[] }
+    assert.deepEqual(items.map(({ kid: id, state }) => [id === kid, state]).sort(), [
+      [false, 'signing'],
+      [true, 'compromised'],
+    ])
+    const audit = await (await admin('GET', '/admin/audit?event=key&limit=10')).text()
+    assert.match(audit, new RegExp(`"key.retired"[^}]*"kid":"${kid}","reason":"compromised"`))
+    assert.match(audit, /"key.created"[^}]*"reason":"compromised"/)
+  })
+
+  test('it stays cut off over restarts', async () => {
+    const { access_token } = await gate.signIn()
+    const forged = forge(access_token, await stealKey(String(headerOf(access_token).kid)))
+    assert.equal((await admin('DELETE', `/admin/keys/${headerOf(access_token).kid}?compromised=true`)).status, 204)
+    operator = await signInOperator()
+    const restarted = await startTestServer(place(), { flags: { '--issuer': gate.server.issuer } })
+    for (const token of [access_token, forged]) assert.deepEqual(await doorsOf(restarted, token), CLOSED)
+    await restarted.stop()
+  })
+
+  test('a key that was retired before can be cut off too, and the one that signs goes on', async () => {
+    const { access_token } = await gate.signIn()
+    const kid = String(headerOf(access_token).kid)
+    assert.equal((await admin('POST', '/admin/keys')).status, 201)
+    const keyring = createKeyring({
+      keys: gate.stores.signingKeys,
+      sealingKey: masterKey().derive('signing keys'),
+      clock: Date.now,
+      publish: gate.stores.events.append,
+    })
+    await keyring.rotate(Date.now())
+    assert.equal((await admin('DELETE', `/admin/keys/${kid}`)).status, 204)
+    await until('both nodes sign with the next', 2000, async () => {
+      const kids = await Promise.all([gate.signIn(), gate.signIn()])
+      return kids.every((tokens) => headerOf(tokens.access_token).kid !== kid)
+    })
+    const next = await gate.signIn()
+    assert.deepEqual(await doorsOf(other, access_token), OPEN)
+    const used = operator
+    operator = await signInOperator()
+    assert.notEqual(headerOf(operator).kid, headerOf(used).kid)
+    assert.equal((await admin('DELETE', `/admin/keys/${kid}?compromised=true`)).status, 204)
+    await isShut(access_token)
+    assert.deepEqual(await doorsOf(other, next.access_token), OPEN)
+    assert.equal(headerOf((await gate.signIn()).access_token).kid, headerOf(next.access_token).kid)
+  })
+
+  test('C-52: no token request fails while keys are cut off one after the other', async () => {
+    let cutting = true
+    const cuts = (async () => {
+      for (let count = 0; count < 3; count++) {
+        const token = await signInOperator()
+        const response = await fetch(`${gate.server.issuer}/admin/keys/${headerOf(token).kid}?compromised=true`, {
+          method: 'DELETE',
+          headers: { authorization: `Bearer ${token}` },
+        })
+        assert.ok([204, 401].includes(response.status), String(response.status))
+      }
+      cutting = false
+    })()
+    const statuses = new Set<number>()
+    while (cutting) {
+      const both = [gate.server, other].map(async ({ port }) => {
+        const response = await fetch(`http://localhost:${port}/connect/token`, {
+          method: 'POST',
+          body: new URLSearchParams({ grant_type: 'client_credentials' }),
+          headers: { authorization: basic('service', SECRET) },
+        })
+        await response.arrayBuffer()
+        statuses.add(response.status)
+      })
+      await Promise.all(both)
+    }
+    await cuts
+    assert.deepEqual([...statuses], [200])
+  })
+})
+
+onEveryEngine('hints of other times', (at) => {
+  let place: SignInPlace
+  before(async () => {
+    place = await openSignInPlace(at())
+  })
+  after(() => place.close())
+
+  test('B-54: an id_token_hint that a retired key signed serves, published no more or not; of a withdrawn key it is invalid_request', async () => {
+    const { server, clock, stores } = place
+    const agent = place.newAgent()
+    const ask = async (changes: Record<string, string>) =>
+      answerOf((await visit(agent, await agent.get(authorizeUrl(server.issuer, changes)), ALICE)).end)
+    const hint = (await ask({ response_type: 'id_token' })).get('id_token') ?? ''
+    const kid = String(headerOf(hint).kid)
+    const folder = openDataFolder(at().dataFolder)
+    const keyring = createKeyring({
+      keys: stores.signingKeys,
+      sealingKey: openMasterKey(folder, undefined).derive('signing keys'),
+      clock,
+      publish: stores.events.append,
+    })
+    folder.close()
+    const published = async () => await (await fetch(`${server.issuer}/.well-known/openid-configuration/jwks`)).text()
+
+    await keyring.rotate(clock())
+    await keyring.retire(kid)
+    await until('another key signs', 2000, async () => {
+      const token = (await ask({ response_type: 'id_token', prompt: 'none' })).get('id_token') ?? ''
+      return headerOf(token).kid !== kid
+    })
+    const silent = { prompt: 'none', id_token_hint: hint }
+    assert.ok((await published()).includes(kid))
+    assert.ok((await ask(silent)).has('code'))
+    // Longer than any token lives: the key is published no more, and still known to be ours.
+    for (let hours = 0; hours < 33; hours += 11) {
+      clock.advance(11 * 3600_000)
+      assert.ok((await ask(silent)).has('code'), `after ${hours + 11} hours`)
+    }
+    assert.ok(!(await published()).includes(kid))
+
+    await keyring.withdraw(kid)
+    await until('the hint is worth nothing', 1000, async () => (await ask(silent)).get('error') === 'invalid_request')
+  })
+})
