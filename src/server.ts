@@ -1,6 +1,7 @@
 /** The composition root: a Config becomes a running server; every route group is visible here. */
 import { describeAdmin, registerAdmin } from './admin/admin.ts'
 import { createKeyring } from './admin/keyring.ts'
+import { createLive } from './admin/live.ts'
 import { showSettings } from './admin/settings.ts'
 import { type Config, issuerOf, type LoadedConfig } from './config.ts'
 import { createApp } from './http/app.ts'
@@ -54,7 +55,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
     const issuer = issuerOf(config, listener.port)
     const runs = (service: Config['services'][number]) => config.services.includes(service)
     const ground = await openGround(config, logger, clock, closing)
-    const { stores, database, audit, bus, masterKey } = ground
+    const { stores, database, audit, bus, assembly, masterKey } = ground
 
     const query = runs('query')
       ? await openQuery({
@@ -121,7 +122,12 @@ export async function startServer(config: Config, surroundings: Surroundings): P
       closing.add(() => browserSide.close())
     }
 
-    query?.register(app, { authenticate, admit: admitAt(doors, 'query'), metrics })
+    query?.register(app, {
+      authenticate,
+      admit: admitAt(doors, 'query'),
+      metrics,
+      cancelElsewhere: (query, owner) => live.cancel(query, owner),
+    })
 
     const streaming = runs('streaming')
       ? await openStreaming(app, listener.server, {
@@ -140,6 +146,10 @@ export async function startServer(config: Config, surroundings: Surroundings): P
       : undefined
     closing.add(() => streaming?.drain())
 
+    const live = createLive(assembly, {
+      streams: streaming && { list: streaming.liveSessions },
+      queries: query?.running,
+    })
     registerAdmin(app, {
       authenticate,
       admit: admitAt(doors, 'admin'),
@@ -156,11 +166,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
           publish: bus.publish,
         }),
         settings: () => (settings === undefined ? [] : showSettings(settings)),
-        streams: streaming && { list: streaming.liveSessions },
-        queries: query && {
-          list: () => query.running.list(),
-          cancel: (requestId) => query.running.cancel(requestId, undefined),
-        },
+        live,
       },
     })
     registerMetrics(app, metrics, authenticate)

@@ -5,6 +5,7 @@ import { isWithdrawn } from '../store/key-rotation.ts'
 import type { StoredKey } from '../store/signing-keys.ts'
 import { badBody, type JsonObject, readObject } from './body.ts'
 import { record } from './change.ts'
+import { notHere } from './live.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
 
 const DAY = 86_400
@@ -77,26 +78,12 @@ export const platformRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/streams',
     scope: 'Platform/Admin',
-    summary: 'Lists the live streaming sessions of the node that answers.',
+    summary: 'Lists the live streaming sessions of every node.',
     query: { user: 'Only those of this user (id).' },
-    reply: '{"items": […]}',
-    async run({ query }, { streams }) {
-      if (streams === undefined) throw notHere('streaming')
-      const items: JsonObject[] = []
-      for (const stream of streams.list()) {
-        if (query.user !== undefined && stream.subject !== query.user) continue
-        items.push({
-          id: stream.connectionId,
-          user: stream.subject ?? null,
-          username: stream.username ?? null,
-          client: stream.clientId ?? null,
-          address: stream.address,
-          opened_at: new Date(stream.openedAt).toISOString(),
-          expires_at: stream.expiresAt === undefined ? null : new Date(stream.expiresAt).toISOString(),
-          subscriptions: stream.subscriptions,
-        })
-      }
-      return { body: { items } }
+    reply: '{"items": […], "silent": [nodes that did not answer]}',
+    async run({ query }, { live }) {
+      if (live === undefined) throw notHere('streaming')
+      return { body: await live.streams(query.user) }
     },
   },
   {
@@ -133,31 +120,24 @@ export const platformRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/queries',
     scope: 'Platform/Admin',
-    summary: 'Lists the queries that run now on the node that answers.',
-    reply: '{"items": […]}',
-    async run(_call, { queries }) {
-      if (queries === undefined) throw notHere('query')
-      const items = [...queries.list()].map((query) => ({
-        id: query.requestId,
-        user: query.subject,
-        client: query.clientId,
-        statement: query.statement,
-        started_at: new Date(query.startedAt).toISOString(),
-      }))
-      return { body: { items } }
+    summary: 'Lists the queries that run now on every node.',
+    reply: '{"items": […], "silent": [nodes that did not answer]}',
+    async run(_call, { live }) {
+      if (live === undefined) throw notHere('query')
+      return { body: await live.queries() }
     },
   },
   {
     method: 'DELETE',
     path: '/admin/queries/{query}',
     scope: 'Platform/Admin',
-    summary: 'Cancels a running query of the node that answers.',
+    summary: 'Cancels a running query, on whichever node it is.',
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
       const query = part(call, 'query')
-      if (env.queries === undefined) throw notHere('query')
-      if (!(await env.queries.cancel(query))) throw notFound('running query', query)
+      if (env.live === undefined) throw notHere('query')
+      if (!(await env.live.cancel(query))) throw notFound('running query', query)
       record(env, call, { event: 'query.cancelled', target: query, details: { query } })
       return { status: 204 }
     },
@@ -216,8 +196,4 @@ function readActiveIn({ active_in: seconds = DAY, ...rest }: JsonObject): number
 function readFlag(text: string | undefined, name: string): boolean {
   if (text === undefined || text === 'true' || text === 'false') return text === 'true'
   throw new Refusal('admin.bad_parameter', 400, `${name} is true or false`)
-}
-
-function notHere(service: string): Refusal {
-  return new Refusal('admin.not_here', 409, `The ${service} service does not run here: ask a node that runs it`)
 }

@@ -1,5 +1,6 @@
 /** What administration asks of the parts that a running server has, in its own words. */
 import type { StoredKey } from '../store/signing-keys.ts'
+import type { JsonObject } from './body.ts'
 
 export interface LiveStream {
   readonly connectionId: string
@@ -27,8 +28,22 @@ export interface LiveQuery {
 
 export interface LiveQueries {
   list(): Iterable<LiveQuery>
-  /** False when no such query runs. */
-  cancel(requestId: string): boolean | Promise<boolean>
+  /** Only where it is the owner's, if one is named; false when no such query runs. */
+  cancel(requestId: string, owner: string | undefined): boolean
+}
+
+/** The same of every node. */
+export interface Live {
+  streams(user: string | undefined): Promise<LiveItems>
+  queries(): Promise<LiveItems>
+  cancel(requestId: string, owner?: string): Promise<boolean>
+}
+
+export interface LiveItems {
+  /** Each names its node. */
+  readonly items: readonly JsonObject[]
+  /** Nodes that did not answer in time. */
+  readonly silent: readonly string[]
 }
 
 export interface SigningKeyring {

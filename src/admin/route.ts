@@ -9,7 +9,7 @@ import { Refusal } from '../protocol/refusal.ts'
 import type { Database } from '../store/database.ts'
 import type { Schema } from '../store/schema.ts'
 import type { Stores } from '../store/stores.ts'
-import type { LiveQueries, LiveStreams, SettingInForce, SigningKeyring } from './ports.ts'
+import type { Live, SettingInForce, SigningKeyring } from './ports.ts'
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -52,9 +52,8 @@ export interface AdminEnv {
   publish(event: GateEvent): Promise<unknown>
   readonly keyring: SigningKeyring
   settings(): readonly SettingInForce[]
-  /** Undefined where no server runs, or the service is another node's. */
-  readonly streams: LiveStreams | undefined
-  readonly queries: LiveQueries | undefined
+  /** Undefined where no server runs. */
+  readonly live: Live | undefined
 }
 
 /** Every part of a path is there: the router matched it. */

@@ -127,6 +127,7 @@ export async function openDenylist(bus: Bus, events: Pick<Events, 'live'>, clock
       case 'keys-changed':
       case 'clients-changed':
       case 'catalogue-changed':
+      case 'nodes-asked':
         break
     }
   }

@@ -35,3 +35,11 @@ export type GateEvent =
   | { readonly kind: 'keys-changed'; readonly withdrawn?: string }
   | { readonly kind: 'clients-changed'; readonly clientId?: string }
   | { readonly kind: 'catalogue-changed' }
+  /** One node asks all the others something. */
+  | {
+      readonly kind: 'nodes-asked'
+      readonly question: string
+      readonly topic: string
+      readonly words: Readonly<Record<string, string>>
+      readonly expiresAt: number
+    }

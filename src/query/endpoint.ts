@@ -19,7 +19,7 @@ import { createEncoder, type Encoding } from './result/encoding.ts'
 import { negotiateCoding, negotiateEncoding } from './result/negotiate.ts'
 import { endOfResult, errorInResult } from './result/tail.ts'
 import { ADMIN_SCOPE, viewFor } from './rights.ts'
-import type { RunningQueries, RunningQuery } from './running.ts'
+import { ownerOf, type RunningQueries, type RunningQuery } from './running.ts'
 import { readSelect } from './select.ts'
 import { readDelete, readInsert, readUpdate, type WriteCall } from './write-call.ts'
 
@@ -29,6 +29,8 @@ export interface EndpointEnv extends ExecutionEnv {
   readonly admit?: ((request: FastifyRequest, reply: FastifyReply, principal: Principal) => void) | undefined
   readonly metrics?: Metrics | undefined
   readonly running: RunningQueries
+  /** Cancels a query of the owner, or anybody's, on whichever node it runs. */
+  readonly cancel: (requestId: string, owner: string | undefined) => Promise<boolean>
   readonly limits: EndpointLimits
 }
 
@@ -162,8 +164,8 @@ async function write(
 async function cancel(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Promise<FastifyReply> {
   const principal = await enter(request, reply, env)
   const { requestId } = request.params as { requestId: string }
-  const owner = principal.scopes.has(ADMIN_SCOPE) ? undefined : principal
-  if (!env.running.cancel(requestId, owner))
+  const owner = principal.scopes.has(ADMIN_SCOPE) ? undefined : ownerOf(principal)
+  if (!env.running.cancel(requestId, owner) && !(await env.cancel(requestId, owner)))
     throw refuse('Request.UnknownRequest', `No running query of yours bears the Request-Id ${requestId}`)
   return reply.code(204).send()
 }
@@ -322,7 +324,7 @@ function onceOf(request: FastifyRequest, principal: Principal, table: TableView,
     .update(`${request.routeOptions.url}\n${table.name}\n`)
     .update(body)
     .digest('base64url')
-  return { owner: `${principal.kind}:${principal.subject}`, key, fingerprint, now: BigInt(env.clock()) * 1000n }
+  return { owner: ownerOf(principal), key, fingerprint, now: BigInt(env.clock()) * 1000n }
 }
 
 /** Refusals become problem details here and nowhere else. */

@@ -45,7 +45,7 @@ export class RunningQueries {
   }
 
   begin(principal: Principal, requestId: string, statement: string): RunningQuery {
-    const user = userOf(principal)
+    const user = ownerOf(principal)
     const queries = this.#byUser.get(user) ?? new Map()
     if (queries.has(requestId)) {
       throw refuse('Request.BadRequestId', `A query with the Request-Id ${requestId} is running`)
@@ -83,9 +83,9 @@ export class RunningQueries {
     for (const queries of this.#byUser.values()) for (const { live } of queries.values()) yield live
   }
 
-  /** One's own query, or for an administrator anybody's; false when there is none. */
-  cancel(requestId: string, owner: Principal | undefined): boolean {
-    const users = owner === undefined ? [...this.#byUser.keys()] : [userOf(owner)]
+  /** One's own query (see `ownerOf`), or for an administrator anybody's; false when there is none. */
+  cancel(requestId: string, owner: string | undefined): boolean {
+    const users = owner === undefined ? [...this.#byUser.keys()] : [owner]
     const found = users.flatMap((user) => this.#byUser.get(user)?.get(requestId) ?? [])
     for (const { controller } of found) controller.abort(refuse('Limit.Cancelled', 'The query was cancelled'))
     return found.length > 0
@@ -100,6 +100,6 @@ export class RunningQueries {
   }
 }
 
-function userOf(principal: Principal): string {
+export function ownerOf(principal: Principal): string {
   return `${principal.kind}:${principal.subject}`
 }

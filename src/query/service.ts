@@ -49,7 +49,10 @@ export interface QueryOptions {
   readonly auditLog?: AuditSource
 }
 
-export type QueryDoorOptions = Pick<EndpointEnv, 'authenticate' | 'admit' | 'metrics'>
+export type QueryDoorOptions = Pick<EndpointEnv, 'authenticate' | 'admit' | 'metrics'> & {
+  /** Cancels a query that another node runs. */
+  readonly cancelElsewhere?: EndpointEnv['cancel']
+}
 
 export interface QueryService {
   /** The tables themselves, for the declarative file and the demonstration data. */
@@ -86,9 +89,20 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     tables: createTables({ engine, catalogue, clock }),
     running,
     planner,
-    register(app, options) {
+    register(app, { cancelElsewhere: cancel = async () => false, ...options }) {
       watch(options.metrics, engine, running)
-      registerEndpoint(app, { ...options, engine, catalogue, planner, running, limits, clock, audit, auditTable })
+      registerEndpoint(app, {
+        ...options,
+        cancel,
+        engine,
+        catalogue,
+        planner,
+        running,
+        limits,
+        clock,
+        audit,
+        auditTable,
+      })
     },
     check: async () => void (await engine.loadCatalogue()),
     async close() {

@@ -1,6 +1,7 @@
 /** The ground that every service stands on: the data folder, the keys, the identity database, the audit log and the bus. */
 import { hostname } from 'node:os'
 import type { Config } from '../config.ts'
+import { type Assembly, openAssembly } from '../events/assembly.ts'
 import type { Bus } from '../events/bus.ts'
 import { openBus } from '../events/open-bus.ts'
 import type { Logger } from '../http/log.ts'
@@ -10,6 +11,7 @@ import { type AuditLog, openAuditLog } from '../store/audit.ts'
 import { openDataFolder } from '../store/data-folder.ts'
 import { type Database, openDatabase } from '../store/database.ts'
 import { type MasterKey, openMasterKey } from '../store/master-key.ts'
+import { createNodes } from '../store/nodes.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import type { Closing } from './closing.ts'
 
@@ -20,6 +22,7 @@ export interface Ground {
   readonly stores: Stores
   readonly audit: AuditLog
   readonly bus: Bus
+  readonly assembly: Assembly
 }
 
 export async function openGround(config: Config, logger: Logger, clock: Clock, closing: Closing): Promise<Ground> {
@@ -42,7 +45,16 @@ export async function openGround(config: Config, logger: Logger, clock: Clock, c
     logger.warn({ err: error }, 'the bus stumbled'),
   )
   closing.add(() => bus.close())
-  return { node, masterKey, database, stores, audit, bus }
+  const assembly = await openAssembly({
+    name: node,
+    bus,
+    // A SQLite file has one server.
+    nodes: database.engine === 'sqlite' ? undefined : createNodes(database.db, clock),
+    clock,
+    onError: (error) => logger.warn({ err: error }, 'the other nodes could not be told or heard'),
+  })
+  closing.add(() => assembly.close())
+  return { node, masterKey, database, stores, audit, bus, assembly }
 }
 
 export function recordStart({ audit }: Ground, config: Config, closing: Closing): void {

@@ -23,6 +23,8 @@ export interface Schema {
   audit_log: AuditRow
   audit_head: AuditHeadRow
   rate_counts: RateCountRow
+  nodes: NodeRow
+  node_answers: NodeAnswerRow
 }
 
 export interface SchemaVersionRow {
@@ -217,5 +219,18 @@ export interface RateCountRow {
   window_start: number
   node: string
   count: number
+  expires_at: number
+}
+
+export interface NodeRow {
+  id: string
+  name: string
+  seen_at: number
+}
+
+export interface NodeAnswerRow {
+  question: string
+  node: string
+  body: string
   expires_at: number
 }

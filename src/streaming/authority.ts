@@ -101,6 +101,7 @@ export function effectOf(event: GateEvent, principal: Principal): Effect {
       return event.withdrawn !== undefined && event.withdrawn === principal.keyId ? { kind: 'revoked' } : NO_EFFECT
     case 'clients-changed':
     case 'catalogue-changed':
+    case 'nodes-asked':
       return NO_EFFECT
   }
 }

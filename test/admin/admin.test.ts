@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { describeAdmin } from '../../src/admin/admin.ts'
+import { createLive } from '../../src/admin/live.ts'
 import { ADMIN_ROUTES } from '../../src/admin/routes.ts'
+import { openAssembly } from '../../src/events/assembly.ts'
+import { createLocalBus } from '../../src/events/local-bus.ts'
 import { describeApi } from '../../src/http/openapi.ts'
 import { readAuditPage } from '../../src/store/audit-read.ts'
 import { secretMatches } from '../../src/store/clients.ts'
@@ -13,7 +16,14 @@ import { onEveryEngine } from '../support/engines.ts'
 onEveryEngine('administration', (place) => {
   let admin: TestAdmin
   before(async () => {
-    admin = await startTestAdmin(place(), {
+    const assembly = await openAssembly({
+      name: 'node-1',
+      bus: createLocalBus(),
+      nodes: undefined,
+      clock: Date.now,
+      onError: (error) => assert.fail(String(error)),
+    })
+    const live = createLive(assembly, {
       streams: {
         list: () => [
           {
@@ -32,6 +42,9 @@ onEveryEngine('administration', (place) => {
         list: () => [{ requestId: 'q1', subject: 'usr_1', clientId: 'app', statement: 'SELECT 1', startedAt: 0 }],
         cancel: (id) => id === 'q1',
       },
+    })
+    admin = await startTestAdmin(place(), {
+      live,
       settings: () => [{ name: 'port', environment: 'GATEHOUSE_PORT', value: '1', source: 'flag' }],
     })
   })
@@ -285,7 +298,9 @@ onEveryEngine('administration', (place) => {
   })
 
   test('live sessions and running queries are listed and ended', async () => {
-    assert.partialDeepStrictEqual((await admin.call('GET', '/admin/streams')).body.items, [{ id: 'c1', user: 'usr_1' }])
+    assert.partialDeepStrictEqual((await admin.call('GET', '/admin/streams')).body.items, [
+      { id: 'c1', user: 'usr_1', node: 'node-1' },
+    ])
     assert.deepEqual((await admin.call('GET', '/admin/streams?user=usr_2')).body.items, [])
     admin.events.length = 0
     assert.equal((await admin.call('DELETE', '/admin/streams/c1')).status, 204)

@@ -216,15 +216,12 @@ onEveryEngine('migrations', (place) => {
     const again = await runGatehouse(['migrate', '--dry-run', '--json', ...settings])
     assert.deepEqual(JSON.parse(again.stdout).pending, [])
     if (place().engine === 'sqlite') {
-      onDatabase(place(), 'drop table rate_counts; delete from schema_version where version = 3')
+      onDatabase(place(), 'drop table nodes; drop table node_answers; delete from schema_version where version = 4')
       const rehearsed = JSON.parse((await runGatehouse(['migrate', '--dry-run', '--json', ...settings])).stdout)
-      assert.partialDeepStrictEqual(rehearsed.pending, [{ version: 3, name: 'rate counts' }])
+      assert.partialDeepStrictEqual(rehearsed.pending, [{ version: 4, name: 'nodes' }])
       assert.ok(rehearsed.pending[0].milliseconds >= 0)
       const database = new SqliteDatabase(join(place().dataFolder, 'identity.db'))
-      assert.equal(
-        database.prepare("select count(*) as n from sqlite_schema where name = 'rate_counts'").pluck().get(),
-        0,
-      )
+      assert.equal(database.prepare("select count(*) as n from sqlite_schema where name = 'nodes'").pluck().get(), 0)
       database.close()
       await runGatehouse(['migrate', ...settings])
     }

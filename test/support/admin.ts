@@ -63,8 +63,7 @@ export async function startTestAdmin(place: TestPlace, parts: Partial<AdminEnv> 
       withdraw: () => fail('no keyring'),
     },
     settings: () => [],
-    streams: undefined,
-    queries: undefined,
+    live: undefined,
     ...parts,
   }
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })

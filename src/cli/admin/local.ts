@@ -22,8 +22,7 @@ export async function connectLocally(loaded: LoadedConfig): Promise<AdminConnect
       publish: (event) => data.stores.events.append(event),
     }),
     settings: () => showSettings(loaded),
-    streams: undefined,
-    queries: undefined,
+    live: undefined,
   }
   return {
     async request(method, target, { body, ifMatch } = {}) {

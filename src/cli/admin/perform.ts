@@ -50,6 +50,8 @@ async function show(shown: Shown, json: boolean): Promise<void> {
   else if (shown.kind === 'text') process.stdout.write(`${shown.text}\n`)
   else if (shown.kind === 'object') showObject(shown.body)
   else showTable(shown.columns, itemsOf(shown.body))
+  const silent = silentOf(shown.body)
+  if (silent.length > 0) process.stderr.write(`gatehouse: these nodes did not answer: ${silent.join(', ')}\n`)
 }
 
 function showTable(columns: readonly string[], items: readonly JsonObject[]): void {
@@ -70,6 +72,12 @@ function showObject(body: unknown): void {
 function itemsOf(body: unknown): readonly JsonObject[] {
   const items = typeof body === 'object' && body !== null && 'items' in body ? body.items : []
   return Array.isArray(items) ? items : []
+}
+
+/** A list over all nodes names those that it lacks. */
+function silentOf(body: unknown): readonly unknown[] {
+  const silent = typeof body === 'object' && body !== null && 'silent' in body ? body.silent : []
+  return Array.isArray(silent) ? silent : []
 }
 
 function cell(value: unknown): string {

@@ -57,7 +57,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     name: 'session list',
     words: [],
     options: { '--user': { kind: 'value', value: 'ID', help: 'only those of this user' } },
-    summary: 'Lists the live streaming sessions of the server that answers.',
+    summary: 'Lists the live streaming sessions of every node.',
     examples: ['session list --server https://gate.example.com'],
     async run({ option, request }) {
       const user = option('--user')
@@ -65,7 +65,11 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
         'GET',
         user === undefined ? '/admin/streams' : `/admin/streams?user=${segment(user)}`,
       )
-      return { kind: 'table', columns: ['id', 'username', 'client', 'address', 'opened_at', 'subscriptions'], body }
+      return {
+        kind: 'table',
+        columns: ['id', 'username', 'client', 'address', 'opened_at', 'subscriptions', 'node'],
+        body,
+      }
     },
   },
   {
@@ -91,17 +95,17 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'queries list',
     words: [],
-    summary: 'Lists the queries that run now on the server that answers.',
+    summary: 'Lists the queries that run now on every node.',
     examples: ['queries list --server https://gate.example.com'],
     async run({ request }) {
       const { body } = await request('GET', '/admin/queries')
-      return { kind: 'table', columns: ['id', 'user', 'client', 'started_at', 'statement'], body }
+      return { kind: 'table', columns: ['id', 'user', 'client', 'started_at', 'node', 'statement'], body }
     },
   },
   {
     name: 'queries cancel',
     words: ['QUERY'],
-    summary: 'Cancels a running query.',
+    summary: 'Cancels a running query, on whichever node it is.',
     examples: ['queries cancel 0b1c… --yes --server https://gate.example.com'],
     confirm: ([query]) => `Cancel the query ${query}?`,
     async run({ words: [query], request }) {

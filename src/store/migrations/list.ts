@@ -4,10 +4,11 @@ import type { Schema } from '../schema.ts'
 import { identity } from './001-identity.ts'
 import { audit } from './002-audit.ts'
 import { rateCounts } from './003-rate-counts.ts'
+import { nodes } from './004-nodes.ts'
 
 export interface Migration {
   readonly name: string
   up(db: Kysely<Schema>): Promise<void>
 }
 
-export const MIGRATIONS: readonly Migration[] = [identity, audit, rateCounts]
+export const MIGRATIONS: readonly Migration[] = [identity, audit, rateCounts, nodes]

@@ -1,0 +1,63 @@
+/** What runs now, on every node: live streaming sessions and queries, gathered from all of them, and ended wherever they are. */
+import type { Assembly, Gathered } from '../events/assembly.ts'
+import { Refusal } from '../protocol/refusal.ts'
+import type { JsonObject } from './body.ts'
+import type { Live, LiveItems, LiveQueries, LiveQuery, LiveStream, LiveStreams } from './ports.ts'
+
+export interface LiveHere {
+  /** Undefined where the service does not run on this node. */
+  readonly streams: LiveStreams | undefined
+  readonly queries: LiveQueries | undefined
+}
+
+export function createLive(assembly: Assembly, { streams, queries }: LiveHere): Live {
+  if (streams !== undefined)
+    assembly.answer('streams', ({ user }) =>
+      [...streams.list()].filter(({ subject }) => user === undefined || subject === user).map(presentStream),
+    )
+  if (queries !== undefined) {
+    assembly.answer('queries', () => [...queries.list()].map(presentQuery))
+    assembly.answer('cancel', ({ query = '', owner }) => queries.cancel(query, owner))
+  }
+  return {
+    streams: async (user) => itemsOf(await assembly.ask('streams', user === undefined ? {} : { user }), 'streaming'),
+    queries: async () => itemsOf(await assembly.ask('queries'), 'query'),
+    async cancel(query, owner) {
+      const { said } = await assembly.ask('cancel', owner === undefined ? { query } : { query, owner })
+      return said.some(({ body }) => body === true)
+    },
+  }
+}
+
+function itemsOf({ said, silent }: Gathered, service: string): LiveItems {
+  const lists = said.filter((answer): answer is { node: string; body: JsonObject[] } => Array.isArray(answer.body))
+  if (lists.length === 0 && silent.length === 0) throw notHere(service)
+  return { items: lists.flatMap(({ node, body }) => body.map((item) => ({ ...item, node }))), silent }
+}
+
+export function notHere(service: string): Refusal {
+  return new Refusal('admin.not_here', 409, `The ${service} service does not run here: ask a node that runs it`)
+}
+
+function presentStream(stream: LiveStream): JsonObject {
+  return {
+    id: stream.connectionId,
+    user: stream.subject ?? null,
+    username: stream.username ?? null,
+    client: stream.clientId ?? null,
+    address: stream.address,
+    opened_at: new Date(stream.openedAt).toISOString(),
+    expires_at: stream.expiresAt === undefined ? null : new Date(stream.expiresAt).toISOString(),
+    subscriptions: stream.subscriptions,
+  }
+}
+
+function presentQuery(query: LiveQuery): JsonObject {
+  return {
+    id: query.requestId,
+    user: query.subject,
+    client: query.clientId,
+    statement: query.statement,
+    started_at: new Date(query.startedAt).toISOString(),
+  }
+}

@@ -1,0 +1,134 @@
+/** An operator at one node sees what runs on all of them, and ends it wherever it is. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { hostname, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { ADMIN, bearer, post, signIn } from '../support/demo-user.ts'
+import { openPlace, type TestPlace } from '../support/engines.ts'
+import { stopOwnPostgres } from '../support/postgres.ts'
+import { type RunningProcess, serveProcess } from '../support/process.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+import { connect } from '../support/stream-client.ts'
+import { until } from '../support/until.ts'
+
+interface Listed {
+  readonly items: readonly Record<string, unknown>[]
+  readonly silent: readonly string[]
+}
+
+const SLOW = `SELECT count(*) AS n FROM ${Array.from({ length: 7 }, (_value, index) => `trades t${index}`).join(' CROSS JOIN ')}`
+
+describe('two nodes and an operator', () => {
+  let place: TestPlace
+  let leave: () => Promise<void>
+  let otherFolder: string
+  let here: TestServer
+  let there: RunningProcess
+  let thereName: string
+  let admin: string
+  let alice: string
+
+  before(async () => {
+    ;({ place, leave } = await openPlace('postgres'))
+    otherFolder = await mkdtemp(join(tmpdir(), 'gatehouse-node-'))
+    const flags = {
+      '--master-key': randomBytes(32).toString('base64'),
+      '--issuer': 'http://localhost:5999',
+      '--stream-drain-time': '0.1',
+    }
+    here = await startTestServer(place, { flags: { ...flags, '--demo': 'true' } })
+    there = await serveProcess([
+      ...Object.entries({ ...flags, '--data': otherFolder, '--database-url': place.databaseUrl }).flat(),
+      '--demo',
+    ])
+    thereName = `${hostname()}:${there.child.pid}`
+    admin = (await signIn(here, ADMIN)).access_token
+    alice = (await signIn(here)).access_token
+  })
+  after(async () => {
+    await there.stop()
+    await here.stop()
+    await rm(otherFolder, { recursive: true })
+    await leave()
+    await stopOwnPostgres()
+  })
+
+  const send = (at: { port: number }, method: string, path: string, token: string, body?: string, headers = {}) =>
+    fetch(`http://127.0.0.1:${at.port}${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'text/plain' }), ...headers },
+      ...(body && { body }),
+    })
+  const list = async (path: string, at: { port: number } = here): Promise<Listed> => {
+    const response = await send(at, 'GET', path, admin)
+    assert.equal(response.status, 200)
+    return (await response.json()) as Listed
+  }
+
+  test('live streams of both are listed at either, each with its node, and closed from the other', async () => {
+    const far = await connect(there.port, bearer(alice))
+    const near = await connect(here.port, bearer(alice))
+    await until('both are listed', 5000, async () => (await list('/admin/streams')).items.length === 2)
+    for (const at of [here, there]) {
+      const { items, silent } = await list('/admin/streams', at)
+      assert.deepEqual(items.map(({ node }) => node).toSorted(), [thereName, `${hostname()}:${process.pid}`].toSorted())
+      assert.deepEqual(silent, [])
+    }
+    assert.equal((await list('/admin/streams?user=usr_none')).items.length, 0)
+    const { items } = await list('/admin/streams')
+    const id = items.find(({ node }) => node === thereName)?.id
+    assert.equal((await send(here, 'DELETE', `/admin/streams/${id}`, admin)).status, 204)
+    assert.equal((await far.closed).code, 4000)
+    const rest = await list('/admin/streams', there)
+    assert.deepEqual(
+      rest.items.map(({ node }) => node),
+      [`${hostname()}:${process.pid}`],
+    )
+    near.socket.close()
+    await near.closed
+  })
+
+  test('a running query of the other node is listed and cancelled by an operator', async () => {
+    const slow = send(there, 'POST', '/query', alice, SLOW, { 'request-id': 'slow-1' })
+    await until('it is listed', 5000, async () => (await list('/admin/queries')).items.length === 1)
+    assert.partialDeepStrictEqual((await list('/admin/queries')).items, [{ id: 'slow-1', node: thereName }])
+    assert.equal((await send(here, 'DELETE', '/admin/queries/slow-1', admin)).status, 204)
+    assert.equal((await slow).status, 499)
+    assert.equal((await send(here, 'DELETE', '/admin/queries/slow-1', admin)).status, 404)
+  })
+
+  test('a caller cancels its own query through any node, and nobody else’s', async () => {
+    const service = await post(here, '/connect/token', {
+      grant_type: 'client_credentials',
+      client_id: 'demo-service',
+      client_secret: 'demo-service-secret',
+      scope: 'Platform/Market',
+    })
+    const other = ((await service.json()) as { access_token: string }).access_token
+    const slow = send(there, 'POST', '/query', alice, SLOW, { 'request-id': 'slow-2' })
+    await until('it is listed', 5000, async () => (await list('/admin/queries')).items.length === 1)
+    assert.equal((await send(here, 'DELETE', '/query/slow-2', other)).status, 404)
+    assert.equal((await send(here, 'DELETE', '/query/slow-2', alice)).status, 204)
+    assert.equal((await slow).status, 499)
+  })
+
+  test('a node that is there and does not answer is named, and costs a second', async () => {
+    there.child.kill('SIGSTOP')
+    try {
+      const started = performance.now()
+      assert.deepEqual((await list('/admin/streams')).silent, [thereName])
+      assert.ok(performance.now() - started < 2_500)
+    } finally {
+      there.child.kill('SIGCONT')
+    }
+    await until('it answers again', 5000, async () => (await list('/admin/streams')).silent.length === 0)
+  })
+
+  test('a node that has stopped is not asked any more', async () => {
+    await there.stop()
+    const { items, silent } = await list('/admin/queries')
+    assert.deepEqual({ items, silent }, { items: [], silent: [] })
+  })
+})
