@@ -1,6 +1,7 @@
 /** Rows about codes, scopes, offline access and refresh (B-40 to B-47). */
 import assert from 'node:assert/strict'
-import { CALLBACK, clientFixtures, POST_LOGOUT, person } from '../support/providers/provider.ts'
+import { ownClients } from '../support/providers/gatehouse.ts'
+import { CALLBACK, type ClientFixture, clientFixtures, POST_LOGOUT, person } from '../support/providers/provider.ts'
 import { visit } from '../support/visitor.ts'
 import {
   answer,
@@ -10,12 +11,13 @@ import {
   getTokens,
   introspect,
   offline,
+  post,
   type RowTest,
   refresh,
 } from './steps.ts'
 import { askUserinfo, assertTokenError, readTokens, readUserinfo, requestToken } from './trial.ts'
 
-const { client2, codeOnly } = clientFixtures('https://127.0.0.1:1/')
+const { client2, codeOnly, device } = clientFixtures('https://127.0.0.1:1/')
 const SPENDERS = 20
 
 export const codeRows: readonly RowTest[] = [
@@ -80,6 +82,30 @@ export const codeRows: readonly RowTest[] = [
     async run(trial) {
       const { scope } = await getTokens(trial, { scope: 'email strange:scope openid' })
       assert.deepEqual(scope?.split(' ').sort(), ['email', 'openid'])
+    },
+  },
+  {
+    id: 'B-43',
+    name: 'one rule for unknown scopes: left out at authorize, token, refresh and device; invalid_scope when there are no others',
+    ours: true,
+    async run(trial) {
+      assert.equal(await errorOf(trial, { scope: 'strange:scope' }), 'invalid_scope')
+      const { provider } = trial
+      const ask = (client: ClientFixture, form: Record<string, string>) => requestToken(provider, client, form)
+      const service = { grant_type: 'client_credentials' }
+      const granted = await readTokens(await ask(ownClients.service, { ...service, scope: 'odd Platform/Market' }))
+      assert.equal(granted.scope, 'Platform/Market')
+      await assertTokenError(await ask(ownClients.service, { ...service, scope: 'odd' }), 'invalid_scope')
+
+      const first = await getTokens(trial, { scope: 'openid email offline_access', prompt: 'consent' })
+      const refresh = { grant_type: 'refresh_token', refresh_token: first.refresh_token ?? '' }
+      await assertTokenError(await ask(trial.client, { ...refresh, scope: 'odd' }), 'invalid_scope')
+      const narrowed = await readTokens(await ask(trial.client, { ...refresh, scope: 'openid odd' }))
+      assert.equal(narrowed.scope, 'openid')
+
+      const endpoint = provider.metadata.device_authorization_endpoint
+      assert.equal((await post(endpoint, { scope: 'openid odd' }, device)).status, 200)
+      await assertTokenError(await post(endpoint, { scope: 'odd' }, device), 'invalid_scope')
     },
   },
   {

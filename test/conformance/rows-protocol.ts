@@ -32,7 +32,7 @@ export const PROTOCOL_ROWS: readonly (readonly [id: string, rule: string])[] = [
   ['B-40', 'a code is spent once, soon, by its client, with its address and verifier'],
   ['B-41', 'a second spending fails and revokes what the first one gave'],
   ['B-42', 'redirect_uri of the token request equals that of the authorization'],
-  ['B-43', 'scopes: order does not matter; unknown, disallowed and illegal ones are settled'],
+  ['B-43', 'scopes: order does not matter; unknown ones are left out, disallowed and illegal ones refused'],
   ['B-44', 'without openid it is plain OAuth'],
   ['B-45', 'offline_access needs a code, the grant and consent, and is dropped otherwise'],
   ['B-46', 'a refresh may narrow, never widen, and ends with the user, the consent or its time'],

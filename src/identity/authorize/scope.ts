@@ -1,27 +1,15 @@
 /** Which scopes a request may ask for, and which a grant will hold in the end (B-43 to B-45). */
-import { isRight, SCOPES } from '../../protocol/scopes.ts'
+import { isRight } from '../../protocol/scopes.ts'
 import type { Client, ResponseType } from '../../store/client-metadata.ts'
 import type { User } from '../../store/users.ts'
+import { allowedToClient, parseScope } from '../scope.ts'
 import { refuse } from './refuse.ts'
 import { type Ask, type AuthorizationRequest, gives } from './request.ts'
 
-/** RFC 6749 §3.3. */
-const LEGAL = /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/
-const MOST = 100
-const KNOWN: ReadonlySet<string> = new Set(SCOPES)
-
-/** Scopes that nobody knows are left out; those that others may have and this client may not are an error. */
-export function readScopes(ask: Ask): string[] {
-  const words = scopeWords(ask)
-  if (words.length > MOST || !words.every((word) => LEGAL.test(word)))
-    throw refuse('invalid_scope', 'scope holds characters or a number of words that no scope has')
-  const scopes = words.filter((word) => {
-    if (ask.client.scopes.has(word)) return true
-    if (KNOWN.has(word)) throw refuse('invalid_scope', `The client may not ask for ${word}`)
-    return false
-  })
-  if (scopes.length === 0) throw refuse('invalid_scope', 'scope names nothing that the client may ask for')
-  return scopes
+export function readScopes({ parameters, client }: Ask): readonly string[] {
+  const named = parseScope(parameters.get('scope'))
+  if (named === undefined) throw refuse('invalid_scope', 'scope is missing')
+  return allowedToClient(named, client)
 }
 
 export function scopeWords({ parameters }: Ask): string[] {
