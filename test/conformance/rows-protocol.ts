@@ -11,7 +11,7 @@ export const PROTOCOL_ROWS: readonly (readonly [id: string, rule: string])[] = [
   ['B-10', 'an untrusted client or redirect address ends at a page'],
   ['B-11', 'once client and address are known, every failure goes to the client'],
   ['B-12', 'redirect addresses are compared as strings'],
-  ['B-13', 'a person who refuses gives access_denied'],
+  ['B-13', 'a refusal is access_denied, a fault server_error, a store that is away temporarily_unavailable'],
   ['B-14', 'a parameter sent twice is invalid_request'],
   ['B-15', 'unknown parameters are ignored, empty ones count as absent'],
   ['B-20', 'ID token of the code flows: nonce if sent, hashes right'],

@@ -4,8 +4,8 @@ import { formParameters, type Parameters, queryParameters } from '../../http/for
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { BrowserEnv } from '../browser/env.ts'
-import { proceed, refuseToClient } from '../browser/proceed.ts'
-import { openVisit } from '../browser/visit.ts'
+import { answerFault, proceed, refuseToClient } from '../browser/proceed.ts'
+import { openStrangersVisit, openVisit } from '../browser/visit.ts'
 import { checkRequest } from './checks.ts'
 import { type AuthorizationError, isAuthorizationError } from './refuse.ts'
 import type { AuthorizationRequest, Target } from './request.ts'
@@ -26,18 +26,23 @@ async function authorize(
   parameters: Parameters,
   env: BrowserEnv,
 ): Promise<FastifyReply> {
-  const visit = await openVisit(request, reply, env)
   const client = await readClient(parameters, env.clients)
   const checked = await check(parameters, client, env)
-  if ('refusal' in checked) {
-    const { error, text, ...asked } = checked.refusal
-    return refuseToClient(visit, client, asked, error, text, env)
+  try {
+    const visit = await openVisit(request, reply, env)
+    if ('refusal' in checked) {
+      const { error, text, ...asked } = checked.refusal
+      return await refuseToClient(visit, client, asked, error, text, env)
+    }
+    const details = { kind: 'authorize', request: checked.request, progress: {} } as const
+    if (request.method === 'GET') return await proceed(visit, { handle: undefined, details }, env)
+    // A form posted from another site brings no Lax cookie; the redirect that follows does (B-08).
+    const { handle } = await env.flows.begin(details)
+    return reply.redirect(`${env.pages.base}/continue?flow=${encodeURIComponent(handle)}`, 303)
+  } catch (error) {
+    const asked = 'refusal' in checked ? checked.refusal : checked.request
+    return answerFault(error, openStrangersVisit(request, reply, env), client, asked, env)
   }
-  const details = { kind: 'authorize', request: checked.request, progress: {} } as const
-  if (request.method === 'GET') return proceed(visit, { handle: undefined, details }, env)
-  // A form posted from another site brings no Lax cookie; the redirect that follows does (B-08).
-  const { handle } = await env.flows.begin(details)
-  return reply.redirect(`${env.pages.base}/continue?flow=${encodeURIComponent(handle)}`, 303)
 }
 
 type Checked = { readonly request: AuthorizationRequest } | { readonly refusal: ToldRefusal }

@@ -1,6 +1,7 @@
 /** Takes a browser on: to the next page that must be shown, or back to where it wanted to go. */
 import type { FastifyReply } from 'fastify'
 import type { Client } from '../../store/client-metadata.ts'
+import { isUnavailable } from '../../store/unavailable.ts'
 import { acrOf, MULTI_FACTOR } from '../acr.ts'
 import { type Answer, deliver } from '../authorize/deliver.ts'
 import { nextStep, type Step } from '../authorize/next-step.ts'
@@ -56,18 +57,24 @@ async function proceedToClient(visit: Visit, course: Course<AuthorizeFlow>, env:
     }
     return await show(step, visit, course, env)
   } catch (error) {
-    if (visit.reply.sent || isRefusal(error)) throw error
-    // B-13: the client is waiting and can be told.
-    visit.request.log.error({ err: error }, 'failed')
-    return send(
-      visit,
-      client,
-      request.target,
-      { error: 'server_error', error_description: 'The server failed to answer' },
-      request.uiLocales,
-      env,
-    )
+    return answerFault(error, visit, client, request, env)
   }
+}
+
+/** B-13: the client is waiting and can be told. What is a refusal, or comes after the answer, is not ours to tell. */
+export function answerFault(
+  error: unknown,
+  visit: Visit,
+  client: Client,
+  { target, uiLocales }: Pick<AuthorizationRequest, 'target' | 'uiLocales'>,
+  env: BrowserEnv,
+): Promise<FastifyReply> {
+  if (visit.reply.sent || isRefusal(error)) throw error
+  visit.request.log.error({ err: error }, 'failed')
+  const answer: Answer = isUnavailable(error)
+    ? { error: 'temporarily_unavailable', error_description: 'The server is too busy to answer, try again soon' }
+    : { error: 'server_error', error_description: 'The server failed to answer' }
+  return send(visit, client, target, answer, uiLocales, env)
 }
 
 export async function stepOf(

@@ -43,6 +43,11 @@ export async function openVisit(request: FastifyRequest, reply: FastifyReply, en
   return describe(request, reply, env, session === undefined ? undefined : { session, user })
 }
 
+/** Somebody of whom nothing is known, for when nothing can be read. */
+export function openStrangersVisit(request: FastifyRequest, reply: FastifyReply, env: VisitEnv): Visit {
+  return describe(request, reply, env, undefined)
+}
+
 export function isSignedIn(visit: Visit): visit is SignedInVisit {
   return visit.session !== undefined && visit.user !== undefined
 }

@@ -1,0 +1,109 @@
+/** When the store fails under the authorization endpoint, the client that waits is told (B-13); nobody is left on a dead page. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import SqliteDatabase from 'better-sqlite3'
+import { sql } from 'kysely'
+import { onEveryEngine, openPlace } from '../support/engines.ts'
+import { stopOwnPostgres } from '../support/postgres.ts'
+import { ALICE, answerOf, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
+import { openSwitch, type Switch } from '../support/switch.ts'
+import type { UserAgent } from '../support/user-agent.ts'
+import { visit } from '../support/visitor.ts'
+
+const ask = async (place: SignInPlace, agent: UserAgent, changes: Record<string, string> = {}) =>
+  (await visit(agent, await agent.get(authorizeUrl(place.server.issuer, changes)), ALICE)).end
+
+/** Without the look into the log that closes other tests: here faults are wanted. */
+async function close({ server, database }: SignInPlace): Promise<void> {
+  await server.stop()
+  await database.close()
+}
+
+onEveryEngine('a fault', (at) => {
+  let place: SignInPlace
+  before(async () => {
+    place = await openSignInPlace(at())
+  })
+  after(() => close(place))
+
+  test('B-13: an unexpected failure is server_error at the client, in the mode that it asked for, and is logged', async () => {
+    const agent = place.newAgent()
+    assert.ok(answerOf(await ask(place, agent)).has('code'))
+    const rename = (from: string, to: string) =>
+      sql`alter table ${sql.table(from)} rename to ${sql.table(to)}`.execute(place.database.db)
+    for (const [table, tried] of [
+      // Read once it is known who asks, and before that.
+      ['consents', [{}, { response_type: 'id_token token' }, { response_mode: 'form_post' }]],
+      ['sessions', [{}, { scope: 'openid Identity/Admin' }]],
+    ] as const) {
+      await rename(table, `${table}_away`)
+      try {
+        for (const changes of tried) {
+          const end = await ask(place, agent, { ...changes, prompt: 'none', state: 'kept' })
+          const answer = answerOf(end)
+          assert.deepEqual(
+            [answer.get('error'), answer.get('state'), answer.get('iss')],
+            ['server_error', 'kept', place.server.issuer],
+            `${table} ${JSON.stringify(changes)}`,
+          )
+          assert.ok(!answer.has('code') && !answer.has('access_token') && !answer.has('id_token'))
+          assert.ok(end.kind === 'left')
+          assert.equal(end.method === 'POST', 'response_mode' in changes)
+          assert.equal(end.url.hash !== '', 'response_type' in changes)
+        }
+        const page = await agent.get(authorizeUrl(place.server.issuer, { redirect_uri: 'https://evil.example/' }))
+        assert.ok(page.kind === 'page' && page.status >= 400, 'an address that is not registered is not told either')
+      } finally {
+        await rename(`${table}_away`, table)
+      }
+    }
+    assert.ok(place.server.log.some((line) => /"level":"error".*consents/.test(line)))
+    assert.ok(answerOf(await ask(place, agent, { prompt: 'none' })).has('code'))
+  })
+})
+
+describe('a store that is away', () => {
+  test('B-13: a database that another process has locked is temporarily_unavailable, and the next request is answered', async () => {
+    const { place: at, leave } = await openPlace('sqlite')
+    const place = await openSignInPlace(at)
+    const lock = new SqliteDatabase(place.database.location)
+    try {
+      // The client is remembered, and a new visitor has to be.
+      assert.ok(answerOf(await ask(place, place.newAgent())).has('code'))
+      lock.exec('begin immediate')
+      const answer = answerOf(await ask(place, place.newAgent()))
+      assert.deepEqual([answer.get('error'), answer.get('state')], ['temporarily_unavailable', 'st'])
+      lock.exec('rollback')
+      assert.ok(answerOf(await ask(place, place.newAgent())).has('code'))
+    } finally {
+      lock.close()
+      await close(place)
+      await leave()
+    }
+  })
+
+  test('B-13: a database that cannot be reached is temporarily_unavailable, until it is back', async () => {
+    const { place: at, leave } = await openPlace('postgres')
+    const url = new URL(at.databaseUrl)
+    const wire: Switch = await openSwitch(Number(url.port))
+    url.port = String(wire.port)
+    const place = await openSignInPlace({ ...at, databaseUrl: url.href })
+    try {
+      const agent = place.newAgent()
+      assert.ok(answerOf(await ask(place, agent)).has('code'))
+      wire.cut()
+      for (const visitor of [agent, place.newAgent()]) {
+        const answer = answerOf(await ask(place, visitor))
+        assert.deepEqual([answer.get('error'), answer.get('state')], ['temporarily_unavailable', 'st'])
+      }
+      wire.mend()
+      assert.ok(answerOf(await ask(place, agent, { prompt: 'none' })).has('code'))
+    } finally {
+      wire.mend()
+      await close(place)
+      wire.close()
+      await leave()
+      await stopOwnPostgres()
+    }
+  })
+})
