@@ -27,30 +27,40 @@ interface Verified {
 }
 
 const MOST_REMEMBERED = 20_000
+/** Tokens that are kept as they are, of those that came last: looking one up costs less than its digest. */
+const MOST_KEPT_WHOLE = 500
 
 export function createAccess({ issuer, signer, denylist, clock, namesOf }: AccessOptions): Access {
   /** In the order of use: the first is the one to forget. */
   let remembered = new Map<string, Verified>()
+  let lately = new Map<string, Verified>()
 
   return {
     async authenticate(token) {
-      const digest = hash('sha256', token, 'base64')
-      // Forgetting starts a new map: what is being verified then is not remembered by it.
-      const known = remembered
-      let verified = known.get(digest)
-      if (verified === undefined) {
-        verified = await verify(token)
-        if (verified === undefined) return undefined
-      } else known.delete(digest)
-      if (clock() >= verified.principal.expiresAt * 1000) return undefined
-      known.set(digest, verified)
-      if (known.size > MOST_REMEMBERED) forgetOldest(known)
+      const verified = lately.get(token) ?? (await recall(token))
+      if (verified === undefined || clock() >= verified.principal.expiresAt * 1000) return undefined
       if (denylist.denies(verified.descent)) return undefined
       return denylist.remaining(verified.descent, verified.principal)
     },
     forget() {
       remembered = new Map()
+      lately = new Map()
     },
+  }
+
+  async function recall(token: string): Promise<Verified | undefined> {
+    // Forgetting starts new maps: what is being verified then is not remembered by them.
+    const [known, whole] = [remembered, lately]
+    const digest = hash('sha256', token, 'base64')
+    const found = known.get(digest)
+    const verified = found ?? (await verify(token))
+    if (verified === undefined || clock() >= verified.principal.expiresAt * 1000) return undefined
+    if (found !== undefined) known.delete(digest)
+    known.set(digest, verified)
+    if (known.size > MOST_REMEMBERED) forgetOldest(known)
+    if (whole.size >= MOST_KEPT_WHOLE) whole.clear()
+    whole.set(token, verified)
+    return verified
   }
 
   async function verify(token: string): Promise<Verified | undefined> {

@@ -5,26 +5,41 @@ import type { BoundExpression } from './iql/bound-expression.ts'
 import type { TableView } from './iql/catalogue-view.ts'
 
 /** Rows that may be read or written on the event loop by one statement. */
-const FEW_ROWS = 100
+export const FEW_ROWS = 100
 
-/** One row by its key, the first few of a table, or the catalogue. */
-export function isCheap(query: Query): boolean {
+/** How much a statement touches, as far as its plan proves it. */
+export type Reach =
+  | 'one row'
+  | 'few rows'
+  /** Nobody knows how many, but each comes at little cost: it can be begun here and left to others when it grows long. */
+  | 'row by row'
+  | 'anything'
+
+export function isShort(reach: Reach): boolean {
+  return reach === 'one row' || reach === 'few rows'
+}
+
+/** One row by its key, the first few of a table, the catalogue, or the rows under one value of an index. */
+export function reachOf(query: Query, indexesOf: (table: TableView) => readonly (readonly string[])[]): Reach {
   const { body } = query
-  if (query.with.length > 0 || body.kind !== 'select' || body.distinct || body.grouped) return false
-  if (body.from === undefined) return body.outputs.every(({ expression }) => isSimple(expression))
-  if (body.from.kind !== 'table') return false
+  if (query.with.length > 0 || body.kind !== 'select' || body.distinct || body.grouped) return 'anything'
   if (
     !body.outputs.every(({ expression }) => isSimple(expression)) ||
-    !query.orderBy.every(({ expression }) => isSimple(expression))
+    !query.orderBy.every(({ expression }) => isSimple(expression)) ||
+    (body.where !== undefined && !isSimple(body.where))
   )
-    return false
-  if (body.where !== undefined && !isSimple(body.where)) return false
+    return 'anything'
   const source = body.from
+  if (source === undefined) return 'one row'
   // Filtered tables are read through a fence, which hides the key.
-  if (source.filter !== undefined) return false
-  if (source.table.isSystem && source.table.name !== AUDIT_LOG) return true
-  if (body.where !== undefined && fixesKey(body.where, source.id, source.table)) return true
-  return body.where === undefined && query.orderBy.length === 0 && isFew(query.limit) && query.offset === undefined
+  if (source.kind !== 'table' || source.filter !== undefined) return 'anything'
+  const { id, table } = source
+  if (table.isSystem && table.name !== AUDIT_LOG) return 'few rows'
+  if (body.where !== undefined && fixesKey(body.where, id, table)) return 'one row'
+  // Past this point a sort, or rows passed over, would make the first row a long way off.
+  if (query.orderBy.length > 0 || query.offset !== undefined) return 'anything'
+  if (body.where === undefined) return isFew(query.limit) ? 'few rows' : 'anything'
+  return indexesOf(table).some((index) => isWithin(conjuncts(body.where), id, index)) ? 'row by row' : 'anything'
 }
 
 /** Rows given one by one, or the one row of a key. */
@@ -53,21 +68,34 @@ function isSimpleValue(value: BoundExpression | DefaultValue): boolean {
 
 /** Whether the condition holds for one row at most: every column of a key equals a value. */
 function fixesKey(where: BoundExpression, source: TableSource['id'], table: TableView): boolean {
-  const fixed = new Set<string>()
-  for (const condition of conjuncts(where)) {
-    if (condition.kind !== 'compare' || condition.operator !== '=') continue
-    for (const [column, value] of [
-      [condition.left, condition.right],
-      [condition.right, condition.left],
-    ] as const) {
-      if (column.kind === 'column' && column.source === source && isValue(value)) fixed.add(column.name)
-    }
-  }
+  const fixed = new Set(conjuncts(where).map((condition) => fixedColumn(condition, source)))
   const keys = [table.primaryKey, ...table.uniques].filter((key) => key.length > 0)
   return keys.some((key) => key.every((column) => fixed.has(column)))
 }
 
-function conjuncts(where: BoundExpression): readonly BoundExpression[] {
+/** Whether the conditions fix the first columns of the index and ask for nothing else: every entry that is looked at is a row. */
+function isWithin(
+  conditions: readonly BoundExpression[],
+  source: TableSource['id'],
+  index: readonly string[],
+): boolean {
+  const fixed = new Set(conditions.map((condition) => fixedColumn(condition, source)))
+  // A second condition on a column would be a filter.
+  if (fixed.has(undefined) || fixed.size < conditions.length) return false
+  return fixed.size <= index.length && index.slice(0, fixed.size).every((column) => fixed.has(column))
+}
+
+/** The column that the condition sets equal to a value. */
+function fixedColumn(condition: BoundExpression, source: TableSource['id']): string | undefined {
+  if (condition.kind !== 'compare' || condition.operator !== '=') return undefined
+  const { left, right } = condition
+  if (left.kind === 'column' && left.source === source && isValue(right)) return left.name
+  if (right.kind === 'column' && right.source === source && isValue(left)) return right.name
+  return undefined
+}
+
+function conjuncts(where: BoundExpression | undefined): readonly BoundExpression[] {
+  if (where === undefined) return []
   return where.kind === 'logic' && where.operator === 'and' ? where.operands.flatMap(conjuncts) : [where]
 }
 

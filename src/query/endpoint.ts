@@ -8,16 +8,16 @@ import type { Refusal } from '../protocol/refusal.ts'
 import { keyText, readCursor, writeCursor } from './cursor.ts'
 import type { Once, ReadOutcome } from './engines/engine.ts'
 import { refuse } from './errors.ts'
-import { type ExecutionEnv, execute, type Result, type Run } from './execution.ts'
+import { type Call, type ExecutionEnv, execute, type Result, readAtOnce } from './execution.ts'
 import type { TableView } from './iql/catalogue-view.ts'
 import { didYouMean } from './iql/did-you-mean.ts'
 import { readParameters } from './iql/parameters.ts'
 import { FAULT, problemOf } from './problem.ts'
 import { sendStream, sendWhole } from './reply.ts'
 import { callerOf, checkContentType, queryOf, readJsonBody, readStatement } from './request.ts'
-import { createEncoder, type Encoding } from './result/encoding.ts'
+import { createEncoder, createTextEncoder, type Encoding } from './result/encoding.ts'
 import { negotiateCoding, negotiateEncoding } from './result/negotiate.ts'
-import { endOfResult, errorInResult } from './result/tail.ts'
+import { endOfResult, endOfText, errorInResult, type ResultEnd } from './result/tail.ts'
 import { ADMIN_SCOPE, viewFor } from './rights.ts'
 import { ownerOf, type RunningQueries, type RunningQuery } from './running.ts'
 import { readSelect } from './select.ts'
@@ -34,6 +34,10 @@ export interface EndpointEnv extends ExecutionEnv {
   readonly limits: EndpointLimits
 }
 
+interface DoorEnv extends EndpointEnv {
+  readonly observe: Observe
+}
+
 export interface EndpointLimits {
   readonly statementBytes: number
   readonly bodyBytes: number
@@ -43,7 +47,8 @@ export interface EndpointLimits {
 }
 
 /** Every route of the service is here. */
-export function registerEndpoint(app: FastifyInstance, env: EndpointEnv): void {
+export function registerEndpoint(app: FastifyInstance, given: EndpointEnv): void {
+  const env: DoorEnv = { ...given, observe: observer(given) }
   app.register(async (scope) => {
     scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: env.limits.bodyBytes }, (_request, body, done) =>
       done(null, body),
@@ -64,19 +69,19 @@ export function registerEndpoint(app: FastifyInstance, env: EndpointEnv): void {
   })
 }
 
-async function query(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Promise<FastifyReply> {
+async function query(request: FastifyRequest, reply: FastifyReply, env: DoorEnv): Promise<FastifyReply> {
   const principal = await enter(request, reply, env)
   checkContentType(request.headers['content-type'])
   const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
   const { text, values } = readStatement(request)
-  return answer(request, reply, env, principal, encoding, text, (signal) => {
+  return answer(request, reply, env, principal, encoding, text, () => {
     const { snapshot } = env.catalogue
     const planned = env.planner.plan(principal, snapshot, text)
     const parameters = readParameters(text, planned.bound, values)
-    const identity = `${text}\n${JSON.stringify([...values])}`
+    const identity = (): string => `${text}\n${JSON.stringify([...values])}`
     const skip = skipOf(request, identity)
     return {
-      run: {
+      call: {
         principal,
         requestId: request.id,
         address: request.ip,
@@ -84,25 +89,24 @@ async function query(request: FastifyRequest, reply: FastifyReply, env: Endpoint
         valueSets: [parameters],
         encoding,
         limits: limitsOf(env, encoding, undefined, skip),
-        signal,
       },
-      cursor: (outcome) => writeCursor({ kind: 'rows', rows: skip + outcome.rowCount }, identity),
+      cursor: (outcome) => writeCursor({ kind: 'rows', rows: skip + outcome.rowCount }, identity()),
       isOwnLimit: false,
     }
   })
 }
 
-async function select(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Promise<FastifyReply> {
+async function select(request: FastifyRequest, reply: FastifyReply, env: DoorEnv): Promise<FastifyReply> {
   const principal = await enter(request, reply, env)
   const body = readTableBody(request) ?? []
   const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
-  return answer(request, reply, env, principal, encoding, pathOf(request), (signal) => {
+  return answer(request, reply, env, principal, encoding, pathOf(request), () => {
     const table = tableOf(request, principal, env)
     const call = readSelect(table, queryOf(request), body)
     const planned = env.planner.plan(principal, env.catalogue.snapshot, '', call)
     const limits = limitsOf(env, encoding, call.limit, call.offset)
     return {
-      run: {
+      call: {
         principal,
         requestId: request.id,
         address: request.ip,
@@ -110,7 +114,6 @@ async function select(request: FastifyRequest, reply: FastifyReply, env: Endpoin
         valueSets: [call.values.read(planned.bound.parameters)],
         encoding,
         limits,
-        signal,
       },
       cursor: (outcome) =>
         writeCursor(
@@ -127,14 +130,14 @@ async function select(request: FastifyRequest, reply: FastifyReply, env: Endpoin
 async function write(
   request: FastifyRequest,
   reply: FastifyReply,
-  env: EndpointEnv,
+  env: DoorEnv,
   read: (table: TableView, body: NonNullable<ReturnType<typeof readTableBody>>) => readonly WriteCall[],
 ): Promise<FastifyReply> {
   const principal = await enter(request, reply, env)
   const body = readTableBody(request)
   if (body === undefined || body === null) throw refuse('Request.BadBody', 'The body is empty')
   const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
-  return answer(request, reply, env, principal, encoding, pathOf(request), (signal) => {
+  return answer(request, reply, env, principal, encoding, pathOf(request), () => {
     const table = tableOf(request, principal, env)
     const calls = read(table, body)
     const { snapshot } = env.catalogue
@@ -144,7 +147,7 @@ async function write(
     })
     if (first === undefined) throw refuse('Request.BadBody', 'There is nothing to write')
     return {
-      run: {
+      call: {
         principal,
         requestId: request.id,
         address: request.ip,
@@ -152,7 +155,6 @@ async function write(
         further,
         encoding,
         limits: limitsOf(env, encoding, undefined, 0),
-        signal,
         once: onceOf(request, principal, table, env),
       },
       cursor: () => undefined,
@@ -178,7 +180,7 @@ async function enter(request: FastifyRequest, reply: FastifyReply, env: Endpoint
 }
 
 interface Prepared {
-  readonly run: Run
+  readonly call: Call
   /** Where the next page begins, when rows were left out. */
   readonly cursor: (outcome: ReadOutcome) => string | undefined
   /** The caller asked for no more rows than these. */
@@ -189,83 +191,100 @@ interface Prepared {
 async function answer(
   request: FastifyRequest,
   reply: FastifyReply,
-  env: EndpointEnv,
+  env: DoorEnv,
   principal: Principal,
   encoding: Encoding,
   said: string,
-  prepare: (signal: AbortSignal) => Prepared,
+  prepare: () => Prepared,
 ): Promise<FastifyReply> {
   const started = performance.now()
   const coding = negotiateCoding(request.headers['accept-encoding'])
   const running = env.running.begin(principal, request.id, said)
-  const leave = stopWhenGone(request, reply, running)
+  let leave: (() => void) | undefined
   const done = (): void => {
-    leave()
+    leave?.()
     running.end()
   }
   try {
-    const { run, cursor, isOwnLimit } = prepare(running.signal)
-    const result = await execute(run, env)
-    const end = (outcome: ReadOutcome, rowsAffected?: number): Uint8Array => {
+    const { call, cursor, isOwnLimit } = prepare()
+    const end = (outcome: ReadOutcome, rowsAffected?: number): ResultEnd => {
       const isTruncated = outcome.truncated === 'bytes' || (outcome.truncated === 'rows' && !isOwnLimit)
       // These formats have no place to say it: such a result must not look whole.
       if (isTruncated && (encoding.format === 'csv' || encoding.format === 'arrow'))
         throw refuse('Limit.Bytes', 'The result is larger than the limit')
-      observe(env, 'ok', started, outcome.rowCount)
-      return endOfResult(encoding, outcome, {
+      const elapsed = performance.now() - started
+      env.observe('ok', elapsed, outcome.rowCount)
+      return {
         requestId: request.id,
-        elapsedMs: Math.round(performance.now() - started),
+        elapsedMs: Math.round(elapsed),
         rowsAffected,
         isTruncated,
         // Where no row was given there is none to go on after.
         nextCursor: outcome.truncated === 'no' || outcome.rowCount === 0 ? undefined : cursor(outcome),
-      })
+      }
     }
+    const small = readAtOnce(call, env)
+    if (small !== undefined) {
+      const text = small.text + endOfText(encoding, small.outcome, end(small.outcome))
+      done()
+      return sendWhole(reply, encoding, coding, text)
+    }
+    leave = stopWhenGone(request, reply, running)
+    const result = await execute({ ...call, signal: running.signal }, env)
     if (result.kind === 'stream') {
       return await sendStream(reply, encoding, coding, {
         chunks: result.chunks,
-        end,
+        end: (outcome) => endOfResult(encoding, outcome, end(outcome)),
         failure: (error) => {
-          observe(env, codeOf(error), started, 0)
+          env.observe(codeOf(error), performance.now() - started, 0)
           return errorInResult(encoding, problemFor(error, request), request.id)
         },
         done,
       })
     }
-    const parts = await wholeParts(result, encoding, end)
+    const bytes = await wholeOf(result, encoding, end)
     done()
-    return sendWhole(reply, encoding, coding, parts)
+    return sendWhole(reply, encoding, coding, bytes)
   } catch (error) {
     done()
-    observe(env, codeOf(error), started, 0)
+    env.observe(codeOf(error), performance.now() - started, 0)
     throw error
   }
 }
 
-function observe(env: EndpointEnv, outcome: string, started: number, rows: number): void {
-  env.metrics?.count('gatehouse_queries_total', { outcome })
-  env.metrics?.observe('gatehouse_query_seconds', { engine: env.engine.kind }, (performance.now() - started) / 1000)
-  env.metrics?.count('gatehouse_query_rows_total', {}, rows)
+type Observe = (outcome: string, milliseconds: number, rows: number) => void
+
+function observer({ metrics, engine }: EndpointEnv): Observe {
+  if (metrics === undefined) return () => {}
+  const succeeded = metrics.counter('gatehouse_queries_total', { outcome: 'ok' })
+  const took = metrics.histogram('gatehouse_query_seconds', { engine: engine.kind })
+  const given = metrics.counter('gatehouse_query_rows_total', {})
+  return (outcome, milliseconds, rows) => {
+    if (outcome === 'ok') succeeded(1)
+    else metrics.count('gatehouse_queries_total', { outcome })
+    took(milliseconds / 1000)
+    given(rows)
+  }
 }
 
 function codeOf(error: unknown): string {
   return (error instanceof Error ? asRefusal(error)?.code : undefined) ?? 'server.fault'
 }
 
-async function wholeParts(
-  result: Exclude<Result, { kind: 'stream' }>,
+async function wholeOf(
+  { columns, rows, rowsAffected, isTruncated }: Exclude<Result, { kind: 'stream' }>,
   encoding: Encoding,
-  end: (outcome: ReadOutcome, rowsAffected?: number) => Uint8Array,
-): Promise<Uint8Array[]> {
-  if (result.kind === 'whole') return [result.bytes, end(result.outcome)]
-  const encoder = await createEncoder(encoding, result.columns)
-  for (const row of result.rows) encoder.add(row)
-  const outcome: ReadOutcome = {
-    rowCount: result.rows.length,
-    truncated: result.isTruncated ? 'rows' : 'no',
-    lastKey: [],
+  end: (outcome: ReadOutcome, rowsAffected?: number) => ResultEnd,
+): Promise<string | Buffer> {
+  const outcome: ReadOutcome = { rowCount: rows.length, truncated: isTruncated ? 'rows' : 'no', lastKey: [] }
+  if (encoding.format !== 'arrow') {
+    const encoder = createTextEncoder(encoding, columns)
+    for (const row of rows) encoder.add(row)
+    return encoder.takeText() + endOfText(encoding, outcome, end(outcome, rowsAffected))
   }
-  return [encoder.take(), end(outcome, result.rowsAffected)]
+  const encoder = await createEncoder(encoding, columns)
+  for (const row of rows) encoder.add(row)
+  return Buffer.concat([encoder.take(), endOfResult(encoding, outcome, end(outcome, rowsAffected))])
 }
 
 /** A client that closes its connection before it has the whole answer does not want it any more. */
@@ -305,10 +324,10 @@ function limitsOf({ limits }: EndpointEnv, { format }: Encoding, limit: number |
   return { rows: Math.min(limit ?? most, most), bytes: limits.resultBytes, skip }
 }
 
-function skipOf(request: FastifyRequest, identity: string): number {
+function skipOf(request: FastifyRequest, identity: () => string): number {
   const { after } = queryOf(request)
   if (after === undefined) return 0
-  const cursor = typeof after === 'string' ? readCursor(after, identity) : undefined
+  const cursor = typeof after === 'string' ? readCursor(after, identity()) : undefined
   if (cursor?.kind !== 'rows') throw refuse('Request.BadCursor', 'The cursor was not given by this request')
   return cursor.rows
 }

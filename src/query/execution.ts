@@ -7,8 +7,9 @@ import type { Catalogue } from './catalogue/catalogue.ts'
 import { writeToCatalogue } from './catalogue/catalogue-table.ts'
 import { changeOf } from './catalogue/change.ts'
 import { recordChanges } from './catalogue/record-change.ts'
+import { isShort } from './cost.ts'
 import { fill, type RunValues } from './engines/emit/slots.ts'
-import type { Engine, Once, ReadLimits, ReadOutcome, ReadRequest, WriteOutcome } from './engines/engine.ts'
+import type { Engine, Once, ReadLimits, ReadOutcome, ReadRequest, WholeRead, WriteOutcome } from './engines/engine.ts'
 import { explain } from './explain.ts'
 import { cellValue } from './given.ts'
 import type { BoundStatement, ResultColumn } from './iql/bound.ts'
@@ -26,8 +27,8 @@ export interface ExecutionEnv {
   readonly auditTable: AuditTable
 }
 
-/** One run of a statement. */
-export interface Run {
+/** A statement with all that it needs to run. */
+export interface Call {
   readonly principal: Principal
   readonly requestId: string
   readonly address: string
@@ -36,16 +37,19 @@ export interface Run {
   readonly valueSets: readonly (readonly IqlValue[])[]
   readonly encoding: Encoding
   readonly limits: ReadLimits
-  readonly signal: AbortSignal
   readonly once?: Once | undefined
   /** Rows of an insert that name other columns than the first ones. */
-  readonly further?: readonly { readonly planned: Planned; readonly valueSets: Run['valueSets'] }[]
+  readonly further?: readonly { readonly planned: Planned; readonly valueSets: Call['valueSets'] }[]
+}
+
+/** One run of a statement, which can be stopped. */
+export interface Run extends Call {
+  readonly signal: AbortSignal
 }
 
 export type Result =
   /** Bytes but for the end, as they come. */
   | { readonly kind: 'stream'; readonly chunks: AsyncGenerator<Uint8Array, ReadOutcome, void> }
-  | { readonly kind: 'whole'; readonly bytes: Uint8Array; readonly outcome: ReadOutcome }
   /** Rows in memory, few: of a write, of a look. */
   | {
       readonly kind: 'rows'
@@ -57,6 +61,14 @@ export type Result =
 
 /** Rows that may be written on the event loop at once. */
 const MOST_SHORT_ROWS = 1000
+
+/** The result of a query that is answered on the spot; undefined for whatever else, and for one that is not small after all. */
+export function readAtOnce(call: Call, env: ExecutionEnv): WholeRead | undefined {
+  const { reach, bound } = call.planned
+  if (reach === 'anything' || bound.statement.kind !== 'query') return undefined
+  if (call.encoding.format === 'arrow' || readsAuditLog(bound)) return undefined
+  return env.engine.readAtOnce?.(readRequest(call, env))
+}
 
 export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
   const { bound } = run.planned
@@ -81,36 +93,21 @@ export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
   }
 }
 
-export function runValues(run: Run, values: readonly IqlValue[], env: ExecutionEnv): RunValues {
-  const { principal } = run
-  return {
-    parameters: values,
-    subject: principal.subject,
-    clientId: principal.clientId,
-    roles: principal.roles,
-    scopes: [...principal.scopes],
-    now: BigInt(env.clock()) * 1000n,
-  }
+export function runValues(call: Call, values: readonly IqlValue[], env: ExecutionEnv): RunValues {
+  const { subject, clientId, roles, scopes } = call.principal
+  return { parameters: values, subject, clientId, roles, scopes, milliseconds: env.clock() }
 }
 
 function read(run: Run, env: ExecutionEnv): Result {
-  const { planned } = run
-  if (planned.plan === undefined) throw new Error('A query without a plan')
-  const values = runValues(run, run.valueSets[0] ?? [], env)
-  const request: ReadRequest = {
-    sql: planned.plan.sql,
-    parameters: fill(planned.plan, values, env.engine.bind),
-    columns: planned.bound.columns,
-    keyColumns: planned.keyColumns.map(({ name, expression: { type, nullable } }) => ({ name, type, nullable })),
-    encoding: run.encoding,
-    limits: run.limits,
-    isCheap: planned.isCheap,
-    signal: run.signal,
-  }
-  if (planned.isCheap && run.encoding.format !== 'arrow' && env.engine.readAtOnce !== undefined) {
-    return { kind: 'whole', ...env.engine.readAtOnce(request) }
-  }
-  return { kind: 'stream', chunks: env.engine.read(request) }
+  return { kind: 'stream', chunks: env.engine.read({ ...readRequest(run, env), signal: run.signal }) }
+}
+
+function readRequest(call: Call, env: ExecutionEnv): Omit<ReadRequest, 'signal'> {
+  const { planned, valueSets, encoding, limits } = call
+  const { plan, bound, keyColumns, reach } = planned
+  if (plan === undefined) throw new Error('A query without a plan')
+  const parameters = fill(plan, runValues(call, valueSets[0] ?? [], env), env.engine.bind)
+  return { sql: plan.sql, parameters, columns: bound.columns, keyColumns, encoding, limits, reach }
 }
 
 async function write(run: Run, env: ExecutionEnv): Promise<WriteOutcome> {
@@ -129,7 +126,7 @@ async function write(run: Run, env: ExecutionEnv): Promise<WriteOutcome> {
     steps,
     returning: columns,
     isChecked,
-    isShort: parts.every(({ planned }) => planned.isCheap) && times <= MOST_SHORT_ROWS,
+    isShort: parts.every(({ planned }) => isShort(planned.reach)) && times <= MOST_SHORT_ROWS,
     rowLimit: run.limits.rows,
     signal: run.signal,
     once: run.once,

@@ -1,7 +1,7 @@
 /** From a statement to a plan: parsed, bound with the caller's rights, emitted; plans are kept by text. */
 import type { Principal } from '../protocol/principal.ts'
 import type { Snapshot } from './catalogue/snapshot.ts'
-import { isCheap, isShortWrite } from './cost.ts'
+import { isShortWrite, type Reach, reachOf } from './cost.ts'
 import { emitExpression } from './engines/emit/expression.ts'
 import { Emission, emitQuery } from './engines/emit/query.ts'
 import type { Plan } from './engines/emit/slots.ts'
@@ -9,7 +9,7 @@ import { emitDelete, emitInsert, emitUpdate } from './engines/emit/write.ts'
 import type { Engine } from './engines/engine.ts'
 import type { Statement } from './iql/ast.ts'
 import { bind } from './iql/binder.ts'
-import type { Bound, Delete, Insert, Query, Update } from './iql/bound.ts'
+import type { Bound, Delete, Insert, Query, ResultColumn, Update } from './iql/bound.ts'
 import type { BoundExpression } from './iql/bound-expression.ts'
 import { DEFAULT_LIMITS, type Limits } from './iql/limits.ts'
 import { parse } from './iql/parser.ts'
@@ -20,10 +20,9 @@ export interface Planned {
   readonly bound: Bound
   /** Undefined for statements that no engine runs as they are: definitions, EXPLAIN, SHOW, writes to system tables. */
   readonly plan: Plan | undefined
-  /** The plan of a query gives these many key columns after its own. */
-  readonly keyColumns: readonly KeyColumn[]
-  /** Whether it touches so few rows that it may run on the event loop. */
-  readonly isCheap: boolean
+  /** The plan of a query gives these key columns after its own. */
+  readonly keyColumns: readonly ResultColumn[]
+  readonly reach: Reach
   readonly snapshot: Snapshot
 }
 
@@ -86,7 +85,8 @@ export class Planner {
 
   #emit(text: string, bound: Bound, snapshot: Snapshot, keyColumns: readonly KeyColumn[]): Planned {
     const { statement } = bound
-    const common = { text, bound, snapshot, keyColumns }
+    const described = keyColumns.map(({ name, expression: { type, nullable } }) => ({ name, type, nullable }))
+    const common = { text, bound, snapshot, keyColumns: described }
     switch (statement.kind) {
       case 'query':
         return {
@@ -98,19 +98,19 @@ export class Planner {
               keyColumns.map(({ expression }) => expression),
             ),
           ),
-          isCheap: isCheap(statement),
+          reach: reachOf(statement, ({ name }) => indexesOf(snapshot, name)),
         }
       case 'insert':
       case 'update':
       case 'delete':
-        if (statement.table.isSystem) return { ...common, plan: undefined, isCheap: false }
+        if (statement.table.isSystem) return { ...common, plan: undefined, reach: 'anything' }
         return {
           ...common,
           plan: this.#finish((emission) => emitWrite(statement, emission, snapshot)),
-          isCheap: isShortWrite(statement),
+          reach: isShortWrite(statement) ? 'few rows' : 'anything',
         }
       default:
-        return { ...common, plan: undefined, isCheap: false }
+        return { ...common, plan: undefined, reach: 'anything' }
     }
   }
 
@@ -128,6 +128,10 @@ export class Planner {
     const emission = new Emission(this.#engine.dialect)
     return this.#engine.finish(emission.slots, emit(emission))
   }
+}
+
+function indexesOf(snapshot: Snapshot, table: string): readonly (readonly string[])[] {
+  return (snapshot.definitionOf(table)?.indexes ?? []).map(({ columns }) => columns.map(({ name }) => name))
 }
 
 function emitWrite(statement: Insert | Update | Delete, emission: Emission, snapshot: Snapshot): string {

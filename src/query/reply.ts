@@ -17,19 +17,16 @@ export interface StreamedResult {
   readonly done: () => void
 }
 
+/** A text leaves in one piece with its head, which costs least. */
 export function sendWhole(
   reply: FastifyReply,
   encoding: Encoding,
   coding: Coding,
-  parts: readonly Uint8Array[],
+  body: string | Buffer,
 ): FastifyReply {
-  const body =
-    parts.length === 1 && parts[0] !== undefined
-      ? Buffer.from(parts[0].buffer, parts[0].byteOffset, parts[0].byteLength)
-      : Buffer.concat(parts)
   reply.header('content-type', MEDIA_TYPES[encoding.format])
-  if (coding === 'identity' || body.byteLength < WORTH_COMPRESSING) return reply.send(body)
-  return compressed(reply, coding, Readable.from([body]))
+  if (coding === 'identity' || Buffer.byteLength(body) < WORTH_COMPRESSING) return reply.send(body)
+  return compressed(reply, coding, Readable.from([Buffer.from(body)]))
 }
 
 /** Throws what goes wrong before the first chunk has left, so that it gets a status of its own. */
@@ -51,9 +48,9 @@ export async function sendStream(
   }
   if (first.done || second.done) {
     done()
-    const outcome = second.done ? second.value : undefined
     const bytes = first.done ? [] : [first.value]
-    return sendWhole(reply, encoding, coding, outcome === undefined ? bytes : [...bytes, end(outcome)])
+    if (second.done) bytes.push(end(second.value))
+    return sendWhole(reply, encoding, coding, Buffer.concat(bytes))
   }
   reply.header('content-type', MEDIA_TYPES[encoding.format])
   const stream = Readable.from(rest(first.value, second, result), { objectMode: false, highWaterMark: 64 * 1024 })

@@ -1,4 +1,5 @@
 /** What a request to the query service says: its token, its statement, its parameters, its body. */
+import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
 import { refuse } from './errors.ts'
@@ -14,7 +15,7 @@ export async function callerOf(request: FastifyRequest, authenticate: Authentica
   if (header === undefined || header === '') {
     throw refuse('Auth.Required', 'The request has no access token', { headers: { 'WWW-Authenticate': 'Bearer' } })
   }
-  const token = /^Bearer +([\w\-.~+/]+=*) *$/i.exec(header)?.[1]
+  const token = tokenOf(header, request.raw.socket)
   const principal = token === undefined ? undefined : await authenticate(token)
   if (principal === undefined) {
     throw refuse('Auth.InvalidToken', 'The access token is not valid', {
@@ -25,6 +26,17 @@ export async function callerOf(request: FastifyRequest, authenticate: Authentica
   }
   checkDoor(principal)
   return principal
+}
+
+/** A connection mostly sends one token over and over: as the same string it is read once, and quick to look up. */
+const SENT = new WeakMap<Socket, { readonly header: string; readonly token: string | undefined }>()
+
+function tokenOf(header: string, socket: Socket): string | undefined {
+  const known = SENT.get(socket)
+  if (known?.header === header) return known.token
+  const token = /^Bearer +([\w\-.~+/]+=*) *$/i.exec(header)?.[1]
+  SENT.set(socket, { header, token })
+  return token
 }
 
 export interface GivenStatement {
@@ -40,7 +52,7 @@ export function readStatement(request: FastifyRequest): GivenStatement {
     if (typeof value !== 'string') throw refuse('Request.BadParameter', `The parameter ${name} stands twice`)
     values.set(name.slice(2), { text: value })
   }
-  if (mediaType(request) !== 'application/json') return { text: bodyText(request), values }
+  if (!isJson(request.headers['content-type'])) return { text: bodyText(request), values }
   const envelope = readJson(bodyText(request))
   if (!isObject(envelope)) throw refuse('Request.BadBody', ENVELOPE)
   let text: Json | undefined
@@ -75,8 +87,9 @@ export function queryOf(request: FastifyRequest): Parameters {
   return request.query as Parameters
 }
 
-export function mediaType(request: FastifyRequest): string {
-  return (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+function isJson(contentType = ''): boolean {
+  if (contentType === 'text/plain; charset=utf-8') return false
+  return contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
 }
 
 /** The body parser of these routes leaves bytes; they must be UTF-8. */
@@ -95,6 +108,7 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
 /** text/plain and application/json in UTF-8; anything else is 415. */
 export function checkContentType(contentType: string | undefined): void {
+  if (contentType === 'application/json' || contentType === 'text/plain; charset=utf-8') return
   const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase())
   const charset = parameters
     .find((parameter) => parameter.startsWith('charset='))

@@ -22,6 +22,7 @@ export interface LiveQuery {
 
 export interface RunningQuery {
   readonly requestId: string
+  /** Made when it is first asked for, and the time limit with it: what runs at once needs neither. */
   readonly signal: AbortSignal
   /** Aborts with a reason of one's own: a client that is gone. */
   stop(reason: unknown): void
@@ -31,7 +32,7 @@ export interface RunningQuery {
 export class RunningQueries {
   readonly #limits: RunningLimits
   readonly #clock: Clock
-  readonly #byUser = new Map<string, Map<string, { controller: AbortController; live: LiveQuery }>>()
+  readonly #byUser = new Map<string, Map<string, Entry>>()
 
   constructor(limits: RunningLimits, clock: Clock) {
     this.#limits = limits
@@ -46,7 +47,7 @@ export class RunningQueries {
 
   begin(principal: Principal, requestId: string, statement: string): RunningQuery {
     const user = ownerOf(principal)
-    const queries = this.#byUser.get(user) ?? new Map()
+    const queries: Map<string, Entry> = this.#byUser.get(user) ?? new Map()
     if (queries.has(requestId)) {
       throw refuse('Request.BadRequestId', `A query with the Request-Id ${requestId} is running`)
     }
@@ -55,28 +56,20 @@ export class RunningQueries {
         headers: { 'Retry-After': '1' },
       })
     }
-    const controller = new AbortController()
-    const { milliseconds } = this.#limits
-    const timer = setTimeout(
-      () => controller.abort(refuse('Limit.Time', `The query ran for ${milliseconds / 1000} s, the longest it may`)),
-      milliseconds,
-    )
-    timer.unref()
     const { subject, clientId } = principal
     const startedAt = this.#clock()
     const shown = statement.length > LONGEST_SHOWN ? `${statement.slice(0, LONGEST_SHOWN)}…` : statement
-    queries.set(requestId, { controller, live: { requestId, subject, clientId, statement: shown, startedAt } })
-    this.#byUser.set(user, queries)
-    return {
-      requestId,
-      signal: controller.signal,
-      stop: (reason) => controller.abort(reason),
-      end: () => {
-        clearTimeout(timer)
+    const entry = new Entry(
+      { requestId, subject, clientId, statement: shown, startedAt },
+      this.#limits.milliseconds,
+      () => {
         queries.delete(requestId)
         if (queries.size === 0) this.#byUser.delete(user)
       },
-    }
+    )
+    if (queries.size === 0) this.#byUser.set(user, queries)
+    queries.set(requestId, entry)
+    return entry
   }
 
   *list(): Generator<LiveQuery> {
@@ -87,16 +80,57 @@ export class RunningQueries {
   cancel(requestId: string, owner: string | undefined): boolean {
     const users = owner === undefined ? [...this.#byUser.keys()] : [owner]
     const found = users.flatMap((user) => this.#byUser.get(user)?.get(requestId) ?? [])
-    for (const { controller } of found) controller.abort(refuse('Limit.Cancelled', 'The query was cancelled'))
+    for (const entry of found) entry.stop(refuse('Limit.Cancelled', 'The query was cancelled'))
     return found.length > 0
   }
 
   stopAll(): void {
     for (const queries of this.#byUser.values()) {
-      for (const { controller } of queries.values()) {
-        controller.abort(refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } }))
+      for (const entry of queries.values()) {
+        entry.stop(refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } }))
       }
     }
+  }
+}
+
+class Entry implements RunningQuery {
+  readonly live: LiveQuery
+  readonly #milliseconds: number
+  readonly #forget: () => void
+  #controller: AbortController | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(live: LiveQuery, milliseconds: number, forget: () => void) {
+    this.live = live
+    this.#milliseconds = milliseconds
+    this.#forget = forget
+  }
+
+  get requestId(): string {
+    return this.live.requestId
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      const seconds = this.#milliseconds / 1000
+      this.#timer = setTimeout(
+        () => this.stop(refuse('Limit.Time', `The query ran for ${seconds} s, the longest it may`)),
+        this.#milliseconds,
+      )
+      this.#timer.unref()
+    }
+    return this.#controller.signal
+  }
+
+  stop(reason: unknown): void {
+    void this.signal
+    this.#controller?.abort(reason)
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+    this.#forget()
   }
 }
 

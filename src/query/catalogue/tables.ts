@@ -288,11 +288,16 @@ function stepOf(
     emitInsert({ ...bound.statement, check: undefined }, emission, snapshot.defaultOf.bind(snapshot)),
   )
   const bindAll = (rows: readonly IqlValue[][]): Bindable[] =>
-    fill(plan, { ...NOBODY, now: BigInt(env.clock()) * 1000n, parameters: rows.flat() }, engine.bind)
+    fill(plan, { ...NOBODY, milliseconds: env.clock(), parameters: rows.flat() }, engine.bind)
   return { sql: plan.sql, parameterSets: groups.map(bindAll) }
 }
 
-const NOBODY: Omit<RunValues, 'parameters' | 'now'> = { subject: '', clientId: '', roles: [], scopes: [] }
+const NOBODY: Omit<RunValues, 'parameters' | 'milliseconds'> = {
+  subject: '',
+  clientId: '',
+  roles: [],
+  scopes: new Set(),
+}
 
 const AT = { at: 0 }
 

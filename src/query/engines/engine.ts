@@ -1,5 +1,6 @@
 /** What the query service asks of a database, whichever it is. */
 import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
+import type { Reach } from '../cost.ts'
 import type { IqlType, IqlValue } from '../iql/types.ts'
 import type { Cell, Encoding, ResultColumn } from '../result/encoding.ts'
 import type { AuditCopy } from './audit-copy.ts'
@@ -14,8 +15,8 @@ export interface Engine {
   readonly bind: (value: IqlValue, type: IqlType) => Bindable
   /** The bytes of a result but for its end, as fast as they are taken. Refusals come before the first chunk where they can. */
   read(request: ReadRequest): AsyncGenerator<Uint8Array, ReadOutcome, void>
-  /** The whole of a small result at once, where the engine can do that without leaving the event loop. */
-  readAtOnce?(request: ReadRequest): { readonly bytes: Uint8Array; readonly outcome: ReadOutcome }
+  /** The whole of a small result at once, on the event loop; undefined when it is not small after all. */
+  readAtOnce?(request: Omit<ReadRequest, 'signal'>): WholeRead | undefined
   /** The rows of a small query of the service's own. */
   readCells(request: CellRequest): Promise<readonly (readonly Cell[])[]>
   /** Durable when the promise resolves. */
@@ -48,8 +49,8 @@ export interface ReadRequest {
   readonly keyColumns: readonly ResultColumn[]
   readonly encoding: Encoding
   readonly limits: ReadLimits
-  /** The plan touches few rows: it must not wait behind those that touch many. */
-  readonly isCheap: boolean
+  /** What touches few rows must not wait behind what touches many. */
+  readonly reach: Reach
   readonly signal: AbortSignal
 }
 
@@ -69,6 +70,12 @@ export interface ReadOutcome {
   readonly truncated: 'no' | 'rows' | 'bytes'
   /** The key of the last row that was written. */
   readonly lastKey: readonly Cell[]
+}
+
+/** A result but for its end. */
+export interface WholeRead {
+  readonly text: string
+  readonly outcome: ReadOutcome
 }
 
 /** Statements that succeed or fail as one. */

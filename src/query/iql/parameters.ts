@@ -18,8 +18,13 @@ export function readParameters(
   bound: Bound,
   given: ReadonlyMap<string, GivenValue>,
 ): readonly IqlValue[] {
+  const { parameters } = bound
+  // Mostly each is said as it is spelled in the statement.
+  if (given.size === parameters.length && parameters.every(({ name }) => given.has(name))) {
+    return parameters.map((slot) => readSlot(statement, slot, given.get(slot.name)))
+  }
   const values = new Map([...given].map(([name, value]) => [name.toLowerCase(), value]))
-  const names = bound.parameters.map(({ name }) => name)
+  const names = parameters.map(({ name }) => name)
   for (const name of given.keys()) {
     if (names.some((known) => known.toLowerCase() === name.toLowerCase())) continue
     throw refuse('UnknownParameter', `The statement has no parameter ${mark(name)}`, {
@@ -29,7 +34,7 @@ export function readParameters(
       hint: didYouMean(name, names),
     })
   }
-  return bound.parameters.map((slot) => readSlot(statement, slot, values.get(slot.name.toLowerCase())))
+  return parameters.map((slot) => readSlot(statement, slot, values.get(slot.name.toLowerCase())))
 }
 
 function readSlot(statement: string, slot: ParameterSlot, given: GivenValue | undefined): IqlValue {

@@ -1,8 +1,13 @@
 /** The CSV result (RFC 4180): a header line; NULL is an empty field and an empty text is a quoted one, so that both come back. */
-import type { Cell, ResultColumn, RowEncoder } from './encoding.ts'
+import type { Cell, ResultColumn, TextRowEncoder } from './encoding.ts'
 
-export function createCsvEncoder(columns: readonly ResultColumn[]): RowEncoder {
+export function createCsvEncoder(columns: readonly ResultColumn[]): TextRowEncoder {
   let pending = `${columns.map((column) => csvText(column.name)).join(',')}\r\n`
+  const takeText = (): string => {
+    const text = pending
+    pending = ''
+    return text
+  }
   return {
     add(row) {
       let line = ''
@@ -15,11 +20,8 @@ export function createCsvEncoder(columns: readonly ResultColumn[]): RowEncoder {
     get pending() {
       return pending.length
     },
-    take() {
-      const bytes = Buffer.from(pending)
-      pending = ''
-      return bytes
-    },
+    take: () => Buffer.from(takeText()),
+    takeText,
   }
 }
 

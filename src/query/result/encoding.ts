@@ -33,6 +33,11 @@ export interface RowEncoder {
   take(): Uint8Array
 }
 
+/** Of the formats that are text: a small result goes out as such, its end behind it. */
+export interface TextRowEncoder extends RowEncoder {
+  takeText(): string
+}
+
 export async function createEncoder(encoding: Encoding, columns: readonly ResultColumn[]): Promise<RowEncoder> {
   if (encoding.format !== 'arrow') return createTextEncoder(encoding, columns)
   // Arrow's library is large, and most servers never need it.
@@ -40,7 +45,7 @@ export async function createEncoder(encoding: Encoding, columns: readonly Result
   return createArrowEncoder(columns)
 }
 
-export function createTextEncoder(encoding: Encoding, columns: readonly ResultColumn[]): RowEncoder {
+export function createTextEncoder(encoding: Encoding, columns: readonly ResultColumn[]): TextRowEncoder {
   switch (encoding.format) {
     case 'json':
       return createJsonEncoder(encoding, columns)

@@ -1,12 +1,17 @@
 /** The JSON result: Columns first, then Rows as they come; and the same values for NDJSON. */
 import { typeName } from '../iql/types.ts'
 import { doubleText } from '../wire-text.ts'
-import type { Cell, Encoding, ResultColumn, RowEncoder } from './encoding.ts'
+import type { Cell, Encoding, ResultColumn, TextRowEncoder } from './encoding.ts'
 
-export function createJsonEncoder(encoding: Encoding, columns: readonly ResultColumn[]): RowEncoder {
-  let pending = `{"Columns":${kept(HEADS, columns, () => describeColumns(columns))},"Rows":[`
+export function createJsonEncoder(encoding: Encoding, columns: readonly ResultColumn[]): TextRowEncoder {
+  let pending = kept(HEADS, columns, () => `{"Columns":${describeColumns(columns)},"Rows":[`)
   const writeRow = jsonRowWriter(encoding, columns)
   let separator = ''
+  const takeText = (): string => {
+    const text = pending
+    pending = ''
+    return text
+  }
   return {
     add(row) {
       pending += separator + writeRow(row)
@@ -15,11 +20,8 @@ export function createJsonEncoder(encoding: Encoding, columns: readonly ResultCo
     get pending() {
       return pending.length
     },
-    take() {
-      const bytes = Buffer.from(pending)
-      pending = ''
-      return bytes
-    },
+    take: () => Buffer.from(takeText()),
+    takeText,
   }
 }
 
@@ -36,15 +38,14 @@ type RowWriter = (row: readonly Cell[]) => string
 
 /** The columns of a plan are the same object whenever it runs: what follows from them is made once. */
 const HEADS = new WeakMap<readonly ResultColumn[], string>()
-const WRITERS = {
-  'objects numbers': new WeakMap<readonly ResultColumn[], RowWriter>(),
-  'objects strings': new WeakMap<readonly ResultColumn[], RowWriter>(),
-  'arrays numbers': new WeakMap<readonly ResultColumn[], RowWriter>(),
-  'arrays strings': new WeakMap<readonly ResultColumn[], RowWriter>(),
-} as const
+type Writers = WeakMap<readonly ResultColumn[], RowWriter>
+const WRITERS: Readonly<Record<Encoding['rows'], Readonly<Record<Encoding['integers'], Writers>>>> = {
+  objects: { numbers: new WeakMap(), strings: new WeakMap() },
+  arrays: { numbers: new WeakMap(), strings: new WeakMap() },
+}
 
 export function jsonRowWriter(encoding: Encoding, columns: readonly ResultColumn[]): RowWriter {
-  return kept(WRITERS[`${encoding.rows} ${encoding.integers}`], columns, () => makeRowWriter(encoding, columns))
+  return kept(WRITERS[encoding.rows][encoding.integers], columns, () => makeRowWriter(encoding, columns))
 }
 
 function kept<Made>(

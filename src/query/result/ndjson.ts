@@ -1,10 +1,15 @@
 /** The NDJSON result: one row a line, as an object or an array. */
-import type { Encoding, ResultColumn, RowEncoder } from './encoding.ts'
+import type { Encoding, ResultColumn, TextRowEncoder } from './encoding.ts'
 import { jsonRowWriter } from './json.ts'
 
-export function createNdjsonEncoder(encoding: Encoding, columns: readonly ResultColumn[]): RowEncoder {
+export function createNdjsonEncoder(encoding: Encoding, columns: readonly ResultColumn[]): TextRowEncoder {
   let pending = ''
   const writeRow = jsonRowWriter(encoding, columns)
+  const takeText = (): string => {
+    const text = pending
+    pending = ''
+    return text
+  }
   return {
     add(row) {
       pending += `${writeRow(row)}\n`
@@ -12,10 +17,7 @@ export function createNdjsonEncoder(encoding: Encoding, columns: readonly Result
     get pending() {
       return pending.length
     },
-    take() {
-      const bytes = Buffer.from(pending)
-      pending = ''
-      return bytes
-    },
+    take: () => Buffer.from(takeText()),
+    takeText,
   }
 }

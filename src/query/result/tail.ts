@@ -11,33 +11,23 @@ export interface ResultEnd {
   readonly isTruncated: boolean
 }
 
-/** The bytes after the rows. Formats without a place for it end as they are. */
+/** The bytes after the rows. */
 export function endOfResult(encoding: Encoding, outcome: ReadOutcome, end: ResultEnd): Uint8Array {
-  switch (encoding.format) {
-    case 'json': {
-      const members = {
-        RowCount: outcome.rowCount,
-        ...(end.rowsAffected === undefined ? {} : { RowsAffected: end.rowsAffected }),
-        ...(end.isTruncated ? { Truncated: true } : {}),
-        ...(end.nextCursor === undefined ? {} : { NextCursor: end.nextCursor }),
-        RequestId: end.requestId,
-        ElapsedMs: end.elapsedMs,
-      }
-      return Buffer.from(`],${JSON.stringify(members).slice(1)}`)
-    }
-    case 'ndjson': {
-      if (!end.isTruncated && end.nextCursor === undefined) return NOTHING
-      const line = {
-        Truncated: end.isTruncated,
-        ...(end.nextCursor === undefined ? {} : { NextCursor: end.nextCursor }),
-      }
-      return Buffer.from(`${JSON.stringify(line)}\n`)
-    }
-    case 'csv':
-      return NOTHING
-    case 'arrow':
-      return ARROW_END
+  return encoding.format === 'arrow' ? ARROW_END : Buffer.from(endOfText(encoding, outcome, end))
+}
+
+/** The same of a format that is text. Formats without a place for it end as they are. */
+export function endOfText({ format }: Encoding, { rowCount }: ReadOutcome, end: ResultEnd): string {
+  const { rowsAffected, isTruncated, nextCursor, requestId, elapsedMs } = end
+  if (format === 'json') {
+    const affected = rowsAffected === undefined ? '' : `,"RowsAffected":${rowsAffected}`
+    const truncated = isTruncated ? ',"Truncated":true' : ''
+    const next = nextCursor === undefined ? '' : `,"NextCursor":${JSON.stringify(nextCursor)}`
+    const request = `,"RequestId":${JSON.stringify(requestId)},"ElapsedMs":${elapsedMs}`
+    return `],"RowCount":${rowCount}${affected}${truncated}${next}${request}}`
   }
+  if (format !== 'ndjson' || (!isTruncated && nextCursor === undefined)) return ''
+  return `${JSON.stringify({ Truncated: isTruncated, ...(nextCursor === undefined ? {} : { NextCursor: nextCursor }) })}\n`
 }
 
 /** An error after rows have gone out: JSON and NDJSON can say it; undefined means that the connection must be cut. */
@@ -51,8 +41,6 @@ export function errorInResult(encoding: Encoding, problem: object, requestId: st
       return undefined
   }
 }
-
-const NOTHING = Buffer.alloc(0)
 
 /** The bytes that end an Arrow stream: a continuation mark and a length of zero. */
 const ARROW_END = Buffer.from([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])

@@ -26,9 +26,9 @@ export interface RunValues {
   readonly subject: string
   readonly clientId: string
   readonly roles: readonly string[]
-  readonly scopes: readonly string[]
-  /** Microseconds since the epoch at which the statement began. */
-  readonly now: bigint
+  readonly scopes: ReadonlySet<string>
+  /** Since the epoch, when the statement began. */
+  readonly milliseconds: number
 }
 
 export interface Plan {
@@ -106,12 +106,16 @@ function valueAt(source: SlotSource, values: RunValues): IqlValue {
     case 'roles':
       return JSON.stringify(values.roles)
     case 'scopes':
-      return JSON.stringify(values.scopes)
+      return JSON.stringify([...values.scopes])
     case 'now':
-      return values.now
+      return nowOf(values)
     case 'today':
-      return floorDivide(values.now, MICROS_PER_DAY)
+      return floorDivide(nowOf(values), MICROS_PER_DAY)
   }
+}
+
+function nowOf({ milliseconds }: RunValues): bigint {
+  return BigInt(milliseconds) * 1000n
 }
 
 function keyOf(source: SlotSource, type: IqlType): string {

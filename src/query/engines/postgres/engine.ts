@@ -1,6 +1,7 @@
 /** The PostgreSQL engine: a pool whose connections have no right beyond the query data, cursors, and cancel. */
 import { createHash } from 'node:crypto'
 import pg, { type Pool, type PoolClient } from 'pg'
+import { isShort } from '../../cost.ts'
 import { refuse } from '../../errors.ts'
 import { writeTimestamp } from '../../iql/time-values.ts'
 import type { Cell } from '../../result/encoding.ts'
@@ -68,7 +69,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     dialect: POSTGRES,
     finish: (slots, marked) => slots.numbered(marked),
     bind: toPostgres,
-    read: (request) => read(take(request.isCheap ? lookups : queries), request),
+    read: (request) => read(take(isShort(request.reach) ? lookups : queries), request),
     readCells: (request) => readCells(take(lookups), request),
     write: (request) => write(take(request.isShort ? lookups : queries), request),
     loadCatalogue: () => withClient(owner, readCatalogue),

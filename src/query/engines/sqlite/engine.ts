@@ -1,13 +1,14 @@
 /** The embedded engine: one file, one writer with group commit, reader processes, and cheap lookups in the server itself. */
 import type { Database } from 'better-sqlite3'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
+import { FEW_ROWS } from '../../cost.ts'
 import { type Cell, createTextEncoder } from '../../result/encoding.ts'
 import type {
   CellRequest,
   Engine,
   PreparedChange,
-  ReadOutcome,
   ReadRequest,
+  WholeRead,
   WriteReply,
   WriteRequest,
 } from '../engine.ts'
@@ -15,7 +16,7 @@ import { createAuditCopy } from './audit-copy.ts'
 import { openForReading, openForWriting } from './connection.ts'
 import { applyChange, isLong, prepareCatalogue, readCatalogue } from './define.ts'
 import { SQLITE } from './dialect.ts'
-import { runRead, Statements } from './execute.ts'
+import { rowOf, rowsOf, runRead, Statements } from './execute.ts'
 import { asRefusal } from './failure.ts'
 import { Readers } from './readers.ts'
 import { cellReader, toSqlite } from './representation.ts'
@@ -91,16 +92,20 @@ function jobOf({ sql, parameters, columns, keyColumns, encoding, limits }: ReadR
   return { sql, parameters, columns, keyColumns, encoding, limits }
 }
 
-function readAtOnce(state: State, request: ReadRequest): { bytes: Uint8Array; outcome: ReadOutcome } {
-  const chunks: Uint8Array[] = []
+function readAtOnce({ statements }: State, request: Omit<ReadRequest, 'signal'>): WholeRead | undefined {
+  const { sql, parameters, reach, encoding, columns } = request
   try {
-    const encoder = createTextEncoder(request.encoding, request.columns)
-    const outcome = runRead(state.statements.get(request.sql), request, encoder, (chunk) => chunks.push(chunk))
-    return { bytes: chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks), outcome }
+    const encoder = createTextEncoder(encoding, columns)
+    const rows = (reach === 'one row' ? rowOf : rowsOf)(statements.get(sql), parameters)
+    const outcome = runRead(rows, request, encoder, GIVE_UP, FEW_ROWS)
+    return outcome === undefined ? undefined : { text: encoder.takeText(), outcome }
   } catch (error) {
     throw asRefusal(error) ?? error
   }
 }
+
+/** A result that fills a chunk is for a reader process. */
+const GIVE_UP = (): undefined => undefined
 
 function readCells(state: State, { sql, parameters, columns }: CellRequest): Cell[][] {
   const readers = columns.map(cellReader)

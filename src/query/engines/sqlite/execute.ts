@@ -16,12 +16,14 @@ export interface ReadJob {
 
 const CHUNK_BYTES = 64 * 1024
 
+/** `drain` makes room in an encoder that has much to give and says how much it took; where it says nothing, the read is given up. */
 export function runRead(
-  statement: Statement,
+  rows: Iterable<unknown[]>,
   job: ReadJob,
   encoder: RowEncoder,
-  emit: (chunk: Uint8Array) => void,
-): ReadOutcome {
+  drain: () => number | undefined,
+  most = Number.POSITIVE_INFINITY,
+): ReadOutcome | undefined {
   const readers = readersOf(job)
   const width = job.columns.length
   let { skip } = job.limits
@@ -29,7 +31,7 @@ export function runRead(
   let written = 0
   let truncated: ReadOutcome['truncated'] = 'no'
   let last: readonly Cell[] = []
-  for (const raw of rowsOf(statement, job.parameters)) {
+  for (const raw of rows) {
     if (skip > 0) {
       skip--
       continue
@@ -37,35 +39,40 @@ export function runRead(
     if (rowCount >= job.limits.rows) truncated = 'rows'
     else if (written + encoder.pending >= job.limits.bytes) truncated = 'bytes'
     if (truncated !== 'no') break
+    if (rowCount >= most) return undefined
     const row: Cell[] = []
     for (let index = 0; index < readers.length; index++) row.push(readers[index]?.(raw[index]) ?? null)
     encoder.add(row)
     last = row
     rowCount++
     if (encoder.pending >= CHUNK_BYTES) {
-      const chunk = encoder.take()
-      written += chunk.byteLength
-      emit(chunk)
+      const taken = drain()
+      if (taken === undefined) return undefined
+      written += taken
     }
   }
-  emit(encoder.take())
   return { rowCount, truncated, lastKey: last.slice(width) }
 }
 
-/** The columns of a plan are the same object whenever it runs. */
+/** The columns of a plan are the same object whenever it runs, and its key columns with them. */
 const READERS = new WeakMap<readonly ResultColumn[], readonly ((raw: unknown) => Cell)[]>()
 
 function readersOf({ columns, keyColumns }: ReadJob): readonly ((raw: unknown) => Cell)[] {
-  if (keyColumns.length > 0) return [...columns, ...keyColumns].map(cellReader)
   const known = READERS.get(columns)
   if (known !== undefined) return known
-  const readers = columns.map(cellReader)
+  const readers = [...columns, ...keyColumns].map(cellReader)
   READERS.set(columns, readers)
   return readers
 }
 
-function rowsOf(statement: Statement, parameters: readonly Bindable[]): Iterable<unknown[]> {
+export function rowsOf(statement: Statement, parameters: readonly Bindable[]): Iterable<unknown[]> {
   return statement.iterate(...parameters) as Iterable<unknown[]>
+}
+
+/** Half the cost of the same row out of an iterator. */
+export function rowOf(statement: Statement, parameters: readonly Bindable[]): Iterable<unknown[]> {
+  const row = statement.get(...parameters) as unknown[] | undefined
+  return row === undefined ? [] : [row]
 }
 
 /** A large statement takes megabytes once prepared. */

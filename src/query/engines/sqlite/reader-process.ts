@@ -6,7 +6,7 @@ import { createEncoder } from '../../result/encoding.ts'
 import type { WriteReply } from '../engine.ts'
 import { openForReading, openForWriting } from './connection.ts'
 import { applyChange } from './define.ts'
-import { type ReadJob, runRead, Statements } from './execute.ts'
+import { type ReadJob, rowsOf, runRead, Statements } from './execute.ts'
 import { describeFailure } from './failure.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
 import { type ChangeJob, runWrite, type WriteJob } from './write.ts'
@@ -37,9 +37,13 @@ async function readJobs(database: string): Promise<void> {
     const job = decodePayload(frame.payload) as ReadJob
     try {
       const encoder = await createEncoder(job.encoding, job.columns)
-      const outcome = runRead(statements.get(job.sql), job, encoder, (chunk) =>
-        writeFrameSync(OUTPUT, FRAME.chunk, chunk),
-      )
+      const send = (): number => {
+        const chunk = encoder.take()
+        writeFrameSync(OUTPUT, FRAME.chunk, chunk)
+        return chunk.byteLength
+      }
+      const outcome = runRead(rowsOf(statements.get(job.sql), job.parameters), job, encoder, send)
+      send()
       writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
     } catch (error) {
       writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))

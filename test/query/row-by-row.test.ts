@@ -1,0 +1,77 @@
+/** Rows under one value of an index: few are given without a reader process, many by one, and nobody sees a difference. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEveryEngine } from '../support/engines.ts'
+import { type QueryServer, startQueryServer } from './query-server.ts'
+
+const GROUPS = { none: 0, one: 1, hundred: 100, more: 101, many: 3000 } as const
+const LARGE = 'x'.repeat(40_000)
+
+onEveryEngine('rows under one value of an index', (place, engine) => {
+  let server: QueryServer
+  before(async () => {
+    server = await startQueryServer(place(), { limits: { concurrency: 1, waiting: 10, resultRows: 2000 } })
+    await server.query('CREATE TABLE members (id Integer PRIMARY KEY, side Text, kind Text, note Text)')
+    await server.query('CREATE INDEX members_by_kind ON members (kind, side)')
+    const rows = Object.entries(GROUPS).flatMap(([kind, count]) =>
+      Array.from({ length: count }, (_row, index) => ({ kind, side: index % 2 === 0 ? 'a' : 'b', note: 'n' })),
+    )
+    const large = Array.from({ length: 5 }, () => ({ kind: 'large', side: 'a', note: LARGE }))
+    const numbered = [...rows, ...large].map((row, id) => ({ id, ...row }))
+    assert.equal((await server.call('/query/members/insert', numbered)).status, 200)
+  })
+  after(() => server.stop())
+
+  for (const [kind, count] of Object.entries(GROUPS)) {
+    test(`${count} rows come whole, and as they would in order`, async () => {
+      for (const rest of [`kind = '${kind}'`, `kind = '${kind}' AND side = 'b'`, `kind = '${kind}' LIMIT 7`]) {
+        const plain = await server.query(`SELECT id, side, note FROM members WHERE ${rest}`)
+        const sorted = await server.query(
+          `SELECT id, side, note FROM members WHERE ${rest.replace('LIMIT', 'ORDER BY id LIMIT')}`,
+        )
+        assert.equal(plain.status, 200)
+        assert.equal(plain.json.RowCount, sorted.json.RowCount)
+        assert.equal(plain.json.Truncated, sorted.json.Truncated)
+        assert.equal(new Set(plain.json.Rows.map(({ id }) => id)).size, plain.json.RowCount, 'no row twice')
+      }
+    })
+  }
+
+  test('few rows of much text come whole too', async () => {
+    const reply = await server.query("SELECT note FROM members WHERE kind = 'large'")
+    assert.deepEqual(
+      reply.json.Rows.map(({ note }) => note),
+      Array.from({ length: 5 }, () => LARGE),
+    )
+  })
+
+  test('a page that was cut goes on after its last row', async () => {
+    const text = "SELECT id FROM members WHERE kind = 'many'"
+    const first = await server.query(text)
+    assert.deepEqual([first.json.RowCount, first.json.Truncated], [2000, true])
+    const second = await server.call(`/query?after=${first.json.NextCursor}`, { Statement: text })
+    const ids = new Set([...first.json.Rows, ...second.json.Rows].map(({ id }) => id))
+    assert.equal(ids.size, GROUPS.many)
+  })
+
+  if (engine === 'sqlite') {
+    test('few are given while the only reader is busy; a filter beside the index, or a sort, needs the reader', async () => {
+      const busy = server.query(
+        'SELECT count(*) AS n FROM members a CROSS JOIN members b CROSS JOIN members c CROSS JOIN members d',
+        { headers: { 'request-id': 'busy' } },
+      )
+      while (server.service.running.size === 0) await new Promise(setImmediate)
+      assert.equal((await server.query("SELECT id FROM members WHERE kind = 'hundred'")).json.RowCount, 100)
+      const waiting = ["kind = 'one' AND note = 'n'", "kind = 'one' ORDER BY note", "kind = 'one' AND kind = 'two'"]
+        .map((rest) => `SELECT id FROM members WHERE ${rest}`)
+        .concat("SELECT id FROM members WHERE side = 'a' LIMIT 1", "SELECT id FROM members WHERE kind = 'more'")
+        .map((text) => server.query(text))
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      assert.equal(server.service.running.size, 1 + waiting.length, 'they wait')
+      await server.call('/query/busy', undefined, { method: 'DELETE' })
+      assert.equal((await busy).json.Code, 'Limit.Cancelled')
+      const counts = (await Promise.all(waiting)).map(({ json }) => json.RowCount)
+      assert.deepEqual(counts, [1, 1, 0, 1, 101])
+    })
+  }
+})
