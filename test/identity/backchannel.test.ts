@@ -1,9 +1,9 @@
 /** Calls to applications go where they should and nowhere else (C-115). */
 import assert from 'node:assert/strict'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer, isIPv6, type Server } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { createBackchannel } from '../../src/identity/browser/backchannel.ts'
+import { createBackchannel, type Resolve } from '../../src/identity/browser/backchannel.ts'
 import { isPublicAddress } from '../../src/identity/browser/public-address.ts'
 import { toClient } from '../../src/store/client-metadata.ts'
 
@@ -59,13 +59,14 @@ describe('a back-channel call', () => {
     server.close()
   })
 
-  async function tell(uri: string, allowPrivate: boolean): Promise<string[]> {
+  async function tell(uri: string, allowPrivate: boolean, resolve?: Resolve): Promise<string[]> {
     const failures: string[] = []
     const teller = createBackchannel({
       clients: { find: async (id) => toClient({ client_id: id, backchannel_logout_uri: uri }, []) },
       issuer: { logoutToken: async () => 'a.b.c' },
       allowPrivate,
       onFailure: (_clientId, reason) => failures.push(reason),
+      ...(resolve === undefined ? {} : { resolve }),
     })
     seen.length = 0
     teller.tell({ sessionId: 's', userId: 'u', clientIds: ['c'] })
@@ -89,13 +90,104 @@ describe('a back-channel call', () => {
     assert.deepEqual(await tell(`${origin}/huge`, true), ['The answer is too long'])
   })
 
-  test('private addresses are refused by number and by name, and plain http is', async () => {
-    const { port } = new URL(origin)
-    for (const uri of [`http://127.0.0.1:${port}/x`, `https://127.0.0.1:${port}/x`, `https://[::1]:${port}/x`])
-      assert.equal((await tell(uri, false)).length, 1, uri)
-    assert.match((await tell(`https://localhost:${port}/x`, false))[0] ?? '', /private address/)
-    assert.match((await tell('ftp://example.com/x', true))[0] ?? '', /not https/)
-    assert.deepEqual(seen, [])
+  describe('where it does not go', () => {
+    /** Ports of this machine on both families: whoever comes as far as a connection is noticed. */
+    const doors: Server[] = []
+    let port: number
+    let knocks = 0
+    before(async () => {
+      for (const host of ['127.0.0.1', '::1']) {
+        const door = createServer((socket) => {
+          knocks++
+          socket.destroy()
+        })
+        await new Promise<void>((resolve) => door.listen(port ?? 0, host, resolve))
+        port = (door.address() as AddressInfo).port
+        doors.push(door)
+      }
+    })
+    after(() => {
+      for (const door of doors) door.close()
+    })
+
+    async function reaches(host: string, allowPrivate: boolean, resolve?: Resolve): Promise<[string, number]> {
+      knocks = 0
+      const [reason = ''] = await tell(`https://${host}:${port}/x`, allowPrivate, resolve)
+      return [reason, knocks]
+    }
+    const answering =
+      (...addresses: string[]): Resolve =>
+      (_hostname, _options, callback) =>
+        callback(
+          null,
+          addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 })),
+        )
+
+    for (const host of [
+      '127.0.0.1',
+      '127.1',
+      '2130706433',
+      '0x7f.1',
+      '0.0.0.0',
+      '[::1]',
+      '[::]',
+      '[::ffff:127.0.0.1]',
+      '[::ffff:a9fe:a9fe]',
+      '169.254.169.254',
+      '[fe80::1]',
+      '[fc00::1]',
+      '[fd12:3456::1]',
+      '10.0.0.1',
+      '192.168.0.1',
+    ])
+      test(`C-115: not by number: ${host}`, async () => {
+        assert.deepEqual(await reaches(host, false), ['The address is private', 0])
+      })
+
+    for (const host of ['localhost', 'LOCALHOST', 'localhost.'])
+      test(`C-115: not by a name that the system knows: ${host}`, async () => {
+        const [reason, came] = await reaches(host, false)
+        assert.match(reason, /has a private address|ENOTFOUND|EAI_AGAIN/)
+        assert.equal(came, 0)
+      })
+
+    for (const addresses of [
+      ['127.0.0.1'],
+      ['::1'],
+      ['169.254.169.254'],
+      ['fe80::1'],
+      ['fe80::1%lo'],
+      ['fd00::8'],
+      ['::ffff:127.0.0.1'],
+      ['::ffff:10.0.0.1'],
+      ['8.8.8.8', '127.0.0.1'],
+      ['2606:4700::1111', '::1'],
+    ])
+      test(`C-115: not by a name that leads to ${addresses.join(' and ')}`, async () => {
+        const [reason, came] = await reaches('rp.example.com', false, answering(...addresses))
+        assert.deepEqual([reason, came], ['rp.example.com has a private address', 0])
+      })
+
+    test('C-115: the address that was looked at is the one that is connected to: a second answer of the resolver counts for nothing', async () => {
+      let asked = 0
+      const turning: Resolve = (hostname, options, callback) => {
+        asked++
+        answering(asked === 1 ? '127.0.0.1' : '8.8.8.8')(hostname, options, callback)
+      }
+      const [, came] = await reaches('rp.example.com', true, turning)
+      assert.deepEqual([asked, came], [1, 1])
+    })
+
+    test('C-115: where it is allowed, all of this machine is reached', async () => {
+      for (const host of ['127.0.0.1', '[::1]', 'localhost'])
+        assert.equal((await reaches(host, true))[1] > 0, true, host)
+    })
+
+    test('C-115: plain http and other schemes are refused', async () => {
+      assert.match((await tell(`${origin}/x`, false))[0] ?? '', /not https/)
+      assert.match((await tell('ftp://example.com/x', true))[0] ?? '', /not https/)
+      assert.deepEqual(seen, [])
+    })
   })
 })
 

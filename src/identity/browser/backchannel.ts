@@ -1,5 +1,5 @@
 /** OpenID Connect Back-Channel Logout: tells the applications of an ended session, in parallel, briefly, and without being led astray. */
-import { lookup } from 'node:dns'
+import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { nodeHttp, nodeHttps } from '../../http/node-http.ts'
 import type { ClientDirectory } from '../client-directory.ts'
@@ -25,13 +25,24 @@ export interface BackchannelOptions {
   /** Private and loopback addresses too, and http to them. */
   readonly allowPrivate: boolean
   readonly onFailure: (clientId: string, reason: string) => void
+  /** How names become addresses; the system's way when left out. */
+  readonly resolve?: Resolve
 }
+
+/** All addresses of a name, as node:dns tells them. */
+export type Resolve = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void
 
 const TIMEOUT_MS = 5000
 const MOST_ANSWER_BYTES = 16 * 1024
 const AT_ONCE = 20
 
-export function createBackchannel({ clients, issuer, allowPrivate, onFailure }: BackchannelOptions): LogoutTeller {
+export function createBackchannel(options: BackchannelOptions): LogoutTeller {
+  const { clients, issuer, allowPrivate, onFailure, resolve = lookup } = options
+  const lookUp = lookupBy(resolve, allowPrivate ? () => true : isPublicAddress)
   const waiting: (() => Promise<void>)[] = []
   const running = new Set<Promise<void>>()
 
@@ -74,12 +85,12 @@ export function createBackchannel({ clients, issuer, allowPrivate, onFailure }: 
     const host = url.hostname.replace(/^\[|\]$/g, '')
     if (isIP(host) !== 0 && !allowPrivate && !isPublicAddress(host)) throw new Error('The address is private')
     const body = `logout_token=${encodeURIComponent(logoutToken)}`
-    return new Promise((resolve, reject) => {
+    return new Promise((done, reject) => {
       const request = (url.protocol === 'https:' ? nodeHttps : nodeHttp).request(url, {
         method: 'POST',
         agent: false,
         signal: AbortSignal.timeout(TIMEOUT_MS),
-        lookup: allowPrivate ? lookup : publicLookup,
+        lookup: lookUp,
         headers: { 'content-type': 'application/x-www-form-urlencoded', 'content-length': Buffer.byteLength(body) },
       })
       request.once('error', reject)
@@ -93,7 +104,7 @@ export function createBackchannel({ clients, issuer, allowPrivate, onFailure }: 
         response.once('close', () => {
           const { statusCode = 0 } = response
           // A redirect is a failure like any other: it is never followed.
-          if (statusCode === 200 || statusCode === 204) resolve()
+          if (statusCode === 200 || statusCode === 204) done()
           else reject(new Error(`The client answered ${statusCode}`))
         })
       })
@@ -103,13 +114,15 @@ export function createBackchannel({ clients, issuer, allowPrivate, onFailure }: 
 }
 
 /** Looks at the address that is really connected to, so that a name cannot point elsewhere a moment later. */
-const publicLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses) => {
-    if (error !== null) return callback(error, '', 4)
-    const [first] = addresses
-    if (first === undefined || !addresses.every(({ address }) => isPublicAddress(address)))
-      return callback(new Error(`${hostname} has a private address`), '', 4)
-    if (options.all === true) return callback(null, addresses)
-    callback(null, first.address, first.family)
-  })
+function lookupBy(resolve: Resolve, isAllowed: (address: string) => boolean): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error !== null) return callback(error, '', 4)
+      const [first] = addresses
+      if (first === undefined || !addresses.every(({ address }) => isAllowed(address)))
+        return callback(new Error(`${hostname} has a private address`), '', 4)
+      if (options.all === true) return callback(null, addresses)
+      callback(null, first.address, first.family)
+    })
+  }
 }

@@ -1,0 +1,95 @@
+/** Nobody learns by the clock what the words of an answer hide: which clients and which people exist. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { hashPassword } from '../../src/store/password-hash.ts'
+import { openPlace } from '../support/engines.ts'
+import { basic, startGate, type TestGate } from '../support/identity.ts'
+import { authorizeUrl } from '../support/sign-in-place.ts'
+import { type Comparison, compareTimes, isTelling } from '../support/timing.ts'
+import { createUserAgent } from '../support/user-agent.ts'
+import { signInForm } from '../support/visitor.ts'
+
+const CLIENT_PAIRS = 300
+const SIGN_IN_PAIRS = 60
+/** A quarter of an answer's time: far below the hash that an unknown user would spare, far above what a network lets through. */
+const BOUND = 0.25
+
+describe('timing', () => {
+  let gate: TestGate
+  let leave: () => Promise<void>
+  before(async () => {
+    const opened = await openPlace('sqlite')
+    leave = opened.leave
+    gate = await startGate(opened.place, { flags: { '--trusted-proxies': '127.0.0.1,::1' } })
+    const passwordHash = await hashPassword('the right password')
+    for (let index = 0; index < SIGN_IN_PAIRS + 10; index++)
+      await gate.stores.users.create({ username: `person-${index}`, passwordHash })
+  })
+  after(async () => {
+    await gate.stop()
+    await leave()
+  })
+
+  let address = 0
+  /** Every try comes from elsewhere: what slows a guesser down is not what is measured. */
+  const elsewhere = () => ({
+    'x-forwarded-for': `10.${(++address >> 16) & 255}.${(address >> 8) & 255}.${address & 255}`,
+  })
+  const describeIt = (comparison: Comparison) => JSON.stringify(comparison)
+
+  async function askToken(form: Record<string, string>, headers: Record<string, string>, status: number) {
+    const answer = await gate.post('/connect/token', form, { ...headers, ...elsewhere() })
+    assert.equal(answer.status, status, answer.text)
+  }
+
+  test('C-47: an unknown client takes as long as a wrong secret', async () => {
+    const ask = (clientId: string) =>
+      askToken({ grant_type: 'client_credentials' }, { authorization: basic(clientId, 'not the secret') }, 401)
+    const seen = await compareTimes(
+      (index) => ask(`nobody-${index}`),
+      () => ask('service'),
+      CLIENT_PAIRS,
+    )
+    assert.ok(!isTelling(seen, BOUND), describeIt(seen))
+  })
+
+  const signIn = (username: string, password: string) =>
+    askToken({ grant_type: 'password', client_id: 'cli', username, password }, {}, 400)
+
+  test('C-110: at the token endpoint an unknown user takes as long as a wrong password', async () => {
+    const seen = await compareTimes(
+      (index) => signIn(`nobody-${index}`, 'wrong password'),
+      (index) => signIn(`person-${index}`, 'wrong password'),
+      SIGN_IN_PAIRS,
+    )
+    assert.ok(!isTelling(seen, BOUND), describeIt(seen))
+  })
+
+  test('C-110: on the sign-in page too', async () => {
+    const agent = createUserAgent({ home: gate.server.issuer, now: Date.now })
+    const page = await agent.get(authorizeUrl(gate.server.issuer, { redirect_uri: 'https://app.example/callback' }))
+    const form = page.kind === 'page' ? signInForm(page) : undefined
+    assert.ok(form !== undefined)
+    const attempt = async (username: string) => {
+      const headers = { ...elsewhere(), cookie: agent.jar.header(form.action) ?? '' }
+      const fields = Object.fromEntries(form.fields.map(({ name, value }) => [name, value]))
+      const answer = await gate.post(form.action.pathname, { ...fields, username, password: 'wrong password' }, headers)
+      assert.equal(answer.status, 401, answer.text)
+    }
+    const seen = await compareTimes(
+      (index) => attempt(`nobody-${index}`),
+      (index) => attempt(`person-${index}`),
+      SIGN_IN_PAIRS,
+    )
+    assert.ok(!isTelling(seen, BOUND), describeIt(seen))
+  })
+
+  test('the measurement notices a password that is not looked at', async () => {
+    const seen = await compareTimes(
+      (index) => signIn(`person-${index}`, 'wrong password'),
+      (index) => signIn(`person-${index}`, 'x'.repeat(2000)),
+      SIGN_IN_PAIRS,
+    )
+    assert.ok(isTelling(seen, BOUND), describeIt(seen))
+  })
+})

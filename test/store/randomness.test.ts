@@ -1,0 +1,95 @@
+/** Everything that must not be guessed, 1,000 of each kind as the stores hand it out: long enough, balanced, without a pattern (C-33). */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { makeTokenId } from '../../src/identity/token-id.ts'
+import { createInteractions } from '../../src/store/interactions.ts'
+import { onEveryEngine } from '../support/engines.ts'
+import { type OpenStores, openStores } from '../support/stores.ts'
+
+const SAMPLES = 1000
+const BITS = 128
+const PROOF = { amr: ['pwd'], userAgent: 'Test/1', address: '192.0.2.1' }
+
+onEveryEngine('what must not be guessed', (place) => {
+  let open: OpenStores
+  before(async () => {
+    open = await openStores(place())
+  })
+  after(() => open.close())
+
+  async function sample(make: () => Promise<readonly string[]> | readonly string[]): Promise<readonly string[][]> {
+    const made: (readonly string[])[] = []
+    for (let count = 0; count < SAMPLES; count += 50)
+      made.push(...(await Promise.all(Array.from({ length: 50 }, async () => make()))))
+    const kinds = made[0]?.length ?? 0
+    return Array.from({ length: kinds }, (_, kind) => made.map((values) => values[kind] ?? ''))
+  }
+
+  test('C-33: codes, refresh tokens and the names of grants', async () => {
+    const { grants, codes, refreshTokens } = open.stores
+    const expiresAt = open.clock() + 86_400_000
+    const samples = await sample(async () => {
+      const grant = await grants.create({
+        kind: 'authorization_code',
+        clientId: 'web',
+        userId: 'usr_1',
+        sessionId: undefined,
+        scopes: ['openid', 'offline_access'],
+        authTime: open.clock(),
+        details: { amr: ['pwd'] },
+        expiresAt,
+      })
+      const code = await codes.issue(grant.id, { redirectUri: 'https://app.example/cb' }, 60_000)
+      return [code, await refreshTokens.issue(grant, { idleMs: 86_400_000 }), grant.id]
+    })
+    for (const [index, values] of samples.entries()) assertRandom(['code', 'refresh token', 'grant'][index], values)
+  })
+
+  test('C-33: session cookies, sid, the state of the session iframe, handles of interactions', async () => {
+    const flows = createInteractions<object>(open.database.db, open.clock)
+    const samples = await sample(async () => {
+      const { cookie, session } = await open.stores.sessions.open('usr_1', PROOF)
+      return [cookie, session.id, session.browserState, (await flows.begin({})).handle]
+    })
+    for (const [index, values] of samples.entries())
+      assertRandom(['cookie', 'sid', 'browser state', 'handle'][index], values)
+  })
+
+  test('C-33: device codes and jti', async () => {
+    const request = { clientId: 'tv', scopes: ['openid'], lifetimeMs: 600_000, intervalSeconds: 5 }
+    const samples = await sample(async () => {
+      const { deviceCode } = await open.stores.deviceCodes.issue(request)
+      return [deviceCode, makeTokenId(undefined, open.clock())]
+    })
+    for (const [index, values] of samples.entries()) assertRandom(['device code', 'jti'][index], values)
+  })
+})
+
+/** The bounds lie more than six standard deviations out: chance does not reach them, a counter or a clock does. */
+function assertRandom(kind = '', values: readonly string[]): void {
+  assert.equal(new Set(values).size, SAMPLES, `${kind}: a value repeats`)
+  const all = values.map((value) => Buffer.from(value, 'base64url'))
+  for (const bytes of all) assert.ok(bytes.length * 8 >= BITS, `${kind}: ${bytes.length} bytes`)
+  for (let bit = 0; bit < BITS; bit++) {
+    const set = all.filter((bytes) => bitOf(bytes, bit)).length
+    assert.ok(Math.abs(set - SAMPLES / 2) < 110, `${kind}: bit ${bit} is set in ${set} of ${SAMPLES}`)
+    const turned = all.filter((bytes, index) => bitOf(bytes, bit) !== bitOf(all[(index + 1) % SAMPLES], bit)).length
+    assert.ok(Math.abs(turned - SAMPLES / 2) < 110, `${kind}: bit ${bit} turns ${turned} times in ${SAMPLES}`)
+  }
+  let nearest = BITS
+  for (const [index, one] of all.entries())
+    for (const other of all.slice(index + 1)) nearest = Math.min(nearest, distance(one, other))
+  assert.ok(nearest >= 22, `${kind}: two values differ in ${nearest} of ${BITS} bits only`)
+}
+
+function bitOf(bytes: Buffer | undefined, bit: number): boolean {
+  return (((bytes?.[bit >> 3] ?? 0) >> (bit & 7)) & 1) === 1
+}
+
+const SET_BITS = Uint8Array.from({ length: 256 }, (_, byte) => byte.toString(2).replaceAll('0', '').length)
+
+function distance(one: Buffer, other: Buffer): number {
+  let different = 0
+  for (let index = 0; index < BITS / 8; index++) different += SET_BITS[(one[index] ?? 0) ^ (other[index] ?? 0)] ?? 0
+  return different
+}
