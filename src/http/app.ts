@@ -30,12 +30,10 @@ const BODY_LIMIT = 64 * 1024
 const URL_LIMIT = 8 * 1024
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/
 
+/** For every answer. What browsers show or follow gets more, where the pages are (identity/browser/doors.ts). */
 const SECURITY_HEADERS = {
   'strict-transport-security': 'max-age=31536000',
   'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
-  'x-frame-options': 'DENY',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 } as const
 
 /** Doors read what comes in by themselves; the compilers of route schemas would only make every start longer. */

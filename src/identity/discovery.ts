@@ -9,7 +9,12 @@ export interface DiscoveryEnv {
   readonly signer: Pick<Signer, 'jwks'>
 }
 
-const CACHED = 'public, max-age=300'
+const HEADERS = {
+  'content-type': 'application/json; charset=utf-8',
+  'cache-control': 'public, max-age=300',
+  // Public facts: any page may read them, without credentials.
+  'access-control-allow-origin': '*',
+} as const
 export const JWKS_PATH = '/.well-known/openid-configuration/jwks'
 
 export function registerDiscovery(app: FastifyInstance, { issuer, signer }: DiscoveryEnv): void {
@@ -23,18 +28,18 @@ export function registerDiscovery(app: FastifyInstance, { issuer, signer }: Disc
   ])
   for (const path of paths) {
     app.get(path, (_request, reply) => {
-      reply.headers({ 'content-type': 'application/json; charset=utf-8', 'cache-control': CACHED, ...OPEN })
+      reply.headers(HEADERS)
       return reply.send(document)
     })
   }
+  let published = { keys: signer.jwks(), text: JSON.stringify(signer.jwks()) }
   app.get(JWKS_PATH, (_request, reply) => {
-    reply.headers({ 'content-type': 'application/json; charset=utf-8', 'cache-control': CACHED, ...OPEN })
-    return reply.send(JSON.stringify(signer.jwks()))
+    const keys = signer.jwks()
+    if (keys !== published.keys) published = { keys, text: JSON.stringify(keys) }
+    reply.headers(HEADERS)
+    return reply.send(published.text)
   })
 }
-
-/** Public facts: any page may read them, without credentials. */
-const OPEN = { 'access-control-allow-origin': '*' } as const
 
 /** The members of the contract in its order; after them those that a client cannot do without. */
 export function discoveryDocument(issuer: string): Readonly<Record<string, unknown>> {

@@ -20,11 +20,16 @@ export interface PublishedKey {
   readonly e: string
 }
 
+export interface Jwks {
+  readonly keys: readonly PublishedKey[]
+}
+
 export interface Signer {
   sign(type: TokenType, claims: Claims): Promise<string>
   /** What a token of that type says which one of our keys signed; expiry and purpose are the caller's to check. */
   verify(type: TokenType, token: string): SignedByUs | undefined
-  jwks(): { readonly keys: readonly PublishedKey[] }
+  /** The same object while nothing changes, for up to a second. */
+  jwks(): Jwks
   /** Rotates what is due; a timer does it too. */
   tend(): Promise<void>
   close(): void
@@ -47,10 +52,13 @@ export class WrongMasterKey extends Error {
 }
 
 const TEND_EVERY_MS = 60_000
+/** Time alone publishes and retires keys, to the second. */
+const LOOK_AGAIN_MS = 1_000
 
 export async function openSigner(options: SignerOptions): Promise<Signer> {
   const { keys, sealingKey, clock, bus, audit, onError } = options
   let stored: readonly StoredKey[] = []
+  let published: { readonly from: readonly StoredKey[]; readonly jwks: Jwks; readonly at: number } | undefined
   const privateKeys = new Map<string, KeyObject>()
   const publicKeys = new Map<string, KeyObject>()
   const withdrawn = new Set<string>()
@@ -85,7 +93,11 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
     },
     jwks() {
       const now = clock()
-      return { keys: stored.filter((key) => isPublished(key, now)).map(publishedForm) }
+      if (published?.from !== stored || Math.abs(now - published.at) >= LOOK_AGAIN_MS) {
+        const keys = stored.filter((key) => isPublished(key, now)).map(publishedForm)
+        published = { from: stored, jwks: { keys }, at: now }
+      }
+      return published.jwks
     },
     tend,
     close() {

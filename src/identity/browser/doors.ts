@@ -17,7 +17,7 @@ import { registerDevice } from './device.ts'
 import { registerEndSession } from './end-session.ts'
 import type { BrowserEnv } from './env.ts'
 import { registerFactorSetUp } from './factor-set-up.ts'
-import { type PageSettings, sendPage } from './page-reply.ts'
+import { BROWSER_HEADERS, type PageSettings, sendPage } from './page-reply.ts'
 import { registerSecondFactor } from './second-factor.ts'
 import { registerSignIn } from './sign-in.ts'
 
@@ -29,6 +29,20 @@ export interface BrandSettings {
 }
 
 export function registerBrowserDoors(
+  server: FastifyInstance,
+  parts: Omit<BrowserEnv, 'pages' | 'cookies'>,
+  brand: BrandSettings,
+): void {
+  server.register(async (app) => {
+    app.addHook('onRequest', (_request, reply, done) => {
+      reply.headers(BROWSER_HEADERS)
+      done()
+    })
+    registerEveryDoor(app, parts, brand)
+  })
+}
+
+function registerEveryDoor(
   app: FastifyInstance,
   parts: Omit<BrowserEnv, 'pages' | 'cookies'>,
   brand: BrandSettings,

@@ -15,6 +15,13 @@ export interface PageSettings {
   readonly base: string
 }
 
+/** For whatever a browser gets from us, redirects and files included; a page sets a policy of its own over this one. */
+export const BROWSER_HEADERS = {
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+} as const
+
 export function frameFor(
   { brand, assets, base }: PageSettings,
   visit: Visit,
@@ -42,6 +49,7 @@ export function sendPage(reply: FastifyReply, page: Html, policy: PagePolicy = {
   return reply
     .code(policy.status ?? 200)
     .type('text/html; charset=utf-8')
+    .headers(BROWSER_HEADERS)
     .header('cache-control', 'no-store')
     .header('content-security-policy', contentPolicy(policy))
     .send(page.toString())
