@@ -178,6 +178,7 @@ async function refuseTaken({ users }: Stores, username: string, id: string): Pro
 /** Everybody who holds something of the user's feels the change at once. */
 async function tell(env: AdminEnv, before: User, after: User): Promise<void> {
   if (after.disabled && !before.disabled) await takeBack(env).user(after.id)
+  await env.publish({ kind: 'user-changed', subject: after.id })
   // Two roles may give the same rights, and still open different rows.
   const isSame = (a: Iterable<string>, b: Iterable<string>) => new Set(a).symmetricDifference(new Set(b)).size === 0
   if (!isSame(before.rights, after.rights) || !isSame(before.roles, after.roles)) await takeBack(env).rights(after)

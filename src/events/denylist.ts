@@ -125,6 +125,7 @@ export async function openDenylist(bus: Bus, events: Pick<Events, 'live'>, clock
         break
       case 'stream-kick':
       case 'keys-changed':
+      case 'user-changed':
       case 'clients-changed':
       case 'catalogue-changed':
       case 'nodes-asked':

@@ -101,6 +101,7 @@ function readBasic(authorization: string): Credentials | undefined {
 }
 
 function formDecoded(text: string): string | undefined {
+  if (!/[%+]/.test(text)) return text
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {

@@ -15,6 +15,7 @@ import { createIssuer, type Issuer } from './issuer.ts'
 import { type CheckPassword, createPasswordCheck } from './password-check.ts'
 import { createSecretThrottle, type SecretThrottle } from './secret-throttle.ts'
 import { openSigner, type Signer } from './signer.ts'
+import { createUserDirectory, type UserDirectory } from './user-directory.ts'
 
 export interface IdentityOptions {
   readonly issuer: string
@@ -37,6 +38,7 @@ export interface Identity {
   readonly denylist: Denylist
   readonly takeBack: TakeBack
   readonly clients: ClientDirectory
+  readonly users: UserDirectory
   readonly checkPassword: CheckPassword
   readonly secretThrottle: SecretThrottle
   readonly lifetimes: TokenLifetimes
@@ -57,13 +59,14 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     }),
     openDenylist(bus, stores.events, clock),
   ])
+  const users = createUserDirectory(stores.users, bus, clock)
   const access = createAccess({
     issuer: options.issuer,
     signer,
     denylist,
     clock,
     async namesOf(userId) {
-      const user = await stores.users.findById(userId)
+      const user = await users.findById(userId)
       return user === undefined ? undefined : { username: user.username, displayName: displayNameOf(user) }
     },
   })
@@ -83,6 +86,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     denylist,
     takeBack: createTakeBack({ grants: stores.grants, publish: bus.publish, clock }),
     clients: createClientDirectory(stores.clients, bus, clock),
+    users,
     checkPassword: createPasswordCheck({
       users: stores.users,
       throttles: stores.throttles,
@@ -94,6 +98,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     lifetimes,
     close() {
       unsubscribe()
+      users.close()
       denylist.close()
       signer.close()
     },

@@ -111,7 +111,7 @@ async function issue(
   caller: Caller,
   { issuer, audit, metrics }: TokenEnv,
 ): Promise<TokenReply> {
-  const access = await issuer.accessToken(client, scopes, speaker)
+  const [access, refresh] = await Promise.all([issuer.accessToken(client, scopes, speaker), refreshToken])
   const id =
     idToken === undefined || speaker === undefined
       ? undefined
@@ -130,7 +130,7 @@ async function issue(
         scope: scopes.join(' '),
         token: access.tokenId,
         grant: speaker.grant.id,
-        refresh: refreshToken !== undefined,
+        refresh: refresh !== undefined,
       },
     })
   }
@@ -138,7 +138,7 @@ async function issue(
     access_token: access.token,
     expires_in: access.lifetime,
     token_type: 'Bearer',
-    refresh_token: refreshToken,
+    refresh_token: refresh,
     id_token: id,
     scope: scopes.join(' '),
   }

@@ -4,13 +4,14 @@ import { readBearer } from '../http/bearer.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { ClaimWish, Grants } from '../store/grants.ts'
-import type { Users } from '../store/users.ts'
 import { claimsAbout } from './claims.ts'
 import { formOf, TOKEN_NEEDED } from './oauth-door.ts'
+import type { UserDirectory } from './user-directory.ts'
 
 export interface UserinfoEnv {
   readonly authenticate: Authenticate
-  readonly stores: { readonly users: Pick<Users, 'findById'>; readonly grants: Pick<Grants, 'find'> }
+  readonly users: Pick<UserDirectory, 'findById'>
+  readonly stores: { readonly grants: Pick<Grants, 'find'> }
 }
 
 type Wishes = Readonly<Record<string, ClaimWish>>
@@ -18,7 +19,7 @@ type Wishes = Readonly<Record<string, ClaimWish>>
 const MOST_REMEMBERED = 10_000
 const FORM = /^application\/x-www-form-urlencoded\b/i
 
-export function registerUserinfo(app: FastifyInstance, { authenticate, stores }: UserinfoEnv): void {
+export function registerUserinfo(app: FastifyInstance, { authenticate, users, stores }: UserinfoEnv): void {
   /** What a grant's `claims` parameter asked for never changes. */
   const remembered = new Map<string, Wishes>()
 
@@ -30,7 +31,7 @@ export function registerUserinfo(app: FastifyInstance, { authenticate, stores }:
       const principal = await authenticate(tokenOf(request))
       if (principal === undefined) throw challenge(401, 'invalid_token', 'The access token is not valid')
       if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
-      const [user, wishes] = await Promise.all([stores.users.findById(principal.subject), wishesOf(principal)])
+      const [user, wishes] = await Promise.all([users.findById(principal.subject), wishesOf(principal)])
       if (user === undefined || user.disabled) throw challenge(401, 'invalid_token', 'The access token is not valid')
       return { sub: user.id, ...claimsAbout(user, principal.scopes, wishes) }
     },

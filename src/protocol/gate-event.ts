@@ -33,6 +33,8 @@ export type GateEvent =
   | { readonly kind: 'stream-kick'; readonly connectionId?: string; readonly subject?: string }
   /** A key was made or retired; nothing that a withdrawn one signed counts any more. */
   | { readonly kind: 'keys-changed'; readonly withdrawn?: string }
+  /** The profile or the name of a user became another. */
+  | { readonly kind: 'user-changed'; readonly subject: string }
   | { readonly kind: 'clients-changed'; readonly clientId?: string }
   | { readonly kind: 'catalogue-changed' }
   /** One node asks all the others something. */

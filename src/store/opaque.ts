@@ -1,5 +1,5 @@
 /** Opaque values: identifiers, and the secrets that we hand out and keep only as digests. */
-import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, hash, randomBytes } from 'node:crypto'
 
 /** 128 bits: names a row. */
 export function newId(): string {
@@ -19,17 +19,17 @@ export function digestOf(secret: string): string {
 const IV = 12
 const TAG = 16
 
-/** AES-256-GCM; the purpose keeps a value sealed for one use from being opened in another. */
+/** AES-256-GCM, with a key object, which Node takes a good deal faster than bytes; the purpose keeps a value sealed for one use from being opened in another. */
 export function seal(plain: Buffer, key: Buffer, purpose: string): string {
   const iv = randomBytes(IV)
-  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(purpose))
+  const cipher = createCipheriv('aes-256-gcm', createSecretKey(key), iv).setAAD(Buffer.from(purpose))
   return Buffer.concat([iv, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString('base64url')
 }
 
 /** Throws when the key, the purpose or the sealed value is not the one it was sealed with. */
 export function unseal(sealed: string, key: Buffer, purpose: string): Buffer {
   const bytes = Buffer.from(sealed, 'base64url')
-  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, IV), { authTagLength: TAG })
+  const decipher = createDecipheriv('aes-256-gcm', createSecretKey(key), bytes.subarray(0, IV), { authTagLength: TAG })
     .setAAD(Buffer.from(purpose))
     .setAuthTag(bytes.subarray(-TAG))
   return Buffer.concat([decipher.update(bytes.subarray(IV, -TAG)), decipher.final()])

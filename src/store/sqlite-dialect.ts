@@ -22,6 +22,7 @@ class SqliteDriver implements Driver {
   #reader: CachedDatabase | undefined
   #transactionOpen = false
   #flushScheduled = false
+  readonly #idle: SqliteConnection[] = []
   readonly #waitingForTransaction: (() => void)[] = []
 
   constructor(file: string) {
@@ -34,10 +35,13 @@ class SqliteDriver implements Driver {
   }
 
   async acquireConnection(): Promise<SqliteConnection> {
-    return new SqliteConnection(this)
+    return this.#idle.pop() ?? new SqliteConnection(this)
   }
 
-  async releaseConnection(): Promise<void> {}
+  /** Kept: a connection that Kysely has not seen before costs it more than a read by key. */
+  async releaseConnection(connection: SqliteConnection): Promise<void> {
+    this.#idle.push(connection)
+  }
 
   async beginTransaction(connection: SqliteConnection): Promise<void> {
     while (this.#transactionOpen) await new Promise<void>((resolve) => this.#waitingForTransaction.push(resolve))

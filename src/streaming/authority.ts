@@ -99,6 +99,7 @@ export function effectOf(event: GateEvent, principal: Principal): Effect {
       return event.subject === principal.subject ? { kind: 'ended' } : NO_EFFECT
     case 'keys-changed':
       return event.withdrawn !== undefined && event.withdrawn === principal.keyId ? { kind: 'revoked' } : NO_EFFECT
+    case 'user-changed':
     case 'clients-changed':
     case 'catalogue-changed':
     case 'nodes-asked':

@@ -120,6 +120,19 @@ onEveryEngine('lowered', (place) => {
     await until('queries are closed', 1000, async () => (await query(other, access_token)) === 403)
   })
 
+  test('a changed profile shows at once on the node that changed it, and within a second on the other', async () => {
+    const { access_token } = await gate.signIn({ scope: 'openid profile' })
+    const nicknameAt = async ({ port }: { port: number }) => {
+      const headers = { authorization: `Bearer ${access_token}` }
+      const response = await fetch(`http://localhost:${port}/connect/userinfo`, { headers })
+      return ((await response.json()) as { nickname?: string }).nickname
+    }
+    assert.deepEqual([await nicknameAt(gate.server), await nicknameAt(other)], [undefined, undefined])
+    await admin('PATCH', '/admin/users/alice', { nickname: 'Al' })
+    assert.equal(await nicknameAt(gate.server), 'Al')
+    await until('the other node shows it', 1000, async () => (await nicknameAt(other)) === 'Al')
+  })
+
   test('user and client are narrowed apart: giving back to one gives nothing back for the other', async () => {
     const { access_token } = await register('pad')
     const stream = await watch(gate.server, access_token)

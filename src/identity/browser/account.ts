@@ -130,6 +130,7 @@ async function saveProfile(visit: SignedInVisit, form: Parameters, env: BrowserE
   if (profile.email !== user.profile.email) profile.email_verified = false
   if (profile.email === undefined) delete profile.email_verified
   await env.users.update(user.id, { profile: profile satisfies Profile })
+  await env.publish({ kind: 'user-changed', subject: user.id })
   env.audit.record({ event: 'user.changed', actor: user.id, target: user.id, details: { changed: ['profile'] } })
   return done(visit, 'saved', env)
 }

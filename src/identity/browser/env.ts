@@ -1,4 +1,5 @@
 /** What the pages and endpoints of browsers need from the rest of the server. */
+import type { Bus } from '../../events/bus.ts'
 import type { Audit } from '../../protocol/audit-events.ts'
 import type { Clock } from '../../protocol/clock.ts'
 import type { Metrics } from '../../protocol/metrics.ts'
@@ -24,6 +25,7 @@ export interface BrowserEnv extends UsedStores {
   readonly issuer: Issuer
   readonly signer: Pick<Signer, 'verify'>
   readonly takeBack: TakeBack
+  readonly publish: Bus['publish']
   readonly checkPassword: CheckPassword
   readonly audit: Audit
   readonly metrics: Pick<Metrics, 'count'>

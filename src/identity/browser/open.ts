@@ -27,7 +27,7 @@ type Given = Pick<
 
 export interface BrowserSideOptions extends Given {
   readonly stores: Stores
-  readonly bus: Pick<Bus, 'subscribe'>
+  readonly bus: Pick<Bus, 'subscribe' | 'publish'>
   readonly db: Kysely<Schema>
   readonly brand: BrandSettings
   /** Lets back-channel logout call private and loopback addresses. */
@@ -50,7 +50,13 @@ export function openBrowserSide(app: FastifyInstance, options: BrowserSideOption
     allowPrivate: options.allowPrivateLogout,
     onFailure: options.onLogoutFailure,
   })
-  const parts = { ...options, ...stores, clients, flows: createInteractions<Flow>(db, clock) }
+  const parts = {
+    ...options,
+    ...stores,
+    clients,
+    publish: options.bus.publish,
+    flows: createInteractions<Flow>(db, clock),
+  }
   registerBrowserDoors(app, parts, brand)
   const underWay = new Set<Promise<void>>()
   const start = (work: Promise<void>) => {

@@ -40,7 +40,8 @@ export interface Redeemed {
   readonly scopes: readonly string[]
   /** Absent when the client speaks for itself. */
   readonly speaker?: { readonly user: User; readonly grant: Grant }
-  readonly refreshToken?: string | undefined
+  /** May still be on its way to the disk: the reply waits for it, the signing of the other tokens need not. */
+  readonly refreshToken?: string | Promise<string> | undefined
   /** When the person agreed, if that was before this request and no grant has been there since to be revoked. */
   readonly asOf?: number | undefined
   /** Present when an ID token is due. */

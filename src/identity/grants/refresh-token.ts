@@ -3,6 +3,7 @@ import type { Client } from '../../store/client-metadata.ts'
 import type { RefreshToken } from '../../store/refresh-tokens.ts'
 import type { User } from '../../store/users.ts'
 import { acrOf, MULTI_FACTOR } from '../acr.ts'
+import type { Caller } from '../client-auth.ts'
 import { required } from '../oauth-door.ts'
 import { refuse } from '../oauth-error.ts'
 import { heldByUser, parseScope } from '../scope.ts'
@@ -18,26 +19,32 @@ export async function redeemRefreshToken({ form, client, caller }: GrantRequest,
   const user = await stillGood(found, client, env)
   const scopes = narrowed(heldByUser(grant.scopes, user), requested, grant.scopes)
 
-  // Spent before anything is signed: losing a token to a crash is safer than honouring it twice.
-  const rotation = await env.stores.refreshTokens.rotate(token, found, env.lifetimes)
-  if (rotation.outcome === 'reused') {
-    await env.takeBack.grant(grant.id)
-    env.audit.record({
-      event: 'token.reused',
-      actor: grant.userId,
-      client: client.id,
-      address: caller.address,
-      requestId: caller.requestId,
-      details: { grant_type: 'refresh_token', grant: grant.id, what: 'refresh_token' },
-    })
-    throw notAccepted('reused')
-  }
+  const successor = spend(token, found, caller, env)
+  // Whoever refuses before the reply waits for it must not leave its failure to nobody.
+  successor.catch(() => {})
   return {
     scopes,
     speaker: { user, grant },
-    refreshToken: rotation.successor,
+    refreshToken: successor,
     ...(scopes.includes('openid') ? { idToken: {} } : {}),
   }
+}
+
+/** Spent before anything is given out: losing a token to a crash is safer than honouring it twice. */
+async function spend(token: string, found: RefreshToken, caller: Caller, env: GrantEnv): Promise<string> {
+  const { grant } = found
+  const rotation = await env.stores.refreshTokens.rotate(token, found, env.lifetimes)
+  if (rotation.outcome !== 'reused') return rotation.successor
+  await env.takeBack.grant(grant.id)
+  env.audit.record({
+    event: 'token.reused',
+    actor: grant.userId,
+    client: grant.clientId,
+    address: caller.address,
+    requestId: caller.requestId,
+    details: { grant_type: 'refresh_token', grant: grant.id, what: 'refresh_token' },
+  })
+  throw notAccepted('reused')
 }
 
 /** B-46: neither the token nor the grant has ended, and the person may still sign in. */
