@@ -21,9 +21,10 @@ import { describeQuery } from './query/openapi.ts'
 import { openQuery } from './query/service.ts'
 import { createClosing } from './server/closing.ts'
 import { reconcileDeclared } from './server/declared.ts'
-import { openGround, recordStart } from './server/ground.ts'
+import { nodeName, openGround, recordStart } from './server/ground.ts'
 import { budgetsOf, lifetimesOf, queryLimitsOf, readTls } from './server/options.ts'
-import { openMetrics, startUpkeep, traceIfAsked } from './server/upkeep.ts'
+import { traceIfAsked } from './server/tracing.ts'
+import { openMetrics, startUpkeep } from './server/upkeep.ts'
 import { readAuditAfter } from './store/audit-read.ts'
 import { sql } from './store/kysely.ts'
 import { openStreaming } from './streaming/streaming.ts'
@@ -54,7 +55,8 @@ export async function startServer(config: Config, surroundings: Surroundings): P
   try {
     const issuer = issuerOf(config, listener.port)
     const runs = (service: Config['services'][number]) => config.services.includes(service)
-    const ground = await openGround(config, logger, clock, closing)
+    const trace = await traceIfAsked(config, nodeName(), logger, closing)
+    const ground = await openGround(config, { logger, clock, trace }, closing)
     const { stores, database, audit, bus, assembly, masterKey } = ground
 
     const query = runs('query')
@@ -99,7 +101,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
     const base = new URL(issuer).pathname.replace(/\/$/, '')
     const app = createApp({ logger, trustedProxies: config.trustedProxies, listener, metrics, base })
     closing.add(() => app.close())
-    traceIfAsked(app, config, ground.node, logger, closing)
+    trace?.follow(app)
     guardDoors(app, doors)
 
     if (runs('identity')) {
@@ -126,6 +128,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
       authenticate,
       admit: admitAt(doors, 'query'),
       metrics,
+      trace,
       cancelElsewhere: (query, owner) => live.cancel(query, owner),
     })
 

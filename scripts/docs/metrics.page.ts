@@ -42,7 +42,8 @@ ${(Object.keys(METRICS) as MetricName[]).map(row).join('\n')}
 
 With \`GATEHOUSE_TRACE_ENDPOINT\` (for example \`http://127.0.0.1:4318/v1/traces\`) every request becomes a span, sent as
 OTLP over HTTP in JSON. A \`traceparent\` header is honoured; \`GATEHOUSE_TRACE_RATIO\` decides about traces that begin here.
-Without the setting nothing is measured.
+Within it are spans for each statement of the identity database (\`select users\`) and for the run of a query, with its outcome and
+rows. No span has an address, a value or the text of a statement. Without the setting nothing is measured.
 `,
 }
 

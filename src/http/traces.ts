@@ -1,7 +1,9 @@
-/** Traces for OpenTelemetry, only where an exporter is configured: a span for each request, sent in batches as OTLP/HTTP JSON. */
+/** Traces for OpenTelemetry, only where an exporter is configured: a span for each request and for what it waits for, sent in batches. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { VERSION } from '../protocol/version.ts'
+import type { Trace } from '../protocol/trace.ts'
+import { exportRequest, type FinishedSpan } from './trace-export.ts'
 
 export interface TraceOptions {
   /** For example http://collector:4318/v1/traces. */
@@ -12,24 +14,19 @@ export interface TraceOptions {
   readonly onError: (error: unknown) => void
 }
 
-export interface Tracing {
+export interface Tracing extends Trace {
+  /** Makes every request to the application a span. */
+  follow(app: FastifyInstance): void
   flush(): Promise<void>
   stop(): Promise<void>
 }
 
-interface Span {
+interface RequestSpan {
   readonly traceId: string
   readonly spanId: string
   readonly parentSpanId: string | undefined
   readonly startedAt: bigint
-}
-
-interface FinishedSpan extends Span {
-  readonly endedAt: bigint
-  readonly method: string
-  readonly route: string
-  readonly status: number
-  readonly requestId: string
+  isOver: boolean
 }
 
 const SEND_EVERY_MS = 2_000
@@ -38,37 +35,64 @@ const SPANS_AT_ONCE = 512
 const MOST_WAITING = 4_096
 const SEND_TIMEOUT_MS = 5_000
 
-export function traceRequests(app: FastifyInstance, { endpoint, ratio, node, onError }: TraceOptions): Tracing {
-  const open = new WeakMap<FastifyRequest, Span>()
+export function openTracing({ endpoint, ratio, node, onError }: TraceOptions): Tracing {
+  const open = new WeakMap<FastifyRequest, RequestSpan>()
+  const served = new AsyncLocalStorage<RequestSpan>()
   const finished: FinishedSpan[] = []
-  app.addHook('onRequest', async (request, reply) => {
-    const parent = readTraceParent(request.headers.traceparent)
-    if (!(parent?.sampled ?? Math.random() < ratio)) return
-    const span = {
-      traceId: parent?.traceId ?? randomBytes(16).toString('hex'),
-      spanId: randomBytes(8).toString('hex'),
-      parentSpanId: parent?.spanId,
-      startedAt: unixNanoseconds(),
-    }
-    open.set(request, span)
-    reply.header('traceresponse', `00-${span.traceId}-${span.spanId}-01`)
-  })
-  app.addHook('onResponse', async (request, reply) => {
-    const span = open.get(request)
-    if (span === undefined || finished.length >= MOST_WAITING) return
-    finished.push({
-      ...span,
-      endedAt: unixNanoseconds(),
-      method: request.method,
-      // Never the address itself: codes and names travel in it.
-      route: request.routeOptions.url ?? 'none',
-      status: reply.statusCode,
-      requestId: request.id,
-    })
-  })
+  const keep = (span: FinishedSpan) => {
+    if (finished.length < MOST_WAITING) finished.push(span)
+  }
   const timer = setInterval(() => void flush(), SEND_EVERY_MS)
   timer.unref()
+
   return {
+    follow(app) {
+      app.addHook('onRequest', (request, reply, done) => {
+        const span = beginRequest(request.headers.traceparent, ratio)
+        if (span !== undefined) {
+          open.set(request, span)
+          reply.header('traceresponse', `00-${span.traceId}-${span.spanId}-01`)
+        }
+        done()
+      })
+      // Not before the body is there: what reads it runs on behalf of the socket, not of the request.
+      app.addHook('preValidation', (request, _reply, done) => {
+        const span = open.get(request)
+        if (span === undefined) done()
+        else served.run(span, done)
+      })
+      app.addHook('onResponse', (request, reply, done) => {
+        const span = open.get(request)
+        if (span !== undefined) keep(endRequest(span, request, reply.statusCode))
+        done()
+      })
+    },
+    begin(name) {
+      const parent = served.getStore()
+      if (parent === undefined || parent.isOver) return undefined
+      const startedAt = unixNanoseconds()
+      return {
+        end(attributes, isFailed) {
+          keep({
+            ...childOf(parent),
+            name,
+            kind: 'internal',
+            startedAt,
+            endedAt: unixNanoseconds(),
+            attributes,
+            isFailed,
+          })
+        },
+      }
+    },
+    note(name, milliseconds, attributes, isFailed) {
+      const parent = served.getStore()
+      // What a request left behind, such as the writer of the audit log, is none of its own any more.
+      if (parent === undefined || parent.isOver) return
+      const endedAt = unixNanoseconds()
+      const startedAt = endedAt - BigInt(Math.round(milliseconds * 1e6))
+      keep({ ...childOf(parent), name, kind: 'client', startedAt, endedAt, attributes, isFailed })
+    },
     flush,
     async stop() {
       clearInterval(timer)
@@ -96,6 +120,49 @@ export function traceRequests(app: FastifyInstance, { endpoint, ratio, node, onE
   }
 }
 
+function beginRequest(traceparent: string | string[] | undefined, ratio: number): RequestSpan | undefined {
+  const parent = readTraceParent(traceparent)
+  if (!(parent?.sampled ?? Math.random() < ratio)) return undefined
+  return {
+    traceId: parent?.traceId ?? randomBytes(16).toString('hex'),
+    spanId: newSpanId(),
+    parentSpanId: parent?.spanId,
+    startedAt: unixNanoseconds(),
+    isOver: false,
+  }
+}
+
+function endRequest(span: RequestSpan, request: FastifyRequest, status: number): FinishedSpan {
+  span.isOver = true
+  // Never the address itself: codes and names travel in it.
+  const route = request.routeOptions.url ?? 'none'
+  const { traceId, spanId, parentSpanId, startedAt } = span
+  return {
+    traceId,
+    spanId,
+    parentSpanId,
+    name: `${request.method} ${route}`,
+    kind: 'server',
+    startedAt,
+    endedAt: unixNanoseconds(),
+    attributes: {
+      'http.request.method': request.method,
+      'http.route': route,
+      'http.response.status_code': status,
+      'gatehouse.request_id': request.id,
+    },
+    isFailed: status >= 500,
+  }
+}
+
+function childOf({ traceId, spanId }: RequestSpan): Pick<FinishedSpan, 'traceId' | 'spanId' | 'parentSpanId'> {
+  return { traceId, spanId: newSpanId(), parentSpanId: spanId }
+}
+
+function newSpanId(): string {
+  return randomBytes(8).toString('hex')
+}
+
 /** W3C Trace Context §3.2. */
 function readTraceParent(
   header: string | string[] | undefined,
@@ -108,47 +175,4 @@ function readTraceParent(
 
 function unixNanoseconds(): bigint {
   return BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)) * 1000n
-}
-
-const SERVER = 2
-const ERROR = 2
-
-function exportRequest(spans: readonly FinishedSpan[], node: string): object {
-  return {
-    resourceSpans: [
-      {
-        resource: {
-          attributes: [
-            text('service.name', 'gatehouse'),
-            text('service.version', VERSION),
-            text('service.instance.id', node),
-          ],
-        },
-        scopeSpans: [{ scope: { name: 'gatehouse' }, spans: spans.map(exportSpan) }],
-      },
-    ],
-  }
-}
-
-function exportSpan(span: FinishedSpan): object {
-  return {
-    traceId: span.traceId,
-    spanId: span.spanId,
-    ...(span.parentSpanId === undefined ? {} : { parentSpanId: span.parentSpanId }),
-    name: `${span.method} ${span.route}`,
-    kind: SERVER,
-    startTimeUnixNano: String(span.startedAt),
-    endTimeUnixNano: String(span.endedAt),
-    attributes: [
-      text('http.request.method', span.method),
-      text('http.route', span.route),
-      { key: 'http.response.status_code', value: { intValue: String(span.status) } },
-      text('gatehouse.request_id', span.requestId),
-    ],
-    ...(span.status >= 500 ? { status: { code: ERROR } } : {}),
-  }
-}
-
-function text(key: string, value: string): object {
-  return { key, value: { stringValue: value } }
 }

@@ -5,6 +5,7 @@ import { asRefusal } from '../http/app.ts'
 import type { Metrics } from '../protocol/metrics.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
 import type { Refusal } from '../protocol/refusal.ts'
+import type { OpenSpan, Trace } from '../protocol/trace.ts'
 import { keyText, readCursor, writeCursor } from './cursor.ts'
 import type { Once, ReadOutcome } from './engines/engine.ts'
 import { refuse } from './errors.ts'
@@ -28,6 +29,7 @@ export interface EndpointEnv extends ExecutionEnv {
   /** Counts the caller against its rate limits; throws when it came too often. */
   readonly admit?: ((request: FastifyRequest, reply: FastifyReply, principal: Principal) => void) | undefined
   readonly metrics?: Metrics | undefined
+  readonly trace?: Trace | undefined
   readonly running: RunningQueries
   /** Cancels a query of the owner, or anybody's, on whichever node it runs. */
   readonly cancel: (requestId: string, owner: string | undefined) => Promise<boolean>
@@ -198,6 +200,7 @@ async function answer(
   prepare: () => Prepared,
 ): Promise<FastifyReply> {
   const started = performance.now()
+  const span = env.trace?.begin('query')
   const coding = negotiateCoding(request.headers['accept-encoding'])
   const running = env.running.begin(principal, request.id, said)
   let leave: (() => void) | undefined
@@ -214,6 +217,7 @@ async function answer(
         throw refuse('Limit.Bytes', 'The result is larger than the limit')
       const elapsed = performance.now() - started
       env.observe('ok', elapsed, outcome.rowCount)
+      endSpan(span, env, 'ok', outcome.rowCount)
       return {
         requestId: request.id,
         elapsedMs: Math.round(elapsed),
@@ -237,6 +241,7 @@ async function answer(
         end: (outcome) => endOfResult(encoding, outcome, end(outcome)),
         failure: (error) => {
           env.observe(codeOf(error), performance.now() - started, 0)
+          endSpan(span, env, codeOf(error), 0)
           return errorInResult(encoding, problemFor(error, request), request.id)
         },
         done,
@@ -248,6 +253,7 @@ async function answer(
   } catch (error) {
     done()
     env.observe(codeOf(error), performance.now() - started, 0)
+    endSpan(span, env, codeOf(error), 0)
     throw error
   }
 }
@@ -265,6 +271,16 @@ function observer({ metrics, engine }: EndpointEnv): Observe {
     took(milliseconds / 1000)
     given(rows)
   }
+}
+
+/** As traces name them. */
+const SYSTEMS = { sqlite: 'sqlite', postgres: 'postgresql' } as const
+
+function endSpan(span: OpenSpan | undefined, { engine }: EndpointEnv, outcome: string, rows: number): void {
+  span?.end(
+    { 'db.system.name': SYSTEMS[engine.kind], 'gatehouse.outcome': outcome, 'gatehouse.rows': rows },
+    outcome === 'server.fault',
+  )
 }
 
 function codeOf(error: unknown): string {

@@ -49,7 +49,7 @@ export interface QueryOptions {
   readonly auditLog?: AuditSource
 }
 
-export type QueryDoorOptions = Pick<EndpointEnv, 'authenticate' | 'admit' | 'metrics'> & {
+export type QueryDoorOptions = Pick<EndpointEnv, 'authenticate' | 'admit' | 'metrics' | 'trace'> & {
   /** Cancels a query that another node runs. */
   readonly cancelElsewhere?: EndpointEnv['cancel']
 }

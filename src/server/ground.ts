@@ -6,6 +6,7 @@ import type { Bus } from '../events/bus.ts'
 import { openBus } from '../events/open-bus.ts'
 import type { Logger } from '../http/log.ts'
 import type { Clock } from '../protocol/clock.ts'
+import type { Trace } from '../protocol/trace.ts'
 import { VERSION } from '../protocol/version.ts'
 import { type AuditLog, openAuditLog } from '../store/audit.ts'
 import { openDataFolder } from '../store/data-folder.ts'
@@ -14,6 +15,7 @@ import { type MasterKey, openMasterKey } from '../store/master-key.ts'
 import { createNodes } from '../store/nodes.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import type { Closing } from './closing.ts'
+import { statementSpans } from './tracing.ts'
 
 export interface Ground {
   readonly node: string
@@ -25,13 +27,32 @@ export interface Ground {
   readonly assembly: Assembly
 }
 
-export async function openGround(config: Config, logger: Logger, clock: Clock, closing: Closing): Promise<Ground> {
+export interface GroundOptions {
+  readonly logger: Logger
+  readonly clock: Clock
+  readonly trace: Trace | undefined
+}
+
+/** For people: which process of which machine. */
+export function nodeName(): string {
+  return `${hostname()}:${process.pid}`
+}
+
+export async function openGround(
+  config: Config,
+  { logger, clock, trace }: GroundOptions,
+  closing: Closing,
+): Promise<Ground> {
   const folder = openDataFolder(config.data)
   closing.add(() => folder.close())
   const masterKey = openMasterKey(folder, config.masterKey)
-  const database = await openDatabase({ dataFolder: config.data, url: config.databaseUrl })
+  const database = await openDatabase({
+    dataFolder: config.data,
+    url: config.databaseUrl,
+    onStatement: trace && statementSpans(trace, config.databaseUrl),
+  })
   closing.add(() => database.close())
-  const node = `${hostname()}:${process.pid}`
+  const node = nodeName()
   const audit = openAuditLog(database, {
     clock,
     node,

@@ -1,12 +1,10 @@
-/** What runs beside the services: metrics, traces, rate counts shared between nodes, the removal of expired rows. */
+/** What runs beside the services: metrics, rate counts shared between nodes, the removal of expired rows. */
 import { randomUUID } from 'node:crypto'
-import type { FastifyInstance } from 'fastify'
 import type { Config } from '../config.ts'
 import type { Logger } from '../http/log.ts'
 import { openMetricsListener } from '../http/metrics-door.ts'
 import { watchProcess } from '../http/process-metrics.ts'
 import type { RateLimiter } from '../http/rate-limit.ts'
-import { traceRequests } from '../http/traces.ts'
 import type { Clock } from '../protocol/clock.ts'
 import { createMetrics, type Metrics } from '../protocol/metrics.ts'
 import { startPruning } from '../store/prune.ts'
@@ -34,23 +32,6 @@ export async function openMetrics(
   const listener = await openMetricsListener(metrics, config.metricsHost, config.metricsPort)
   closing.add(() => listener.close())
   return { metrics, metricsPort: listener.port }
-}
-
-export function traceIfAsked(
-  app: FastifyInstance,
-  config: Config,
-  node: string,
-  logger: Logger,
-  closing: Closing,
-): void {
-  if (config.traceEndpoint === '') return
-  const tracing = traceRequests(app, {
-    endpoint: config.traceEndpoint,
-    ratio: config.traceRatio,
-    node,
-    onError: (error) => logger.warn({ err: error }, 'traces could not be sent'),
-  })
-  closing.add(() => tracing.stop())
 }
 
 export interface UpkeepParts {

@@ -1,6 +1,7 @@
 /** Opens the identity database, SQLite in the data folder or PostgreSQL by its address, migrated to this program's schema. */
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Logger } from 'kysely'
 import { BadDataFolder } from './data-folder.ts'
 import { Kysely } from './kysely.ts'
 import { migrate } from './migrate.ts'
@@ -26,6 +27,15 @@ export interface DatabaseOptions {
   /** Empty for SQLite. */
   readonly url: string
   readonly poolSize?: number
+  /** Hears of every statement after it ran. */
+  readonly onStatement?: ((run: StatementRun) => void) | undefined
+}
+
+export interface StatementRun {
+  /** With places for its values, which are not told. */
+  readonly sql: string
+  readonly milliseconds: number
+  readonly isFailed: boolean
 }
 
 export const POSTGRES_SCHEMA = 'gatehouse'
@@ -46,22 +56,30 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
 
 /** As it is, whatever its version: for those who look before they change. */
 export function openUnmigrated(options: DatabaseOptions): Database {
-  return options.url === '' ? openSqlite(options.dataFolder) : openPostgres(options.url, options.poolSize ?? 10)
+  const log = options.onStatement && logTo(options.onStatement)
+  return options.url === ''
+    ? openSqlite(options.dataFolder, log)
+    : openPostgres(options.url, options.poolSize ?? 10, log)
+}
+
+function logTo(onStatement: (run: StatementRun) => void): Logger {
+  return ({ query: { sql }, queryDurationMillis: milliseconds, level }) =>
+    onStatement({ sql, milliseconds, isFailed: level === 'error' })
 }
 
 function isDamage(error: unknown): boolean {
   return error instanceof Error && 'code' in error && ['SQLITE_NOTADB', 'SQLITE_CORRUPT'].includes(String(error.code))
 }
 
-function openSqlite(dataFolder: string): Database {
+function openSqlite(dataFolder: string, log: Logger | undefined): Database {
   const file = join(dataFolder, 'identity.db')
   // Made before SQLite makes it for everybody to read; its journals take their mode from it.
   closeSync(openSync(file, 'a', 0o600))
-  const db = new Kysely<Schema>({ dialect: createSqliteDialect(file) })
+  const db = new Kysely<Schema>({ dialect: createSqliteDialect(file), ...(log && { log }) })
   return { engine: 'sqlite', db, location: file, pool: () => undefined, close: () => db.destroy() }
 }
 
-function openPostgres(url: string, poolSize: number): Database {
+function openPostgres(url: string, poolSize: number, log: Logger | undefined): Database {
   const pg = loadPg()
   /** Our 64-bit columns hold milliseconds and counters, all below 2^53. */
   const parserOf = (oid: number, format?: 'text' | 'binary'): ((value: string) => unknown) =>
@@ -76,7 +94,7 @@ function openPostgres(url: string, poolSize: number): Database {
   })
   // An idle connection that breaks is replaced at its next use; without a listener it would end the process.
   pool.on('error', () => {})
-  const db = new Kysely<Schema>({ dialect: createPostgresDialect(pool) })
+  const db = new Kysely<Schema>({ dialect: createPostgresDialect(pool), ...(log && { log }) })
   return {
     engine: 'postgres',
     db,

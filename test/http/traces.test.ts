@@ -1,63 +1,128 @@
-/** Traces reach a collector as OTLP/HTTP JSON, belong to the caller's trace, and never carry an address. */
+/** Traces reach a collector as OTLP/HTTP JSON, belong to the caller's trace, tell of the work within, and carry no secret. */
 import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
-import { openPlace, type TestPlace } from '../support/engines.ts'
+import { onEveryEngine } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
 interface Span {
   traceId: string
+  spanId: string
   parentSpanId?: string
   name: string
+  kind: number
   startTimeUnixNano: string
   endTimeUnixNano: string
-  attributes: { key: string; value: object }[]
+  attributes: { key: string; value: { stringValue?: string; intValue?: string } }[]
 }
 interface Export {
   resourceSpans: { scopeSpans: { spans: Span[] }[] }[]
 }
 
-let collector: Server
-let opened: { place: TestPlace; leave(): Promise<void> }
-let server: TestServer
-const received: Export[] = []
+onEveryEngine('traces', (place, engine) => {
+  let collector: Server
+  let server: TestServer
+  let spans: readonly Span[]
+  const received: Export[] = []
 
-before(async () => {
-  collector = createServer(async (request, response) => {
-    // The test owns what it sends; the shape is asserted below.
-    received.push((await json(request)) as Export)
-    response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+  before(async () => {
+    collector = createServer(async (request, response) => {
+      // The test owns what it sends; the shape is asserted below.
+      received.push((await json(request)) as Export)
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+    })
+    await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
+    const { port } = collector.address() as AddressInfo
+    const endpoint = `http://127.0.0.1:${port}/v1/traces`
+    server = await startTestServer(place(), {
+      flags: { '--demo': 'true', '--trace-endpoint': endpoint, '--trace-ratio': '0' },
+    })
+    try {
+      await useTheServer()
+    } finally {
+      await server.stop()
+    }
+    spans = received.flatMap(({ resourceSpans }) => resourceSpans.flatMap((r) => r.scopeSpans.flatMap((s) => s.spans)))
   })
-  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
-  opened = await openPlace('sqlite')
-  const { port } = collector.address() as AddressInfo
-  server = await startTestServer(opened.place, {
-    flags: { '--trace-endpoint': `http://127.0.0.1:${port}/v1/traces`, '--trace-ratio': '0' },
+  after(() => {
+    collector.close()
+    collector.closeAllConnections()
   })
-})
-after(async () => {
-  collector.close()
-  collector.closeAllConnections()
-  await opened.leave()
-})
 
-test('a request with a sampled parent becomes a span of its trace, and one without is left out at ratio 0', async () => {
-  const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
-  const response = await fetch(`${server.issuer}/healthz?code=very-secret`, {
-    headers: { traceparent: `00-${trace}-00f067aa0ba902b7-01` },
+  const HEALTH = 'a'.repeat(32)
+  const TOKEN = 'b'.repeat(32)
+  const QUERY = 'c'.repeat(32)
+  const CALLER = '00f067aa0ba902b7'
+  const parent = (trace: string, flags = '01') => ({ traceparent: `00-${trace}-${CALLER}-${flags}` })
+
+  async function useTheServer(): Promise<void> {
+    const health = await fetch(`${server.issuer}/healthz?code=very-secret`, { headers: parent(HEALTH) })
+    assert.match(health.headers.get('traceresponse') ?? '', new RegExp(`^00-${HEALTH}-[0-9a-f]{16}-01$`))
+    await fetch(`${server.issuer}/healthz`)
+    await fetch(`${server.issuer}/healthz`, { headers: parent(HEALTH, '00') })
+    const form = { grant_type: 'password', username: 'admin', password: 'admin-please-change', client_id: 'demo-cli' }
+    const token = await fetch(`${server.issuer}/connect/token`, {
+      method: 'POST',
+      headers: parent(TOKEN),
+      body: new URLSearchParams(form),
+    })
+    const { access_token } = (await token.json()) as { access_token: string }
+    const query = await fetch(`${server.issuer}/query`, {
+      method: 'POST',
+      headers: { ...parent(QUERY), authorization: `Bearer ${access_token}`, 'content-type': 'text/plain' },
+      body: "SELECT symbol, 'very-secret' AS said FROM trades ORDER BY id LIMIT 3",
+    })
+    assert.equal(query.status, 200)
+    await query.text()
+  }
+
+  const of = (trace: string) => {
+    const mine = spans.filter(({ traceId }) => traceId === trace)
+    const server = mine.find(({ kind }) => kind === 2)
+    assert.ok(server !== undefined)
+    return { server, children: mine.filter((span) => span !== server) }
+  }
+  const attributes = (span: Span) =>
+    Object.fromEntries(span.attributes.map(({ key, value }) => [key, value.stringValue ?? Number(value.intValue)]))
+
+  test('a request with a sampled parent becomes a span of its trace, and one without is left out at ratio 0', () => {
+    assert.equal(spans.filter(({ name }) => name === 'GET /healthz').length, 1)
+    const { server: span } = of(HEALTH)
+    assert.partialDeepStrictEqual(span, { parentSpanId: CALLER, name: 'GET /healthz' })
+    assert.ok(BigInt(span.endTimeUnixNano) >= BigInt(span.startTimeUnixNano))
+    assert.deepEqual([...new Set(spans.map(({ traceId }) => traceId))].toSorted(), [HEALTH, TOKEN, QUERY])
   })
-  assert.match(response.headers.get('traceresponse') ?? '', new RegExp(`^00-${trace}-[0-9a-f]{16}-01$`))
-  await fetch(`${server.issuer}/healthz`)
-  await fetch(`${server.issuer}/healthz`, { headers: { traceparent: `00-${trace}-00f067aa0ba902b7-00` } })
-  await server.stop()
-  const spans = received.flatMap(({ resourceSpans }) =>
-    resourceSpans.flatMap((r) => r.scopeSpans.flatMap((s) => s.spans)),
-  )
-  assert.equal(spans.length, 1)
-  const [span] = spans
-  assert.partialDeepStrictEqual(span, { traceId: trace, parentSpanId: '00f067aa0ba902b7', name: 'GET /healthz' })
-  assert.ok(BigInt(span?.endTimeUnixNano ?? 0) >= BigInt(span?.startTimeUnixNano ?? 1))
-  assert.ok(!JSON.stringify(received).includes('very-secret'))
+
+  test('statements of the identity database are spans within the request that waits for them', () => {
+    const { server: span, children } = of(TOKEN)
+    assert.equal(span.name, 'POST /connect/token')
+    const users = children.find(({ name }) => name === 'select users')
+    assert.ok(users !== undefined, children.map(({ name }) => name).join(', '))
+    assert.deepEqual(attributes(users), {
+      'db.system.name': engine === 'sqlite' ? 'sqlite' : 'postgresql',
+      'db.operation.name': 'select',
+      'db.collection.name': 'users',
+    })
+    for (const child of children) {
+      assert.equal(child.parentSpanId, span.spanId)
+      assert.ok(BigInt(child.startTimeUnixNano) >= BigInt(span.startTimeUnixNano) - 1_000_000n, child.name)
+      assert.ok(BigInt(child.endTimeUnixNano) <= BigInt(span.endTimeUnixNano), child.name)
+      // Written later, for many requests together.
+      assert.doesNotMatch(child.name, /audit/)
+    }
+  })
+
+  test('a query is a span with its outcome and rows, and without its text', () => {
+    const { server: span, children } = of(QUERY)
+    const query = children.find(({ name }) => name === 'query')
+    assert.ok(query !== undefined)
+    assert.equal(query.parentSpanId, span.spanId)
+    assert.partialDeepStrictEqual(attributes(query), { 'gatehouse.outcome': 'ok', 'gatehouse.rows': 3 })
+  })
+
+  test('no address, password, token or statement is in them', () => {
+    assert.doesNotMatch(JSON.stringify(received), /very-secret|admin-please-change|eyJ|trades/)
+  })
 })
