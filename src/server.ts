@@ -114,6 +114,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
         audit,
         metrics,
         clock,
+        doors,
         sealingKey: masterKey.derive('second factors'),
         brand: { name: config.brandName, colour: config.brandColour, logoFile: config.brandLogo },
         allowPrivateLogout: config.logoutPrivate,

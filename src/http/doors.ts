@@ -94,7 +94,7 @@ export function guardDoors(app: FastifyInstance, doors: Doors): void {
 }
 
 /** Once its token is read, a caller counts as client and as user too. */
-export function admitAt(doors: Doors, door: Door) {
+export function admitAt(doors: Pick<Doors, 'admit'>, door: Door) {
   return (request: FastifyRequest, reply: FastifyReply, { clientId, subject, kind }: Principal): void => {
     const user = kind === 'user' ? subject : undefined
     sayStanding(reply, doors.admit(door, request.ip, { client: clientId, user }))

@@ -1,4 +1,5 @@
 /** Which client is asking: client_secret_basic, client_secret_post or, for public clients, its name alone (RFC 6749 §2.3). */
+import type { Doors } from '../http/doors.ts'
 import type { Parameters } from '../http/form.ts'
 import type { Audit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
@@ -11,6 +12,7 @@ import type { SecretThrottle } from './secret-throttle.ts'
 export interface ClientAuthEnv {
   readonly clients: ClientDirectory
   readonly secretThrottle: SecretThrottle
+  readonly doors: Pick<Doors, 'admit'>
   readonly audit: Audit
   readonly clock: Clock
 }
@@ -48,7 +50,10 @@ export async function authenticateClient(caller: Caller, form: Parameters, env: 
     !client.disabled &&
     client.authMethods.has(method) &&
     (method === 'none' ? client.public : proven)
-  if (good) return client
+  if (good) {
+    env.doors.admit('token', caller.address, { client: client.id })
+    return client
+  }
   if (method !== 'none') env.secretThrottle.failed(clientId, caller.address)
   env.audit.record({
     event: 'client.refused',

@@ -1,10 +1,10 @@
 /** POST /connect/token (RFC 6749 §3.2): who is asking, may it ask so, what does it get. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Doors } from '../http/doors.ts'
 import type { Parameters } from '../http/form.ts'
 import type { Metrics } from '../protocol/metrics.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { Client } from '../store/client-metadata.ts'
+import type { User } from '../store/users.ts'
 import { authenticateClient, type Caller, type ClientAuthEnv } from './client-auth.ts'
 import { redeemAuthorizationCode } from './grants/authorization-code.ts'
 import { redeemClientCredentials } from './grants/client-credentials.ts'
@@ -18,7 +18,6 @@ import { refuse } from './oauth-error.ts'
 
 export interface TokenEnv extends GrantEnv, ClientAuthEnv {
   readonly issuer: Issuer
-  readonly doors: Doors
   readonly metrics: Metrics
 }
 
@@ -51,11 +50,11 @@ export function callerOf(request: FastifyRequest): Caller {
 async function token(form: Parameters, caller: Caller, env: TokenEnv): Promise<TokenReply> {
   const grantType = required(form, 'grant_type')
   const client = await authenticateClient(caller, form, env)
-  env.doors.admit('token', caller.address, { client: client.id })
   const began = env.clock()
   try {
     const redeem = grantFor(grantType, client)
-    const redeemed = stillAllowed(await redeem({ form, client, caller }, env), client)
+    const admit = (user: User) => void env.doors.admit('token', caller.address, { user: user.id })
+    const redeemed = stillAllowed(await redeem({ form, client, caller, admit }, env), client)
     await refuseTakenBack(redeemed, client, began, env)
     return await issue(grantType, client, redeemed, caller, env)
   } catch (error) {

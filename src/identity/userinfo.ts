@@ -1,6 +1,7 @@
 /** /connect/userinfo (OpenID Connect Core §5.3): what an access token opens about its user, as it stands now. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { readBearer } from '../http/bearer.ts'
+import { admitAt, type Doors } from '../http/doors.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { ClaimWish, Grants } from '../store/grants.ts'
@@ -9,6 +10,7 @@ import { formOf, TOKEN_NEEDED } from './oauth-door.ts'
 import type { UserDirectory } from './user-directory.ts'
 
 export interface UserinfoEnv {
+  readonly doors: Pick<Doors, 'admit'>
   readonly authenticate: Authenticate
   readonly users: Pick<UserDirectory, 'findById'>
   readonly stores: { readonly grants: Pick<Grants, 'find'> }
@@ -19,7 +21,8 @@ type Wishes = Readonly<Record<string, ClaimWish>>
 const MOST_REMEMBERED = 10_000
 const FORM = /^application\/x-www-form-urlencoded\b/i
 
-export function registerUserinfo(app: FastifyInstance, { authenticate, users, stores }: UserinfoEnv): void {
+export function registerUserinfo(app: FastifyInstance, { authenticate, users, stores, doors }: UserinfoEnv): void {
+  const admit = admitAt(doors, 'token')
   /** What a grant's `claims` parameter asked for never changes. */
   const remembered = new Map<string, Wishes>()
 
@@ -27,9 +30,10 @@ export function registerUserinfo(app: FastifyInstance, { authenticate, users, st
     method: ['GET', 'POST'],
     url: '/connect/userinfo',
     exposeHeadRoute: false,
-    handler: async (request) => {
+    handler: async (request, reply) => {
       const principal = await authenticate(tokenOf(request))
       if (principal === undefined) throw challenge(401, 'invalid_token', 'The access token is not valid')
+      admit(request, reply, principal)
       if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
       const [user, wishes] = await Promise.all([users.findById(principal.subject), wishesOf(principal)])
       if (user === undefined || user.disabled) throw challenge(401, 'invalid_token', 'The access token is not valid')

@@ -27,6 +27,7 @@ async function authorize(
   env: BrowserEnv,
 ): Promise<FastifyReply> {
   const client = await readClient(parameters, env.clients)
+  env.doors.admit('pages', request.ip, { client: client.id })
   const checked = await check(parameters, client, env)
   try {
     const visit = await openVisit(request, reply, env)

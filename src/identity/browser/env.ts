@@ -1,5 +1,6 @@
 /** What the pages and endpoints of browsers need from the rest of the server. */
 import type { Bus } from '../../events/bus.ts'
+import type { Doors } from '../../http/doors.ts'
 import type { Audit } from '../../protocol/audit-events.ts'
 import type { Clock } from '../../protocol/clock.ts'
 import type { Metrics } from '../../protocol/metrics.ts'
@@ -31,6 +32,7 @@ export interface BrowserEnv extends UsedStores {
   readonly metrics: Pick<Metrics, 'count'>
   readonly clock: Clock
   readonly cookies: BrowserCookies
+  readonly doors: Pick<Doors, 'admit'>
   readonly pages: PageSettings
   /** Seals the secrets of authenticator apps at rest. */
   readonly sealingKey: Buffer

@@ -20,6 +20,7 @@ type Given = Pick<
   | 'checkPassword'
   | 'audit'
   | 'metrics'
+  | 'doors'
   | 'clock'
   | 'sealingKey'
   | 'lifetimes'

@@ -2,6 +2,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { readCookie, setCookie } from '../../http/cookies.ts'
+import type { Doors } from '../../http/doors.ts'
 import type { Parameters } from '../../http/form.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import { digestOf, newSecret } from '../../store/opaque.ts'
@@ -33,6 +34,7 @@ export interface VisitEnv {
   readonly cookies: BrowserCookies
   readonly sessions: Pick<Sessions, 'find'>
   readonly users: Pick<Users, 'findById'>
+  readonly doors: Pick<Doors, 'admit'>
 }
 
 export async function openVisit(request: FastifyRequest, reply: FastifyReply, env: VisitEnv): Promise<Visit> {
@@ -40,6 +42,7 @@ export async function openVisit(request: FastifyRequest, reply: FastifyReply, en
   const session = cookie === undefined ? undefined : await env.sessions.find(cookie)
   const user = session === undefined ? undefined : await env.users.findById(session.userId)
   if (user === undefined || user.disabled) return describe(request, reply, env, undefined)
+  env.doors.admit('pages', request.ip, { user: user.id })
   return describe(request, reply, env, session === undefined ? undefined : { session, user })
 }
 

@@ -24,6 +24,7 @@ export async function redeemAuthorizationCode(request: GrantRequest, env: GrantE
 
   const user = await env.stores.users.findById(grant.userId)
   if (user === undefined || user.disabled) throw notAccepted('the user is gone or disabled')
+  request.admit(user)
   const scopes = heldByUser(grant.scopes, user)
   return {
     scopes,

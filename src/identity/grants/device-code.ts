@@ -5,7 +5,7 @@ import { heldByUser } from '../scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './env.ts'
 import { beginFamily } from './family.ts'
 
-export async function redeemDeviceCode({ form, client }: GrantRequest, env: GrantEnv): Promise<Redeemed> {
+export async function redeemDeviceCode({ form, client, admit }: GrantRequest, env: GrantEnv): Promise<Redeemed> {
   const deviceCode = required(form, 'device_code')
   const poll = await env.stores.deviceCodes.poll(deviceCode)
   if (poll.outcome === 'unknown' || poll.clientId !== client.id) throw notAccepted('unknown, or of another client')
@@ -19,6 +19,7 @@ export async function redeemDeviceCode({ form, client }: GrantRequest, env: Gran
   if (approval === undefined) throw notAccepted('redeemed by another request')
   const user = await env.stores.users.findById(approval.userId)
   if (user === undefined || user.disabled) throw notAccepted('the user is gone or disabled')
+  admit(user)
   const scopes = heldByUser(approval.scopes, user)
   const { grant, refreshToken } = await beginFamily(
     {

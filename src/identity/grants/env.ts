@@ -33,6 +33,8 @@ export interface GrantRequest {
   readonly form: Parameters
   readonly client: Client
   readonly caller: Caller
+  /** Throws when the user has come too often; to be asked before what can be kept is spent. */
+  readonly admit: (user: User) => void
 }
 
 /** What was proven and may now be issued. */

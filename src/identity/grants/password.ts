@@ -5,7 +5,8 @@ import { allowedToClient, heldByUser, parseScope, withoutUselessOffline } from '
 import type { GrantEnv, GrantRequest, Redeemed } from './env.ts'
 import { beginFamily } from './family.ts'
 
-export async function redeemPassword({ form, client, caller }: GrantRequest, env: GrantEnv): Promise<Redeemed> {
+export async function redeemPassword(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
+  const { form, client, caller, admit } = request
   const username = required(form, 'username')
   const password = required(form, 'password')
   const requested = parseScope(form.get('scope'))
@@ -27,6 +28,7 @@ export async function redeemPassword({ form, client, caller }: GrantRequest, env
   const needsMore = user.hasSecondFactor || user.roleRequiresSecondFactor || client.requireSecondFactor
   if (needsMore) throw notAccepted('a second factor is needed')
 
+  admit(user)
   const scopes = heldByUser(allowed, user)
   const { grant, refreshToken } = await beginFamily(
     {

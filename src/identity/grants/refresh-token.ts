@@ -9,7 +9,8 @@ import { refuse } from '../oauth-error.ts'
 import { heldByUser, parseScope } from '../scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './env.ts'
 
-export async function redeemRefreshToken({ form, client, caller }: GrantRequest, env: GrantEnv): Promise<Redeemed> {
+export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
+  const { form, client, caller, admit } = request
   const token = required(form, 'refresh_token')
   const requested = parseScope(form.get('scope'))
   const found = await env.stores.refreshTokens.find(token)
@@ -18,6 +19,7 @@ export async function redeemRefreshToken({ form, client, caller }: GrantRequest,
   const { grant } = found
   const user = await stillGood(found, client, env)
   const scopes = narrowed(heldByUser(grant.scopes, user), requested, grant.scopes)
+  admit(user)
 
   const successor = spend(token, found, caller, env)
   // Whoever refuses before the reply waits for it must not leave its failure to nobody.

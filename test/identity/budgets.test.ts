@@ -1,0 +1,119 @@
+/** Each door counts its callers by address, by client and by user, as the setting says; who is refused loses nothing. */
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { openPlace } from '../support/engines.ts'
+import { type Answer, basic, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { createTestClock } from '../support/server.ts'
+import { authorizeUrl } from '../support/sign-in-place.ts'
+import { createUserAgent } from '../support/user-agent.ts'
+import { visit } from '../support/visitor.ts'
+
+const HOUR = 3600_000
+const service = { authorization: basic('service', SECRET) }
+
+describe('budgets', () => {
+  let gate: TestGate
+  let leave: () => Promise<void>
+  const clock = createTestClock()
+  before(async () => {
+    const opened = await openPlace('sqlite')
+    leave = opened.leave
+    const flags = {
+      '--limit-exempt': '',
+      '--limit-token': 'address=1000/60 client=6/60 user=4/60',
+      '--limit-pages': 'address=1000/60 client=3/60 user=5/60',
+    }
+    gate = await startGate(opened.place, { clock, flags })
+  })
+  after(async () => {
+    await gate.stop()
+    await leave()
+  })
+  // To the beginning of a window that nobody has come in yet.
+  beforeEach(() => clock.advance(120_000 - (clock() % 60_000)))
+
+  function assertTooMany({ status, headers, body }: Answer, by: 'client' | 'user'): void {
+    assert.equal(status, 429)
+    assert.equal(body.error, 'temporarily_unavailable')
+    assert.match(headers.get('ratelimit') ?? '', new RegExp(`^"${by}";r=0;`))
+    assert.ok(Number(headers.get('retry-after')) >= 1)
+  }
+  const asService = (path: string, form: Record<string, string>) => gate.post(path, form, service)
+  const CREDENTIALS = { grant_type: 'client_credentials' }
+  const password = (username = 'alice', client: Record<string, string> = { client_id: 'cli' }) =>
+    gate.post('/connect/token', { grant_type: 'password', username, password: PASSWORD, scope: SCOPE, ...client })
+  const SCOPE = 'openid offline_access'
+
+  test('a client has one budget for token, introspection, revocation and device authorization together', async () => {
+    const calls: (() => Promise<Answer>)[] = [
+      () => asService('/connect/token', CREDENTIALS),
+      () => asService('/connect/introspect', { token: 'x' }),
+      () => asService('/connect/revocation', { token: 'x' }),
+      () => asService('/connect/deviceauthorization', {}),
+    ]
+    for (let count = 0; count < 6; count++) assert.notEqual((await calls[count % 4]?.())?.status, 429)
+    for (const call of calls) assertTooMany(await call(), 'client')
+    const other = await gate.post('/connect/token', CREDENTIALS, { authorization: basic('post-only', SECRET) })
+    assert.notEqual(other.status, 429)
+    clock.advance(120_000)
+    assert.equal((await asService('/connect/token', CREDENTIALS)).status, 200)
+  })
+
+  test('who cannot prove to be the client takes nothing from its budget', async () => {
+    for (let count = 0; count < 8; count++)
+      await gate.post('/connect/token', CREDENTIALS, { authorization: basic('service', 'wrong') })
+    assert.equal((await asService('/connect/token', CREDENTIALS)).status, 200)
+  })
+
+  test('a user has one budget for every grant and for userinfo, whatever the client; other users have their own', async () => {
+    const first = await password()
+    assert.equal(first.status, 200)
+    assert.equal((await gate.userinfo(String(first.body.access_token))).status, 200)
+    assert.equal((await password('alice', { client_id: 'service', client_secret: SECRET })).status, 200)
+    const refresh = { grant_type: 'refresh_token', refresh_token: String(first.body.refresh_token), client_id: 'cli' }
+    const second = await gate.post('/connect/token', refresh)
+    assert.equal(second.status, 200)
+
+    assertTooMany(await password(), 'user')
+    const refused = await gate.userinfo(String(first.body.access_token))
+    assert.equal(refused.status, 429)
+    assert.match(refused.headers.get('ratelimit') ?? '', /^"user";r=0;/)
+    const late = { ...refresh, refresh_token: String(second.body.refresh_token) }
+    assertTooMany(await gate.post('/connect/token', late), 'user')
+    assert.equal((await password('boss', { client_id: 'service', client_secret: SECRET })).status, 200)
+
+    // The refresh token was not spent: long after the grace of a lost answer it is as good as it was.
+    clock.advance(HOUR)
+    assert.equal((await gate.post('/connect/token', late)).status, 200)
+  })
+
+  test('userinfo takes from the budget of the client that the token was issued to, too', async () => {
+    const { body } = await password('boss', { client_id: 'contract', scope: 'offline_access' })
+    for (let count = 0; count < 3; count++) await gate.userinfo(String(body.access_token))
+    const alice = await gate.signIn({ client_id: 'contract' })
+    assert.equal((await gate.userinfo(alice.access_token)).status, 403)
+    const refused = await gate.userinfo(alice.access_token)
+    assert.equal(refused.status, 429)
+    assert.match(refused.headers.get('ratelimit') ?? '', /^"client";r=0;/)
+  })
+
+  test('pages count the client at the authorization endpoint and the person once signed in', async () => {
+    const agent = createUserAgent({ home: gate.server.issuer, now: clock })
+    const url = authorizeUrl(gate.server.issuer, { redirect_uri: 'https://app.example/callback' })
+    const { end } = await visit(agent, await agent.get(url), { username: 'alice', password: PASSWORD })
+    assert.equal(end.kind, 'left')
+    clock.advance(180_000)
+    const statuses = async (times: number, path: URL | string) => {
+      const seen: number[] = []
+      for (let count = 0; count < times; count++) {
+        const got = await agent.get(path)
+        seen.push(got.kind === 'left' ? 303 : got.status)
+      }
+      return seen
+    }
+    assert.deepEqual(await statuses(4, url), [303, 303, 303, 429])
+    assert.deepEqual(await statuses(3, '/account'), [200, 200, 429])
+    const stranger = createUserAgent({ home: gate.server.issuer, now: clock })
+    assert.equal((await stranger.get('/sign-in')).kind, 'page')
+  })
+})
