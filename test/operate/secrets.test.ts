@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
 import WebSocket from 'ws'
+import { openAuditLog } from '../../src/store/audit.ts'
+import { openDatabase } from '../../src/store/database.ts'
 import { onEveryEngine, type TestPlace } from '../support/engines.ts'
 import { runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
@@ -58,12 +60,32 @@ onEveryEngine('secrets', (at) => {
       replies: seen.join('\n'),
       database: await storedText(at()),
     }
-    for (const [where, text] of Object.entries(written)) {
-      assert.ok(text.length > 200, `${where} is empty`)
-      for (const [name, secret] of secrets) assert.ok(!text.includes(secret), `${name} is in the ${where}`)
-    }
-    assert.doesNotMatch(written.log + written.replies, /eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}/, 'a token is written')
-    assert.doesNotMatch(written.log + written.replies, /\$argon2/, 'a password hash is written')
+    for (const [where, text] of Object.entries(written)) assert.ok(text.length > 200, `${where} is empty`)
+    assert.deepEqual(leaksIn(written, secrets), [])
+  })
+
+  test('the search finds what is planted in the log, in a reply and in a row of the database', async () => {
+    const planted = new Map([['planted', 'planted-secret-of-nobody']])
+    const database = await openDatabase({ dataFolder: at().dataFolder, url: at().databaseUrl })
+    const audit = openAuditLog(database, {
+      clock: Date.now,
+      node: 'test',
+      onError: (error) => assert.fail(String(error)),
+    })
+    const stored = async () => ({ log: '', replies: '', database: await storedText(at()) })
+    assert.deepEqual(leaksIn(await stored(), planted), [])
+    audit.record({ event: 'token.refused', details: { reason: 'planted-secret-of-nobody' } })
+    await audit.close()
+    await database.close()
+    assert.deepEqual(leaksIn(await stored(), planted), ['planted is in the database'])
+    const clean = { log: 'x', replies: 'x', database: 'x' }
+    assert.deepEqual(leaksIn({ ...clean, log: 'a planted-secret-of-nobody!' }, planted), ['planted is in the log'])
+    assert.deepEqual(leaksIn({ ...clean, replies: '$argon2id$v=19$m=1' }, planted), [
+      'a password hash is in the replies',
+    ])
+    assert.deepEqual(leaksIn({ ...clean, log: 'eyJhbGciOiJ4In0.eyJzdWIiOiJ4In0.c2lnbmF0dXJl' }, planted), [
+      'a token is in the log',
+    ])
   })
 
   async function useTokenDoors(): Promise<void> {
@@ -269,6 +291,24 @@ onEveryEngine('secrets of browsers', (at) => {
     }
   })
 })
+
+interface Written {
+  readonly log: string
+  readonly replies: string
+  readonly database: string
+}
+
+/** Which secret is where; besides those that were noted, anything that looks like a token or a hash where people read. */
+function leaksIn(written: Written, secrets: ReadonlyMap<string, string>): string[] {
+  const leaks = Object.entries(written).flatMap(([where, text]) =>
+    [...secrets].filter(([, secret]) => text.includes(secret)).map(([name]) => `${name} is in the ${where}`),
+  )
+  for (const where of ['log', 'replies'] as const) {
+    if (/eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}/.test(written[where])) leaks.push(`a token is in the ${where}`)
+    if (/\$argon2/.test(written[where])) leaks.push(`a password hash is in the ${where}`)
+  }
+  return leaks
+}
 
 /** Everything that a thief of the disk would read. */
 async function storedText({ dataFolder, databaseUrl }: TestPlace): Promise<string> {
