@@ -1,4 +1,4 @@
-/** Reads what an administrator sends: the same shapes and rules as the declarative file, named by the same faults. */
+/** Bodies of the administration: what comes in follows the shapes and rules of the declarative file, named by the same faults. */
 import type { Fault } from '../declarative/bad-declaration.ts'
 import { checkMeaning } from '../declarative/check-meaning.ts'
 import { checkShape } from '../declarative/check-shape.ts'
@@ -6,6 +6,13 @@ import type { Declaration, DeclaredClient, DeclaredRole, DeclaredUser } from '..
 import { Refusal } from '../protocol/refusal.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
+
+/** A time as answers write it. */
+export function instant(milliseconds: number): string
+export function instant(milliseconds: number | undefined): string | null
+export function instant(milliseconds: number | undefined): string | null {
+  return milliseconds === undefined ? null : new Date(milliseconds).toISOString()
+}
 
 export function readObject(body: unknown): JsonObject {
   if (typeof body !== 'object' || body === null || Array.isArray(body))

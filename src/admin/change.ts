@@ -21,6 +21,25 @@ type Bare = {
   [Name in AuditEvent['event']]: Pick<Extract<AuditEvent, { event: Name }>, 'event' | 'target' | 'details'>
 }[AuditEvent['event']]
 
+/** A change of a user or client: that it was switched on or off is an event of its own. */
+export function recordPatch(
+  env: AdminEnv,
+  call: AdminCall,
+  noun: 'user' | 'client',
+  patched: {
+    readonly target: string
+    readonly patch: object
+    readonly wasDisabled: boolean
+    readonly isDisabled: boolean
+  },
+): void {
+  const { target, patch, wasDisabled, isDisabled } = patched
+  if (wasDisabled === isDisabled)
+    record(env, call, { event: `${noun}.changed`, target, details: { changed: Object.keys(patch), source: 'admin' } })
+  else
+    record(env, call, { event: `${noun}.${isDisabled ? 'disabled' : 'enabled'}`, target, details: { source: 'admin' } })
+}
+
 /** Who did it, through what, and from where is the call's to say. */
 export function record(env: AdminEnv, call: AdminCall, event: Bare): void {
   env.audit.record({

@@ -4,9 +4,9 @@ import { clientTarget } from '../declarative/targets.ts'
 import { type ClientMetadata, toClient } from '../store/client-metadata.ts'
 import { newId, newSecret } from '../store/opaque.ts'
 import type { Stores } from '../store/stores.ts'
-import { badBody, type JsonObject, merged, readClient, readObject } from './body.ts'
-import { change, record } from './change.ts'
-import { checkMatch, requireMatch, tagged } from './etag.ts'
+import { badBody, instant, type JsonObject, merged, readClient, readObject } from './body.ts'
+import { change, record, recordPatch } from './change.ts'
+import { checkMatch, created, requireMatch, tagged } from './etag.ts'
 import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
 import { CLIENT_SCHEMA } from './schemas.ts'
 import { takeBack } from './users.ts'
@@ -47,12 +47,11 @@ export const clientRoutes: readonly AdminRoute[] = [
       await env.publish({ kind: 'clients-changed', clientId: metadata.client_id })
       await tell(env, undefined, metadata)
       record(env, call, { event: 'client.created', target: metadata.client_id, details: { source: 'admin' } })
-      const { headers } = tagged(client)
-      return {
-        status: 201,
-        body: secret === undefined ? client : { ...client, client_secret: secret },
-        headers: { ...headers, location: `/admin/clients/${encodeURIComponent(metadata.client_id)}` },
-      }
+      return created(
+        client,
+        `/admin/clients/${encodeURIComponent(metadata.client_id)}`,
+        secret === undefined ? {} : { client_secret: secret },
+      )
     },
   },
   {
@@ -86,20 +85,9 @@ export const clientRoutes: readonly AdminRoute[] = [
         return { before: found, after: wanted, shown: await presentClient(stores, id) }
       })
       await env.publish({ kind: 'clients-changed', clientId: id })
-      const disabled = after.disabled === true
       await tell(env, before, after)
-      if (disabled === (before.disabled === true))
-        record(env, call, {
-          event: 'client.changed',
-          target: id,
-          details: { changed: Object.keys(patch), source: 'admin' },
-        })
-      else
-        record(env, call, {
-          event: disabled ? 'client.disabled' : 'client.enabled',
-          target: id,
-          details: { source: 'admin' },
-        })
+      const [wasDisabled, isDisabled] = [before.disabled === true, after.disabled === true]
+      recordPatch(env, call, 'client', { target: id, patch, wasDisabled, isDisabled })
       return tagged(shown)
     },
   },
@@ -203,8 +191,8 @@ async function presentClient(stores: Stores, id: string): Promise<JsonObject> {
     secrets: (client?.secrets ?? []).map(({ id: secret, declared, createdAt, expiresAt }) => ({
       id: secret,
       declared,
-      created_at: new Date(createdAt).toISOString(),
-      expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+      created_at: instant(createdAt),
+      expires_at: instant(expiresAt),
     })),
   }
 }

@@ -7,8 +7,13 @@ export function tagOf(representation: unknown): string {
   return `"${hash('sha256', JSON.stringify(representation), 'base64url').slice(0, 22)}"`
 }
 
-export function tagged(representation: object, status = 200): AdminReply {
-  return { status, body: representation, headers: { etag: tagOf(representation) } }
+export function tagged(representation: object): AdminReply {
+  return { status: 200, body: representation, headers: { etag: tagOf(representation) } }
+}
+
+/** Something new, where it can be found, and what is told this once beside it. */
+export function created(representation: object, location: string, once: object = {}): AdminReply {
+  return { status: 201, body: { ...representation, ...once }, headers: { etag: tagOf(representation), location } }
 }
 
 /** A change must name the version that it changes; `*` says "whatever it is now". */

@@ -1,7 +1,7 @@
 /** What runs now, on every node: live streaming sessions and queries, gathered from all of them, and ended wherever they are. */
 import type { Assembly, Gathered } from '../events/assembly.ts'
 import { Refusal } from '../protocol/refusal.ts'
-import type { JsonObject } from './body.ts'
+import { instant, type JsonObject } from './body.ts'
 import type { Live, LiveItems, LiveQueries, LiveQuery, LiveStream, LiveStreams } from './ports.ts'
 
 export interface LiveHere {
@@ -46,8 +46,8 @@ function presentStream(stream: LiveStream): JsonObject {
     username: stream.username ?? null,
     client: stream.clientId ?? null,
     address: stream.address,
-    opened_at: new Date(stream.openedAt).toISOString(),
-    expires_at: stream.expiresAt === undefined ? null : new Date(stream.expiresAt).toISOString(),
+    opened_at: instant(stream.openedAt),
+    expires_at: instant(stream.expiresAt),
     subscriptions: stream.subscriptions,
   }
 }
@@ -58,6 +58,6 @@ function presentQuery(query: LiveQuery): JsonObject {
     user: query.subject,
     client: query.clientId,
     statement: query.statement,
-    started_at: new Date(query.startedAt).toISOString(),
+    started_at: instant(query.startedAt),
   }
 }

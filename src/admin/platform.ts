@@ -3,7 +3,7 @@
 import { Refusal } from '../protocol/refusal.ts'
 import { isWithdrawn } from '../store/key-rotation.ts'
 import type { StoredKey } from '../store/signing-keys.ts'
-import { badBody, type JsonObject, readObject } from './body.ts'
+import { badBody, instant, type JsonObject, readObject } from './body.ts'
 import { record } from './change.ts'
 import { notHere } from './live.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
@@ -170,10 +170,10 @@ function presentKeys(keys: readonly StoredKey[], now: number): JsonObject[] {
   return keys.map((key) => ({
     kid: key.kid,
     state: stateOf(key, signing, now),
-    created_at: new Date(key.createdAt).toISOString(),
-    active_from: new Date(key.activeFrom).toISOString(),
-    retired_at: key.retiredAt === undefined ? null : new Date(key.retiredAt).toISOString(),
-    removed_after: key.removedAfter === undefined ? null : new Date(key.removedAfter).toISOString(),
+    created_at: instant(key.createdAt),
+    active_from: instant(key.activeFrom),
+    retired_at: instant(key.retiredAt),
+    removed_after: instant(key.removedAfter),
   }))
 }
 

@@ -5,7 +5,7 @@ import type { Role } from '../store/roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { badBody, type JsonObject, merged, readObject, readRole } from './body.ts'
 import { change, record } from './change.ts'
-import { checkMatch, requireMatch, tagged } from './etag.ts'
+import { checkMatch, created, requireMatch, tagged } from './etag.ts'
 import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
 import { ROLE_SCHEMA } from './schemas.ts'
 import { takeBack } from './users.ts'
@@ -38,12 +38,7 @@ export const roleRoutes: readonly AdminRoute[] = [
         return await findRole(stores, target.name)
       })
       record(env, call, { event: 'role.created', target: role.name, details: { source: 'admin' } })
-      const { headers } = tagged(presentRole(role))
-      return {
-        status: 201,
-        body: presentRole(role),
-        headers: { ...headers, location: `/admin/roles/${encodeURIComponent(role.name)}` },
-      }
+      return created(presentRole(role), `/admin/roles/${encodeURIComponent(role.name)}`)
     },
   },
   {

@@ -1,34 +1,23 @@
 /** What a person has open and allowed: second factors, browser sessions, consents. */
-import type { JsonObject } from './body.ts'
+import type { Stores } from '../store/stores.ts'
+import { instant, type JsonObject } from './body.ts'
 import { record } from './change.ts'
-import { type AdminRoute, notFound, part } from './route.ts'
+import { type AdminCall, type AdminEnv, type AdminRoute, notFound, part } from './route.ts'
 import { findUser, takeBack } from './users.ts'
 
 export const userAccessRoutes: readonly AdminRoute[] = [
-  {
-    method: 'GET',
+  listOfUser({
     path: '/admin/users/{user}/factors',
-    scope: 'Identity/Admin',
     summary: 'Lists the second factors of a user, without their secrets.',
-    reply: '{"items": […]}',
-    async run(call, { stores }) {
-      const { id } = await findUser(stores, part(call, 'user'))
-      const factors = await stores.factors.listOfUser(id)
-      return {
-        body: {
-          items: factors.map(
-            ({ id: factor, kind, label, createdAt, usedAt }): JsonObject => ({
-              id: factor,
-              kind,
-              label,
-              created_at: iso(createdAt),
-              used_at: usedAt === undefined ? null : iso(usedAt),
-            }),
-          ),
-        },
-      }
-    },
-  },
+    list: ({ factors }, user) => factors.listOfUser(user),
+    present: ({ id, kind, label, createdAt, usedAt }) => ({
+      id,
+      kind,
+      label,
+      created_at: instant(createdAt),
+      used_at: instant(usedAt),
+    }),
+  }),
   {
     method: 'DELETE',
     path: '/admin/users/{user}/factors/{factor}',
@@ -48,32 +37,20 @@ export const userAccessRoutes: readonly AdminRoute[] = [
       return { status: 204 }
     },
   },
-  {
-    method: 'GET',
+  listOfUser({
     path: '/admin/users/{user}/sessions',
-    scope: 'Identity/Admin',
     summary: 'Lists the browser sessions of a user, the one used last first.',
-    reply: '{"items": […]}',
-    async run(call, { stores }) {
-      const { id } = await findUser(stores, part(call, 'user'))
-      const sessions = await stores.sessions.listOfUser(id)
-      return {
-        body: {
-          items: sessions.map(
-            (session): JsonObject => ({
-              id: session.id,
-              methods: session.amr,
-              address: session.address,
-              user_agent: session.userAgent,
-              created_at: iso(session.createdAt),
-              seen_at: iso(session.seenAt),
-              expires_at: iso(session.expiresAt),
-            }),
-          ),
-        },
-      }
-    },
-  },
+    list: ({ sessions }, user) => sessions.listOfUser(user),
+    present: (session) => ({
+      id: session.id,
+      methods: session.amr,
+      address: session.address,
+      user_agent: session.userAgent,
+      created_at: instant(session.createdAt),
+      seen_at: instant(session.seenAt),
+      expires_at: instant(session.expiresAt),
+    }),
+  }),
   {
     method: 'DELETE',
     path: '/admin/users/{user}/sessions/{session}',
@@ -85,9 +62,7 @@ export const userAccessRoutes: readonly AdminRoute[] = [
       const { id } = await findUser(env.stores, part(call, 'user'))
       const session = await env.stores.sessions.findById(part(call, 'session'))
       if (session?.userId !== id) throw notFound('session', part(call, 'session'))
-      await env.stores.sessions.end(session.id)
-      await takeBack(env).session(session.id)
-      record(env, call, { event: 'session.ended', target: id, details: { session: session.id, reason: 'operator' } })
+      await endSession(env, call, session)
       return { status: 204 }
     },
   },
@@ -100,39 +75,23 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     async run(call, env) {
       const { id } = await findUser(env.stores, part(call, 'user'))
       const sessions = await env.stores.sessions.listOfUser(id)
-      for (const session of sessions) {
-        await env.stores.sessions.end(session.id)
-        await takeBack(env).session(session.id)
-        record(env, call, { event: 'session.ended', target: id, details: { session: session.id, reason: 'operator' } })
-      }
+      for (const session of sessions) await endSession(env, call, session)
       await takeBack(env).user(id)
       record(env, call, { event: 'grant.revoked', target: id, details: { reason: 'operator' } })
       return { body: { ended: sessions.length } }
     },
   },
-  {
-    method: 'GET',
+  listOfUser({
     path: '/admin/users/{user}/consents',
-    scope: 'Identity/Admin',
     summary: 'Lists what a user has allowed to which client.',
-    reply: '{"items": […]}',
-    async run(call, { stores }) {
-      const { id } = await findUser(stores, part(call, 'user'))
-      const consents = await stores.consents.listOfUser(id)
-      return {
-        body: {
-          items: consents.map(
-            ({ clientId, scopes, createdAt, updatedAt }): JsonObject => ({
-              client_id: clientId,
-              scopes,
-              created_at: iso(createdAt),
-              updated_at: iso(updatedAt),
-            }),
-          ),
-        },
-      }
-    },
-  },
+    list: ({ consents }, user) => consents.listOfUser(user),
+    present: ({ clientId, scopes, createdAt, updatedAt }) => ({
+      client_id: clientId,
+      scopes,
+      created_at: instant(createdAt),
+      updated_at: instant(updatedAt),
+    }),
+  }),
   {
     method: 'DELETE',
     path: '/admin/users/{user}/consents/{client}',
@@ -151,6 +110,31 @@ export const userAccessRoutes: readonly AdminRoute[] = [
   },
 ]
 
-function iso(milliseconds: number): string {
-  return new Date(milliseconds).toISOString()
+function listOfUser<Thing>(wanted: {
+  readonly path: AdminRoute['path']
+  readonly summary: string
+  list(stores: Stores, user: string): Promise<readonly Thing[]>
+  present(thing: Thing): JsonObject
+}): AdminRoute {
+  return {
+    method: 'GET',
+    path: wanted.path,
+    scope: 'Identity/Admin',
+    summary: wanted.summary,
+    reply: '{"items": […]}',
+    async run(call, { stores }) {
+      const { id } = await findUser(stores, part(call, 'user'))
+      return { body: { items: (await wanted.list(stores, id)).map(wanted.present) } }
+    },
+  }
+}
+
+async function endSession(
+  env: AdminEnv,
+  call: AdminCall,
+  { id, userId }: { readonly id: string; readonly userId: string },
+): Promise<void> {
+  await env.stores.sessions.end(id)
+  await takeBack(env).session(id)
+  record(env, call, { event: 'session.ended', target: userId, details: { session: id, reason: 'operator' } })
 }

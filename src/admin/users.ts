@@ -5,9 +5,9 @@ import { hashPassword, LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/pass
 import type { Stores } from '../store/stores.ts'
 import { createTakeBack } from '../store/take-back.ts'
 import { USER_ID_PREFIX, type User, UsernameTaken } from '../store/users.ts'
-import { badBody, type JsonObject, merged, readCount, readObject, readUser } from './body.ts'
-import { change, record } from './change.ts'
-import { checkMatch, requireMatch, tagged } from './etag.ts'
+import { badBody, instant, type JsonObject, merged, readCount, readObject, readUser } from './body.ts'
+import { change, record, recordPatch } from './change.ts'
+import { checkMatch, created, requireMatch, tagged } from './etag.ts'
 import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
 import { USER_SCHEMA } from './schemas.ts'
 
@@ -47,10 +47,7 @@ export const userRoutes: readonly AdminRoute[] = [
         return findUser(stores, id)
       })
       record(env, call, { event: 'user.created', target: user.id, details: { source: 'admin' } })
-      return {
-        ...tagged(presentUser(user), 201),
-        headers: { ...tagged(presentUser(user)).headers, location: `/admin/users/${user.id}` },
-      }
+      return created(presentUser(user), `/admin/users/${user.id}`)
     },
   },
   {
@@ -84,11 +81,8 @@ export const userRoutes: readonly AdminRoute[] = [
         return { before: found, after: await findUser(stores, found.id) }
       })
       await tell(env, before, after)
-      const event =
-        before.disabled === after.disabled ? 'user.changed' : after.disabled ? 'user.disabled' : 'user.enabled'
-      if (event === 'user.changed')
-        record(env, call, { event, target: after.id, details: { changed: Object.keys(patch), source: 'admin' } })
-      else record(env, call, { event, target: after.id, details: { source: 'admin' } })
+      const [wasDisabled, isDisabled] = [before.disabled, after.disabled]
+      recordPatch(env, call, 'user', { target: after.id, patch, wasDisabled, isDisabled })
       return tagged(presentUser(after))
     },
   },
@@ -151,8 +145,8 @@ function presentUser(user: User): JsonObject {
     ...declaredForm(user),
     has_password: user.passwordHash !== undefined,
     has_second_factor: user.hasSecondFactor,
-    created_at: new Date(user.createdAt).toISOString(),
-    updated_at: new Date(user.updatedAt).toISOString(),
+    created_at: instant(user.createdAt),
+    updated_at: instant(user.updatedAt),
   }
 }
 
