@@ -1,8 +1,7 @@
 /** The embedded engine: one file, one writer with group commit, reader processes, and cheap lookups in the server itself. */
 import type { Database } from 'better-sqlite3'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
-import { FEW_ROWS } from '../../cost.ts'
-import { type Cell, createTextEncoder } from '../../result/encoding.ts'
+import type { Cell } from '../../result/encoding.ts'
 import type {
   CellRequest,
   Engine,
@@ -16,10 +15,11 @@ import { createAuditCopy } from './audit-copy.ts'
 import { openForReading, openForWriting } from './connection.ts'
 import { applyChange, isLong, prepareCatalogue, readCatalogue } from './define.ts'
 import { SQLITE } from './dialect.ts'
-import { rowOf, rowsOf, runRead, Statements } from './execute.ts'
+import { Statements } from './execute.ts'
 import { asRefusal } from './failure.ts'
 import { Readers } from './readers.ts'
 import { cellReader, toSqlite } from './representation.ts'
+import { readSmall, type SmallRead } from './small-read.ts'
 import { runWrite } from './write.ts'
 import { runInProcess } from './write-process.ts'
 import { createWriter, type Writer } from './writer.ts'
@@ -92,20 +92,13 @@ function jobOf({ sql, parameters, columns, keyColumns, encoding, limits }: ReadR
   return { sql, parameters, columns, keyColumns, encoding, limits }
 }
 
-function readAtOnce({ statements }: State, request: Omit<ReadRequest, 'signal'>): WholeRead | undefined {
-  const { sql, parameters, reach, encoding, columns } = request
+function readAtOnce(state: State, request: SmallRead): WholeRead | undefined {
   try {
-    const encoder = createTextEncoder(encoding, columns)
-    const rows = (reach === 'one row' ? rowOf : rowsOf)(statements.get(sql), parameters)
-    const outcome = runRead(rows, request, encoder, GIVE_UP, FEW_ROWS)
-    return outcome === undefined ? undefined : { text: encoder.takeText(), outcome }
+    return readSmall(state.statements, request)
   } catch (error) {
     throw asRefusal(error) ?? error
   }
 }
-
-/** A result that fills a chunk is for a reader process. */
-const GIVE_UP = (): undefined => undefined
 
 function readCells(state: State, { sql, parameters, columns }: CellRequest): Cell[][] {
   const readers = columns.map(cellReader)
@@ -118,10 +111,14 @@ function readCells(state: State, { sql, parameters, columns }: CellRequest): Cel
 }
 
 async function write(state: State, request: WriteRequest): Promise<WriteReply> {
-  const { steps, returning, isChecked, rowLimit, once } = request
-  const job = { steps, returning, isChecked, rowLimit, once }
+  const { steps, returning, isChecked, isShort, rowLimit, once } = request
+  const job = { steps, returning, isChecked, isShort, rowLimit, once }
   try {
-    if (request.isShort) return await state.writer.write((database) => runWrite(database, state.writerStatements, job))
+    if (isShort) {
+      // A row that its writer may not read is found after it was written: that takes more than SQLite's own undoing.
+      const isOneStatement = steps.length === 1 && steps[0]?.parameterSets.length === 1 && !isChecked && !once
+      return await state.writer.write((database) => runWrite(database, state.writerStatements, job), isOneStatement)
+    }
     const reply = await state.writer.exclusively(() => runInProcess(state.path, job, request.signal))
     if (reply === undefined) throw new Error('A long write without an outcome')
     return reply

@@ -30,7 +30,8 @@ export function runRead(
   let rowCount = 0
   let written = 0
   let truncated: ReadOutcome['truncated'] = 'no'
-  let last: readonly Cell[] = []
+  // One row after another in the same place: encoders take what they need of it at once.
+  const row: Cell[] = []
   for (const raw of rows) {
     if (skip > 0) {
       skip--
@@ -40,10 +41,8 @@ export function runRead(
     else if (written + encoder.pending >= job.limits.bytes) truncated = 'bytes'
     if (truncated !== 'no') break
     if (rowCount >= most) return undefined
-    const row: Cell[] = []
-    for (let index = 0; index < readers.length; index++) row.push(readers[index]?.(raw[index]) ?? null)
+    for (let index = 0; index < readers.length; index++) row[index] = readers[index]?.(raw[index]) ?? null
     encoder.add(row)
-    last = row
     rowCount++
     if (encoder.pending >= CHUNK_BYTES) {
       const taken = drain()
@@ -51,7 +50,7 @@ export function runRead(
       written += taken
     }
   }
-  return { rowCount, truncated, lastKey: last.slice(width) }
+  return { rowCount, truncated, lastKey: row.slice(width) }
 }
 
 /** The columns of a plan are the same object whenever it runs, and its key columns with them. */
@@ -67,12 +66,6 @@ function readersOf({ columns, keyColumns }: ReadJob): readonly ((raw: unknown) =
 
 export function rowsOf(statement: Statement, parameters: readonly Bindable[]): Iterable<unknown[]> {
   return statement.iterate(...parameters) as Iterable<unknown[]>
-}
-
-/** Half the cost of the same row out of an iterator. */
-export function rowOf(statement: Statement, parameters: readonly Bindable[]): Iterable<unknown[]> {
-  const row = statement.get(...parameters) as unknown[] | undefined
-  return row === undefined ? [] : [row]
 }
 
 /** A large statement takes megabytes once prepared. */

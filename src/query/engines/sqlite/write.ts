@@ -1,7 +1,7 @@
 /** Runs one write inside a transaction of the caller; the same code in the server and in the process for long writes. */
-import type { Database } from 'better-sqlite3'
+import type { Database, Statement } from 'better-sqlite3'
 import type { Cell, ResultColumn } from '../../result/encoding.ts'
-import type { Once, PreparedChange, WriteOutcome, WriteReply, WriteStep } from '../engine.ts'
+import type { Bindable, Once, PreparedChange, WriteOutcome, WriteReply, WriteStep } from '../engine.ts'
 import { mismatch, readOutcome, writeOutcome } from '../requests.ts'
 import { iqlError } from '../runtime-error.ts'
 import type { Statements } from './execute.ts'
@@ -12,6 +12,7 @@ export interface WriteJob {
   readonly steps: readonly WriteStep[]
   readonly returning: readonly ResultColumn[]
   readonly isChecked: boolean
+  readonly isShort: boolean
   readonly rowLimit: number
   readonly once: Once | undefined
 }
@@ -52,7 +53,7 @@ function execute(statements: Statements, job: WriteJob): WriteOutcome {
         rowsAffected += statement.run(...parameters).changes
         continue
       }
-      for (const raw of statement.iterate(...parameters) as Iterable<unknown[]>) {
+      for (const raw of givenRows(statement, parameters, job.isShort)) {
         if (job.isChecked && raw[readers.length] !== 1n) throw hiddenRow()
         rowsAffected++
         if (rows.length < job.rowLimit) rows.push(readers.map((read, index) => read(raw[index])))
@@ -61,6 +62,11 @@ function execute(statements: Statements, job: WriteJob): WriteOutcome {
     }
   }
   return { rowsAffected, rows: readers.length === 0 ? [] : rows, isTruncated }
+}
+
+/** An iterator costs more for each row, and an array all the rows at once. */
+function givenRows(statement: Statement, parameters: readonly Bindable[], areFew: boolean): Iterable<unknown[]> {
+  return (areFew ? statement.all(...parameters) : statement.iterate(...parameters)) as Iterable<unknown[]>
 }
 
 export function hiddenRow(): Error {

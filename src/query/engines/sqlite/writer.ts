@@ -2,14 +2,15 @@
 import type { Database } from 'better-sqlite3'
 
 export interface Writer {
-  /** Runs a short write; resolves after the commit that made it durable. */
-  write<T>(task: (database: Database) => T): Promise<T>
+  /** Runs a short write; resolves after the commit that made it durable. One that is a single statement undoes itself when it fails. */
+  write<T>(task: (database: Database) => T, isOneStatement?: boolean): Promise<T>
   /** Keeps every other write waiting while another process holds the write lock. */
   exclusively<T>(task: () => Promise<T>): Promise<T>
   close(): Promise<void>
 }
 
 interface Entry {
+  readonly isOneStatement: boolean
   readonly run: () => void
   readonly settle: () => void
   readonly fail: (error: unknown) => void
@@ -34,10 +35,11 @@ export function createWriter(database: Database): Writer {
   }
 
   return {
-    write(task) {
+    write(task, isOneStatement = false) {
       return new Promise((resolve, reject) => {
         let outcome: (() => void) | undefined
         waiting.push({
+          isOneStatement,
           run: () => {
             const value = task(database)
             outcome = () => resolve(value)
@@ -83,16 +85,16 @@ function commitTogether(database: Database, group: readonly Entry[]): void {
   try {
     database.exec('BEGIN IMMEDIATE')
     for (const entry of group) {
-      database.exec('SAVEPOINT entry')
+      if (!entry.isOneStatement) database.exec('SAVEPOINT entry')
       try {
         entry.run()
         kept.push(entry)
       } catch (error) {
         failures.push({ entry, error })
-        if (database.inTransaction) database.exec('ROLLBACK TO entry')
-        else throw error
+        if (!database.inTransaction) throw error
+        if (!entry.isOneStatement) database.exec('ROLLBACK TO entry')
       }
-      database.exec('RELEASE entry')
+      if (!entry.isOneStatement) database.exec('RELEASE entry')
     }
     database.exec('COMMIT')
   } catch (error) {
