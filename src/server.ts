@@ -169,6 +169,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
           clock,
           publish: bus.publish,
         }),
+        hashPassword: identity.hashing.hash,
         settings: () => (settings === undefined ? [] : showSettings(settings)),
         live,
       },

@@ -51,6 +51,8 @@ export interface AdminEnv {
   readonly audit: Audit & { flush(): Promise<void> }
   publish(event: GateEvent): Promise<unknown>
   readonly keyring: SigningKeyring
+  /** Argon2id, as a PHC string; undefined when the server hashes too many already. */
+  hashPassword(password: string): Promise<string | undefined>
   settings(): readonly SettingInForce[]
   /** Undefined where no server runs. */
   readonly live: Live | undefined

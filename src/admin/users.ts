@@ -1,7 +1,8 @@
 /** Administration of people: who may sign in, with which roles, and whether they may at all. */
 import { randomBytes } from 'node:crypto'
 import { userTarget } from '../declarative/targets.ts'
-import { hashPassword, LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/password-hash.ts'
+import { Refusal } from '../protocol/refusal.ts'
+import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/password-hash.ts'
 import type { Stores } from '../store/stores.ts'
 import { createTakeBack } from '../store/take-back.ts'
 import { USER_ID_PREFIX, type User, UsernameTaken } from '../store/users.ts'
@@ -40,7 +41,7 @@ export const userRoutes: readonly AdminRoute[] = [
     status: 201,
     async run(call, env) {
       const body = readObject(call.body)
-      const passwordHash = await readPassword(body)
+      const passwordHash = await readPassword(body, env)
       const user = await change(env, async (stores) => {
         const { profile, ...target } = userTarget(readUser(withoutPassword(body), await roleNames(stores)))
         const id = await create(stores, { ...target, profile, passwordHash })
@@ -115,7 +116,7 @@ export const userRoutes: readonly AdminRoute[] = [
     async run(call, env) {
       const body = call.body === undefined ? {} : readObject(call.body)
       const made = body.password === undefined ? randomBytes(15).toString('base64url') : undefined
-      const passwordHash = await readPassword({ ...body, password: made ?? body.password })
+      const passwordHash = await readPassword({ ...body, password: made ?? body.password }, env)
       const user = await change(env, async (stores) => {
         const found = await findUser(stores, part(call, 'user'))
         checkMatch(call, presentUser(found))
@@ -178,11 +179,14 @@ async function tell(env: AdminEnv, before: User, after: User): Promise<void> {
   if (!isSame(before.rights, after.rights) || !isSame(before.roles, after.roles)) await takeBack(env).rights(after)
 }
 
-async function readPassword({ password }: JsonObject): Promise<string | undefined> {
+async function readPassword({ password }: JsonObject, env: AdminEnv): Promise<string | undefined> {
   if (password === undefined) return undefined
   if (typeof password !== 'string' || password.length < SHORTEST_PASSWORD || password.length > LONGEST_PASSWORD)
     throw badBody([{ path: 'password', text: `has ${SHORTEST_PASSWORD} to ${LONGEST_PASSWORD} characters` }])
-  return await hashPassword(password)
+  const made = await env.hashPassword(password)
+  if (made === undefined)
+    throw new Refusal('admin.busy', 503, 'Too many passwords are being hashed', { headers: { 'retry-after': '5' } })
+  return made
 }
 
 function withoutPassword({ password, ...rest }: JsonObject): JsonObject {

@@ -11,6 +11,7 @@ import { createAccess } from './access.ts'
 import { displayNameOf } from './claims.ts'
 import { type ClientDirectory, createClientDirectory } from './client-directory.ts'
 import type { TokenLifetimes } from './grants/env.ts'
+import { createHashing, type Hashing } from './hashing.ts'
 import { createIssuer, type Issuer } from './issuer.ts'
 import { type CheckPassword, createPasswordCheck } from './password-check.ts'
 import { createSecretThrottle, type SecretThrottle } from './secret-throttle.ts'
@@ -40,6 +41,7 @@ export interface Identity {
   readonly clients: ClientDirectory
   readonly users: UserDirectory
   readonly checkPassword: CheckPassword
+  readonly hashing: Hashing
   readonly secretThrottle: SecretThrottle
   readonly lifetimes: TokenLifetimes
   close(): void
@@ -73,6 +75,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
   const unsubscribe = bus.subscribe(({ kind }) => {
     if (kind === 'keys-changed') access.forget()
   })
+  const hashing = createHashing(options.metrics)
   return {
     issuer: createIssuer({
       name: options.issuer,
@@ -90,10 +93,12 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     checkPassword: createPasswordCheck({
       users: stores.users,
       throttles: stores.throttles,
+      hashing,
       audit,
       clock,
       metrics: options.metrics,
     }),
+    hashing,
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
     close() {

@@ -4,10 +4,10 @@ import type { Audit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Metrics } from '../protocol/metrics.ts'
 import { digestOf } from '../store/opaque.ts'
-import { hashPassword, needsRehash, verifyPassword } from '../store/password-hash.ts'
+import { hashPassword, needsRehash } from '../store/password-hash.ts'
 import type { ThrottlePolicy, Throttles } from '../store/throttles.ts'
 import { type User, type Users, usernameKey } from '../store/users.ts'
-import { createTurnstile } from './turnstile.ts'
+import type { Hashing } from './hashing.ts'
 
 export type PasswordVerdict =
   | { readonly outcome: 'good'; readonly user: User }
@@ -31,6 +31,7 @@ export type CheckPassword = (attempt: PasswordAttempt) => Promise<PasswordVerdic
 export interface PasswordCheckEnv {
   readonly users: Pick<Users, 'findById' | 'findByUsername' | 'rehash'>
   readonly throttles: Throttles
+  readonly hashing: Hashing
   readonly audit: Audit
   readonly clock: Clock
   readonly metrics: Metrics
@@ -45,17 +46,9 @@ const ACCOUNT: ThrottlePolicy = { free: 20, firstWaitMs: 1000, longestWaitMs: MI
 const ADDRESS: ThrottlePolicy = { free: 50, firstWaitMs: 1000, longestWaitMs: 5 * MINUTE, forgetMs: 15 * MINUTE }
 const KNOWN_ADDRESS_MS = 7 * 24 * 60 * MINUTE
 
-/** Hashing shares the thread pool with signing, and must leave it room. */
-const AT_ONCE = 2
-const MOST_WAITING = 64
-
-export function createPasswordCheck({ users, throttles, audit, clock, metrics }: PasswordCheckEnv): CheckPassword {
-  const turnstile = createTurnstile(AT_ONCE, MOST_WAITING)
+export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
+  const { users, throttles, hashing, audit, clock, metrics } = env
   let decoy: Promise<string> | undefined
-  metrics.watch('gatehouse_hash_queue', () => [
-    [{ state: 'running' }, turnstile.running],
-    [{ state: 'waiting' }, turnstile.waiting],
-  ])
   return async (attempt) => {
     const verdict = await check(attempt)
     metrics.count('gatehouse_signins_total', { method: 'password', outcome: verdict.outcome })
@@ -81,14 +74,12 @@ export function createPasswordCheck({ users, throttles, audit, clock, metrics }:
     const user = await users.findByUsername(username)
     decoy ??= hashPassword(digestOf(String(clock())))
     const hash = user?.passwordHash ?? (await decoy)
-    const started = performance.now()
-    const entered = await turnstile.enter(() => verifyPassword(hash, password))
-    metrics.observe('gatehouse_hash_seconds', {}, (performance.now() - started) / 1000)
-    if (entered === 'full') {
+    const matches = await hashing.verify(hash, password)
+    if (matches === undefined) {
       await throttles.giveBack(taken.map(([key]) => key))
       return { outcome: 'busy' }
     }
-    if (!entered.result || user === undefined || user.passwordHash === undefined || user.disabled) {
+    if (!matches || user === undefined || user.passwordHash === undefined || user.disabled) {
       const reason = user === undefined ? 'unknown user' : user.disabled ? 'disabled' : 'wrong password'
       const who = user === undefined ? {} : { actor: user.id, username: user.username }
       audit.record({ event: 'signin.refused', ...facts, actor: who.actor, details: { reason, username: who.username } })
@@ -113,8 +104,8 @@ export function createPasswordCheck({ users, throttles, audit, clock, metrics }:
 
   /** Parameters have changed since the hash was made. */
   async function rehash(user: User, from: string, password: string): Promise<void> {
-    const entered = await turnstile.enter(() => hashPassword(password))
-    if (entered !== 'full') await users.rehash(user.id, from, entered.result)
+    const made = await hashing.hash(password)
+    if (made !== undefined) await users.rehash(user.id, from, made)
   }
 }
 

@@ -90,6 +90,20 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
       return rows.map(toGrant)
     },
 
+    /** Which clients hold which scopes by a grant that is neither revoked nor expired, each combination once. */
+    async listClientsOfUser(userId: string): Promise<{ clientId: string; scopes: string[] }[]> {
+      const rows = await db
+        .selectFrom('grants')
+        .select(['client_id', 'scopes'])
+        .distinct()
+        .where('user_id', '=', userId)
+        .where('revoked_at', 'is', null)
+        .where('expires_at', '>', clock())
+        .orderBy('client_id')
+        .execute()
+      return rows.map(({ client_id, scopes }) => ({ clientId: client_id, scopes: wordsOf(scopes) }))
+    },
+
     /** The grants among the matching that were alive until now. */
     async revoke(which: GrantSelection): Promise<string[]> {
       let query = db
@@ -133,13 +147,17 @@ export function toGrant(row: Selectable<GrantRow>): Grant {
     clientId: row.client_id,
     userId: row.user_id,
     sessionId: row.session_id ?? undefined,
-    scopes: row.scopes.split(' ').filter((scope) => scope !== ''),
+    scopes: wordsOf(row.scopes),
     authTime: row.auth_time,
     details,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at ?? undefined,
   }
+}
+
+function wordsOf(scopes: string): string[] {
+  return scopes.split(' ').filter((scope) => scope !== '')
 }
 
 const KINDS: readonly GrantKind[] = ['authorization_code', 'implicit', 'password', 'device_code']

@@ -115,6 +115,63 @@ onEveryEngine('the account page', (at) => {
     assert.deepEqual((await tokens(agent, person)).seen, ['question'])
   })
 
+  test('what needed no consent is on the page too, and ends there: a password given to a program, a client of our own', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    await place.stores.clients.put({
+      client_id: 'robot',
+      client_name: 'Robot',
+      token_endpoint_auth_method: 'none',
+      grant_types: ['password', 'refresh_token'],
+      scope: 'openid email offline_access',
+    })
+    const grants = ['openid', 'openid email offline_access'].map(async (scope) => {
+      const { username, password } = person
+      const form = { grant_type: 'password', client_id: 'robot', username, password, scope }
+      const response = await fetch(`${place.server.issuer}/connect/token`, {
+        method: 'POST',
+        body: new URLSearchParams(form),
+      })
+      return (await response.json()) as { access_token: string; refresh_token?: string }
+    })
+    const [online, offline] = await Promise.all(grants)
+    assert.ok(online !== undefined && offline !== undefined)
+    const url = authorizeUrl(place.server.issuer, {
+      client_id: 'trusted',
+      redirect_uri: 'https://trusted.example.com/cb',
+      response_type: 'id_token token',
+    })
+    const own = answerOf((await visit(agent, await agent.get(url), person)).end).get('access_token') ?? ''
+
+    const names = async () => {
+      const page = await account(agent)
+      const list = /<ul class="rows" id="consents">(.*?)<\/ul>/s.exec(page.body)?.[1] ?? ''
+      return { page, names: [...list.matchAll(/<li><div><p>([^<]+)</g)].map(([, name]) => name).sort() }
+    }
+    const before = await names()
+    assert.deepEqual(before.names, ['Robot', 'Trusted'])
+    for (const [clientId, left] of [
+      ['robot', ['Trusted']],
+      ['trusted', []],
+    ] as const) {
+      const form = formTo((await names()).page, '/account/consents/withdraw', ({ client_id }) => client_id === clientId)
+      await agent.submit(form)
+      assert.deepEqual((await names()).names, left)
+    }
+    assert.deepEqual(await Promise.all([online.access_token, offline.access_token, own].map(userinfo)), [401, 401, 401])
+    const refreshed = await fetch(`${place.server.issuer}/connect/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'refresh_token',
+        client_id: 'robot',
+        refresh_token: offline.refresh_token ?? '',
+      }),
+    })
+    assert.equal(refreshed.status, 400)
+    const stranger = await newPerson()
+    assert.deepEqual(await place.stores.grants.listClientsOfUser(stranger.id), [])
+  })
+
   test('what a device was allowed is on the page too, and is taken back there', async () => {
     const person = await newPerson()
     const agent = place.newAgent()

@@ -23,7 +23,7 @@ const STRICT = { client_id: 'strict', redirect_uri: 'https://strict.example.com/
 onEveryEngine('second factors', (at) => {
   let place: SignInPlace
   before(async () => {
-    place = await openSignInPlace(at())
+    place = await openSignInPlace(at(), { flags: { '--trusted-proxies': '127.0.0.1,::1' } })
     await place.stores.roles.put({ name: 'guarded', scopes: [], requireSecondFactor: true })
   })
   after(() => place.close())
@@ -97,6 +97,37 @@ onEveryEngine('second factors', (at) => {
     assert.equal(first.kind, 'left')
     const second = pageOf(await two.submit(formOf(pages[1], 'second-factor'), { code: code(secret) }))
     assert.equal(second.status, 401)
+  })
+
+  test('a stranger who knows the password guesses a few times from each address, fewer from all, and keeps the owner out of nothing', async () => {
+    const { person, secret } = await enrolled()
+    const from = (address: string) => place.newAgent({ 'x-forwarded-for': address })
+    const attempt = async (agent: UserAgent, typed: string) => {
+      const page = await signInAndCode(agent, TRUSTED, person)
+      const end = await agent.submit(formOf(page, 'second-factor'), { code: typed })
+      return end.kind === 'left' ? 303 : end.status
+    }
+    // Where the owner proved the factor before.
+    const home = from('192.0.2.1')
+    assert.equal(await attempt(home, code(secret)), 303)
+    place.clock.advance(STEP_MS)
+
+    const stranger = from('198.51.100.1')
+    const statuses: number[] = []
+    for (let tries = 0; tries < 7; tries++) statuses.push(await attempt(stranger, '123456'))
+    assert.deepEqual(statuses, [401, 401, 401, 401, 401, 401, 429])
+    // Elsewhere the owner does not wait for what happens there.
+    assert.equal(await attempt(from('192.0.2.2'), code(secret)), 303)
+    place.clock.advance(STEP_MS)
+
+    let refused = 0
+    for (let host = 2; host < 20; host++)
+      refused += Number((await attempt(from(`198.51.100.${host}`), '123456')) === 429)
+    assert.ok(refused > 0, 'many addresses guess without an end')
+    assert.equal(await attempt(from('203.0.113.9'), code(secret)), 429)
+    assert.equal(await attempt(from('192.0.2.1'), code(secret)), 303)
+    place.clock.advance(5 * 60_000)
+    assert.equal(await attempt(from('203.0.113.9'), code(secret)), 303)
   })
 
   test('guessing codes is slowed down, and a good code waits like a bad one', async () => {

@@ -10,6 +10,7 @@ import { createMetrics } from '../../src/protocol/metrics.ts'
 import type { Principal } from '../../src/protocol/principal.ts'
 import { openAuditLog } from '../../src/store/audit.ts'
 import { openDatabase } from '../../src/store/database.ts'
+import { hashPassword } from '../../src/store/password-hash.ts'
 import { createStores } from '../../src/store/stores.ts'
 import type { TestPlace } from './engines.ts'
 
@@ -62,6 +63,7 @@ export async function startTestAdmin(place: TestPlace, parts: Partial<AdminEnv> 
       retire: () => fail('no keyring'),
       withdraw: () => fail('no keyring'),
     },
+    hashPassword,
     settings: () => [],
     live: undefined,
     ...parts,

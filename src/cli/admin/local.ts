@@ -7,6 +7,7 @@ import type { LoadedConfig } from '../../config.ts'
 import { type Offline, withData } from '../../offline.ts'
 import type { Principal } from '../../protocol/principal.ts'
 import { SCOPES } from '../../protocol/scopes.ts'
+import { hashPassword } from '../../store/password-hash.ts'
 import type { AdminConnection } from './connection.ts'
 
 export async function connectLocally(loaded: LoadedConfig): Promise<AdminConnection> {
@@ -21,6 +22,7 @@ export async function connectLocally(loaded: LoadedConfig): Promise<AdminConnect
       clock: data.clock,
       publish: (event) => data.stores.events.append(event),
     }),
+    hashPassword,
     settings: () => showSettings(loaded),
     live: undefined,
   }

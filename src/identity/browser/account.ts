@@ -1,7 +1,7 @@
 /** The account page and everything that can be changed and ended on it. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
-import { hashPassword, LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../store/password-hash.ts'
+import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../store/password-hash.ts'
 import type { Profile, User } from '../../store/users.ts'
 import { displayNameOf } from '../claims.ts'
 import { accountPage, PROFILE_FIELDS, type ProfileField, passwordPage } from '../pages/account.ts'
@@ -66,17 +66,11 @@ export async function showAccount(
   { notice, told }: { notice?: ((text: Messages) => string) | undefined; told?: (text: Messages) => Mistake } = {},
 ): Promise<FastifyReply> {
   const { user, session } = visit
-  const [factors, sessions, consents] = await Promise.all([
+  const [factors, sessions, applications] = await Promise.all([
     env.factors.listOfUser(user.id),
     env.sessions.listOfUser(user.id),
-    env.consents.listOfUser(user.id),
+    listApplications(user.id, env),
   ])
-  const named = await Promise.all(
-    consents.map(async ({ clientId, scopes }) => {
-      const client = await env.clients.find(clientId)
-      return { clientId, scopes, client: client?.name ?? clientId }
-    }),
-  )
   const frame = frameFor(env.pages, visit, { boundTo: 'session' })
   const page = accountPage(frame, {
     username: displayNameOf(user),
@@ -94,12 +88,28 @@ export async function showAccount(
       browser: describeBrowser(userAgent),
       current: id === session.id,
     })),
-    consents: named,
+    consents: applications,
     timeZone: profileOf(user).zoneinfo || undefined,
     notice: notice?.(frame.language.messages),
     mistake: told?.(frame.language.messages),
   })
   return sendPage(visit.reply, page, { status: told === undefined ? 200 : 400 })
+}
+
+/** Whoever may act for the person: by their consent, or by a grant that needed none (a password given to it, a client of our own). */
+async function listApplications(userId: string, env: BrowserEnv) {
+  const [consents, grants] = await Promise.all([env.consents.listOfUser(userId), env.grants.listClientsOfUser(userId)])
+  const scopesByClient = new Map<string, Set<string>>()
+  for (const { clientId, scopes } of [...consents, ...grants]) {
+    const known = scopesByClient.get(clientId) ?? new Set()
+    scopesByClient.set(clientId, known.union(new Set(scopes)))
+  }
+  return Promise.all(
+    [...scopesByClient].map(async ([clientId, scopes]) => {
+      const client = await env.clients.find(clientId)
+      return { clientId, scopes: [...scopes], client: client?.name ?? clientId }
+    }),
+  )
 }
 
 function profileOf({ profile }: User): Record<ProfileField, string> {
@@ -135,11 +145,19 @@ async function saveProfile(visit: SignedInVisit, form: Parameters, env: BrowserE
   return done(visit, 'saved', env)
 }
 
-function showPassword(visit: SignedInVisit, env: BrowserEnv, told?: (text: Messages) => Mistake): FastifyReply {
+/** When too many passwords are being hashed already. */
+const BUSY_SECONDS = 5
+
+function showPassword(
+  visit: SignedInVisit,
+  env: BrowserEnv,
+  told?: (text: Messages) => Mistake,
+  status = 400,
+): FastifyReply {
   const frame = frameFor(env.pages, visit, { boundTo: 'session' })
   const mistake = told?.(frame.language.messages)
   const page = passwordPage(frame, { username: visit.user.username, leastPassword: SHORTEST_PASSWORD, mistake })
-  return sendPage(visit.reply, page, { status: mistake === undefined ? 200 : 400 })
+  return sendPage(visit.reply, page, { status: mistake === undefined ? 200 : status })
 }
 
 /** C-67: whoever knew the old password is out, everywhere, at once. */
@@ -161,9 +179,12 @@ async function changePassword(visit: SignedInVisit, form: Parameters, env: Brows
   })
   if (verdict.outcome === 'delayed')
     return showPassword(visit, env, (text) => ({ text: text.tryLater(verdict.seconds) }))
-  if (verdict.outcome !== 'good')
+  if (verdict.outcome === 'wrong')
     return showPassword(visit, env, (text) => ({ text: text.wrongPassword, field: 'current_password' }))
-  await env.users.setPassword(user.id, await hashPassword(password))
+  const passwordHash = verdict.outcome === 'busy' ? undefined : await env.hashing.hash(password)
+  if (passwordHash === undefined)
+    return showPassword(visit, env, (text) => ({ text: text.tryLater(BUSY_SECONDS) }), 503)
+  await env.users.setPassword(user.id, passwordHash)
   await endSessionsOf(user.id, 'password changed', env)
   await env.takeBack.user(user.id)
   env.audit.record({ event: 'password.changed', actor: user.id, address: request.ip, requestId: request.id })
@@ -184,15 +205,19 @@ async function endSessions(visit: SignedInVisit, form: Parameters, env: BrowserE
 }
 
 async function withdrawConsent(visit: SignedInVisit, form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
+  const { user, request } = visit
   const clientId = form.get('client_id') ?? ''
-  const consent = await env.consents.find(visit.user.id, clientId)
-  if (consent !== undefined && (await env.consents.withdraw(visit.user.id, clientId))) {
-    await env.takeBack.consent(visit.user.id, clientId)
+  const application = (await listApplications(user.id, env)).find((candidate) => candidate.clientId === clientId)
+  if (application !== undefined) {
+    await env.consents.withdraw(user.id, clientId)
+    await env.takeBack.consent(user.id, clientId)
     env.audit.record({
       event: 'consent.withdrawn',
-      actor: visit.user.id,
+      actor: user.id,
       client: clientId,
-      details: { scope: consent.scopes },
+      address: request.ip,
+      requestId: request.id,
+      details: { scope: application.scopes },
     })
   }
   return done(visit, 'saved', env)

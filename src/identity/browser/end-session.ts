@@ -112,7 +112,7 @@ const FRAMES_SECONDS = 3
 
 export async function signOut(
   visit: Visit,
-  { clientId, next, uiLocales }: LogoutRequest,
+  { clientId, next: wanted, uiLocales }: LogoutRequest,
   env: BrowserEnv,
 ): Promise<FastifyReply> {
   const ended = visit.session === undefined ? undefined : await endSession(visit.session.id, 'signed out', env)
@@ -123,11 +123,13 @@ export async function signOut(
       ? []
       : [addParameters(client.frontchannelLogout.uri, { iss: env.issuer.name, sid: ended.session.id }, 'query')],
   )
+  const asking = clientId === undefined ? undefined : await env.clients.find(clientId)
+  // Nobody is sent to an application that was disabled, before this request or while the person was asked.
+  const next = asking === undefined || asking.disabled ? undefined : wanted
   if (next !== undefined && frames.length === 0) {
     visit.reply.header('cache-control', 'no-store')
     return visit.reply.redirect(next, 303)
   }
-  const asking = clientId === undefined ? undefined : await env.clients.find(clientId)
   const page = signedOutPage(frameFor(env.pages, visit, { uiLocales }), {
     frames,
     next: next === undefined ? undefined : { url: next, client: asking?.name ?? '' },

@@ -8,6 +8,7 @@ import type { Stores } from '../../store/stores.ts'
 import type { TakeBack } from '../../store/take-back.ts'
 import type { ClientDirectory } from '../client-directory.ts'
 import type { TokenLifetimes } from '../grants/env.ts'
+import type { Hashing } from '../hashing.ts'
 import type { Issuer } from '../issuer.ts'
 import type { CheckPassword } from '../password-check.ts'
 import type { Signer } from '../signer.ts'
@@ -28,6 +29,7 @@ export interface BrowserEnv extends UsedStores {
   readonly takeBack: TakeBack
   readonly publish: Bus['publish']
   readonly checkPassword: CheckPassword
+  readonly hashing: Hashing
   readonly audit: Audit
   readonly metrics: Pick<Metrics, 'count'>
   readonly clock: Clock

@@ -18,6 +18,7 @@ type Given = Pick<
   | 'signer'
   | 'takeBack'
   | 'checkPassword'
+  | 'hashing'
   | 'audit'
   | 'metrics'
   | 'doors'
@@ -69,10 +70,19 @@ export function openBrowserSide(app: FastifyInstance, options: BrowserSideOption
     if (event.kind === 'session-ended') start(tellClients(event.sessionId))
     if (event.kind === 'subject-cut') start(endSessionsBefore(event.subject, event.at))
   })
-  const timer = setInterval(() => start(endExpiredSessions(parts)), SWEEP_MS)
+  let closing = false
+  let sweeping: Promise<void> | undefined
+  const timer = setInterval(() => {
+    if (sweeping !== undefined) return
+    sweeping = endExpiredSessions(parts, () => closing).finally(() => {
+      sweeping = undefined
+    })
+    start(sweeping)
+  }, SWEEP_MS)
   timer.unref()
   return {
     async close() {
+      closing = true
       clearInterval(timer)
       unsubscribe()
       await Promise.all(underWay)

@@ -3,9 +3,9 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
 import type { Factor } from '../../store/factors.ts'
 import { unseal } from '../../store/opaque.ts'
-import type { ThrottlePolicy } from '../../store/throttles.ts'
 import type { User } from '../../store/users.ts'
 import { displayNameOf } from '../claims.ts'
+import { beginGuess } from '../factor-throttle.ts'
 import type { Mistake } from '../pages/form-parts.ts'
 import { secondFactorPage } from '../pages/second-factor.ts'
 import { checkPasskey, passkeyChallenge } from '../passkeys.ts'
@@ -22,9 +22,6 @@ export const SEALED_TOTP = 'totp'
 
 /** Long enough to find the phone. */
 const HALF_KEEPS_MS = 15 * 60_000
-
-/** A million codes, three of them good at a time: few guesses, then long waits. */
-const GUESSES: ThrottlePolicy = { free: 5, firstWaitMs: 2000, longestWaitMs: 15 * 60_000, forgetMs: 60 * 60_000 }
 
 export function registerSecondFactor(app: FastifyInstance, env: BrowserEnv): void {
   app.get('/second-factor', async (request, reply) => {
@@ -100,10 +97,9 @@ async function takeCode(visit: Visit, flow: FlowInteraction, form: Parameters, e
   const { half, user, factors } = await halfway(flow, env)
   const byRecovery = form.get('way') === 'recovery'
   const code = form.get('code') ?? ''
-  const key = `factor ${user.id}`
-  const wait = await env.throttles.take(key, GUESSES)
-  if (wait > 0) {
-    const seconds = Math.ceil(wait / 1000)
+  const guess = await beginGuess(user.id, visit.request.ip, env)
+  if (guess.waitMs > 0) {
+    const seconds = Math.ceil(guess.waitMs / 1000)
     visit.reply.header('retry-after', String(seconds))
     env.audit.record({ event: 'signin.delayed', actor: user.id, address: visit.request.ip, details: { seconds } })
     return showSecondFactor(visit, flow, byRecovery, env, {
@@ -117,7 +113,7 @@ async function takeCode(visit: Visit, flow: FlowInteraction, form: Parameters, e
   const method = byRecovery ? 'recovery' : 'otp'
   env.metrics.count('gatehouse_signins_total', { method, outcome: good ? 'good' : 'wrong' })
   if (!good) return refuseFactor(visit, flow, user, byRecovery, 'otp', env)
-  await env.throttles.clear([key])
+  await guess.succeeded()
   return completeSignIn(visit, flow, user, withFactor(half, 'otp'), env)
 }
 

@@ -34,7 +34,19 @@ export async function endSessionsOf(
   }
 }
 
+const BATCH = 500
+const AT_ONCE = 20
+/** So many batches in one pass, or a store full of dead sessions would keep the server from anything else. */
+const MOST_BATCHES = 40
+
 /** Sessions end by themselves too, and their applications hear of it. */
-export async function endExpiredSessions(env: EndSessionEnv): Promise<void> {
-  for (const { id } of await env.sessions.listExpired()) await endSession(id, 'expired', env)
+export async function endExpiredSessions(env: EndSessionEnv, isClosing: () => boolean = () => false): Promise<void> {
+  for (let count = 0; count < MOST_BATCHES; count++) {
+    const batch = await env.sessions.listExpired(BATCH)
+    for (let from = 0; from < batch.length; from += AT_ONCE) {
+      if (isClosing()) return
+      await Promise.all(batch.slice(from, from + AT_ONCE).map(({ id }) => endSession(id, 'expired', env)))
+    }
+    if (batch.length < BATCH) return
+  }
 }

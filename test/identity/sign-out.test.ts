@@ -1,0 +1,82 @@
+/** Where a person ends up who signs out: never at an application that was disabled. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEveryEngine } from '../support/engines.ts'
+import {
+  ALICE,
+  answerOf,
+  authorizeUrl,
+  CLIENTS,
+  openSignInPlace,
+  POST_LOGOUT,
+  type SignInPlace,
+} from '../support/sign-in-place.ts'
+import { until } from '../support/until.ts'
+import type { UserAgent } from '../support/user-agent.ts'
+import { visit } from '../support/visitor.ts'
+
+onEveryEngine('signing out', (at) => {
+  let place: SignInPlace
+  before(async () => {
+    place = await openSignInPlace(at())
+  })
+  after(() => place.close())
+
+  async function signedIn(): Promise<{ agent: UserAgent; hint: string }> {
+    const agent = place.newAgent()
+    const url = authorizeUrl(place.server.issuer, { response_type: 'id_token' })
+    const { end } = await visit(agent, await agent.get(url), ALICE)
+    return { agent, hint: answerOf(end).get('id_token') ?? '' }
+  }
+
+  function leaveUrl(parameters: Record<string, string>): URL {
+    const url = new URL(`${place.server.issuer}/connect/endsession`)
+    const all = { post_logout_redirect_uri: POST_LOGOUT, state: 'kept', ...parameters }
+    for (const [name, value] of Object.entries(all)) url.searchParams.set(name, value)
+    return url
+  }
+
+  async function setDisabled(disabled: boolean): Promise<void> {
+    await place.stores.clients.put({ ...CLIENTS.web, disabled })
+    await place.stores.events.append({ kind: 'clients-changed', clientId: 'web' })
+    const isRefused = async () => (await place.newAgent().get(authorizeUrl(place.server.issuer))).kind
+    await until('it is felt', 1000, async () => {
+      const page = await place.newAgent().get(authorizeUrl(place.server.issuer))
+      return (page.kind === 'page' && page.status === 400) === disabled
+    })
+    assert.equal(await isRefused(), 'page')
+  }
+
+  const isSignedOut = async (agent: UserAgent) => {
+    const page = await agent.get('/account')
+    return page.kind === 'page' && page.url.pathname === '/sign-in'
+  }
+
+  test('B-73: the post-logout address of a disabled client is not followed, and the person is signed out all the same', async () => {
+    const { agent, hint } = await signedIn()
+    await setDisabled(true)
+    const end = await agent.get(leaveUrl({ id_token_hint: hint }))
+    assert.ok(end.kind === 'page' && end.status === 200)
+    assert.match(end.body, /You are signed out/)
+    assert.ok(!end.body.includes(POST_LOGOUT))
+    assert.ok(await isSignedOut(agent))
+    await setDisabled(false)
+    const again = await signedIn()
+    const left = await again.agent.get(leaveUrl({ id_token_hint: again.hint }))
+    assert.ok(left.kind === 'left' && left.url.href === `${POST_LOGOUT}?state=kept`)
+  })
+
+  test('B-73: nor when it was disabled while the person was asked', async () => {
+    const { agent } = await signedIn()
+    const question = await agent.get(leaveUrl({ client_id: 'web' }))
+    assert.ok(question.kind === 'page')
+    const form = question.forms.find(({ action }) => action.pathname === '/sign-out')
+    assert.ok(form !== undefined)
+    await setDisabled(true)
+    const pressed = form.buttons.find(({ value }) => value === 'leave')
+    const end = await agent.submit(form, {}, pressed)
+    assert.ok(end.kind === 'page' && /You are signed out/.test(end.body))
+    assert.ok(await isSignedOut(agent))
+    await setDisabled(false)
+  })
+})
