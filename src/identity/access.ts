@@ -3,6 +3,7 @@ import { hash } from 'node:crypto'
 import type { Denylist, Descent } from '../events/denylist.ts'
 import { type Clock, seconds } from '../protocol/clock.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
+import { Recent } from './recent.ts'
 import type { SignedByUs, Signer } from './signer.ts'
 import { readTokenId } from './token-id.ts'
 
@@ -31,8 +32,7 @@ const MOST_REMEMBERED = 20_000
 const MOST_KEPT_WHOLE = 500
 
 export function createAccess({ issuer, signer, denylist, clock, namesOf }: AccessOptions): Access {
-  /** In the order of use: the first is the one to forget. */
-  let remembered = new Map<string, Verified>()
+  let remembered = new Recent<Verified>(MOST_REMEMBERED)
   let lately = new Map<string, Verified>()
 
   return {
@@ -43,7 +43,7 @@ export function createAccess({ issuer, signer, denylist, clock, namesOf }: Acces
       return denylist.remaining(verified.descent, verified.principal)
     },
     forget() {
-      remembered = new Map()
+      remembered = new Recent(MOST_REMEMBERED)
       lately = new Map()
     },
   }
@@ -55,9 +55,7 @@ export function createAccess({ issuer, signer, denylist, clock, namesOf }: Acces
     const found = known.get(digest)
     const verified = found ?? (await verify(token))
     if (verified === undefined || clock() >= verified.principal.expiresAt * 1000) return undefined
-    if (found !== undefined) known.delete(digest)
-    known.set(digest, verified)
-    if (known.size > MOST_REMEMBERED) forgetOldest(known)
+    if (found === undefined) known.set(digest, verified)
     if (whole.size >= MOST_KEPT_WHOLE) whole.clear()
     whole.set(token, verified)
     return verified
@@ -76,11 +74,6 @@ export function createAccess({ issuer, signer, denylist, clock, namesOf }: Acces
   }
 }
 
-function forgetOldest(remembered: Map<string, Verified>): void {
-  const oldest = remembered.keys().next().value
-  if (oldest !== undefined) remembered.delete(oldest)
-}
-
 /** Another node may be ahead of us by this much. */
 const CLOCK_SKEW_SECONDS = 5
 
@@ -97,7 +90,7 @@ function readClaims({ claims, keyId }: SignedByUs, issuer: string): Verified | u
       subject: sub,
       kind: sub === clientId ? 'client' : 'user',
       clientId,
-      scopes: new Set(scope.split(' ').filter((name) => name !== '')),
+      scopes: scopesOf(scope),
       roles: textsOf(claims.role),
       audiences: typeof claims.aud === 'string' ? [claims.aud] : textsOf(claims.aud),
       tokenId: jti,
@@ -112,6 +105,18 @@ function readClaims({ claims, keyId }: SignedByUs, issuer: string): Verified | u
     },
     descent: { tokenId: jti, grantId: id.grantId, sessionId, subject: sub, clientId, issuedAtMs },
   }
+}
+
+const scopeSets = new Recent<ReadonlySet<string>>(1_000)
+
+/** Most tokens of a client say the same here: one set serves them all. */
+function scopesOf(text: string): ReadonlySet<string> {
+  let scopes = scopeSets.get(text)
+  if (scopes === undefined) {
+    scopes = new Set(text.split(' ').filter((name) => name !== ''))
+    scopeSets.set(text, scopes)
+  }
+  return scopes
 }
 
 function textsOf(value: unknown): string[] {

@@ -1,9 +1,10 @@
 /** Takes a compact JWS apart, strictly (RFC 7515 §5.2); what it says is not to be believed before its signature is checked. */
 
-export type Claims = Readonly<Record<string, unknown>>
+type Members = Readonly<Record<string, unknown>>
+export type Claims = Members
 
 export interface ParsedJwt {
-  readonly header: Readonly<Record<string, unknown>>
+  readonly header: Members
   readonly claims: Claims
   readonly signed: Buffer
   readonly signature: Buffer
@@ -21,16 +22,20 @@ export function parseJwt(token: string, longest = LONGEST): ParsedJwt | undefine
   return {
     header,
     claims,
-    signed: Buffer.from(`${head}.${body}`),
+    signed: Buffer.from(token.slice(0, head.length + 1 + body.length), 'latin1'),
     signature: Buffer.from(signature, 'base64url'),
   }
 }
 
-function parseObject(encoded: string): Readonly<Record<string, unknown>> | undefined {
+function parseObject(encoded: string): Members | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(encoded, 'base64url').toString())
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
+    return isMembers(value) ? value : undefined
   } catch {
     return undefined
   }
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

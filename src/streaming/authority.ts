@@ -135,6 +135,17 @@ export function describe(authority: Authority, profile: Profile, vendor: string,
     UserID: principal.username ?? principal.subject,
     ExpiryDate: formatDateTime(held.expiresAt),
     ...(profile.showsExpiresIn ? { ExpiresIn: formatTimeSpan(held.expiresAt - now, 1) } : {}),
-    Scope: [...held.scopes].filter(isPlatformScope).map((scope) => `${vendor}.${scope.replaceAll('/', '.')}`),
+    Scope: shownScopes(held.scopes, vendor),
   }
+}
+
+const shown = new WeakMap<ReadonlySet<string>, { readonly vendor: string; readonly names: readonly string[] }>()
+
+/** Sets never change and are shared by the tokens of a client, so each is put into the client's words once. */
+function shownScopes(scopes: ReadonlySet<string>, vendor: string): readonly string[] {
+  const known = shown.get(scopes)
+  if (known?.vendor === vendor) return known.names
+  const names = [...scopes].filter(isPlatformScope).map((scope) => `${vendor}.${scope.replaceAll('/', '.')}`)
+  shown.set(scopes, { vendor, names })
+  return names
 }

@@ -96,8 +96,12 @@ export function refuse(code: StreamErrorCode, context = '', cause?: unknown): Re
 /** The members of a request's `Data`; anything but an object is refused. */
 export function members(data: unknown): Readonly<Record<string, unknown>> {
   if (data === undefined) throw refuse('Data', 'Data')
-  if (typeof data !== 'object' || data === null || Array.isArray(data)) throw refuse('Data.Deserialise', 'Data')
-  return Object.fromEntries(Object.entries(data))
+  if (!isMembers(data)) throw refuse('Data.Deserialise', 'Data')
+  return data
+}
+
+function isMembers(data: unknown): data is Readonly<Record<string, unknown>> {
+  return typeof data === 'object' && data !== null && !Array.isArray(data)
 }
 
 /** A text member: missing is `Data`, another type is `Data.Deserialise`. */

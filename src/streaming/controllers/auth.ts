@@ -8,7 +8,7 @@ export const authController: Controller = {
     AuthToken: {
       summary: 'Takes on the authority of an access token; also renews it, before or shortly after it expires.',
       needs: 'nothing',
-      async publish({ caller, data, signal }) {
+      publish({ caller, data, signal }) {
         const wanted = members(data)
         const provider = textMember(wanted, 'Provider')
         const accessToken = readAccessToken(textMember(wanted, 'AccessToken'))
