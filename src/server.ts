@@ -1,8 +1,5 @@
 /** The composition root: a Config becomes a running server; every route group is visible here. */
-import { describeAdmin, registerAdmin } from './admin/admin.ts'
-import { createKeyring } from './admin/keyring.ts'
 import { createLive } from './admin/live.ts'
-import { showSettings } from './admin/settings.ts'
 import { type Config, issuerOf, type LoadedConfig } from './config.ts'
 import { createApp } from './http/app.ts'
 import { clientAddress } from './http/client-address.ts'
@@ -11,18 +8,18 @@ import { registerHealth } from './http/health.ts'
 import { openListener } from './http/listener.ts'
 import type { Logger } from './http/log.ts'
 import { registerMetrics } from './http/metrics-door.ts'
-import { registerOpenApi } from './http/openapi.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
-import { openBrowserSide } from './identity/browser/open.ts'
+import { watchSessions } from './identity/browser/session-watch.ts'
 import { openIdentity } from './identity/identity.ts'
 import { registerTokenDoors } from './identity/token-doors.ts'
 import { type Clock, systemClock } from './protocol/clock.ts'
-import { describeQuery } from './query/openapi.ts'
 import { openQuery } from './query/service.ts'
 import { createClosing } from './server/closing.ts'
 import { reconcileDeclared } from './server/declared.ts'
 import { nodeName, openGround, recordStart } from './server/ground.ts'
-import { budgetsOf, lifetimesOf, queryLimitsOf, readTls } from './server/options.ts'
+import { openLater } from './server/later.ts'
+import { budgetsOf, lifetimesOf, queryLimitsOf, readBrand, readTls } from './server/options.ts'
+import { bySide } from './server/sides.ts'
 import { traceIfAsked } from './server/tracing.ts'
 import { openMetrics, startUpkeep } from './server/upkeep.ts'
 import { readAuditAfter } from './store/audit-read.ts'
@@ -99,30 +96,29 @@ export async function startServer(config: Config, surroundings: Surroundings): P
     const { authenticate } = identity
 
     const base = new URL(issuer).pathname.replace(/\/$/, '')
-    const app = createApp({ logger, trustedProxies: config.trustedProxies, listener, metrics, base })
+    const makeApp = () => {
+      const app = createApp({ logger, trustedProxies: config.trustedProxies, listener, metrics, base })
+      trace?.follow(app)
+      guardDoors(app, doors)
+      return app
+    }
+    const app = makeApp()
     closing.add(() => app.close())
-    trace?.follow(app)
-    guardDoors(app, doors)
 
     if (runs('identity')) {
       registerTokenDoors(app, { ...identity, stores, audit, clock, doors, metrics })
-      const browserSide = openBrowserSide(app, {
+      const watch = watchSessions({
         ...identity,
         stores,
-        db: database.db,
         bus,
         audit,
-        metrics,
         clock,
-        doors,
-        sealingKey: masterKey.derive('second factors'),
-        brand: { name: config.brandName, colour: config.brandColour, logoFile: config.brandLogo },
         allowPrivateLogout: config.logoutPrivate,
         onLogoutFailure: (client, reason) =>
           logger.warn({ client, reason }, 'a client could not be told that a session ended'),
         onError: (error) => logger.warn({ err: error }, 'expired sessions could not be ended'),
       })
-      closing.add(() => browserSide.close())
+      closing.add(() => watch.close())
     }
 
     query?.register(app, {
@@ -154,28 +150,17 @@ export async function startServer(config: Config, surroundings: Surroundings): P
       streams: streaming && { list: streaming.liveSessions },
       queries: query?.running,
     })
-    registerAdmin(app, {
-      authenticate,
-      admit: admitAt(doors, 'admin'),
-      env: {
-        database,
-        stores,
-        clock,
-        audit,
-        publish: bus.publish,
-        keyring: createKeyring({
-          keys: stores.signingKeys,
-          sealingKey: masterKey.derive('signing keys'),
-          clock,
-          publish: bus.publish,
-        }),
-        hashPassword: identity.hashing.hash,
-        settings: () => (settings === undefined ? [] : showSettings(settings)),
-        live,
+    const brand = runs('identity') ? readBrand(config) : undefined
+    const annex = openLater({
+      async build() {
+        const { openAnnex } = await import('./annex.ts')
+        const parts = { issuer, ground, identity, doors, metrics, clock, live, brand, settings }
+        return openAnnex(makeApp(), { ...parts, describesQuery: query !== undefined })
       },
+      onError: (error) => logger.error({ err: error }, 'the pages and the administration could not be opened'),
     })
+    closing.add(() => annex.close())
     registerMetrics(app, metrics, authenticate)
-    registerOpenApi(app, issuer, [...describeAdmin(), ...(query === undefined ? [] : describeQuery())])
     let stopping = false
     registerHealth(app, {
       process: async () => (stopping ? 'stopping' : undefined),
@@ -184,7 +169,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
     })
 
     await app.ready()
-    listener.answerWith(app.routing)
+    listener.answerWith(bySide(base, app.routing, annex.routing))
     logger.info({ issuer, port: listener.port, services: config.services, database: database.location }, 'started')
     recordStart(ground, config, closing)
 

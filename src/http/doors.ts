@@ -102,7 +102,7 @@ export function admitAt(doors: Pick<Doors, 'admit'>, door: Door) {
 }
 
 export function doorOf(url: string): Door | undefined {
-  const path = decoded(url.split('?', 1)[0] ?? '')
+  const path = pathOf(url)
   if (UNLIMITED.test(path)) return undefined
   if (BROWSED.test(path)) return 'pages'
   const end = path.indexOf('/', 1)
@@ -110,7 +110,9 @@ export function doorOf(url: string): Door | undefined {
 }
 
 /** As the router reads it: %63onnect is no way past the limits of connect. */
-function decoded(path: string): string {
+export function pathOf(url: string): string {
+  const end = url.indexOf('?')
+  const path = end < 0 ? url : url.slice(0, end)
   if (!path.includes('%')) return path
   try {
     return decodeURI(path)

@@ -1,5 +1,6 @@
 /** The settings in the words of the parts that they are for. */
 import { readFileSync } from 'node:fs'
+import { extname } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import type { Config } from '../config.ts'
 import { BadSetting } from '../setting-parsers.ts'
@@ -45,5 +46,17 @@ export function readTls(config: Config): { cert: Buffer; key: Buffer } | undefin
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new BadSetting(`GATEHOUSE_TLS_CERTIFICATE and GATEHOUSE_TLS_KEY cannot be used: ${reason}`)
+  }
+}
+
+/** Read at the start, so that a file that is missing shows then and not to the first visitor. */
+export function readBrand(config: Config) {
+  const { brandName: name, brandColour: colour, brandLogo: file } = config
+  if (file === '') return { name, colour, logo: undefined }
+  try {
+    return { name, colour, logo: { content: readFileSync(file), ending: extname(file).toLowerCase() } }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new BadSetting(`GATEHOUSE_BRAND_LOGO cannot be read: ${reason}`)
   }
 }

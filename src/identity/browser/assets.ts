@@ -1,7 +1,6 @@
 /** What pages load, all from our own origin and named by its content, so that it may be cached for good. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { extname } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { createStylesheet } from '../pages/stylesheet.ts'
 
@@ -12,12 +11,18 @@ export interface Assets {
   readonly logo: string | undefined
 }
 
+export interface Logo {
+  readonly content: Buffer
+  /** Of its file name, such as .svg. */
+  readonly ending: string
+}
+
 export interface AssetOptions {
   /** Path of the issuer, empty at the root. */
   readonly base: string
   readonly colour: string
-  /** File of the operator's mark; empty for ours. */
-  readonly logoFile: string
+  /** The operator's mark; undefined for ours. */
+  readonly logo: Logo | undefined
 }
 
 export const LOGO_TYPES: Readonly<Record<string, string>> = {
@@ -28,13 +33,13 @@ export const LOGO_TYPES: Readonly<Record<string, string>> = {
   '.jpeg': 'image/jpeg',
 }
 
-export function registerAssets(app: FastifyInstance, { base, colour, logoFile }: AssetOptions): Assets {
+export function registerAssets(app: FastifyInstance, { base, colour, logo }: AssetOptions): Assets {
   const stylesheet = createStylesheet(colour)
   return {
     stylesheet: serve(stylesheet.name, 'text/css; charset=utf-8', stylesheet.text),
     passkeyScript: serveScript('passkey'),
     signedOutScript: serveScript('signed-out'),
-    logo: logoFile === '' ? undefined : serveLogo(),
+    logo: logo === undefined ? undefined : serveLogo(logo),
   }
 
   function serveScript(name: string): string {
@@ -42,9 +47,7 @@ export function registerAssets(app: FastifyInstance, { base, colour, logoFile }:
     return serve(`${name}-${digest(text)}.js`, 'text/javascript; charset=utf-8', text)
   }
 
-  function serveLogo(): string {
-    const content = readFileSync(logoFile)
-    const ending = extname(logoFile).toLowerCase()
+  function serveLogo({ content, ending }: Logo): string {
     return serve(`logo-${digest(content)}${ending}`, LOGO_TYPES[ending] ?? 'application/octet-stream', content)
   }
 

@@ -9,7 +9,7 @@ import { chooseLanguage } from '../pages/messages/choose.ts'
 import type { Messages } from '../pages/messages/en.ts'
 import { registerAccount } from './account.ts'
 import { registerAccountFactors } from './account-factors.ts'
-import { registerAssets } from './assets.ts'
+import { type Logo, registerAssets } from './assets.ts'
 import { registerCheckSession } from './check-session.ts'
 import { registerConsent } from './consent.ts'
 import { browserCookies } from './cookies.ts'
@@ -24,8 +24,8 @@ import { registerSignIn } from './sign-in.ts'
 export interface BrandSettings {
   readonly name: string
   readonly colour: string
-  /** A file; empty for our own mark. */
-  readonly logoFile: string
+  /** Undefined for our own mark. */
+  readonly logo: Logo | undefined
 }
 
 export function registerBrowserDoors(
@@ -48,7 +48,7 @@ function registerEveryDoor(
   brand: BrandSettings,
 ): void {
   const base = new URL(parts.issuer.name).pathname.replace(/\/$/, '')
-  const assets = registerAssets(app, { base, colour: brand.colour, logoFile: brand.logoFile })
+  const assets = registerAssets(app, { base, colour: brand.colour, logo: brand.logo })
   const pages: PageSettings = { base, assets, brand: { name: brand.name, colour: brand.colour, logo: assets.logo } }
   const env: BrowserEnv = { ...parts, pages, cookies: browserCookies(parts.issuer.name) }
   registerCheckSession(app, env.cookies)
