@@ -21,11 +21,16 @@ type Bare = {
   [Name in AuditEvent['event']]: Pick<Extract<AuditEvent, { event: Name }>, 'event' | 'target' | 'details'>
 }[AuditEvent['event']]
 
+const PATCHED = {
+  user: { changed: 'user.changed', disabled: 'user.disabled', enabled: 'user.enabled' },
+  client: { changed: 'client.changed', disabled: 'client.disabled', enabled: 'client.enabled' },
+} as const
+
 /** A change of a user or client: that it was switched on or off is an event of its own. */
 export function recordPatch(
   env: AdminEnv,
   call: AdminCall,
-  noun: 'user' | 'client',
+  noun: keyof typeof PATCHED,
   patched: {
     readonly target: string
     readonly patch: object
@@ -35,9 +40,17 @@ export function recordPatch(
 ): void {
   const { target, patch, wasDisabled, isDisabled } = patched
   if (wasDisabled === isDisabled)
-    record(env, call, { event: `${noun}.changed`, target, details: { changed: Object.keys(patch), source: 'admin' } })
+    record(env, call, {
+      event: PATCHED[noun].changed,
+      target,
+      details: { changed: Object.keys(patch), source: 'admin' },
+    })
   else
-    record(env, call, { event: `${noun}.${isDisabled ? 'disabled' : 'enabled'}`, target, details: { source: 'admin' } })
+    record(env, call, {
+      event: PATCHED[noun][isDisabled ? 'disabled' : 'enabled'],
+      target,
+      details: { source: 'admin' },
+    })
 }
 
 /** Who did it, through what, and from where is the call's to say. */
