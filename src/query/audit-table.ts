@@ -3,6 +3,7 @@ import type { AuditRow } from '../store/schema.ts'
 import { AUDIT_LOG } from './catalogue/system-tables.ts'
 import type { AuditCopy, AuditMark } from './engines/audit-copy.ts'
 import type { Bound } from './iql/bound.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 /** The audit log itself, which this service cannot reach in any other way. */
 export interface AuditSource {
@@ -35,7 +36,6 @@ export function createAuditTable(source: AuditSource, copy: AuditCopy): AuditTab
 
   return {
     async catchUp(signal) {
-      signal.throwIfAborted()
       // Who comes while rows are carried waits for the turn after: the one at work may have read the log already.
       next ??= running
         .catch(() => {})
@@ -44,6 +44,7 @@ export function createAuditTable(source: AuditSource, copy: AuditCopy): AuditTab
           next = undefined
           return carryOver(source, copy)
         })
+      // A statement that is stopped leaves at once; the copy goes on for those that follow.
       await unlessAborted(next, signal)
     },
     async trim() {
@@ -75,18 +76,4 @@ async function carryOver(source: AuditSource, copy: AuditCopy): Promise<void> {
 
 async function trimTo(copy: AuditCopy, first: number): Promise<void> {
   while ((await copy.trim(first, ROWS_AT_ONCE)) === ROWS_AT_ONCE);
-}
-
-/** A statement that is stopped leaves at once; the copy goes on for those that follow. */
-async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
-  let leave = (): void => {}
-  const aborted = new Promise<never>((_resolve, reject) => {
-    leave = () => reject(signal.reason)
-    signal.addEventListener('abort', leave, { once: true })
-  })
-  try {
-    await Promise.race([work, aborted])
-  } finally {
-    signal.removeEventListener('abort', leave)
-  }
 }

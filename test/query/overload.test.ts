@@ -10,7 +10,7 @@ import { type QueryServer, startQueryServer } from './query-server.ts'
 const ENDLESS =
   'SELECT count(*) AS n FROM nums a CROSS JOIN nums b CROSS JOIN nums c CROSS JOIN nums d WHERE a.n + b.n + c.n + d.n < 0'
 
-onEveryEngine('under load', (place) => {
+onEveryEngine('under load', (place, engine) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place(), {
@@ -83,6 +83,34 @@ onEveryEngine('under load', (place) => {
       assert.equal((await reply).status, write.startsWith('DELETE') ? 200 : 499, write)
     }
   })
+
+  if (engine === 'sqlite') {
+    test('a short write that waits behind a long one can be stopped, and then never happens', async () => {
+      const long = server.query(`UPDATE nums SET t = t WHERE (${ENDLESS.replace(' AS n', '')}) > 0`, {
+        headers: { 'request-id': 'first' },
+      })
+      await until(() => server.service.running.size === 1)
+      const short = server.query("INSERT INTO nums VALUES (-7, 'x')", { headers: { 'request-id': 'second' } })
+      const next = server.query("UPDATE nums SET t = 'y' WHERE t = 'z'", { headers: { 'request-id': 'third' } })
+      await until(() => server.service.running.size === 3)
+      for (const id of ['second', 'third']) await server.call(`/query/${id}`, undefined, { method: 'DELETE' })
+      assert.equal((await short).json.Code, 'Limit.Cancelled')
+      assert.equal((await next).json.Code, 'Limit.Cancelled')
+      assert.equal(server.service.running.size, 1, 'the long one still runs')
+      await server.call('/query/first', undefined, { method: 'DELETE' })
+      await long
+      assert.equal((await server.query("INSERT INTO nums VALUES (-8, 'x')")).status, 200)
+      assert.equal((await server.query('DELETE FROM nums WHERE n IN (-7, -8)')).json.RowsAffected, 1)
+    })
+
+    test('a query whose process runs out of memory is told so, and the next one is answered', async () => {
+      const hungry =
+        "SELECT string_agg(DISTINCT replace(a.t, 'x', a.t) || CAST(a.n * 5000 + b.n AS Text), ',') AS x FROM nums a CROSS JOIN nums b"
+      const reply = await server.query(hungry)
+      assert.deepEqual([reply.status, reply.json.Code], [422, 'Limit.Memory'], reply.text.slice(0, 300))
+      assert.equal((await server.query('SELECT count(*) AS n FROM nums')).json.Rows[0]?.n, 5000)
+    })
+  }
 
   test('lookups by key are answered while every reader is busy, and further queries wait or are turned away', async () => {
     const long = Array.from({ length: 3 }, (_item, index) =>

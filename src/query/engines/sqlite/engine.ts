@@ -117,9 +117,12 @@ async function write(state: State, request: WriteRequest): Promise<WriteReply> {
     if (isShort) {
       // A row that its writer may not read is found after it was written: that takes more than SQLite's own undoing.
       const isOneStatement = steps.length === 1 && steps[0]?.parameterSets.length === 1 && !isChecked && !once
-      return await state.writer.write((database) => runWrite(database, state.writerStatements, job), isOneStatement)
+      return await state.writer.write((database) => runWrite(database, state.writerStatements, job), {
+        isOneStatement,
+        signal: request.signal,
+      })
     }
-    const reply = await state.writer.exclusively(() => runInProcess(state.path, job, request.signal))
+    const reply = await state.writer.exclusively(() => runInProcess(state.path, job, request.signal), request.signal)
     if (reply === undefined) throw new Error('A long write without an outcome')
     return reply
   } catch (error) {
@@ -131,12 +134,15 @@ async function write(state: State, request: WriteRequest): Promise<WriteReply> {
 async function change(state: State, changes: readonly PreparedChange[], signal = NEVER): Promise<void> {
   try {
     if (changes.some(({ change: step }) => isLong(state.reading, step))) {
-      await state.writer.exclusively(() => runInProcess(state.path, { changes }, signal))
+      await state.writer.exclusively(() => runInProcess(state.path, { changes }, signal), signal)
       return
     }
-    await state.writer.write((database) => {
-      for (const { change: step, fill } of changes) applyChange(database, step, fill)
-    })
+    await state.writer.write(
+      (database) => {
+        for (const { change: step, fill } of changes) applyChange(database, step, fill)
+      },
+      { signal },
+    )
   } catch (error) {
     throw asRefusal(error) ?? error
   }

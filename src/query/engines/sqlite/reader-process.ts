@@ -17,6 +17,12 @@ const OUTPUT = 1
 const [, , path, task] = process.argv
 if (path === undefined) throw new Error('The reader process needs the path of the database')
 
+// Ending by itself this process would wait for the thread below, and the server for this process.
+process.on('uncaughtException', (error) => {
+  console.error(error)
+  process.kill(process.pid, 'SIGKILL')
+})
+
 // A statement blocks this thread; another one notices that the server is gone (its pipe ends) and ends the process.
 new Worker(`require('node:fs').readSync(3, Buffer.alloc(1)); process.kill(process.pid, 'SIGKILL')`, {
   eval: true,

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import { refuse } from '../../errors.ts'
 import type { ReadOutcome, WriteReply } from '../engine.ts'
 import type { ReadJob } from './execute.ts'
 import { type Failure, reviveFailure } from './failure.ts'
@@ -15,7 +16,8 @@ export class Reader {
   readonly #process: ChildProcess
   readonly #input: Writable
   readonly #output: FrameReader
-  readonly exited: Promise<void>
+  /** The signal that ended it, if one did. */
+  readonly exited: Promise<NodeJS.Signals | null>
   isAlive = true
 
   constructor(path: string, task: 'read' | 'write' = 'read') {
@@ -35,11 +37,11 @@ export class Reader {
     this.#output = new FrameReader(child.stdout)
     this.#input.on('error', () => this.kill())
     this.exited = new Promise((resolve) => {
-      const ended = (): void => {
+      const ended = (signal: NodeJS.Signals | null): void => {
         this.isAlive = false
-        resolve()
+        resolve(signal)
       }
-      child.once('exit', ended).once('error', ended)
+      child.once('exit', (_code, signal) => ended(signal)).once('error', () => ended(null))
     })
   }
 
@@ -52,7 +54,7 @@ export class Reader {
     this.#input.write(encodeFrame(FRAME.job, job))
     for (;;) {
       const frame = await this.#output.next()
-      if (frame === undefined) throw new ReaderGone()
+      if (frame === undefined) throw await this.#gone()
       if (frame.kind === FRAME.chunk) yield frame.payload
       else if (frame.kind === FRAME.done) return decodePayload(frame.payload) as ReadOutcome
       else throw reviveFailure(decodePayload(frame.payload) as Failure)
@@ -62,9 +64,17 @@ export class Reader {
   async write(job: WriteJob | ChangeJob): Promise<WriteReply | undefined> {
     this.#input.write(encodeFrame(FRAME.job, job))
     const frame = await this.#output.next()
-    if (frame === undefined) throw new ReaderGone()
+    if (frame === undefined) throw await this.#gone()
     if (frame.kind !== FRAME.done) throw reviveFailure(decodePayload(frame.payload) as Failure)
     return decodePayload(frame.payload) as WriteReply | undefined
+  }
+
+  /** A process that runs out of its heap aborts. */
+  async #gone(): Promise<Error> {
+    const signal = await this.exited
+    return signal === 'SIGABRT'
+      ? refuse('Limit.Memory', 'The query needs more memory than one query may have')
+      : new ReaderGone(`The process of the query was ended by ${signal}`)
   }
 
   /** A running statement cannot be interrupted from inside Node; the process can. */

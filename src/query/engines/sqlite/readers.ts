@@ -39,10 +39,7 @@ export class Readers {
       isClean = true
       return outcome
     } catch (error) {
-      if (error instanceof ReaderGone) {
-        await reader.exited
-        throw signal.aborted ? signal.reason : error
-      }
+      if (error instanceof ReaderGone) throw signal.aborted ? signal.reason : error
       isClean = true
       throw error
     } finally {
