@@ -68,19 +68,37 @@ function parse(args: readonly string[]) {
       },
     })
   } catch (error) {
-    throw new Usage(error instanceof Error ? error.message : String(error))
+    throw new Usage(explain(args, error))
   }
+}
+
+/** What the parser says is long, and of a token on the command line it does not say why there is no such thing. */
+function explain(args: readonly string[], error: unknown): string {
+  if (args.some((arg) => /^--token(=|$)/.test(arg)))
+    return 'A token on the command line would be seen by others on this machine: --token-file FILE reads it from a file'
+  if (!(error instanceof Error)) return String(error)
+  const code = 'code' in error ? error.code : undefined
+  const option = /--?[\w-]+/.exec(error.message)?.[0] ?? ''
+  if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE') return `${option} needs a value after it`
+  if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return `There is no option ${option}; --help lists those there are`
+  return error.message
 }
 
 async function signIn(session: StreamSession, options: StreamOptions): Promise<void> {
   const { username, passwordFile, tokenFile, address, client } = options
-  if (tokenFile !== undefined) return session.authenticate(await firstLine(tokenFile))
+  if (tokenFile !== undefined) return session.authenticate(await readToken(tokenFile))
   if (username === undefined) return
   if (passwordFile === undefined && !process.stdin.isTTY)
     throw new Usage('In a pipe the password comes from a file: --password-file FILE')
   const password =
     passwordFile === undefined ? await askPassword(`Password of ${username}: `) : await firstLine(passwordFile)
   await session.authenticate(await signInWithPassword(address, { client, username, password }))
+}
+
+async function readToken(file: string): Promise<string> {
+  const token = (await firstLine(file)).trim()
+  if (token === '') throw new Usage(`${file} holds no token: its first line is empty`)
+  return token
 }
 
 async function firstLine(file: string): Promise<string> {

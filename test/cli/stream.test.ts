@@ -1,8 +1,12 @@
 /** `gatehouse stream` as a process, against a running server; and what its typed lines mean. */
 import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { completeLine, KNOWN_TOPICS, readLine } from '../../src/cli/stream-line.ts'
 import { authController } from '../../src/streaming/controllers/auth.ts'
 import { Controllers } from '../../src/streaming/controllers/catalogue.ts'
@@ -111,13 +115,20 @@ test('in a pipe: signs in with a password file or a token file', async () => {
 test('what goes wrong is one line: a wrong password, an unreachable server, a wrong option', async () => {
   const passwordFile = join(place.dataFolder, 'wrong.txt')
   await writeFile(passwordFile, 'wrong\n')
+  const emptyFile = join(place.dataFolder, 'empty.txt')
+  await writeFile(emptyFile, '\n')
   for (const [args, complaint] of [
     [[address, '--username', 'alice', '--password-file', passwordFile], /did not sign alice in: invalid_grant/],
     [[address, '--username', 'alice'], /--password-file/],
     [[address, '--token-file', '/nowhere'], /cannot be read/],
     [['http://127.0.0.1:1'], /cannot be reached/],
     [['nonsense'], /not an address/],
-    [[address, '--nonsense'], /nonsense/],
+    [[address, '--nonsense'], /There is no option --nonsense/],
+    [[address, '--token'], /--token-file FILE/],
+    [[address, '--token', 'x.y.z'], /--token-file FILE/],
+    [[address, '--token-file'], /--token-file needs a value/],
+    [[address, '--token-file', '--wait', '1'], /--token-file needs a value/],
+    [[address, '--token-file', emptyFile], /holds no token/],
     [[address, '--version', '9.9'], /status 400/],
   ] as const) {
     const { status, stderr } = await runGatehouse(['stream', ...args], { stdin: '' })
@@ -155,3 +166,86 @@ test('a server whose issuer has a path streams below it', async (t) => {
     assert.match(stdout, /"Class":"Gatehouse"/, at)
   }
 })
+
+const hasScript = spawnSync('script', ['--version']).status === 0
+
+test('at a terminal: a prompt, both directions with marks, completion, history, a clear word for a bad line, quit', {
+  skip: hasScript ? false : 'needs script(1) for a pseudo-terminal',
+}, async (t) => {
+  const terminal = openTerminal(['stream', address])
+  t.after(() => terminal.child.kill('SIGKILL'))
+  await terminal.until('connected to')
+  // Keys that arrive together count as pasted text, in which a Tab is only a Tab.
+  terminal.type('Platform/QueryServ')
+  await terminal.until('QueryServ')
+  terminal.type('\t')
+  await terminal.until('erInfo')
+  terminal.type('\r')
+  await terminal.until('→ {"Controller":"Platform","Topic":"QueryServerInfo","TransactionID":1}')
+  await terminal.until('← {"Controller":"Platform","Topic":"QueryServerInfo","Action":"Publish","TransactionID":1')
+  terminal.type('\u001b[A\r')
+  await terminal.until('"TransactionID":2}')
+  terminal.type('nonsense\r')
+  await terminal.until('! ')
+  terminal.type('topics\r')
+  await terminal.until('Auth/QueryIdentify')
+  terminal.type('signin alice\r')
+  await terminal.until('Password of alice: ')
+  terminal.type('wonderland-1\r')
+  await terminal.until('· signed in as alice')
+  assert.ok(!terminal.seen().includes('wonderland-1'), 'a password is not shown')
+  terminal.type('Auth/QueryIdentify\r')
+  await terminal.until('"Result":"Success"')
+  terminal.type('quit\r')
+  assert.equal(await terminal.ended, 0)
+})
+
+test('at a terminal: Ctrl-D leaves, and so does the end of the session, with its reason', {
+  skip: hasScript ? false : 'needs script(1) for a pseudo-terminal',
+}, async (t) => {
+  const left = openTerminal(['stream', address])
+  t.after(() => left.child.kill('SIGKILL'))
+  await left.until('> ')
+  left.type('\u0004')
+  assert.equal(await left.ended, 0)
+  const { place: other, leave: leaveOther } = await openPlace('sqlite')
+  t.after(leaveOther)
+  const flags = { '--demo': 'true', '--stream-drain-time': '0.1' }
+  const stopping = await startTestServer(other, { flags })
+  const cut = openTerminal(['stream', `http://127.0.0.1:${stopping.port}`])
+  t.after(() => cut.child.kill('SIGKILL'))
+  await cut.until('> ')
+  await stopping.stop()
+  await cut.until('closed with 1012')
+  assert.equal(await cut.ended, 0)
+})
+
+/** script(1) gives the process a terminal of its own; what it is typed and shows passes through pipes. */
+function openTerminal(args: readonly string[]) {
+  const words = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(' ')
+  const child = spawn('script', ['-qec', words, '/dev/null'], { env: { ...process.env, NO_COLOR: '1', TERM: 'xterm' } })
+  const output = { text: '', from: 0 }
+  child.stdout.on('data', (data: Buffer) => {
+    output.text += data.toString()
+  })
+  return {
+    child,
+    ended: once(child, 'exit').then(([status]) => status),
+    seen: () => output.text,
+    type: (keys: string) => child.stdin.write(keys),
+    /** What is found counts as read: the next look begins after it. */
+    async until(words: string): Promise<void> {
+      for (let tries = 0; tries < 500; tries++) {
+        const at = output.text.indexOf(words, output.from)
+        if (at >= 0) {
+          output.from = at + words.length
+          return
+        }
+        await pause(20)
+      }
+      assert.fail(`${words} was not shown, but:\n${output.text.slice(output.from)}`)
+    },
+  }
+}
+
+const PROGRAM = fileURLToPath(new URL('../../bin/gatehouse.js', import.meta.url))
