@@ -70,6 +70,10 @@ const CREDENTIALS = /^(?<provider>\S+)[ \t]+(?<token>\S+)$/
 
 function readAuthorization(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
+  if (isBearer(header.trim()))
+    throw new Refusal('stream.token_needed', 401, 'After Bearer stands no access token', {
+      headers: { 'www-authenticate': 'Bearer' },
+    })
   const { provider, token } = CREDENTIALS.exec(header.trim())?.groups ?? {}
   if (provider === undefined || token === undefined || !isBearer(provider))
     throw new Refusal('stream.provider', 401, 'The only provider is Bearer', {

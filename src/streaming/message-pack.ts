@@ -2,6 +2,8 @@
 import { isUtf8 } from 'node:buffer'
 
 const MAX_DEPTH = 64
+const ID_KEY = 'TransactionID'
+const FLOATS: readonly number[] = [0xca, 0xcb]
 
 /** Undefined when the bytes are not exactly one value. */
 export function unpackMessage(bytes: Buffer): unknown {
@@ -91,11 +93,18 @@ class Reader {
     for (let index = 0; index < length; index++) {
       const key = this.value(depth + 1)
       if (typeof key !== 'string') throw new RangeError('a key that is not text')
-      const value = this.value(depth + 1)
+      const value = depth === 0 && key === ID_KEY ? this.#id() : this.value(depth + 1)
       if (key === '__proto__') Object.defineProperty(members, key, { value, enumerable: true })
       else members[key] = value
     }
     return members
+  }
+
+  /** In JSON `1.0` is no id, so it is none here: a float is read as what is no number. */
+  #id(): unknown {
+    const isFloat = FLOATS.includes(this.#bytes[this.#at] ?? 0)
+    const value = this.value(1)
+    return isFloat ? Number.NaN : value
   }
 
   /** Every item takes at least a byte, so a length that the rest cannot hold is a lie. */

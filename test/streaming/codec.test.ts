@@ -133,3 +133,18 @@ test('dates are ISO 8601 in UTC; the fraction appears when there is one', () => 
     assert.equal(Date.parse(text), at)
   }
 })
+
+test('MessagePack: a float is no TransactionID, whatever its value; elsewhere floats are floats', () => {
+  const float = Buffer.concat([Buffer.from([0x82, 0xad]), Buffer.from('TransactionID'), Buffer.from([0xcb])])
+  const one = Buffer.alloc(8)
+  one.writeDoubleBE(1)
+  const data = Buffer.concat([Buffer.from([0xa4]), Buffer.from('Data'), Buffer.from([0xcb]), one])
+  assert.deepEqual(packed.decode(Buffer.concat([float, one, data])), {
+    members: { TransactionID: Number.NaN, Data: 1 },
+    id: Number.NaN,
+  })
+  assert.deepEqual(packed.decode(Buffer.from(encode({ Data: { TransactionID: 1.5 } }))), {
+    members: { Data: { TransactionID: 1.5 } },
+    id: undefined,
+  })
+})

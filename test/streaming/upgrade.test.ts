@@ -139,6 +139,15 @@ test('an unknown provider is a 401', async (t) => {
   }
 })
 
+test('Bearer without a token is told what is missing, not that the provider is unknown', async (t) => {
+  const { port } = await startGateway(t)
+  for (const Authorization of ['Bearer', 'bearer ']) {
+    const { status, headers, body } = await refusedUpgrade(port, { headers: { Authorization } })
+    assert.deepEqual([status, headers['www-authenticate']], [401, 'Bearer'])
+    assert.equal(body.Code, 'stream.token_needed')
+  }
+})
+
 test('a token in the query string is never accepted', async (t) => {
   const { port, mint } = await startGateway(t)
   const token = await mint.issue()
