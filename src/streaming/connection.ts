@@ -15,7 +15,7 @@ import { type Broadcast, type Hub, type Subscriber, topicKey } from './hub.ts'
 import { Operation, type Performer } from './operation.ts'
 import { Pipeline } from './pipeline.ts'
 import type { Profile } from './profile.ts'
-import { type Request, readRequest, UNREADABLE } from './request.ts'
+import { type Request, readRequest, UNREADABLE, type Unfit } from './request.ts'
 import type { Member, Sessions } from './sessions.ts'
 import { type Bearer, Standing, type StandingEnv } from './standing.ts'
 import { type Subscription, Subscriptions } from './subscriptions.ts'
@@ -55,6 +55,9 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
   readonly #outlet: Outlet
   readonly #pipeline = new Pipeline()
   readonly #allowance: Allowance
+  /** How many more messages past the allowance are answered at once with a refusal. */
+  #refusals: Allowance | undefined
+  #unheardUntil: number | undefined
   readonly #subscriptions: Subscriptions
   readonly #standing: Standing
   #timeouts: Map<string, Timeouts> | undefined
@@ -87,7 +90,10 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
   receive(decoded: Decoded | undefined, bytes: number): void {
     if (this.#phase !== 'open') return
     const { settings, counters, clock } = this.#env
+    const now = clock()
+    const allowed = this.#allowance.take(now)
     counters.messagesIn++
+    if (!allowed) this.#slowDown(now)
     this.#pendingBytes += bytes + REQUEST_BYTES
     this.#unreadable = decoded === undefined ? this.#unreadable + 1 : 0
     if (this.#unreadable >= settings.streamMaxUnreadable) {
@@ -95,15 +101,25 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
       return
     }
     const request = decoded === undefined ? UNREADABLE : readRequest(decoded)
-    if (request === undefined) return
-    if (!this.#allowance.take(clock())) {
-      counters.messagesLimited++
+    // An Error of the client is not answered, but it counts.
+    if (request !== undefined) this.#enqueue(request, allowed)
+    this.#regulate()
+  }
+
+  #enqueue(request: Request | Unfit, allowed: boolean): void {
+    if (!allowed) {
       const { controller, topic, id } = request
       const context = 'messages per second'
       this.#pipeline.add(new Operation({ kind: 'unfit', controller, topic, id, code: 'Limited', context }, this))
     } else if (request.kind === 'request' && request.action === 'Cancel') this.#pipeline.cancel(request.id)
     else this.#pipeline.add(new Operation(request, this))
-    this.#regulate()
+  }
+
+  /** Refusals too cost time to read and to write: who goes on past so many of them is not read for a while. */
+  #slowDown(now: number): void {
+    this.#env.counters.messagesLimited++
+    this.#refusals ??= new Allowance(this.#env.settings, now)
+    if (!this.#refusals.take(now)) this.#unheardUntil = now + FLOOD_PAUSE
   }
 
   /** An event of the bus; it may have nothing to do with this connection. */
@@ -116,12 +132,16 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
 
   /** When time next matters to this connection. */
   due(): number {
-    return Math.min(this.#pipeline.due, this.#standing.due())
+    return Math.min(this.#pipeline.due, this.#standing.due(), this.#unheardUntil ?? Number.POSITIVE_INFINITY)
   }
 
   tick(now: number): void {
     if (this.#phase === 'closed') return
     if (this.#pipeline.due <= now) this.#pipeline.expire()
+    if (this.#unheardUntil !== undefined && this.#unheardUntil <= now) {
+      this.#unheardUntil = undefined
+      this.#regulate()
+    }
     this.#standing.tick(now)
   }
 
@@ -164,6 +184,7 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
 
   take(broadcast: Broadcast, now: number): void {
     const subscription = this.#subscriptions.get(broadcast.key)
+    if (subscription === undefined) this.#subscriptions.keep(broadcast)
     if (subscription === undefined || subscription.quiet) return
     if (satisfies(this.authority, subscription.topic.needs, now)) this.#outlet.deliver(broadcast, subscription.slow)
   }
@@ -251,17 +272,19 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
     if (request.action === 'Publish') return topic.publish?.(operation)
     if (this.#subscriptions.repeat(key)) return undefined
     if (this.#subscriptions.size >= this.#env.settings.streamMaxSubscriptions) throw refuse('Limited', 'subscriptions')
-    return topic.subscription?.snapshot?.(operation)
+    const state = topic.subscription?.snapshot?.(operation)
+    if (state instanceof Promise) this.#subscriptions.prepare(request.controller, request.topic, topic)
+    return state
   }
 
   complete(operation: Operation, request: Request, result: unknown): void {
     const { controller, topic, action } = request
     if (action === 'Publish') this.#reply(operation, request, result)
     else {
-      if (action === 'Sub' && operation.topicRules !== undefined)
-        this.#subscriptions.open(controller, topic, operation.topicRules)
+      const missed = action === 'Sub' ? this.#open(operation, request) : []
       this.#confirm(request, true)
       if (result !== undefined) this.#push(controller, topic, result)
+      for (const broadcast of missed) this.take(broadcast, this.#env.clock())
     }
     if (!this.#signedIn) return
     this.#signedIn = false
@@ -272,7 +295,9 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
     const known = error instanceof Refusal && isStreamErrorCode(error.code) ? error : refuse('Fault', '', error)
     if (known.code === 'Fault') this.#env.onFault(error, this.connectionId)
     this.#sendError(request, known.code, known.message)
-    if (request.kind === 'request' && request.action === 'Sub') this.#confirm(request, false)
+    if (request.kind !== 'request' || request.action !== 'Sub') return
+    this.#subscriptions.abandon(topicKey(request.controller, request.topic))
+    this.#confirm(request, false)
   }
 
   dueOf(request: Request): number {
@@ -289,7 +314,8 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
   #regulate(): void {
     if (this.#phase === 'finishing' && this.#pipeline.idle) this.#close('restart', 'the server is stopping')
     if (this.#pipeline.idle) this.#pendingBytes = 0
-    const listening = !this.#congested && this.#pendingBytes < this.#env.settings.streamReceiveQueueBytes
+    const { streamReceiveQueueBytes: most } = this.#env.settings
+    const listening = !this.#congested && this.#unheardUntil === undefined && this.#pendingBytes < most
     if (listening !== this.#listening) this.#outlet.listen(listening)
     this.#listening = listening
   }
@@ -331,6 +357,13 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
     else if (!this.#signedIn || key !== IDENTIFY.key) this.#push(controller, topic, result)
   }
 
+  /** Returns what was published while its state was fetched; the rights to it may have gone in that time. */
+  #open({ topicRules: topic }: Operation, { controller, topic: name }: Request): readonly Broadcast[] {
+    if (topic === undefined) return []
+    if (!satisfies(this.authority, topic.needs, this.#env.clock())) throw refuse('Authority')
+    return this.#subscriptions.open(controller, name, topic)
+  }
+
   #push(controller: string, topic: string, data: unknown): void {
     this.#outlet.send({ Controller: controller, Topic: topic, Action: 'Publish', Data: data })
   }
@@ -351,5 +384,7 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
 
 /** What a waiting request takes beside its own bytes. */
 const REQUEST_BYTES = 256
+/** How long a connection that floods is not read. */
+const FLOOD_PAUSE = 1_000
 const DEFAULT_TIMEOUTS: Timeouts = { action: 35_000, subscription: 35_000 }
 const RESUMPTION = { kind: 'request', action: 'Sub', id: undefined, data: undefined, confirm: false } as const

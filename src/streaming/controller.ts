@@ -34,7 +34,10 @@ export interface SubscriptionRules {
    * or, where each message counts, its connection is closed with 1013.
    */
   readonly slow: 'latest' | 'close'
-  /** The state to begin with, sent right after the confirmation; undefined sends nothing. */
+  /**
+   * The state to begin with, sent right after the confirmation; undefined sends nothing. What is published while a
+   * promise of it is open follows it, so the state may already hold what those messages say.
+   */
   snapshot?(call: Call): unknown
 }
 

@@ -1,6 +1,6 @@
 /** What one connection listens to: counted, so that as many Unsub as Sub end a subscription. */
-import type { Topic } from './controller.ts'
-import { type Hub, type Subscriber, topicKey } from './hub.ts'
+import { refuse, type Topic } from './controller.ts'
+import { type Broadcast, type Hub, type Subscriber, topicKey } from './hub.ts'
 
 export interface Subscription {
   readonly key: string
@@ -13,10 +13,22 @@ export interface Subscription {
   quiet: boolean
 }
 
+/** A subscription whose state is being fetched, and what is published meanwhile. */
+interface Opening {
+  readonly key: string
+  readonly slow: 'latest' | 'close'
+  missed: Broadcast[]
+}
+
+/** As many publications may come while one state is fetched, where each of them counts. */
+const MOST_MISSED = 1_000
+
 export class Subscriptions {
   readonly #hub: Hub
   readonly #subscriber: Subscriber
   #byKey: Map<string, Subscription> | undefined
+  /** One at most: requests are carried out one after another. */
+  #opening: Opening | undefined
 
   constructor(hub: Hub, subscriber: Subscriber) {
     this.#hub = hub
@@ -36,21 +48,39 @@ export class Subscriptions {
     return [...(this.#byKey?.values() ?? [])]
   }
 
-  /** Opens the subscription, unless it is open. */
-  open(controller: string, name: string, topic: Topic): void {
+  /** From now on nothing of the topic is lost, though nothing is delivered before it is open. */
+  prepare(controller: string, name: string, topic: Topic): void {
     const key = topicKey(controller, name)
-    if (this.#byKey?.has(key)) return
-    this.#byKey ??= new Map()
-    this.#byKey.set(key, {
-      key,
-      controller,
-      name,
-      topic,
-      slow: topic.subscription?.slow ?? 'close',
-      count: 1,
-      quiet: false,
-    })
+    this.#opening = { key, slow: slowOf(topic), missed: [] }
     this.#hub.join(key, this.#subscriber)
+  }
+
+  /** Puts aside what is published on the topic that is being opened. */
+  keep(broadcast: Broadcast): void {
+    const opening = this.#opening
+    if (opening?.key !== broadcast.key) return
+    if (opening.slow === 'latest') opening.missed = [broadcast]
+    else if (opening.missed.length <= MOST_MISSED) opening.missed.push(broadcast)
+  }
+
+  /** Opens the subscription, unless it is open; returns what was published since it was prepared. */
+  open(controller: string, name: string, topic: Topic): readonly Broadcast[] {
+    const key = topicKey(controller, name)
+    if (this.#byKey?.has(key)) return []
+    const missed = this.#opening?.key === key ? this.#opening.missed : []
+    if (missed.length > MOST_MISSED) throw refuse('Limited', 'publications before the state')
+    this.#opening = undefined
+    this.#byKey ??= new Map()
+    this.#byKey.set(key, { key, controller, name, topic, slow: slowOf(topic), count: 1, quiet: false })
+    this.#hub.join(key, this.#subscriber)
+    return missed
+  }
+
+  /** The state could not be fetched. */
+  abandon(key: string): void {
+    if (this.#opening?.key !== key) return
+    this.#opening = undefined
+    this.#hub.leave(key, this.#subscriber)
   }
 
   /** Counts one more Sub of an open subscription; false when there is none. */
@@ -74,6 +104,11 @@ export class Subscriptions {
   }
 
   clear(): void {
+    if (this.#opening !== undefined) this.abandon(this.#opening.key)
     for (const subscription of this.all()) this.drop(subscription)
   }
+}
+
+function slowOf({ subscription }: Topic): 'latest' | 'close' {
+  return subscription?.slow ?? 'close'
 }

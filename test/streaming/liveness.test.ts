@@ -195,6 +195,28 @@ test('messages per second: more than the burst are answered with Limited, in the
   assert.equal(gateway.counters.messagesLimited, 4)
 })
 
+test('a flood is refused up to a second burst, then not read for a second; an Error of the client counts too', async (t) => {
+  const { port, clock, gateway } = await startGateway(t, {
+    settings: { streamMessageBurst: 5, streamMessagesPerSecond: 1 },
+  })
+  const client = await connect(port)
+  const read = () => gateway.counters.messagesIn
+  for (let sent = 0; sent < 5; sent++) client.send({ Action: 'Error', Topic: 'X' })
+  for (let id = 0; id < 6; id++)
+    assert.equal(
+      (await client.request({ Topic: 'QueryServerInfo', TransactionID: id })).Data,
+      'Limited messages per second',
+    )
+  assert.equal(read(), 11)
+  client.send({ Topic: 'QueryServerInfo', TransactionID: 99 })
+  await pause(100)
+  assert.equal(read(), 11, 'what is not read costs nothing')
+  clock.advance(1_000)
+  const answer = await client.next()
+  assert.equal(answer.TransactionID, 99)
+  assert.notEqual(typeof answer.Data, 'string')
+})
+
 test('connections in total, per address and per user are limited, and places are given back', async (t) => {
   const total = await startGateway(t, { settings: { streamMaxConnections: 2 } })
   const [first] = [await connect(total.port), await connect(total.port)]

@@ -1,6 +1,7 @@
 /** What every controller has: Sub and Unsub counted and confirmed, Configure, the Platform topics, fan-out. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { decode } from '@msgpack/msgpack'
 import { createTestController } from '../support/controllers.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -158,4 +159,62 @@ test('a publication reaches every subscriber in its own sub-protocol, and nobody
     gateway.liveSessions().reduce((sum, { subscriptions }) => sum + subscriptions, 0),
     21,
   )
+})
+
+test('what is published while a snapshot is fetched follows it: the newest, or all where each counts', async (t) => {
+  const controller = createTestController()
+  const { port } = await startGateway(t, { controllers: [controller] })
+  const client = await connect(port)
+  for (const [topic, expected] of [
+    ['SlowState', ['state', 2]],
+    ['SlowLog', ['state', 1, 2]],
+  ] as const) {
+    const about = { Controller: 'Test', Topic: topic }
+    client.send({ ...about, Action: 'Sub', Confirm: true })
+    while (controller.waiting() === 0) await pause(5)
+    controller.publish(topic, 1)
+    controller.publish(topic, 2)
+    await client.expectSilence()
+    controller.release('state')
+    assert.deepEqual(await client.next(), { ...about, Action: 'Sub', Confirm: true })
+    for (const Data of expected) assert.deepEqual(await client.next(), { ...about, Action: 'Publish', Data })
+    controller.publish(topic, 3)
+    assert.equal((await client.next()).Data, 3)
+  }
+})
+
+test('a Sub whose snapshot is cancelled or overrun is not open, and nothing of it is kept', async (t) => {
+  const controller = createTestController()
+  const { port } = await startGateway(t, { controllers: [controller] })
+  const client = await connect(port)
+  const about = { Controller: 'Test', Topic: 'SlowLog' }
+  client.send({ ...about, Action: 'Sub', TransactionID: 1 })
+  while (controller.waiting() === 0) await pause(5)
+  assert.equal(controller.subscribers('SlowLog'), 1)
+  client.send({ Action: 'Cancel', TransactionID: 1 })
+  assert.equal((await client.next()).Data, 'Operation.Abort')
+  assert.equal(controller.subscribers('SlowLog'), 0)
+  controller.release()
+  client.send({ ...about, Action: 'Sub', TransactionID: 2 })
+  while (controller.waiting() === 0) await pause(5)
+  for (let count = 0; count <= 1_000; count++) controller.publish('SlowLog', count)
+  controller.release('state')
+  assert.equal((await client.next()).Data, 'Limited publications before the state')
+  assert.equal(controller.subscribers('SlowLog'), 0)
+  controller.publish('SlowLog', 'after')
+  await client.expectSilence()
+})
+
+test('rights that go while a snapshot is fetched keep it from being shown', async (t) => {
+  const controller = createTestController()
+  const { port, mint, clock } = await startGateway(t, { controllers: [controller] })
+  const client = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` } })
+  const about = { Controller: 'Test', Topic: 'SlowMarket', Action: 'Sub', TransactionID: 1 }
+  client.send({ ...about, Confirm: true })
+  while (controller.waiting() === 0) await pause(5)
+  clock.advance(3_600_000)
+  controller.release('state')
+  assert.deepEqual(await client.next(), { ...about, Action: 'Error', TransactionID: 1, Data: 'Authority' })
+  assert.deepEqual(await client.next(), { ...about, TransactionID: 1, Confirm: false })
+  assert.equal(controller.subscribers('SlowMarket'), 0)
 })

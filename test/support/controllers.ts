@@ -7,6 +7,7 @@ export interface TestController extends Controller {
   /** Ends the oldest call of `Wait` that still waits. */
   release(result?: unknown): void
   readonly waiting: () => number
+  readonly subscribers: (topic: string) => number
   readonly aborted: () => number
 }
 
@@ -26,6 +27,7 @@ export function createTestController(): TestController {
     publish: (topic, data) => stage?.publish(topic, data),
     release: (result = 'released') => waiting.shift()?.(result),
     waiting: () => waiting.length,
+    subscribers: (topic) => stage?.subscribers(topic) ?? 0,
     aborted: () => aborted,
     topics: {
       Echo: { summary: 'Answers with the data.', needs: 'nothing', publish: ({ data }) => data },
@@ -79,6 +81,16 @@ export function createTestController(): TestController {
       SlowState: {
         summary: 'Begins with a snapshot that takes its time.',
         needs: 'nothing',
+        subscription: { slow: 'latest', snapshot: () => new Promise((resolve) => waiting.push(resolve)) },
+      },
+      SlowLog: {
+        summary: 'The same, where each message counts.',
+        needs: 'nothing',
+        subscription: { slow: 'close', snapshot: () => new Promise((resolve) => waiting.push(resolve)) },
+      },
+      SlowMarket: {
+        summary: 'The same, with a scope.',
+        needs: 'Platform/Market',
         subscription: { slow: 'latest', snapshot: () => new Promise((resolve) => waiting.push(resolve)) },
       },
       'Price/*': {
