@@ -55,6 +55,8 @@ export async function authenticateClient(caller: Caller, form: Parameters, env: 
     return client
   }
   if (method !== 'none') env.secretThrottle.failed(clientId, caller.address)
+  // The unknown were looked for in the store, the known are in memory.
+  if (client !== undefined) await env.clients.takeAsLongAsUnknown(clientId)
   env.audit.record({
     event: 'client.refused',
     ...(client === undefined ? {} : { client: client.id }),

@@ -7,6 +7,8 @@ import type { Clients } from '../store/clients.ts'
 export interface ClientDirectory {
   /** Disabled ones too: whoever asks decides what they may. */
   find(clientId: string): Promise<Client | undefined>
+  /** As long as it takes to find that there is no such client: whoever is refused waits for it, known or not (C-47). */
+  takeAsLongAsUnknown(clientId: string): Promise<void>
   /** Origins whose pages may call the endpoints that browsers call. */
   isClientOrigin(origin: string): Promise<boolean>
 }
@@ -16,7 +18,7 @@ const MOST_REMEMBERED = 10_000
 const REMEMBERED_MS = 60_000
 
 export function createClientDirectory(
-  clients: Pick<Clients, 'find' | 'list'>,
+  clients: Pick<Clients, 'find' | 'list' | 'metadata'>,
   bus: Bus,
   clock: Clock,
 ): ClientDirectory {
@@ -42,6 +44,9 @@ export function createClientDirectory(
         map.set(clientId, found)
       }
       return found
+    },
+    async takeAsLongAsUnknown(clientId) {
+      await clients.metadata(clientId)
     },
     async isClientOrigin(origin) {
       if (clock() - since > REMEMBERED_MS) forget()

@@ -3,6 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { asRefusal } from '../http/app.ts'
 import { acceptForms, type Parameters } from '../http/form.ts'
 import type { Refusal } from '../protocol/refusal.ts'
+import { isUnavailable } from '../store/unavailable.ts'
 import { isOAuthError, refuse } from './oauth-error.ts'
 
 /** Exactly what the contract shows on token responses. */
@@ -52,6 +53,12 @@ export function replyWithOAuthError(
   const refusal = asRefusal(error)
   if (refusal === undefined) {
     request.log.error({ err: error }, 'failed')
+    // What failed is not what the caller did, and a moment later it may not fail.
+    if (isUnavailable(error))
+      return reply
+        .code(503)
+        .header('retry-after', '1')
+        .send({ error: 'temporarily_unavailable', error_description: 'The server is too busy to answer' })
     return reply.code(500).send({ error: 'server_error', error_description: 'The server failed to answer' })
   }
   if (refusal.cause !== undefined) request.log.info({ code: refusal.code, why: String(refusal.cause) }, 'refused')

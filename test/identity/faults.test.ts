@@ -5,7 +5,7 @@ import SqliteDatabase from 'better-sqlite3'
 import { sql } from 'kysely'
 import { onEveryEngine, openPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
-import { ALICE, answerOf, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
+import { ALICE, answerOf, authorizeUrl, openSignInPlace, SECRET, type SignInPlace } from '../support/sign-in-place.ts'
 import { openSwitch, type Switch } from '../support/switch.ts'
 import type { UserAgent } from '../support/user-agent.ts'
 import { visit } from '../support/visitor.ts'
@@ -96,6 +96,15 @@ describe('a store that is away', () => {
         const answer = answerOf(await ask(place, visitor))
         assert.deepEqual([answer.get('error'), answer.get('state')], ['temporarily_unavailable', 'st'])
       }
+      const form = { grant_type: 'refresh_token', refresh_token: 'x', client_id: 'trusted', client_secret: SECRET }
+      const redeemed = await fetch(`${place.server.issuer}/connect/token`, {
+        method: 'POST',
+        body: new URLSearchParams(form),
+      })
+      assert.deepEqual([redeemed.status, redeemed.headers.get('retry-after')], [503, '1'])
+      assert.partialDeepStrictEqual(await redeemed.json(), { error: 'temporarily_unavailable' })
+      const page = await agent.get('/account')
+      assert.ok(page.kind === 'page' && page.status === 503)
       wire.mend()
       assert.ok(answerOf(await ask(place, agent, { prompt: 'none' })).has('code'))
     } finally {

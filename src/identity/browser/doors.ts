@@ -3,6 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { asRefusal } from '../../http/app.ts'
 import { acceptForms } from '../../http/form.ts'
 import type { Refusal } from '../../protocol/refusal.ts'
+import { isUnavailable } from '../../store/unavailable.ts'
 import { registerAuthorize } from '../authorize/authorize.ts'
 import { type ErrorData, errorPage } from '../pages/error.ts'
 import { chooseLanguage } from '../pages/messages/choose.ts'
@@ -83,7 +84,7 @@ function showError(
   const language = chooseLanguage(undefined, request.headers['accept-language'])
   const frame = { brand, language, base, stylesheet: assets.stylesheet, formToken: '' }
   const page = errorPage(frame, { ...explain(refusal, language.messages), requestId: request.id })
-  return sendPage(reply, page, { status: refusal?.status ?? 500 })
+  return sendPage(reply, page, { status: refusal?.status ?? (isUnavailable(error) ? 503 : 500) })
 }
 
 function explain(refusal: Refusal | undefined, text: Messages): Omit<ErrorData, 'requestId'> {
