@@ -3,12 +3,15 @@ import { hostname } from 'node:os'
 import type { Config } from './config.ts'
 import type { ReconcileEnv } from './declarative/reconcile.ts'
 import type { TablesPort } from './declarative/tables-port.ts'
+import { type Assembly, createAsker } from './events/assembly.ts'
 import { openBus } from './events/open-bus.ts'
 import { type Clock, systemClock } from './protocol/clock.ts'
+import type { GateEvent } from './protocol/gate-event.ts'
 import { type AuditLog, openAuditLog } from './store/audit.ts'
 import { openDataFolder } from './store/data-folder.ts'
 import { type Database, openDatabase } from './store/database.ts'
 import { type MasterKey, openMasterKey } from './store/master-key.ts'
+import { createNodes } from './store/nodes.ts'
 import { createStores, type Stores } from './store/stores.ts'
 
 export interface Offline {
@@ -18,6 +21,8 @@ export interface Offline {
   readonly clock: Clock
   readonly reconcileEnv: ReconcileEnv
   readonly masterKey: MasterKey
+  /** The nodes that serve this data now. */
+  readonly nodes: Pick<Assembly, 'ask'>
   /** The tables of the query service, opened for as long as they are used; a running server hears of every change. */
   withTables<T>(use: (tables: TablesPort) => Promise<T>): Promise<T>
 }
@@ -43,7 +48,9 @@ export async function withData<T>(config: Config, work: (data: Offline) => Promi
       digestKey: masterKey.derive('declared passwords'),
     }
     const withTables: Offline['withTables'] = (use) => openTables(config, database, stores, use)
-    return await work({ database, stores, audit, clock, reconcileEnv, masterKey, withTables })
+    const publish = async (event: GateEvent) => void (await stores.events.append(event))
+    const nodes = createAsker({ nodes: createNodes(database, clock), bus: { publish }, clock })
+    return await work({ database, stores, audit, clock, reconcileEnv, masterKey, nodes, withTables })
   } finally {
     await audit.close()
     await database.close()

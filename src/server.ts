@@ -1,5 +1,5 @@
 /** The composition root: a Config becomes a running server; every route group is visible here. */
-import { createLive } from './admin/live.ts'
+import { answerForHere, createLive } from './admin/live.ts'
 import { type Config, issuerOf, type LoadedConfig } from './config.ts'
 import { createApp } from './http/app.ts'
 import { clientAddress } from './http/client-address.ts'
@@ -55,6 +55,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
     const trace = await traceIfAsked(config, nodeName(), logger, closing)
     const ground = await openGround(config, { logger, clock, trace }, closing)
     const { stores, database, audit, bus, assembly, masterKey } = ground
+    const live = createLive(assembly)
 
     const query = runs('query')
       ? await openQuery({
@@ -146,10 +147,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
       : undefined
     closing.add(() => streaming?.drain())
 
-    const live = createLive(assembly, {
-      streams: streaming && { list: streaming.liveSessions },
-      queries: query?.running,
-    })
+    answerForHere(assembly, { streams: streaming && { list: streaming.liveSessions }, queries: query?.running })
     const brand = runs('identity') ? readBrand(config) : undefined
     const annex = openLater({
       async build() {

@@ -10,20 +10,23 @@ export interface LiveHere {
   readonly queries: LiveQueries | undefined
 }
 
-export function createLive(assembly: Assembly, { streams, queries }: LiveHere): Live {
+/** Lets this node answer for what runs on it. */
+export function answerForHere(assembly: Pick<Assembly, 'answer'>, { streams, queries }: LiveHere): void {
   if (streams !== undefined)
     assembly.answer('streams', ({ user }) =>
       [...streams.list()].filter(({ subject }) => user === undefined || subject === user).map(presentStream),
     )
-  if (queries !== undefined) {
-    assembly.answer('queries', () => [...queries.list()].map(presentQuery))
-    assembly.answer('cancel', ({ query = '', owner }) => queries.cancel(query, owner))
-  }
+  if (queries === undefined) return
+  assembly.answer('queries', () => [...queries.list()].map(presentQuery))
+  assembly.answer('cancel', ({ query = '', owner }) => queries.cancel(query, owner))
+}
+
+export function createLive({ ask }: Pick<Assembly, 'ask'>): Live {
   return {
-    streams: async (user) => itemsOf(await assembly.ask('streams', user === undefined ? {} : { user }), 'streaming'),
-    queries: async () => itemsOf(await assembly.ask('queries'), 'query'),
+    streams: async (user) => itemsOf(await ask('streams', user === undefined ? {} : { user }), 'streaming'),
+    queries: async () => itemsOf(await ask('queries'), 'query'),
     async cancel(query, owner) {
-      const { said } = await assembly.ask('cancel', owner === undefined ? { query } : { query, owner })
+      const { said } = await ask('cancel', owner === undefined ? { query } : { query, owner })
       return said.some(({ body }) => body === true)
     },
   }
@@ -35,8 +38,8 @@ function itemsOf({ said, silent }: Gathered, service: string): LiveItems {
   return { items: lists.flatMap(({ node, body }) => body.map((item) => ({ ...item, node }))), silent }
 }
 
-export function notHere(service: string): Refusal {
-  return new Refusal('admin.not_here', 409, `The ${service} service does not run here: ask a node that runs it`)
+function notHere(service: string): Refusal {
+  return new Refusal('admin.not_here', 409, `No node with the ${service} service runs on this data`)
 }
 
 function presentStream(stream: LiveStream): JsonObject {

@@ -54,8 +54,7 @@ export interface AdminEnv {
   /** Argon2id, as a PHC string; undefined when the server hashes too many already. */
   hashPassword(password: string): Promise<string | undefined>
   settings(): readonly SettingInForce[]
-  /** Undefined where no server runs. */
-  readonly live: Live | undefined
+  readonly live: Live
 }
 
 /** Every part of a path is there: the router matched it. */

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../protocol/clock.ts'
-import { type Nodes, SEEN_EVERY_MS } from '../store/nodes.ts'
+import type { Nodes } from '../store/nodes.ts'
 import type { Bus } from './bus.ts'
 
 /** What a question is about beyond its topic; plain texts, for they cross to other nodes. */
@@ -21,14 +21,17 @@ export interface Gathered {
   readonly silent: readonly string[]
 }
 
-export interface AssemblyOptions {
+export interface AssemblyOptions extends AskOptions {
   /** For people: host and process. */
   readonly name: string
-  readonly bus: Bus
-  /** Undefined where this node is the only one that there can be. */
-  readonly nodes: Nodes | undefined
-  readonly clock: Clock
+  readonly bus: Pick<Bus, 'publish' | 'subscribe'>
   readonly onError: (error: unknown) => void
+}
+
+export interface AskOptions {
+  readonly nodes: Nodes
+  readonly bus: Pick<Bus, 'publish'>
+  readonly clock: Clock
 }
 
 const DEADLINE_MS = 1_000
@@ -37,54 +40,80 @@ const LONGEST_PAUSE_MS = 80
 /** So long a question is kept on the bus for a node that hears late. */
 const QUESTION_KEPT_MS = 10_000
 
-export async function openAssembly(options: AssemblyOptions): Promise<Assembly> {
-  const { name, bus, nodes, clock, onError } = options
+export function openAssembly(options: AssemblyOptions): Assembly {
+  const { name, bus, nodes, onError } = options
   const id = randomUUID()
   const answers = new Map<string, (words: Words) => unknown>()
   const asked = new Set<string>()
   const say = async (topic: string, words: Words): Promise<unknown> => (await answers.get(topic)?.(words)) ?? null
+  const seen = () => nodes.seen({ id, name }).catch(onError)
 
   const unsubscribe = bus.subscribe((event) => {
-    if (nodes === undefined || event.kind !== 'nodes-asked' || asked.has(event.question)) return
+    if (event.kind !== 'nodes-asked' || asked.has(event.question)) return
     say(event.topic, event.words)
       .then((body) => nodes.answer(event.question, id, JSON.stringify(body)))
       .catch(onError)
   })
-  await nodes?.seen({ id, name })
-  const beating = setInterval(() => void nodes?.seen({ id, name }).catch(onError), SEEN_EVERY_MS)
+  // Nobody at the start has to wait for it.
+  const arrived = nodes.arrive().then(seen, onError)
+  const beating = setInterval(seen, nodes.seenEveryMs)
   beating.unref()
 
   return {
     answer: (topic, said) => void answers.set(topic, said),
     async ask(topic, words = {}) {
-      const own = { node: name, body: await say(topic, words) }
-      const others = ((await nodes?.present()) ?? []).filter((node) => node.id !== id)
-      if (nodes === undefined || others.length === 0) return { said: [own], silent: [] }
       const question = randomUUID()
       asked.add(question)
       try {
-        await bus.publish({ kind: 'nodes-asked', question, topic, words, expiresAt: clock() + QUESTION_KEPT_MS })
-        const bodies = await answersOf(
-          nodes,
-          question,
-          others.map((node) => node.id),
-        )
-        const said = others.flatMap((node) => {
-          const body = bodies.get(node.id)
-          return body === undefined ? [] : [{ node: node.name, body: JSON.parse(body) as unknown }]
-        })
-        const silent = others.filter((node) => !bodies.has(node.id)).map((node) => node.name)
+        const own = { node: name, body: await say(topic, words) }
+        const { said, silent } = await askNodes(options, { question, topic, words, asker: id })
         return { said: [own, ...said], silent }
       } finally {
         asked.delete(question)
-        await nodes.forget(question)
       }
     },
     async close() {
       clearInterval(beating)
       unsubscribe()
-      await nodes?.leave(id).catch(onError)
+      await arrived
+      await nodes.leave(id).catch(onError)
     },
+  }
+}
+
+/** For a process that serves nothing itself and so has nothing to say. */
+export function createAsker(options: AskOptions): Pick<Assembly, 'ask'> {
+  return { ask: (topic, words = {}) => askNodes(options, { question: randomUUID(), topic, words, asker: '' }) }
+}
+
+interface Question {
+  readonly question: string
+  readonly topic: string
+  readonly words: Words
+  /** The node that asks, which is not asked. */
+  readonly asker: string
+}
+
+async function askNodes(
+  { nodes, bus, clock }: AskOptions,
+  { question, topic, words, asker }: Question,
+): Promise<Gathered> {
+  const others = (await nodes.present()).filter(({ id }) => id !== asker)
+  if (others.length === 0) return { said: [], silent: [] }
+  try {
+    await bus.publish({ kind: 'nodes-asked', question, topic, words, expiresAt: clock() + QUESTION_KEPT_MS })
+    const bodies = await answersOf(
+      nodes,
+      question,
+      others.map(({ id }) => id),
+    )
+    const said = others.flatMap(({ id, name }) => {
+      const body = bodies.get(id)
+      return body === undefined ? [] : [{ node: name, body: JSON.parse(body) as unknown }]
+    })
+    return { said, silent: others.filter(({ id }) => !bodies.has(id)).map(({ name }) => name) }
+  } finally {
+    await nodes.forget(question)
   }
 }
 

@@ -66,11 +66,10 @@ export async function openGround(
     logger.warn({ err: error }, 'the bus stumbled'),
   )
   closing.add(() => bus.close())
-  const assembly = await openAssembly({
+  const assembly = openAssembly({
     name: node,
     bus,
-    // A SQLite file has one server.
-    nodes: database.engine === 'sqlite' ? undefined : createNodes(database.db, clock),
+    nodes: createNodes(database, clock),
     clock,
     onError: (error) => logger.warn({ err: error }, 'the other nodes could not be told or heard'),
   })

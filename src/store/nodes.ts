@@ -1,7 +1,6 @@
 /** The nodes on one database: which are there, and what each said to a question that went to all. */
-import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
-import type { Schema } from './schema.ts'
+import type { Database, Engine } from './database.ts'
 
 export interface Node {
   /** Unique among all that ever ran. */
@@ -12,14 +11,21 @@ export interface Node {
 
 export type Nodes = ReturnType<typeof createNodes>
 
-/** A node that has not been seen for this long is gone: it says that it is there four times in it. */
-const GONE_AFTER_MS = 20_000
-export const SEEN_EVERY_MS = GONE_AFTER_MS / 4
+/** A node that has not been seen for this long is gone. The one server of a SQLite file need not write all the time. */
+const GONE_AFTER_MS: Readonly<Record<Engine, number>> = { postgres: 20_000, sqlite: 3_600_000 }
 /** Answers that nobody fetched. */
 const ANSWER_KEPT_MS = 60_000
 
-export function createNodes(db: Kysely<Schema>, clock: Clock) {
+export function createNodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clock: Clock) {
   return {
+    /** How often a node should say that it is there. */
+    seenEveryMs: GONE_AFTER_MS[engine] / 4,
+
+    /** Before a node is first seen. Whoever served a SQLite file before it does no more. */
+    async arrive(): Promise<void> {
+      if (engine === 'sqlite') await db.deleteFrom('nodes').execute()
+    },
+
     async seen({ id, name }: Node): Promise<void> {
       await db
         .insertInto('nodes')
@@ -36,7 +42,7 @@ export function createNodes(db: Kysely<Schema>, clock: Clock) {
       return db
         .selectFrom('nodes')
         .select(['id', 'name'])
-        .where('seen_at', '>', clock() - GONE_AFTER_MS)
+        .where('seen_at', '>', clock() - GONE_AFTER_MS[engine])
         .orderBy('name')
         .execute()
     },

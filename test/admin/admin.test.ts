@@ -2,10 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { describeAdmin } from '../../src/admin/admin.ts'
-import { createLive } from '../../src/admin/live.ts'
 import { ADMIN_ROUTES } from '../../src/admin/routes.ts'
-import { openAssembly } from '../../src/events/assembly.ts'
-import { createLocalBus } from '../../src/events/local-bus.ts'
 import { describeApi } from '../../src/http/openapi.ts'
 import { readAuditPage } from '../../src/store/audit-read.ts'
 import { secretMatches } from '../../src/store/clients.ts'
@@ -16,14 +13,7 @@ import { onEveryEngine } from '../support/engines.ts'
 onEveryEngine('administration', (place) => {
   let admin: TestAdmin
   before(async () => {
-    const assembly = await openAssembly({
-      name: 'node-1',
-      bus: createLocalBus(),
-      nodes: undefined,
-      clock: Date.now,
-      onError: (error) => assert.fail(String(error)),
-    })
-    const live = createLive(assembly, {
+    const here = {
       streams: {
         list: () => [
           {
@@ -40,13 +30,11 @@ onEveryEngine('administration', (place) => {
       },
       queries: {
         list: () => [{ requestId: 'q1', subject: 'usr_1', clientId: 'app', statement: 'SELECT 1', startedAt: 0 }],
-        cancel: (id) => id === 'q1',
+        cancel: (id: string) => id === 'q1',
       },
-    })
-    admin = await startTestAdmin(place(), {
-      live,
-      settings: () => [{ name: 'port', environment: 'GATEHOUSE_PORT', value: '1', source: 'flag' }],
-    })
+    }
+    const settings = () => [{ name: 'port', environment: 'GATEHOUSE_PORT', value: '1', source: 'flag' }]
+    admin = await startTestAdmin(place(), { settings }, here)
   })
   after(() => admin.stop())
 
@@ -299,7 +287,7 @@ onEveryEngine('administration', (place) => {
 
   test('live sessions and running queries are listed and ended', async () => {
     assert.partialDeepStrictEqual((await admin.call('GET', '/admin/streams')).body.items, [
-      { id: 'c1', user: 'usr_1', node: 'node-1' },
+      { id: 'c1', user: 'usr_1', node: 'test' },
     ])
     assert.deepEqual((await admin.call('GET', '/admin/streams?user=usr_2')).body.items, [])
     admin.events.length = 0

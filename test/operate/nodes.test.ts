@@ -6,9 +6,9 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { ADMIN, bearer, post, signIn } from '../support/demo-user.ts'
-import { openPlace, type TestPlace } from '../support/engines.ts'
+import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
-import { type RunningProcess, serveProcess } from '../support/process.ts'
+import { type RunningProcess, runGatehouse, serveProcess } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect } from '../support/stream-client.ts'
 import { until } from '../support/until.ts'
@@ -81,11 +81,10 @@ describe('two nodes and an operator', () => {
     const id = items.find(({ node }) => node === thereName)?.id
     assert.equal((await send(here, 'DELETE', `/admin/streams/${id}`, admin)).status, 204)
     assert.equal((await far.closed).code, 4000)
-    const rest = await list('/admin/streams', there)
-    assert.deepEqual(
-      rest.items.map(({ node }) => node),
-      [`${hostname()}:${process.pid}`],
-    )
+    await until('only the near one is left', 2000, async () => {
+      const rest = await list('/admin/streams', there)
+      return rest.items.length === 1 && rest.items[0]?.node === `${hostname()}:${process.pid}`
+    })
     near.socket.close()
     await near.closed
   })
@@ -130,5 +129,47 @@ describe('two nodes and an operator', () => {
     await there.stop()
     const { items, silent } = await list('/admin/queries')
     assert.deepEqual({ items, silent }, { items: [], silent: [] })
+  })
+})
+
+onEveryEngine('the command line beside a server', (place) => {
+  let server: TestServer
+  before(async () => {
+    server = await startTestServer(place(), { flags: { '--demo': 'true' } })
+  })
+  after(() => server.stop())
+
+  const run = async (...words: string[]) => {
+    const { dataFolder, databaseUrl } = place()
+    return runGatehouse([...words, '--json', '--data', dataFolder, '--database-url', databaseUrl])
+  }
+
+  test('lists and closes live streams without a login', async () => {
+    const stream = await connect(server.port, bearer((await signIn(server)).access_token))
+    const { stdout, stderr } = await run('session', 'list')
+    const { items } = JSON.parse(stdout || '{}')
+    assert.partialDeepStrictEqual(items, [{ username: 'alice', node: `${hostname()}:${process.pid}` }], stderr)
+    assert.equal((await run('session', 'kick', '--connection', items[0].id, '--yes')).status, 0)
+    assert.equal((await stream.closed).code, 4000)
+  })
+
+  test('lists and cancels running queries without a login', async () => {
+    const { access_token } = await signIn(server)
+    const slow = fetch(`${server.issuer}/query`, {
+      method: 'POST',
+      headers: { ...bearer(access_token).headers, 'content-type': 'text/plain', 'request-id': 'slow-3' },
+      body: SLOW,
+    })
+    await until('it is listed', 5000, async () => JSON.parse((await run('queries', 'list')).stdout).items.length === 1)
+    assert.equal((await run('queries', 'cancel', 'slow-3', '--yes')).status, 0)
+    assert.equal((await slow).status, 499)
+    assert.equal((await run('queries', 'cancel', 'slow-3', '--yes')).status, 1)
+  })
+
+  test('says so when no server runs', async () => {
+    await server.stop()
+    const { status, stderr } = await run('session', 'list')
+    assert.equal(status, 1)
+    assert.match(stderr, /No node with the streaming service runs on this data/)
   })
 })

@@ -1,6 +1,8 @@
 /** The administration door over a real socket and database, with callers whose rights the test chooses. */
 import { type AdminDoor, registerAdmin } from '../../src/admin/admin.ts'
+import { answerForHere, createLive, type LiveHere } from '../../src/admin/live.ts'
 import type { AdminEnv } from '../../src/admin/route.ts'
+import { openAssembly } from '../../src/events/assembly.ts'
 import { createLocalBus } from '../../src/events/local-bus.ts'
 import { createApp } from '../../src/http/app.ts'
 import { openListener } from '../../src/http/listener.ts'
@@ -10,6 +12,7 @@ import { createMetrics } from '../../src/protocol/metrics.ts'
 import type { Principal } from '../../src/protocol/principal.ts'
 import { openAuditLog } from '../../src/store/audit.ts'
 import { openDatabase } from '../../src/store/database.ts'
+import { createNodes } from '../../src/store/nodes.ts'
 import { hashPassword } from '../../src/store/password-hash.ts'
 import { createStores } from '../../src/store/stores.ts'
 import type { TestPlace } from './engines.ts'
@@ -41,7 +44,11 @@ export interface Answer {
 const authenticate: AdminDoor['authenticate'] = async (token) =>
   token === 'bad' ? undefined : principal(token.replaceAll('-', '/').split('+'))
 
-export async function startTestAdmin(place: TestPlace, parts: Partial<AdminEnv> = {}): Promise<TestAdmin> {
+export async function startTestAdmin(
+  place: TestPlace,
+  parts: Partial<AdminEnv> = {},
+  here: LiveHere = { streams: undefined, queries: undefined },
+): Promise<TestAdmin> {
   const database = await openDatabase({ dataFolder: place.dataFolder, url: place.databaseUrl })
   const clock = Date.now
   const fail = (error: unknown) => {
@@ -51,6 +58,8 @@ export async function startTestAdmin(place: TestPlace, parts: Partial<AdminEnv> 
   const bus = createLocalBus(fail)
   const events: GateEvent[] = []
   bus.subscribe((event) => events.push(event))
+  const assembly = openAssembly({ name: 'test', bus, nodes: createNodes(database, clock), clock, onError: fail })
+  answerForHere(assembly, here)
   const env: AdminEnv = {
     database,
     stores: createStores(database, clock),
@@ -65,7 +74,7 @@ export async function startTestAdmin(place: TestPlace, parts: Partial<AdminEnv> 
     },
     hashPassword,
     settings: () => [],
-    live: undefined,
+    live: createLive(assembly),
     ...parts,
   }
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
@@ -95,6 +104,7 @@ export async function startTestAdmin(place: TestPlace, parts: Partial<AdminEnv> 
     async stop() {
       await listener.close(1000)
       await app.close()
+      await assembly.close()
       await audit.close()
       await bus.close()
       await database.close()

@@ -2,6 +2,7 @@
 import { userInfo } from 'node:os'
 import { callInProcess } from '../../admin/in-process.ts'
 import { createKeyring } from '../../admin/keyring.ts'
+import { createLive } from '../../admin/live.ts'
 import { showSettings } from '../../admin/settings.ts'
 import type { LoadedConfig } from '../../config.ts'
 import { type Offline, withData } from '../../offline.ts'
@@ -24,7 +25,7 @@ export async function connectLocally(loaded: LoadedConfig): Promise<AdminConnect
     }),
     hashPassword,
     settings: () => showSettings(loaded),
-    live: undefined,
+    live: createLive(data.nodes),
   }
   return {
     async request(method, target, { body, ifMatch } = {}) {

@@ -58,7 +58,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     words: [],
     options: { '--user': { kind: 'value', value: 'ID', help: 'only those of this user' } },
     summary: 'Lists the live streaming sessions of every node.',
-    examples: ['session list --server https://gate.example.com'],
+    examples: ['session list', 'session list --server https://gate.example.com'],
     async run({ option, request }) {
       const user = option('--user')
       const { body } = await request(
@@ -96,7 +96,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     name: 'queries list',
     words: [],
     summary: 'Lists the queries that run now on every node.',
-    examples: ['queries list --server https://gate.example.com'],
+    examples: ['queries list', 'queries list --server https://gate.example.com'],
     async run({ request }) {
       const { body } = await request('GET', '/admin/queries')
       return { kind: 'table', columns: ['id', 'user', 'client', 'started_at', 'node', 'statement'], body }
@@ -106,7 +106,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     name: 'queries cancel',
     words: ['QUERY'],
     summary: 'Cancels a running query, on whichever node it is.',
-    examples: ['queries cancel 0b1c… --yes --server https://gate.example.com'],
+    examples: ['queries cancel 0b1c… --yes'],
     confirm: ([query]) => `Cancel the query ${query}?`,
     async run({ words: [query], request }) {
       await request('DELETE', `/admin/queries/${segment(query)}`)
