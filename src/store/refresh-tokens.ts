@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import { type Grant, toGrant } from './grants.ts'
-import { digestOf, newSecret, seal, unseal } from './opaque.ts'
+import { digestOf, newSecret } from './opaque.ts'
 import { prepare } from './prepared.ts'
 import type { RefreshTokenRow, Schema } from './schema.ts'
 
@@ -83,7 +83,7 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
 
     /**
      * A token is spent by the insertion of its successor: of all who try, the unique index on the parent lets one through.
-     * The successor is kept sealed with a key that only the parent's holder can make, so that a repeated use gets the same.
+     * The successor is kept under a mask that only the parent's holder can make, so that a repeated use gets the same.
      */
     async rotate(token: string, found: RefreshToken, { idleMs, graceMs }: RefreshLifetimes): Promise<Rotation> {
       const successor = newSecret()
@@ -94,7 +94,7 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
         parent_digest: found.digest,
         issued_at: now,
         expires_at: Math.min(now + idleMs, found.grant.expiresAt),
-        sealed: seal(Buffer.from(successor), keyFrom(token), SEALED_FOR),
+        sealed: masked(successor, token),
       })
       if (inserted !== undefined) return { outcome: 'rotated', successor }
 
@@ -106,7 +106,7 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
         .executeTakeFirst()
       const within = child !== undefined && child.used === null && now - child.issued_at <= graceMs
       if (!within || child.sealed === null) return { outcome: 'reused' }
-      return { outcome: 'repeated', successor: unseal(child.sealed, keyFrom(token), SEALED_FOR).toString() }
+      return { outcome: 'repeated', successor: masked(child.sealed, token) }
     },
 
     async isSpent({ digest }: RefreshToken): Promise<boolean> {
@@ -120,9 +120,13 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
   }
 }
 
-const SEALED_FOR = 'gatehouse refresh successor'
-
-/** The token is 256 random bits: one hash makes a key of it, and the words before it make that another value than its digest. */
-function keyFrom(token: string): Buffer {
-  return hash('sha256', `${SEALED_FOR} ${token}`, 'buffer')
+/**
+ * A one-time pad, put on and taken off in the same way: 256 bits that follow from the parent token alone, for the 256
+ * bits of the one successor that it can have. The words before it make the pad another value than the token's digest.
+ */
+function masked(secret: string, parent: string): string {
+  const pad = hash('sha256', `gatehouse refresh successor ${parent}`, 'buffer')
+  const bytes = Buffer.from(secret, 'base64url')
+  for (let index = 0; index < bytes.length; index++) bytes.writeUInt8(bytes.readUInt8(index) ^ (pad[index] ?? 0), index)
+  return bytes.toString('base64url')
 }
