@@ -147,7 +147,7 @@ ${Object.values(CLOSE_CODES)
 Each is a [setting](settings.md) (\`GATEHOUSE_STREAM_…\`) and shows on the [metrics page](metrics.md): size of a message,
 messages in a second (\`Limited\`), subscriptions of a connection (\`Limited\`), connections in all (503), of an address and of a
 user (429, or \`Limited\` for \`AuthToken\`), sessions of a user (the oldest is closed with 4000). The limits of connections and
-sessions hold for each node.
+sessions hold for each node. A connection that sends on past a second burst of refusals is not read for a second at a time.
 
 A client that does not read: its requests wait, and are not read from the network beyond a limit; of a topic that says so
 (prices) only the newest message is kept for it; where each message counts its connection is closed with 1013, as it is
@@ -180,7 +180,9 @@ A controller is one module with a default export; \`GATEHOUSE_STREAM_CONTROLLERS
   \`signal\` that is aborted when the client cancels, leaves or the time is up. \`throw refuse('Data', 'Price')\` is an error
   reply; any other exception is logged and answered with \`Fault\`;
 - \`subscription\`: \`slow\` says what happens to a client that reads too slowly (\`latest\` keeps the newest message, \`close\`
-  ends the connection), \`snapshot(call)\` gives the state to begin with;
+  ends the connection), \`snapshot(call)\` gives the state to begin with, or a promise of it: what is published until
+  then follows it (\`latest\`: the newest; \`close\`: up to 1,000 messages, past which the \`Sub\` fails), so the state may
+  already hold what those messages say;
 - \`start(stage)\` is called once; \`stage.publish(topic, data)\` sends to every subscriber, whose rights are checked by the
   gateway. What it returns is called when the server stops.
 `,
