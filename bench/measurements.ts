@@ -1,5 +1,6 @@
 /** Everything that can be measured. */
 import { identity } from './identity.ts'
+import { overload } from './overload.ts'
 import { query } from './query.ts'
 import { start } from './start.ts'
 import { streamFanOut, streamMemory, streamRequests, streamSignIns } from './streaming.ts'
@@ -9,6 +10,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   start,
   ...identity,
   ...query,
+  overload,
   streamRequests,
   streamSignIns,
   streamMemory,

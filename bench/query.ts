@@ -1,8 +1,7 @@
 /** Queries beside rqlite, soul-cli, Express with pg, and the bare ceiling; and a long query beside short ones. */
-import { connect } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { type Caller, load } from './support/http-load.ts'
+import { paced } from './support/paced.ts'
 import {
   type QueryPeer,
   ROWS,
@@ -83,7 +82,7 @@ export const query: readonly Measurement[] = [
       const peer = await startGatehouse()
       return [
         { name: 'beside long queries', measure: () => beside(peer), close: () => leave([peer]) },
-        { name: 'alone', measure: () => paced(peer) },
+        { name: 'alone', measure: () => paced(peer, ROUND_MS) },
       ]
     },
   },
@@ -134,38 +133,11 @@ async function streamed(peer: QueryPeer, request: Buffer): Promise<Figures> {
   return { time, cpu: peer.use().cpuMs - before.cpuMs, growth: most - before.proportionalMiB }
 }
 
-const PER_SECOND = 500
-
-/** Each lookup is sent when its time has come, whether or not the one before is answered: waiting counts. */
-async function paced(peer: QueryPeer): Promise<Figures> {
-  const sockets = Array.from({ length: 16 }, () => connect(peer.port, '127.0.0.1').setNoDelay(true))
-  const waiting = sockets.map((): number[] => [])
-  const times: number[] = []
-  for (const [index, socket] of sockets.entries()) {
-    socket.on('data', (bytes) => {
-      const answers = bytes.toString('latin1').split('HTTP/1.1 200').length - 1
-      for (const sent of waiting[index]?.splice(0, answers) ?? []) times.push(performance.now() - sent)
-    })
-  }
-  const began = performance.now()
-  for (let sent = 0; sent < (ROUND_MS / 1000) * PER_SECOND; sent++) {
-    const due = began + (sent * 1000) / PER_SECOND
-    if (due > performance.now() + 1) await sleep(due - performance.now())
-    waiting[sent % sockets.length]?.push(due)
-    sockets[sent % sockets.length]?.write(peer.byKey(sent % ROWS))
-  }
-  await sleep(500)
-  for (const socket of sockets) socket.destroy()
-  times.sort((a, b) => a - b)
-  const at = (share: number) => times[Math.floor(times.length * share)] ?? Number.NaN
-  return { p50: at(0.5), p99: at(0.99) }
-}
-
 async function beside(peer: QueryPeer): Promise<Figures> {
   const end = new AbortController()
   const long = peer.everything?.() ?? Buffer.alloc(0)
   const running = load(peer.port, [{ next: () => long }], ROUND_MS, end.signal)
-  const figures = await paced(peer)
+  const figures = await paced(peer, ROUND_MS)
   end.abort()
   await running
   return figures

@@ -27,6 +27,8 @@ export interface QueryPeer {
   readonly insert: (id: number) => Buffer
   readonly aggregate?: (() => Buffer) | undefined
   readonly everything?: (() => Buffer) | undefined
+  /** Any statement in the program's own language; ours alone. */
+  readonly statement?: ((text: string) => Buffer) | undefined
   stop(): Promise<void>
 }
 
@@ -104,6 +106,7 @@ export async function startGatehouse(databaseUrl = ''): Promise<QueryPeer> {
     insert: (id) =>
       requestBytes('POST', '/query/trades2/insert', headers, JSON.stringify(rowOf(id)), 'application/json'),
     aggregate: () => statement(ours(AGGREGATE)),
+    statement,
     everything: () =>
       requestBytes('POST', '/query', { ...headers, accept: 'application/x-ndjson' }, ours(EVERYTHING), text),
     stop: () => end(child),

@@ -1,4 +1,5 @@
 /** The program of a reader process: takes one job after another from its input, and can be killed at any moment. */
+import { constants, setPriority } from 'node:os'
 import { serialize } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import type { Database } from 'better-sqlite3'
@@ -16,6 +17,9 @@ const OUTPUT = 1
 
 const [, , path, task] = process.argv
 if (path === undefined) throw new Error('The reader process needs the path of the database')
+
+// Behind the server and the lookups that it answers by itself. Not so a write: others wait for it.
+if (task !== 'write') setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
 
 // Ending by itself this process would wait for the thread below, and the server for this process.
 process.on('uncaughtException', (error) => {

@@ -1,0 +1,39 @@
+/** Sends requests at a given pace, whether or not those before are answered: waiting counts. */
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type QueryPeer, ROWS } from './query-peers.ts'
+
+const PER_SECOND = 500
+
+export async function paced(
+  peer: QueryPeer,
+  milliseconds: number,
+  { connections = 16, perSecond = PER_SECOND, next = (sent: number) => peer.byKey(sent % ROWS) } = {},
+): Promise<{ readonly p50: number; readonly p99: number }> {
+  const sockets = Array.from({ length: connections }, () => connect(peer.port, '127.0.0.1').setNoDelay(true))
+  const waiting = sockets.map((): number[] => [])
+  const times: number[] = []
+  for (const [index, socket] of sockets.entries()) {
+    socket.on('data', (bytes) => {
+      const answers = bytes.toString('latin1').split('HTTP/1.1 200').length - 1
+      for (const sent of waiting[index]?.splice(0, answers) ?? []) times.push(performance.now() - sent)
+    })
+  }
+  await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('connect', resolve))))
+  const began = performance.now()
+  const all = (milliseconds / 1000) * perSecond
+  for (let sent = 0; sent < all; sent++) {
+    const due = began + (sent * 1000) / perSecond
+    if (due > performance.now() + 1) await sleep(due - performance.now())
+    // One that is sent a little early waits from then on.
+    waiting[sent % sockets.length]?.push(Math.min(due, performance.now()))
+    sockets[sent % sockets.length]?.write(next(sent))
+  }
+  for (let tries = 0; times.length < all && tries < 100; tries++) await sleep(100)
+  for (const socket of sockets) socket.destroy()
+  // What was never answered counts as the longest.
+  while (times.length < all) times.push(Number.POSITIVE_INFINITY)
+  times.sort((a, b) => a - b)
+  const at = (share: number) => times[Math.floor(times.length * share)] ?? Number.NaN
+  return { p50: at(0.5), p99: at(0.99) }
+}
