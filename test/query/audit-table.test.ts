@@ -84,6 +84,13 @@ onEveryEngine('the table auditlog', (place, engine) => {
     const [last] = await rows('SELECT event, client, outcome, details FROM auditlog ORDER BY seq DESC LIMIT 1')
     assert.partialDeepStrictEqual(last, { event: 'token.refused', client: 'demo-cli', outcome: 'refused' })
     assert.deepEqual(await rows('SELECT * FROM auditlog ORDER BY seq'), await fromLog())
+    await tokenOf('alice', 'nor-this-one')
+    const newest = await fetch(`${server.issuer}/admin/audit?limit=1`, {
+      headers: { authorization: `Bearer ${admin}` },
+    })
+    const { items } = (await newest.json()) as { items: { seq: number }[] }
+    const byKey = await rows(`SELECT event FROM auditlog WHERE seq = ${items[0]?.seq}`)
+    assert.deepEqual(byKey, [{ event: 'token.refused' }])
   })
 
   test('it can be joined, grouped, looked up by key and asked by criteria', async () => {
