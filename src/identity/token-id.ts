@@ -1,12 +1,12 @@
 /** The `jti` of an access token: unguessable, and it tells us the grant and the millisecond that the token comes from. */
-import { randomBytes } from 'node:crypto'
+import { fewRandomBytes } from '../store/opaque.ts'
 
 const RANDOM_BYTES = 16
 const SHAPE = /^(?:([A-Za-z0-9_-]{22})\.)?([A-Za-z0-9_-]{24})$/
 
 /** `iat` counts seconds (RFC 7519 §2), which is too coarse for "everything issued until now": the rest of it stands here. */
 export function makeTokenId(grantId: string | undefined, issuedAtMs: number): string {
-  const bytes = Buffer.concat([randomBytes(RANDOM_BYTES), Buffer.alloc(2)])
+  const bytes = fewRandomBytes(RANDOM_BYTES + 2)
   bytes.writeUInt16BE(issuedAtMs % 1000, RANDOM_BYTES)
   const serial = bytes.toString('base64url')
   return grantId === undefined ? serial : `${grantId}.${serial}`
