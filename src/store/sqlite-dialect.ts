@@ -2,6 +2,7 @@
 import SqliteDatabase from 'better-sqlite3'
 import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely'
 import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from './kysely.ts'
+import { WalSync } from './wal-sync.ts'
 
 const CACHED_STATEMENTS = 500
 
@@ -20,6 +21,7 @@ class SqliteDriver implements Driver {
   readonly #queue: PendingWrite[] = []
   #writer: CachedDatabase | undefined
   #reader: CachedDatabase | undefined
+  #wal: WalSync | undefined
   #transactionOpen = false
   #flushScheduled = false
   readonly #idle: SqliteConnection[] = []
@@ -53,6 +55,7 @@ class SqliteDriver implements Driver {
 
   async commitTransaction(connection: SqliteConnection): Promise<void> {
     this.#endTransaction(connection, 'commit')
+    await this.#durable()
   }
 
   async rollbackTransaction(connection: SqliteConnection): Promise<void> {
@@ -61,6 +64,8 @@ class SqliteDriver implements Driver {
 
   async destroy(): Promise<void> {
     this.#flush()
+    await this.#wal?.durable()
+    this.#wal?.close()
     this.#reader?.close()
     this.#writer?.close()
   }
@@ -121,7 +126,24 @@ class SqliteDriver implements Driver {
       for (const write of batch) write.reject(error)
       return
     }
-    for (const reply of acknowledge) reply()
+    this.#durable().then(
+      () => {
+        for (const reply of acknowledge) reply()
+      },
+      (error) => {
+        for (const write of batch) write.reject(error)
+      },
+    )
+  }
+
+  /**
+   * SQLite itself syncs the first commit, and with it the folder that the new log is in. From then on the log is synced
+   * here, beside the event loop; SQLite goes on to sync it before each checkpoint.
+   */
+  async #durable(): Promise<void> {
+    if (this.#wal !== undefined) return this.#wal.durable()
+    this.#wal = WalSync.of(this.#file)
+    if (this.#wal !== undefined) this.#open(this.#writer).leaveSyncing()
   }
 
   #open(database: CachedDatabase | undefined): CachedDatabase {
@@ -182,6 +204,11 @@ class CachedDatabase {
 
   exec(sql: string): void {
     this.#database.exec(sql)
+  }
+
+  /** Commits are written at once, and synced by somebody else. */
+  leaveSyncing(): void {
+    this.#database.pragma('synchronous = normal')
   }
 
   rollbackIfOpen(): void {
