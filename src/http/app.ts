@@ -1,6 +1,5 @@
 /** The Fastify application that every service adds its routes to: limits, request ids, headers, and the replies to what no route takes. */
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyError,
@@ -45,13 +44,14 @@ export function createApp({ logger, trustedProxies, listener, metrics, base = ''
     loggerInstance: requestLog,
     // One line for each request, written when it is answered, is enough.
     logController: new LogController({ disableRequestLogging: true }),
-    routerOptions: { caseSensitive: false, ignoreTrailingSlash: false, maxParamLength: 512 },
+    // What the router itself refuses is answered by no hook, and so neither counted nor logged: it is left nothing to refuse.
+    routerOptions: { caseSensitive: false, ignoreTrailingSlash: false, maxParamLength: 2 * URL_LIMIT },
+    rewriteUrl: (request) => readable(localAddress(request.url ?? '/', base)),
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     bodyLimit: BODY_LIMIT,
     return503OnClosing: false,
     genReqId: (request) => readRequestId(request.headers['request-id']) ?? randomUUID(),
     serverFactory: () => listener.server,
-    ...(base === '' ? {} : { rewriteUrl: (request: IncomingMessage) => withoutBase(request.url ?? '/', base) }),
     schemaController: { compilersFactory: NO_COMPILERS },
   })
 
@@ -132,8 +132,26 @@ export function problem(
     .send({ type: `urn:gatehouse:error:${code}`, title: code, status, detail, Code: code, ...members })
 }
 
-export function withoutBase(url: string, base: string): string {
-  return url.startsWith(`${base}/`) ? url.slice(base.length) : url
+/** The address of a request within this server: below its base, and without the origin that some write before it (RFC 9112 §3.2.2). */
+export function localAddress(url: string, base: string): string {
+  const own = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*\/?/i, '/')
+  return own.startsWith(`${base}/`) ? own.slice(base.length) : own
+}
+
+/** A path that is no text, or holds U+0000, stands for itself: nothing has such a name, and no database is asked for it. */
+function readable(url: string): string {
+  if (!url.includes('%')) return url
+  const query = url.indexOf('?')
+  const path = query < 0 ? url : url.slice(0, query)
+  return isText(path) ? url : path.replaceAll('%', '%25') + url.slice(path.length)
+}
+
+function isText(path: string): boolean {
+  try {
+    return !decodeURIComponent(path).includes('\0')
+  } catch {
+    return false
+  }
 }
 
 function readRequestId(header: string | string[] | undefined): string | undefined {

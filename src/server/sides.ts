@@ -1,6 +1,6 @@
 /** Which of the two applications a request is for: the services are there from the start, all else is the annex's. */
 import type { RequestListener } from 'node:http'
-import { withoutBase } from '../http/app.ts'
+import { localAddress } from '../http/app.ts'
 import { pathOf } from '../http/doors.ts'
 
 const SERVICES =
@@ -8,7 +8,7 @@ const SERVICES =
 
 export function bySide(base: string, services: RequestListener, annex: RequestListener): RequestListener {
   return (request, response) => {
-    const path = pathOf(withoutBase(request.url ?? '/', base))
+    const path = pathOf(localAddress(request.url ?? '/', base))
     return SERVICES.test(path) ? services(request, response) : annex(request, response)
   }
 }

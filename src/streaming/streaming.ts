@@ -1,7 +1,7 @@
 /** The streaming service as the server composes it: controllers loaded, gateway attached to the HTTP server, metrics shown. */
 import type { Server } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { withoutBase } from '../http/app.ts'
+import { localAddress } from '../http/app.ts'
 import type { Metrics } from '../protocol/metrics.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { VERSION } from '../protocol/version.ts'
@@ -30,7 +30,7 @@ export async function openStreaming(app: FastifyInstance, server: Server, option
   })
   watchGateway(metrics, gateway)
   server.on('upgrade', (request, socket, head) => {
-    request.url = withoutBase(request.url ?? '/', base)
+    request.url = localAddress(request.url ?? '/', base)
     gateway.upgrade(request, socket, head)
   })
   app.get('/Platform', async () => {

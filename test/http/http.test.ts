@@ -1,5 +1,7 @@
 /** The shared HTTP behaviour of every door. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { get } from 'node:http'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
@@ -44,6 +46,27 @@ onEveryEngine('http', (place) => {
     const response = await fetch(`${server.issuer}/healthz?${'x'.repeat(9000)}`)
     assert.equal(response.status, 414)
   })
+
+  test('RFC 9112 §3.2.2: an address that is written whole is answered as its path', async () => {
+    const [answer] = await once(get({ port: server.port, path: `${server.issuer}/healthz` }), 'response')
+    assert.equal(answer.statusCode, 200)
+    answer.resume()
+  })
+
+  for (const [name, path, status, code] of [
+    ['that is no text', '/%ff', 404, 'http.not_found'],
+    ['cut in the middle of a character', '/connect/token%', 404, 'http.not_found'],
+    ['with a part of many characters', `/admin/users/${'x'.repeat(600)}`, 401, 'access.token_needed'],
+  ] as const)
+    test(`an address ${name} is refused like any other, and logged`, async () => {
+      const response = await fetch(server.issuer + path, {
+        headers: { 'request-id': `bad-${name}`.replaceAll(' ', '-') },
+      })
+      assert.equal(response.status, status)
+      assert.equal(response.headers.get('x-content-type-options'), 'nosniff')
+      assert.partialDeepStrictEqual(await response.json(), { Code: code })
+      assert.ok(server.log.some((line) => line.includes(`bad-${name}`.replaceAll(' ', '-'))))
+    })
 
   test('the log keeps the path of a request and never its query', async () => {
     await fetch(`${server.issuer}/healthz?code=very-secret`)

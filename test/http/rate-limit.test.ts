@@ -91,6 +91,11 @@ describe('limits by address', () => {
     assert.equal((await from('2001:db8:1:3::1')).status, 404)
   })
 
+  test('an address that cannot be read counts too', async () => {
+    for (let index = 0; index < 3; index++) assert.equal((await from('192.0.2.3', '/%ff')).status, 404)
+    assert.equal((await from('192.0.2.3', '/%ff')).status, 429)
+  })
+
   test('what a caller claims of its own way is not believed', async () => {
     for (let index = 0; index < 3; index++) await from(`203.0.113.${index}, 192.0.2.77`)
     assert.equal((await from('203.0.113.99, 192.0.2.77')).status, 429)

@@ -1,7 +1,9 @@
 /** The two sides of the server: the services, there from the start, and the annex, opened by the first who comes. */
 import assert from 'node:assert/strict'
-import { createServer, type RequestListener } from 'node:http'
+import { once } from 'node:events'
+import { createServer, get, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { createApp } from '../../src/http/app.ts'
 import { openListener } from '../../src/http/listener.ts'
@@ -29,6 +31,14 @@ const SIDES: readonly [string, 'services' | 'annex'][] = [
   ['/%', 'annex'],
 ]
 
+/** RFC 9112 §3.2.2: what is asked for by its whole address is found as by its path. */
+const WHOLE: typeof SIDES = [
+  ['http://localhost/query', 'services'],
+  ['HTTPS://localhost:8443/gate/connect/token?x', 'services'],
+  ['http://localhost/admin/users?x=http://localhost/query', 'annex'],
+  ['http://localhost?x=/query', 'annex'],
+]
+
 test('every address has its side', async () => {
   const say =
     (word: string): RequestListener =>
@@ -39,6 +49,10 @@ test('every address has its side', async () => {
   const { port } = server.address() as AddressInfo
   for (const [path, side] of SIDES)
     assert.equal(await (await fetch(`http://127.0.0.1:${port}${path}`)).text(), side, path)
+  for (const [path, side] of WHOLE) {
+    const [answer] = await once(get({ port, path }), 'response')
+    assert.equal(await text(answer), side, path)
+  }
   server.close()
 })
 
