@@ -89,8 +89,9 @@ function readJson(text: unknown): unknown {
   if (typeof text !== 'string' || text === '') return undefined
   try {
     return JSON.parse(text)
-  } catch (error) {
-    throw badBody([{ path: '', text: `it is not JSON (${error instanceof Error ? error.message : 'unreadable'})` }])
+  } catch {
+    // What the parser says would repeat the text, and the text may be a password.
+    throw badBody([{ path: '', text: 'it is not JSON' }])
   }
 }
 

@@ -20,14 +20,20 @@ export function readObject(body: unknown): JsonObject {
   return { ...body }
 }
 
+/** A misspelled member must not pass for one that was left out. */
+export function refuseUnknown(body: JsonObject, known: readonly string[]): void {
+  const faults = Object.keys(body).filter((name) => !known.includes(name))
+  if (faults.length > 0) throw badBody(faults.map((path) => ({ path, text: 'unknown member' })))
+}
+
 /** RFC 7396: what is null goes, what is there replaces; here no member holds an object of its own but `jwks`. */
 export function merged(target: JsonObject, patch: JsonObject): JsonObject {
-  const result: Record<string, unknown> = { ...target }
+  const result = new Map(Object.entries(target))
   for (const [name, value] of Object.entries(patch)) {
-    if (value === null) delete result[name]
-    else result[name] = value
+    if (value === null) result.delete(name)
+    else result.set(name, value)
   }
-  return result
+  return Object.fromEntries(result)
 }
 
 /** Without the password, which is read apart and never kept with the rest. */

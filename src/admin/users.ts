@@ -6,7 +6,7 @@ import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/password-hash.ts'
 import type { Stores } from '../store/stores.ts'
 import { createTakeBack } from '../store/take-back.ts'
 import { USER_ID_PREFIX, type User, UsernameTaken } from '../store/users.ts'
-import { badBody, instant, type JsonObject, merged, readCount, readObject, readUser } from './body.ts'
+import { badBody, instant, type JsonObject, merged, readCount, readObject, readUser, refuseUnknown } from './body.ts'
 import { change, record, recordPatch } from './change.ts'
 import { checkMatch, created, requireMatch, tagged } from './etag.ts'
 import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
@@ -115,6 +115,7 @@ export const userRoutes: readonly AdminRoute[] = [
     reply: '{"password": "…"} when it was made here, else nothing.',
     async run(call, env) {
       const body = call.body === undefined ? {} : readObject(call.body)
+      refuseUnknown(body, ['password'])
       const made = body.password === undefined ? randomBytes(15).toString('base64url') : undefined
       const passwordHash = await readPassword({ ...body, password: made ?? body.password }, env)
       const user = await change(env, async (stores) => {

@@ -135,6 +135,26 @@ onEveryEngine('administration', (place) => {
     })
   }
 
+  test('a misspelled password resets none, and no answer repeats one', async () => {
+    await admin.call('POST', '/admin/users', { body: { username: 'paula', password: 'kept-as-it-is' } })
+    const misspelled = await admin.call('PUT', '/admin/users/paula/password', { body: { pasword: 'new-password' } })
+    assert.equal(misspelled.status, 422)
+    assert.match(misspelled.body.detail, /pasword: unknown member/)
+    const bare = await admin.call('PUT', '/admin/users/paula/password', { body: 'new-password' })
+    assert.equal(bare.status, 422)
+    assert.ok(!JSON.stringify(bare.body).includes('new-pass'))
+    const proto = { body: '{"__proto__":{"name":"x"}}', ifMatch: '*' }
+    assert.equal((await admin.call('PATCH', '/admin/users/paula', proto)).status, 422)
+  })
+
+  test('nothing is found under names that no database holds', async () => {
+    for (const path of ['users/%00', 'users/usr_%00', 'clients/%00', 'roles/%00', 'keys/%00', 'queries/%00'])
+      for (const method of ['GET', 'DELETE']) {
+        const { status } = await admin.call(method, `/admin/${path}`)
+        assert.ok(status === 404 || status === 405, `${method} ${path}: ${status}`)
+      }
+  })
+
   test('a name that is taken is 409; an unknown parameter is 400; a body of another type is 415', async () => {
     await admin.call('POST', '/admin/users', { body: { username: 'dave' } })
     assert.equal((await admin.call('POST', '/admin/users', { body: { username: 'DAVE' } })).status, 409)
