@@ -1,14 +1,20 @@
 /** The command line: finds the command, turns every foreseeable failure into one line that says what to do. */
 
 import { nearest } from '../protocol/nearest.ts'
+import { VERSION } from '../protocol/version.ts'
 import { BadSetting } from '../setting-parsers.ts'
 import { type Command, Usage } from './command.ts'
 import { COMMANDS } from './commands.ts'
 
 export async function main(args: readonly string[]): Promise<void> {
+  // Who reads no further has seen enough: what was begun is still finished, and recorded.
+  process.stdout.on('error', (error) => {
+    if (!isClosedPipe(error)) throw error
+  })
   try {
     await run(args)
   } catch (error) {
+    if (isClosedPipe(error)) return
     const line = explain(error)
     if (line === undefined) throw error
     process.stderr.write(`gatehouse: ${line}\n`)
@@ -19,6 +25,7 @@ export async function main(args: readonly string[]): Promise<void> {
 async function run(args: readonly string[]): Promise<void> {
   const words = args[0] === 'help' ? args.slice(1) : args
   if (words[0] === undefined || isHelpFlag(words[0])) return printOverview(COMMANDS)
+  if (words[0] === '--version') return void process.stdout.write(`${VERSION}\n`)
   const found = findCommand(words)
   if (found === undefined) {
     const group = COMMANDS.filter(({ name }) => name.startsWith(`${words[0]} `))
@@ -52,6 +59,10 @@ function unknownCommand(words: readonly string[], group: readonly Command[]): Us
   )
 }
 
+function isClosedPipe(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EPIPE'
+}
+
 function isHelpFlag(word: string): boolean {
   return word === '--help' || word === '-h'
 }
@@ -81,7 +92,22 @@ function explain(error: unknown): string | undefined {
   if (code === 'EADDRNOTAVAIL') return 'This machine does not have the address of GATEHOUSE_HOST.'
   if (typeof code === 'string' && code in DATABASE_TROUBLE)
     return `${DATABASE_TROUBLE[code]} (${error.message || code}): mend it, or GATEHOUSE_DATABASE_URL.`
+  if (typeof code === 'string' && code in FILE_TROUBLE && 'path' in error)
+    return `${FILE_TROUBLE[code]}: ${'dest' in error ? error.dest : error.path}`
+  if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT')
+    return `A database in the data folder is damaged (${error.message}): restore the folder from a backup.`
   return undefined
+}
+
+/** Of the file system, where no part has words of its own for it. */
+const FILE_TROUBLE: Readonly<Record<string, string>> = {
+  ENOENT: 'There is no such file or folder',
+  EACCES: 'This user may not read or write',
+  EPERM: 'This user may not change',
+  EROFS: 'Nothing can be written here',
+  ENOTDIR: 'This is no folder',
+  EEXIST: 'This is there already',
+  ENOSPC: 'The disk is full',
 }
 
 /** Of the socket, and of PostgreSQL by SQLSTATE. */

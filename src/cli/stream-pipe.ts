@@ -7,6 +7,8 @@ import type { StreamSession } from './stream-session.ts'
 
 /** Returns the exit status: 0, or 1 when the server ended the session. */
 export async function pipeSession(session: StreamSession, wait: number): Promise<number> {
+  // Nobody reads what comes: there is nothing left to do.
+  process.stdout.once('error', () => process.exit())
   const ended = session.ended.then(() => 1)
   const status = await talk(session, wait, ended)
   if (status === 1) process.stderr.write(`gatehouse: ${(await session.ended).text}\n`)

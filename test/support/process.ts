@@ -19,7 +19,7 @@ export interface RunOptions {
 
 /** Runs a command to its end. */
 export async function runGatehouse(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
-  const { child, output, ended } = launch(args, options)
+  const { child, output, ended } = launchGatehouse(args, options)
   child.stdin?.end(options.stdin ?? '')
   return { status: await ended, ...output() }
 }
@@ -36,7 +36,7 @@ export interface RunningProcess {
 
 /** Starts `serve` on a free port and waits until it says where it listens. */
 export async function serveProcess(args: readonly string[], options: RunOptions = {}): Promise<RunningProcess> {
-  const { child, output, ended } = launch(
+  const { child, output, ended } = launchGatehouse(
     ['serve', '--port', '0', '--log-format', 'json', '--log-level', 'info', ...args],
     options,
   )
@@ -54,7 +54,8 @@ export async function serveProcess(args: readonly string[], options: RunOptions 
   }
 }
 
-function launch(args: readonly string[], { environment = {}, cwd }: RunOptions) {
+/** Starts a command; what it is given and what becomes of what it says is the caller's to decide. */
+export function launchGatehouse(args: readonly string[], { environment = {}, cwd }: RunOptions = {}) {
   const child = spawn(process.execPath, [PROGRAM, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
     env: { ...withoutOurs(process.env), ...environment },

@@ -43,6 +43,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'client add',
     words: ['CLIENT'],
+    begins: true,
     options: { '--public': { kind: 'switch', help: 'it cannot keep a secret: none is made' }, ...METADATA },
     summary: 'Registers a client; a secret is shown this once.',
     examples: [
@@ -136,6 +137,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'role add',
     words: ['ROLE'],
+    begins: true,
     options: ROLE,
     summary: 'Creates a role.',
     examples: ['role add trader --scope Platform/Trading --scope Platform/Market'],

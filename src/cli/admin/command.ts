@@ -19,6 +19,8 @@ export interface AdminCommand {
   readonly options?: Readonly<Record<`--${string}`, AdminOption>>
   readonly summary: string
   readonly examples: readonly string[]
+  /** It may be the first that a data folder hears of. */
+  readonly begins?: true
   /** Asked before anything is destroyed; `--yes` answers it. */
   confirm?(words: readonly string[]): string
   run(call: AdminCommandCall): Promise<Shown>

@@ -10,7 +10,7 @@ export interface AdminConnection {
 }
 
 /** Each way is loaded only where it is gone. */
-export async function connect(loaded: LoadedConfig): Promise<AdminConnection> {
-  if (loaded.config.server === '') return (await import('./local.ts')).connectLocally(loaded)
+export async function connect(loaded: LoadedConfig, begins: boolean): Promise<AdminConnection> {
+  if (loaded.config.server === '') return (await import('./local.ts')).connectLocally(loaded, begins)
   return (await import('./remote.ts')).connectRemotely(loaded.config.server)
 }

@@ -1,5 +1,7 @@
 /** Administration of the data on this machine; a running server feels every change through the database. */
+import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
+import { join } from 'node:path'
 import { callInProcess } from '../../admin/in-process.ts'
 import { createKeyring } from '../../admin/keyring.ts'
 import { createLive } from '../../admin/live.ts'
@@ -8,10 +10,12 @@ import type { LoadedConfig } from '../../config.ts'
 import { type Offline, withData } from '../../offline.ts'
 import type { Principal } from '../../protocol/principal.ts'
 import { SCOPES } from '../../protocol/scopes.ts'
+import { BadDataFolder, MARK } from '../../store/data-folder.ts'
 import { hashPassword } from '../../store/password-hash.ts'
 import type { AdminConnection } from './connection.ts'
 
-export async function connectLocally(loaded: LoadedConfig): Promise<AdminConnection> {
+export async function connectLocally(loaded: LoadedConfig, begins: boolean): Promise<AdminConnection> {
+  if (!begins) refuseNoData(loaded)
   const { data, close } = await holdData(loaded)
   const caller = localOperator()
   const env = {
@@ -34,6 +38,12 @@ export async function connectLocally(loaded: LoadedConfig): Promise<AdminConnect
     },
     close,
   }
+}
+
+/** A mistyped folder must not look like an installation without users and with a whole audit log. */
+function refuseNoData({ config: { data, databaseUrl } }: LoadedConfig): void {
+  if (databaseUrl !== '' || existsSync(join(data, MARK))) return
+  throw new BadDataFolder(`There is no data of gatehouse in ${data}: name its folder with --data or GATEHOUSE_DATA.`)
 }
 
 /** `withData` closes when its work ends: the work here lasts until the connection is closed. */

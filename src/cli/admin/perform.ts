@@ -15,7 +15,7 @@ export async function perform(command: AdminCommand, args: readonly string[]): P
     // What was given is not repeated: somebody may have typed a password there.
     throw new Usage(`${command.name} takes ${command.words.join(' ') || 'no words'}; ${rest.length} were given`)
   if (command.confirm !== undefined && !options.has('--yes')) await confirm(command.confirm(rest))
-  const connection = await connect({ config, texts, sources })
+  const connection = await connect({ config, texts, sources }, command.begins === true)
   try {
     const shown = await command.run({
       words: rest,
@@ -42,7 +42,10 @@ async function confirm(question: string): Promise<void> {
 
 async function show(shown: Shown, json: boolean): Promise<void> {
   if (shown.kind === 'lines') {
-    for await (const line of shown.lines) process.stdout.write(line)
+    for await (const line of shown.lines) {
+      process.stdout.write(line)
+      if (process.stdout.destroyed) return
+    }
     return
   }
   if (shown.kind === 'text' && shown.failed === true) process.exitCode = 1

@@ -13,6 +13,7 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'user add',
     words: ['USERNAME'],
+    begins: true,
     options: {
       '--role': { kind: 'values', value: 'ROLE', help: 'a role the user has; may be given again' },
       '--name': { kind: 'value', value: 'NAME', help: 'the name that is shown' },

@@ -1,4 +1,5 @@
 /** A result as columns that line up in a terminal. */
+import { printable } from '../printable.ts'
 import { membersOf, QueryRefused } from './connection.ts'
 
 export interface TableResult {
@@ -52,17 +53,6 @@ function cellText(value: unknown): string {
   return printable(
     typeof value === 'string' ? value : typeof value === 'object' ? JSON.stringify(value) : String(value),
   )
-}
-
-/** Data must not move the cursor or change the colours of the terminal that shows it. */
-function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, (character) => NAMED[character] ?? hexOf(character))
-}
-
-const NAMED: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
-
-function hexOf(character: string): string {
-  return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`
 }
 
 /** Columns of the terminal: none for marks, two for the wide characters of East Asia and for emoji. */
