@@ -58,8 +58,9 @@ class SqliteDriver implements Driver {
     await this.#durable()
   }
 
+  /** Asked for after a commit that failed, too: then there is nothing left to take back, and the writer may be another's. */
   async rollbackTransaction(connection: SqliteConnection): Promise<void> {
-    this.#endTransaction(connection, 'rollback')
+    if (connection.inTransaction) this.#endTransaction(connection, 'rollback')
   }
 
   async destroy(): Promise<void> {
@@ -86,9 +87,11 @@ class SqliteDriver implements Driver {
   }
 
   #endTransaction(connection: SqliteConnection, word: 'commit' | 'rollback'): void {
+    const writer = this.#open(this.#writer)
     try {
-      this.#open(this.#writer).exec(word)
+      writer.exec(word)
     } finally {
+      writer.rollbackIfOpen()
       connection.inTransaction = false
       this.#transactionOpen = false
       this.#waitingForTransaction.shift()?.()

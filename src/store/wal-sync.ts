@@ -14,7 +14,8 @@ export class WalSync {
   /** Undefined where there is no write-ahead log (yet). */
   static of(databaseFile: string): WalSync | undefined {
     try {
-      return new WalSync(openSync(`${databaseFile}-wal`, 'r'))
+      // Not for reading alone: Windows syncs only what may be written.
+      return new WalSync(openSync(`${databaseFile}-wal`, 'r+'))
     } catch {
       return undefined
     }

@@ -78,3 +78,26 @@ test('when the disk fails, the writer hears of it', async () => {
   await sleep(5)
   assert.equal(lost.state, 'failed')
 })
+
+test('a commit that could not be synced takes back nothing of the transaction after it', async () => {
+  const unsynced = db.transaction().execute((tx) => tx.insertInto('notes').values({ text: 'unsynced' }).execute())
+  const refused = assert.rejects(unsynced, /no space/)
+  await sleep(20)
+  let goOn = () => {}
+  const next = db.transaction().execute(async (tx) => {
+    await tx.insertInto('notes').values({ text: 'next, before' }).execute()
+    await new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    await tx.insertInto('notes').values({ text: 'next, after' }).execute()
+  })
+  await sleep(20)
+  held.shift()?.(Object.assign(new Error('no space'), { code: 'ENOSPC' }))
+  await refused
+  goOn()
+  await sleep(20)
+  for (const callback of held.splice(0)) callback(null)
+  await next
+  const written = await db.selectFrom('notes').select('text').where('text', 'like', 'next%').execute()
+  assert.deepEqual(written, [{ text: 'next, before' }, { text: 'next, after' }])
+})
