@@ -1,4 +1,7 @@
 /** Queries beside rqlite, soul-cli, Express with pg, and the bare ceiling; and a long query beside short ones. */
+import { spawn } from 'node:child_process'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { type Caller, load } from './support/http-load.ts'
 import { paced } from './support/paced.ts'
@@ -17,6 +20,8 @@ import {
 } from './support/query-peers.ts'
 
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 3000)
+/** Until the first long result is under way. */
+const BEGIN_MS = 1000
 const BARE = 'bare http + better-sqlite3'
 const RATES = { rate: '1/s', cpu: 'ms each' }
 
@@ -133,12 +138,16 @@ async function streamed(peer: QueryPeer, request: Buffer): Promise<Figures> {
   return { time, cpu: peer.use().cpuMs - before.cpuMs, growth: most - before.proportionalMiB }
 }
 
+/** The long results are read by a process of their own: in this one they would hold up those who are timed. */
 async function beside(peer: QueryPeer): Promise<Figures> {
-  const end = new AbortController()
   const long = peer.everything?.() ?? Buffer.alloc(0)
-  const running = load(peer.port, [{ next: () => long }], ROUND_MS, end.signal)
+  const script = fileURLToPath(new URL('support/devour.js', import.meta.url))
+  const reader = spawn(process.execPath, [script, String(peer.port)], { stdio: ['pipe', 'ignore', 'inherit'] })
+  reader.stdin.end(long)
+  await sleep(BEGIN_MS)
   const figures = await paced(peer, ROUND_MS)
-  end.abort()
-  await running
+  const ended = new Promise((resolve) => reader.once('exit', resolve))
+  reader.kill()
+  await ended
   return figures
 }

@@ -15,11 +15,14 @@ import { type ChangeJob, runWrite, type WriteJob } from './write.ts'
 const INPUT = 0
 const OUTPUT = 1
 
+/**
+ * Queries make way for the server and the lookups that it answers by itself; a write does not, since others wait for it.
+ * Only once the process has started: on a machine that is busy with other things that alone would take seconds.
+ */
+const BEHIND_THE_SERVER = constants.priority.PRIORITY_BELOW_NORMAL
+
 const [, , path, task] = process.argv
 if (path === undefined) throw new Error('The reader process needs the path of the database')
-
-// Behind the server and the lookups that it answers by itself. Not so a write: others wait for it.
-if (task !== 'write') setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
 
 // Ending by itself this process would wait for the thread below, and the server for this process.
 process.on('uncaughtException', (error) => {
@@ -41,6 +44,7 @@ else await readJobs(path)
 
 async function readJobs(database: string): Promise<void> {
   const statements = new Statements(openForReading(database), 50)
+  setPriority(BEHIND_THE_SERVER)
   for (;;) {
     const frame = readFrameSync(INPUT)
     if (frame === undefined) break
