@@ -99,7 +99,9 @@ export function parseServices(text: string): readonly ServiceName[] {
 export function parseAddresses(text: string): readonly string[] {
   const addresses = parseList(text)
   for (const address of addresses) {
-    if (isIP(address.replace(/\/\d{1,3}$/, '')) === 0)
+    const [, host = '', prefix = '0'] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(address) ?? []
+    const family = isIP(host)
+    if (family === 0 || Number(prefix) > (family === 4 ? 32 : 128))
       throw new BadSetting(`"${address}" is neither an address nor a network like 10.0.0.0/8`)
   }
   return addresses
@@ -123,8 +125,13 @@ export function parseBudgets(text: string): Budgets {
 }
 
 export function parseWebAddress(text: string): string {
-  if (text !== '' && !/^https?:$/.test(URL.parse(text)?.protocol ?? ''))
+  if (text === '') return text
+  const address = URL.parse(text)
+  if (address === null || !/^https?:$/.test(address.protocol))
     throw new BadSetting(`"${text}" is not an http or https address`)
+  // Nothing that is called so takes them, and the setting is shown and logged as it is.
+  if (address.username !== '' || address.password !== '')
+    throw new BadSetting('an address here has no user and password in it')
   return text
 }
 

@@ -1,9 +1,13 @@
 /** Administration of a running server: the device login, the file of its tokens, calls, refreshing and logging out. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { credentialsFile, writeCredentials } from '../../src/cli/admin/credentials.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
 import { createStores, type Stores } from '../../src/store/stores.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
@@ -129,4 +133,29 @@ test('an address that is no identity server is refused before anything is sent',
   const { status, stderr } = await runGatehouse(['login', '--server', server.issuer.replace('localhost', '127.0.0.1')])
   assert.equal(status, 2)
   assert.match(stderr, /calls itself http:\/\/localhost/)
+})
+
+test('a server that is away, or hidden by a page of its proxy, is said in one line', async () => {
+  const proxy = createServer((_request, response) => response.end('<h1>Back soon</h1>')).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const { port } = proxy.address() as AddressInfo
+  const address = `http://127.0.0.1:${port}`
+  const folder = join(home, 'away')
+  const environment = { XDG_CONFIG_HOME: folder }
+  writeCredentials(
+    address,
+    { clientId: 'x', accessToken: 'x', expiresAt: Number.MAX_SAFE_INTEGER, refreshToken: undefined },
+    credentialsFile(environment),
+  )
+  const list = () => runGatehouse(['user', 'list', '--server', address], { environment })
+  assert.deepEqual(await list(), {
+    status: 2,
+    stdout: '',
+    stderr: `gatehouse: What answers at ${address} is no Gatehouse: it did not say JSON\n`,
+  })
+  proxy.close()
+  proxy.closeAllConnections()
+  const away = await list()
+  assert.equal(away.status, 2)
+  assert.match(away.stderr, /^gatehouse: Nothing answers at [^\n]*ECONNREFUSED[^\n]*\n$/)
 })

@@ -69,6 +69,12 @@ describe('what is wrong is said with the name that was written', () => {
     [{ flags: { '--services': ',' } }, /^--services: name at least one/],
     [{ flags: { '--demo': 'maybe' } }, /^--demo: "maybe" is neither true nor false/],
     [{ flags: { '--trusted-proxies': '10.0.0.0/8,proxy' } }, /^--trusted-proxies: "proxy" is neither an address/],
+    [{ flags: { '--trusted-proxies': '10.0.0.0/33' } }, /^--trusted-proxies: "10.0.0.0\/33" is neither an address/],
+    [{ flags: { '--limit-exempt': '2001:db8::/129' } }, /^--limit-exempt: "2001:db8::\/129" is neither an address/],
+    [
+      { flags: { '--trace-endpoint': 'http://u:hidden@h/' } },
+      /^--trace-endpoint: an address here has no user and passw/,
+    ],
     [{ flags: { '--database-url': 'mysql://x' } }, /^--database-url: it must look like postgres:/],
     [{ flags: { '--issuer': 'http://id.example.com' } }, /must be https/],
     [{ flags: { '--issuer': 'https://id.example.com/?a=b' } }, /^--issuer: an issuer has no query/],

@@ -57,12 +57,15 @@ export async function revoke(server: string, { clientId, refreshToken, accessTok
   await post(revocation, { token: refreshToken ?? accessToken, client_id: clientId })
 }
 
+export function nothingAt(server: string, error: unknown): Usage {
+  const reason = error instanceof Error ? String(error.cause ?? error.message) : String(error)
+  return new Usage(`Nothing answers at ${server} (${reason})`)
+}
+
 async function discover(server: string): Promise<Endpoints> {
   const address = `${server}/.well-known/openid-configuration`
   const response = await fetch(address).catch((error: unknown) => {
-    throw new Usage(
-      `Nothing answers at ${server} (${error instanceof Error ? String(error.cause ?? error.message) : error})`,
-    )
+    throw nothingAt(server, error)
   })
   const document = readObject(await response.json().catch(() => ({})))
   // OpenID Connect Discovery §4.3: another issuer's document must not send our tokens away.

@@ -2,7 +2,7 @@
 import { Usage } from '../command.ts'
 import type { AdminConnection } from './connection.ts'
 import { type Credentials, readCredentials, writeCredentials } from './credentials.ts'
-import { refresh } from './oauth.ts'
+import { nothingAt, refresh } from './oauth.ts'
 
 /** Renewed a little early, so that no call meets the end of a token. */
 const EARLY_MS = 30_000
@@ -19,12 +19,14 @@ export async function connectRemotely(server: string): Promise<AdminConnection> 
           ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }).catch((error: unknown) => {
+        throw nothingAt(server, error)
       })
       if (!response.ok) throw await refusal(response)
       if (response.headers.get('content-type')?.startsWith('application/x-ndjson') === true)
         return { body: undefined, lines: linesOf(response) }
       const text = await response.text()
-      return { body: text === '' ? undefined : JSON.parse(text), lines: undefined }
+      return { body: text === '' ? undefined : readAnswer(server, text), lines: undefined }
     },
     async close() {},
   }
@@ -38,6 +40,15 @@ export async function currentCredentials(server: string): Promise<Credentials> {
   const renewed = await refresh(server, stored)
   writeCredentials(server, renewed)
   return renewed
+}
+
+/** A proxy in front of a server that is away may answer with a page of its own. */
+function readAnswer(server: string, text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Usage(`What answers at ${server} is no Gatehouse: it did not say JSON`)
+  }
 }
 
 /** The server's own words; they never hold a secret. */
