@@ -1,5 +1,5 @@
 /** The doors of the server and how often a caller may come through each: by address, and once known by client and by user. */
-import { BlockList, isIPv6 } from 'node:net'
+import { BlockList, isIP, isIPv6 } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Metrics } from '../protocol/metrics.ts'
 import type { Principal } from '../protocol/principal.ts'
@@ -174,11 +174,19 @@ function countedNetworks(exempt: readonly string[]): (address: string) => string
   return (address) => {
     let found = known.get(address)
     if (found === undefined) {
-      const isExempt = list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
-      found = { network: isExempt ? undefined : networkOf(address) }
+      const bare = withoutPort(address)
+      const isExempt = list.check(bare, isIPv6(bare) ? 'ipv6' : 'ipv4')
+      found = { network: isExempt ? undefined : networkOf(bare) }
       if (known.size >= REMEMBERED) known.clear()
       known.set(address, found)
     }
     return found.network
   }
+}
+
+/** Some proxies write the port too. Whatever else they pass on is no address, and all of it counts as one. */
+function withoutPort(address: string): string {
+  if (isIP(address) !== 0) return address
+  const bare = /^\[(.*)\](?::\d+)?$/.exec(address)?.[1] ?? address.replace(/:\d+$/, '')
+  return isIP(bare) === 0 ? 'unknown' : bare
 }

@@ -96,6 +96,17 @@ describe('limits by address', () => {
     assert.equal((await from('192.0.2.3', '/%ff')).status, 429)
   })
 
+  test('an address is one with every port that a proxy writes behind it, and all that are none are one', async () => {
+    for (const spelt of ['192.0.2.50:1001', '192.0.2.50:1002', '192.0.2.50'])
+      assert.equal((await from(spelt)).status, 404, spelt)
+    assert.equal((await from('192.0.2.50:1003')).status, 429)
+    for (const spelt of ['[2001:db8:5::1]:1001', '[2001:db8:5::2]', '2001:db8:5::3'])
+      assert.equal((await from(spelt)).status, 404, spelt)
+    assert.equal((await from('[2001:db8:5::4]:1002')).status, 429)
+    for (const spelt of ['unknown', '_hidden', 'made-up']) assert.equal((await from(spelt)).status, 404, spelt)
+    assert.equal((await from('another')).status, 429)
+  })
+
   test('what a caller claims of its own way is not believed', async () => {
     for (let index = 0; index < 3; index++) await from(`203.0.113.${index}, 192.0.2.77`)
     assert.equal((await from('203.0.113.99, 192.0.2.77')).status, 429)
