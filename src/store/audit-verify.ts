@@ -39,6 +39,8 @@ export async function verifyAuditLog(
   let previous: string | undefined = expected === 1 ? '' : await prunedHash(db, expected - 1)
   if (previous === undefined)
     report('missing', expected - 1, `Rows up to ${expected - 1} are gone and no row says that they were pruned`)
+  if (noted !== undefined && noted.seq > 0 && noted.seq < expected)
+    report('missing', noted.seq, `Row ${noted.seq} was noted and is gone: the note proves nothing any more`)
   let rows = 0
   for await (const row of rowsUpTo(db, head.seq)) {
     rows += 1

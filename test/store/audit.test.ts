@@ -158,6 +158,8 @@ onEveryEngine('audit log', (place) => {
     assert.equal(removed, 6)
     await recordMany(2)
     assert.partialDeepStrictEqual(await verifyAuditLog(database), { rows: 7, head: { seq: 13 }, faults: [] })
+    const noted = await verifyAuditLog(database, { seq: 3, hash: 'of a row that is no longer there' })
+    assert.partialDeepStrictEqual(noted.faults, [{ kind: 'missing', seq: 3 }])
     await database.db.deleteFrom('audit_log').where('seq', '=', 7).execute()
     assert.deepEqual(await faults(), ['missing 7'])
   })
