@@ -13,8 +13,8 @@ import { type Program, startProgram } from './support/program.ts'
 
 const FIRST_PORT = 15_500
 const CONNECTIONS = 32
-const WARM_MS = 1000
-const ROUND_MS = 3000
+const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 3000)
+const WARM_MS = ROUND_MS / 3
 const SECRET = 'bench-secret'
 const BASIC = { authorization: `Basic ${Buffer.from(`bench:${SECRET}`).toString('base64')}` }
 const COLUMNS = { rate: '/s', cpu: 'ms each' }
