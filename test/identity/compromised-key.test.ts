@@ -8,7 +8,7 @@ import { SEALED_KEY } from '../../src/store/key-rotation.ts'
 import { openMasterKey } from '../../src/store/master-key.ts'
 import { unseal } from '../../src/store/opaque.ts'
 import { onEveryEngine } from '../support/engines.ts'
-import { basic, claimsOf, headerOf, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { addOperator, basic, claimsOf, headerOf, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { ALICE, answerOf, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
 import { connect } from '../support/stream-client.ts'
@@ -22,16 +22,7 @@ onEveryEngine('a compromised key', (place) => {
   before(async () => {
     gate = await startGate(place())
     other = await startTestServer(place(), { flags: { '--issuer': gate.server.issuer } })
-    const { stores } = gate
-    await stores.roles.put({ name: 'operator', scopes: ['Identity/Admin'] })
-    const passwordHash = (await stores.users.findById(gate.aliceId))?.passwordHash
-    await stores.users.create({ username: 'olivia', passwordHash, roles: ['operator'] })
-    await stores.clients.put({
-      client_id: 'console',
-      token_endpoint_auth_method: 'none',
-      grant_types: ['password'],
-      scope: 'Identity/Admin',
-    })
+    await addOperator(gate)
     operator = await signInOperator()
   })
   after(async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openPlace } from '../support/engines.ts'
-import { PASSWORD, startGate, type TestGate } from '../support/identity.ts'
+import { addOperator, PASSWORD, startGate, type TestGate } from '../support/identity.ts'
 import { createUserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
@@ -14,16 +14,7 @@ describe('the queue of hashes', () => {
     const opened = await openPlace('sqlite')
     leave = opened.leave
     gate = await startGate(opened.place)
-    const { stores } = gate
-    await stores.roles.put({ name: 'operator', scopes: ['Identity/Admin'] })
-    const passwordHash = (await stores.users.findById(gate.aliceId))?.passwordHash
-    await stores.users.create({ username: 'olivia', passwordHash, roles: ['operator'] })
-    await stores.clients.put({
-      client_id: 'console',
-      token_endpoint_auth_method: 'none',
-      grant_types: ['password'],
-      scope: 'Identity/Admin',
-    })
+    await addOperator(gate)
     operator = (await gate.signIn({ username: 'olivia', client_id: 'console' })).access_token
   })
   after(async () => {

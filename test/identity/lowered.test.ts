@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { onEveryEngine } from '../support/engines.ts'
-import { basic, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { addOperator, basic, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect } from '../support/stream-client.ts'
 import { until } from '../support/until.ts'
@@ -15,16 +15,7 @@ onEveryEngine('lowered', (place) => {
   before(async () => {
     gate = await startGate(place())
     other = await startTestServer(place(), { flags: { '--issuer': gate.server.issuer } })
-    const { stores } = gate
-    await stores.roles.put({ name: 'operator', scopes: ['Identity/Admin'] })
-    const passwordHash = (await stores.users.findById(gate.aliceId))?.passwordHash
-    await stores.users.create({ username: 'olivia', passwordHash, roles: ['operator'] })
-    await stores.clients.put({
-      client_id: 'console',
-      token_endpoint_auth_method: 'none',
-      grant_types: ['password'],
-      scope: 'Identity/Admin',
-    })
+    await addOperator(gate)
     operator = (await gate.signIn({ username: 'olivia', client_id: 'console' })).access_token
   })
   after(async () => {

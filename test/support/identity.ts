@@ -91,6 +91,19 @@ export async function startGate(
   return gate
 }
 
+/** Olivia, who may administer, with alice's password, and the client `console` that she signs in with. */
+export async function addOperator({ stores, aliceId }: TestGate): Promise<void> {
+  await stores.roles.put({ name: 'operator', scopes: ['Identity/Admin'] })
+  const passwordHash = (await stores.users.findById(aliceId))?.passwordHash
+  await stores.users.create({ username: 'olivia', passwordHash, roles: ['operator'] })
+  await stores.clients.put({
+    client_id: 'console',
+    token_endpoint_auth_method: 'none',
+    grant_types: ['password'],
+    scope: 'Identity/Admin',
+  })
+}
+
 export function basic(clientId: string, secret: string): string {
   const encode = (text: string) => encodeURIComponent(text).replaceAll('%20', '+')
   return `Basic ${Buffer.from(`${encode(clientId)}:${encode(secret)}`).toString('base64')}`
