@@ -24,7 +24,8 @@ export interface MetricsListener {
 /** Without a token: whoever reaches this port may read, so it listens where only the operator's network does. */
 export async function openMetricsListener(metrics: Metrics, host: string, port: number): Promise<MetricsListener> {
   const server = nodeHttp.createServer({ headersTimeout: 5_000, requestTimeout: 5_000 }, (request, response) => {
-    const found = request.url === '/metrics' && (request.method === 'GET' || request.method === 'HEAD')
+    const found =
+      request.url?.split('?', 1)[0] === '/metrics' && (request.method === 'GET' || request.method === 'HEAD')
     response.writeHead(found ? 200 : 404, { 'content-type': CONTENT_TYPE, 'cache-control': 'no-store' })
     response.end(found && request.method === 'GET' ? metrics.render() : '')
   })

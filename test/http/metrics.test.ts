@@ -78,6 +78,7 @@ describe('the metrics port', () => {
 
   test('nothing else is served there', async () => {
     assert.equal((await fetch(`http://127.0.0.1:${server.metricsPort}/healthz`)).status, 404)
+    assert.equal((await fetch(`http://127.0.0.1:${server.metricsPort}/metrics?collect=all`)).status, 200)
   })
 })
 
