@@ -70,6 +70,22 @@ const PAGES: readonly { name: string; as?: 'alice'; open: (page: Page, scene: Sc
     },
   },
   {
+    name: 'authenticator app',
+    as: 'alice',
+    async open(page, scene) {
+      await page.goto(`${scene.issuer}/account/authenticator`)
+      await page.locator('.qr').waitFor()
+    },
+  },
+  {
+    name: 'passkey',
+    as: 'alice',
+    async open(page, scene) {
+      await page.goto(`${scene.issuer}/account/passkey`)
+      await page.locator('h1').waitFor()
+    },
+  },
+  {
     name: 'sign-out',
     as: 'alice',
     async open(page, scene) {

@@ -88,6 +88,7 @@ input:focus-visible{outline-offset:0;border-color:transparent}
 .scopes svg{flex:none;width:1.25rem;height:1.25rem;margin-top:.125rem}
 .tick{fill:none;stroke:var(--accent);stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
 .who{display:flex;align-items:center;gap:.75rem;margin:0 0 1.5rem;padding:.75rem 1rem;background:var(--sunken);border-radius:.75rem;font-size:.9375rem}
+h1+.who{margin-top:1.25rem}
 .who span{overflow-wrap:anywhere}
 .avatar{flex:none;display:grid;place-items:center;width:2.25rem;height:2.25rem;border-radius:50%;color:var(--button-text);background:var(--button);font-weight:600}
 .usercode{margin:0 0 1.5rem;padding:1rem;background:var(--sunken);border-radius:.75rem;text-align:center;font-size:1.75rem;font-weight:650;letter-spacing:.1em;font-variant-numeric:tabular-nums}
