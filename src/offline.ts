@@ -1,5 +1,4 @@
 /** The data of an installation opened without serving it: what commands work on while the server runs or rests. */
-import { hostname } from 'node:os'
 import type { Config } from './config.ts'
 import type { ReconcileEnv } from './declarative/reconcile.ts'
 import type { TablesPort } from './declarative/tables-port.ts'
@@ -11,7 +10,7 @@ import { type AuditLog, openAuditLog } from './store/audit.ts'
 import { openDataFolder } from './store/data-folder.ts'
 import { type Database, openDatabase } from './store/database.ts'
 import { type MasterKey, openMasterKey } from './store/master-key.ts'
-import { createNodes } from './store/nodes.ts'
+import { createNodes, nodeName } from './store/nodes.ts'
 import { createStores, type Stores } from './store/stores.ts'
 
 export interface Offline {
@@ -34,7 +33,7 @@ export async function withData<T>(config: Config, work: (data: Offline) => Promi
   const failures: unknown[] = []
   const audit = openAuditLog(database, {
     clock,
-    node: `${hostname()}:${process.pid}`,
+    node: nodeName(),
     onError: (error) => failures.push(error),
   })
   try {

@@ -1,5 +1,4 @@
 /** The ground that every service stands on: the data folder, the keys, the identity database, the audit log and the bus. */
-import { hostname } from 'node:os'
 import type { Config } from '../config.ts'
 import { type Assembly, openAssembly } from '../events/assembly.ts'
 import type { Bus } from '../events/bus.ts'
@@ -12,7 +11,7 @@ import { type AuditLog, openAuditLog } from '../store/audit.ts'
 import { openDataFolder } from '../store/data-folder.ts'
 import { type Database, openDatabase } from '../store/database.ts'
 import { type MasterKey, openMasterKey } from '../store/master-key.ts'
-import { createNodes } from '../store/nodes.ts'
+import { createNodes, nodeName } from '../store/nodes.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import type { Closing } from './closing.ts'
 import { statementSpans } from './tracing.ts'
@@ -31,11 +30,6 @@ export interface GroundOptions {
   readonly logger: Logger
   readonly clock: Clock
   readonly trace: Trace | undefined
-}
-
-/** For people: which process of which machine. */
-export function nodeName(): string {
-  return `${hostname()}:${process.pid}`
 }
 
 export async function openGround(

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { ADMIN, bearer, post, signIn } from '../support/demo-user.ts'
+import { ADMIN, bearer, identify, post, signIn } from '../support/demo-user.ts'
 import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { type RunningProcess, runGatehouse, serveProcess } from '../support/process.ts'
@@ -129,6 +129,62 @@ describe('two nodes and an operator', () => {
     await there.stop()
     const { items, silent } = await list('/admin/queries')
     assert.deepEqual({ items, silent }, { items: [], silent: [] })
+  })
+})
+
+describe('services as processes of their own on one SQLite folder', () => {
+  let place: TestPlace
+  let leave: () => Promise<void>
+  let identity: RunningProcess
+  let rest: RunningProcess
+  const serve = (services: string, ...words: string[]) =>
+    serveProcess(['--data', place.dataFolder, '--services', services, '--issuer', 'http://localhost:5999', ...words])
+
+  before(async () => {
+    ;({ place, leave } = await openPlace('sqlite'))
+    identity = await serve('identity', '--demo')
+    rest = await serve('streaming,query', '--demo')
+  })
+  after(async () => {
+    await rest.stop()
+    await identity.stop()
+    await leave()
+  })
+
+  const query = (token: string) =>
+    fetch(`http://127.0.0.1:${rest.port}/query`, {
+      method: 'POST',
+      headers: { ...bearer(token).headers, 'content-type': 'text/plain' },
+      body: 'SELECT count(*) AS n FROM trades',
+    })
+
+  test('a token of the first opens the doors of the second, and is taken back there within a second', async () => {
+    const { access_token: token } = await signIn(identity)
+    const stream = await connect(rest.port, bearer(token))
+    assert.equal((await identify(stream)).Result, 'Success')
+    assert.equal((await query(token)).status, 200)
+    const told = performance.now()
+    assert.equal((await post(identity, '/connect/revocation', { token, client_id: 'demo-cli' })).status, 200)
+    await until('the query service refuses it', 1000, async () => (await query(token)).status === 401)
+    assert.ok(performance.now() - told < 1000)
+    assert.equal((await identify(stream)).Result, 'Reject')
+    stream.socket.close()
+    await stream.closed
+  })
+
+  test('an operator at the first sees the streams of the second, though it came later or was killed', async () => {
+    const admin = (await signIn(identity, ADMIN)).access_token
+    const stream = await connect(rest.port, bearer((await signIn(identity)).access_token))
+    const list = async (): Promise<Listed> => {
+      const response = await fetch(`http://127.0.0.1:${identity.port}/admin/streams`, bearer(admin))
+      return (await response.json()) as Listed
+    }
+    await until('it is listed', 2000, async () => (await list()).items.length === 1)
+    assert.deepEqual((await list()).silent, [])
+    await rest.stop('SIGKILL')
+    await stream.closed
+    rest = await serve('streaming,query', '--demo')
+    await until('the killed one is forgotten', 2000, async () => (await list()).silent.length === 0)
   })
 })
 
