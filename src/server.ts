@@ -23,8 +23,8 @@ import { bySide } from './server/sides.ts'
 import { traceIfAsked } from './server/tracing.ts'
 import { openMetrics, startUpkeep } from './server/upkeep.ts'
 import { readAuditAfter } from './store/audit-read.ts'
-import { sql } from './store/kysely.ts'
 import { nodeName } from './store/nodes.ts'
+import { WritesStopped } from './store/wal-sync.ts'
 import { openStreaming } from './streaming/streaming.ts'
 
 export interface RunningServer {
@@ -163,7 +163,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
     let stopping = false
     registerHealth(app, {
       process: async () => (stopping ? 'stopping' : undefined),
-      database: async () => answers(sql`select 1`.execute(database.db)),
+      database: async () => answers(database.check()),
       ...(query === undefined ? {} : { query: async () => answers(query.check()) }),
     })
 
@@ -190,11 +190,11 @@ export async function startServer(config: Config, surroundings: Surroundings): P
   }
 }
 
-async function answers(query: Promise<unknown>): Promise<string | undefined> {
+async function answers(check: Promise<void>): Promise<string | undefined> {
   try {
-    await query
+    await check
     return undefined
-  } catch {
-    return 'no answer'
+  } catch (error) {
+    return error instanceof WritesStopped ? 'the disk failed, restart the server' : 'no answer'
   }
 }

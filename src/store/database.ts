@@ -3,7 +3,7 @@ import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'kysely'
 import { BadDataFolder } from './data-folder.ts'
-import { Kysely } from './kysely.ts'
+import { Kysely, sql } from './kysely.ts'
 import { migrate } from './migrate.ts'
 import { loadPg } from './pg.ts'
 import { createPostgresDialect } from './postgres-dialect.ts'
@@ -19,6 +19,8 @@ export interface Database {
   readonly location: string
   /** Connections of the pool and those who wait for one; none for SQLite. */
   pool(): { busy: number; idle: number; waiting: number } | undefined
+  /** Rejects when it does not answer, or takes no writes until a restart. */
+  check(): Promise<void>
   close(): Promise<void>
 }
 
@@ -75,8 +77,19 @@ function openSqlite(dataFolder: string, log: Logger | undefined): Database {
   const file = join(dataFolder, 'identity.db')
   // Made before SQLite makes it for everybody to read; its journals take their mode from it.
   closeSync(openSync(file, 'a', 0o600))
-  const db = new Kysely<Schema>({ dialect: createSqliteDialect(file), ...(log && { log }) })
-  return { engine: 'sqlite', db, location: file, pool: () => undefined, close: () => db.destroy() }
+  const dialect = createSqliteDialect(file)
+  const db = new Kysely<Schema>({ dialect, ...(log && { log }) })
+  return {
+    engine: 'sqlite',
+    db,
+    location: file,
+    pool: () => undefined,
+    async check() {
+      dialect.checkWrites()
+      await answer(db)
+    },
+    close: () => db.destroy(),
+  }
 }
 
 function openPostgres(url: string, poolSize: number, log: Logger | undefined): Database {
@@ -100,8 +113,13 @@ function openPostgres(url: string, poolSize: number, log: Logger | undefined): D
     db,
     location: withoutCredentials(url),
     pool: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    check: () => answer(db),
     close: () => db.destroy(),
   }
+}
+
+async function answer(db: Kysely<Schema>): Promise<void> {
+  await sql`select 1`.execute(db)
 }
 
 function withoutCredentials(url: string): string {

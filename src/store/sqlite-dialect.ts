@@ -6,9 +6,17 @@ import { WalSync } from './wal-sync.ts'
 
 const CACHED_STATEMENTS = 500
 
-export function createSqliteDialect(file: string): Dialect {
+export interface SqliteDialect extends Dialect {
+  /** Throws when nothing more can be written until a restart. */
+  checkWrites(): void
+}
+
+/** For one Kysely. */
+export function createSqliteDialect(file: string): SqliteDialect {
+  const driver = new SqliteDriver(file)
   return {
-    createDriver: () => new SqliteDriver(file),
+    checkWrites: () => driver.checkWrites(),
+    createDriver: () => driver,
     createAdapter: () => new SqliteAdapter(),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createIntrospector: (db) => new SqliteIntrospector(db),
@@ -45,15 +53,28 @@ class SqliteDriver implements Driver {
     this.#idle.push(connection)
   }
 
+  checkWrites(): void {
+    this.#wal?.check()
+  }
+
   async beginTransaction(connection: SqliteConnection): Promise<void> {
     while (this.#transactionOpen) await new Promise<void>((resolve) => this.#waitingForTransaction.push(resolve))
-    this.#flush()
-    this.#open(this.#writer).exec('begin immediate')
+    try {
+      this.#flush()
+      this.checkWrites()
+      this.#open(this.#writer).exec('begin immediate')
+    } catch (error) {
+      // Its turn goes to the next who waits.
+      this.#waitingForTransaction.shift()?.()
+      throw error
+    }
     this.#transactionOpen = true
     connection.inTransaction = true
   }
 
+  /** Kysely asks for a rollback when this throws. */
   async commitTransaction(connection: SqliteConnection): Promise<void> {
+    this.checkWrites()
     this.#endTransaction(connection, 'commit')
     await this.#durable()
   }
@@ -65,7 +86,8 @@ class SqliteDriver implements Driver {
 
   async destroy(): Promise<void> {
     this.#flush()
-    await this.#wal?.durable()
+    // Those who wait for it hear of a failure themselves.
+    await this.#wal?.durable().catch(() => {})
     this.#wal?.close()
     this.#reader?.close()
     this.#writer?.close()
@@ -115,6 +137,7 @@ class SqliteDriver implements Driver {
     const acknowledge: (() => void)[] = []
     const writer = this.#open(this.#writer)
     try {
+      this.checkWrites()
       writer.exec('begin immediate')
       for (const write of batch) {
         try {

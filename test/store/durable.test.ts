@@ -8,17 +8,20 @@ import { join } from 'node:path'
 import { after, afterEach, before, beforeEach, mock, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Generated, Kysely, sql } from 'kysely'
-import { createSqliteDialect } from '../../src/store/sqlite-dialect.ts'
+import { createSqliteDialect, type SqliteDialect } from '../../src/store/sqlite-dialect.ts'
+import { WritesStopped } from '../../src/store/wal-sync.ts'
 
 type Callback = (error: NodeJS.ErrnoException | null) => void
 
 let folder: string
+let dialect: SqliteDialect
 let db: Kysely<{ notes: { id: Generated<number>; text: string } }>
 let held: Callback[] = []
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gatehouse-test-'))
-  db = new Kysely({ dialect: createSqliteDialect(join(folder, 'notes.db')) })
+  dialect = createSqliteDialect(join(folder, 'notes.db'))
+  db = new Kysely({ dialect })
   await sql`create table notes (id integer primary key, text text)`.execute(db)
 })
 after(async () => {
@@ -71,33 +74,37 @@ test('a transaction is not over before its commit is on disk', async () => {
   await over
 })
 
-test('when the disk fails, the writer hears of it', async () => {
+test('a failed sync fails all who wait, and from then on nothing is written, though later syncs would succeed', async () => {
   const lost = write('lost')
   await sleep(20)
-  held[0]?.(Object.assign(new Error('i/o error'), { code: 'EIO' }))
-  await sleep(5)
-  assert.equal(lost.state, 'failed')
-})
-
-test('a commit that could not be synced takes back nothing of the transaction after it', async () => {
   const unsynced = db.transaction().execute((tx) => tx.insertInto('notes').values({ text: 'unsynced' }).execute())
-  const refused = assert.rejects(unsynced, /no space/)
+  const refused = assert.rejects(unsynced, WritesStopped)
   await sleep(20)
   let goOn = () => {}
-  const next = db.transaction().execute(async (tx) => {
-    await tx.insertInto('notes').values({ text: 'next, before' }).execute()
+  const open = db.transaction().execute(async (tx) => {
+    await tx.insertInto('notes').values({ text: 'open' }).execute()
     await new Promise<void>((resolve) => {
       goOn = resolve
     })
-    await tx.insertInto('notes').values({ text: 'next, after' }).execute()
   })
+  const waiting = [1, 2].map(() =>
+    assert.rejects(
+      db.transaction().execute((tx) => tx.insertInto('notes').values({ text: 'waiting' }).execute()),
+      WritesStopped,
+    ),
+  )
   await sleep(20)
-  held.shift()?.(Object.assign(new Error('no space'), { code: 'ENOSPC' }))
+  dialect.checkWrites()
+  held[0]?.(Object.assign(new Error('i/o error'), { code: 'EIO' }))
   await refused
+  assert.equal(lost.state, 'failed')
   goOn()
+  await assert.rejects(open, /notes\.db; nothing is written to it until the server is restarted/)
+  await Promise.all(waiting)
+  const later = write('later')
   await sleep(20)
-  for (const callback of held.splice(0)) callback(null)
-  await next
-  const written = await db.selectFrom('notes').select('text').where('text', 'like', 'next%').execute()
-  assert.deepEqual(written, [{ text: 'next, before' }, { text: 'next, after' }])
+  assert.deepEqual([later.state, held.length], ['failed', 1])
+  const texts = (await db.selectFrom('notes').select('text').execute()).map(({ text }) => text)
+  assert.deepEqual(texts, ['first', 'second', 'third', 'lost', 'unsynced'], 'what was committed may stand')
+  assert.throws(() => dialect.checkWrites(), WritesStopped)
 })
