@@ -383,7 +383,8 @@ function problemFor(error: unknown, request: FastifyRequest) {
     request.log.error({ err: error }, 'failed')
     return { ...FAULT, RequestId: request.id }
   }
-  if (refusal.cause !== undefined) request.log.info({ err: refusal.cause, code: refusal.code }, 'refused')
+  if (refusal.cause !== undefined)
+    request.log[refusal.status < 500 ? 'info' : 'error']({ err: refusal.cause, code: refusal.code }, 'refused')
   return { ...problemOf(translate(refusal)), RequestId: request.id }
 }
 

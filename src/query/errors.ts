@@ -97,6 +97,11 @@ export const QUERY_ERRORS = {
     title: 'The table cannot be written',
     advice: 'System tables other than CatalogueTable are read-only.',
   },
+  'Data.WritesStopped': {
+    status: 503,
+    title: 'Nothing can be written',
+    advice: 'The disk failed under the database: its operator has to see to it and restart the server.',
+  },
   'Criteria.UnknownOperator': {
     status: 400,
     title: 'The operator is unknown',

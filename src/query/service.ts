@@ -61,7 +61,7 @@ export interface QueryService {
   readonly planner: Planner
   /** Adds the routes. */
   register(app: FastifyInstance, options: QueryDoorOptions): void
-  /** For a health check: whether the database answers. */
+  /** For a health check: rejects when the database does not answer, or takes no writes until a restart. */
   check(): Promise<void>
   close(): Promise<void>
 }
@@ -104,7 +104,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
         auditTable,
       })
     },
-    check: async () => void (await engine.loadCatalogue()),
+    check: () => engine.check(),
     async close() {
       clearInterval(tending)
       running.stopAll()

@@ -29,6 +29,8 @@ export interface Engine {
   readonly auditCopy: AuditCopy
   /** Processes or connections that serve queries right now. */
   readonly load: { readonly busy: number; readonly total: number }
+  /** Rejects when the database does not answer, or takes no writes until a restart. */
+  check(): Promise<void>
   close(): Promise<void>
 }
 

@@ -84,6 +84,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       const total = queries.totalCount + lookups.totalCount
       return { busy: total - queries.idleCount - lookups.idleCount, total }
     },
+    check: async () => void (await withClient(owner, readCatalogue)),
     async close() {
       await Promise.all([queries.end(), lookups.end()])
       await owner.end()

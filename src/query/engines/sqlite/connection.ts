@@ -1,6 +1,7 @@
 /** Connections to the embedded query database, each with IQL's own functions. */
 import { chmodSync, closeSync, openSync } from 'node:fs'
 import Sqlite, { type Database } from 'better-sqlite3'
+import { WalSync } from '../../../store/wal-sync.ts'
 import { registerFunctions } from './functions.ts'
 
 /** One query may take this much memory inside SQLite before it is refused; sorting goes to temporary files long before. */
@@ -19,6 +20,13 @@ export function openForWriting(path: string): Database {
   database.pragma('busy_timeout = 5000')
   registerFunctions(database)
   return database
+}
+
+/** Commits are from now on written at once and synced by what is returned; where there is no log to sync, all stays as it is. */
+export function leaveSyncing(database: Database, path: string): WalSync | undefined {
+  const wal = WalSync.of(path)
+  if (wal !== undefined) database.pragma('synchronous = NORMAL')
+  return wal
 }
 
 export function openForReading(path: string): Database {

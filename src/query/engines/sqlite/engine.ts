@@ -12,7 +12,7 @@ import type {
   WriteRequest,
 } from '../engine.ts'
 import { createAuditCopy } from './audit-copy.ts'
-import { openForReading, openForWriting } from './connection.ts'
+import { leaveSyncing, openForReading, openForWriting } from './connection.ts'
 import { applyChange, isLong, prepareCatalogue, readCatalogue } from './define.ts'
 import { SQLITE } from './dialect.ts'
 import { Statements } from './execute.ts'
@@ -40,7 +40,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
   const reading = openForReading(path)
   const state: State = {
     path,
-    writer: createWriter(writing),
+    writer: createWriter(writing, leaveSyncing(writing, path)),
     writerStatements: new Statements(writing),
     reading,
     statements: new Statements(reading),
@@ -69,6 +69,10 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     auditCopy: createAuditCopy(reading, state.writer),
     get load() {
       return { busy: state.readers.busy, total: state.readers.size }
+    },
+    async check() {
+      state.writer.check()
+      readCatalogue(reading)
     },
     async close() {
       await state.readers.close()

@@ -1,5 +1,6 @@
 /** What went wrong in SQLite, in words that can cross a pipe and that the caller may read. */
 import { Refusal } from '../../../protocol/refusal.ts'
+import { WritesStopped } from '../../../store/wal-sync.ts'
 import { type QueryErrorCode, refuse } from '../../errors.ts'
 import { iqlError } from '../runtime-error.ts'
 
@@ -29,10 +30,14 @@ export function reviveFailure(failure: Failure): Error {
   return Object.assign(new Error(failure.message), { stack: failure.stack })
 }
 
-/** A SQLite error that is the caller's doing, as a Refusal; undefined for a bug of ours. */
+/** What the caller has done, or has to know, as a Refusal; undefined for a bug of ours. */
 export function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error
   if (!(error instanceof Error)) return undefined
+  if (error instanceof WritesStopped)
+    return refuse('Data.WritesStopped', 'The disk failed; nothing is written until the server is restarted', {
+      cause: error,
+    })
   const code: unknown = 'code' in error ? error.code : undefined
   if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return keyTaken(error.message)
   if (code === 'SQLITE_CONSTRAINT_NOTNULL') return notNull(error.message)

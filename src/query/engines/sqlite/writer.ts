@@ -1,5 +1,6 @@
 /** The one writer of the embedded database: writes that arrive together share one commit, each with its own savepoint. */
 import type { Database } from 'better-sqlite3'
+import type { WalSync } from '../../../store/wal-sync.ts'
 import { unlessAborted } from '../../unless-aborted.ts'
 
 export interface Writer {
@@ -7,6 +8,8 @@ export interface Writer {
   write<T>(task: (database: Database) => T, options?: WriteOptions): Promise<T>
   /** Keeps every other write waiting while another process holds the write lock. */
   exclusively<T>(task: () => Promise<T>, signal?: AbortSignal): Promise<T>
+  /** Throws when nothing more can be written until a restart. */
+  check(): void
   close(): Promise<void>
 }
 
@@ -27,30 +30,43 @@ interface Entry {
   readonly fail: (error: unknown) => void
 }
 
-export function createWriter(database: Database): Writer {
+/**
+ * A group is written, then synced beside the event loop, and only then told of its success. Whatever comes meanwhile is the next
+ * group: it would have to wait for a sync of its own in any case, and the longer the disk takes the more share that one.
+ * Readers may see rows that are not on disk yet, as they may in other databases with group commit; who wrote them has not
+ * been answered then.
+ */
+export function createWriter(database: Database, wal?: WalSync): Writer {
   let waiting: Entry[] = []
   let scheduled = false
+  /** A group that is committed and not yet on disk. */
+  let syncing: Promise<void> | undefined
   /** The tail of the exclusive tasks; the group waits for it. */
   let exclusive: Promise<void> | undefined
 
   function schedule(): void {
     if (exclusive !== undefined) for (const entry of waiting) watch(entry)
-    if (scheduled || exclusive !== undefined || waiting.length === 0) return
+    if (scheduled || syncing !== undefined || exclusive !== undefined || waiting.length === 0) return
     scheduled = true
     setImmediate(() => {
       scheduled = false
-      if (exclusive !== undefined) {
-        schedule()
-        return
-      }
-      const group = waiting
-      waiting = []
-      for (const entry of group) entry.leave?.()
-      commitTogether(database, group)
+      if (syncing !== undefined || exclusive !== undefined) schedule()
+      else begin()
     })
   }
 
-  /** Only what waits behind a long write is listened for: a group commits at once. */
+  function begin(): void {
+    const group = waiting
+    waiting = []
+    if (group.length === 0) return
+    for (const entry of group) entry.leave?.()
+    syncing = commitTogether(database, wal, group).then(() => {
+      syncing = undefined
+      schedule()
+    })
+  }
+
+  /** Only what waits behind a long write is listened for: others have their turn as soon as the disk is done. */
   function watch(entry: Entry): void {
     const { signal } = entry
     if (signal === undefined || entry.leave !== undefined) return
@@ -95,35 +111,53 @@ export function createWriter(database: Database): Writer {
       })
       try {
         await (signal === undefined ? previous : unlessAborted(previous, signal))
+        // Another process must not build on a commit that is lost, and would not hear of the loss.
+        await syncing
+        wal?.check()
         return await task()
       } finally {
         done()
       }
     },
+    check: () => wal?.check(),
     async close() {
-      while (exclusive !== undefined) await exclusive
-      const group = waiting
-      waiting = []
-      commitTogether(database, group)
+      while (exclusive !== undefined || syncing !== undefined || waiting.length > 0) {
+        await (exclusive ?? syncing)
+        if (exclusive === undefined && syncing === undefined) begin()
+      }
+      wal?.close()
       database.close()
     },
   }
 }
 
-/** A failed task is undone alone; a failed commit fails the whole group. */
-function commitTogether(database: Database, group: readonly Entry[]): void {
-  if (group.length === 0) return
-  const failures: { entry: Entry; error: unknown }[] = []
-  const kept: Entry[] = []
+/** A failed task is undone alone; a failed commit or sync fails the whole group. */
+async function commitTogether(database: Database, wal: WalSync | undefined, group: readonly Entry[]): Promise<void> {
+  try {
+    wal?.check()
+    const failures = runTogether(database, group)
+    await wal?.durable()
+    for (const entry of group) {
+      const failure = failures.get(entry)
+      if (failure === undefined) entry.settle()
+      else entry.fail(failure.error)
+    }
+  } catch (error) {
+    for (const entry of group) entry.fail(error)
+  }
+}
+
+/** Returns who failed alone, and by what. */
+function runTogether(database: Database, group: readonly Entry[]): ReadonlyMap<Entry, { readonly error: unknown }> {
+  const failures = new Map<Entry, { readonly error: unknown }>()
   try {
     database.exec('BEGIN IMMEDIATE')
     for (const entry of group) {
       if (!entry.isOneStatement) database.exec('SAVEPOINT entry')
       try {
         entry.run()
-        kept.push(entry)
       } catch (error) {
-        failures.push({ entry, error })
+        failures.set(entry, { error })
         if (!database.inTransaction) throw error
         if (!entry.isOneStatement) database.exec('ROLLBACK TO entry')
       }
@@ -132,9 +166,7 @@ function commitTogether(database: Database, group: readonly Entry[]): void {
     database.exec('COMMIT')
   } catch (error) {
     if (database.inTransaction) database.exec('ROLLBACK')
-    for (const entry of group) entry.fail(error)
-    return
+    throw error
   }
-  for (const { entry, error } of failures) entry.fail(error)
-  for (const entry of kept) entry.settle()
+  return failures
 }
