@@ -319,7 +319,7 @@ function words(name: string): string[] {
   return name.split(/(?=[A-Z])/).map((word) => word.toLowerCase())
 }
 
-function unknownSetting(written: string, known: string[]): BadSetting {
+export function unknownSetting(written: string, known: string[]): BadSetting {
   const near = nearest(written, known)
   return new BadSetting(`Unknown setting ${written}${near === undefined ? '' : `; did you mean ${near}?`}`)
 }

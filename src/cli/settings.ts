@@ -7,6 +7,7 @@ import {
   SETTINGS,
   type SettingName,
   settingNames,
+  unknownSetting,
 } from '../config.ts'
 import { BadSetting } from '../setting-parsers.ts'
 
@@ -59,15 +60,20 @@ function splitFlags(args: readonly string[], own: OptionTable) {
       if (kind === 'value' && options.has(name)) throw new BadSetting(`${name} is given twice`)
       options.set(name, [...(options.get(name) ?? []), value])
     } else {
-      flags[name] = written ?? (isSwitch(name) ? 'true' : valueAfter(args, index++, name))
+      const setting = settingNames().find((candidate) => flagName(candidate) === name)
+      if (setting === undefined) throw unknownFlag(name, own)
+      flags[name] = written ?? (isSwitch(setting) ? 'true' : valueAfter(args, index++, name))
     }
   }
   return { flags, options, rest }
 }
 
-function isSwitch(flag: string): boolean {
-  const name = settingNames().find((candidate: SettingName) => flagName(candidate) === flag)
-  return name !== undefined && ['true', 'false'].includes(SETTINGS[name].default)
+function isSwitch(name: SettingName): boolean {
+  return ['true', 'false'].includes(SETTINGS[name].default)
+}
+
+function unknownFlag(flag: string, own: OptionTable): BadSetting {
+  return unknownSetting(flag, [...Object.keys(own), ...settingNames().map(flagName)])
 }
 
 function valueAfter(args: readonly string[], index: number, flag: string): string {

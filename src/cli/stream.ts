@@ -1,14 +1,14 @@
 /** `gatehouse stream`: a streaming session in the terminal, or in a pipe. */
 import { readFile } from 'node:fs/promises'
-import { parseArgs } from 'node:util'
 import { Usage } from './command.ts'
+import { readOptions } from './options.ts'
 import { askPassword } from './password.ts'
 import { pipeSession } from './stream-pipe.ts'
 import { openStreamSession, type StreamSession, signInWithPassword } from './stream-session.ts'
 import { terminalSession } from './stream-terminal.ts'
 
 export async function stream(args: readonly string[]): Promise<void> {
-  const options = readOptions(args)
+  const options = examine(args)
   const session = await openStreamSession(options.address, options.version)
   try {
     await signIn(session, options)
@@ -33,7 +33,7 @@ export interface StreamOptions {
   readonly wait: number
 }
 
-function readOptions(args: readonly string[]): StreamOptions {
+function examine(args: readonly string[]): StreamOptions {
   const { values, positionals } = parse(args)
   const [address = 'http://localhost:5080', surplus] = positionals
   if (surplus !== undefined) throw new Usage(`One address is enough: "${surplus}" is a second`)
@@ -53,36 +53,15 @@ function readOptions(args: readonly string[]): StreamOptions {
   }
 }
 
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        username: { type: 'string' },
-        'password-file': { type: 'string' },
-        'token-file': { type: 'string' },
-        client: { type: 'string' },
-        version: { type: 'string' },
-        wait: { type: 'string' },
-      },
-    })
-  } catch (error) {
-    throw new Usage(explain(args, error))
-  }
-}
-
-/** What the parser says is long, and of a token on the command line it does not say why there is no such thing. */
-function explain(args: readonly string[], error: unknown): string {
-  if (args.some((arg) => /^--token(=|$)/.test(arg)))
-    return 'A token on the command line would be seen by others on this machine: --token-file FILE reads it from a file'
-  if (!(error instanceof Error)) return String(error)
-  const code = 'code' in error ? error.code : undefined
-  const option = /--?[\w-]+/.exec(error.message)?.[0] ?? ''
-  if (code === 'ERR_PARSE_ARGS_INVALID_OPTION_VALUE') return `${option} needs a value after it`
-  if (code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return `There is no option ${option}; --help lists those there are`
-  return error.message
-}
+const parse = (args: readonly string[]) =>
+  readOptions(args, {
+    username: { type: 'string' },
+    'password-file': { type: 'string' },
+    'token-file': { type: 'string' },
+    client: { type: 'string' },
+    version: { type: 'string' },
+    wait: { type: 'string' },
+  })
 
 async function signIn(session: StreamSession, options: StreamOptions): Promise<void> {
   const { username, passwordFile, tokenFile, address, client } = options

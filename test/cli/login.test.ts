@@ -1,11 +1,11 @@
 /** Administration of a running server: the device login, the file of its tokens, calls, refreshing and logging out. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { credentialsFile, writeCredentials } from '../../src/cli/admin/credentials.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
@@ -158,4 +158,25 @@ test('a server that is away, or hidden by a page of its proxy, is said in one li
   const away = await list()
   assert.equal(away.status, 2)
   assert.match(away.stderr, /^gatehouse: Nothing answers at [^\n]*ECONNREFUSED[^\n]*\n$/)
+})
+
+test('a file of credentials that holds something else is named, not used', async () => {
+  const environment = { XDG_CONFIG_HOME: join(home, 'damaged') }
+  const damaged = credentialsFile(environment)
+  mkdirSync(dirname(damaged), { recursive: true })
+  for (const content of [
+    'null',
+    '[]',
+    '{',
+    '"x"',
+    `{"${server.issuer}":null}`,
+    `{"${server.issuer}":{"accessToken":1}}`,
+  ]) {
+    writeFileSync(damaged, content, { mode: 0o600 })
+    const { status, stderr } = await runGatehouse(['user', 'list', '--server', server.issuer], { environment })
+    assert.deepEqual(
+      { status, stderr },
+      { status: 2, stderr: `gatehouse: ${damaged} is damaged: remove it and log in again.\n` },
+    )
+  }
 })

@@ -93,6 +93,7 @@ describe('a start that cannot be is one line that says what to do, and a status 
 
   test('a setting is misspelled or has a bad value', async () => {
     assert.match(await refusal(['--prot', '1']), /Unknown setting --prot; did you mean --port\?/)
+    assert.match(await refusal(['--prot']), /Unknown setting --prot; did you mean --port\?/)
     assert.match(await refusal([], { GATEHOUSE_DATABSE_URL: 'x' }), /did you mean GATEHOUSE_DATABASE_URL\?/)
     assert.match(await refusal(['--port', 'http']), /--port: "http" is not a whole number/)
     assert.match(await refusal(['--demo', '--host', '0.0.0.0']), /loopback only/)

@@ -41,9 +41,31 @@ function readAll(file: string): Record<string, Credentials> {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
     throw error
   }
+  const all = parsed(text)
+  if (all === undefined) throw new Usage(`${file} is damaged: remove it and log in again.`)
+  return all
+}
+
+/** Undefined when it is not what `writeCredentials` writes. */
+function parsed(text: string): Record<string, Credentials> | undefined {
   try {
-    return JSON.parse(text)
+    const all: unknown = JSON.parse(text)
+    return isObject(all) && Object.values(all).every(isCredentials) ? (all as Record<string, Credentials>) : undefined
   } catch {
-    throw new Usage(`${file} is damaged: remove it and log in again.`)
+    return undefined
   }
+}
+
+function isCredentials(value: unknown): value is Credentials {
+  return (
+    isObject(value) &&
+    typeof value.clientId === 'string' &&
+    typeof value.accessToken === 'string' &&
+    typeof value.expiresAt === 'number' &&
+    ['string', 'undefined'].includes(typeof value.refreshToken)
+  )
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

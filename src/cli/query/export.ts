@@ -3,8 +3,8 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { parseArgs } from 'node:util'
 import { Usage } from '../command.ts'
+import { readOptions } from '../options.ts'
 import { accepted, CONNECTION_OPTIONS, connect, membersOf, QueryRefused, readPairs } from './connection.ts'
 import { statementOf } from './query.ts'
 
@@ -29,23 +29,14 @@ export async function exportRows(args: readonly string[]): Promise<void> {
   if (output !== undefined) process.stderr.write(`${output}: ${bytes} bytes of ${format}\n`)
 }
 
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        ...CONNECTION_OPTIONS,
-        table: { type: 'string' },
-        format: { type: 'string' },
-        output: { type: 'string' },
-        parameter: { type: 'string', short: 'p', multiple: true },
-      },
-    })
-  } catch (error) {
-    throw new Usage(error instanceof Error ? error.message : String(error))
-  }
-}
+const parse = (args: readonly string[]) =>
+  readOptions(args, {
+    ...CONNECTION_OPTIONS,
+    table: { type: 'string' },
+    format: { type: 'string' },
+    output: { type: 'string' },
+    parameter: { type: 'string', short: 'p', multiple: true },
+  })
 
 function formatOf(asked: string | undefined, output = ''): string {
   const ending = /\.(\w+)$/.exec(output)?.[1] ?? ''

@@ -1,8 +1,8 @@
 /** `gatehouse import`: the rows of a CSV file into a table, in batches that are inserted once and can be gone on from. */
 import { appendFileSync, existsSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { parseArgs } from 'node:util'
 import { typeName } from '../../query/iql/types.ts'
 import { Usage } from '../command.ts'
+import { readOptions } from '../options.ts'
 import { printTable } from '../table.ts'
 import { CONNECTION_OPTIONS, connect, type QueryConnection, readPairs } from './connection.ts'
 import { csvField, readRecords } from './csv-records.ts'
@@ -24,7 +24,7 @@ const USUAL_BATCH = 500
 const MOST_BATCH_BYTES = 1024 * 1024
 
 export async function importRows(args: readonly string[]): Promise<void> {
-  const { file, table, values } = readOptions(args)
+  const { file, table, values } = examine(args)
   const { names, end } = await readHeader(file)
   const connection = await connect(values)
   const columns = await prepareTable(connection, file, table, names, end, values)
@@ -45,7 +45,7 @@ export async function importRows(args: readonly string[]): Promise<void> {
   report(await transfer({ connection, file, table, columns, names, rejected }, state), file, rejected)
 }
 
-function readOptions(args: readonly string[]) {
+function examine(args: readonly string[]) {
   const { values, positionals } = parse(args)
   const [file, surplus] = positionals
   if (file === undefined || surplus !== undefined) throw new Usage('import takes one FILE')
@@ -56,27 +56,18 @@ function readOptions(args: readonly string[]) {
   return { file, table: values.table, values }
 }
 
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        ...CONNECTION_OPTIONS,
-        table: { type: 'string' },
-        create: { type: 'boolean' },
-        key: { type: 'string', multiple: true },
-        type: { type: 'string', multiple: true },
-        'dry-run': { type: 'boolean' },
-        rejected: { type: 'string' },
-        restart: { type: 'boolean' },
-        batch: { type: 'string' },
-      },
-    })
-  } catch (error) {
-    throw new Usage(error instanceof Error ? error.message : String(error))
-  }
-}
+const parse = (args: readonly string[]) =>
+  readOptions(args, {
+    ...CONNECTION_OPTIONS,
+    table: { type: 'string' },
+    create: { type: 'boolean' },
+    key: { type: 'string', multiple: true },
+    type: { type: 'string', multiple: true },
+    'dry-run': { type: 'boolean' },
+    rejected: { type: 'string' },
+    restart: { type: 'boolean' },
+    batch: { type: 'string' },
+  })
 
 async function prepareTable(
   connection: QueryConnection,

@@ -2,8 +2,8 @@
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import { parseArgs } from 'node:util'
 import { Usage } from '../command.ts'
+import { readOptions } from '../options.ts'
 import { accepted, CONNECTION_OPTIONS, connect, readPairs } from './connection.ts'
 import { readResult, resultTable } from './result-table.ts'
 
@@ -26,22 +26,14 @@ export async function query(args: readonly string[]): Promise<void> {
 }
 
 function parse(args: readonly string[]) {
-  try {
-    const parsed = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        ...CONNECTION_OPTIONS,
-        json: { type: 'boolean' },
-        csv: { type: 'boolean' },
-        parameter: { type: 'string', short: 'p', multiple: true },
-      },
-    })
-    if (parsed.values.json === true && parsed.values.csv === true) throw new Usage('Choose one of --json and --csv')
-    return parsed
-  } catch (error) {
-    throw new Usage(error instanceof Error ? error.message : String(error))
-  }
+  const parsed = readOptions(args, {
+    ...CONNECTION_OPTIONS,
+    json: { type: 'boolean' },
+    csv: { type: 'boolean' },
+    parameter: { type: 'string', short: 'p', multiple: true },
+  })
+  if (parsed.values.json === true && parsed.values.csv === true) throw new Usage('Choose one of --json and --csv')
+  return parsed
 }
 
 /** What stands on the line, or comes down a pipe. */
