@@ -52,4 +52,6 @@ its outcome, or a column of a sub-query that nobody reads, may or may not be wor
 
 **Rights.** A table that you may not read does not exist for you. A table may carry a \`ROW FILTER\` over its columns and the
 claims \`:sub\`, \`:client_id\` and \`:role\` of the caller (\`desk = :role\` holds when it is any of the caller’s roles); rows
-for which it does not hold do not exist either, and cannot be written.`
+for which it does not hold do not exist either, and cannot be written. \`ALTER TABLE trades SET READ SCOPE
+'Platform/Trading' ROW FILTER NULL\` changes scopes, filter and comment, and \`NULL\` takes one away; it holds for the next
+statement of everybody, on every node, and is in the audit log.`

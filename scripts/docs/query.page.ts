@@ -122,7 +122,8 @@ nothing. The same key with another body is refused.
 
 The table \`CatalogueTable\` defines tables in the same way, for \`Platform/Admin\`:
 \`{"name": "Notes", "columns": [{"name": "id", "type": "Integer", "primarykey": true}, {"name": "body", "type": "Text"}]}\`;
-deleting its row drops the table. \`cataloguetables\` and \`cataloguecolumns\` list what the caller may see.
+deleting its row drops the table, and updating its \`readscope\`, \`writescope\`, \`rowfilter\` or \`description\` is
+\`ALTER TABLE … SET\` in IQL. One statement defines or changes at most 1,000 tables. \`cataloguetables\` and \`cataloguecolumns\` list what the caller may see.
 
 ## System tables
 

@@ -1,6 +1,6 @@
 /** From bound definitions to changes of the catalogue. */
 import { refuse } from '../errors.ts'
-import type { BoundColumn, BoundStatement, CreateTable } from '../iql/bound.ts'
+import type { BoundColumn, BoundStatement, CreateTable, SetRights } from '../iql/bound.ts'
 import type { AlterStep, CatalogueChange, ColumnDefinition, TableDefinition } from './definition.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -38,6 +38,10 @@ export function changeOf(statement: BoundStatement, snapshot: Snapshot, now: big
         column: name,
         to: statement.to,
       })
+    }
+    case 'set-rights': {
+      const table = known(snapshot, statement.table.name)
+      return altered(table, withRights(table, statement), { kind: 'rights' })
     }
     case 'create-index': {
       if (statement.exists) return undefined
@@ -93,6 +97,18 @@ function known(snapshot: Snapshot, name: string): TableDefinition {
 
 function altered(from: TableDefinition, table: TableDefinition, step: AlterStep): CatalogueChange {
   return { kind: 'alter', name: table.name, from, table, step }
+}
+
+function withRights(table: TableDefinition, set: SetRights): TableDefinition {
+  const chosen = (said: string | null | undefined, current: string | undefined): string | undefined =>
+    said === undefined ? current : (said ?? undefined)
+  return {
+    ...table,
+    readScope: chosen(set.readScope, table.readScope),
+    writeScope: chosen(set.writeScope, table.writeScope),
+    rowFilter: chosen(set.rowFilter, table.rowFilter),
+    description: chosen(set.comment, table.description),
+  }
 }
 
 function renamed(table: TableDefinition, from: string, to: string): TableDefinition {

@@ -187,7 +187,7 @@ export interface KeyDefinition {
   readonly at: number
 }
 
-/** ALTER TABLE name ADD [COLUMN] … | DROP [COLUMN] … | RENAME [COLUMN] a TO b */
+/** ALTER TABLE name ADD [COLUMN] … | DROP [COLUMN] … | RENAME [COLUMN] a TO b | SET … */
 export interface AlterTable {
   readonly kind: 'alter-table'
   readonly table: Name
@@ -195,7 +195,16 @@ export interface AlterTable {
     | { readonly kind: 'add'; readonly column: ColumnDefinition }
     | { readonly kind: 'drop'; readonly column: Name }
     | { readonly kind: 'rename'; readonly column: Name; readonly to: Name }
+    | ({ readonly kind: 'set' } & TableChanges)
   readonly at: number
+}
+
+/** Undefined for what stays as it is, null for what is taken away. */
+export interface TableChanges {
+  readonly readScope: string | null | undefined
+  readonly writeScope: string | null | undefined
+  readonly rowFilter: Expression | null | undefined
+  readonly comment: string | null | undefined
 }
 
 /** DROP TABLE [IF EXISTS] name */

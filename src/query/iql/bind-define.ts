@@ -1,5 +1,13 @@
 /** Binds CREATE, ALTER and DROP: rights, names, types, keys and defaults. */
-import type { AlterTable, ColumnDefinition, CreateIndex, CreateTable, DropIndex, DropTable } from './ast.ts'
+import type {
+  AlterTable,
+  ColumnDefinition,
+  CreateIndex,
+  CreateTable,
+  DropIndex,
+  DropTable,
+  TableChanges,
+} from './ast.ts'
 import { someWithin } from './ast-children.ts'
 import type { Expression, Name } from './ast-expression.ts'
 import { bindExpression } from './bind-expression.ts'
@@ -118,7 +126,7 @@ function bindDefault(
 export function bindAlterTable(
   binding: Binding,
   { table: name, action, at }: AlterTable,
-): Bound.AddColumn | Bound.DropColumn | Bound.RenameColumn {
+): Bound.AddColumn | Bound.DropColumn | Bound.RenameColumn | Bound.SetRights {
   requireDefine(binding, at)
   const table = ownTable(binding, name)
   switch (action.kind) {
@@ -140,7 +148,16 @@ export function bindAlterTable(
       refuseFiltered(binding, table, action.column)
       return { kind: 'rename-column', table, column, to: action.to.text }
     }
+    case 'set':
+      return bindSetRights(binding, table, action)
   }
+}
+
+function bindSetRights(binding: Binding, table: TableView, changes: TableChanges): Bound.SetRights {
+  const { readScope, writeScope, rowFilter: filter, comment } = changes
+  if (filter) bindFilterText(binding, table.name, table.columns, filter, binding.nextSource())
+  const rowFilter = filter ? printExpression(filter) : filter
+  return { kind: 'set-rights', table, readScope, writeScope, rowFilter, comment }
 }
 
 function bindAddColumn(binding: Binding, table: TableView, written: ColumnDefinition): Bound.AddColumn {

@@ -38,6 +38,7 @@ export type BoundStatement =
   | AddColumn
   | DropColumn
   | RenameColumn
+  | SetRights
   | DropTable
   | CreateIndex
   | DropIndex
@@ -266,6 +267,17 @@ export interface RenameColumn {
   readonly table: TableView
   readonly column: ColumnView
   readonly to: string
+}
+
+/** ALTER TABLE table SET …: undefined for what stays as it is, null for what is taken away. */
+export interface SetRights {
+  readonly kind: 'set-rights'
+  readonly table: TableView
+  readonly readScope: string | null | undefined
+  readonly writeScope: string | null | undefined
+  /** As IQL text, checked against the columns. */
+  readonly rowFilter: string | null | undefined
+  readonly comment: string | null | undefined
 }
 
 /** DROP TABLE [IF EXISTS] name; undefined when there is none and IF EXISTS was said. */

@@ -1,5 +1,13 @@
 /** Reads the statements that define tables and indexes: CREATE, ALTER, DROP. */
-import type { AlterTable, ColumnDefinition, CreateIndex, CreateTable, KeyDefinition, Statement } from './ast.ts'
+import type {
+  AlterTable,
+  ColumnDefinition,
+  CreateIndex,
+  CreateTable,
+  KeyDefinition,
+  Statement,
+  TableChanges,
+} from './ast.ts'
 import type { Expression } from './ast-expression.ts'
 import type { Cursor } from './cursor.ts'
 import { parseExpression } from './parse-expression.ts'
@@ -85,22 +93,47 @@ function parseColumnDefinition(cursor: Cursor): ColumnDefinition {
 type TableOptions = Pick<CreateTable, 'readScope' | 'writeScope' | 'rowFilter' | 'comment'>
 
 function parseTableOptions(cursor: Cursor): TableOptions {
-  let options: TableOptions = { readScope: undefined, writeScope: undefined, rowFilter: undefined, comment: undefined }
-  for (;;) {
-    if (options.readScope === undefined && cursor.accepts('read')) {
-      cursor.expects('scope')
-      options = { ...options, readScope: cursor.text("a scope in 'quotes'") }
-    } else if (options.writeScope === undefined && cursor.accepts('write')) {
-      cursor.expects('scope')
-      options = { ...options, writeScope: cursor.text("a scope in 'quotes'") }
-    } else if (options.rowFilter === undefined && cursor.accepts('row')) {
-      cursor.expects('filter')
-      cursor.expects('(')
-      options = { ...options, rowFilter: closing(cursor, parseExpression(cursor)) }
-    } else if (options.comment === undefined && cursor.accepts('comment')) {
-      options = { ...options, comment: cursor.text("a text in 'quotes'") }
-    } else return options
+  const { readScope, writeScope, rowFilter, comment } = parseTableChanges(cursor, (part) => part(cursor))
+  return {
+    readScope: readScope ?? undefined,
+    writeScope: writeScope ?? undefined,
+    rowFilter: rowFilter ?? undefined,
+    comment: comment ?? undefined,
   }
+}
+
+type ReadPart = <Part>(part: (cursor: Cursor) => Part) => Part | null
+
+/** Each at most once. */
+function parseTableChanges(cursor: Cursor, read: ReadPart): TableChanges {
+  let changes: TableChanges = { readScope: undefined, writeScope: undefined, rowFilter: undefined, comment: undefined }
+  for (;;) {
+    if (changes.readScope === undefined && cursor.accepts('read')) {
+      cursor.expects('scope')
+      changes = { ...changes, readScope: read(parseScope) }
+    } else if (changes.writeScope === undefined && cursor.accepts('write')) {
+      cursor.expects('scope')
+      changes = { ...changes, writeScope: read(parseScope) }
+    } else if (changes.rowFilter === undefined && cursor.accepts('row')) {
+      cursor.expects('filter')
+      changes = { ...changes, rowFilter: read(parseRowFilter) }
+    } else if (changes.comment === undefined && cursor.accepts('comment')) {
+      changes = { ...changes, comment: read(parseComment) }
+    } else return changes
+  }
+}
+
+function parseScope(cursor: Cursor): string {
+  return cursor.text("a scope in 'quotes'")
+}
+
+function parseComment(cursor: Cursor): string {
+  return cursor.text("a text in 'quotes'")
+}
+
+function parseRowFilter(cursor: Cursor): Expression {
+  cursor.expects('(')
+  return closing(cursor, parseExpression(cursor))
 }
 
 /** CreateIndex = "CREATE" ["UNIQUE"] "INDEX" ["IF" "NOT" "EXISTS"] Name "ON" Name "(" IndexColumn {"," IndexColumn} ")" */
@@ -125,7 +158,7 @@ function parseIndexColumn(cursor: Cursor): CreateIndex['columns'][number] {
 
 /**
  * AlterTable = "ALTER" "TABLE" Name ("ADD" ["COLUMN"] ColumnDefinition | "DROP" ["COLUMN"] Name
- *            | "RENAME" ["COLUMN"] Name "TO" Name)
+ *            | "RENAME" ["COLUMN"] Name "TO" Name | "SET" TableChange {TableChange})
  */
 export function parseAlterTable(cursor: Cursor): AlterTable {
   const at = cursor.expects('alter')
@@ -143,11 +176,22 @@ function parseAlteration(cursor: Cursor): AlterTable['action'] {
     cursor.accepts('column')
     return { kind: 'drop', column: cursor.name('a column') }
   }
+  if (cursor.accepts('set')) return parseSet(cursor)
   cursor.expects('rename')
   cursor.accepts('column')
   const column = cursor.name('a column')
   cursor.expects('to')
   return { kind: 'rename', column, to: cursor.name('a column') }
+}
+
+/**
+ * TableChange = "READ" "SCOPE" (Text | "NULL") | "WRITE" "SCOPE" (Text | "NULL") | "ROW" "FILTER" ("(" Expression ")" | "NULL")
+ *             | "COMMENT" (Text | "NULL")
+ */
+function parseSet(cursor: Cursor): AlterTable['action'] {
+  const changes = parseTableChanges(cursor, (part) => (cursor.accepts('null') ? null : part(cursor)))
+  if (Object.values(changes).every((change) => change === undefined)) throw cursor.unexpected()
+  return { kind: 'set', ...changes }
 }
 
 /** Drop = "DROP" ("TABLE" | "INDEX") ["IF" "EXISTS"] Name */

@@ -10,6 +10,7 @@ import type {
   Query,
   SelectItem,
   Statement,
+  TableChanges,
 } from './ast.ts'
 import { printExpression, printName, printOrderBy, printText, printType } from './print-expression.ts'
 
@@ -167,13 +168,8 @@ function printCreateTable(table: CreateTable): string {
     return `${kind === 'unique' ? 'UNIQUE' : 'PRIMARY KEY'} (${columns.map(printName).join(', ')})`
   })
   const parts = [...table.columns.map(printColumnDefinition), ...keys].join(', ')
-  const options = [
-    table.readScope === undefined ? '' : ` READ SCOPE ${printText(table.readScope)}`,
-    table.writeScope === undefined ? '' : ` WRITE SCOPE ${printText(table.writeScope)}`,
-    table.rowFilter === undefined ? '' : ` ROW FILTER (${printExpression(table.rowFilter)})`,
-    table.comment === undefined ? '' : ` COMMENT ${printText(table.comment)}`,
-  ].join('')
-  return `CREATE TABLE ${table.ifNotExists ? 'IF NOT EXISTS ' : ''}${printName(table.name)} (${parts})${options}`
+  const head = `CREATE TABLE ${table.ifNotExists ? 'IF NOT EXISTS ' : ''}${printName(table.name)}`
+  return `${head} (${parts})${printTableChanges(table)}`
 }
 
 function printColumnDefinition(column: ColumnDefinition): string {
@@ -194,5 +190,21 @@ function printAlteration(action: Extract<Statement, { kind: 'alter-table' }>['ac
       return `DROP COLUMN ${printName(action.column)}`
     case 'rename':
       return `RENAME COLUMN ${printName(action.column)} TO ${printName(action.to)}`
+    case 'set':
+      return `SET${printTableChanges(action)}`
   }
+}
+
+function printTableChanges({ readScope, writeScope, rowFilter, comment }: TableChanges): string {
+  return [
+    printChange('READ SCOPE', readScope, printText),
+    printChange('WRITE SCOPE', writeScope, printText),
+    printChange('ROW FILTER', rowFilter, (filter) => `(${printExpression(filter)})`),
+    printChange('COMMENT', comment, printText),
+  ].join('')
+}
+
+function printChange<Part>(words: string, part: Part | null | undefined, print: (part: Part) => string): string {
+  if (part === undefined) return ''
+  return ` ${words} ${part === null ? 'NULL' : print(part)}`
 }

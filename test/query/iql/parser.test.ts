@@ -67,6 +67,11 @@ const CANONICAL: readonly (readonly [string, string])[] = [
   ['alter table t add c text', 'ALTER TABLE t ADD COLUMN c text'],
   ['alter table t drop column c', 'ALTER TABLE t DROP COLUMN c'],
   ['alter table t rename c to d', 'ALTER TABLE t RENAME COLUMN c TO d'],
+  ["alter table t set read scope 'r'", "ALTER TABLE t SET READ SCOPE 'r'"],
+  [
+    'alter table t set comment null row filter (owner = :sub) write scope null',
+    'ALTER TABLE t SET WRITE SCOPE NULL ROW FILTER (owner = :sub) COMMENT NULL',
+  ],
   ['drop table if exists t', 'DROP TABLE IF EXISTS t'],
   [
     'create unique index if not exists i on t (a, b desc, c asc)',

@@ -313,6 +313,15 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
       fc.record({ kind: fc.constant('add' as const), column: columnDefinition }),
       fc.record({ kind: fc.constant('drop' as const), column: name }),
       fc.record({ kind: fc.constant('rename' as const), column: name, to: name }),
+      fc
+        .record({
+          kind: fc.constant('set' as const),
+          readScope: maybe(fc.option(anyText)),
+          writeScope: maybe(fc.option(anyText)),
+          rowFilter: maybe(fc.option(trees.expression)),
+          comment: maybe(fc.option(anyText)),
+        })
+        .filter(({ kind: _kind, ...said }) => Object.values(said).some((change) => change !== undefined)),
     ),
     at: fc.constant(at),
   }),
