@@ -108,7 +108,7 @@ function isValue(node: BoundExpression): boolean {
 }
 
 /** Work that is bounded by the size of its operands: no sub-query, no function that could make much out of little. */
-function isSimple(node: BoundExpression): boolean {
+export function isSimple(node: BoundExpression): boolean {
   switch (node.kind) {
     case 'column':
     case 'output':

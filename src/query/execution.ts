@@ -7,15 +7,15 @@ import type { Catalogue } from './catalogue/catalogue.ts'
 import { writeToCatalogue } from './catalogue/catalogue-table.ts'
 import { changeOf } from './catalogue/change.ts'
 import { recordChanges } from './catalogue/record-change.ts'
-import { isShort } from './cost.ts'
+import { isShort, isSimple } from './cost.ts'
 import { fill, type RunValues } from './engines/emit/slots.ts'
 import type { Engine, Once, ReadLimits, ReadOutcome, ReadRequest, WholeRead, WriteOutcome } from './engines/engine.ts'
 import { explain } from './explain.ts'
-import { cellValue } from './given.ts'
 import type { BoundStatement, ResultColumn } from './iql/bound.ts'
 import type { IqlValue } from './iql/types.ts'
 import { typeName } from './iql/types.ts'
 import type { Planned, Planner } from './planner.ts'
+import { readRows } from './read-rows.ts'
 import type { Cell, Encoding } from './result/encoding.ts'
 
 export interface ExecutionEnv {
@@ -149,7 +149,7 @@ async function define(statement: BoundStatement, run: Run, env: ExecutionEnv): P
   const change = changeOf(statement, run.planned.snapshot, now)
   if (change === undefined) return
   const value = statement.kind === 'add-column' ? await fillOf(statement, run, env) : null
-  await env.catalogue.change([{ change, fill: value }], run.signal)
+  await env.catalogue.change([{ change, fill: value }], { signal: run.signal })
   recordChanges(env.audit, run, [change])
 }
 
@@ -159,13 +159,14 @@ async function fillOf(statement: Extract<BoundStatement, { kind: 'add-column' }>
   if (column.default === undefined) return null
   const { expression } = column.default
   const plan = env.planner.emitValue(expression)
-  const rows = await env.engine.readCells({
+  const rows = await readRows(env.engine, {
     sql: plan.sql,
     parameters: fill(plan, runValues(run, [], env), env.engine.bind),
     columns: [{ name: column.name, type: column.type, nullable: true }],
+    reach: isSimple(expression) ? 'one row' : 'anything',
     signal: run.signal,
   })
-  return env.engine.bind(cellValue(rows[0]?.[0] ?? null, column.type), column.type)
+  return env.engine.bind(rows[0]?.[0] ?? null, column.type)
 }
 
 function look(statement: BoundStatement, run: Run): Result {

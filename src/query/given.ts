@@ -5,7 +5,6 @@ import type { GivenValue } from './iql/parameters.ts'
 import { type IqlType, type IqlValue, typeName } from './iql/types.ts'
 import { readValue } from './iql/values.ts'
 import { type Json, numberText, writeJson } from './json.ts'
-import type { Cell } from './result/encoding.ts'
 
 export function givenValue(value: Json): GivenValue {
   if (value === null) return null
@@ -47,21 +46,6 @@ export function readColumnValue(column: string, type: IqlType, value: Json): Iql
       members: { Column: column, Value: shortened(value) },
     },
   )
-}
-
-/** A value of a result as a value again. */
-export function cellValue(cell: Cell, type: IqlType): IqlValue {
-  if (
-    cell === null ||
-    typeof cell === 'boolean' ||
-    typeof cell === 'number' ||
-    typeof cell === 'bigint' ||
-    cell instanceof Uint8Array
-  )
-    return cell
-  const read = readValue(type, cell)
-  if ('value' in read) return read.value
-  throw new Error(`A result of ${typeName(type)} does not read as one`)
 }
 
 const LONGEST_SHOWN = 100

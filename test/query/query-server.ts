@@ -1,8 +1,10 @@
 /** The query service on a free port, with callers whose tokens are their names. */
+import type { Bus } from '../../src/events/bus.ts'
 import { createLocalBus } from '../../src/events/local-bus.ts'
 import { createApp } from '../../src/http/app.ts'
 import { openListener } from '../../src/http/listener.ts'
 import { createLogger } from '../../src/http/log.ts'
+import type { Audit } from '../../src/protocol/audit-events.ts'
 import type { Clock } from '../../src/protocol/clock.ts'
 import { createMetrics } from '../../src/protocol/metrics.ts'
 import type { Principal } from '../../src/protocol/principal.ts'
@@ -78,21 +80,27 @@ export function caller(name: string, scopes: readonly string[], roles: readonly 
   }
 }
 
-export async function startQueryServer(
-  place: TestPlace,
-  options: { readonly limits?: Partial<QueryLimits>; readonly clock?: Clock } = {},
-): Promise<QueryServer> {
+export interface ServerOptions {
+  readonly limits?: Partial<QueryLimits>
+  readonly clock?: Clock
+  /** Shared with other nodes; one of its own where none is given. */
+  readonly bus?: Bus
+  readonly audit?: Audit
+}
+
+export async function startQueryServer(place: TestPlace, options: ServerOptions = {}): Promise<QueryServer> {
   const log: string[] = []
   const logger = createLogger({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } })
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   const app = createApp({ logger, trustedProxies: [], listener, metrics: createMetrics() })
-  const bus = createLocalBus()
+  const bus = options.bus ?? createLocalBus()
   const service = await openQuery({
     bus,
     clock: options.clock ?? Date.now,
     onError: (error) => logger.error({ err: error }, 'the query service failed'),
     database: { dataFolder: place.dataFolder, databaseUrl: place.databaseUrl },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
+    ...(options.audit === undefined ? {} : { audit: options.audit }),
   })
   service.register(app, { authenticate: async (token) => CALLERS[token] })
   await app.ready()
@@ -128,7 +136,7 @@ export async function startQueryServer(
       await listener.close(0)
       await app.close()
       await service.close()
-      await bus.close()
+      if (options.bus === undefined) await bus.close()
     },
   }
 }

@@ -1,5 +1,6 @@
 /** Writes to CatalogueTable: a row inserted defines a table, a row deleted drops it, a row updated changes its rights. */
 
+import { reachOf } from '../cost.ts'
 import { fill } from '../engines/emit/slots.ts'
 import type { WriteOutcome } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
@@ -10,7 +11,9 @@ import type { BoundExpression } from '../iql/bound-expression.ts'
 import type { TableView } from '../iql/catalogue-view.ts'
 import { parse, parseExpressionText } from '../iql/parser.ts'
 import { printExpression } from '../iql/print-expression.ts'
+import type { IqlValue } from '../iql/types.ts'
 import { isList, isObject, type Json, readJson } from '../json.ts'
+import { readRows } from '../read-rows.ts'
 import type { Cell } from '../result/encoding.ts'
 import { viewFor } from '../rights.ts'
 import { definitionOf } from './change.ts'
@@ -25,11 +28,21 @@ export async function writeToCatalogue(
   env: ExecutionEnv,
 ): Promise<WriteOutcome> {
   const returning = statement.returning.map(plainColumn)
-  const touched = await touch(statement, run, env)
-  if (touched.changes.length > 0) await env.catalogue.change(touched.changes.map((change) => ({ change, fill: null })))
-  recordChanges(env.audit, run, touched.changes)
-  const rows = touched.tables.map((table) => returning.map((column) => cellOf(table, column)))
-  return { rowsAffected: touched.tables.length, rows: returning.length === 0 ? [] : rows, isTruncated: false }
+  const { once, signal } = run
+  const known = once === undefined ? undefined : await env.engine.recall(once)
+  if (known !== undefined) return known
+  const { tables, changes } = await touch(statement, run, env)
+  const rows = returning.length === 0 ? [] : tables.map((table) => returning.map((column) => cellOf(table, column)))
+  const outcome = { rowsAffected: tables.length, rows, isTruncated: false }
+  if (changes.length === 0 && once === undefined) return outcome
+  const record = once === undefined ? undefined : { once, outcome }
+  const reply = await env.catalogue.change(
+    changes.map((change) => ({ change, fill: null })),
+    { signal, record },
+  )
+  if (reply?.isRepeated) return reply.outcome
+  recordChanges(env.audit, run, changes)
+  return outcome
 }
 
 interface Touched {
@@ -40,7 +53,7 @@ interface Touched {
 function touch(statement: Insert | Update | Delete, run: Run, env: ExecutionEnv): Promise<Touched> {
   switch (statement.kind) {
     case 'insert':
-      return create(statement, run, env)
+      return create(run, env)
     case 'update':
       return changeRights(statement, run, env)
     case 'delete':
@@ -48,20 +61,31 @@ function touch(statement: Insert | Update | Delete, run: Run, env: ExecutionEnv)
   }
 }
 
-async function create(insert: Insert, run: Run, env: ExecutionEnv): Promise<Touched> {
+async function create(run: Run, env: ExecutionEnv): Promise<Touched> {
+  const tables: TableDefinition[] = []
+  for (const { planned, valueSets } of [run, ...(run.further ?? [])]) {
+    const { statement } = planned.bound
+    if (statement.kind !== 'insert') throw new Error('Rows of an insert that is none')
+    for (const values of valueSets) {
+      for (const row of await givenRows(statement, run, values, env)) tables.push(defineFrom(row, run, env))
+    }
+  }
+  return { tables, changes: tables.map((table) => ({ kind: 'create', table })) }
+}
+
+type GivenRow = ReadonlyMap<string, IqlValue>
+
+async function givenRows(insert: Insert, run: Run, values: Run['valueSets'][number], env: ExecutionEnv) {
   if (insert.onConflict !== undefined)
     throw refuse('Request.BadBody', 'CatalogueTable takes no ON CONFLICT; CREATE TABLE IF NOT EXISTS does')
   const queries =
     insert.rows.kind === 'query' ? [insert.rows.query] : insert.rows.rows.map((row) => valuesQuery(insert, row))
-  const tables: TableDefinition[] = []
+  const rows: GivenRow[] = []
   for (const query of queries) {
-    for (const values of run.valueSets) {
-      for (const row of await rowsOf(query, run, values, env)) {
-        tables.push(defineFrom(new Map(insert.columns.map(({ name }, index) => [name, row[index] ?? null])), run, env))
-      }
-    }
+    for (const row of await rowsOf(query, run, values, env))
+      rows.push(new Map(insert.columns.map(({ name }, index) => [name, row[index] ?? null])))
   }
-  return { tables, changes: tables.map((table) => ({ kind: 'create', table })) }
+  return rows
 }
 
 /** One row of VALUES as a query without a source. */
@@ -108,14 +132,15 @@ async function rowsOf(
   run: Run,
   values: Run['valueSets'][number],
   env: ExecutionEnv,
-): Promise<readonly (readonly Cell[])[]> {
+): Promise<readonly (readonly IqlValue[])[]> {
   const plan = env.planner.emitQuery(query)
   const parameters = fill(plan, runValues(run, values, env), env.engine.bind)
-  return env.engine.readCells({ sql: plan.sql, parameters, columns: query.columns, signal: run.signal })
+  const reach = reachOf(query, () => [])
+  return readRows(env.engine, { sql: plan.sql, parameters, columns: query.columns, reach, signal: run.signal })
 }
 
 /** The definition is bound as the caller's own CREATE TABLE would be. */
-function defineFrom(row: ReadonlyMap<string, Cell>, run: Run, env: ExecutionEnv): TableDefinition {
+function defineFrom(row: GivenRow, run: Run, env: ExecutionEnv): TableDefinition {
   const table: NamedTable = {
     name: String(row.get('name')),
     columns: readColumns(readJson(String(row.get('columns')))),
@@ -255,7 +280,7 @@ async function matching(
   outputs: readonly OutputItem[],
   run: Run,
   env: ExecutionEnv,
-): Promise<readonly (readonly Cell[])[]> {
+): Promise<readonly (readonly IqlValue[])[]> {
   const { table, source, where } = statement
   const name = table.columns[0]
   if (name === undefined) throw new Error('CatalogueTable without columns')
@@ -271,14 +296,14 @@ async function matching(
   return rowsOf(query, run, run.valueSets[0] ?? [], env)
 }
 
-function known(name: Cell | undefined, run: Run): TableDefinition {
+function known(name: IqlValue | undefined, run: Run): TableDefinition {
   const table = run.planned.snapshot.definitionOf(String(name))
   if (table === undefined) throw refuse('Data.Conflict', `The table ${String(name)} has just changed`)
   return table
 }
 
-function textOf(cell: Cell | undefined): string | undefined {
-  return cell === null || cell === undefined ? undefined : String(cell)
+function textOf(value: IqlValue | undefined): string | undefined {
+  return value === null || value === undefined ? undefined : String(value)
 }
 
 function plainColumn({ expression }: OutputItem): string {

@@ -1,6 +1,6 @@
 /** The catalogue of this node: loaded from the database, changed through it, and told to every node when it changes. */
 import type { Bus } from '../../events/bus.ts'
-import type { Engine, PreparedChange } from '../engines/engine.ts'
+import type { ChangeRequest, Engine, PreparedChange, WriteReply } from '../engines/engine.ts'
 import { readDefinition } from './definition.ts'
 import { createSnapshot, type Snapshot } from './snapshot.ts'
 
@@ -45,10 +45,14 @@ export class Catalogue {
   }
 
   /** All changes or none; when it resolves this node knows them, and the others have been told. */
-  async change(changes: readonly PreparedChange[], signal?: AbortSignal): Promise<void> {
-    await this.#engine.change(changes, signal)
+  async change(
+    changes: readonly PreparedChange[],
+    options: Pick<ChangeRequest, 'signal' | 'record'> = {},
+  ): Promise<WriteReply | undefined> {
+    const reply = await this.#engine.change({ changes, ...options })
     await this.refresh()
     await this.#bus.publish({ kind: 'catalogue-changed' })
+    return reply
   }
 
   close(): void {

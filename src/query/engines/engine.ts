@@ -17,13 +17,13 @@ export interface Engine {
   read(request: ReadRequest): AsyncGenerator<Uint8Array, ReadOutcome, void>
   /** The whole of a small result at once, on the event loop; undefined when it is not small after all. */
   readAtOnce?(request: Omit<ReadRequest, 'signal'>): WholeRead | undefined
-  /** The rows of a small query of the service's own. */
-  readCells(request: CellRequest): Promise<readonly (readonly Cell[])[]>
   /** Durable when the promise resolves. */
   write(request: WriteRequest): Promise<WriteReply>
   loadCatalogue(): Promise<readonly CatalogueRow[]>
-  /** All of them or none. */
-  change(changes: readonly PreparedChange[], signal?: AbortSignal): Promise<void>
+  /** All of them or none; what happened, where it was to be remembered. */
+  change(request: ChangeRequest): Promise<WriteReply | undefined>
+  /** What happened when the key was first used; refuses one that was used for something else. */
+  recall(once: Once): Promise<WriteOutcome | undefined>
   /** Forgets the answers of requests older than that. */
   forgetRequests(before: bigint): Promise<void>
   readonly auditCopy: AuditCopy
@@ -38,6 +38,18 @@ export interface PreparedChange {
   readonly change: CatalogueChange
   /** The value of an added column in the rows that exist, as the engine stores it. */
   readonly fill: Bindable
+}
+
+export interface ChangeRequest {
+  readonly changes: readonly PreparedChange[]
+  readonly signal?: AbortSignal | undefined
+  /** Kept with the changes, or with none of them. */
+  readonly record?: Remembered | undefined
+}
+
+export interface Remembered {
+  readonly once: Once
+  readonly outcome: WriteOutcome
 }
 
 /** A value as the engine's driver takes it. */
@@ -55,8 +67,6 @@ export interface ReadRequest {
   readonly reach: Reach
   readonly signal: AbortSignal
 }
-
-export type CellRequest = Pick<ReadRequest, 'sql' | 'parameters' | 'columns' | 'signal'>
 
 export interface ReadLimits {
   /** Rows that are passed over at the start: those of earlier pages. */

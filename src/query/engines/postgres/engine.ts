@@ -8,10 +8,9 @@ import type { Cell } from '../../result/encoding.ts'
 import { createEncoder } from '../../result/encoding.ts'
 import type {
   Bindable,
-  CellRequest,
+  ChangeRequest,
   Engine,
   Once,
-  PreparedChange,
   ReadOutcome,
   ReadRequest,
   WriteOutcome,
@@ -70,10 +69,10 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     finish: (slots, marked) => slots.numbered(marked),
     bind: toPostgres,
     read: (request) => read(take(isShort(request.reach) ? lookups : queries), request),
-    readCells: (request) => readCells(take(lookups), request),
     write: (request) => write(take(request.isShort ? lookups : queries), request),
     loadCatalogue: () => withClient(owner, readCatalogue),
-    change: (changes) => change(owner, changes),
+    change: (request) => change(owner, request),
+    recall: (once) => withClient(owner, (client) => recall(client, once)),
     forgetRequests: async (before) => {
       await owner.query(`DELETE FROM ${SCHEMA}._gh_requests WHERE created < $1::timestamp`, [
         writeTimestamp(before).slice(0, -1),
@@ -223,12 +222,17 @@ async function write(take: Take, request: WriteRequest): Promise<WriteReply> {
 async function runOnce(client: PoolClient, request: WriteRequest): Promise<WriteReply> {
   const { once } = request
   if (once === undefined) return { outcome: await execute(client, request), isRepeated: false }
-  const known = await claimKey(client, once)
-  if (known !== undefined) {
-    if (known.fingerprint !== once.fingerprint) throw mismatch(once)
-    return { outcome: readOutcome(known.answer), isRepeated: true }
+  return remembering(client, once, () => execute(client, request))
+}
+
+/** What happened when the key was first used, or what happens now. */
+async function remembering(client: PoolClient, once: Once, act: () => Promise<WriteOutcome>): Promise<WriteReply> {
+  if (!(await claimKey(client, once))) {
+    const known = await recall(client, once)
+    if (known === undefined) throw new Error('A key that is taken but not known')
+    return { outcome: known, isRepeated: true }
   }
-  const outcome = await execute(client, request)
+  const outcome = await act()
   await client.query(`UPDATE ${SCHEMA}._gh_requests SET answer = $3 WHERE owner = $1 AND key = $2`, [
     once.owner,
     once.key,
@@ -238,17 +242,23 @@ async function runOnce(client: PoolClient, request: WriteRequest): Promise<Write
 }
 
 /** Inserting first makes a second request with the same key wait for the first to end. */
-async function claimKey(client: PoolClient, once: Once): Promise<{ fingerprint: string; answer: string } | undefined> {
+async function claimKey(client: PoolClient, once: Once): Promise<boolean> {
   const { rowCount } = await client.query(
     `INSERT INTO ${SCHEMA}._gh_requests (owner, key, fingerprint, answer, created) VALUES ($1, $2, $3, '', $4::timestamp) ON CONFLICT DO NOTHING`,
     [once.owner, once.key, once.fingerprint, writeTimestamp(once.now).slice(0, -1)],
   )
-  if (rowCount === 1) return undefined
+  return rowCount === 1
+}
+
+async function recall(client: PoolClient, once: Once): Promise<WriteOutcome | undefined> {
   const { rows } = await client.query<{ fingerprint: string; answer: string }>(
     `SELECT fingerprint, answer FROM ${SCHEMA}._gh_requests WHERE owner = $1 AND key = $2`,
     [once.owner, once.key],
   )
-  return rows[0]
+  const known = rows[0]
+  if (known === undefined) return undefined
+  if (known.fingerprint !== once.fingerprint) throw mismatch(once)
+  return readOutcome(known.answer)
 }
 
 async function execute(client: PoolClient, request: WriteRequest): Promise<WriteOutcome> {
@@ -283,36 +293,37 @@ function* runsOf({ steps }: WriteRequest): Generator<{ sql: string; parameters: 
   for (const { sql, parameterSets } of steps) for (const parameters of parameterSets) yield { sql, parameters }
 }
 
-async function readCells(take: Take, request: CellRequest): Promise<Cell[][]> {
-  const client = await take(request.signal)
-  try {
-    const { rows } = await client.query<(string | null)[]>({
-      text: request.sql,
-      values: [...request.parameters],
-      rowMode: 'array',
-      types: AS_TEXT,
-    })
-    const readers = request.columns.map(cellReader)
-    return rows.map((raw) => readers.map((readCell, index) => readCell(raw[index] ?? null)))
-  } catch (error) {
-    throw asRefusal(error) ?? error
-  } finally {
-    client.release()
-  }
-}
-
-const AS_TEXT = { getTypeParser: () => (text: string) => text }
-
-async function change(pool: Pool, changes: readonly PreparedChange[]): Promise<void> {
-  await withClient(pool, async (client) => {
+async function change(pool: Pool, request: ChangeRequest): Promise<WriteReply | undefined> {
+  const { signal } = request
+  return withClient(pool, async (client) => {
+    const stop = (): void => cancelRunning(client)
+    signal?.throwIfAborted()
+    signal?.addEventListener('abort', stop, { once: true })
     await client.query('BEGIN')
     try {
-      for (const { change: step, fill } of changes) await applyChange(client, step, fill)
+      const reply = await applyAll(client, request)
       await client.query('COMMIT')
+      return reply
     } catch (error) {
       await client.query('ROLLBACK')
-      throw asRefusal(error) ?? error
+      throw signal?.aborted ? signal.reason : (asRefusal(error) ?? error)
+    } finally {
+      signal?.removeEventListener('abort', stop)
     }
+  })
+}
+
+async function applyAll(client: PoolClient, { changes, record }: ChangeRequest): Promise<WriteReply | undefined> {
+  const apply = async (): Promise<void> => {
+    for (const { change: step, fill } of changes) await applyChange(client, step, fill)
+  }
+  if (record === undefined) {
+    await apply()
+    return undefined
+  }
+  return remembering(client, record.once, async () => {
+    await apply()
+    return record.outcome
   })
 }
 

@@ -1,26 +1,17 @@
 /** The embedded engine: one file, one writer with group commit, reader processes, and cheap lookups in the server itself. */
 import type { Database } from 'better-sqlite3'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
-import type { Cell } from '../../result/encoding.ts'
-import type {
-  CellRequest,
-  Engine,
-  PreparedChange,
-  ReadRequest,
-  WholeRead,
-  WriteReply,
-  WriteRequest,
-} from '../engine.ts'
+import type { ChangeRequest, Engine, ReadRequest, WholeRead, WriteReply, WriteRequest } from '../engine.ts'
 import { createAuditCopy } from './audit-copy.ts'
 import { leaveSyncing, openForReading, openForWriting } from './connection.ts'
-import { applyChange, isLong, prepareCatalogue, readCatalogue } from './define.ts'
+import { isLong, prepareCatalogue, readCatalogue } from './define.ts'
 import { SQLITE } from './dialect.ts'
 import { Statements } from './execute.ts'
 import { asRefusal } from './failure.ts'
 import { Readers } from './readers.ts'
-import { cellReader, toSqlite } from './representation.ts'
+import { toSqlite } from './representation.ts'
 import { readSmall, type SmallRead } from './small-read.ts'
-import { runWrite } from './write.ts'
+import { recall, runChange, runWrite } from './write.ts'
 import { runInProcess } from './write-process.ts'
 import { createWriter, type Writer } from './writer.ts'
 
@@ -58,10 +49,10 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     bind: toSqlite,
     read: (request) => state.readers.run(jobOf(request), request.signal),
     readAtOnce: (request) => readAtOnce(state, request),
-    readCells: async (request) => readCells(state, request),
     write: (request) => write(state, request),
     loadCatalogue: async (): Promise<readonly CatalogueRow[]> => readCatalogue(reading),
-    change: (changes, signal) => change(state, changes, signal),
+    change: (request) => change(state, request),
+    recall: async (once) => recall(reading, once),
     forgetRequests: (before) =>
       state.writer.write(
         (database) => void database.prepare('DELETE FROM main._gh_requests WHERE created < ?').run(before),
@@ -104,16 +95,6 @@ function readAtOnce(state: State, request: SmallRead): WholeRead | undefined {
   }
 }
 
-function readCells(state: State, { sql, parameters, columns }: CellRequest): Cell[][] {
-  const readers = columns.map(cellReader)
-  try {
-    const rows = state.statements.get(sql).all(...parameters) as unknown[][]
-    return rows.map((raw) => readers.map((read, index) => read(raw[index])))
-  } catch (error) {
-    throw asRefusal(error) ?? error
-  }
-}
-
 async function write(state: State, request: WriteRequest): Promise<WriteReply> {
   const { steps, returning, isChecked, isShort, rowLimit, once } = request
   const job = { steps, returning, isChecked, isShort, rowLimit, once }
@@ -135,18 +116,12 @@ async function write(state: State, request: WriteRequest): Promise<WriteReply> {
 }
 
 /** What goes through the rows of a large table runs apart from the event loop, as long writes do. */
-async function change(state: State, changes: readonly PreparedChange[], signal = NEVER): Promise<void> {
+async function change(state: State, { changes, record, signal = NEVER }: ChangeRequest) {
+  const job = { changes, record }
   try {
-    if (changes.some(({ change: step }) => isLong(state.reading, step))) {
-      await state.writer.exclusively(() => runInProcess(state.path, { changes }, signal), signal)
-      return
-    }
-    await state.writer.write(
-      (database) => {
-        for (const { change: step, fill } of changes) applyChange(database, step, fill)
-      },
-      { signal },
-    )
+    if (changes.some(({ change: step }) => isLong(state.reading, step)))
+      return await state.writer.exclusively(() => runInProcess(state.path, job, signal), signal)
+    return await state.writer.write((database) => runChange(database, job), { signal })
   } catch (error) {
     throw asRefusal(error) ?? error
   }

@@ -6,11 +6,10 @@ import type { Database } from 'better-sqlite3'
 import { createEncoder } from '../../result/encoding.ts'
 import type { WriteReply } from '../engine.ts'
 import { openForReading, openForWriting } from './connection.ts'
-import { applyChange } from './define.ts'
 import { type ReadJob, rowsOf, runRead, Statements } from './execute.ts'
 import { describeFailure } from './failure.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
-import { type ChangeJob, runWrite, type WriteJob } from './write.ts'
+import { type ChangeJob, runChange, runWrite, type WriteJob } from './write.ts'
 
 const INPUT = 0
 const OUTPUT = 1
@@ -82,7 +81,5 @@ function writeOnce(file: string): void {
 }
 
 function perform(database: Database, statements: Statements, job: WriteJob | ChangeJob): WriteReply | undefined {
-  if (!('changes' in job)) return runWrite(database, statements, job)
-  for (const { change, fill } of job.changes) applyChange(database, change, fill)
-  return undefined
+  return 'changes' in job ? runChange(database, job) : runWrite(database, statements, job)
 }

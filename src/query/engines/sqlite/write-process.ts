@@ -3,7 +3,7 @@ import type { WriteReply } from '../engine.ts'
 import { Reader, ReaderGone } from './reader.ts'
 import type { ChangeJob, WriteJob } from './write.ts'
 
-/** Changes of the catalogue have no reply. */
+/** Changes of the catalogue have a reply only where it is to be remembered. */
 export async function runInProcess(
   path: string,
   job: WriteJob | ChangeJob,

@@ -1,9 +1,10 @@
 /** Runs one write inside a transaction of the caller; the same code in the server and in the process for long writes. */
 import type { Database, Statement } from 'better-sqlite3'
 import type { Cell, ResultColumn } from '../../result/encoding.ts'
-import type { Bindable, Once, PreparedChange, WriteOutcome, WriteReply, WriteStep } from '../engine.ts'
+import type { Bindable, Once, PreparedChange, Remembered, WriteOutcome, WriteReply, WriteStep } from '../engine.ts'
 import { mismatch, readOutcome, writeOutcome } from '../requests.ts'
 import { iqlError } from '../runtime-error.ts'
+import { applyChange } from './define.ts'
 import type { Statements } from './execute.ts'
 import { cellReader } from './representation.ts'
 
@@ -20,21 +21,37 @@ export interface WriteJob {
 /** Changes of the catalogue that take long, on the same way. */
 export interface ChangeJob {
   readonly changes: readonly PreparedChange[]
+  readonly record: Remembered | undefined
 }
 
 export function runWrite(database: Database, statements: Statements, job: WriteJob): WriteReply {
   const { once } = job
   if (once === undefined) return { outcome: execute(statements, job), isRepeated: false }
+  const known = recall(database, once)
+  if (known !== undefined) return { outcome: known, isRepeated: true }
+  return remember(database, { once, outcome: execute(statements, job) })
+}
+
+/** Changes of the catalogue that nobody has to remember have no reply. */
+export function runChange(database: Database, { changes, record }: ChangeJob): WriteReply | undefined {
+  const known = record === undefined ? undefined : recall(database, record.once)
+  if (known !== undefined) return { outcome: known, isRepeated: true }
+  for (const { change, fill } of changes) applyChange(database, change, fill)
+  return record === undefined ? undefined : remember(database, record)
+}
+
+export function recall(database: Database, once: Once): WriteOutcome | undefined {
   const known = database
     .prepare<[string, string], { fingerprint: string; answer: string }>(
       'SELECT fingerprint, answer FROM main._gh_requests WHERE owner = ? AND key = ?',
     )
     .get(once.owner, once.key)
-  if (known !== undefined) {
-    if (known.fingerprint !== once.fingerprint) throw mismatch(once)
-    return { outcome: readOutcome(known.answer), isRepeated: true }
-  }
-  const outcome = execute(statements, job)
+  if (known === undefined) return undefined
+  if (known.fingerprint !== once.fingerprint) throw mismatch(once)
+  return readOutcome(known.answer)
+}
+
+function remember(database: Database, { once, outcome }: Remembered): WriteReply {
   database
     .prepare('INSERT INTO main._gh_requests (owner, key, fingerprint, answer, created) VALUES (?, ?, ?, ?, ?)')
     .run(once.owner, once.key, once.fingerprint, writeOutcome(outcome), once.now)
