@@ -1,25 +1,52 @@
-/** Tables promise: every metric is counted and every audit event recorded somewhere in the program. */
+/** Tables promise: what they list is used somewhere in the program, and no error is answered that they do not list. */
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
+import { AUTHORIZATION_ERRORS } from '../src/identity/authorize/refuse.ts'
+import { OAUTH_ERRORS } from '../src/identity/oauth-error.ts'
 import { AUDIT_EVENTS } from '../src/protocol/audit-events.ts'
+import { HTTP_ERRORS, type HttpError } from '../src/protocol/http-errors.ts'
 import { METRICS } from '../src/protocol/metric-table.ts'
+import { STREAM_ERRORS } from '../src/protocol/stream-errors.ts'
+import { QUERY_ERRORS } from '../src/query/errors.ts'
 
 const root = new URL('../src/', import.meta.url)
 
 for (const [what, table, own] of [
   ['metric', METRICS, 'protocol/metric-table.ts'],
   ['audit event', AUDIT_EVENTS, 'protocol/audit-events.ts'],
+  ['error over HTTP', HTTP_ERRORS, 'protocol/http-errors.ts'],
+  ['error of OAuth', OAUTH_ERRORS, 'identity/oauth-error.ts'],
+  ['error of authorization', AUTHORIZATION_ERRORS, 'identity/authorize/refuse.ts'],
+  ['error of queries', QUERY_ERRORS, 'query/errors.ts'],
+  ['error of streaming', STREAM_ERRORS, 'protocol/stream-errors.ts'],
 ] as const) {
   test(`every ${what} of the table is used`, async () => {
-    const texts: string[] = []
-    for await (const file of glob('**/*.ts', { cwd: root.pathname })) {
-      if (file !== own) texts.push(await readFile(new URL(file, root), 'utf8'))
-    }
-    const all = texts.join('\n')
+    const all = [...(await sources())].flatMap(([file, text]) => (file === own ? [] : [text])).join('\n')
     assert.deepEqual(
       Object.keys(table).filter((name) => !all.includes(`'${name}'`)),
       [],
     )
   })
+}
+
+test('every refusal that is written out is in the table, with its status', async () => {
+  const tables: Readonly<Record<string, Pick<HttpError, 'status'>>> = { ...HTTP_ERRORS, ...OAUTH_ERRORS }
+  const written = [...(await sources()).values()].flatMap((text) => [
+    ...Array.from(text.matchAll(/new Refusal\(\s*'([^']+)',\s*(\d+)/g), ([, code, status]) => ({ code, status })),
+    ...Array.from(text.matchAll(/problem\(reply, (\d+), '([^']+)'/g), ([, status, code]) => ({ code, status })),
+    ...Array.from(text.matchAll(/challenge\((\d+), '([^']+)'/g), ([, status, code]) => ({ code, status })),
+  ])
+  assert.ok(written.length > 40, `only ${written.length} refusals were found`)
+  assert.deepEqual(
+    written.filter(({ code = '', status }) => tables[code]?.status !== Number(status)),
+    [],
+  )
+})
+
+async function sources(): Promise<Map<string, string>> {
+  const texts = new Map<string, string>()
+  for await (const file of glob('**/*.ts', { cwd: root.pathname }))
+    texts.set(file, await readFile(new URL(file, root), 'utf8'))
+  return texts
 }

@@ -8,6 +8,7 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
+import { titleOf } from '../protocol/http-errors.ts'
 import type { Metrics } from '../protocol/metrics.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { Listener } from './listener.ts'
@@ -129,7 +130,7 @@ export function problem(
   return reply
     .code(status)
     .type('application/problem+json')
-    .send({ type: `urn:gatehouse:error:${code}`, title: code, status, detail, Code: code, ...members })
+    .send({ type: `urn:gatehouse:error:${code}`, title: titleOf(code), status, detail, Code: code, ...members })
 }
 
 /** The address of a request within this server: below its base, and without the origin that some write before it (RFC 9112 §3.2.2). */

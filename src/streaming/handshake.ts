@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { nodeHttp } from '../http/node-http.ts'
 import { STREAM_PATH, STREAM_VERSIONS, SUB_PROTOCOLS, type SubProtocol } from '../protocol/envelope.ts'
+import { titleOf } from '../protocol/http-errors.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { readAccessToken } from './controllers/auth.ts'
 import { type Profile, profileFor } from './profile.ts'
@@ -92,7 +93,7 @@ export function invalidToken(): Refusal {
 export function replyWithRefusal(socket: Duplex, { code, status, message, details }: Refusal): void {
   const body = JSON.stringify({
     type: `urn:gatehouse:error:${code}`,
-    title: code,
+    title: titleOf(code),
     status,
     detail: message,
     Code: code,

@@ -1,0 +1,87 @@
+/** docs/errors.md: every error code and close code that the server answers with, from the tables of its parts. */
+import { AUTHORIZATION_ERRORS } from '../../src/identity/authorize/refuse.ts'
+import { OAUTH_ERRORS } from '../../src/identity/oauth-error.ts'
+import { CLOSE_CODES } from '../../src/protocol/close-codes.ts'
+import { HTTP_ERRORS } from '../../src/protocol/http-errors.ts'
+import { STREAM_ERRORS } from '../../src/protocol/stream-errors.ts'
+import { QUERY_ERRORS } from '../../src/query/errors.ts'
+import { ERRORS as IQL_ERRORS } from '../../src/query/iql/errors.ts'
+import { type GeneratedPage, NOTICE } from './page.ts'
+
+export const page: GeneratedPage = {
+  path: 'docs/errors.md',
+  render: () => `${NOTICE}
+
+# Errors
+
+Every code that the server answers with. Codes are stable, texts are not. Whatever the answer, its \`request-id\` leads to the
+rest in the log.
+
+| where | how it looks |
+|---|---|
+| tokens, userinfo, introspection, revocation, devices | \`{"error": code, "error_description": …}\` (RFC 6749) |
+| \`/connect/authorize\` | the same two as parameters of the redirect; a page where there is no safe address to send them to |
+| queries, administration, upgrades, everything else | problem details (RFC 9457) with \`Code\` |
+| a streaming connection | a message with \`Action\` \`Error\`; the connection goes on. When it cannot, it is closed |
+
+## OAuth endpoints
+
+${table(
+  ['code', 'status', 'when', 'what to do'],
+  rows(OAUTH_ERRORS, ({ status, when, advice }) => [status, when, advice]),
+)}
+
+## Authorization
+
+${table(
+  ['code', 'when', 'what to do'],
+  rows(AUTHORIZATION_ERRORS, ({ when, advice }) => [when, advice]),
+)}
+
+## HTTP, administration, pages, upgrades
+
+${table(
+  ['code', 'status', 'what', 'what to do'],
+  rows(HTTP_ERRORS, ({ status, title, advice }) => [status, title, advice]),
+)}
+
+## Queries
+
+${table(
+  ['code', 'status', 'what', 'what to do'],
+  rows(QUERY_ERRORS, ({ status, title, advice }) => [status, title, advice]),
+)}
+
+## Statements
+
+${table(
+  ['code', 'status', 'what', 'what to do'],
+  rows(IQL_ERRORS, ({ status, title, remedy }) => [status, title, remedy], 'IQL.'),
+)}
+
+## Streaming messages
+
+${table(
+  ['code', 'context', 'when', 'what to do'],
+  rows(STREAM_ERRORS, ({ context, when, advice }) => [context, when, advice]),
+)}
+
+## Streaming closes
+
+${table(
+  ['code', 'when', 'what the client does'],
+  Object.values(CLOSE_CODES).map(({ code, when, client }) => [code, when, client]),
+)}
+`,
+}
+
+type Cells = readonly (string | number)[]
+
+function rows<T>(errors: Readonly<Record<string, T>>, cells: (error: T) => Cells, prefix = ''): Cells[] {
+  return Object.entries(errors).map(([code, error]) => [`\`${prefix}${code}\``, ...cells(error)])
+}
+
+function table(head: Cells, body: readonly Cells[]): string {
+  const line = (cells: Cells) => `| ${cells.join(' | ')} |`
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...body.map(line)].join('\n')
+}
