@@ -99,10 +99,13 @@ function readBasic(authorization: string): Credentials | undefined {
   if (colon < 1 || /\0|%00/.test(text)) return undefined
   const id = text.slice(0, colon)
   const secret = text.slice(colon + 1)
+  const clientId = formDecoded(id) ?? id
+  // RFC 6749 §2.3.1: an empty secret is one that was left out. Public clients name themselves in this way too.
+  if (secret === '') return { method: 'none', clientId, secrets: [] }
   const decoded = formDecoded(secret)
   return {
     method: 'client_secret_basic',
-    clientId: formDecoded(id) ?? id,
+    clientId,
     secrets: decoded === undefined || decoded === secret ? [secret] : [decoded, secret],
   }
 }

@@ -165,6 +165,18 @@ onEveryEngine('the token endpoint', (place) => {
     }
   })
 
+  test('RFC 6749 §2.3.1: an empty secret in Basic is none: enough for a public client, no guess at another', async () => {
+    const refresh = { grant_type: 'refresh_token', refresh_token: 'unknown' }
+    const publicly = await gate.post('/connect/token', refresh, { authorization: basic('cli', '') })
+    assertRefused(publicly, 400, 'invalid_grant')
+    for (let attempt = 0; attempt < 12; attempt++) {
+      const without = await gate.post('/connect/token', CREDENTIALS, { authorization: basic('service', '') })
+      assertRefused(without, 401, 'invalid_client')
+    }
+    const twice = { ...CREDENTIALS, client_secret: SECRET }
+    assertRefused(await gate.post('/connect/token', twice, { authorization: basic('cli', '') }), 400, 'invalid_request')
+  })
+
   test('C-50: no secret, a secret too many, another method than registered, an expired secret', async () => {
     const withBody = (client_id: string, client_secret?: string) =>
       gate.post('/connect/token', {
