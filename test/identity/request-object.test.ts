@@ -1,21 +1,38 @@
 /** What a signed request object says about the parameters of a request. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 import { openRequestObject } from '../../src/identity/authorize/request-object.ts'
 import { toClient } from '../../src/store/client-metadata.ts'
 
 test('B-15: an empty value inside a request object counts as absent, so that it stands for no nonce', async () => {
+  const parameters = await open({ nonce: '', state: 'inner' }, { state: 'outer' })
+  assert.deepEqual([parameters.get('nonce'), parameters.get('state')], [undefined, 'inner'])
+})
+
+test('OpenID Connect Core §6.1: claims and registration inside a request object are JSON', async () => {
+  const parameters = await open({ claims: { userinfo: { name: null } }, registration: { logo_uri: 'x' } })
+  assert.equal(parameters.get('claims'), '{"userinfo":{"name":null}}')
+  assert.equal(parameters.get('registration'), '{"logo_uri":"x"}')
+})
+
+test('RFC 6749 §3.1: members that are no parameters of ours are ignored, whatever they hold', async () => {
+  const parameters = await open({ id_token: { max_age: 10 }, userinfo: null, acr_values: ['1', '2'], state: 'inner' })
+  assert.deepEqual([parameters.get('id_token'), parameters.get('state')], [undefined, 'inner'])
+})
+
+test('a parameter of another type than it has outside is refused', async () => {
+  for (const value of [['a', 'b'], { a: 1 }, null])
+    await assert.rejects(open({ scope: value }), { code: 'invalid_request_object' }, JSON.stringify(value))
+})
+
+async function open(inner: JWTPayload, outer: Readonly<Record<string, string>> = {}) {
   const { publicKey, privateKey } = await generateKeyPair('RS256')
   const client = toClient({ client_id: 'c', jwks: { keys: [{ ...(await exportJWK(publicKey)) }] } }, [])
-  const request = await new SignJWT({ nonce: '', state: 'inner' }).setProtectedHeader({ alg: 'RS256' }).sign(privateKey)
-  const outer = new Map([
-    ['request', request],
-    ['state', 'outer'],
-  ])
-  const parameters = await openRequestObject({ get: (name) => outer.get(name), repeated: new Set() }, client, {
+  const request = await new SignJWT(inner).setProtectedHeader({ alg: 'RS256' }).sign(privateKey)
+  const parameters = new Map(Object.entries({ ...outer, request }))
+  return openRequestObject({ get: (name) => parameters.get(name), repeated: new Set() }, client, {
     issuer: 'https://gate.example',
     clock: Date.now,
   })
-  assert.deepEqual([parameters.get('nonce'), parameters.get('state')], [undefined, 'inner'])
-})
+}

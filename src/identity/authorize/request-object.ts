@@ -13,6 +13,13 @@ export interface RequestObjectEnv {
 const LONGEST = 16 * 1024
 const TYPES: readonly unknown[] = [undefined, 'JWT', 'jwt', 'oauth-authz-req+jwt']
 const NOT_PARAMETERS = new Set(['iss', 'aud', 'exp', 'nbf', 'iat', 'jti', 'sub'])
+/** OpenID Connect Core §6.1: inside a request object these are JSON, not text that holds JSON. */
+const OBJECTS = new Set(['claims', 'registration'])
+/** What is read from a request as text or a number. Members of other names may be anything. */
+const TEXTS = new Set([
+  ...['client_id', 'response_type', 'response_mode', 'redirect_uri', 'scope', 'state', 'nonce', 'prompt', 'max_age'],
+  ...['code_challenge', 'code_challenge_method', 'id_token_hint', 'login_hint', 'ui_locales'],
+])
 const SKEW_SECONDS = 60
 
 export async function openRequestObject(
@@ -73,8 +80,9 @@ function readInner(payload: JWTPayload): ReadonlyMap<string, string> {
     if (NOT_PARAMETERS.has(name) || value === '') continue
     if (typeof value === 'string') inner.set(name, value)
     else if (typeof value === 'number' || typeof value === 'boolean') inner.set(name, String(value))
-    else if (name === 'claims' && typeof value === 'object') inner.set(name, JSON.stringify(value))
-    else throw refuse('invalid_request_object', `${name} has a type that no parameter has`)
+    else if (OBJECTS.has(name)) inner.set(name, JSON.stringify(value))
+    // RFC 6749 §3.1: what is not recognized is ignored.
+    else if (TEXTS.has(name)) throw refuse('invalid_request_object', `${name} has a type that no parameter has`)
   }
   return inner
 }
