@@ -16,8 +16,8 @@ export class Reader {
   readonly #process: ChildProcess
   readonly #input: Writable
   readonly #output: FrameReader
-  /** The signal that ended it, if one did. */
-  readonly exited: Promise<NodeJS.Signals | null>
+  /** What ended it: a signal, if one did, or that it could not be started. */
+  readonly exited: Promise<NodeJS.Signals | Error | null>
   isAlive = true
 
   constructor(path: string, task: 'read' | 'write' = 'read') {
@@ -31,18 +31,20 @@ export class Reader {
         env,
       },
     )
-    if (child.stdin === null || child.stdout === null) throw new Error('A reader process without pipes')
+    // Listened to before anything can throw: an error that nobody hears ends the server.
+    this.exited = new Promise((resolve) => {
+      const ended = (how: NodeJS.Signals | Error | null): void => {
+        this.isAlive = false
+        resolve(how)
+      }
+      child.once('exit', (_code, signal) => ended(signal)).once('error', ended)
+    })
+    // Where the server has no descriptor left there are no pipes either.
+    if (!child.stdin || !child.stdout) throw noProcess()
     this.#process = child
     this.#input = child.stdin
     this.#output = new FrameReader(child.stdout)
     this.#input.on('error', () => this.kill())
-    this.exited = new Promise((resolve) => {
-      const ended = (signal: NodeJS.Signals | null): void => {
-        this.isAlive = false
-        resolve(signal)
-      }
-      child.once('exit', (_code, signal) => ended(signal)).once('error', () => ended(null))
-    })
   }
 
   get pid(): number | undefined {
@@ -69,12 +71,13 @@ export class Reader {
     return decodePayload(frame.payload) as WriteReply | undefined
   }
 
-  /** A process that runs out of its heap aborts. */
+  /** Its output has ended. A process that runs out of its heap aborts. */
   async #gone(): Promise<Error> {
-    const signal = await this.exited
-    return signal === 'SIGABRT'
-      ? refuse('Limit.Memory', 'The query needs more memory than one query may have')
-      : new ReaderGone(`The process of the query was ended by ${signal}`)
+    // One that lives on without an output would be waited for in vain.
+    this.kill()
+    const how = await this.exited
+    if (how === 'SIGABRT') return refuse('Limit.Memory', 'The query needs more memory than one query may have')
+    return how instanceof Error ? noProcess(how) : new ReaderGone(`The process of the query was ended by ${how}`)
   }
 
   /** A running statement cannot be interrupted from inside Node; the process can. */
@@ -82,6 +85,14 @@ export class Reader {
     this.isAlive = false
     this.#process.kill('SIGKILL')
   }
+}
+
+/** The machine has no process, memory or descriptor to spare. */
+function noProcess(cause?: Error): Error {
+  return refuse('Limit.Overload', 'No process could be started for the query', {
+    headers: { 'Retry-After': '1' },
+    cause,
+  })
 }
 
 /** The process ended under a job: it was killed, or died. */

@@ -96,9 +96,22 @@ export class Readers {
       this.#all.delete(reader)
       const index = this.#idle.indexOf(reader)
       if (index >= 0) this.#idle.splice(index, 1)
-      if (this.#waiting.length > 0 && this.#all.size < this.#options.maximum) this.#waiting.shift()?.give(this.#start())
+      if (this.#all.size < this.#options.maximum) this.#startForNext()
     })
     return reader
+  }
+
+  /** Whoever waits is told when there is none to be had, and does not wait for its whole time. */
+  #startForNext(): void {
+    const next = this.#waiting.shift()
+    if (next === undefined) return
+    try {
+      next.give(this.#start())
+    } catch (error) {
+      next.refuse(error)
+      // Nobody who waits would be served by the end of another reader if there is no other.
+      if (this.#all.size === 0) this.#startForNext()
+    }
   }
 
   #giveBack(reader: Reader): void {
