@@ -3,13 +3,16 @@ import { answerForHere, createLive } from './admin/live.ts'
 import { type Config, issuerOf, type LoadedConfig } from './config.ts'
 import { createApp } from './http/app.ts'
 import { clientAddress } from './http/client-address.ts'
+import { type Documents, documentsFirst, registerDocuments } from './http/documents.ts'
 import { admitAt, createDoors, guardDoors } from './http/doors.ts'
+import { noteAnswers } from './http/every-answer.ts'
 import { registerHealth } from './http/health.ts'
 import { openListener } from './http/listener.ts'
 import type { Logger } from './http/log.ts'
 import { registerMetrics } from './http/metrics-door.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { watchSessions } from './identity/browser/session-watch.ts'
+import { publicDocuments } from './identity/discovery.ts'
 import { openIdentity } from './identity/identity.ts'
 import { registerTokenDoors } from './identity/token-doors.ts'
 import { type Clock, systemClock } from './protocol/clock.ts'
@@ -98,8 +101,9 @@ export async function startServer(config: Config, surroundings: Surroundings): P
     const { authenticate } = identity
 
     const base = new URL(issuer).pathname.replace(/\/$/, '')
+    const addressOf = clientAddress(config.trustedProxies)
     const makeApp = () => {
-      const app = createApp({ logger, trustedProxies: config.trustedProxies, listener, metrics, base })
+      const app = createApp({ logger, trustedProxies: config.trustedProxies, listener, metrics })
       trace?.follow(app)
       guardDoors(app, doors)
       return app
@@ -107,7 +111,9 @@ export async function startServer(config: Config, surroundings: Surroundings): P
     const app = makeApp()
     closing.add(() => app.close())
 
+    const documents: Documents = runs('identity') ? publicDocuments(issuer, identity.signer) : new Map()
     if (runs('identity')) {
+      registerDocuments(app, documents)
       registerTokenDoors(app, { ...identity, stores, audit, clock, doors, metrics })
       const watch = watchSessions({
         ...identity,
@@ -143,7 +149,7 @@ export async function startServer(config: Config, surroundings: Surroundings): P
           settings: config,
           name: config.brandName,
           base,
-          addressOf: clientAddress(config.trustedProxies),
+          addressOf,
         })
       : undefined
     closing.add(() => streaming?.drain())
@@ -156,7 +162,8 @@ export async function startServer(config: Config, surroundings: Surroundings): P
         const parts = { issuer, ground, identity, doors, metrics, clock, live, brand, settings }
         return openAnnex(makeApp(), { ...parts, describesQuery: query !== undefined })
       },
-      onError: (error) => logger.error({ err: error }, 'the pages and the administration could not be opened'),
+      onError: (error, reqId) =>
+        logger.error({ reqId, err: error }, 'the pages and the administration could not be opened'),
     })
     closing.add(() => annex.close())
     registerMetrics(app, metrics, authenticate)
@@ -168,7 +175,16 @@ export async function startServer(config: Config, surroundings: Surroundings): P
     })
 
     await app.ready()
-    listener.answerWith(bySide(base, app.routing, annex.routing))
+    const answer = bySide(base, app.routing, annex.routing)
+    const documentsEnv = {
+      base,
+      doors,
+      addressOf,
+      note: noteAnswers(logger, metrics),
+      onError: (error: unknown, reqId: string) => logger.error({ reqId, err: error }, 'failed'),
+    }
+    // Traces are kept by the application: where they are, it answers everything.
+    listener.answerWith(trace === undefined ? documentsFirst(documents, documentsEnv, answer) : answer)
     logger.info({ issuer, port: listener.port, services: config.services, database: database.location }, 'started')
     recordStart(ground, config, closing)
 

@@ -1,5 +1,4 @@
 /** The Fastify application that every service adds its routes to: limits, request ids, headers, and the replies to what no route takes. */
-import { randomUUID } from 'node:crypto'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyError,
@@ -8,13 +7,13 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
-import { titleOf } from '../protocol/http-errors.ts'
 import type { Metrics } from '../protocol/metrics.ts'
 import { Refusal } from '../protocol/refusal.ts'
+import { noteAnswers, requestIdOf, SECURITY_HEADERS } from './every-answer.ts'
 import type { Listener } from './listener.ts'
 import type { Logger } from './log.ts'
 import { allowedMethods } from './methods.ts'
-import { requestCounter } from './request-counter.ts'
+import { FAULT, problem } from './problem.ts'
 import { RequestLog } from './request-log.ts'
 
 export interface AppOptions {
@@ -22,24 +21,15 @@ export interface AppOptions {
   readonly trustedProxies: readonly string[]
   readonly listener: Listener
   readonly metrics: Metrics
-  /** Path of the issuer: requests below it are answered as if it were not there, whether or not a proxy has cut it off. */
-  readonly base?: string
 }
 
 const BODY_LIMIT = 64 * 1024
 const URL_LIMIT = 8 * 1024
-const REQUEST_ID = /^[\x21-\x7e]{1,128}$/
-
-/** For every answer. What browsers show or follow gets more, where the pages are (identity/browser/doors.ts). */
-const SECURITY_HEADERS = {
-  'strict-transport-security': 'max-age=31536000',
-  'x-content-type-options': 'nosniff',
-} as const
 
 /** Doors read what comes in by themselves; the compilers of route schemas would only make every start longer. */
 const NO_COMPILERS = { buildValidator: noSchemas, buildSerializer: noSchemas }
 
-export function createApp({ logger, trustedProxies, listener, metrics, base = '' }: AppOptions): FastifyInstance {
+export function createApp({ logger, trustedProxies, listener, metrics }: AppOptions): FastifyInstance {
   const requestLog: FastifyBaseLogger = new RequestLog(logger)
   const app = Fastify({
     loggerInstance: requestLog,
@@ -47,18 +37,18 @@ export function createApp({ logger, trustedProxies, listener, metrics, base = ''
     logController: new LogController({ disableRequestLogging: true }),
     // What the router itself refuses is answered by no hook, and so neither counted nor logged: it is left nothing to refuse.
     routerOptions: { caseSensitive: false, ignoreTrailingSlash: false, maxParamLength: 2 * URL_LIMIT },
-    rewriteUrl: (request) => readable(localAddress(request.url ?? '/', base)),
+    rewriteUrl: (request) => readable(request.url ?? '/'),
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     bodyLimit: BODY_LIMIT,
     return503OnClosing: false,
-    genReqId: (request) => readRequestId(request.headers['request-id']) ?? randomUUID(),
+    genReqId: requestIdOf,
     serverFactory: () => listener.server,
     schemaController: { compilersFactory: NO_COMPILERS },
   })
 
   // No body format is understood unless a service says so for its own routes.
   app.removeAllContentTypeParsers()
-  const countRequest = requestCounter(metrics)
+  const note = noteAnswers(logger, metrics)
   // Hooks with a callback: a promise for each would cost every request.
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(SECURITY_HEADERS)
@@ -68,18 +58,18 @@ export function createApp({ logger, trustedProxies, listener, metrics, base = ''
     else done()
   })
   app.addHook('onResponse', (request, reply, done) => {
-    const ms = reply.elapsedTime
-    countRequest(request, reply, ms / 1000)
-    if (logger.isLevelEnabled('info'))
-      logger.info({ reqId: request.id, req: request, res: reply, ms: Math.round(ms * 10) / 10 }, 'request')
+    const route = request.routeOptions.url ?? 'none'
+    note({ id: request.id, request, route, status: reply.statusCode, milliseconds: reply.elapsedTime })
     done()
   })
   const methods = allowedMethods(app)
   app.setNotFoundHandler((request, reply) => {
     const allowed = methods(request.url)
-    if (allowed.length === 0) return problem(reply, 404, 'http.not_found', 'Nothing is served at this address')
-    reply.header('allow', allowed.join(', '))
-    return problem(reply, 405, 'http.method_not_allowed', `This address takes ${allowed.join(' and ')}`)
+    if (allowed.length === 0)
+      return problem(reply, new Refusal('http.not_found', 404, 'Nothing is served at this address'))
+    const text = `This address takes ${allowed.join(' and ')}`
+    const headers = { allow: allowed.join(', ') }
+    return problem(reply, new Refusal('http.method_not_allowed', 405, text, { headers }))
   })
   app.setErrorHandler(replyToError)
   return app
@@ -94,11 +84,10 @@ export function replyToError(
   const refusal = asRefusal(error)
   if (refusal !== undefined) {
     if (refusal.cause !== undefined) request.log.info({ err: refusal.cause, code: refusal.code }, 'refused')
-    reply.headers(refusal.details.headers ?? {})
-    return problem(reply, refusal.status, refusal.code, refusal.message, refusal.details.members)
+    return problem(reply, refusal)
   }
   request.log.error({ err: error }, 'failed')
-  return problem(reply, 500, 'server.fault', 'The server failed to answer; the fault is logged under the request id')
+  return problem(reply, FAULT)
 }
 
 /** Our own refusals, and Fastify's (a body too large, an unsupported media type, …), which are the caller's fault too. */
@@ -120,25 +109,6 @@ const REFUSED_BY_HTTP: Readonly<Record<number, string>> = {
   415: 'http.unsupported_media_type',
 }
 
-export function problem(
-  reply: FastifyReply,
-  status: number,
-  code: string,
-  detail: string,
-  members: Readonly<Record<string, unknown>> = {},
-): FastifyReply {
-  return reply
-    .code(status)
-    .type('application/problem+json')
-    .send({ type: `urn:gatehouse:error:${code}`, title: titleOf(code), status, detail, Code: code, ...members })
-}
-
-/** The address of a request within this server: below its base, and without the origin that some write before it (RFC 9112 §3.2.2). */
-export function localAddress(url: string, base: string): string {
-  const own = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*\/?/i, '/')
-  return own.startsWith(`${base}/`) ? own.slice(base.length) : own
-}
-
 /** A path that is no text, or holds U+0000, stands for itself: nothing has such a name, and no database is asked for it. */
 function readable(url: string): string {
   if (!url.includes('%')) return url
@@ -153,10 +123,6 @@ function isText(path: string): boolean {
   } catch {
     return false
   }
-}
-
-function readRequestId(header: string | string[] | undefined): string | undefined {
-  return typeof header === 'string' && REQUEST_ID.test(header) ? header : undefined
 }
 
 function noSchemas(): never {

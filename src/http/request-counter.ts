@@ -1,27 +1,21 @@
 /** Counts and times every answer by its route. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Metrics } from '../protocol/metrics.ts'
+
+type Count = (seconds: number) => void
 
 /** Routes, methods and statuses are few: the series of each is looked up once. */
 export function requestCounter(metrics: Metrics) {
-  const routes = new Map<string, Map<string, (seconds: number) => void>>()
-  return (request: FastifyRequest, reply: FastifyReply, seconds: number): void => {
-    const route = request.routeOptions.url ?? 'none'
-    let answers = routes.get(route)
-    if (answers === undefined) {
-      answers = new Map()
-      routes.set(route, answers)
-    }
-    const answer = `${request.method} ${reply.statusCode}`
-    let count = answers.get(answer)
+  const routes = new Map<string, Map<string, Map<number, Count>>>()
+  return (route: string, method: string, status: number, seconds: number): void => {
+    let count = routes.get(route)?.get(method)?.get(status)
     if (count === undefined) {
-      count = countAs(route, request.method, reply.statusCode)
-      answers.set(answer, count)
+      count = countAs(route, method, status)
+      inMap(inMap(routes, route), method).set(status, count)
     }
     count(seconds)
   }
 
-  function countAs(route: string, method: string, status: number): (seconds: number) => void {
+  function countAs(route: string, method: string, status: number): Count {
     const answered = metrics.counter('gatehouse_http_requests_total', { method, route, status: String(status) })
     const took = metrics.histogram('gatehouse_http_request_seconds', { route })
     return (seconds) => {
@@ -29,4 +23,13 @@ export function requestCounter(metrics: Metrics) {
       took(seconds)
     }
   }
+}
+
+function inMap<Key, Value>(maps: Map<string, Map<Key, Value>>, name: string): Map<Key, Value> {
+  let found = maps.get(name)
+  if (found === undefined) {
+    found = new Map()
+    maps.set(name, found)
+  }
+  return found
 }

@@ -1,13 +1,8 @@
 /** The discovery document (OpenID Connect Discovery §3, RFC 8414) and the published keys. */
-import type { FastifyInstance } from 'fastify'
+import type { Document, Documents } from '../http/documents.ts'
 import { SCOPES } from '../protocol/scopes.ts'
 import { GRANT_TYPES, RESPONSE_TYPES } from '../store/client-metadata.ts'
 import type { Signer } from './signer.ts'
-
-export interface DiscoveryEnv {
-  readonly issuer: string
-  readonly signer: Pick<Signer, 'jwks'>
-}
 
 const HEADERS = {
   'content-type': 'application/json; charset=utf-8',
@@ -17,28 +12,28 @@ const HEADERS = {
 } as const
 export const JWKS_PATH = '/.well-known/openid-configuration/jwks'
 
-export function registerDiscovery(app: FastifyInstance, { issuer, signer }: DiscoveryEnv): void {
-  const document = JSON.stringify(discoveryDocument(issuer))
+export function publicDocuments(issuer: string, signer: Pick<Signer, 'jwks'>): Documents {
+  const discovery = documentOf(discoveryDocument(issuer))
   const { pathname } = new URL(issuer)
-  // RFC 8414 §3.1 puts its own well-known part before the issuer's path.
-  const paths = new Set([
-    '/.well-known/openid-configuration',
-    '/.well-known/oauth-authorization-server',
-    `/.well-known/oauth-authorization-server${pathname === '/' ? '' : pathname}`,
+  let published = { keys: signer.jwks(), document: documentOf(signer.jwks()) }
+  return new Map([
+    ['/.well-known/openid-configuration', () => discovery],
+    ['/.well-known/oauth-authorization-server', () => discovery],
+    // RFC 8414 §3.1 puts its own well-known part before the issuer's path.
+    [`/.well-known/oauth-authorization-server${pathname === '/' ? '' : pathname}`, () => discovery],
+    [
+      JWKS_PATH,
+      () => {
+        const keys = signer.jwks()
+        if (keys !== published.keys) published = { keys, document: documentOf(keys) }
+        return published.document
+      },
+    ],
   ])
-  for (const path of paths) {
-    app.get(path, (_request, reply) => {
-      reply.headers(HEADERS)
-      return reply.send(document)
-    })
-  }
-  let published = { keys: signer.jwks(), text: JSON.stringify(signer.jwks()) }
-  app.get(JWKS_PATH, (_request, reply) => {
-    const keys = signer.jwks()
-    if (keys !== published.keys) published = { keys, text: JSON.stringify(keys) }
-    reply.headers(HEADERS)
-    return reply.send(published.text)
-  })
+}
+
+function documentOf(content: object): Document {
+  return { text: JSON.stringify(content), headers: HEADERS }
 }
 
 /** The members of the contract in its order; after them those that a client cannot do without. */

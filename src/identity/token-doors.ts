@@ -2,7 +2,6 @@
 import type { FastifyInstance } from 'fastify'
 import { allowClientOrigins } from './cors.ts'
 import { type DeviceAuthorizationEnv, registerDeviceAuthorization } from './device-authorization.ts'
-import { type DiscoveryEnv, registerDiscovery } from './discovery.ts'
 import { type IntrospectEnv, registerIntrospect } from './introspect.ts'
 import { openOAuthDoor } from './oauth-door.ts'
 import { type RevocationEnv, registerRevocation } from './revocation.ts'
@@ -13,12 +12,10 @@ export type TokenDoorsEnv = TokenEnv &
   UserinfoEnv &
   RevocationEnv &
   Omit<IntrospectEnv, 'issuerName'> &
-  Omit<DeviceAuthorizationEnv, 'issuerName'> &
-  Omit<DiscoveryEnv, 'issuer'>
+  Omit<DeviceAuthorizationEnv, 'issuerName'>
 
 export function registerTokenDoors(app: FastifyInstance, env: TokenDoorsEnv): void {
   const issuerName = env.issuer.name
-  registerDiscovery(app, { issuer: issuerName, signer: env.signer })
   app.register(async (door) => {
     openOAuthDoor(door)
     registerIntrospect(door, { ...env, issuerName })

@@ -1,6 +1,8 @@
 /** A part of the server that is put together when somebody first comes to it: no start waits for it, and who needs it not never loads it. */
 import type { RequestListener } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import { requestIdOf } from '../http/every-answer.ts'
+import { answerProblem, FAULT } from '../http/problem.ts'
 
 export interface Later {
   readonly routing: RequestListener
@@ -9,7 +11,7 @@ export interface Later {
 
 export interface LaterOptions {
   readonly build: () => Promise<FastifyInstance>
-  readonly onError: (error: unknown) => void
+  readonly onError: (error: unknown, requestId: string) => void
 }
 
 export function openLater({ build, onError }: LaterOptions): Later {
@@ -22,8 +24,9 @@ export function openLater({ build, onError }: LaterOptions): Later {
       open().then(
         (opened) => opened.routing(request, response),
         (error) => {
-          onError(error)
-          response.writeHead(500, { 'content-length': 0 }).end()
+          const requestId = requestIdOf(request)
+          onError(error, requestId)
+          answerProblem(response, requestId, FAULT)
         },
       )
     },

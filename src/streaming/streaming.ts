@@ -1,7 +1,7 @@
 /** The streaming service as the server composes it: controllers loaded, gateway attached to the HTTP server, metrics shown. */
 import type { Server } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { localAddress } from '../http/app.ts'
+import { localAddress } from '../http/local-address.ts'
 import type { Metrics } from '../protocol/metrics.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { VERSION } from '../protocol/version.ts'

@@ -56,7 +56,7 @@ test('every address has its side', async () => {
   server.close()
 })
 
-test('it is built once, by the first who comes; a failure is told, and the next tries again', async () => {
+test('it is built once, by the first who comes; a failure is told with the headers of every answer, and the next tries again', async () => {
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   const errors: unknown[] = []
   let built = 0
@@ -69,13 +69,17 @@ test('it is built once, by the first who comes; a failure is told, and the next 
       await app.ready()
       return app
     },
-    onError: (error) => errors.push(error),
+    onError: (error, requestId) => errors.push({ message: (error as Error).message, requestId }),
   })
   listener.answerWith(later.routing)
   const ask = () => fetch(`http://127.0.0.1:${listener.port}/account`)
   assert.equal(built, 0)
-  assert.equal((await ask()).status, 500)
-  assert.equal(errors.length, 1)
+  const failed = await ask()
+  assert.equal(failed.status, 500)
+  assert.equal(failed.headers.get('strict-transport-security'), 'max-age=31536000')
+  assert.equal(failed.headers.get('x-content-type-options'), 'nosniff')
+  assert.partialDeepStrictEqual(await failed.json(), { Code: 'server.fault', status: 500 })
+  assert.deepEqual(errors, [{ message: 'not yet', requestId: failed.headers.get('request-id') }])
   const answers = await Promise.all([ask(), ask(), ask()])
   assert.deepEqual(
     answers.map(({ status }) => status),

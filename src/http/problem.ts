@@ -1,0 +1,48 @@
+/** A failure as the caller sees it (RFC 9457), from the application or from what answers without it. */
+import type { ServerResponse } from 'node:http'
+import type { FastifyReply } from 'fastify'
+import { titleOf } from '../protocol/http-errors.ts'
+import { Refusal } from '../protocol/refusal.ts'
+import { SECURITY_HEADERS } from './every-answer.ts'
+
+/** What is our own fault: the caller learns no more than that. */
+export const FAULT = new Refusal(
+  'server.fault',
+  500,
+  'The server failed to answer; the fault is logged under the request id',
+)
+
+export function problem(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  return reply
+    .code(refusal.status)
+    .headers(refusal.details.headers ?? {})
+    .type(PROBLEM)
+    .send(bodyOf(refusal))
+}
+
+/** The same to a request that no application has. */
+export function answerProblem(response: ServerResponse, requestId: string, refusal: Refusal): void {
+  const text = JSON.stringify(bodyOf(refusal))
+  response
+    .writeHead(refusal.status, {
+      ...SECURITY_HEADERS,
+      'request-id': requestId,
+      ...refusal.details.headers,
+      'content-type': PROBLEM,
+      'content-length': Buffer.byteLength(text),
+    })
+    .end(text)
+}
+
+const PROBLEM = 'application/problem+json; charset=utf-8'
+
+function bodyOf({ code, status, message, details }: Refusal) {
+  return {
+    type: `urn:gatehouse:error:${code}`,
+    title: titleOf(code),
+    status,
+    detail: message,
+    Code: code,
+    ...details.members,
+  }
+}
