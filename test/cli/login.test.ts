@@ -53,15 +53,18 @@ async function approve(): Promise<void> {
   const pending = () =>
     database.db
       .selectFrom('device_codes')
-      .select(['user_code', 'scopes'])
+      .select(['user_code', 'client_id', 'scopes'])
       .where('state', '=', 'pending')
       .executeTakeFirst()
   await until('a device waits', 20_000, async () => (await pending()) !== undefined)
   const waiting = await pending()
+  const userId = alice?.id ?? ''
+  const scopes = waiting?.scopes.split(' ') ?? []
+  await stores.consents.allow(userId, waiting?.client_id ?? '', scopes)
   await stores.deviceCodes.decide(waiting?.user_code ?? '', {
-    userId: alice?.id ?? '',
+    userId,
     sessionId: undefined,
-    scopes: waiting?.scopes.split(' ') ?? [],
+    scopes,
     authTime: Date.now(),
     amr: ['pwd'],
   })

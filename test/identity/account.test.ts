@@ -172,22 +172,25 @@ onEveryEngine('the account page', (at) => {
     assert.deepEqual(await place.stores.grants.listClientsOfUser(stranger.id), [])
   })
 
-  test('what a device was allowed is on the page too, and is taken back there', async () => {
-    const person = await newPerson()
-    const agent = place.newAgent()
-    await tokens(agent, person)
-    const post = async (path: string, form: Record<string, string>) => {
-      const body = new URLSearchParams({ client_id: 'device', ...form })
-      return (await (await fetch(`${place.server.issuer}${path}`, { method: 'POST', body })).json()) as Record<
-        string,
-        string
-      >
-    }
+  async function post(path: string, form: Record<string, string>): Promise<Record<string, string>> {
+    const body = new URLSearchParams({ client_id: 'device', ...form })
+    const response = await fetch(`${place.server.issuer}${path}`, { method: 'POST', body })
+    return (await response.json()) as Record<string, string>
+  }
+
+  async function approveDevice(agent: UserAgent): Promise<() => Promise<Record<string, string>>> {
     const asked = await post('/connect/deviceauthorization', { scope: 'openid offline_access' })
     const confirm = pageOf(await agent.get(`/device?user_code=${asked.user_code}`))
     await agent.submit(formTo(confirm, '/device/decision'), { decision: 'allow' })
     const grant_type = 'urn:ietf:params:oauth:grant-type:device_code'
-    const given = await post('/connect/token', { grant_type, device_code: asked.device_code ?? '' })
+    return () => post('/connect/token', { grant_type, device_code: asked.device_code ?? '' })
+  }
+
+  test('what a device was allowed is on the page too, and is taken back there', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    await tokens(agent, person)
+    const given = await (await approveDevice(agent))()
     assert.equal(await userinfo(given.access_token ?? ''), 200, JSON.stringify(given))
     const page = await account(agent)
     await agent.submit(formTo(page, '/account/consents/withdraw', ({ client_id }) => client_id === 'device'))
@@ -197,6 +200,21 @@ onEveryEngine('the account page', (at) => {
       refresh_token: given.refresh_token ?? '',
     })
     assert.equal(refreshed.error, 'invalid_grant')
+  })
+
+  test('C-67: a device that has not come for its tokens yet gets none once its consent is withdrawn, even if it is given again to another', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    await tokens(agent, person)
+    const [first, second] = [await approveDevice(agent), await approveDevice(agent)]
+    const page = await account(agent)
+    await agent.submit(formTo(page, '/account/consents/withdraw', ({ client_id }) => client_id === 'device'))
+    assert.equal((await first()).error, 'invalid_grant')
+    place.clock.advance(1)
+    const third = await approveDevice(agent)
+    assert.equal((await second()).error, 'invalid_grant')
+    const given = await third()
+    assert.equal(await userinfo(given.access_token ?? ''), 200, JSON.stringify(given))
   })
 
   test('B-75: the applications of a deleted person are told that the session is over', async () => {

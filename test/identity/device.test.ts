@@ -26,14 +26,17 @@ onEveryEngine('device authorization', (place) => {
     assert.deepEqual([answer.status, answer.body.error], [400, error], answer.text)
     assert.match(answer.headers.get('cache-control') ?? '', /no-store/)
   }
-  const approve = (userCode: string, scopes: readonly string[] = ['openid', 'offline_access', 'Platform/News']) =>
-    gate.stores.deviceCodes.decide(userCode, {
+  const approve = async (userCode: string): Promise<boolean> => {
+    const scopes = ['openid', 'offline_access', 'Platform/News']
+    await gate.stores.consents.allow(gate.aliceId, 'tv', scopes)
+    return gate.stores.deviceCodes.decide(userCode, {
       userId: gate.aliceId,
       sessionId: 'session-7',
       scopes,
       authTime: clock() - 60_000,
       amr: ['pwd', 'otp', 'mfa'],
     })
+  }
 
   test('C-70: the answer has everything the device must show; wrong clients and scopes are refused', async () => {
     const { answer, userCode } = await begin({ scope: 'openid Platform/News' })

@@ -116,10 +116,10 @@ async function decide(
     amr: session.amr,
     acr: acrOf(session.amr),
   }
+  // Before the approval, which counts only with it; on the account page, as every consent, so that it can be taken back.
+  if (decision === 'allow') await env.consents.allow(user.id, found.client.id, found.scopes)
   const first = await env.deviceCodes.decide(userCode, decision === 'allow' ? approval : 'denied')
   if (!first) return askCode(visit, { status: 400, userCode, told: (text) => text.wrongUserCode }, env)
-  // On the account page, as every consent, so that what the device has can be taken back.
-  if (decision === 'allow') await env.consents.allow(user.id, found.client.id, found.scopes)
   env.audit.record({
     event: decision === 'allow' ? 'device.approved' : 'device.refused',
     actor: user.id,

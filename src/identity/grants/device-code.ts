@@ -1,4 +1,6 @@
 /** The device code grant (RFC 8628 §3.4): the device asks until its person has decided. */
+import type { Client } from '../../store/client-metadata.ts'
+import type { DeviceApproval } from '../../store/device-codes.ts'
 import { required } from '../oauth-door.ts'
 import { refuse } from '../oauth-error.ts'
 import { heldByUser } from '../scope.ts'
@@ -34,6 +36,11 @@ export async function redeemDeviceCode({ form, client, admit }: GrantRequest, en
     client,
     env,
   )
+  // Asked once the grant is there: who withdraws it later finds the grant and revokes it, and no moment lies between.
+  if (!(await isStillAllowed(approval, client, env))) {
+    await env.takeBack.grant(grant.id)
+    throw notAccepted('the consent was withdrawn')
+  }
   return {
     scopes,
     speaker: { user, grant },
@@ -41,6 +48,12 @@ export async function redeemDeviceCode({ form, client, admit }: GrantRequest, en
     refreshToken,
     ...(scopes.includes('openid') ? { idToken: {} } : {}),
   }
+}
+
+/** C-67: what was approved before the consent that stands now was given belongs to one that was withdrawn. */
+async function isStillAllowed({ userId, approvedAt }: DeviceApproval, { id }: Client, env: GrantEnv): Promise<boolean> {
+  const consent = await env.stores.consents.find(userId, id)
+  return consent !== undefined && consent.createdAt <= approvedAt
 }
 
 function notAccepted(why: string) {

@@ -12,7 +12,7 @@ import type { Caller } from '../client-auth.ts'
 import type { CheckPassword } from '../password-check.ts'
 
 export interface GrantEnv {
-  readonly stores: Pick<Stores, 'users' | 'grants' | 'codes' | 'refreshTokens' | 'deviceCodes'>
+  readonly stores: Pick<Stores, 'users' | 'grants' | 'codes' | 'refreshTokens' | 'deviceCodes' | 'consents'>
   readonly takeBack: TakeBack
   readonly denylist: Denylist
   readonly checkPassword: CheckPassword
