@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
-import { tableFromIPC } from 'apache-arrow'
+import { MessageReader, tableFromIPC } from 'apache-arrow'
 import { onEveryEngine } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
@@ -53,17 +53,40 @@ onEveryEngine('formats', (place) => {
     )
   })
 
-  test('an Arrow stream carries exact types', async () => {
+  const arrow = async (statement: string): Promise<Uint8Array> => {
     const response = await fetch(`${server.url}/query`, {
       method: 'POST',
-      body: STATEMENT,
+      body: statement,
       headers: {
         authorization: 'Bearer admin',
         'content-type': 'text/plain',
         accept: 'application/vnd.apache.arrow.stream',
       },
     })
-    const table = tableFromIPC(new Uint8Array(await response.arrayBuffer()))
+    return new Uint8Array(await response.arrayBuffer())
+  }
+
+  test('Arrow IPC streaming format: one schema, then every row once, in as many batches as it takes', async () => {
+    const joins = Array.from('bcdefgh', (name) => `CROSS JOIN every ${name}`).join(' ')
+    const bytes = await arrow(`SELECT a.id, a.u, h.t FROM every a ${joins}`)
+    const reader = new MessageReader(bytes)
+    const kinds: string[] = []
+    for (const message of reader) {
+      kinds.push(message.isSchema() ? 'schema' : message.isRecordBatch() ? 'batch' : 'other')
+      reader.readMessageBody(message.bodyLength)
+    }
+    assert.ok(kinds.length > 3, 'the result has to be larger than a batch')
+    assert.deepEqual(kinds, ['schema', ...kinds.slice(1).fill('batch')])
+    const ids = [...(tableFromIPC(bytes).getChild('id') ?? [])]
+    assert.equal(ids.length, 3 ** 8)
+    assert.equal(
+      ids.reduce((sum, id) => sum + id, 0n),
+      BigInt(2 * 3 ** 8),
+    )
+  })
+
+  test('an Arrow stream carries exact types', async () => {
+    const table = tableFromIPC(await arrow(STATEMENT))
     assert.equal(table.numRows, 3)
     const types = Object.fromEntries(table.schema.fields.map(({ name, type }) => [name, String(type)]))
     assert.deepEqual(types, {

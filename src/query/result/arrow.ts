@@ -1,5 +1,6 @@
 /** The Arrow stream: record batches with exact types; the library is loaded only for the first such result. */
 import {
+  AsyncByteQueue,
   Binary,
   Bool,
   type Builder,
@@ -28,8 +29,9 @@ import type { Cell, ResultColumn, RowEncoder } from './encoding.ts'
 export function createArrowEncoder(columns: readonly ResultColumn[]): RowEncoder {
   const fields = columns.map(({ name, type, nullable }) => new Field(name, arrowType(type), nullable))
   const schema = new Schema(fields)
+  const bytes = new TakenBytes()
   const writer = new RecordBatchStreamWriter({ autoDestroy: false })
-  writer.reset(undefined, schema)
+  writer.reset(bytes, schema)
   const converters = columns.map(({ type }) => converterOf(type))
   const newBuilders = (): Builder[] =>
     columns.map(({ type }) => makeBuilder({ type: storageType(type), nullValues: [null] }))
@@ -54,7 +56,7 @@ export function createArrowEncoder(columns: readonly ResultColumn[]): RowEncoder
       builders = newBuilders()
       rows = 0
       pending = 0
-      return takeBytes(writer)
+      return bytes.take()
     },
   }
 }
@@ -77,8 +79,19 @@ function storageType(type: IqlType): DataType {
   return type.kind === 'Date' ? new Int32() : arrowType(type)
 }
 
-function takeBytes(writer: RecordBatchStreamWriter): Uint8Array {
-  return writer.toUint8Array(true)
+/** Where the writer puts its messages. Its own queue can be read at once or one after another, but not emptied at once. */
+class TakenBytes extends AsyncByteQueue {
+  #written: Uint8Array[] = []
+
+  override write(bytes: Uint8Array): void {
+    this.#written.push(bytes)
+  }
+
+  take(): Uint8Array {
+    const taken = Buffer.concat(this.#written)
+    this.#written = []
+    return taken
+  }
 }
 
 function arrowType(type: IqlType): DataType {
