@@ -1,4 +1,5 @@
 /** The program of a reader process: takes one job after another from its input, and can be killed at any moment. */
+import { flushCompileCache } from 'node:module'
 import { constants, setPriority } from 'node:os'
 import { serialize } from 'node:v8'
 import { Worker } from 'node:worker_threads'
@@ -44,7 +45,7 @@ else await readJobs(path)
 async function readJobs(database: string): Promise<void> {
   const statements = new Statements(openForReading(database), 50)
   setPriority(BEHIND_THE_SERVER)
-  for (;;) {
+  for (let isFirst = true; ; isFirst = false) {
     const frame = readFrameSync(INPUT)
     if (frame === undefined) break
     const job = decodePayload(frame.payload) as ReadJob
@@ -61,6 +62,8 @@ async function readJobs(database: string): Promise<void> {
     } catch (error) {
       writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
     }
+    // Kept now, for the next process to start on: this one will be killed, and only one that ends by itself would keep it.
+    if (isFirst) flushCompileCache()
   }
   process.exit()
 }

@@ -1,12 +1,29 @@
-/** A machine that has no process or descriptor left: queries are turned away at once, and the server stays. */
+/** The processes that read: what they keep for the next one, and what happens where none can be started. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { openPlace } from '../support/engines.ts'
+import { until } from '../support/until.ts'
 import { startQueryServer } from './query-server.ts'
 
 const SCARCE = fileURLToPath(new URL('./scarce-descriptors.ts', import.meta.url))
+
+test('a reader keeps its compiled code for the next one, although it will be killed', async () => {
+  const { place, leave } = await openPlace('sqlite')
+  const server = await startQueryServer(place)
+  try {
+    assert.equal((await server.query('SELECT count(*) AS n FROM cataloguecolumns a, cataloguecolumns b')).status, 200)
+    const kept = async (): Promise<string[]> =>
+      readdir(join(place.dataFolder, 'cache'), { recursive: true }).catch((): string[] => [])
+    await until('compiled code is kept', 5000, async () => (await kept()).length > 10)
+  } finally {
+    await server.stop()
+    await leave()
+  }
+})
 
 test('where no process can be started, all queries that need one are 503 at once, and the next one is served', async () => {
   const { place, leave } = await openPlace('sqlite')
