@@ -1,6 +1,6 @@
 /** The pages on which a person chooses an account and decides what an application may have. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { formParameters, queryParameters } from '../../http/form.ts'
+import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { Step } from '../authorize/next-step.ts'
 import { displayNameOf } from '../claims.ts'
@@ -25,7 +25,7 @@ export function registerConsent(app: FastifyInstance, env: BrowserEnv): void {
     const form = formParameters(request)
     visit.checkForm(form, 'session')
     const flow = await claimFlow(form.get('flow'), visit, env.flows)
-    return decide(visit, flow, form.get('decision'), env)
+    return decide(visit, flow, form, env)
   })
   app.get('/choose-account', async (request, reply) => {
     const visit = await openVisit(request, reply, env)
@@ -84,15 +84,12 @@ function showConsent(
   return sendPage(visit.reply, page, { formAction: addressesOf(client, target.redirectUri) })
 }
 
-async function decide(
-  visit: Visit,
-  flow: FlowInteraction,
-  decision: string | undefined,
-  env: BrowserEnv,
-): Promise<FastifyReply> {
+async function decide(visit: Visit, flow: FlowInteraction, form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
   const { step, client, details, userId } = await standing(visit, flow, env)
   // Somebody else has signed in since, or nothing is left to decide: the request goes on from where it stands.
   if (step.kind !== 'consent' || details.progress.asked !== userId) return proceed(visit, flow, env)
+  const allowed = form.get('decision') === 'allow'
+  if (allowed && !namesAll(form, step.scopes)) return proceed(visit, flow, env)
   const facts = {
     actor: userId,
     client: client.id,
@@ -100,7 +97,7 @@ async function decide(
     requestId: visit.request.id,
     details: { scope: step.scopes },
   }
-  if (decision === 'allow') {
+  if (allowed) {
     await env.consents.allow(userId, client.id, step.scopes)
     env.audit.record({ event: 'consent.granted', ...facts })
     return proceed(visit, await noteProgress(flow, { consented: userId }, env.flows), env)
@@ -108,6 +105,12 @@ async function decide(
   if (!(await env.flows.finish(flow.handle))) throw expired()
   env.audit.record({ event: 'consent.refused', ...facts })
   return refuseToClient(visit, client, details.request, 'access_denied', 'The person declined', env)
+}
+
+/** Whether the page that the form comes from named all of them: a person may have been given more rights since it was made. */
+export function namesAll(form: Parameters, scopes: readonly string[]): boolean {
+  const named = (form.get('scope') ?? '').split(' ')
+  return scopes.every((scope) => named.includes(scope))
 }
 
 /** What a person can recognise: the host, or the scheme of an application on their device. */

@@ -1,6 +1,6 @@
 /** `/device`: a person lets a device in by the code that it shows (RFC 8628 §3.3), slowly enough that codes cannot be guessed. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { formParameters, queryParameters } from '../../http/form.ts'
+import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { DeviceRequest } from '../../store/device-codes.ts'
 import type { ThrottlePolicy } from '../../store/throttles.ts'
@@ -9,6 +9,7 @@ import { displayNameOf } from '../claims.ts'
 import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages/device.ts'
 import type { Messages } from '../pages/messages/en.ts'
 import { heldByUser } from '../scope.ts'
+import { namesAll } from './consent.ts'
 import type { BrowserEnv } from './env.ts'
 import { frameFor, sendPage } from './page-reply.ts'
 import { isLedAway } from './proceed.ts'
@@ -38,7 +39,7 @@ export function registerDevice(app: FastifyInstance, env: BrowserEnv): void {
     visit.checkForm(form, 'session')
     const userCode = form.get('user_code')?.slice(0, 40) ?? ''
     if ((await isLedAway(visit, { name: 'device', userCode }, {}, env)) || !isSignedIn(visit)) return reply
-    return decide(visit, userCode, form.get('decision') === 'allow' ? 'allow' : 'deny', env)
+    return decide(visit, userCode, form, env)
   })
 }
 
@@ -87,11 +88,20 @@ async function showRequest(visit: SignedInVisit, userCode: string, env: BrowserE
   if (found === undefined) return visit.reply
   const needs = { secondFactor: found.client.requireSecondFactor }
   if (await isLedAway(visit, { name: 'device', userCode }, needs, env)) return visit.reply
+  return askToConfirm(visit, userCode, found, env)
+}
+
+function askToConfirm(
+  visit: SignedInVisit,
+  userCode: string,
+  { client, scopes }: Found,
+  env: BrowserEnv,
+): FastifyReply {
   const page = deviceConfirmPage(frameFor(env.pages, visit, { boundTo: 'session' }), {
     userCode: shown(userCode),
-    client: found.client.name,
+    client: client.name,
     username: displayNameOf(visit.user),
-    scopes: found.scopes,
+    scopes,
   })
   return sendPage(visit.reply, page)
 }
@@ -99,13 +109,15 @@ async function showRequest(visit: SignedInVisit, userCode: string, env: BrowserE
 async function decide(
   visit: SignedInVisit,
   userCode: string,
-  decision: 'allow' | 'deny',
+  form: Parameters,
   env: BrowserEnv,
 ): Promise<FastifyReply> {
+  const decision = form.get('decision') === 'allow' ? 'allow' : 'deny'
   const found = await find(visit, userCode, env)
   if (found === undefined) return visit.reply
   const needs = { secondFactor: found.client.requireSecondFactor && decision === 'allow' }
   if (await isLedAway(visit, { name: 'device', userCode }, needs, env)) return visit.reply
+  if (decision === 'allow' && !namesAll(form, found.scopes)) return askToConfirm(visit, userCode, found, env)
   const { user, session, request } = visit
   // The device lives its own life: signing out in this browser does not sign it out.
   const approval = {

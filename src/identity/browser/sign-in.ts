@@ -1,14 +1,13 @@
 /** The sign-in page: a password or a passkey in, a session out; whoever has a second factor is asked for it next. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
-import { Refusal } from '../../protocol/refusal.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { User } from '../../store/users.ts'
 import type { Mistake } from '../pages/form-parts.ts'
 import { signInPage } from '../pages/sign-in.ts'
 import { checkPasskey, passkeyChallenge } from '../passkeys.ts'
 import type { BrowserEnv } from './env.ts'
-import { claimFlow, type FlowInteraction, noteProgress } from './flow.ts'
+import { claimFlow, expired, type FlowInteraction, noteProgress } from './flow.ts'
 import { addressesOf, frameFor, sendPage } from './page-reply.ts'
 import { proceed, refuseToClient } from './proceed.ts'
 import { endSession } from './session-end.ts'
@@ -195,7 +194,7 @@ async function cancel(visit: Visit, flow: FlowInteraction, env: BrowserEnv): Pro
 
 async function clientOf(clientId: string, env: BrowserEnv): Promise<Client> {
   const client = await env.clients.find(clientId)
-  if (client === undefined) throw new Refusal('page.expired', 400, 'The client is gone')
+  if (client === undefined || client.disabled) throw expired()
   return client
 }
 

@@ -24,7 +24,7 @@ ${ownForm(
   frame,
   'consent',
   '/consent',
-  { flow: data.flow },
+  { flow: data.flow, scope: data.scopes.join(' ') },
   html`<div class="actions">
 <button type="submit" id="consent-allow" name="decision" value="allow">${messages.allow}</button>
 <button type="submit" class="plain" id="consent-deny" name="decision" value="deny">${messages.deny}</button>

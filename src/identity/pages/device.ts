@@ -46,7 +46,7 @@ ${ownForm(
   frame,
   'device-confirm',
   '/device/decision',
-  { user_code: data.userCode },
+  { user_code: data.userCode, scope: data.scopes.join(' ') },
   html`<div class="actions">
 <button type="submit" id="device-allow" name="decision" value="allow">${messages.allow}</button>
 <button type="submit" class="plain" id="device-deny" name="decision" value="deny">${messages.deny}</button>

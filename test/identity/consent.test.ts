@@ -1,0 +1,81 @@
+/** What a person agrees to is what the page in front of them said, and goes nowhere else; on every engine. */
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, test } from 'node:test'
+import { onEveryEngine } from '../support/engines.ts'
+import type { Form } from '../support/html-form.ts'
+import { ALICE, answerOf, authorizeUrl, CLIENTS, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
+import { until } from '../support/until.ts'
+import type { Departure, Page, UserAgent } from '../support/user-agent.ts'
+import { signIn } from '../support/visitor.ts'
+
+/** What the pages call Platform/Admin. */
+const ADMINISTER = 'Administer the platform'
+
+onEveryEngine('consent', (at) => {
+  let place: SignInPlace
+  before(async () => {
+    place = await openSignInPlace(at())
+    await place.stores.roles.put({ name: 'chief', scopes: ['Platform/Market', 'Platform/Admin'] })
+  })
+  beforeEach(() => place.stores.users.setRoles(place.aliceId, ['reader']))
+  after(() => place.close())
+
+  const wanted = 'openid Platform/Market Platform/Admin'
+  const promote = () => place.stores.users.setRoles(place.aliceId, ['chief'])
+
+  test('C-117: a right that came after the page was shown is asked for before it is given', async () => {
+    const agent = place.newAgent()
+    const url = authorizeUrl(place.server.issuer, { scope: wanted, response_type: 'token' })
+    const shown = pageOf(await signIn(agent, pageOf(await agent.get(url)), ALICE))
+    assert.ok(shown.url.pathname === '/consent' && !shown.body.includes(ADMINISTER))
+    await promote()
+    const again = pageOf(await press(agent, shown, '/consent', 'allow'))
+    assert.ok(again.url.pathname === '/consent' && again.body.includes(ADMINISTER))
+    const answer = answerOf(await press(agent, again, '/consent', 'allow'))
+    assert.ok(answer.has('access_token'))
+    const consent = await place.stores.consents.find(place.aliceId, 'web')
+    assert.deepEqual([...(consent?.scopes ?? [])].sort(), wanted.split(' ').sort())
+  })
+
+  test('C-77: nor does a device get a right that its page did not name', async () => {
+    const agent = place.newAgent()
+    const response = await fetch(`${place.server.issuer}/connect/deviceauthorization`, {
+      method: 'POST',
+      body: new URLSearchParams({ client_id: 'device', scope: wanted }),
+    })
+    const { user_code } = (await response.json()) as { user_code: string }
+    const shown = pageOf(await signIn(agent, pageOf(await agent.get(`/device?user_code=${user_code}`)), ALICE))
+    assert.ok(shown.url.pathname === '/device' && !shown.body.includes(ADMINISTER))
+    await promote()
+    const again = pageOf(await press(agent, shown, '/device/decision', 'allow'))
+    assert.ok(again.body.includes(ADMINISTER))
+    assert.equal((await place.stores.deviceCodes.findPending(user_code))?.state, 'pending')
+    await press(agent, again, '/device/decision', 'allow')
+    assert.equal(await place.stores.deviceCodes.findPending(user_code), undefined)
+  })
+
+  test('B-10: whoever cancels at an application that was disabled meanwhile is not sent to it', async () => {
+    const agent = place.newAgent()
+    const page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
+    await place.stores.clients.put({ ...CLIENTS.web, disabled: true })
+    await place.stores.events.append({ kind: 'clients-changed', clientId: 'web' })
+    await until('it is felt', 1000, async () => {
+      return pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer))).status === 400
+    })
+    const end = await press(agent, page, '/sign-in', 'cancel')
+    assert.ok(end.kind === 'page', `sent to ${end.url}`)
+    assert.ok(end.status === 400)
+  })
+})
+
+function press(agent: UserAgent, page: Page, path: string, value: string): Promise<Page | Departure> {
+  const form: Form | undefined = page.forms.find(({ action }) => action.pathname === path)
+  const button = form?.buttons.find((candidate) => candidate.value === value)
+  assert.ok(form !== undefined && button !== undefined, `${page.status} ${page.url} ${page.body}`)
+  return agent.submit(form, {}, button)
+}
+
+function pageOf(end: Page | Departure): Page {
+  assert.ok(end.kind === 'page', `sent to ${end.url}`)
+  return end
+}
