@@ -116,6 +116,7 @@ const CLIENT = closed(['client_id'], {
   code_challenge_methods: list(oneOf(['plain', 'S256']), 'S256 alone for a public client when left out, else both.'),
   require_second_factor: flag('Whoever signs in to this client needs a second factor.'),
   skip_consent: flag('For clients of the house: the user is not asked.'),
+  claims_in_id_token: flag('What the scopes open is in the ID token too, for applications that never ask userinfo.'),
   allowed_origins: list(text(), 'Origins whose scripts may call the token endpoint (CORS).'),
   access_token_lifetime: number('integer', {
     minimum: 1,

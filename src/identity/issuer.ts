@@ -107,7 +107,11 @@ export function createIssuer({ name, signer, clock, accessTokenLifetimeMs, sessi
         sid: sessionOf(grant),
         at_hash: accessToken === undefined ? undefined : halfHash(accessToken),
         c_hash: code === undefined ? undefined : halfHash(code),
-        ...claimsAbout(user, withScopeClaims ? grant.scopes : [], grant.details.claims?.id_token),
+        ...claimsAbout(
+          user,
+          withScopeClaims || client.claimsInIdToken ? grant.scopes : [],
+          grant.details.claims?.id_token,
+        ),
       })
     },
 

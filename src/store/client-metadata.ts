@@ -29,6 +29,7 @@ export interface ClientMetadata {
   readonly require_pkce?: boolean
   readonly skip_consent?: boolean
   readonly require_second_factor?: boolean
+  readonly claims_in_id_token?: boolean
   readonly allowed_origins?: readonly string[]
   /** Seconds. */
   readonly access_token_lifetime?: number
@@ -89,6 +90,8 @@ export interface Client {
   readonly requirePkce: boolean
   readonly skipConsent: boolean
   readonly requireSecondFactor: boolean
+  /** What the scopes open is in the ID token too, not at userinfo alone. */
+  readonly claimsInIdToken: boolean
   readonly allowedOrigins: readonly string[]
   /** Seconds; undefined for the server's default. */
   readonly accessTokenLifetime: number | undefined
@@ -139,6 +142,7 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     requirePkce: isPublic || (metadata.require_pkce ?? false),
     skipConsent: metadata.skip_consent ?? false,
     requireSecondFactor: metadata.require_second_factor ?? false,
+    claimsInIdToken: metadata.claims_in_id_token ?? false,
     allowedOrigins: metadata.allowed_origins ?? [],
     accessTokenLifetime: metadata.access_token_lifetime,
     disabled: metadata.disabled ?? false,

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, test } from 'node:test'
+import { decodeJwt } from 'jose'
 import { onEveryEngine } from '../support/engines.ts'
-import { basic, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { basic, SECRET, startGate, type TestGate, type TokenAnswer } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
 
 onEveryEngine('userinfo', (place) => {
@@ -55,6 +56,28 @@ onEveryEngine('userinfo', (place) => {
     await gate.stores.users.update(gate.aliceId, { profile: { ...user?.profile, nickname: 'Al' } })
     clock.advance(1000)
     assert.equal((await gate.userinfo(access_token)).body.nickname, 'Al')
+  })
+
+  test('OpenID Connect Core §5.4: the claims of the scopes are at userinfo; in the ID token for clients set so', async () => {
+    const form = { scope: 'openid email offline_access' }
+    const claimsOf = ({ id_token = '' }: TokenAnswer) => {
+      const { email, email_verified, name } = decodeJwt(id_token)
+      return { email, email_verified, name }
+    }
+    const nothing = { email: undefined, email_verified: undefined, name: undefined }
+    assert.deepEqual(claimsOf(await gate.signIn(form)), nothing)
+    await gate.stores.clients.put({
+      client_id: 'reader',
+      token_endpoint_auth_method: 'none',
+      grant_types: ['password', 'refresh_token'],
+      scope: 'openid profile email offline_access',
+      claims_in_id_token: true,
+    })
+    const answer = await gate.signIn({ ...form, client_id: 'reader' })
+    const email = { ...nothing, email: 'alice@example.com', email_verified: true }
+    assert.deepEqual(claimsOf(answer), email)
+    const again = { grant_type: 'refresh_token', refresh_token: answer.refresh_token ?? '', client_id: 'reader' }
+    assert.deepEqual(claimsOf((await gate.post('/connect/token', again)).body as unknown as TokenAnswer), email)
   })
 
   test('C-90: without a token there is a challenge and no error code', async () => {
