@@ -2,11 +2,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { useOfTree } from './support/process-tree.ts'
-import { type Line, type StreamServer, startBareWs, startGatehouse, startSocketIo } from './support/stream-peers.ts'
+import {
+  bareWsPeer,
+  gatehousePeer,
+  type Line,
+  makeKeys,
+  type StreamPeer,
+  type StreamServer,
+  socketIoPeer,
+} from './support/stream-peers.ts'
 
 const PORT = 15_490
 const LINES = 64
-const SECONDS = 4
+const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 4_000)
+/** A server has many sign-ins behind it before they are counted: its code is compiled by then. */
+const WARM_SIGN_INS = 4_000
+const SIGN_INS = 8_000
 const TARGETS = [
   { column: 'rate', to: 'bare ws', least: 0.75 },
   { column: 'rate', to: 'Socket.IO', least: 1 },
@@ -44,74 +55,55 @@ export const streamMemory: Measurement = {
   columns: { each: 'KiB' },
   targets: { each: { most: 14 } },
   async contenders() {
+    const [ours, keys] = [await gatehousePeer(PORT), await makeKeys()]
     return [
-      contender(
-        'gatehouse',
-        () => startGatehouse(PORT),
-        (server) => atRest(server, false),
-      ),
-      contender(
-        'gatehouse, deflate offered',
-        () => startGatehouse(PORT),
-        (server) => atRest(server, true),
-      ),
-      contender(
-        'bare ws',
-        () => startBareWs(PORT),
-        (server) => atRest(server, false),
-      ),
-      contender(
-        'bare ws, deflate offered',
-        () => startBareWs(PORT, true),
-        (server) => atRest(server, true),
-      ),
-      contender(
-        'Socket.IO',
-        () => startSocketIo(PORT),
-        (server) => atRest(server, false),
-      ),
+      contender('gatehouse', ours, (server) => atRest(server, false)),
+      contender('gatehouse, deflate offered', ours, (server) => atRest(server, true)),
+      contender('bare ws', bareWsPeer(PORT, keys), (server) => atRest(server, false)),
+      contender('bare ws, deflate offered', bareWsPeer(PORT, keys, true), (server) => atRest(server, true)),
+      contender('Socket.IO', socketIoPeer(PORT, keys), (server) => atRest(server, false)),
     ]
   },
 }
 
-async function threeServers(measure: (server: StreamServer) => Promise<Figures>): Promise<Contender[]> {
+async function threeServers(measure: Measure): Promise<Contender[]> {
+  const keys = await makeKeys()
   return [
-    contender('gatehouse', () => startGatehouse(PORT), measure),
-    contender('bare ws', () => startBareWs(PORT), measure),
-    contender('Socket.IO', () => startSocketIo(PORT), measure),
+    contender('gatehouse', await gatehousePeer(PORT), measure),
+    contender('bare ws', bareWsPeer(PORT, keys), measure),
+    contender('Socket.IO', socketIoPeer(PORT, keys), measure),
   ]
 }
 
+type Measure = (server: StreamServer, peer: StreamPeer) => Promise<Figures>
+
 /** Each round has a server of its own: nothing of one round is left in the next. */
-function contender(
-  name: string,
-  start: () => Promise<StreamServer>,
-  measure: (server: StreamServer) => Promise<Figures>,
-): Contender {
+function contender(name: string, peer: StreamPeer, measure: Measure): Contender {
   return {
     name,
     async measure() {
-      const server = await start()
+      const server = await peer.start()
       try {
-        return await measure(server)
+        return await measure(server, peer)
       } finally {
         await server.stop()
       }
     },
+    close: () => peer.close(),
   }
 }
 
 async function onLines(server: StreamServer, work: (line: Line) => Promise<void>): Promise<Figures> {
   const lines = await Promise.all(Array.from({ length: LINES }, () => server.connect()))
-  await repeat(lines, work, 1)
-  const figures = await measured(server, () => repeat(lines, work, SECONDS))
+  await repeat(lines, work, ROUND_MS / 4)
+  const figures = await measured(server, () => repeat(lines, work, ROUND_MS))
   for (const line of lines) line.end()
   return figures
 }
 
 /** Every line works, one thing after another, until the time is up; returns how many things were done. */
-async function repeat(lines: readonly Line[], work: (line: Line) => Promise<void>, seconds: number): Promise<number> {
-  const end = performance.now() + seconds * 1000
+async function repeat(lines: readonly Line[], work: (line: Line) => Promise<void>, ms: number): Promise<number> {
+  const end = performance.now() + ms
   let done = 0
   await Promise.all(
     lines.map(async (line) => {
@@ -124,12 +116,11 @@ async function repeat(lines: readonly Line[], work: (line: Line) => Promise<void
   return done
 }
 
-/** Warmed up like the requests; ours has issued the tokens itself, so it is given a moment to finish that work. */
-async function signIns(server: StreamServer): Promise<Figures> {
-  const [first, tokens] = [await server.tokens(2_000), await server.tokens(5_000)]
+/** Warmed up like the requests. */
+async function signIns(server: StreamServer, peer: StreamPeer): Promise<Figures> {
+  const tokens = [...(await peer.tokens(WARM_SIGN_INS + SIGN_INS))]
   const lines = await Promise.all(Array.from({ length: LINES }, () => server.connect()))
-  await signInAll(lines, first)
-  await sleep(500)
+  await signInAll(lines, tokens.splice(0, WARM_SIGN_INS))
   const figures = await measured(server, () => signInAll(lines, tokens))
   for (const line of lines) line.end()
   return figures
@@ -156,7 +147,7 @@ async function fanOut(server: StreamServer): Promise<Figures> {
   const publisher = await server.connect()
   const figures = await measured(server, async () => {
     delivered = 0
-    const end = performance.now() + SECONDS * 1000
+    const end = performance.now() + ROUND_MS
     let published = 0
     while (performance.now() < end) {
       await publisher.publish()

@@ -1,4 +1,4 @@
-// Socket.IO doing the same: acknowledged requests, RS256 tokens, a room to fan out to; over WebSocket only.
+// Socket.IO doing the same: acknowledged requests, sign-ins with RS256 tokens, a room to fan out to; over WebSocket only.
 import { createPublicKey, verify } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Server } from 'socket.io'
@@ -9,7 +9,7 @@ const server = new Server(Number(port), { transports: ['websocket'] })
 
 server.on('connection', (socket) => {
   socket.on('request', (data, reply) => reply(data))
-  socket.on('token', (token, reply) => reply(isGood(token)))
+  socket.on('token', (token, reply) => reply(signIn(socket, token)))
   socket.on('sub', (reply) => {
     socket.join('all')
     reply()
@@ -20,7 +20,26 @@ server.on('connection', (socket) => {
   })
 })
 
-function isGood(token) {
+/** What our AuthToken does, but for restore tokens, revocation and limits: checks the token, keeps who it is, says so. */
+function signIn(socket, token) {
+  const claims = readToken(token)
+  if (claims === undefined) return false
+  socket.data.identity = { subject: claims.sub, scopes: new Set(claims.scope.split(' ')), expiresAt: claims.exp }
+  return {
+    Result: 'Success',
+    UserID: claims.sub,
+    ExpiryDate: new Date(claims.exp * 1000).toISOString(),
+    Scope: [...socket.data.identity.scopes],
+  }
+}
+
+function readToken(token) {
   const [head, body, signature] = token.split('.')
-  return verify('sha256', Buffer.from(`${head}.${body}`), publicKey, Buffer.from(signature, 'base64url'))
+  const { alg, typ } = JSON.parse(Buffer.from(head, 'base64url'))
+  if (alg !== 'RS256' || typ !== 'at+jwt') return undefined
+  const signed = Buffer.from(`${head}.${body}`)
+  if (!verify('sha256', signed, publicKey, Buffer.from(signature, 'base64url'))) return undefined
+  const claims = JSON.parse(Buffer.from(body, 'base64url'))
+  if (claims.iss !== 'http://localhost:15490' || !claims.aud.includes('platform')) return undefined
+  return claims.exp * 1000 > Date.now() ? claims : undefined
 }

@@ -1,13 +1,14 @@
 /** The three servers of the streaming measurements, each spoken to in its own protocol through the same few verbs. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { WebSocket } from 'ws'
+import { promisify } from 'node:util'
+import { type RawData, WebSocket } from 'ws'
 
 /** One connection of a client. */
 export interface Line {
@@ -20,17 +21,22 @@ export interface Line {
 }
 
 export interface StreamServer {
-  readonly name: string
   readonly pid: number
   connect(options?: { deflate?: boolean }): Promise<Line>
-  /** Different tokens, each good. */
-  tokens(count: number): Promise<string[]>
   stop(): Promise<void>
+}
+
+/** A program that can be started again and again; what it is given tokens from stays the same. */
+export interface StreamPeer {
+  start(): Promise<StreamServer>
+  /** Different tokens, each good and new to a server that has just been started. */
+  tokens(count: number): Promise<readonly string[]>
+  close(): Promise<void>
 }
 
 const PAYLOAD = 'x'.repeat(100)
 
-export async function startGatehouse(port: number): Promise<StreamServer> {
+export async function gatehousePeer(port: number): Promise<StreamPeer> {
   const data = await mkdtemp(join(tmpdir(), 'gatehouse-bench-'))
   const flags = {
     '--port': String(port),
@@ -44,18 +50,28 @@ export async function startGatehouse(port: number): Promise<StreamServer> {
     '--stream-drain-time': '0',
   }
   const args = [path('../../bin/gatehouse.js'), 'serve', '--demo', ...Object.entries(flags).flat()]
-  const child = await launch(args, `http://127.0.0.1:${port}/readyz`)
-  const tokens = (count: number) => inTurn(count, () => clientToken(port))
-  const [first = ''] = await tokens(1)
-  return {
-    name: 'gatehouse',
-    pid: child.pid ?? 0,
-    tokens,
-    connect: ({ deflate = false } = {}) => gatehouseLine(port, first, deflate),
-    async stop() {
+  const serve = () => launch(args, `http://127.0.0.1:${port}/readyz`)
+  // By a server of their own: none that is measured has the work of issuing them behind it.
+  const issued = stock(async (count) => {
+    const child = await serve()
+    try {
+      return await inTurn(count, () => clientToken(port))
+    } finally {
       await end(child)
-      await rm(data, { recursive: true, force: true })
+    }
+  })
+  return {
+    tokens: issued,
+    async start() {
+      const [first = ''] = await issued(1)
+      const child = await serve()
+      return {
+        pid: child.pid ?? 0,
+        connect: ({ deflate = false } = {}) => gatehouseLine(port, first, deflate),
+        stop: () => end(child),
+      }
     },
+    close: () => rm(data, { recursive: true, force: true }),
   }
 }
 
@@ -70,6 +86,7 @@ async function gatehouseLine(port: number, token: string, deflate: boolean): Pro
     signIn: (fresh) =>
       ask(
         `{"Controller":"Auth","Topic":"AuthToken","TransactionID":1,"Data":{"Provider":"Bearer","AccessToken":"${fresh}"}}`,
+        '"Success"',
       ),
     async subscribe(onMessage) {
       await ask('{"Controller":"Bench","Topic":"All","Action":"Sub","Confirm":true}')
@@ -80,28 +97,34 @@ async function gatehouseLine(port: number, token: string, deflate: boolean): Pro
   }
 }
 
-export async function startBareWs(port: number, deflate = false): Promise<StreamServer> {
-  const keys = await makeKeys()
-  const child = await launch([path('../peers/ws-echo.js'), String(port), keys.file, ...(deflate ? ['--deflate'] : [])])
+export function bareWsPeer(port: number, keys: Keys, deflate = false): StreamPeer {
   return {
-    name: deflate ? 'bare ws, deflate offered' : 'bare ws',
-    pid: child.pid ?? 0,
     tokens: keys.tokens,
-    async connect() {
-      const socket = new WebSocket(`ws://127.0.0.1:${port}`, { perMessageDeflate: deflate })
-      const ask = await lineOf(socket)
-      return {
-        request: () => ask(PAYLOAD),
-        signIn: (token) => ask(`token ${token}`),
-        async subscribe(onMessage) {
-          await ask('sub')
-          socket.on('message', onMessage)
-        },
-        publish: () => ask(`publish ${PAYLOAD}`),
-        end: () => socket.terminate(),
-      }
+    async start() {
+      const child = await launch([
+        path('../peers/ws-echo.js'),
+        String(port),
+        keys.file,
+        ...(deflate ? ['--deflate'] : []),
+      ])
+      return { pid: child.pid ?? 0, connect: () => bareLine(port, deflate), stop: () => end(child) }
     },
-    stop: () => end(child),
+    close: keys.close,
+  }
+}
+
+async function bareLine(port: number, deflate: boolean): Promise<Line> {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}`, { perMessageDeflate: deflate })
+  const ask = await lineOf(socket)
+  return {
+    request: () => ask(PAYLOAD),
+    signIn: (token) => ask(`token ${token}`, 'ok'),
+    async subscribe(onMessage) {
+      await ask('sub')
+      socket.on('message', onMessage)
+    },
+    publish: () => ask(`publish ${PAYLOAD}`),
+    end: () => socket.terminate(),
   }
 }
 
@@ -110,60 +133,100 @@ const SOCKET_IO_CLIENT: string = 'socket.io-client'
 interface SocketIoClient {
   once(event: string, listener: () => void): SocketIoClient
   on(event: string, listener: () => void): SocketIoClient
-  emitWithAck(event: string, ...data: unknown[]): Promise<void>
+  emitWithAck(event: string, ...data: unknown[]): Promise<unknown>
   disconnect(): SocketIoClient
 }
 
-export async function startSocketIo(port: number): Promise<StreamServer> {
-  const keys = await makeKeys()
-  const child = await launch([path('../peers/socket-io.js'), String(port), keys.file])
-  // By a name that the type checker does not follow: the peers are installed only for measurements.
-  const { io }: { io: (address: string, options: object) => SocketIoClient } = await import(SOCKET_IO_CLIENT)
+export function socketIoPeer(port: number, keys: Keys): StreamPeer {
   return {
-    name: 'Socket.IO',
-    pid: child.pid ?? 0,
     tokens: keys.tokens,
-    async connect() {
-      const socket = io(`http://127.0.0.1:${port}`, { transports: ['websocket'], forceNew: true, reconnection: false })
-      await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('connect_error', reject))
-      return {
-        request: () => socket.emitWithAck('request', PAYLOAD),
-        signIn: (token) => socket.emitWithAck('token', token),
-        async subscribe(onMessage) {
-          await socket.emitWithAck('sub')
-          socket.on('message', onMessage)
-        },
-        publish: () => socket.emitWithAck('publish', PAYLOAD),
-        end: () => void socket.disconnect(),
-      }
+    async start() {
+      const child = await launch([path('../peers/socket-io.js'), String(port), keys.file])
+      return { pid: child.pid ?? 0, connect: () => socketIoLine(port), stop: () => end(child) }
     },
-    stop: () => end(child),
+    close: keys.close,
   }
 }
 
-/** The next message answers; callers ask one thing at a time. */
-async function lineOf(socket: WebSocket): Promise<(text: string) => Promise<void>> {
-  let answered: () => void = () => {}
-  socket.on('message', () => answered())
+async function socketIoLine(port: number): Promise<Line> {
+  // By a name that the type checker does not follow: the peers are installed only for measurements.
+  const { io }: { io: (address: string, options: object) => SocketIoClient } = await import(SOCKET_IO_CLIENT)
+  const socket = io(`http://127.0.0.1:${port}`, { transports: ['websocket'], forceNew: true, reconnection: false })
+  await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('connect_error', reject))
+  return {
+    request: async () => void (await socket.emitWithAck('request', PAYLOAD)),
+    async signIn(token) {
+      if ((await socket.emitWithAck('token', token)) === false) throw new Error('Socket.IO refused a token')
+    },
+    async subscribe(onMessage) {
+      await socket.emitWithAck('sub')
+      socket.on('message', onMessage)
+    },
+    publish: async () => void (await socket.emitWithAck('publish', PAYLOAD)),
+    end: () => void socket.disconnect(),
+  }
+}
+
+type Ask = (text: string, expected?: string) => Promise<void>
+
+/** The next message answers; callers ask one thing at a time, and may say what the answer must contain. */
+async function lineOf(socket: WebSocket): Promise<Ask> {
+  let answered: (data: RawData) => void = () => {}
+  socket.on('message', (data) => answered(data))
   await once(socket, 'open')
-  return (text) =>
-    new Promise((resolve) => {
-      answered = resolve
+  return (text, expected = '') =>
+    new Promise((resolve, reject) => {
+      answered = (data) =>
+        Buffer.isBuffer(data) && data.includes(expected) ? resolve() : reject(new Error(`Answered ${data}`))
       socket.send(text)
     })
 }
 
-async function makeKeys(): Promise<{ file: string; tokens: (count: number) => Promise<string[]> }> {
+/** A key, in a file for the peers, and tokens that it has signed. */
+export interface Keys {
+  readonly file: string
+  tokens(count: number): Promise<readonly string[]>
+  close(): Promise<void>
+}
+
+/** The tokens say as much as ours do, in as many bytes. */
+export async function makeKeys(): Promise<Keys> {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  const file = join(await mkdtemp(join(tmpdir(), 'gatehouse-bench-key-')), 'key.pem')
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-bench-key-'))
+  const file = join(folder, 'key.pem')
   await writeFile(file, publicKey.export({ type: 'spki', format: 'pem' }))
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const header = encode({ alg: 'RS256', typ: 'at+jwt', kid: randomBytes(32).toString('base64url') })
+  const signOnPool = promisify<string, Buffer, KeyObject, Buffer>(sign)
   const one = async (): Promise<string> => {
-    const body = { sub: 'bench', jti: randomUUID(), scope: 'Platform/Market', exp: 4e9, padding: 'x'.repeat(300) }
-    const signed = `${encode({ alg: 'RS256' })}.${encode(body)}`
-    return `${signed}.${sign('sha256', Buffer.from(signed), privateKey).toString('base64url')}`
+    const now = Math.floor(Date.now() / 1000)
+    const signed = `${header}.${encode({
+      iss: 'http://localhost:15490',
+      sub: 'demo-service',
+      aud: ['identity', 'platform'],
+      client_id: 'demo-service',
+      scope: 'Identity/Admin Platform/Admin Platform/Market Platform/News Platform/OrderPad Platform/Trading',
+      iat: now,
+      nbf: now,
+      exp: now + 3600,
+      jti: randomBytes(18).toString('base64url'),
+    })}`
+    return `${signed}.${(await signOnPool('sha256', Buffer.from(signed), privateKey)).toString('base64url')}`
   }
-  return { file, tokens: (count) => inTurn(count, one) }
+  return {
+    file,
+    tokens: stock((count) => inTurn(count, one)),
+    close: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+/** Made when they are first asked for, and then kept for every round. */
+function stock(make: (count: number) => Promise<string[]>): (count: number) => Promise<readonly string[]> {
+  const made: string[] = []
+  return async (count) => {
+    if (made.length < count) made.push(...(await make(count - made.length)))
+    return made.slice(0, count)
+  }
 }
 
 async function clientToken(port: number): Promise<string> {
