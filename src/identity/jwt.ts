@@ -1,4 +1,5 @@
 /** Takes a compact JWS apart, strictly (RFC 7515 §5.2); what it says is not to be believed before its signature is checked. */
+import { Recent } from './recent.ts'
 
 type Members = Readonly<Record<string, unknown>>
 export type Claims = Members
@@ -16,7 +17,7 @@ const SHAPE = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
 export function parseJwt(token: string, longest = LONGEST): ParsedJwt | undefined {
   if (token.length > longest || !SHAPE.test(token)) return undefined
   const [head = '', body = '', signature = ''] = token.split('.')
-  const header = parseObject(head)
+  const header = parseHeader(head)
   const claims = parseObject(body)
   if (header === undefined || claims === undefined) return undefined
   return {
@@ -25,6 +26,19 @@ export function parseJwt(token: string, longest = LONGEST): ParsedJwt | undefine
     signed: Buffer.from(token.slice(0, head.length + 1 + body.length), 'latin1'),
     signature: Buffer.from(signature, 'base64url'),
   }
+}
+
+const headers = new Recent<Members>(100)
+const LONGEST_COMMON = 500
+
+/** All tokens of a key begin with the same header. */
+function parseHeader(encoded: string): Members | undefined {
+  if (encoded.length > LONGEST_COMMON) return parseObject(encoded)
+  const known = headers.get(encoded)
+  if (known !== undefined) return known
+  const header = parseObject(encoded)
+  if (header !== undefined) headers.set(encoded, header)
+  return header
 }
 
 function parseObject(encoded: string): Members | undefined {

@@ -6,7 +6,7 @@ import type { Clock } from '../protocol/clock.ts'
 import { isPublished, isWithdrawn, type KeyTending, SEALED_KEY, signingKeyOf, tendKeys } from '../store/key-rotation.ts'
 import { unseal } from '../store/opaque.ts'
 import type { StoredKey } from '../store/signing-keys.ts'
-import { type Claims, parseJwt } from './jwt.ts'
+import { type Claims, type ParsedJwt, parseJwt } from './jwt.ts'
 
 /** The `typ` of each kind of token, so that none passes for another (RFC 9068 §2.1, Back-Channel Logout §2.4). */
 export type TokenType = 'at+jwt' | 'JWT' | 'logout+jwt'
@@ -27,7 +27,7 @@ export interface Jwks {
 export interface Signer {
   sign(type: TokenType, claims: Claims): Promise<string>
   /** What a token of that type says which one of our keys signed; expiry and purpose are the caller's to check. */
-  verify(type: TokenType, token: string): SignedByUs | undefined
+  verify(type: TokenType, token: string): Promise<SignedByUs | undefined>
   /** The same object while nothing changes, for up to a second. */
   jwks(): Jwks
   /** Rotates what is due; a timer does it too. */
@@ -81,7 +81,7 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
       const input = `${headerOf(type, kid)}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`
       return `${input}.${await signOnPool(input, privateKey)}`
     },
-    verify(type, token) {
+    async verify(type, token) {
       const jwt = parseJwt(token)
       if (jwt === undefined || jwt.header.alg !== 'RS256' || jwt.header.typ !== type) return undefined
       // RFC 7515 §4.1.11: we understand no extension, so none may be critical.
@@ -89,7 +89,9 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
       const { kid } = jwt.header
       const key = publicKeys.get(kid)
       if (key === undefined) return undefined
-      return verify('sha256', jwt.signed, key, jwt.signature) ? { claims: jwt.claims, keyId: kid } : undefined
+      const isGood = await verifyOnPool(jwt, key)
+      // It may have been withdrawn in that time.
+      return isGood && publicKeys.get(kid) === key ? { claims: jwt.claims, keyId: kid } : undefined
     },
     jwks() {
       const now = clock()
@@ -190,6 +192,13 @@ function signOnPool(input: string, key: KeyObject): Promise<string> {
     sign('sha256', Buffer.from(input), key, (error, signature) =>
       error === null ? resolve(signature.toString('base64url')) : reject(error),
     )
+  })
+}
+
+/** A check takes as long as a small request, and those of many callers can be made beside one another. */
+function verifyOnPool({ signed, signature }: ParsedJwt, key: KeyObject): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    verify('sha256', signed, key, signature, (error, isGood) => (error === null ? resolve(isGood) : reject(error)))
   })
 }
 

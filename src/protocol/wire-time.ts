@@ -1,9 +1,14 @@
 /** Dates and spans of time as the streaming connection writes them: ISO 8601 in UTC, and `[d.]hh:mm:ss[.f]`. */
 
-/** `2026-11-15T00:26:00Z`; the fraction appears only when there is one. */
+let last = { milliseconds: 0, text: '1970-01-01T00:00:00Z' }
+
+/** `2026-11-15T00:26:00Z`; the fraction appears only when there is one. Many in a row are about the same second. */
 export function formatDateTime(milliseconds: number): string {
-  const text = new Date(milliseconds).toISOString()
-  return text.endsWith('.000Z') ? `${text.slice(0, -5)}Z` : text.replace(/0+Z$/, 'Z')
+  if (milliseconds !== last.milliseconds) {
+    const text = new Date(milliseconds).toISOString()
+    last = { milliseconds, text: text.endsWith('.000Z') ? `${text.slice(0, -5)}Z` : text.replace(/0+Z$/, 'Z') }
+  }
+  return last.text
 }
 
 /** `00:00:35`, `1.02:03:04.5`; `fraction` writes at least that many digits after the point. */

@@ -48,6 +48,24 @@ onEveryEngine('streaming in the server', (place) => {
     assert.ok(refreshToken)
   })
 
+  test('the signature of a token that is known lends nothing to another header or body', async () => {
+    const { access_token: token } = await signIn(server)
+    const client = await connect(server.port, bearer(token))
+    const [head = '', body = '', signature = ''] = token.split('.')
+    const claims = JSON.parse(Buffer.from(body, 'base64url').toString())
+    const raised = Buffer.from(JSON.stringify({ ...claims, scope: `${claims.scope} Platform/Admin` }))
+    for (const forged of [
+      `${head}.${raised.toString('base64url')}.${signature}`,
+      `${Buffer.from('{"alg":"none"}').toString('base64url')}.${body}.${signature}`,
+    ]) {
+      assert.equal((await refusedUpgrade(server.port, bearer(forged))).status, 401)
+      const Data = { Provider: 'Bearer', AccessToken: forged }
+      const reply = await client.request({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: 3, Data })
+      assert.deepEqual(reply.Data, { Result: 'Reject' })
+    }
+    client.socket.terminate()
+  })
+
   test('a revoked refresh token ends the live connections of its grant with 4000, within a second', async () => {
     const tokens = await signIn(server)
     const other = await connect(server.port, bearer((await signIn(server)).access_token))

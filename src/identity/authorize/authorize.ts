@@ -86,7 +86,7 @@ async function check(outer: Parameters, client: Client, env: BrowserEnv): Promis
 /** An ID token of ours; its expiry does not matter, and no other kind of token passes for one (C-103). */
 export function hintReader({ signer, issuer }: Pick<BrowserEnv, 'signer' | 'issuer'>) {
   return async (idToken: string) => {
-    const claims = signer.verify('JWT', idToken)?.claims
+    const claims = (await signer.verify('JWT', idToken))?.claims
     if (claims === undefined || claims.iss !== issuer.name || typeof claims.sub !== 'string') return undefined
     return {
       subject: claims.sub,
