@@ -7,6 +7,32 @@ import { type QueryServer, startQueryServer } from './query-server.ts'
 const GROUPS = { none: 0, one: 1, hundred: 100, more: 101, many: 3000 } as const
 const LARGE = 'x'.repeat(40_000)
 
+const PLAIN = {
+  kind: 'plain',
+  whole: 9_007_199_254_740_991,
+  real: 0.1,
+  flag: true,
+  at: '2026-01-02T03:04:05.678901Z',
+  day: '2026-01-02',
+  hour: '03:04:05.000001',
+  cents: '-0.05',
+  uid: '6f2c1f3a-0000-4000-8000-000000000001',
+  1: 1,
+  note: 'n',
+}
+/** Values that JSON, SQLite and numbers see in different ways. */
+const SAMPLES: readonly Record<string, unknown>[] = [
+  PLAIN,
+  { ...PLAIN, whole: -5, real: -0, flag: false, cents: '90071992547409.91', note: '"\\ \u0001\n\u2028 é 漢 😀' },
+  { kind: 'plain' },
+  { ...PLAIN, kind: 'wide', whole: '9007199254740993' },
+  { ...PLAIN, kind: 'wide', cents: '9999999999999999.99', at: '9999-12-31T23:59:59.999999Z' },
+  { ...PLAIN, kind: 'endless', real: 'NaN' },
+  { ...PLAIN, kind: 'infinite', real: '-Infinity' },
+  { ...PLAIN, kind: 'long', note: LARGE },
+  { ...PLAIN, kind: 'longest', note: LARGE + LARGE },
+]
+
 onEveryEngine('rows under one value of an index', (place, engine) => {
   let server: QueryServer
   before(async () => {
@@ -43,6 +69,40 @@ onEveryEngine('rows under one value of an index', (place, engine) => {
       reply.json.Rows.map(({ note }) => note),
       Array.from({ length: 5 }, () => LARGE),
     )
+  })
+
+  test('every value is written as a reader process writes it, whatever stands beside it', async () => {
+    const columns = 'id, kind, whole, real, flag, at, day, hour, cents, uid, "1", "__proto__", note'
+    await server.query(`CREATE TABLE samples (id Integer PRIMARY KEY, kind Text, whole Integer, real Double, flag Boolean, at Timestamp,
+      day Date, hour Time, cents Decimal(18, 2), uid Uuid, "1" Integer, "__proto__" Text, note Text)`)
+    await server.query('CREATE INDEX samples_by_kind ON samples (kind)')
+    for (const [id, sample] of SAMPLES.entries()) {
+      const reply = await server.call('/query/samples/insert', { id, ...sample })
+      assert.equal(reply.status, 200, reply.text)
+    }
+    const kinds = new Set(SAMPLES.map(({ kind }) => kind))
+    for (const chosen of [
+      columns,
+      'id, whole, real, flag, at, day, hour, cents, uid, note',
+      'id, whole',
+      'note, real',
+    ]) {
+      for (const rest of [
+        ...[...kinds].map((kind) => `kind = '${kind}'`),
+        ...SAMPLES.map((_sample, id) => `id = ${id}`),
+      ]) {
+        for (const form of ['', '?rows=arrays', '?integers=strings']) {
+          const ask = async (from: string) =>
+            (await server.call(`/query${form}`, { Statement: `SELECT ${chosen} FROM ${from}` })).text.replace(
+              /"RequestId":.*/,
+              '',
+            )
+          const atOnce = await ask(`samples WHERE ${rest}`)
+          const byReader = await ask(`(SELECT ${columns} FROM samples WHERE ${rest}) s ORDER BY s.id`)
+          assert.equal(atOnce, byReader, `${chosen} ${rest} ${form}`)
+        }
+      }
+    }
   })
 
   test('a page that was cut goes on after its last row', async () => {

@@ -4,7 +4,7 @@ import { doubleText } from '../wire-text.ts'
 import type { Cell, Encoding, ResultColumn, TextRowEncoder } from './encoding.ts'
 
 export function createJsonEncoder(encoding: Encoding, columns: readonly ResultColumn[]): TextRowEncoder {
-  let pending = kept(HEADS, columns, () => `{"Columns":${describeColumns(columns)},"Rows":[`)
+  let pending = jsonHead(columns)
   const writeRow = jsonRowWriter(encoding, columns)
   let separator = ''
   const takeText = (): string => {
@@ -23,6 +23,11 @@ export function createJsonEncoder(encoding: Encoding, columns: readonly ResultCo
     take: () => Buffer.from(takeText()),
     takeText,
   }
+}
+
+/** All that comes before the first row. */
+export function jsonHead(columns: readonly ResultColumn[]): string {
+  return kept(HEADS, columns, () => `{"Columns":${describeColumns(columns)},"Rows":[`)
 }
 
 /** `Columns`: a member for each column, written in their order. */

@@ -14,7 +14,7 @@ export interface ReadJob {
   readonly limits: ReadLimits
 }
 
-const CHUNK_BYTES = 64 * 1024
+export const CHUNK_BYTES = 64 * 1024
 
 /** `drain` makes room in an encoder that has much to give and says how much it took; where it says nothing, the read is given up. */
 export function runRead(
@@ -71,10 +71,21 @@ export function rowsOf(statement: Statement, parameters: readonly Bindable[]): I
 /** A large statement takes megabytes once prepared. */
 const LONGEST_KEPT = 10_000
 
+/** How a statement gives its rows: exact are arrays with integers as bigint; the others give integers as numbers. */
+const FORMS = {
+  exact: (statement: Statement) => statement.raw(true).safeIntegers(true),
+  arrays: (statement: Statement) => statement.raw(true),
+  objects: (statement: Statement) => statement,
+} as const
+type Form = keyof typeof FORMS
+
 /** Prepared statements by text, the least recently used forgotten first. */
 export class Statements {
   readonly #database: Database
-  readonly #byText = new Map<string, Statement>()
+  readonly #byText = { exact: new Map(), arrays: new Map(), objects: new Map() } satisfies Record<
+    Form,
+    Map<string, Statement>
+  >
   readonly #capacity: number
 
   constructor(database: Database, capacity = 500) {
@@ -82,21 +93,21 @@ export class Statements {
     this.#capacity = capacity
   }
 
-  /** Rows come as arrays, integers as bigint. */
-  get(sql: string): Statement {
-    const known = this.#byText.get(sql)
+  get(sql: string, form: Form = 'exact'): Statement {
+    const byText: Map<string, Statement> = this.#byText[form]
+    const known = byText.get(sql)
     if (known !== undefined) {
-      this.#byText.delete(sql)
-      this.#byText.set(sql, known)
+      byText.delete(sql)
+      byText.set(sql, known)
       return known
     }
     const statement = this.#database.prepare(sql)
-    if (statement.reader) statement.raw(true).safeIntegers(true)
+    if (statement.reader) FORMS[form](statement)
     if (sql.length > LONGEST_KEPT) return statement
-    this.#byText.set(sql, statement)
-    if (this.#byText.size > this.#capacity) {
-      const oldest = this.#byText.keys().next()
-      if (!oldest.done) this.#byText.delete(oldest.value)
+    byText.set(sql, statement)
+    if (byText.size > this.#capacity) {
+      const oldest = byText.keys().next()
+      if (!oldest.done) byText.delete(oldest.value)
     }
     return statement
   }

@@ -87,3 +87,37 @@ export function cellReader(column: ResultColumn): (raw: unknown) => Cell {
       return (raw) => (typeof raw === 'string' || typeof raw === 'bigint' || raw instanceof Uint8Array ? raw : null)
   }
 }
+
+/** Reads a column of a result whose integers come as numbers, as what JSON writes in the wire's form; undefined for a value that has no such form. */
+export function plainReader({
+  type,
+}: ResultColumn): ((raw: unknown) => string | number | boolean | undefined) | undefined {
+  switch (type.kind) {
+    case 'Integer':
+      // Past 2^53 it was rounded on the way.
+      return (raw) => (isExact(raw) ? raw : undefined)
+    case 'Double':
+      return (raw) => (typeof raw === 'number' && Number.isFinite(raw) ? raw : undefined)
+    case 'Boolean':
+      return (raw) => raw === 1
+    case 'Text':
+    case 'Uuid':
+      return (raw) => (typeof raw === 'string' ? raw : undefined)
+    case 'Decimal': {
+      const { scale } = type
+      return isWide(type) ? undefined : (raw) => (isExact(raw) ? writeDecimal(BigInt(raw), scale) : undefined)
+    }
+    case 'Timestamp':
+      return (raw) => (isExact(raw) ? writeTimestamp(BigInt(raw)) : undefined)
+    case 'Date':
+      return (raw) => (isExact(raw) ? writeDate(BigInt(raw)) : undefined)
+    case 'Time':
+      return (raw) => (isExact(raw) ? writeTime(BigInt(raw)) : undefined)
+    default:
+      return undefined
+  }
+}
+
+function isExact(raw: unknown): raw is number {
+  return Number.isSafeInteger(raw)
+}

@@ -1,15 +1,16 @@
 /** Reads that are done on the event loop: one row by its key, a few rows, or the first of many to see whether there are more. */
 import type { Statement } from 'better-sqlite3'
 import { FEW_ROWS } from '../../cost.ts'
-import type { IqlType } from '../../iql/types.ts'
 import { createTextEncoder, type ResultColumn } from '../../result/encoding.ts'
-import type { Bindable, ReadRequest, WholeRead } from '../engine.ts'
+import type { Bindable, WholeRead } from '../engine.ts'
 import { rowsOf, runRead, type Statements } from './execute.ts'
-
-export type SmallRead = Omit<ReadRequest, 'signal'>
+import { readPlain, type SmallRead } from './plain-read.ts'
+import { boundedOutputs, longOf, MOST_COLUMNS } from './row-bounds.ts'
 
 /** Undefined when the result is not small after all: it is then for a reader process. */
 export function readSmall(statements: Statements, request: SmallRead): WholeRead | undefined {
+  const plain = readPlain(statements, request)
+  if (plain !== undefined) return plain === 'large' ? undefined : plain
   const rows = takeRows(statements, request)
   if (rows === undefined) return undefined
   const encoder = createTextEncoder(request.encoding, request.columns)
@@ -34,10 +35,7 @@ function oneRow(statement: Statement, parameters: readonly Bindable[]): Iterable
   return row === undefined ? [] : [row]
 }
 
-/** An array of rows costs a third of an iterator over them, but nothing can stop it at a row that is large: SQL has to. */
-const MOST_COLUMNS = 32
-const ROW_BYTES = 8 * 1024
-
+/** An array of rows costs a third of an iterator over them. */
 function firstRows(statements: Statements, request: SmallRead): unknown[][] | undefined {
   const { sql, long } = boundedOf(request)
   const rows = statements.get(sql).all(...request.parameters) as unknown[][]
@@ -57,20 +55,10 @@ const BOUNDED = new WeakMap<readonly ResultColumn[], Bounded>()
 function boundedOf({ sql, columns, keyColumns }: SmallRead): Bounded {
   const known = BOUNDED.get(columns)
   if (known !== undefined) return known
-  const all = [
-    ...columns.map(({ type }, index) => ({ type, name: `c${index}` })),
-    ...keyColumns.map(({ type }, index) => ({ type, name: `k${index}` })),
-  ]
-  const long = all.flatMap(({ type }, index) => (mayBeLong(type) ? [index] : []))
-  const most = Math.floor(ROW_BYTES / long.length)
-  const outputs = all.map(({ type, name }) =>
-    mayBeLong(type) ? `iif(octet_length(${name}) > ${most}, 0, ${name})` : name,
-  )
+  const all = [...columns, ...keyColumns]
+  const long = longOf(all)
+  const outputs = [...boundedOutputs(columns, 'c', long.length), ...boundedOutputs(keyColumns, 'k', long.length)]
   const bounded = { sql: `SELECT ${outputs.join(', ')} FROM (${sql}) LIMIT ${FEW_ROWS + 1}`, long }
   BOUNDED.set(columns, bounded)
   return bounded
-}
-
-function mayBeLong({ kind }: IqlType): boolean {
-  return kind === 'Text' || kind === 'Json' || kind === 'Binary'
 }
