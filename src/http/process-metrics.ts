@@ -19,9 +19,9 @@ export function watchProcess(metrics: Metrics): () => void {
   metrics.watch('process_start_time_seconds', () => [[{}, started]])
   metrics.watch('nodejs_eventloop_lag_seconds', () => {
     const values = [
-      [{ quantile: 'mean' }, finite(delay.mean / NANOSECONDS)],
-      [{ quantile: 'p99' }, delay.percentile(99) / NANOSECONDS],
-      [{ quantile: 'max' }, delay.max / NANOSECONDS],
+      [{ statistic: 'mean' }, finite(delay.mean / NANOSECONDS)],
+      [{ statistic: 'p99' }, delay.percentile(99) / NANOSECONDS],
+      [{ statistic: 'max' }, delay.max / NANOSECONDS],
     ] as const
     delay.reset()
     return values

@@ -51,7 +51,7 @@ export const METRICS = {
   process_start_time_seconds: gauge('When this process started, in Unix time.'),
   nodejs_eventloop_lag_seconds: gauge(
     'How late timers ran since the last scrape: "mean", "p99" and "max".',
-    'quantile',
+    'statistic',
   ),
 } as const
 

@@ -82,6 +82,11 @@ describe('the metrics port', () => {
   })
 })
 
+test('Prometheus text format: quantile and le belong to summaries and histograms, not to labels of ours', () => {
+  for (const [name, { labels }] of Object.entries(METRICS))
+    for (const label of labels) assert.ok(!['quantile', 'le'].includes(label), `${name}: ${label}`)
+})
+
 test('the dashboard asks only for metrics and labels that exist', async () => {
   const text = await readFile(new URL('../../examples/grafana/gatehouse.json', import.meta.url), 'utf8')
   const dashboard: { panels: { title: string; targets: { expr: string }[] }[] } = JSON.parse(text)
@@ -93,7 +98,8 @@ test('the dashboard asks only for metrics and labels that exist', async () => {
       assert.ok(names.length > 0, title)
       const [metric] = names.map((name) => table[name] ?? table[name.replace(/_bucket$/, '')])
       assert.ok(metric, `${title}: ${names.join(' ')}`)
-      const labels = /by \(([^)]*)\)/.exec(expr)?.[1]?.split(', ') ?? []
+      const grouped = /by \(([^)]*)\)/.exec(expr)?.[1]?.split(', ') ?? []
+      const labels = [...grouped, ...(expr.match(/(?<=[{,])\w+(?==|!)/g) ?? [])]
       for (const label of labels) assert.ok(label === 'le' || metric.labels.includes(label), `${title}: ${label}`)
     }
   }
