@@ -30,6 +30,8 @@ export async function openListener({ host, port, tls }: ListenerOptions): Promis
   }
   const options = {
     ...LIMITS,
+    // Of two Authorization headers Node would keep the first and drop the other unseen; joined, they are no credentials at all.
+    joinDuplicateHeaders: true,
     // RFC 9110 §7.8: who offers another protocol, such as HTTP/2 in clear text, is answered in the one it asked in.
     shouldUpgradeCallback: (request: http.IncomingMessage): boolean =>
       request.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,

@@ -1,5 +1,7 @@
 /** The token endpoint and client authentication: checklist C3, and the grants that need no person. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, request as sendRequest } from 'node:http'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
@@ -127,6 +129,26 @@ onEveryEngine('the token endpoint', (place) => {
       assertRefused(answer, 401, 'invalid_client')
       assert.match(answer.headers.get('www-authenticate') ?? '', /^Basic realm=/)
       assert.equal(answer.text, wrong.text)
+    }
+  })
+
+  test('C-48: two Authorization headers are no authentication, whichever of them is good', async () => {
+    const good = basic('service', SECRET)
+    const { access_token } = await gate.signIn({ scope: 'openid' })
+    const bearer = `Bearer ${access_token}`
+    for (const [method, path, first, second, status] of [
+      ['POST', '/connect/token', good, basic('nobody', SECRET), 401],
+      ['POST', '/connect/token', basic('nobody', SECRET), good, 401],
+      ['GET', '/connect/userinfo', bearer, 'Bearer nothing', 400],
+    ] as const) {
+      const { host } = new URL(gate.server.issuer)
+      const headers = ['host', host, 'authorization', first, 'authorization', second]
+      if (method === 'POST') headers.push('content-type', 'application/x-www-form-urlencoded')
+      const request = sendRequest(gate.server.issuer + path, { method, headers })
+      request.end(method === 'POST' ? 'grant_type=client_credentials' : undefined)
+      const [answer] = (await once(request, 'response')) as [IncomingMessage]
+      answer.resume()
+      assert.equal(answer.statusCode, status, path)
     }
   })
 
