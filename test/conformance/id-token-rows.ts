@@ -80,7 +80,7 @@ export const idTokenRows: readonly RowTest[] = [
   },
   {
     id: 'B-26',
-    name: 'password and device: no nonce; auth_time is when the person signed in',
+    name: 'password and device: no nonce; auth_time is when the person signed in, acr and amr say how',
     ours: true,
     async run(trial) {
       const { username, password } = person
@@ -93,6 +93,7 @@ export const idTokenRows: readonly RowTest[] = [
       const byPassword = claimsOf((await readTokens(granted)).id_token)
       assert.equal(byPassword.nonce, undefined)
       assert.ok(Math.abs(Number(byPassword.auth_time) - trial.provider.now() / 1000) < 5)
+      assert.deepEqual([byPassword.acr, byPassword.amr], ['1', ['pwd']])
 
       const started = await startDevice(trial, device, 'openid')
       await approveDevice(trial, started.user_code)
@@ -105,6 +106,7 @@ export const idTokenRows: readonly RowTest[] = [
       const byDevice = claimsOf((await readTokens(polled)).id_token)
       assert.equal(byDevice.nonce, undefined)
       assert.ok(Math.abs(Number(byDevice.auth_time) - signedIn) < 5, 'auth_time is not that of the person')
+      assert.deepEqual([byDevice.acr, byDevice.amr], ['1', ['pwd']])
     },
   },
   {

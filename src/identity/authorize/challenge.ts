@@ -1,9 +1,8 @@
 /** RFC 7636 §4.3: the challenge that the code will be bound to. */
 import type { ChallengeMethod, ResponseType } from '../../store/client-metadata.ts'
+import { isChallenge } from '../grants/pkce.ts'
 import { refuse } from './refuse.ts'
 import { type Ask, gives } from './request.ts'
-
-const LEGAL = /^[A-Za-z0-9._~-]{43,128}$/
 
 export function readChallenge(
   { parameters, client }: Ask,
@@ -25,6 +24,6 @@ export function readChallenge(
       'invalid_request',
       `This client must use code_challenge_method ${[...client.challengeMethods].join(' or ')}`,
     )
-  if (!LEGAL.test(value)) throw refuse('invalid_request', 'code_challenge must be 43 to 128 unreserved characters')
+  if (!isChallenge(value)) throw refuse('invalid_request', 'code_challenge must be 43 to 128 unreserved characters')
   return { method, value }
 }

@@ -1,4 +1,5 @@
 /** The password grant (RFC 6749 §4.3): off by default, for clients that are trusted with it. */
+import { acrOf } from '../acr.ts'
 import { required } from '../oauth-door.ts'
 import { refuse } from '../oauth-error.ts'
 import { allowedToClient, heldByUser, parseScope, withoutUselessOffline } from '../scope.ts'
@@ -29,6 +30,7 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
   if (needsMore) throw notAccepted('a second factor is needed')
 
   admit(user)
+  const amr = ['pwd']
   const scopes = heldByUser(allowed, user)
   const { grant, refreshToken } = await beginFamily(
     {
@@ -38,7 +40,7 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
       sessionId: undefined,
       scopes,
       authTime: env.clock(),
-      details: { amr: ['pwd'] },
+      details: { amr, acr: acrOf(amr) },
     },
     client,
     env,
