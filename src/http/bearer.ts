@@ -19,9 +19,18 @@ export async function authorize(
   return principal
 }
 
-/** RFC 6750 §2.1; the scheme word has no case (RFC 9110 §11.1). */
+/** RFC 6750 §2.1. */
 export function readBearer(header: string | undefined): string | undefined {
-  return /^bearer +([\w.~+/-]+=*) *$/i.exec(header ?? '')?.[1]
+  const credentials = bearerCredentials(header)
+  return credentials !== undefined && TOKEN.test(credentials) ? credentials : undefined
+}
+
+const TOKEN = /^[\w.~+/-]+=*$/
+
+/** Whatever follows the scheme word, which has no case (RFC 9110 §11.1); a token that is known need not be looked at for its shape. */
+export function bearerCredentials(header: string | undefined): string | undefined {
+  const scheme = /^bearer +/i.exec(header ?? '')
+  return scheme === null ? undefined : header?.slice(scheme[0].length).trimEnd()
 }
 
 /** RFC 6750 §3: the challenge names what was wrong; a request without a token learns no error code. */

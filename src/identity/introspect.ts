@@ -7,7 +7,7 @@ import { audiencesOf } from '../protocol/scopes.ts'
 import type { Client } from '../store/client-metadata.ts'
 import type { RefreshTokens } from '../store/refresh-tokens.ts'
 import { authenticateClient, type ClientAuthEnv } from './client-auth.ts'
-import { formOf, required } from './oauth-door.ts'
+import { formOf, JSON_TYPE, required } from './oauth-door.ts'
 import { refuse } from './oauth-error.ts'
 import { callerOf } from './token.ts'
 
@@ -22,16 +22,30 @@ export interface IntrospectEnv extends ClientAuthEnv {
 const INACTIVE = { active: false } as const
 
 export function registerIntrospect(app: FastifyInstance, env: IntrospectEnv): void {
-  app.post('/connect/introspect', async (request) => {
+  /** A principal is the same object as long as nothing about its token changes. */
+  const described = new WeakMap<Principal, string>()
+
+  app.post('/connect/introspect', async (request, reply) => {
     const form = formOf(request)
     const client = await authenticateClient(callerOf(request), form, env)
     // A name alone proves nothing: anybody could ask what somebody's token is good for.
     if (client.public) throw refuse('invalid_client', 'Introspection needs a client with a secret', BASIC)
     const token = required(form, 'token')
     const principal = await env.authenticate(token)
-    if (principal !== undefined) return concerns(client, principal) ? describe(principal, env) : INACTIVE
-    return describeRefreshToken(token, client, env)
+    if (principal === undefined) return describeRefreshToken(token, client, env)
+    if (!concerns(client, principal)) return INACTIVE
+    reply.header('content-type', JSON_TYPE)
+    return textOf(principal)
   })
+
+  function textOf(principal: Principal): string {
+    let text = described.get(principal)
+    if (text === undefined) {
+      text = JSON.stringify(describe(principal, env))
+      described.set(principal, text)
+    }
+    return text
+  }
 }
 
 const BASIC = { headers: { 'www-authenticate': 'Basic realm="gatehouse", charset="UTF-8"' } }

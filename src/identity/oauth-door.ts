@@ -9,6 +9,8 @@ import { isOAuthError, refuse } from './oauth-error.ts'
 /** Exactly what the contract shows on token responses. */
 export const NEVER_CACHED = { 'cache-control': 'no-store, no-cache, max-age=0', pragma: 'no-cache' } as const
 
+export const JSON_TYPE = 'application/json; charset=utf-8'
+
 /** RFC 6750 §3.1: who brings no token is asked for one, and told of no error. */
 export const TOKEN_NEEDED = 'token_needed'
 

@@ -1,12 +1,13 @@
 /** /connect/userinfo (OpenID Connect Core §5.3): what an access token opens about its user, as it stands now. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { readBearer } from '../http/bearer.ts'
+import { bearerCredentials, readBearer } from '../http/bearer.ts'
 import { admitAt, type Doors } from '../http/doors.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { ClaimWish, Grants } from '../store/grants.ts'
+import type { User } from '../store/users.ts'
 import { claimsAbout } from './claims.ts'
-import { formOf, TOKEN_NEEDED } from './oauth-door.ts'
+import { formOf, JSON_TYPE, TOKEN_NEEDED } from './oauth-door.ts'
 import type { UserDirectory } from './user-directory.ts'
 
 export interface UserinfoEnv {
@@ -25,6 +26,8 @@ export function registerUserinfo(app: FastifyInstance, { authenticate, users, st
   const admit = admitAt(doors, 'token')
   /** What a grant's `claims` parameter asked for never changes. */
   const remembered = new Map<string, Wishes>()
+  /** What was told last about a token; both are the same objects as long as nothing about them changes. */
+  const told = new WeakMap<Principal, { readonly user: User; readonly text: string }>()
 
   app.route({
     method: ['GET', 'POST'],
@@ -32,14 +35,23 @@ export function registerUserinfo(app: FastifyInstance, { authenticate, users, st
     exposeHeadRoute: false,
     handler: async (request, reply) => {
       const principal = await authenticate(tokenOf(request))
-      if (principal === undefined) throw challenge(401, 'invalid_token', 'The access token is not valid')
+      if (principal === undefined) throw notValid(request)
       admit(request, reply, principal)
       if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
-      const [user, wishes] = await Promise.all([users.findById(principal.subject), wishesOf(principal)])
-      if (user === undefined || user.disabled) throw challenge(401, 'invalid_token', 'The access token is not valid')
-      return { sub: user.id, ...claimsAbout(user, principal.scopes, wishes) }
+      const user = await users.findById(principal.subject)
+      if (user === undefined || user.disabled) throw notValid(request)
+      const last = told.get(principal)
+      reply.header('content-type', JSON_TYPE)
+      return last?.user === user ? last.text : tell(principal, user)
     },
   })
+
+  async function tell(principal: Principal, user: User): Promise<string> {
+    const claims = claimsAbout(user, principal.scopes, await wishesOf(principal))
+    const text = JSON.stringify({ sub: user.id, ...claims })
+    told.set(principal, { user, text })
+    return text
+  }
 
   async function wishesOf({ grantId }: Principal): Promise<Wishes> {
     if (grantId === undefined) return {}
@@ -61,8 +73,8 @@ function tokenOf(request: FastifyRequest): string {
     if (inBody === undefined) throw new Refusal(TOKEN_NEEDED, 401, 'An access token is needed', bearer())
     return inBody
   }
-  const token = readBearer(authorization)
-  if (token === undefined) throw challenge(400, 'invalid_request', 'The Authorization header is malformed')
+  const token = bearerCredentials(authorization)
+  if (token === undefined) throw malformed()
   if (inBody !== undefined) throw challenge(400, 'invalid_request', 'The access token was sent in two ways')
   return token
 }
@@ -74,6 +86,16 @@ function bodyToken(request: FastifyRequest): string | undefined {
     return undefined
   }
   return isForm ? formOf(request).get('access_token') : undefined
+}
+
+/** The shape of a token is looked at when it is no good: one that is good has it. */
+function notValid({ headers: { authorization } }: FastifyRequest): Refusal {
+  if (authorization !== undefined && readBearer(authorization) === undefined) return malformed()
+  return challenge(401, 'invalid_token', 'The access token is not valid')
+}
+
+function malformed(): Refusal {
+  return challenge(400, 'invalid_request', 'The Authorization header is malformed')
 }
 
 function notOpenId(): Refusal {
