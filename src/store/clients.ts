@@ -109,16 +109,30 @@ export function secretDigest(clientId: string, secret: string): string {
   return hash('sha256', `${clientId}\0${secret}`, 'base64url')
 }
 
+/** The secret that proved each client last: who sends it again costs no digest. It is gone when the client is next read. */
+const provenLast = new WeakMap<Client, { readonly secret: Uint8Array; readonly stored: ClientSecret }>()
+
 /** Compares with every secret that is good now, in constant time for each; an unknown client costs the same. */
 export function secretMatches(client: Client | undefined, clientId: string, secret: string, now: number): boolean {
-  const offered = Buffer.from(secretDigest(clientId, secret))
+  const offered = Buffer.from(secret)
+  const last = client === undefined ? undefined : provenLast.get(client)
+  if (last !== undefined && isSame(last.secret, offered) && isGood(last.stored, now)) return true
+  const digest = Buffer.from(secretDigest(clientId, secret))
   let good = false
-  for (const { digest, expiresAt } of client?.secrets ?? []) {
-    const expected = Buffer.from(digest)
-    const same = expected.length === offered.length && timingSafeEqual(expected, offered)
-    if (same && (expiresAt === undefined || now < expiresAt)) good = true
+  for (const stored of client?.secrets ?? []) {
+    if (!isSame(Buffer.from(stored.digest), digest) || !isGood(stored, now)) continue
+    good = true
+    if (client !== undefined) provenLast.set(client, { secret: new Uint8Array(offered), stored })
   }
   return good
+}
+
+function isSame(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+function isGood({ expiresAt }: ClientSecret, now: number): boolean {
+  return expiresAt === undefined || now < expiresAt
 }
 
 function metadataOf(row: { client_id: string; metadata: string; disabled: number }): ClientMetadata {

@@ -87,6 +87,25 @@ onEveryEngine('stores', (place) => {
     await assert.rejects(clients.put({ client_id: 'usr_x' }), /names people/)
   })
 
+  test('a secret that has proven its client is proven again until it expires, and nothing near it is', async () => {
+    const { clients } = open.stores
+    await clients.put({ client_id: 'kiosk' })
+    const first = await clients.addSecret('kiosk', 'first-secret')
+    await clients.expireOtherSecrets('kiosk', await clients.addSecret('kiosk', 'later-secret'), open.clock() + 1000)
+    const client = await clients.find('kiosk')
+    const matches = (secret: string) => secretMatches(client, 'kiosk', secret, open.clock())
+    for (const turn of [1, 2, 3]) {
+      assert.equal(matches('first-secret'), true, String(turn))
+      for (const near of ['first-secreT', 'First-secret', 'first-secret ', 'first-secre', ''])
+        assert.equal(matches(near), false, near)
+    }
+    open.clock.advance(1001)
+    assert.equal(matches('first-secret'), false)
+    assert.equal(matches('later-secret'), true)
+    assert.equal(matches('later-secret'), true)
+    await clients.removeSecret('kiosk', first)
+  })
+
   test('C-32: of 50 who spend a code at once, one gets it fresh', async () => {
     const { grants, codes } = open.stores
     const grant = await grants.create(newGrant())
