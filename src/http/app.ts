@@ -9,6 +9,7 @@ import Fastify, {
 } from 'fastify'
 import type { Metrics } from '../protocol/metrics.ts'
 import { Refusal } from '../protocol/refusal.ts'
+import { tidyForwarded } from './client-address.ts'
 import { noteAnswers, requestIdOf, SECURITY_HEADERS } from './every-answer.ts'
 import type { Listener } from './listener.ts'
 import type { Logger } from './log.ts'
@@ -37,7 +38,11 @@ export function createApp({ logger, trustedProxies, listener, metrics }: AppOpti
     logController: new LogController({ disableRequestLogging: true }),
     // What the router itself refuses is answered by no hook, and so neither counted nor logged: it is left nothing to refuse.
     routerOptions: { caseSensitive: false, ignoreTrailingSlash: false, maxParamLength: 2 * URL_LIMIT },
-    rewriteUrl: (request) => readable(request.url ?? '/'),
+    // The first that sees a request.
+    rewriteUrl(request) {
+      if (trustedProxies.length > 0) tidyForwarded(request)
+      return readable(request.url ?? '/')
+    },
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     bodyLimit: BODY_LIMIT,
     return503OnClosing: false,

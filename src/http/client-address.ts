@@ -1,4 +1,4 @@
-/** The address of the client behind trusted proxies, for requests that do not pass through the HTTP application. */
+/** The address of the client behind trusted proxies: what they forward is read here, for the application and for upgrades. */
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
@@ -15,14 +15,31 @@ export function clientAddress(trustedProxies: readonly string[]): (request: Inco
   return (request) => {
     const nearest = request.socket.remoteAddress ?? ''
     if (trustedProxies.length === 0) return nearest
-    const forwarded = [request.headers['x-forwarded-for'] ?? []].flat().join(',').split(',')
-    const hops = [...forwarded.map((hop) => hop.trim()), nearest].reverse()
     let client = nearest
-    for (const hop of hops) {
-      if (isIP(hop) === 0) break
+    for (const hop of forwardedHops(request).reverse()) {
+      if (!isTrusted(client)) break
       client = hop
-      if (!isTrusted(hop)) break
     }
     return client
   }
+}
+
+/** For the application, which reads the header by itself: leaves nothing in it but addresses. */
+export function tidyForwarded(request: IncomingMessage): void {
+  if (request.headers['x-forwarded-for'] !== undefined)
+    request.headers['x-forwarded-for'] = forwardedHops(request).join(', ')
+}
+
+/** In the order of the header: each proxy adds at the end whom it was called by. */
+function forwardedHops({ headers }: IncomingMessage): string[] {
+  const header = [headers['x-forwarded-for'] ?? []].flat().join(',')
+  const hops = header.split(',').map((hop) => hop.trim())
+  return hops.filter((hop) => hop !== '').map(bareAddress)
+}
+
+/** Some proxies write a port and brackets too. Whatever else they pass on is no address, and all of it counts as one. */
+export function bareAddress(text: string): string {
+  if (isIP(text) !== 0) return text
+  const bare = /^\[(.*)\](?::\d+)?$/.exec(text)?.[1] ?? text.replace(/:\d+$/, '')
+  return isIP(bare) === 0 ? 'unknown' : bare
 }

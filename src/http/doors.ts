@@ -1,9 +1,10 @@
 /** The doors of the server and how often a caller may come through each: by address, and once known by client and by user. */
-import { BlockList, isIP, isIPv6 } from 'node:net'
+import { BlockList, isIPv6 } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Metrics } from '../protocol/metrics.ts'
 import type { Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
+import { bareAddress } from './client-address.ts'
 import type { Budget, Decision, RateLimiter } from './rate-limit.ts'
 
 export const DOORS = ['token', 'pages', 'query', 'stream', 'admin'] as const
@@ -174,7 +175,7 @@ function countedNetworks(exempt: readonly string[]): (address: string) => string
   return (address) => {
     let found = known.get(address)
     if (found === undefined) {
-      const bare = withoutPort(address)
+      const bare = bareAddress(address)
       const isExempt = list.check(bare, isIPv6(bare) ? 'ipv6' : 'ipv4')
       found = { network: isExempt ? undefined : networkOf(bare) }
       if (known.size >= REMEMBERED) known.clear()
@@ -182,11 +183,4 @@ function countedNetworks(exempt: readonly string[]): (address: string) => string
     }
     return found.network
   }
-}
-
-/** Some proxies write the port too. Whatever else they pass on is no address, and all of it counts as one. */
-function withoutPort(address: string): string {
-  if (isIP(address) !== 0) return address
-  const bare = /^\[(.*)\](?::\d+)?$/.exec(address)?.[1] ?? address.replace(/:\d+$/, '')
-  return isIP(bare) === 0 ? 'unknown' : bare
 }

@@ -107,6 +107,14 @@ describe('limits by address', () => {
     assert.equal((await from('another')).status, 429)
   })
 
+  test('a trusted proxy is seen through when the next one writes its port too', async () => {
+    for (let index = 0; index < 3; index++)
+      assert.equal((await from(`192.0.2.${60 + index}, 127.0.0.1:900${index}`)).status, 404)
+    for (const spelt of ['192.0.2.70:1001, 127.0.0.1:9000', '192.0.2.70,127.0.0.1', '192.0.2.70'])
+      assert.equal((await from(spelt)).status, 404, spelt)
+    assert.equal((await from('192.0.2.70:1002, 127.0.0.1:9001')).status, 429)
+  })
+
   test('what a caller claims of its own way is not believed', async () => {
     for (let index = 0; index < 3; index++) await from(`203.0.113.${index}, 192.0.2.77`)
     assert.equal((await from('203.0.113.99, 192.0.2.77')).status, 429)
