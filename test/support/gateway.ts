@@ -33,6 +33,8 @@ export interface TestGatewayOptions {
   readonly authenticate?: Authenticate
   readonly audit?: Audit
   readonly doors?: Pick<Doors, 'enter' | 'admit'>
+  /** Which lines of the log are kept: all, unless a run is so long that they would fill the memory. */
+  readonly keepsLine?: (line: string) => boolean
 }
 
 /** Stopped at the end of the test. The sweep runs every 5 ms of real time, the clock only when the test moves it. */
@@ -47,7 +49,9 @@ export async function openGateway(options: TestGatewayOptions = {}): Promise<Tes
   const mint = createTokenMint(clock)
   const bus = options.bus ?? createLocalBus()
   const log: string[] = []
-  const logger = createLogger({ level: 'debug', format: 'json', destination: { write: (line) => void log.push(line) } })
+  const { keepsLine = () => true } = options
+  const write = (line: string): void => void (keepsLine(line) && log.push(line))
+  const logger = createLogger({ level: 'debug', format: 'json', destination: { write } })
   const defaults = loadConfig({ flags: { '--stream-sweep-interval': '0.005', '--stream-drain-time': '0.05' } }).config
   const gateway = createGateway({
     authenticate: options.authenticate ?? mint.authenticate,
