@@ -1,7 +1,6 @@
 /** One peer, without its socket: messages, events and time go in; messages and a close come out. */
 import type { GateEvent } from '../events/bus.ts'
 import type { CloseName } from '../protocol/close-codes.ts'
-import type { Message } from '../protocol/envelope.ts'
 import type { Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { isStreamErrorCode } from '../protocol/stream-errors.ts'
@@ -9,45 +8,20 @@ import { Allowance } from './allowance.ts'
 import { type Authority, inForce, satisfies } from './authority.ts'
 import type { Decoded } from './codec.ts'
 import { type AuthenticationResult, type Caller, refuse, type Timeouts } from './controller.ts'
-import { type Controllers, IDENTIFY } from './controllers/catalogue.ts'
+import { IDENTIFY } from './controllers/catalogue.ts'
 import { increment } from './counters.ts'
-import { type Broadcast, type Hub, type Subscriber, topicKey } from './hub.ts'
+import { type Broadcast, type Subscriber, topicKey } from './hub.ts'
 import { Operation, type Performer } from './operation.ts'
 import { Pipeline } from './pipeline.ts'
 import type { Profile } from './profile.ts'
 import { type Request, readRequest, UNREADABLE, type Unfit } from './request.ts'
-import type { Member, Sessions } from './sessions.ts'
-import { type Bearer, Standing, type StandingEnv } from './standing.ts'
+import { type Resumer, Resumptions } from './resumptions.ts'
+import type { Member } from './sessions.ts'
+import { type Bearer, Standing } from './standing.ts'
 import { type Subscription, Subscriptions } from './subscriptions.ts'
+import type { ConnectionEnv, Identity, Outlet } from './surroundings.ts'
 
-/** The socket's side of a connection. */
-export interface Outlet {
-  send(message: Message): void
-  deliver(broadcast: Broadcast, slow: 'latest' | 'close'): void
-  /** Stops or goes on reading what the client sends. */
-  listen(listening: boolean): void
-  close(name: CloseName, reason: string): void
-}
-
-/** What stays the same for the life of a connection. */
-export interface Identity {
-  readonly connectionId: string
-  /** Of the client, as far as proxies are trusted. */
-  readonly address: string
-  readonly profile: Profile
-}
-
-/** What all connections of a gateway share. */
-export interface ConnectionEnv extends StandingEnv {
-  readonly controllers: Controllers
-  readonly hub: Hub
-  readonly sessions: Sessions<Connection>
-  readonly onFault: (error: unknown, connectionId: string) => void
-  /** May throw when the client was refused too often. */
-  readonly onSignInRefused: (connection: Connection, provider: string) => void
-}
-
-export class Connection implements Performer, Caller, Subscriber, Member, Bearer {
+export class Connection implements Performer, Caller, Subscriber, Member, Bearer, Resumer {
   readonly connectionId: string
   readonly address: string
   readonly profile: Profile
@@ -59,6 +33,7 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
   #refusals: Allowance | undefined
   #unheardUntil: number | undefined
   readonly #subscriptions: Subscriptions
+  #resumptions: Resumptions | undefined
   readonly #standing: Standing
   #timeouts: Map<string, Timeouts> | undefined
   #unreadable = 0
@@ -132,7 +107,11 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
 
   /** When time next matters to this connection. */
   due(): number {
-    return Math.min(this.#pipeline.due, this.#standing.due(), this.#unheardUntil ?? Number.POSITIVE_INFINITY)
+    const own = Math.min(
+      this.#unheardUntil ?? Number.POSITIVE_INFINITY,
+      this.#resumptions?.due ?? Number.POSITIVE_INFINITY,
+    )
+    return Math.min(this.#pipeline.due, this.#standing.due(), own)
   }
 
   tick(now: number): void {
@@ -142,6 +121,7 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
       this.#unheardUntil = undefined
       this.#regulate()
     }
+    this.#resumptions?.expire(now)
     this.#standing.tick(now)
   }
 
@@ -164,6 +144,7 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
     if (this.#phase === 'closed') return
     this.#phase = 'closed'
     this.#pipeline.end('closed')
+    this.#resumptions?.clear()
     this.#subscriptions.clear()
     if (this.subject !== undefined) this.#env.sessions.release(this, this.subject)
   }
@@ -186,6 +167,7 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
     const subscription = this.#subscriptions.get(broadcast.key)
     if (subscription === undefined) this.#subscriptions.keep(broadcast)
     if (subscription === undefined || subscription.quiet) return
+    if (this.#resumptions?.keep(subscription, broadcast)) return
     if (satisfies(this.authority, subscription.topic.needs, now)) this.#outlet.deliver(broadcast, subscription.slow)
   }
 
@@ -216,14 +198,26 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
     for (const subscription of this.#subscriptions.all()) {
       if (satisfies(this.authority, subscription.topic.needs, now)) {
         if (subscription.quiet) this.#resume(subscription)
-      } else if (this.authority.state === 'lapsed') subscription.quiet = true
-      else {
-        this.#subscriptions.drop(subscription)
-        const { controller, name } = subscription
-        this.#sendError({ controller, topic: name, id: undefined }, 'Authority')
-        this.#outlet.send({ Controller: controller, Topic: name, Action: 'Unsub', Confirm: true })
-      }
+      } else if (this.authority.state === 'lapsed') {
+        subscription.quiet = true
+        this.#resumptions?.cancel(subscription)
+      } else this.#lose(subscription, refuse('Authority'))
     }
+  }
+
+  // Resumer: what comes of subscriptions whose rights are back.
+
+  resumed(subscription: Subscription, state: unknown, missed: readonly Broadcast[]): void {
+    const { controller, name, key, topic } = subscription
+    if (this.#subscriptions.get(key) !== subscription) return
+    const now = this.#env.clock()
+    if (state !== undefined && satisfies(this.authority, topic.needs, now)) this.#push(controller, name, state)
+    for (const broadcast of missed) this.take(broadcast, now)
+  }
+
+  /** The client would not know what it has missed. */
+  notResumed(subscription: Subscription, error: unknown): void {
+    if (this.#subscriptions.get(subscription.key) === subscription) this.#lose(subscription, this.#knownTo(error))
   }
 
   // Caller: what the built-in controllers ask of a connection.
@@ -292,8 +286,7 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
   }
 
   fail({ request }: Operation, error: unknown): void {
-    const known = error instanceof Refusal && isStreamErrorCode(error.code) ? error : refuse('Fault', '', error)
-    if (known.code === 'Fault') this.#env.onFault(error, this.connectionId)
+    const known = this.#knownTo(error)
     this.#sendError(request, known.code, known.message)
     if (request.kind !== 'request' || request.action !== 'Sub') return
     this.#subscriptions.abandon(topicKey(request.controller, request.topic))
@@ -327,16 +320,28 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
   }
 
   /** What was missed is made good by the state of now, for topics that have one. */
-  async #resume(subscription: Subscription): Promise<void> {
+  #resume(subscription: Subscription): void {
     subscription.quiet = false
-    const { controller, name: topic, key } = subscription
-    const request: Request = { ...RESUMPTION, controller, topic }
-    try {
-      const state = await subscription.topic.subscription?.snapshot?.(new Operation(request, this))
-      if (state !== undefined && this.#subscriptions.get(key)?.quiet === false) this.#push(controller, topic, state)
-    } catch (error) {
-      this.#env.onFault(error, this.connectionId)
-    }
+    if (subscription.topic.subscription?.snapshot === undefined) return
+    const request: Request = { ...RESUMPTION, controller: subscription.controller, topic: subscription.name }
+    this.#resumptions ??= new Resumptions(this)
+    this.#resumptions.begin(subscription, new Operation(request, this), this.dueOf(request))
+  }
+
+  /** Ends a subscription that the client still counts on. */
+  #lose(subscription: Subscription, { code, message }: Refusal): void {
+    const { controller, name: topic } = subscription
+    this.#resumptions?.cancel(subscription)
+    this.#subscriptions.drop(subscription)
+    this.#sendError({ controller, topic, id: undefined }, code, message)
+    this.#outlet.send({ Controller: controller, Topic: topic, Action: 'Unsub', Confirm: true })
+  }
+
+  /** What a client is told of a failure; what is our own fault is told to the operator. */
+  #knownTo(error: unknown): Refusal {
+    if (error instanceof Refusal && isStreamErrorCode(error.code)) return error
+    this.#env.onFault(error, this.connectionId)
+    return refuse('Fault', '', error)
   }
 
   #announce(): void {

@@ -12,7 +12,7 @@ import type { Authenticate, Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { inForce, outlives } from './authority.ts'
 import { CODECS } from './codec.ts'
-import type { Connection, ConnectionEnv } from './connection.ts'
+import type { Connection } from './connection.ts'
 import { type Controller, refuse } from './controller.ts'
 import { authController } from './controllers/auth.ts'
 import { Controllers } from './controllers/catalogue.ts'
@@ -26,6 +26,7 @@ import { Sessions } from './sessions.ts'
 import type { StreamSettings } from './settings.ts'
 import { createSocketServers, type PeerSocket } from './sockets.ts'
 import { mayStream } from './standing.ts'
+import type { ConnectionEnv } from './surroundings.ts'
 
 export interface GatewayOptions {
   readonly authenticate: Authenticate

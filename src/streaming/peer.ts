@@ -6,11 +6,12 @@ import { CLOSE_CODES, type CloseName } from '../protocol/close-codes.ts'
 import type { Message } from '../protocol/envelope.ts'
 import type { Principal } from '../protocol/principal.ts'
 import type { Codec } from './codec.ts'
-import { Connection, type ConnectionEnv, type Identity, type Outlet } from './connection.ts'
+import { Connection } from './connection.ts'
 import { increment } from './counters.ts'
 import { frameMessage } from './frame.ts'
 import type { Broadcast } from './hub.ts'
 import { PeerSocket } from './sockets.ts'
+import type { ConnectionEnv, Identity, Outlet } from './surroundings.ts'
 
 export interface PeerOptions {
   readonly identity: Identity

@@ -13,15 +13,35 @@ export interface Subscription {
   quiet: boolean
 }
 
-/** A subscription whose state is being fetched, and what is published meanwhile. */
+/** A subscription whose state is being fetched. */
 interface Opening {
   readonly key: string
-  readonly slow: 'latest' | 'close'
-  missed: Broadcast[]
+  readonly backlog: Backlog
 }
 
 /** As many publications may come while one state is fetched, where each of them counts. */
 const MOST_MISSED = 1_000
+
+/** What is published while a state is fetched. */
+export class Backlog {
+  readonly #slow: 'latest' | 'close'
+  #missed: Broadcast[] = []
+
+  constructor(slow: 'latest' | 'close') {
+    this.#slow = slow
+  }
+
+  keep(broadcast: Broadcast): void {
+    if (this.#slow === 'latest') this.#missed = [broadcast]
+    else if (this.#missed.length <= MOST_MISSED) this.#missed.push(broadcast)
+  }
+
+  /** Throws when more came than is kept. */
+  take(): readonly Broadcast[] {
+    if (this.#missed.length > MOST_MISSED) throw refuse('Limited', 'publications before the state')
+    return this.#missed
+  }
+}
 
 export class Subscriptions {
   readonly #hub: Hub
@@ -51,24 +71,20 @@ export class Subscriptions {
   /** From now on nothing of the topic is lost, though nothing is delivered before it is open. */
   prepare(controller: string, name: string, topic: Topic): void {
     const key = topicKey(controller, name)
-    this.#opening = { key, slow: slowOf(topic), missed: [] }
+    this.#opening = { key, backlog: new Backlog(slowOf(topic)) }
     this.#hub.join(key, this.#subscriber)
   }
 
   /** Puts aside what is published on the topic that is being opened. */
   keep(broadcast: Broadcast): void {
-    const opening = this.#opening
-    if (opening?.key !== broadcast.key) return
-    if (opening.slow === 'latest') opening.missed = [broadcast]
-    else if (opening.missed.length <= MOST_MISSED) opening.missed.push(broadcast)
+    if (this.#opening?.key === broadcast.key) this.#opening.backlog.keep(broadcast)
   }
 
   /** Opens the subscription, unless it is open; returns what was published since it was prepared. */
   open(controller: string, name: string, topic: Topic): readonly Broadcast[] {
     const key = topicKey(controller, name)
     if (this.#byKey?.has(key)) return []
-    const missed = this.#opening?.key === key ? this.#opening.missed : []
-    if (missed.length > MOST_MISSED) throw refuse('Limited', 'publications before the state')
+    const missed = this.#opening?.key === key ? this.#opening.backlog.take() : []
     this.#opening = undefined
     this.#byKey ??= new Map()
     this.#byKey.set(key, { key, controller, name, topic, slow: slowOf(topic), count: 1, quiet: false })

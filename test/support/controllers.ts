@@ -93,6 +93,18 @@ export function createTestController(): TestController {
         needs: 'Platform/Market',
         subscription: { slow: 'latest', snapshot: () => new Promise((resolve) => waiting.push(resolve)) },
       },
+      SlowTrades: {
+        summary: 'The same, where each message counts; it notices when nobody waits any more.',
+        needs: 'Platform/Trading',
+        subscription: {
+          slow: 'close',
+          snapshot: ({ signal }) =>
+            new Promise((resolve) => {
+              signal.addEventListener('abort', () => aborted++)
+              waiting.push(resolve)
+            }),
+        },
+      },
       'Price/*': {
         summary: 'A topic for each instrument.',
         needs: 'nothing',
