@@ -44,7 +44,8 @@ export async function openPlace(engine: Engine): Promise<{ place: TestPlace; lea
     place: { engine, dataFolder, databaseUrl: database?.url ?? '' },
     async leave() {
       await database?.drop()
-      await rm(dataFolder, { recursive: true, force: true })
+      // A reader whose server was killed may be writing its compiled code still.
+      await rm(dataFolder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
     },
   }
 }
