@@ -9,6 +9,7 @@ import { changeOf } from './catalogue/change.ts'
 import { recordChanges } from './catalogue/record-change.ts'
 import { isShort, isSimple } from './cost.ts'
 import { fill, type RunValues } from './engines/emit/slots.ts'
+import { identityOf } from './engines/emit/write.ts'
 import type { Engine, Once, ReadLimits, ReadOutcome, ReadRequest, WholeRead, WriteOutcome } from './engines/engine.ts'
 import { explain } from './explain.ts'
 import type { BoundStatement, ResultColumn } from './iql/bound.ts'
@@ -126,6 +127,7 @@ async function write(run: Run, env: ExecutionEnv): Promise<WriteOutcome> {
     steps,
     returning: columns,
     isChecked,
+    isIdentified: statement.kind === 'insert' && identityOf(statement, env.engine.dialect) !== undefined,
     isShort: parts.every(({ planned }) => isShort(planned.reach)) && times <= MOST_SHORT_ROWS,
     rowLimit: run.limits.rows,
     signal: run.signal,

@@ -1,7 +1,8 @@
-/** Random well-typed statements on SQLite and on PostgreSQL, for a few seconds; `node fuzz/engines.ts` goes on for longer. */
+/** Random well-typed statements on SQLite and on PostgreSQL, for a few seconds; `node fuzz/engines.ts` and `node fuzz/writes.ts` go on for longer. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { describeDifference, fuzzEngines } from '../../fuzz/engines.ts'
+import { fuzzWrites } from '../../fuzz/writes.ts'
 import { print } from '../../src/query/iql/printer.ts'
 import { Choice } from './agree/choice.ts'
 import { makeRows } from './agree/data.ts'
@@ -52,6 +53,34 @@ test('both engines give the same rows and the same errors, to the byte', async (
   const report = await fuzzEngines(engines, 2000, SEED, { until: Date.now() + SHORT_MS })
   assert.deepEqual(report.differences.map(describeDifference), [])
   assert.ok((report.outcomes.rows ?? 0) > report.statements / 2, JSON.stringify(report.outcomes))
+})
+
+test('random writes and definitions leave both engines with the same table, to the byte', async () => {
+  const report = await fuzzWrites(engines, 2000, SEED, { until: Date.now() + SHORT_MS })
+  assert.deepEqual(report.differences, [])
+  const taken = Object.entries(report.outcomes).flatMap(([kind, times]) => (kind.endsWith(': taken') ? [times] : []))
+  assert.ok(taken.reduce((sum, times) => sum + times, 0) > report.steps / 3, JSON.stringify(report.outcomes))
+})
+
+test('a table that has become another one of the same name is read and written as what it is now', async () => {
+  for (const [type, value] of [
+    ['Integer', 1],
+    ['Text', '"a"'],
+    ['Boolean', true],
+  ] as const) {
+    for (const statement of [
+      'DROP TABLE IF EXISTS w',
+      `CREATE TABLE w (id Integer PRIMARY KEY, v ${type})`,
+      `INSERT INTO w (id, v) VALUES (1, ${String(value).replaceAll('"', "'")}) RETURNING v`,
+    ]) {
+      const { sqlite, postgres } = await engines.write(statement)
+      assert.deepEqual([sqlite.code, postgres.code], [undefined, undefined], statement)
+    }
+    // As many as there are connections: each has prepared what it was asked before.
+    const answers = await Promise.all(Array.from({ length: 6 }, () => engines.ask('SELECT v FROM w')))
+    for (const { sqlite, postgres } of answers)
+      assert.deepEqual([sqlite.rows, postgres.rows], [[`[${value}]`], [`[${value}]`]], type)
+  }
 })
 
 /** What the long run has found: each of them once differed, or failed on one engine. */

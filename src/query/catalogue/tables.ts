@@ -215,6 +215,7 @@ async function insert(
       steps: stepsOf(table, columns, batch, env),
       returning: [],
       isChecked: false,
+      isIdentified: false,
       isShort: true,
       rowLimit: 0,
       signal: NEVER,

@@ -97,6 +97,8 @@ export interface WriteRequest {
   readonly returning: readonly ResultColumn[]
   /** The statement gives one more column after `returning`: whether the written row passes the table's row filter. */
   readonly isChecked: boolean
+  /** The statement gives the row's identity in its last column: none may come twice. */
+  readonly isIdentified: boolean
   /** Short writes share a commit; others run apart from the event loop and can be stopped. */
   readonly isShort: boolean
   /** Rows of `returning` beyond this are not kept. */

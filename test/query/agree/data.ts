@@ -43,7 +43,7 @@ export function makeRows(choice: Choice, count: number, isTame: boolean): Row[] 
   })
 }
 
-function cell(choice: Choice, name: string, isTame: boolean): string | boolean | null {
+export function cell(choice: Choice, name: string, isTame: boolean): string | boolean | null {
   if (choice.oneIn(6)) return null
   const [tame, wild] = VALUES[name] ?? []
   if (tame === undefined || wild === undefined) throw new Error(`No values for ${name}`)

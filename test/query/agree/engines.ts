@@ -1,4 +1,5 @@
 /** The query service on both engines over the same rows, asked the same statements. */
+import { isList, isObject, readJson, writeJson } from '../../../src/query/json.ts'
 import { openPlace } from '../../support/engines.ts'
 import { stopOwnPostgres } from '../../support/postgres.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
@@ -8,8 +9,13 @@ export interface BothEngines {
   /** Puts these rows, and no others, in the two tables of both engines. */
   load(a: readonly Row[], b: readonly Row[]): Promise<void>
   ask(statement: string): Promise<Answers>
+  /** The same of a write: how many rows it touched, and those that it returns. */
+  write(write: Write): Promise<Answers>
   close(): Promise<void>
 }
+
+/** A statement, or the body of an Insert call. */
+export type Write = string | { readonly table: string; readonly rows: readonly Row[] }
 
 export interface Answers {
   readonly sqlite: Answer
@@ -38,6 +44,10 @@ export async function openBothEngines(): Promise<BothEngines> {
     },
     async ask(statement) {
       const [one, other] = await Promise.all([answer(sqlite.server, statement), answer(postgres.server, statement)])
+      return { sqlite: one, postgres: other }
+    },
+    async write(write) {
+      const [one, other] = await Promise.all([written(sqlite.server, write), written(postgres.server, write)])
       return { sqlite: one, postgres: other }
     },
     async close() {
@@ -86,6 +96,17 @@ async function answer(server: QueryServer, statement: string): Promise<Answer> {
   return { code: undefined, rows: / ORDER BY \d[^)]*$/.test(statement) ? rows : rows.sort() }
 }
 
+async function written(server: QueryServer, write: Write): Promise<Answer> {
+  const reply =
+    typeof write === 'string'
+      ? await server.call('/query?rows=arrays', write, { headers: { 'content-type': 'text/plain; charset=utf-8' } })
+      : await server.call(`/query/${write.table}/insert?rows=arrays`, write.rows)
+  if (reply.status !== 200) return { code: reply.json.Code ?? `status ${reply.status}`, rows: [] }
+  const result = readJson(reply.text)
+  if (!isObject(result) || !isList(result.Rows)) throw new Error(`No result of a write: ${reply.text}`)
+  return { code: undefined, rows: [`touched ${reply.json.RowsAffected}`, ...result.Rows.map(writeJson).sort()] }
+}
+
 /** Errors that depend on the rows, and so on which values are worked out at all. */
 const OF_EVALUATION: ReadonlySet<string> = new Set([
   'IQL.DivisionByZero',
@@ -107,4 +128,15 @@ export function compare({ sqlite, postgres }: Answers, isTotal: boolean): Verdic
   const isSame =
     sqlite.rows.length === postgres.rows.length && sqlite.rows.every((row, at) => row === postgres.rows[at])
   return isSame ? 'same' : 'different'
+}
+
+/** Errors of which a write may meet one or another first. */
+const OF_ORDER: ReadonlySet<string> = new Set([...OF_EVALUATION, 'Data.UniqueViolation', 'IQL.NotNull'])
+
+/** A write that fails on both engines fails, though a value and a key may be at fault in either order. */
+export function compareWrites(answers: Answers, isTotal: boolean): Verdict {
+  const { sqlite, postgres } = answers
+  if (sqlite.code !== undefined && postgres.code !== undefined && sqlite.code !== postgres.code)
+    return OF_ORDER.has(sqlite.code) && OF_ORDER.has(postgres.code) && !isTotal ? 'undecided' : 'different'
+  return compare(answers, isTotal)
 }

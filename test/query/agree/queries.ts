@@ -55,6 +55,12 @@ export class Queries {
     }
   }
 
+  /** Where an expression over the rows of a source stands, with sub-queries. */
+  placeOf(source: Source): Place {
+    const subquery = this.#subquery([source], 1)
+    return { sources: [source], ...(subquery === undefined ? {} : { subquery }) }
+  }
+
   /** By every column of the result, so that a limit cuts at the same row everywhere. */
   #wholeOrder(width: number): OrderItem[] {
     return Array.from({ length: width }, (_, index) => this.#ordered(number(String(index + 1))))

@@ -32,6 +32,8 @@ export interface Dialect {
   readonly systemTable: (table: TableView, slots: Slots) => Sql
   /** Whether the target of a write takes an alias that RETURNING understands. */
   readonly aliasesTargets: boolean
+  /** What tells the rows of a table apart, where the database itself would change one twice in a statement without a word. */
+  readonly rowIdentity: ((table: TableView) => Sql) | undefined
   /** A subquery that no condition from outside is pushed into. */
   readonly fence: Sql
   /** A marked value of a type. */

@@ -3,14 +3,17 @@
 import type { Assignment, DefaultValue, Delete, Insert, OutputItem, Update } from '../../iql/bound.ts'
 import type { BoundExpression } from '../../iql/bound-expression.ts'
 import type { ColumnView, TableView } from '../../iql/catalogue-view.ts'
-import type { Sql } from './dialect.ts'
+import type { Dialect, Sql } from './dialect.ts'
 import { emitExpression } from './expression.ts'
 import { type Emission, emitQuery } from './query.ts'
 
 /** The default of a column as a bound expression; undefined for a column without one. */
 export type DefaultOf = (table: TableView, column: string) => BoundExpression | undefined
 
-/** Where the table has a row filter, a last column of the result says whether the written row passes it. */
+/**
+ * Where the table has a row filter, a further column of the result says whether the written row passes it; where a row could be
+ * changed twice, the last one says which row it is.
+ */
 export function emitInsert(insert: Insert, emission: Emission, defaultOf: DefaultOf): Sql {
   const { table } = insert
   const { dialect } = emission
@@ -37,7 +40,13 @@ export function emitInsert(insert: Insert, emission: Emission, defaultOf: Defaul
     rows = `SELECT ${outputs.join(', ')} FROM (${query}) AS q WHERE ${dialect.truth(true)}`
   }
   const conflict = emitConflict(insert, emission, defaultOf)
-  return `INSERT INTO ${target} (${names}) ${rows}${conflict}${emitReturning(insert.returning, insert.check, emission)}`
+  return `INSERT INTO ${target} (${names}) ${rows}${conflict}${emitReturning(insert.returning, insert.check, emission, identityOf(insert, dialect))}`
+}
+
+/** Undefined where no row can be changed twice, or the database sees to it. */
+export function identityOf({ onConflict, rows, table }: Insert, dialect: Dialect): Sql | undefined {
+  const isMany = rows.kind === 'query' || rows.rows.length > 1
+  return onConflict?.kind === 'update' && isMany ? dialect.rowIdentity?.(table) : undefined
 }
 
 export function emitUpdate(update: Update, emission: Emission, defaultOf: DefaultOf): Sql {
@@ -108,9 +117,15 @@ function required(value: Sql, column: ColumnView, mayBeNull: boolean, emission: 
   return mayBeNull && !column.nullable ? emission.dialect.required(value, column.name, column.type) : value
 }
 
-function emitReturning(returning: readonly OutputItem[], check: BoundExpression | undefined, emission: Emission): Sql {
+function emitReturning(
+  returning: readonly OutputItem[],
+  check: BoundExpression | undefined,
+  emission: Emission,
+  identity?: Sql,
+): Sql {
   const outputs = returning.map(({ expression }) => emitExpression(expression, emission))
   if (check !== undefined)
     outputs.push(`coalesce(${emitExpression(check, emission)}, ${emission.dialect.truth(false)})`)
+  if (identity !== undefined) outputs.push(identity)
   return outputs.length === 0 ? '' : ` RETURNING ${outputs.join(', ')}`
 }

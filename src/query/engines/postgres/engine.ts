@@ -22,7 +22,7 @@ import { iqlError } from '../runtime-error.ts'
 import { createAuditCopy } from './audit-copy.ts'
 import { applyChange, prepareSchema, readCatalogue } from './define.ts'
 import { POSTGRES } from './dialect.ts'
-import { asRefusal, isTransient } from './failure.ts'
+import { asRefusal, isOutdated, isTransient } from './failure.ts'
 import { cancelRunning, Portal } from './portal.ts'
 import { cellReader, SCHEMA, toPostgres } from './representation.ts'
 import { prepareRole } from './role.ts'
@@ -143,25 +143,20 @@ async function* read(take: Take, request: ReadRequest): AsyncGenerator<Uint8Arra
   const { signal, limits } = request
   signal.throwIfAborted()
   const client = await take(request.signal)
-  const portal = new Portal(
-    request.sql,
-    statementName(request.sql),
-    request.parameters,
-    Math.min(BATCH_ROWS, limits.rows + 1),
-  )
+  let portal: Portal | undefined
   const stop = (): void => cancelRunning(client)
   signal.addEventListener('abort', stop, { once: true })
   try {
     const encoder = await createEncoder(request.encoding, request.columns)
     const readers = [...request.columns, ...request.keyColumns].map(cellReader)
-    client.query(portal)
+    const begun = await beginRead(client, request)
+    portal = begun.portal
     let { skip } = limits
     let rowCount = 0
     let written = 0
     let truncated: ReadOutcome['truncated'] = 'no'
     let last: readonly Cell[] = []
-    for (let isLast = false; !isLast && truncated === 'no'; ) {
-      const batch = await portal.next()
+    for (let batch = begun.first; ; batch = await portal.next()) {
       signal.throwIfAborted()
       for (const raw of batch.rows) {
         if (skip > 0) {
@@ -175,7 +170,7 @@ async function* read(take: Take, request: ReadRequest): AsyncGenerator<Uint8Arra
         encoder.add(last)
         rowCount++
       }
-      isLast = batch.isLast
+      if (batch.isLast || truncated !== 'no') break
       if (encoder.pending >= CHUNK_BYTES) {
         const chunk = encoder.take()
         written += chunk.byteLength
@@ -188,8 +183,22 @@ async function* read(take: Take, request: ReadRequest): AsyncGenerator<Uint8Arra
     throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
   } finally {
     signal.removeEventListener('abort', stop)
-    await portal.abandon()
+    await portal?.abandon()
     client.release()
+  }
+}
+
+/** A statement that was prepared before its table became another one is prepared anew, which only its first rows can tell. */
+async function beginRead(client: PoolClient, request: ReadRequest, isAgain = false) {
+  const { sql, parameters, limits } = request
+  const portal = new Portal(sql, statementName(sql), parameters, Math.min(BATCH_ROWS, limits.rows + 1))
+  client.query(portal)
+  try {
+    return { portal, first: await portal.next() }
+  } catch (error) {
+    await portal.abandon()
+    if (isAgain || !isOutdated(error)) throw error
+    return beginRead(client, request, true)
   }
 }
 
@@ -210,7 +219,7 @@ async function write(take: Take, request: WriteRequest): Promise<WriteReply> {
       await client.query('ROLLBACK').catch(() => {
         isBroken = true
       })
-      if (isTransient(error) && attempt < ATTEMPTS && !signal.aborted) continue
+      if ((isTransient(error) || isOutdated(error)) && attempt < ATTEMPTS && !signal.aborted) continue
       throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
     } finally {
       signal.removeEventListener('abort', stop)

@@ -34,6 +34,8 @@ export function asRefusal(error: unknown): Refusal | undefined {
     case '22019':
       return iqlError('BadValue', 'The escape of LIKE is one character')
     case '21000':
+      if (error.routine === 'ExecOnConflictUpdate')
+        return iqlError('RowTwice', 'Two of the rows given have the same key, and one of them would change the other')
       return iqlError('ManyRows', 'A sub-query used as a value gave more than one row')
     case '23502':
       return iqlError('NotNull', `The column ${column ?? ''} must have a value`)
@@ -64,6 +66,11 @@ export function asRefusal(error: unknown): Refusal | undefined {
 /** A transaction that lost against another one and may be tried again. */
 export function isTransient(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '40001' || error.code === '40P01')
+}
+
+/** The statement was prepared over a table that has since become another one of the same name. */
+export function isOutdated(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '0A000' && error.routine === 'RevalidateCachedQuery'
 }
 
 function isErrorName(name: string): name is ErrorName {

@@ -2,6 +2,7 @@
 import { connect } from 'node:net'
 import type { Connection, PoolClient, Submittable } from 'pg'
 import type { Bindable } from '../engine.ts'
+import { isOutdated } from './failure.ts'
 
 export interface Batch {
   readonly rows: readonly (readonly (string | null)[])[]
@@ -21,7 +22,7 @@ interface Wire {
   bind(config: { statement: string; values: readonly unknown[] }): void
   describe(message: { type: 'P'; name: string }): void
   execute(config: { portal: string; rows: number }): void
-  close(message: { type: 'P'; name: string }): void
+  close(message: { type: 'P' | 'S'; name: string }): void
   flush(): void
   sync(): void
 }
@@ -60,8 +61,7 @@ export class Portal implements Submittable {
     this.#wire = wire
     wire.stream.cork()
     try {
-      if (this.name === '' || wire.parsedStatements[this.name] === undefined)
-        wire.parse({ name: this.name, text: this.#text })
+      prepare(wire, this.name, this.#text)
       wire.bind({ statement: this.name, values: this.#values })
       wire.describe({ type: 'P', name: '' })
       wire.execute({ portal: '', rows: this.#batchSize })
@@ -128,6 +128,7 @@ export class Portal implements Submittable {
 
   /** After an error the server takes nothing until it is told where the next query begins. */
   handleError(error: unknown): void {
+    if (isOutdated(error)) delete this.#wire?.parsedStatements[this.name]
     this.#fail(error)
     this.#wire?.sync()
     this.#settle()
@@ -153,6 +154,28 @@ export class Portal implements Submittable {
     this.#rows = []
     return { rows, isLast }
   }
+}
+
+/** Statements that one connection keeps prepared: each takes memory of the database for as long as the connection lives. */
+const MOST_PREPARED = 500
+
+/** By connection, the least recently used first. */
+const PREPARED = new WeakMap<Wire, Set<string>>()
+
+function prepare(wire: Wire, name: string, text: string): void {
+  const names = PREPARED.get(wire) ?? new Set()
+  PREPARED.set(wire, names)
+  const isKept = names.delete(name) && wire.parsedStatements[name] !== undefined
+  names.add(name)
+  if (isKept) return
+  // It may be there all the same: prepared for a table that has become another one, or by a query that failed.
+  wire.close({ type: 'S', name })
+  wire.parse({ name, text })
+  const [oldest] = names
+  if (names.size <= MOST_PREPARED || oldest === undefined) return
+  names.delete(oldest)
+  delete wire.parsedStatements[oldest]
+  wire.close({ type: 'S', name: oldest })
 }
 
 /** Asks the server, on a connection of its own as the protocol wants, to stop what the client runs. */

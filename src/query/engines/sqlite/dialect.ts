@@ -1,5 +1,6 @@
 /** IQL as SQLite says it. */
 import type { SetOperation } from '../../iql/bound.ts'
+import { sameName } from '../../iql/names.ts'
 import type { IqlType } from '../../iql/types.ts'
 import type { AsofParts, Dialect, Sql } from '../emit/dialect.ts'
 import { SQLITE_AGGREGATES, SQLITE_WINDOWS } from './dialect-aggregates.ts'
@@ -17,6 +18,10 @@ export const SQLITE: Dialect = {
   aliasesTargets: false,
   fence: 'LIMIT -1',
   value: (mark) => mark,
+  rowIdentity: ({ name, columns }) => {
+    const free = ['rowid', '_rowid_', 'oid'].find((word) => columns.every((column) => !sameName(column.name, word)))
+    return `${quoteIdentifier(name)}.${free ?? 'rowid'}`
+  },
   nullOf: () => 'NULL',
   truth: (value) => (value ? '1' : '0'),
   widen: (operand, from, to) =>

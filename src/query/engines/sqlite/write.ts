@@ -13,6 +13,7 @@ export interface WriteJob {
   readonly steps: readonly WriteStep[]
   readonly returning: readonly ResultColumn[]
   readonly isChecked: boolean
+  readonly isIdentified: boolean
   readonly isShort: boolean
   readonly rowLimit: number
   readonly once: Once | undefined
@@ -70,8 +71,13 @@ function execute(statements: Statements, job: WriteJob): WriteOutcome {
         rowsAffected += statement.run(...parameters).changes
         continue
       }
+      const seen = new Set<unknown>()
       for (const raw of givenRows(statement, parameters, job.isShort)) {
         if (job.isChecked && raw[readers.length] !== 1n) throw hiddenRow()
+        if (job.isIdentified) {
+          if (seen.has(raw.at(-1))) throw rowTwice()
+          seen.add(raw.at(-1))
+        }
         rowsAffected++
         if (rows.length < job.rowLimit) rows.push(readers.map((read, index) => read(raw[index])))
         else isTruncated = readers.length > 0
@@ -84,6 +90,10 @@ function execute(statements: Statements, job: WriteJob): WriteOutcome {
 /** An iterator costs more for each row, and an array all the rows at once. */
 function givenRows(statement: Statement, parameters: readonly Bindable[], areFew: boolean): Iterable<unknown[]> {
   return (areFew ? statement.all(...parameters) : statement.iterate(...parameters)) as Iterable<unknown[]>
+}
+
+function rowTwice(): Error {
+  return iqlError('RowTwice', 'Two of the rows given have the same key, and one of them would change the other')
 }
 
 export function hiddenRow(): Error {
