@@ -27,6 +27,8 @@ export interface Denylist {
   /** What a token is worth after its user's roles or its client's scopes changed: fewer scopes, other roles. */
   remaining<T extends Held>(token: Descent, held: T): T
   sessionEnded(sessionId: string): boolean
+  /** Another one after every event: what was found out about a token holds until then. */
+  readonly version: number
   /** For metrics. */
   readonly size: number
   close(): void
@@ -64,6 +66,7 @@ export async function openDenylist(bus: Bus, events: Pick<Events, 'live'>, clock
   const clients = new Map<string, Cut>()
   const rights = new Map<string, Rights>()
   const allowed = new Map<string, Allowed>()
+  let version = 0
   const all: readonly Map<string, Entry>[] = [tokens, grants, sessions, subjects, clients, rights, allowed]
 
   // First listen, then read back: what happens meanwhile is heard twice rather than never.
@@ -91,6 +94,9 @@ export async function openDenylist(bus: Bus, events: Pick<Events, 'live'>, clock
       return { ...held, scopes: new Set([...held.scopes].filter(isLeft)), roles: user?.roles ?? held.roles }
     },
     sessionEnded: (sessionId) => sessions.has(sessionId),
+    get version() {
+      return version
+    },
     get size() {
       return all.reduce((sum, entries) => sum + entries.size, 0)
     },
@@ -101,6 +107,7 @@ export async function openDenylist(bus: Bus, events: Pick<Events, 'live'>, clock
   }
 
   function take(event: GateEvent): void {
+    version++
     switch (event.kind) {
       case 'token-revoked':
         tokens.set(event.tokenId, { expiresAt: event.expiresAt })

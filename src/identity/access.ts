@@ -25,6 +25,8 @@ export interface Access {
 interface Verified {
   readonly principal: Principal
   readonly descent: Descent
+  /** What the token is worth by the denylist as it was in that version. */
+  judged?: { readonly version: number; readonly principal: Principal | undefined }
 }
 
 const MOST_REMEMBERED = 20_000
@@ -41,17 +43,26 @@ export function createAccess({ issuer, signer, denylist, clock, namesOf }: Acces
   let lately = new Map<string, Kept>()
 
   return {
-    async authenticate(token) {
+    authenticate(token) {
       const kept = lately.get(endOf(token))
-      const verified = kept?.token === token ? kept.verified : await recall(token)
-      if (verified === undefined || clock() >= verified.principal.expiresAt * 1000) return undefined
-      if (denylist.denies(verified.descent)) return undefined
-      return denylist.remaining(verified.descent, verified.principal)
+      return kept?.token === token ? judge(kept.verified) : recall(token).then(judge)
     },
     forget() {
       remembered = new Recent(MOST_REMEMBERED)
       lately = new Map()
     },
+  }
+
+  function judge(verified: Verified | undefined): Principal | undefined {
+    if (verified === undefined || clock() >= verified.principal.expiresAt * 1000) return undefined
+    const { version } = denylist
+    let { judged } = verified
+    if (judged?.version !== version) {
+      const { principal, descent } = verified
+      judged = { version, principal: denylist.denies(descent) ? undefined : denylist.remaining(descent, principal) }
+      verified.judged = judged
+    }
+    return judged.principal
   }
 
   async function recall(token: string): Promise<Verified | undefined> {

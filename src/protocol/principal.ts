@@ -24,5 +24,6 @@ export interface Principal {
 /**
  * The one door check of all three services: a raw access token in, a Principal out.
  * Undefined means refused, whatever the reason (forged, expired, revoked, of another issuer).
+ * A token that was checked lately is known at once, without a promise.
  */
-export type Authenticate = (accessToken: string) => Promise<Principal | undefined>
+export type Authenticate = (accessToken: string) => Principal | undefined | Promise<Principal | undefined>
