@@ -52,14 +52,17 @@ export interface EndpointLimits {
 export function registerEndpoint(app: FastifyInstance, given: EndpointEnv): void {
   const env: DoorEnv = { ...given, observe: observer(given) }
   app.register(async (scope) => {
-    scope.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: env.limits.bodyBytes }, (_request, body, done) =>
-      done(null, body),
-    )
+    // Fastify finds the parser of a named type again at once; for '*' it reads the header each time.
+    for (const type of ['text/plain', 'application/json', '*']) {
+      scope.addContentTypeParser(type, { parseAs: 'buffer', bodyLimit: env.limits.bodyBytes }, (_request, body, done) =>
+        done(null, body),
+      )
+    }
     scope.setErrorHandler(replyToError)
     scope.post('/query', { bodyLimit: env.limits.statementBytes * 2 + 65_536 }, (request, reply) =>
-      query(request, reply, env),
+      afterEntry(request, reply, env, query),
     )
-    scope.post('/query/:table/select', (request, reply) => select(request, reply, env))
+    scope.post('/query/:table/select', (request, reply) => afterEntry(request, reply, env, select))
     scope.post('/query/:table/insert', (request, reply) => write(request, reply, env, readInsert))
     scope.post('/query/:table/update', (request, reply) =>
       write(request, reply, env, (table, body) => [readUpdate(table, body)]),
@@ -71,8 +74,22 @@ export function registerEndpoint(app: FastifyInstance, given: EndpointEnv): void
   })
 }
 
-async function query(request: FastifyRequest, reply: FastifyReply, env: DoorEnv): Promise<FastifyReply> {
-  const principal = await enter(request, reply, env)
+/** Gives nothing to wait for where all was done at once: a statement that reads little, of a caller who is known. */
+function afterEntry(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  env: DoorEnv,
+  act: (request: FastifyRequest, reply: FastifyReply, env: DoorEnv, principal: Principal) => Sent,
+): Sent {
+  const entered = enter(request, reply, env)
+  if (entered instanceof Promise) return entered.then((principal) => act(request, reply, env, principal) ?? reply)
+  return act(request, reply, env, entered)
+}
+
+/** What a door of Fastify gives back: nothing when the reply was sent. */
+type Sent = Promise<FastifyReply> | undefined
+
+function query(request: FastifyRequest, reply: FastifyReply, env: DoorEnv, principal: Principal): Sent {
   checkContentType(request.headers['content-type'])
   const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
   const { text, values } = readStatement(request)
@@ -98,8 +115,7 @@ async function query(request: FastifyRequest, reply: FastifyReply, env: DoorEnv)
   })
 }
 
-async function select(request: FastifyRequest, reply: FastifyReply, env: DoorEnv): Promise<FastifyReply> {
-  const principal = await enter(request, reply, env)
+function select(request: FastifyRequest, reply: FastifyReply, env: DoorEnv, principal: Principal): Sent {
   const body = readTableBody(request) ?? []
   const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
   return answer(request, reply, env, principal, encoding, pathOf(request), () => {
@@ -139,7 +155,7 @@ async function write(
   const body = readTableBody(request)
   if (body === undefined || body === null) throw refuse('Request.BadBody', 'The body is empty')
   const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
-  return answer(request, reply, env, principal, encoding, pathOf(request), () => {
+  const sent = answer(request, reply, env, principal, encoding, pathOf(request), () => {
     const table = tableOf(request, principal, env)
     const calls = read(table, body)
     const { snapshot } = env.catalogue
@@ -163,6 +179,7 @@ async function write(
       isOwnLimit: false,
     }
   })
+  return (await sent) ?? reply
 }
 
 async function cancel(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Promise<FastifyReply> {
@@ -175,10 +192,13 @@ async function cancel(request: FastifyRequest, reply: FastifyReply, env: Endpoin
 }
 
 /** Who is calling, and whether it may come in once more. */
-async function enter(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Promise<Principal> {
-  const principal = await callerOf(request, env.authenticate)
-  env.admit?.(request, reply, principal)
-  return principal
+function enter(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Principal | Promise<Principal> {
+  const admit = (principal: Principal): Principal => {
+    env.admit?.(request, reply, principal)
+    return principal
+  }
+  const caller = callerOf(request, env.authenticate)
+  return caller instanceof Promise ? caller.then(admit) : admit(caller)
 }
 
 interface Prepared {
@@ -189,8 +209,8 @@ interface Prepared {
   readonly isOwnLimit: boolean
 }
 
-/** From the moment a query counts as running until its last byte has gone, or it was stopped. */
-async function answer(
+/** What is small is answered at once; all else is waited for. */
+function answer(
   request: FastifyRequest,
   reply: FastifyReply,
   env: DoorEnv,
@@ -198,16 +218,15 @@ async function answer(
   encoding: Encoding,
   said: string,
   prepare: () => Prepared,
-): Promise<FastifyReply> {
+): Sent {
   const started = performance.now()
   const span = env.trace?.begin('query')
   const coding = negotiateCoding(request.headers['accept-encoding'])
-  const running = env.running.begin(principal, request.id, said)
-  let leave: (() => void) | undefined
-  const done = (): void => {
-    leave?.()
-    running.end()
+  const fail = (error: unknown): void => {
+    env.observe(codeOf(error), performance.now() - started, 0)
+    endSpan(span, env, codeOf(error), 0)
   }
+  env.running.check(principal, request.id)
   try {
     const { call, cursor, isOwnLimit } = prepare()
     const end = (outcome: ReadOutcome, rowsAffected?: number): ResultEnd => {
@@ -228,20 +247,45 @@ async function answer(
       }
     }
     const small = readAtOnce(call, env)
-    if (small !== undefined) {
-      const text = small.text + endOfText(encoding, small.outcome, end(small.outcome))
-      done()
-      return sendWhole(reply, encoding, coding, text)
-    }
-    leave = stopWhenGone(request, reply, running)
+    if (small === undefined) return answerInTime(request, reply, env, { call, said, encoding, coding, end, fail })
+    sendWhole(reply, encoding, coding, small.text + endOfText(encoding, small.outcome, end(small.outcome)))
+    return undefined
+  } catch (error) {
+    fail(error)
+    throw error
+  }
+}
+
+interface Waiting {
+  readonly call: Call
+  readonly said: string
+  readonly encoding: Encoding
+  readonly coding: ReturnType<typeof negotiateCoding>
+  readonly end: (outcome: ReadOutcome, rowsAffected?: number) => ResultEnd
+  readonly fail: (error: unknown) => void
+}
+
+/** From the moment a query counts as running until its last byte has gone, or it was stopped. */
+async function answerInTime(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  env: DoorEnv,
+  { call, said, encoding, coding, end, fail }: Waiting,
+): Promise<FastifyReply> {
+  const running = env.running.begin(call.principal, request.id, said)
+  const leave = stopWhenGone(request, reply, running)
+  const done = (): void => {
+    leave()
+    running.end()
+  }
+  try {
     const result = await execute({ ...call, signal: running.signal }, env)
     if (result.kind === 'stream') {
       return await sendStream(reply, encoding, coding, {
         chunks: result.chunks,
         end: (outcome) => endOfResult(encoding, outcome, end(outcome)),
         failure: (error) => {
-          env.observe(codeOf(error), performance.now() - started, 0)
-          endSpan(span, env, codeOf(error), 0)
+          fail(error)
           return errorInResult(encoding, problemFor(error, request), request.id)
         },
         done,
@@ -252,8 +296,7 @@ async function answer(
     return sendWhole(reply, encoding, coding, bytes)
   } catch (error) {
     done()
-    env.observe(codeOf(error), performance.now() - started, 0)
-    endSpan(span, env, codeOf(error), 0)
+    fail(error)
     throw error
   }
 }

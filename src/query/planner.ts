@@ -31,13 +31,23 @@ export interface KeyColumn {
   readonly expression: BoundExpression
 }
 
+/** A statement that did not come as text. */
+interface Made {
+  readonly key: string
+  readonly statement: () => Statement
+  readonly keys?: (bound: Bound) => readonly KeyColumn[]
+}
+
 const CAPACITY = 1000
+/** Texts that came last with the plan that their caller got: a caller with the very same rights is given it without a look at them. */
+const MOST_LATELY = 100
 const LONGEST_KEPT = 10_000
 
 export class Planner {
   readonly #engine: Engine
   readonly #limits: Limits
   readonly #plans = new Map<string, Planned>()
+  readonly #lately = new Map<string, { readonly scopes: ReadonlySet<string>; readonly planned: Planned }>()
   #version = 0
 
   /** Plans that are kept. */
@@ -51,16 +61,23 @@ export class Planner {
   }
 
   /** `key` names what was asked where it did not come as text; equal keys must make equal statements. */
-  plan(
-    principal: Principal,
-    snapshot: Snapshot,
-    text: string,
-    make?: { key: string; statement: () => Statement; keys?: (bound: Bound) => readonly KeyColumn[] },
-  ): Planned {
+  plan(principal: Principal, snapshot: Snapshot, text: string, make?: Made): Planned {
     if (snapshot.version !== this.#version) {
       this.#plans.clear()
+      this.#lately.clear()
       this.#version = snapshot.version
     }
+    const lately = make === undefined ? this.#lately.get(text) : undefined
+    if (lately !== undefined && lately.scopes === principal.scopes) return lately.planned
+    const planned = this.#find(principal, snapshot, text, make)
+    if (make === undefined && text.length <= LONGEST_KEPT) {
+      if (this.#lately.size >= MOST_LATELY) this.#lately.clear()
+      this.#lately.set(text, { scopes: principal.scopes, planned })
+    }
+    return planned
+  }
+
+  #find(principal: Principal, snapshot: Snapshot, text: string, make: Made | undefined): Planned {
     const key = `${rightsKey(principal)}\n${make?.key ?? ''}\n${text}`
     const known = this.#plans.get(key)
     if (known !== undefined) {

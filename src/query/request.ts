@@ -10,13 +10,17 @@ import { checkDoor } from './rights.ts'
 import type { Parameters } from './select.ts'
 
 /** RFC 6750 §2.1; the two other ways of sending a token are not taken, since they end in logs. */
-export async function callerOf(request: FastifyRequest, authenticate: Authenticate): Promise<Principal> {
+export function callerOf(request: FastifyRequest, authenticate: Authenticate): Principal | Promise<Principal> {
   const header = request.headers.authorization
   if (header === undefined || header === '') {
     throw refuse('Auth.Required', 'The request has no access token', { headers: { 'WWW-Authenticate': 'Bearer' } })
   }
   const token = tokenOf(header, request.raw.socket)
-  const principal = token === undefined ? undefined : await authenticate(token)
+  const found = token === undefined ? undefined : authenticate(token)
+  return found instanceof Promise ? found.then(admitted) : admitted(found)
+}
+
+function admitted(principal: Principal | undefined): Principal {
   if (principal === undefined) {
     throw refuse('Auth.InvalidToken', 'The access token is not valid', {
       headers: {

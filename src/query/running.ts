@@ -45,17 +45,22 @@ export class RunningQueries {
     return size
   }
 
+  /** Refuses a query that may not begin. What is answered at once is nobody's to see or to stop, and needs no more than this. */
+  check(principal: Principal, requestId: string): void {
+    const queries = this.#byUser.size === 0 ? undefined : this.#byUser.get(ownerOf(principal))
+    if (queries?.has(requestId))
+      throw refuse('Request.BadRequestId', `A query with the Request-Id ${requestId} is running`)
+    const count = queries?.size ?? 0
+    if (count < this.#limits.perUser) return
+    throw refuse('Limit.Concurrency', `You have ${count} queries running, the most there may be`, {
+      headers: { 'Retry-After': '1' },
+    })
+  }
+
   begin(principal: Principal, requestId: string, statement: string): RunningQuery {
+    this.check(principal, requestId)
     const user = ownerOf(principal)
     const queries: Map<string, Entry> = this.#byUser.get(user) ?? new Map()
-    if (queries.has(requestId)) {
-      throw refuse('Request.BadRequestId', `A query with the Request-Id ${requestId} is running`)
-    }
-    if (queries.size >= this.#limits.perUser) {
-      throw refuse('Limit.Concurrency', `You have ${queries.size} queries running, the most there may be`, {
-        headers: { 'Retry-After': '1' },
-      })
-    }
     const { subject, clientId } = principal
     const startedAt = this.#clock()
     const shown = statement.length > LONGEST_SHOWN ? `${statement.slice(0, LONGEST_SHOWN)}…` : statement

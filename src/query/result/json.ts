@@ -114,7 +114,7 @@ function jsonInteger(cell: NonNullable<Cell>): string {
 /** Printable ASCII without what JSON escapes: most texts, told faster than escaped. */
 const PLAIN = /^[ !#-[\]-~]*$/
 
-function jsonText(cell: NonNullable<Cell>): string {
+export function jsonText(cell: NonNullable<Cell>): string {
   return typeof cell === 'string' && PLAIN.test(cell) ? `"${cell}"` : JSON.stringify(cell)
 }
 

@@ -1,6 +1,7 @@
 /** The end of a result: what is known only after its last row, or the error that cut it short. */
 import type { ReadOutcome } from '../engines/engine.ts'
 import type { Encoding } from './encoding.ts'
+import { jsonText } from './json.ts'
 
 export interface ResultEnd {
   readonly requestId: string
@@ -23,7 +24,7 @@ export function endOfText({ format }: Encoding, { rowCount }: ReadOutcome, end: 
     const affected = rowsAffected === undefined ? '' : `,"RowsAffected":${rowsAffected}`
     const truncated = isTruncated ? ',"Truncated":true' : ''
     const next = nextCursor === undefined ? '' : `,"NextCursor":${JSON.stringify(nextCursor)}`
-    const request = `,"RequestId":${JSON.stringify(requestId)},"ElapsedMs":${elapsedMs}`
+    const request = `,"RequestId":${jsonText(requestId)},"ElapsedMs":${elapsedMs}`
     return `],"RowCount":${rowCount}${affected}${truncated}${next}${request}}`
   }
   if (format !== 'ndjson' || (!isTruncated && nextCursor === undefined)) return ''
