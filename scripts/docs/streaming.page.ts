@@ -127,7 +127,7 @@ With version \`2.x\` the reply to \`AuthToken\` has the topic \`AuthToken\`, a r
 
 | what happens | what the connection sees |
 |---|---|
-| the token expires | \`Identify\` says \`Reject\`; operations that need rights answer \`Authority\`; subscriptions are quiet. A fresh token within a minute resumes them, with the present state where a topic has one; what was published in between is not sent later. After that minute: close 1008 |
+| the token expires | \`Identify\` says \`Reject\`; operations that need rights answer \`Authority\`; subscriptions are quiet. A fresh token within a minute resumes them, with the present state where a topic has one, before anything that is published from then on; what was published in between is not sent later. Where the state cannot be had: \`Error\`, then \`Unsub\`. After that minute: close 1008 |
 | the access token is revoked | \`Identify\` says \`Reject\`; each subscription that needs rights ends with an \`Authority\` error and a confirmed \`Unsub\`. A fresh token may follow within a minute; then close 1008 |
 | some rights are taken away | \`Identify\` shows what is left; subscriptions that need more end in the same way |
 | sign-out, a revoked grant, a changed password, a disabled user or client, an operator's kick, a newer session where sessions are limited | unanswered requests get the error \`Session\`; close 4000 |
@@ -147,7 +147,8 @@ ${Object.values(CLOSE_CODES)
 Each is a [setting](settings.md) (\`GATEHOUSE_STREAM_…\`) and shows on the [metrics page](metrics.md): size of a message,
 messages in a second (\`Limited\`), subscriptions of a connection (\`Limited\`), connections in all (503), of an address and of a
 user (429, or \`Limited\` for \`AuthToken\`), sessions of a user (the oldest is closed with 4000). The limits of connections and
-sessions hold for each node. A connection that sends on past a second burst of refusals is not read for a second at a time.
+sessions hold for each node. The name of a topic has 256 characters at most. A connection that sends on past a second burst
+of refusals is not read for a second at a time.
 
 A client that does not read: its requests wait, and are not read from the network beyond a limit; of a topic that says so
 (prices) only the newest message is kept for it; where each message counts its connection is closed with 1013, as it is

@@ -119,6 +119,8 @@ export class Peer implements Outlet {
       else this.#writeFrame(broadcast.frame(this.codec))
     } else if (slow === 'close') this.close('overload', 'reads too slowly')
     else {
+      // Written now: that it cannot be written is its publisher's to hear, not for whoever drains the queue.
+      broadcast.payload(this.codec)
       this.#newest ??= new Map()
       if (this.#newest.has(broadcast.key)) this.#env.counters.messagesCoalesced++
       this.#newest.set(broadcast.key, broadcast)

@@ -32,6 +32,9 @@ export const UNREADABLE: Unfit = {
   context: '',
 }
 
+/** A connection keeps the names of what it subscribes to: a thousand of a megabyte each would be a gigabyte. */
+const LONGEST_TOPIC = 256
+
 /** Undefined for an `Error` from the client: answering one could go on for ever. */
 export function readRequest({ members, id }: Decoded): Request | Unfit | undefined {
   const { Controller: controller = DEFAULT_CONTROLLER, Topic: topic, Action: action = DEFAULT_ACTION } = members
@@ -50,6 +53,7 @@ export function readRequest({ members, id }: Decoded): Request | Unfit | undefin
   if (action === 'Error') return undefined
   if (typeof confirm !== 'boolean') return unfit('Data.Deserialise', 'Confirm')
   if (topic !== undefined && typeof topic !== 'string') return unfit('Data.Deserialise', 'Topic')
+  if (topic !== undefined && topic.length > LONGEST_TOPIC) return unfit('Data', 'Topic')
   if (action === 'Cancel') {
     if (id === undefined) return unfit('Data', 'TransactionID')
   } else if (topic === undefined) return unfit('Data', 'Topic')

@@ -121,6 +121,23 @@ test('a slow reader of a coalescing topic gets the newest message when it reads 
   assert.ok(received < 900)
 })
 
+test('what cannot be written is refused to its publisher, also when all its readers are slow', async (t) => {
+  const controller = createTestController()
+  const settings = { streamSendQueueBytes: 64 * 1024 }
+  const { port } = await startGateway(t, { controllers: [controller], settings })
+  const client = await connect(port)
+  await client.request({ Controller: 'Test', Topic: 'Open', Action: 'Sub', Confirm: true })
+  client.socket.pause()
+  for (let count = 0; count < 200; count++) {
+    controller.publish('Open', { count, filler: 'x'.repeat(50_000) })
+    if (count % 50 === 0) await pause(1)
+  }
+  assert.throws(() => controller.publish('Open', 1n), TypeError)
+  controller.publish('Open', 'last')
+  client.socket.resume()
+  for (let data: unknown; data !== 'last'; ) data = (await client.next()).Data
+})
+
 test('a slow reader of a topic where each message counts is closed with 1013', async (t) => {
   const controller = createTestController()
   const { port, mint, gateway } = await startGateway(t, {

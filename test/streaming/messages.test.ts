@@ -138,6 +138,7 @@ test('errors carry a code and a context; the connection goes on', async (t) => {
     [{ Controller: 'Test', Topic: 'Refuse' }, 'Data Price'],
     [{ Controller: 'Test', Topic: 'Break' }, 'Fault'],
     [{}, 'Data Topic'],
+    [{ Controller: 'Test', Topic: `Price/${'x'.repeat(251)}`, Action: 'Sub' }, 'Data Topic'],
     [{ Topic: 5 }, 'Data.Deserialise Topic'],
     [{ Topic: 'X', Controller: null }, 'Data.Deserialise Controller'],
     [{ Topic: 'X', Action: 'Subscribe' }, 'Data.Deserialise Action'],
@@ -152,6 +153,8 @@ test('errors carry a code and a context; the connection goes on', async (t) => {
     assert.equal(reply.TransactionID, sent.TransactionID)
     assert.equal(reply.Topic, 'Topic' in message && typeof message.Topic === 'string' ? message.Topic : undefined)
   }
+  const longest = `Price/${'x'.repeat(250)}`
+  assert.equal((await client.request({ Controller: 'Test', Topic: longest, TransactionID: 1 })).Data, longest)
   assert.ok(log.some((line) => line.includes('a secret detail')))
   assert.equal(gateway.counters.errors.get('Fault'), 1)
 })
