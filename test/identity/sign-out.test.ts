@@ -1,4 +1,4 @@
-/** Where a person ends up who signs out: never at an application that was disabled. */
+/** Who is signed out by what, and where they end up: never at an application that was disabled; on every engine. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
@@ -64,6 +64,44 @@ onEveryEngine('signing out', (at) => {
     const again = await signedIn()
     const left = await again.agent.get(leaveUrl({ id_token_hint: again.hint }))
     assert.ok(left.kind === 'left' && left.url.href === `${POST_LOGOUT}?state=kept`)
+  })
+
+  test('C-113: a form posted from another site, which brings no Lax cookie, signs nobody out and breaks no other page', async () => {
+    const { agent, hint } = await signedIn()
+    const account = await agent.get('/account')
+    assert.ok(account.kind === 'page')
+    const posted = await fetch(`${place.server.issuer}/connect/endsession`, {
+      method: 'POST',
+      redirect: 'manual',
+      body: new URLSearchParams({ client_id: 'web', post_logout_redirect_uri: POST_LOGOUT }),
+    })
+    assert.deepEqual([posted.status, posted.headers.getSetCookie()], [303, []])
+    const question = await agent.get(posted.headers.get('location') ?? '')
+    assert.ok(question.kind === 'page' && /id="sign-out-confirm"/.test(question.body))
+    const profile = account.forms.find(({ action }) => action.pathname === '/account/profile')
+    assert.ok(profile !== undefined && !(await isSignedOut(agent)))
+    const saved = await agent.submit(profile)
+    assert.ok(saved.kind === 'page' && saved.status === 200, 'the page that was open before is still good')
+
+    const meant = await agent.post(`${place.server.issuer}/connect/endsession`, [
+      ['id_token_hint', hint],
+      ['post_logout_redirect_uri', POST_LOGOUT],
+      ['state', 'kept'],
+    ])
+    assert.ok(meant.kind === 'left' && meant.url.href === `${POST_LOGOUT}?state=kept`)
+    assert.ok(await isSignedOut(agent))
+  })
+
+  test('B-73: parameters of a POST are in its form; those in its address do not count', async () => {
+    const { agent, hint } = await signedIn()
+    const url = leaveUrl({ id_token_hint: hint })
+    const response = await fetch(url, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { cookie: agent.jar.header(url) ?? '' },
+    })
+    assert.equal(response.status, 400)
+    assert.ok(!(await isSignedOut(agent)))
   })
 
   test('B-73: nor when it was disabled while the person was asked', async () => {

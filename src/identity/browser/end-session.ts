@@ -1,6 +1,6 @@
 /** `/connect/endsession` (OpenID Connect RP-Initiated Logout): leaving, asked for by an application or by the person. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { formParameters, isParameters, type Parameters, queryParameters } from '../../http/form.ts'
+import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import { hintReader } from '../authorize/authorize.ts'
 import { addParameters } from '../authorize/deliver.ts'
@@ -10,30 +10,27 @@ import { signedOutPage, signOutPage, stillSignedInPage } from '../pages/sign-out
 import type { BrowserEnv } from './env.ts'
 import { claimFlow, expired, type LogoutRequest } from './flow.ts'
 import { addressesOf, frameFor, sendPage, sourceOf } from './page-reply.ts'
-import { proceed } from './proceed.ts'
 import { endSession } from './session-end.ts'
-import { isSignedIn, openVisit, type Visit } from './visit.ts'
+import { openVisit, type Visit } from './visit.ts'
 
 export function registerEndSession(app: FastifyInstance, env: BrowserEnv): void {
-  app.route({
-    method: ['GET', 'POST'],
-    url: '/connect/endsession',
-    exposeHeadRoute: false,
-    async handler(request, reply) {
-      const visit = await openVisit(request, reply, env)
-      const parameters = isParameters(request.body) ? request.body : queryParameters(request)
-      return leave(visit, await readLogout(parameters, env), env)
-    },
+  app.get('/connect/endsession', { exposeHeadRoute: false }, async (request, reply) => {
+    const visit = await openVisit(request, reply, env)
+    const logout = await readLogout(queryParameters(request), env)
+    return isToBeAsked(visit, logout) ? toQuestion(reply, logout, env) : signOut(visit, unasked(logout), env)
   })
+  // A form posted from another site brings no Lax cookie; the redirect that follows does, and only then is it decided.
+  app.post('/connect/endsession', async (request, reply) =>
+    toQuestion(reply, await readLogout(formParameters(request), env), env),
+  )
   app.get('/sign-out', async (request, reply) => {
     const visit = await openVisit(request, reply, env)
     const handle = queryParameters(request).get('flow')
     if (handle === undefined) return reply.redirect(`${env.pages.base}/connect/endsession`, 303)
     const { details } = await claimFlow(handle, visit, env.flows)
     if (details.kind !== 'sign-out') throw expired()
-    if (isSignedIn(visit)) return askToLeave(visit, handle, details.request, env)
-    // The session ended meanwhile, and nobody confirmed where to go.
-    return signOut(visit, { ...details.request, next: undefined }, env)
+    if (isToBeAsked(visit, details.request)) return askToLeave(visit, handle, details.request, env)
+    return signOut(visit, unasked(details.request), env)
   })
   app.post('/sign-out', async (request, reply) => {
     const visit = await openVisit(request, reply, env)
@@ -47,12 +44,7 @@ export function registerEndSession(app: FastifyInstance, env: BrowserEnv): void 
   })
 }
 
-interface CheckedLogout extends LogoutRequest {
-  /** Whom the hint names; undefined without one. */
-  readonly hinted: { readonly subject: string; readonly sessionId: string | undefined } | undefined
-}
-
-async function readLogout(parameters: Parameters, env: BrowserEnv): Promise<CheckedLogout> {
+async function readLogout(parameters: Parameters, env: BrowserEnv): Promise<LogoutRequest> {
   if (parameters.repeated.size > 0) throw refuse('invalid_request', 'A parameter came more than once')
   const idToken = parameters.get('id_token_hint')
   const hinted = idToken === undefined ? undefined : await hintReader(env)(idToken)
@@ -68,7 +60,7 @@ async function readLogout(parameters: Parameters, env: BrowserEnv): Promise<Chec
     clientId: client?.id,
     next: readNext(parameters, client),
     uiLocales: parameters.get('ui_locales'),
-    hinted: hinted && { subject: hinted.subject, sessionId: hinted.sessionId },
+    ...(hinted === undefined ? {} : { hinted: { subject: hinted.subject, sessionId: hinted.sessionId } }),
   }
 }
 
@@ -82,15 +74,20 @@ function readNext(parameters: Parameters, client: Client | undefined): string | 
   return addParameters(uri, state === undefined ? {} : { state }, 'query')
 }
 
-/** Without a question only when the application proves that it means this very session (§2, §6). */
-async function leave(visit: Visit, { hinted, ...request }: CheckedLogout, env: BrowserEnv): Promise<FastifyReply> {
-  const { session } = visit
-  if (session === undefined)
-    return signOut(visit, hinted === undefined ? { ...request, next: undefined } : request, env)
-  const means = hinted?.sessionId === undefined ? hinted?.subject === session.userId : hinted.sessionId === session.id
-  if (means) return signOut(visit, request, env)
-  const flow = await env.flows.begin({ kind: 'sign-out', request, browser: visit.browser(), progress: {} })
-  return proceed(visit, flow, env)
+/** Nobody is asked who is signed in no more, or whose very session the application proves to mean (§2, §6). */
+function isToBeAsked({ session }: Visit, { hinted }: LogoutRequest): boolean {
+  if (session === undefined) return false
+  return hinted?.sessionId === undefined ? hinted?.subject !== session.userId : hinted.sessionId !== session.id
+}
+
+/** Without a question only a hint says where to go: nobody has confirmed anything else. */
+function unasked(logout: LogoutRequest): LogoutRequest {
+  return logout.hinted === undefined ? { ...logout, next: undefined } : logout
+}
+
+async function toQuestion(reply: FastifyReply, request: LogoutRequest, env: BrowserEnv): Promise<FastifyReply> {
+  const { handle } = await env.flows.begin({ kind: 'sign-out', request, progress: {} })
+  return reply.redirect(`${env.pages.base}/sign-out?flow=${encodeURIComponent(handle)}`, 303)
 }
 
 async function askToLeave(

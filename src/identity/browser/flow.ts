@@ -25,6 +25,8 @@ export interface LogoutRequest {
   readonly clientId: string | undefined
   /** Checked; where to go once signed out. */
   readonly next: string | undefined
+  /** Whom the ID token names that came as a hint. */
+  readonly hinted?: { readonly subject: string; readonly sessionId: string | undefined }
   readonly uiLocales: string | undefined
 }
 
