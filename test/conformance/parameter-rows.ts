@@ -76,6 +76,7 @@ export const parameterRows: readonly RowTest[] = [
     name: 'max_age: 0 is a new sign-in, stale with prompt=none is login_required, nonsense is invalid_request',
     async run(trial) {
       await trial.succeed()
+      assert.ok((await answer(trial, { max_age: '0' })).seen.includes('sign-in'), 'not a moment later')
       await trial.provider.elapse(2000)
       assert.ok((await answer(trial, { max_age: '0' })).seen.includes('sign-in'))
       await trial.provider.elapse(10_000)
@@ -166,6 +167,22 @@ export const parameterRows: readonly RowTest[] = [
       await trial.succeed()
       const claims = JSON.stringify({ id_token: { sub: { value: 'somebody-else' } } })
       assert.equal(await errorOf(trial, { claims, prompt: 'none' }), 'login_required')
+    },
+  },
+  {
+    id: 'B-57',
+    name: 'claims: nor does a sub among several, or one for userinfo; the right one among several serves',
+    ours: true,
+    async run(trial) {
+      const { idTokens } = await trial.succeed()
+      const sub = String(idTokens[0]?.claims.sub)
+      for (const wish of [{ id_token: { sub: { values: ['x', 'y'] } } }, { userinfo: { sub: { value: 'x' } } }])
+        assert.equal(await errorOf(trial, { claims: JSON.stringify(wish), prompt: 'none' }), 'login_required')
+      const both = { id_token: { sub: { values: [sub, 'x'] } }, userinfo: { sub: { values: ['y', 'x'] } } }
+      assert.equal(await errorOf(trial, { claims: JSON.stringify(both), prompt: 'none' }), 'login_required')
+      const clash = { id_token: { sub: { value: sub } }, userinfo: { sub: { value: 'x' } } }
+      assert.equal(await errorOf(trial, { claims: JSON.stringify(clash), prompt: 'none' }), 'invalid_request')
+      await trial.succeed({ claims: JSON.stringify({ id_token: { sub: { values: ['x', sub] } } }), prompt: 'none' })
     },
   },
   {

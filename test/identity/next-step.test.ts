@@ -21,7 +21,7 @@ const REQUEST: AuthorizationRequest = {
   prompt: [],
   maxAge: undefined,
   claims: undefined,
-  subject: undefined,
+  subjects: undefined,
   loginHint: undefined,
   uiLocales: undefined,
 }
@@ -82,15 +82,15 @@ const CASES: readonly Case[] = [
     step: 'respond',
     silent: 'respond',
   },
-  { name: 'another subject', request: { subject: 'usr_b' }, step: 'sign-in', silent: 'login_required' },
+  { name: 'another subject', request: { subjects: ['usr_b', 'usr_c'] }, step: 'sign-in', silent: 'login_required' },
   {
     name: 'another subject even after signing in',
-    request: { subject: 'usr_b' },
+    request: { subjects: ['usr_b', 'usr_c'] },
     change: { progress: { signedIn: 's1' } },
     step: 'login_required',
     silent: 'login_required',
   },
-  { name: 'this subject', request: { subject: 'usr_a' }, step: 'respond', silent: 'respond' },
+  { name: 'this subject', request: { subjects: ['usr_b', 'usr_a'] }, step: 'respond', silent: 'respond' },
   { name: 'no consent', change: { consent: undefined }, step: 'consent', silent: 'consent_required' },
   {
     name: 'consent for less',

@@ -1,7 +1,7 @@
 /** Every check of an authorization request, in the order in which a mistake is told. */
 import type { Clock } from '../../protocol/clock.ts'
 import { readChallenge } from './challenge.ts'
-import { readClaims, readSubject } from './claims.ts'
+import { readClaims, readSubjects } from './claims.ts'
 import { readMaxAge, readPrompt } from './prompt.ts'
 import { refuse } from './refuse.ts'
 import type { Ask, AuthorizationRequest, Target } from './request.ts'
@@ -27,7 +27,7 @@ export async function checkRequest(ask: Ask, target: Target, env: CheckEnv): Pro
   const prompt = readPrompt(ask)
   const maxAge = readMaxAge(ask)
   const claims = readClaims(ask)
-  const subject = readSubject(claims, await readHintedSubject(ask, env))
+  const subjects = readSubjects(claims, await readHintedSubject(ask, env))
   return {
     clientId: ask.client.id,
     target,
@@ -39,7 +39,7 @@ export async function checkRequest(ask: Ask, target: Target, env: CheckEnv): Pro
     prompt,
     maxAge,
     claims,
-    subject,
+    subjects,
     loginHint: ask.parameters.get('login_hint')?.slice(0, 200),
     uiLocales: ask.parameters.get('ui_locales'),
   }

@@ -19,13 +19,23 @@ export function readClaims({ parameters, client }: Ask): ClaimsRequest | undefin
   }
 }
 
-/** The person whom `claims` or the hint demands; both must mean the same. */
-export function readSubject(claims: ClaimsRequest | undefined, hinted: string | undefined): string | undefined {
-  const demanded = claims?.id_token?.sub?.value ?? claims?.userinfo?.sub?.value
-  if (demanded === undefined) return hinted
-  if (typeof demanded !== 'string' || (hinted !== undefined && hinted !== demanded))
-    throw refuse('invalid_request', 'claims asks for another subject than id_token_hint')
-  return demanded
+/** The people of whom `claims` and the hint will have one; undefined when anybody will do. */
+export function readSubjects(
+  claims: ClaimsRequest | undefined,
+  hinted: string | undefined,
+): readonly string[] | undefined {
+  const demands = [claims?.id_token?.sub, claims?.userinfo?.sub].flatMap(demandsOf)
+  if (hinted !== undefined) demands.push([hinted])
+  const [first, ...others] = demands
+  if (first === undefined) return undefined
+  const left = first.filter((subject) => others.every((demand) => demand.includes(subject)))
+  if (left.length === 0) throw refuse('invalid_request', 'claims and id_token_hint leave nobody who could sign in')
+  return left
+}
+
+function demandsOf(wish: ClaimWish | undefined): string[][] {
+  const { value, values = value === undefined ? undefined : [value] } = wish ?? {}
+  return values === undefined ? [] : [values.filter((subject) => typeof subject === 'string')]
 }
 
 /** The scopes under which a person is asked for the claims: who agreed to none of them has not agreed to these. */

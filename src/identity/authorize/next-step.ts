@@ -51,7 +51,7 @@ function decide({ request, client, session, user, progress, consent, now }: Situ
   const fresh = progress.signedIn === session.id
   if (!fresh && (request.prompt.includes('login') || isStale(request, session, now)))
     return { kind: 'sign-in', again: true }
-  if (request.subject !== undefined && request.subject !== user.id) {
+  if (request.subjects?.includes(user.id) === false) {
     return fresh
       ? { kind: 'refuse', error: 'login_required', text: 'Another person signed in than the one asked for' }
       : { kind: 'sign-in', again: true }

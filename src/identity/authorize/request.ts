@@ -26,8 +26,8 @@ export interface AuthorizationRequest {
   /** Seconds. */
   readonly maxAge: number | undefined
   readonly claims: ClaimsRequest | undefined
-  /** Only this person will do (`id_token_hint`, or `sub` in `claims`). */
-  readonly subject: string | undefined
+  /** Only one of these people will do (`id_token_hint`, or `sub` in `claims`). */
+  readonly subjects: readonly string[] | undefined
   readonly loginHint: string | undefined
   readonly uiLocales: string | undefined
 }
