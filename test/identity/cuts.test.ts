@@ -41,6 +41,13 @@ onEveryEngine('cuts', (place) => {
     sessionId: string,
     lifetimeMs = 86_400_000,
   ): Promise<TokenAnswer> {
+    const answer = await (await browserCode(scopes, sessionId, lifetimeMs))()
+    assert.equal(answer.status, 200, answer.text)
+    return answer.body as unknown as TokenAnswer
+  }
+
+  /** What redeems it. */
+  async function browserCode(scopes: readonly string[], sessionId: string, lifetimeMs = 86_400_000) {
     const grant = await gate.stores.grants.create({
       kind: 'authorization_code',
       clientId: 'web',
@@ -54,9 +61,7 @@ onEveryEngine('cuts', (place) => {
     const redirectUri = 'https://app.example/callback'
     const code = await gate.stores.codes.issue(grant.id, { redirectUri }, 60_000)
     const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri }
-    const answer = await gate.post('/connect/token', form, { authorization: basic('web', SECRET) })
-    assert.equal(answer.status, 200, answer.text)
-    return answer.body as unknown as TokenAnswer
+    return () => gate.post('/connect/token', form, { authorization: basic('web', SECRET) })
   }
 
   test('B-47: sign-out ends the tokens of the session; what was granted for offline use can be refreshed, without the session', async () => {
@@ -81,6 +86,17 @@ onEveryEngine('cuts', (place) => {
     await isDead(marker.access_token)
     await assert.rejects(browserTokens(['openid'], 'session-c'), /invalid_grant/)
     assert.ok(!('sid' in claimsOf((await browserTokens(['openid', 'offline_access'], 'session-c')).access_token)))
+  })
+
+  test('C-67: a grant that was written while its user was being cut off gives nothing for its code', async () => {
+    const marker = await browserTokens(['openid'], 'session-d')
+    const redeem = await browserCode(['openid', 'offline_access'], 'session-d')
+    // The rows had been revoked before this one was there.
+    const grants = { revoke: async () => [] }
+    await createTakeBack({ grants, publish: gate.stores.events.append, clock: Date.now }).user(gate.aliceId)
+    await isDead(marker.access_token)
+    const answer = await redeem()
+    assert.deepEqual([answer.status, answer.body.error], [400, 'invalid_grant'])
   })
 
   test('B-46: what a client may no longer ask for, it no longer gets for an older grant', async () => {

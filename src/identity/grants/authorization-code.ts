@@ -29,6 +29,7 @@ export async function redeemAuthorizationCode(request: GrantRequest, env: GrantE
   return {
     scopes,
     speaker: { user, grant },
+    asOf: grant.createdAt,
     refreshToken: await firstRefreshToken(grant, env),
     ...(scopes.includes('openid') ? { idToken: { nonce: spent.details.nonce } } : {}),
   }

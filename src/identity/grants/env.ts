@@ -44,7 +44,7 @@ export interface Redeemed {
   readonly speaker?: { readonly user: User; readonly grant: Grant }
   /** May still be on its way to the disk: the reply waits for it, the signing of the other tokens need not. */
   readonly refreshToken?: string | Promise<string> | undefined
-  /** When the person agreed, if that was before this request and no grant has been there since to be revoked. */
+  /** When the person agreed, if that was before this request: who was cut off since may have been before there was a grant to revoke. */
   readonly asOf?: number | undefined
   /** Present when an ID token is due. */
   readonly idToken?: { readonly nonce?: string | undefined }
