@@ -27,17 +27,15 @@ export async function beginGuess(
   const pair = digestOf(`factor ${userId}@${network}`)
   const person = digestOf(`factor ${userId}`)
   const known = digestOf(`factor known ${userId}@${network}`)
-  const taken = [[pair, PAIR] as const]
-  if (!(await throttles.isMarked(known))) taken.push([person, PERSON])
-  const waits = await Promise.all(taken.map(([key, policy]) => throttles.take(key, policy)))
-  const waitMs = Math.max(...waits)
-  if (waitMs > 0) await throttles.giveBack(taken.flatMap(([key], index) => (waits[index] === 0 ? [key] : [])))
+  const counts = [{ key: pair, policy: PAIR }]
+  if (!(await throttles.isMarked(known))) counts.push({ key: person, policy: PERSON })
+  const waitMs = await throttles.takeAll(counts)
   return {
     waitMs,
     async succeeded() {
       await Promise.all([
         throttles.clear([pair]),
-        throttles.giveBack(taken.slice(1).map(([key]) => key)),
+        throttles.giveBack(counts.slice(1).map(({ key }) => key)),
         throttles.mark(known, clock() + KNOWN_ADDRESS_MS),
       ])
     },

@@ -60,12 +60,13 @@ export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
     const facts = { client: clientId, address, requestId }
     const keys = keysOf(username, address)
     const known = await throttles.isMarked(keys.known)
-    const taken = [[keys.pair, PAIR] as const, [keys.address, ADDRESS] as const]
-    if (!known) taken.push([keys.account, ACCOUNT])
-    const waits = await Promise.all(taken.map(([key, policy]) => throttles.take(key, policy)))
-    const wait = Math.max(...waits)
+    const counts = [
+      { key: keys.pair, policy: PAIR },
+      { key: keys.address, policy: ADDRESS },
+    ]
+    if (!known) counts.push({ key: keys.account, policy: ACCOUNT })
+    const wait = await throttles.takeAll(counts)
     if (wait > 0) {
-      await throttles.giveBack(taken.filter((_, index) => waits[index] === 0).map(([key]) => key))
       const seconds = Math.ceil(wait / 1000)
       audit.record({ event: 'signin.delayed', ...facts, details: { seconds } })
       return { outcome: 'delayed', seconds }
@@ -76,7 +77,7 @@ export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
     const hash = user?.passwordHash ?? (await decoy)
     const matches = await hashing.verify(hash, password)
     if (matches === undefined) {
-      await throttles.giveBack(taken.map(([key]) => key))
+      await throttles.giveBack(counts.map(({ key }) => key))
       return { outcome: 'busy' }
     }
     if (!matches || user === undefined || user.passwordHash === undefined || user.disabled) {
@@ -95,7 +96,7 @@ export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
 
     await Promise.all([
       throttles.clear([keys.pair]),
-      throttles.giveBack(taken.slice(1).map(([key]) => key)),
+      throttles.giveBack(counts.slice(1).map(({ key }) => key)),
       throttles.mark(keys.known, clock() + KNOWN_ADDRESS_MS),
     ])
     if (needsRehash(user.passwordHash)) await rehash(user, user.passwordHash, password)

@@ -14,10 +14,15 @@ export interface ThrottlePolicy {
   readonly forgetMs: number
 }
 
+export interface ThrottleCount {
+  readonly key: string
+  readonly policy: ThrottlePolicy
+}
+
 export type Throttles = ReturnType<typeof createThrottles>
 
 export function createThrottles(db: Kysely<Schema>, clock: Clock) {
-  return {
+  const throttles = {
     /**
      * Counts a try before it is made, so that tries made at once cannot slip through together.
      * Returns 0 when it may be made, otherwise the milliseconds to wait; a try that must wait is not counted.
@@ -45,6 +50,14 @@ export function createThrottles(db: Kysely<Schema>, clock: Clock) {
       if (taken !== undefined) return 0
       const row = await db.selectFrom('throttles').select('until').where('key', '=', key).executeTakeFirst()
       return Math.max(1, (row?.until ?? now) - now)
+    },
+
+    /** One try that several counts look at. When one of them makes it wait, no other has counted it. */
+    async takeAll(counts: readonly ThrottleCount[]): Promise<number> {
+      const waits = await Promise.all(counts.map(({ key, policy }) => throttles.take(key, policy)))
+      const wait = Math.max(...waits)
+      if (wait > 0) await throttles.giveBack(counts.flatMap(({ key }, index) => (waits[index] === 0 ? [key] : [])))
+      return wait
     },
 
     /** The try did not fail after all. */
@@ -83,4 +96,5 @@ export function createThrottles(db: Kysely<Schema>, clock: Clock) {
       return row !== undefined && row.until > clock()
     },
   }
+  return throttles
 }

@@ -1,5 +1,6 @@
 /** `/device`: a person lets a device in by the code that it shows (RFC 8628 §3.3), slowly enough that codes cannot be guessed. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { networkOf } from '../../http/doors.ts'
 import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { DeviceRequest } from '../../store/device-codes.ts'
@@ -64,8 +65,8 @@ interface Found {
 
 /** Undefined once the page has told what is wrong. Every look is counted, so that looking at many codes is as slow as trying them. */
 async function find(visit: SignedInVisit, userCode: string, env: BrowserEnv): Promise<Found | undefined> {
-  const keys = [`device user ${visit.user.id}`, `device address ${visit.request.ip}`]
-  const wait = Math.max(...(await Promise.all(keys.map((key) => env.throttles.take(key, GUESSES)))))
+  const keys = [`device user ${visit.user.id}`, `device address ${networkOf(visit.request.ip)}`]
+  const wait = await env.throttles.takeAll(keys.map((key) => ({ key, policy: GUESSES })))
   if (wait > 0) {
     const seconds = Math.ceil(wait / 1000)
     visit.reply.header('retry-after', String(seconds))

@@ -1,0 +1,51 @@
+/** Who guesses the codes of devices: counted by person and by network, and nobody pays for another's guesses. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { hashPassword } from '../../src/store/password-hash.ts'
+import { openSqlitePlace, type SignInPlace } from '../support/sign-in-place.ts'
+import type { Page, UserAgent } from '../support/user-agent.ts'
+import { signIn } from '../support/visitor.ts'
+
+const PASSWORD = 'a password for many people'
+let place: SignInPlace
+let passwordHash: string
+before(async () => {
+  place = await openSqlitePlace({ flags: { '--trusted-proxies': '127.0.0.1,::1' } })
+  passwordHash = await hashPassword(PASSWORD)
+})
+after(() => place.close())
+
+async function comeFrom(address: string, username: string): Promise<UserAgent> {
+  const agent = place.newAgent({ 'x-forwarded-for': address })
+  const page = await agent.get('/device')
+  assert.ok(page.kind === 'page')
+  const shown = await signIn(agent, page, { username, password: PASSWORD })
+  assert.ok(shown.kind === 'page' && shown.url.pathname === '/device', `${username} is not signed in`)
+  return agent
+}
+
+async function guess(agent: UserAgent): Promise<Page> {
+  const page = await agent.get('/device?user_code=BBBB-CCCC')
+  assert.ok(page.kind === 'page')
+  return page
+}
+
+test('C-76: all addresses of one IPv6 network count as one, whoever guesses from them', async () => {
+  const statuses: number[] = []
+  for (let count = 0; count < 4; count++) {
+    const username = `guesser-${count}`
+    await place.stores.users.create({ username, passwordHash })
+    const agent = await comeFrom(`2001:db8:1:2::${count + 1}`, username)
+    for (let tries = 0; tries < 3; tries++) statuses.push((await guess(agent)).status)
+  }
+  assert.ok(statuses.includes(429), `never slowed: ${statuses}`)
+  await place.stores.users.create({ username: 'neighbour', passwordHash })
+  assert.equal((await guess(await comeFrom('2001:db8:1:3::1', 'neighbour'))).status, 400)
+})
+
+test('C-76: a look that had to wait for its network counts for nobody', async () => {
+  await place.stores.users.create({ username: 'patient', passwordHash })
+  const patient = await comeFrom('2001:db8:1:2::99', 'patient')
+  for (let tries = 0; tries < 20; tries++) assert.equal((await guess(patient)).status, 429)
+  assert.equal((await guess(await comeFrom('198.51.100.7', 'patient'))).status, 400)
+})
