@@ -145,6 +145,8 @@ export const codeRows: readonly RowTest[] = [
       assert.equal(narrow.refresh_token, undefined)
       const implicit = await answer(trial, { ...offline(), response_type: 'id_token token' })
       assert.ok(implicit.parameters.has('access_token') && !implicit.parameters.has('refresh_token'))
+      const told = implicit.parameters.get('scope')?.split(' ')
+      assert.ok(told !== undefined && !told.includes('offline_access'), `scope says ${told}`)
     },
   },
   {

@@ -49,12 +49,15 @@ export const redirectRows: readonly RowTest[] = [
     async run(trial) {
       const app = trial.withClient(native)
       const { verifier: _, ...challenge } = createChallenge()
-      for (const address of ['http://127.0.0.1:54321/callback', 'http://[::1]:4000/callback']) {
+      for (const address of ['http://127.0.0.1:54321/callback', 'http://[::1]:4000/six']) {
         const got = await answer(app, { ...challenge, redirect_uri: address })
         assert.equal(got.left.url.origin + got.left.url.pathname, address)
       }
       for (const address of [
         'http://127.0.0.1:54321/other',
+        'http://127.0.0.1:54321/six',
+        'http://[::1]:54321/callback',
+        'http://localhost:54321/callback',
         'http://127.0.0.1.evil.example:54321/callback',
         'http://127.0.0.1@evil.example/callback',
         'http://127.0.0.2:54321/callback',
@@ -71,7 +74,7 @@ export const redirectRows: readonly RowTest[] = [
     ours: true,
     async run(trial) {
       const { verifier: _, ...challenge } = createChallenge()
-      const address = 'http://localhost:4321/callback'
+      const address = 'http://localhost:4321/by-name'
       const got = await answer(trial.withClient(native), { ...challenge, redirect_uri: address })
       assert.equal(got.left.url.origin + got.left.url.pathname, address)
     },

@@ -1,4 +1,4 @@
-/** Guessing: how often, how fast, and what a guesser learns (C-51, C-76, C-111, C-112). */
+/** Guessing: how often, how fast, and what a guesser learns (C-10, C-51, C-76, C-111, C-112). */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openPlace } from '../support/engines.ts'
@@ -78,6 +78,21 @@ describe('guessing', () => {
     assert.ok(statuses.has(429), `never slowed: ${[...statuses]}`)
     await gatehouse.elapse(24 * 3600_000)
     await createTrial(gatehouse, 'C', false).succeed()
+  })
+
+  test('C-10: a stranger who claims another address with each guess is slowed all the same', async () => {
+    const statuses = new Set<number>()
+    for (let count = 0; count < 30; count++) {
+      const forwarded = `203.0.113.${count}`
+      const response = await fetch(gatehouse.metadata.token_endpoint, {
+        method: 'POST',
+        headers: { 'x-forwarded-for': forwarded, 'x-real-ip': forwarded, forwarded: `for=${forwarded}` },
+        body: new URLSearchParams({ grant_type: 'refresh_token', client_id: client.client_id, client_secret: 'wrong' }),
+      })
+      statuses.add(response.status)
+    }
+    assert.ok(statuses.has(429), `never slowed: ${[...statuses]}`)
+    await gatehouse.elapse(24 * 3600_000)
   })
 
   test('C-76: guessed user codes are slowed; wrong and expired look alike', async () => {

@@ -142,7 +142,7 @@ export function clientFixtures(backchannelUri: string) {
       client_id: 'client-native',
       application_type: 'native',
       token_endpoint_auth_method: 'none',
-      redirect_uris: ['http://127.0.0.1/callback', 'http://localhost/callback', 'http://[::1]/callback'],
+      redirect_uris: ['http://127.0.0.1/callback', 'http://localhost/by-name', 'http://[::1]/six'],
       post_logout_redirect_uris: [],
       response_types: ['code', 'code id_token'],
       grant_types: ['authorization_code', 'implicit', 'refresh_token'],
