@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
 import { BadDeclaration } from '../../src/declarative/bad-declaration.ts'
 import { checkMeaning } from '../../src/declarative/check-meaning.ts'
+import { declarationJsonSchema } from '../../src/declarative/json-schema.ts'
 import { readDeclaration, settingsOf } from '../../src/declarative/read.ts'
 import { resolveSecrets } from '../../src/declarative/secrets.ts'
 
@@ -288,4 +289,14 @@ test('settings of the file become the text that a flag would give', () => {
     log_level: 'warn',
   })
   assert.throws(() => settingsOf(read('settings: {config: other.yaml}'), {}), /settings\.config/)
+})
+
+test('JSON Schema Core §6.4: the published patterns are those of every dialect', () => {
+  const patterns = [...JSON.stringify(declarationJsonSchema()).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)]
+  const texts = patterns.map(([, text = '']): string => JSON.parse(text))
+  assert.ok(texts.length > 5)
+  for (const text of texts) assert.doesNotMatch(text, /\\[pPu]|\(\?[^:]/, text)
+  const name = new RegExp(texts.find((text) => text.includes('\\x9f')) ?? '')
+  for (const good of ['trader', 'Büro 7', 'a']) assert.match(good, name)
+  for (const bad of [' a', 'a ', 'a\u0007b', '\u0085', '']) assert.doesNotMatch(bad, name)
 })
