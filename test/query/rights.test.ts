@@ -89,6 +89,27 @@ onEveryEngine('rights', (place) => {
     }
   })
 
+  test('a condition that fails on a hidden table does not fail: the catalogue tells nothing by its errors', async () => {
+    for (const condition of [
+      `1 / (CASE WHEN name = 'secret' THEN 0 ELSE 1 END) = 1`,
+      `CAST(CASE WHEN name = 'secret' THEN 'x' ELSE '1' END AS Integer) = 1`,
+      `1 / (CASE WHEN readscope = 'Platform/Trading' THEN 0 ELSE 1 END) = 1`,
+    ]) {
+      for (const table of ['cataloguetables', 'CatalogueTable']) {
+        const reply = await server.query(`SELECT name FROM ${table} WHERE ${condition}`, { as: 'market' })
+        assert.equal(reply.status, 200, `${table}: ${condition}: ${reply.text}`)
+      }
+    }
+    const ways = [
+      `SELECT 1 / (CASE WHEN tablename = 'secret' THEN 0 ELSE 1 END) AS x FROM cataloguecolumns`,
+      `SELECT name FROM cataloguecolumns WHERE 1 / (CASE WHEN tablename = 'secret' THEN 0 ELSE 1 END) = 1`,
+      `SELECT o.id FROM open o JOIN cataloguetables t ON 1 / (CASE WHEN t.name = 'secret' THEN 0 ELSE 1 END) = o.id`,
+      `SELECT max(1 / (CASE WHEN name = 'secret' THEN 0 ELSE 1 END)) AS x FROM CatalogueTable`,
+      `SELECT name FROM CatalogueTable ORDER BY 1 / (CASE WHEN name = 'secret' THEN 0 ELSE 1 END)`,
+    ]
+    for (const way of ways) assert.equal((await server.query(way, { as: 'market' })).status, 200, way)
+  })
+
   test('who may read a table may not write it without its write scope, and is told which', async () => {
     for (const statement of [
       "INSERT INTO open VALUES (5, 'x')",

@@ -131,7 +131,7 @@ export function compare({ sqlite, postgres }: Answers, isTotal: boolean): Verdic
 }
 
 /** Errors of which a write may meet one or another first. */
-const OF_ORDER: ReadonlySet<string> = new Set([...OF_EVALUATION, 'Data.UniqueViolation', 'IQL.NotNull'])
+const OF_ORDER: ReadonlySet<string> = new Set([...OF_EVALUATION, 'Data.UniqueViolation', 'IQL.NotNull', 'IQL.RowTwice'])
 
 /** A write that fails on both engines fails, though a value and a key may be at fault in either order. */
 export function compareWrites(answers: Answers, isTotal: boolean): Verdict {

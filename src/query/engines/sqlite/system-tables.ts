@@ -25,6 +25,9 @@ export const SQLITE_CATALOGUE_SCHEMA = `
 
 export const SQLITE_AUDIT_TABLE = 'main._gh_auditlog'
 
+/** A condition of the statement that fails on a table which the caller may not see would tell of it. */
+const FENCE = 'LIMIT -1'
+
 export function systemTableSql(table: TableView, slots: Slots): Sql {
   if (table.name === AUDIT_LOG) return SQLITE_AUDIT_TABLE
   const scopes = slots.mark({ kind: 'scopes' }, TEXT)
@@ -32,13 +35,13 @@ export function systemTableSql(table: TableView, slots: Slots): Sql {
   switch (table.name.toLowerCase()) {
     case 'cataloguetables':
       return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
-        json_array_length(t.definition, '$.columns') AS columns, t.created FROM main._gh_tables AS t WHERE ${visible})`
+        json_array_length(t.definition, '$.columns') AS columns, t.created FROM main._gh_tables AS t WHERE ${visible} ${FENCE})`
     case 'cataloguecolumns':
       return `(SELECT t.name AS tablename, c.value ->> 'name' AS name, c.value ->> 'type' AS type, c.key AS ordinal,
         c.value ->> 'nullable' AS nullable, c.value ->> 'primarykey' AS isprimarykey, c.value ->> 'default' AS "default"
-        FROM main._gh_tables AS t JOIN json_each(t.definition, '$.columns') AS c WHERE ${visible})`
+        FROM main._gh_tables AS t JOIN json_each(t.definition, '$.columns') AS c WHERE ${visible} ${FENCE})`
     default:
       return `(SELECT t.name, t.definition -> 'columns' AS columns, t.description, t.readscope, t.writescope, t.rowfilter
-        FROM main._gh_tables AS t WHERE t.issystem = 0 AND ${visible})`
+        FROM main._gh_tables AS t WHERE t.issystem = 0 AND ${visible} ${FENCE})`
   }
 }
