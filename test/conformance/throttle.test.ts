@@ -58,11 +58,11 @@ describe('guessing', () => {
     await gatehouse.elapse(24 * 3600_000)
   })
 
-  test('C-112: a password of a megabyte is refused before it is hashed', async () => {
+  test('C-112: a password of sixty thousand letters is only wrong, and quickly', async () => {
     const trial = createTrial(gatehouse, 'C', false)
     const started = performance.now()
     const refused = await attempt(trial, { username: person.username, password: 'x'.repeat(60_000) })
-    assert.ok(refused.kind === 'page')
+    assert.ok(refused.kind === 'page' && refused.status === 401)
     assert.ok(performance.now() - started < 1000)
     await gatehouse.elapse(24 * 3600_000)
   })
