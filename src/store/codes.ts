@@ -58,6 +58,18 @@ export function createCodes(db: Kysely<Schema>, clock: Clock) {
       const known = await db.selectFrom('codes').selectAll().where('digest', '=', digest).executeTakeFirst()
       return known === undefined ? undefined : describe(known, 'reused')
     },
+
+    /** For who spent it and got nothing for it: good once more, at least until then. */
+    async giveBack(code: string, until: number): Promise<void> {
+      await db
+        .updateTable('codes')
+        .set((eb) => ({
+          spent_at: null,
+          expires_at: eb.case().when('expires_at', '<', until).then(until).else(eb.ref('expires_at')).end(),
+        }))
+        .where('digest', '=', digestOf(code))
+        .execute()
+    },
   }
 }
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { openPlace } from '../support/engines.ts'
-import { type Answer, basic, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { type Answer, basic, DEVICE_GRANT, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
 import { authorizeUrl } from '../support/sign-in-place.ts'
 import { createUserAgent } from '../support/user-agent.ts'
@@ -85,6 +85,73 @@ describe('budgets', () => {
     // The refresh token was not spent: long after the grace of a lost answer it is as good as it was.
     clock.advance(HOUR)
     assert.equal((await gate.post('/connect/token', late)).status, 200)
+  })
+
+  const useUp = async () => {
+    for (let count = 0; count < 4; count++) assert.equal((await password()).status, 200)
+  }
+  const waitAsTold = ({ headers }: Answer) => clock.advance(Number(headers.get('retry-after')) * 1000)
+
+  test('an authorization code that comes too often is not spent: after the wait it is good, once', async () => {
+    const grant = await gate.stores.grants.create({
+      kind: 'authorization_code',
+      clientId: 'web',
+      userId: gate.aliceId,
+      sessionId: 'session-1',
+      scopes: ['openid', 'offline_access'],
+      authTime: clock(),
+      details: { amr: ['pwd'] },
+      expiresAt: clock() + HOUR,
+    })
+    const redirectUri = 'https://app.example/callback'
+    const code = await gate.stores.codes.issue(grant.id, { redirectUri }, 60_000)
+    const redeem = (client = 'web') =>
+      gate.post(
+        '/connect/token',
+        { grant_type: 'authorization_code', code, redirect_uri: redirectUri },
+        { authorization: basic(client, SECRET) },
+      )
+    await useUp()
+    for (let count = 0; count < 2; count++) {
+      const refused = await redeem()
+      assertTooMany(refused, 'user')
+      // Each wait is as long as a code lives.
+      assert.ok(Number(refused.headers.get('retry-after')) >= 50)
+      if (count === 1) waitAsTold(refused)
+    }
+    const redeemed = await redeem()
+    assert.equal(redeemed.status, 200, redeemed.text)
+    const again = await redeem()
+    assert.deepEqual([again.status, again.body.error], [400, 'invalid_grant'])
+    assert.equal((await gate.userinfo(String(redeemed.body.access_token))).status, 401)
+  })
+
+  test('a device code that comes too often is not spent: after the wait it is good, once', async () => {
+    const scopes = ['openid', 'offline_access']
+    const { body } = await gate.post('/connect/deviceauthorization', { client_id: 'tv', scope: scopes.join(' ') })
+    await gate.stores.consents.allow(gate.aliceId, 'tv', scopes)
+    await gate.stores.deviceCodes.decide(String(body.user_code), {
+      userId: gate.aliceId,
+      sessionId: undefined,
+      scopes,
+      authTime: clock(),
+      amr: ['pwd'],
+    })
+    const poll = () =>
+      gate.post('/connect/token', {
+        grant_type: DEVICE_GRANT,
+        device_code: String(body.device_code),
+        client_id: 'tv',
+      })
+    await useUp()
+    const refused = await poll()
+    assertTooMany(refused, 'user')
+    waitAsTold(refused)
+    const redeemed = await poll()
+    assert.equal(redeemed.status, 200, redeemed.text)
+    clock.advance(5_000)
+    const again = await poll()
+    assert.deepEqual([again.status, again.body.error], [400, 'invalid_grant'])
   })
 
   test('userinfo takes from the budget of the client that the token was issued to, too', async () => {

@@ -1,4 +1,5 @@
 /** The authorization code grant (RFC 6749 §4.1.3) with PKCE (RFC 7636). */
+import { Refusal } from '../../protocol/refusal.ts'
 import type { CodeDetails } from '../../store/codes.ts'
 import type { Grant } from '../../store/grants.ts'
 import { required } from '../oauth-door.ts'
@@ -24,7 +25,11 @@ export async function redeemAuthorizationCode(request: GrantRequest, env: GrantE
 
   const user = await env.stores.users.findById(grant.userId)
   if (user === undefined || user.disabled) throw notAccepted('the user is gone or disabled')
-  request.admit(user)
+  try {
+    request.admit(user)
+  } catch (error) {
+    throw await givenBack(error, code, env)
+  }
   const scopes = heldByUser(grant.scopes, user)
   return {
     scopes,
@@ -33,6 +38,17 @@ export async function redeemAuthorizationCode(request: GrantRequest, env: GrantE
     refreshToken: await firstRefreshToken(grant, env),
     ...(scopes.includes('openid') ? { idToken: { nonce: spent.details.nonce } } : {}),
   }
+}
+
+/** RFC 6749 §4.1.2: no code should live longer than ten minutes. */
+const LONGEST_WAIT_MS = 540_000
+const TIME_TO_RETRY_MS = 60_000
+
+/** Who has come too often loses nothing: once the wait that they are told is over, the same code is good for a minute. */
+async function givenBack(error: unknown, code: string, { stores, clock }: GrantEnv): Promise<unknown> {
+  const seconds = error instanceof Refusal ? Number(error.details.headers?.['retry-after'] ?? 0) : 0
+  await stores.codes.giveBack(code, clock() + Math.min(seconds * 1000, LONGEST_WAIT_MS) + TIME_TO_RETRY_MS)
+  return error
 }
 
 /** B-41: one of the two who redeemed it stole it, and nobody knows which. */

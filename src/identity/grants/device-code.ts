@@ -15,13 +15,14 @@ export async function redeemDeviceCode({ form, client, admit }: GrantRequest, en
   if (poll.state === 'denied') throw refuse('access_denied', 'The request was declined')
   if (poll.expiresAt <= env.clock()) throw refuse('expired_token', 'The device code has expired')
   if (poll.outcome === 'too-fast') throw refuse('slow_down', 'Wait five seconds longer between two requests')
-  if (poll.state === 'pending') throw refuse('authorization_pending', 'Nobody has decided yet')
+  if (poll.state === 'pending' || poll.approval === undefined)
+    throw refuse('authorization_pending', 'Nobody has decided yet')
 
-  const approval = await env.stores.deviceCodes.redeem(deviceCode)
-  if (approval === undefined) throw notAccepted('redeemed by another request')
-  const user = await env.stores.users.findById(approval.userId)
+  const user = await env.stores.users.findById(poll.approval.userId)
   if (user === undefined || user.disabled) throw notAccepted('the user is gone or disabled')
   admit(user)
+  const approval = await env.stores.deviceCodes.redeem(deviceCode)
+  if (approval === undefined) throw notAccepted('redeemed by another request')
   const scopes = heldByUser(approval.scopes, user)
   const { grant, refreshToken } = await beginFamily(
     {
