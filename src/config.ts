@@ -108,7 +108,7 @@ export const SETTINGS = {
   accessTokenLifetime: setting(
     '3600',
     parseTokenLifetime,
-    'Seconds that an access token lives; a client may have its own. A day at most.',
+    'Seconds that an access token lives; a client may have its own. A day at most. Tokens that are out keep theirs.',
   ),
   refreshTokenIdle: setting('2592000', parseSeconds, 'Seconds after which an unused refresh token expires.'),
   refreshTokenLifetime: setting(

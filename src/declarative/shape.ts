@@ -121,7 +121,8 @@ const CLIENT = closed(['client_id'], {
   access_token_lifetime: number('integer', {
     minimum: 1,
     maximum: 86_400,
-    description: 'Seconds; 3600 when left out.',
+    description:
+      'Seconds; 3600 when left out. Counts for tokens issued from then on: those that are out keep theirs unless they are revoked.',
   }),
   disabled: flag(),
 })
