@@ -1,4 +1,5 @@
-/** What a person has open and allowed: second factors, browser sessions, consents. */
+/** What a person has open and allowed: second factors, browser sessions, applications that act for them. */
+import { listApplications } from '../store/applications.ts'
 import type { Stores } from '../store/stores.ts'
 import { instant, type JsonObject } from './body.ts'
 import { record } from './change.ts'
@@ -83,11 +84,12 @@ export const userAccessRoutes: readonly AdminRoute[] = [
   },
   listOfUser({
     path: '/admin/users/{user}/consents',
-    summary: 'Lists what a user has allowed to which client.',
-    list: ({ consents }, user) => consents.listOfUser(user),
-    present: ({ clientId, scopes, createdAt, updatedAt }) => ({
+    summary: 'Lists every client that may act for a user: by their consent, or by a grant that needed none.',
+    list: listApplications,
+    present: ({ clientId, scopes, isConsented, createdAt, updatedAt }) => ({
       client_id: clientId,
       scopes,
+      consented: isConsented,
       created_at: instant(createdAt),
       updated_at: instant(updatedAt),
     }),
@@ -96,15 +98,17 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/users/{user}/consents/{client}',
     scope: 'Identity/Admin',
-    summary: 'Withdraws a consent and revokes what was granted under it.',
+    summary: 'Ends what a client may do for a user: withdraws the consent, if there is one, and revokes every grant.',
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
       const { id } = await findUser(env.stores, part(call, 'user'))
       const client = part(call, 'client')
-      if (!(await env.stores.consents.withdraw(id, client))) throw notFound('consent for', client)
+      const application = (await listApplications(env.stores, id)).find(({ clientId }) => clientId === client)
+      if (application === undefined) throw notFound('access of client', client)
+      await env.stores.consents.withdraw(id, client)
       await takeBack(env).consent(id, client)
-      record(env, call, { event: 'consent.withdrawn', target: id })
+      record(env, call, { event: 'consent.withdrawn', target: id, details: { client, scope: application.scopes } })
       return { status: 204 }
     },
   },

@@ -1,5 +1,6 @@
 /** Administration of people: who may sign in, with which roles, and whether they may at all. */
 import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { userTarget } from '../declarative/targets.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/password-hash.ts'
@@ -77,8 +78,12 @@ export const userRoutes: readonly AdminRoute[] = [
         const target = userTarget(readUser(merged(declaredForm(found), patch), await roleNames(stores)))
         const { username, profile, disabled, roles } = target
         if (username !== found.username) await refuseTaken(stores, username, found.id)
-        await stores.users.update(found.id, { username, profile, disabled })
-        await stores.users.setRoles(found.id, roles)
+        // What changes nothing leaves the ETag as it is.
+        const isSame = isDeepStrictEqual({ username, profile, disabled, roles: [...roles].sort() }, current(found))
+        if (!isSame) {
+          await stores.users.update(found.id, { username, profile, disabled })
+          await stores.users.setRoles(found.id, roles)
+        }
         return { before: found, after: await findUser(stores, found.id) }
       })
       await tell(env, before, after)
@@ -150,6 +155,10 @@ function presentUser(user: User): JsonObject {
     created_at: instant(user.createdAt),
     updated_at: instant(user.updatedAt),
   }
+}
+
+function current({ username, profile, disabled, roles }: User) {
+  return { username, profile, disabled, roles }
 }
 
 /** As the declarative file would say it. */

@@ -28,7 +28,12 @@ export const AUDIT_EVENTS = {
   'authorization.refused': event('The authorization endpoint refused.', 'response_type', 'error', 'reason'),
   'consent.granted': event('A user allowed a client these scopes.', 'scope'),
   'consent.refused': event('A user declined what a client asked for.', 'scope'),
-  'consent.withdrawn': event('A consent was taken back and its grants revoked.', 'scope', 'grants'),
+  'consent.withdrawn': event(
+    'What a client was allowed was taken back, and its grants revoked.',
+    'client',
+    'scope',
+    'grants',
+  ),
   'device.approved': event('A user let a device in.', 'scope', 'grant'),
   'device.refused': event('A user turned a device away.', 'scope'),
   'token.issued': event(

@@ -43,6 +43,13 @@ export type ClaimWish = {
   readonly values?: readonly unknown[]
 } | null
 
+export interface GrantedClient {
+  readonly clientId: string
+  readonly scopes: readonly string[]
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
 export type NewGrant = Omit<Grant, 'id' | 'createdAt' | 'revokedAt'>
 export type Grants = ReturnType<typeof createGrants>
 
@@ -90,18 +97,28 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
       return rows.map(toGrant)
     },
 
-    /** Which clients hold which scopes by a grant that is neither revoked nor expired, each combination once. */
-    async listClientsOfUser(userId: string): Promise<{ clientId: string; scopes: string[] }[]> {
+    /** Which clients hold which scopes by grants that are neither revoked nor expired: each combination once, with its first and last. */
+    async listClientsOfUser(userId: string): Promise<GrantedClient[]> {
       const rows = await db
         .selectFrom('grants')
-        .select(['client_id', 'scopes'])
-        .distinct()
+        .select((eb) => [
+          'client_id',
+          'scopes',
+          eb.fn.min('created_at').as('first'),
+          eb.fn.max('created_at').as('last'),
+        ])
         .where('user_id', '=', userId)
         .where('revoked_at', 'is', null)
         .where('expires_at', '>', clock())
+        .groupBy(['client_id', 'scopes'])
         .orderBy('client_id')
         .execute()
-      return rows.map(({ client_id, scopes }) => ({ clientId: client_id, scopes: wordsOf(scopes) }))
+      return rows.map(({ client_id, scopes, first, last }) => ({
+        clientId: client_id,
+        scopes: wordsOf(scopes),
+        createdAt: Number(first),
+        updatedAt: Number(last),
+      }))
     },
 
     /** The grants among the matching that were alive until now. */

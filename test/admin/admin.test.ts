@@ -1,6 +1,7 @@
 /** Administration over HTTP: each noun, who may, what stale and bad requests get, and what the rest of the system is told. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { describeAdmin } from '../../src/admin/admin.ts'
 import { ADMIN_ROUTES } from '../../src/admin/routes.ts'
 import { describeApi } from '../../src/http/openapi.ts'
@@ -103,6 +104,27 @@ onEveryEngine('administration', (place) => {
     assert.equal(second.status, 412)
     assert.equal(second.headers.get('etag'), first.headers.get('etag'))
     assert.equal((await admin.call('GET', '/admin/users/bob')).body.nickname, 'one')
+  })
+
+  test('a change that changes nothing leaves the ETag of a user as it is', async () => {
+    const body = { username: 'dora', nickname: 'd', roles: ['reader', 'auditor'] }
+    for (const name of body.roles) await admin.env.stores.roles.put({ name, scopes: [] })
+    const tag = (await admin.call('POST', '/admin/users', { body })).headers.get('etag') ?? ''
+    await setTimeout(5)
+    for (const patch of [{}, { nickname: 'd', disabled: false }, { roles: ['auditor', 'reader'] }, { gender: null }]) {
+      const answer = await admin.call('PATCH', '/admin/users/dora', { body: patch, ifMatch: tag })
+      assert.deepEqual([answer.status, answer.headers.get('etag')], [200, tag], JSON.stringify(patch))
+    }
+    for (const patch of [{ nickname: 'e' }, { roles: ['reader'] }, { disabled: true }]) {
+      const before = (await admin.call('GET', '/admin/users/dora')).headers.get('etag')
+      const answer = await admin.call('PATCH', '/admin/users/dora', { body: patch, ifMatch: '*' })
+      assert.notEqual(answer.headers.get('etag'), before, JSON.stringify(patch))
+    }
+    assert.partialDeepStrictEqual((await admin.call('GET', '/admin/users/dora')).body, {
+      nickname: 'e',
+      roles: ['reader'],
+      disabled: true,
+    })
   })
 
   test('of many changes to one version exactly one is made', async () => {
@@ -303,6 +325,50 @@ onEveryEngine('administration', (place) => {
     assert.equal((await admin.call('DELETE', '/admin/users/henry/consents/desk-app')).status, 204)
     assert.equal((await admin.call('DELETE', '/admin/users/henry/consents/desk-app')).status, 404)
     assert.deepEqual((await admin.call('DELETE', '/admin/users/henry/sessions')).body, { ended: 0 })
+  })
+
+  test('a client that needed no consent is listed among those that act for a user, and ended as they are', async () => {
+    const { body: user } = await admin.call('POST', '/admin/users', { body: { username: 'irene' } })
+    const { consents, grants } = admin.env.stores
+    await consents.allow(user.id, 'asked', ['openid'])
+    const grant = {
+      kind: 'password',
+      userId: user.id,
+      sessionId: undefined,
+      authTime: Date.now(),
+      details: { amr: ['pwd'] },
+      expiresAt: Date.now() + 60_000,
+    } as const
+    const first = await grants.create({ ...grant, clientId: 'own', scopes: ['openid', 'offline_access'] })
+    const second = await grants.create({ ...grant, clientId: 'own', scopes: ['Platform/News'] })
+    await grants.create({ ...grant, clientId: 'asked', scopes: ['openid', 'profile'] })
+    await grants.create({ ...grant, clientId: 'gone', scopes: ['openid'], expiresAt: Date.now() - 1 })
+
+    const { body } = await admin.call('GET', '/admin/users/irene/consents')
+    assert.deepEqual(
+      body.items.map(({ client_id, scopes, consented }: Record<string, unknown>) => [client_id, scopes, consented]),
+      [
+        ['asked', ['openid', 'profile'], true],
+        ['own', body.items[1].scopes, false],
+      ],
+    )
+    assert.deepEqual(body.items[1].scopes.toSorted(), ['Platform/News', 'offline_access', 'openid'])
+    assert.ok(Date.parse(body.items[1].created_at) <= Date.parse(body.items[1].updated_at))
+
+    admin.events.length = 0
+    assert.equal((await admin.call('DELETE', '/admin/users/irene/consents/own')).status, 204)
+    assert.deepEqual(
+      admin.events.map((event) => 'grantId' in event && event.grantId).sort(),
+      [first.id, second.id].sort(),
+    )
+    assert.equal((await admin.call('DELETE', '/admin/users/irene/consents/own')).status, 404)
+    const left = (await admin.call('GET', '/admin/users/irene/consents')).body.items
+    assert.deepEqual(
+      left.map(({ client_id }: Record<string, unknown>) => client_id),
+      ['asked'],
+    )
+    assert.equal((await admin.call('DELETE', '/admin/users/irene/consents/asked')).status, 204)
+    assert.deepEqual((await admin.call('GET', '/admin/users/irene/consents')).body.items, [])
   })
 
   test('live sessions and running queries are listed and ended', async () => {

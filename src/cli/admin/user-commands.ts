@@ -162,8 +162,10 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'user consents',
     words: ['USER'],
-    options: { '--withdraw': { kind: 'value', value: 'CLIENT', help: 'take back what this client was allowed' } },
-    summary: 'Lists what a user has allowed, or withdraws it from a client.',
+    options: {
+      '--withdraw': { kind: 'value', value: 'CLIENT', help: 'take back what this client may do, with its tokens' },
+    },
+    summary: 'Lists the clients that may act for a user, or ends what one of them may do.',
     examples: ['user consents alice', 'user consents alice --withdraw desk-app'],
     async run({ words: [user], option, request }) {
       const client = option('--withdraw')
@@ -172,7 +174,7 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
         return { kind: 'text', text: `${client} may no longer act for ${user}.` }
       }
       const { body } = await request('GET', `/admin/users/${segment(user)}/consents`)
-      return { kind: 'table', columns: ['client_id', 'scopes', 'updated_at'], body }
+      return { kind: 'table', columns: ['client_id', 'scopes', 'consented', 'updated_at'], body }
     },
   },
 ]

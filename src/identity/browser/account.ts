@@ -1,6 +1,7 @@
 /** The account page and everything that can be changed and ended on it. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
+import { listApplications } from '../../store/applications.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../store/password-hash.ts'
 import type { Profile, User } from '../../store/users.ts'
 import { displayNameOf } from '../claims.ts'
@@ -69,7 +70,7 @@ export async function showAccount(
   const [factors, sessions, applications] = await Promise.all([
     env.factors.listOfUser(user.id),
     env.sessions.listOfUser(user.id),
-    listApplications(user.id, env),
+    namedApplications(user.id, env),
   ])
   const frame = frameFor(env.pages, visit, { boundTo: 'session' })
   const page = accountPage(frame, {
@@ -96,18 +97,12 @@ export async function showAccount(
   return sendPage(visit.reply, page, { status: told === undefined ? 200 : 400 })
 }
 
-/** Whoever may act for the person: by their consent, or by a grant that needed none (a password given to it, a client of our own). */
-async function listApplications(userId: string, env: BrowserEnv) {
-  const [consents, grants] = await Promise.all([env.consents.listOfUser(userId), env.grants.listClientsOfUser(userId)])
-  const scopesByClient = new Map<string, Set<string>>()
-  for (const { clientId, scopes } of [...consents, ...grants]) {
-    const known = scopesByClient.get(clientId) ?? new Set()
-    scopesByClient.set(clientId, known.union(new Set(scopes)))
-  }
+async function namedApplications(userId: string, env: BrowserEnv) {
+  const applications = await listApplications(env, userId)
   return Promise.all(
-    [...scopesByClient].map(async ([clientId, scopes]) => {
+    applications.map(async ({ clientId, scopes }) => {
       const client = await env.clients.find(clientId)
-      return { clientId, scopes: [...scopes], client: client?.name ?? clientId }
+      return { clientId, scopes, client: client?.name ?? clientId }
     }),
   )
 }
@@ -207,7 +202,7 @@ async function endSessions(visit: SignedInVisit, form: Parameters, env: BrowserE
 async function withdrawConsent(visit: SignedInVisit, form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
   const { user, request } = visit
   const clientId = form.get('client_id') ?? ''
-  const application = (await listApplications(user.id, env)).find((candidate) => candidate.clientId === clientId)
+  const application = (await listApplications(env, user.id)).find((candidate) => candidate.clientId === clientId)
   if (application !== undefined) {
     await env.consents.withdraw(user.id, clientId)
     await env.takeBack.consent(user.id, clientId)
