@@ -279,7 +279,7 @@ async function answerInTime(
     running.end()
   }
   try {
-    const result = await execute({ ...call, signal: running.signal }, env)
+    const result = await execute({ ...call, running }, env)
     if (result.kind === 'stream') {
       return await sendStream(reply, encoding, coding, {
         chunks: result.chunks,

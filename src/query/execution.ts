@@ -10,7 +10,16 @@ import { recordChanges } from './catalogue/record-change.ts'
 import { isShort, isSimple } from './cost.ts'
 import { fill, type RunValues } from './engines/emit/slots.ts'
 import { identityOf } from './engines/emit/write.ts'
-import type { Engine, Once, ReadLimits, ReadOutcome, ReadRequest, WholeRead, WriteOutcome } from './engines/engine.ts'
+import type {
+  Engine,
+  Once,
+  ReadLimits,
+  ReadOutcome,
+  ReadRequest,
+  Stoppable,
+  WholeRead,
+  WriteOutcome,
+} from './engines/engine.ts'
 import { explain } from './explain.ts'
 import type { BoundStatement, ResultColumn } from './iql/bound.ts'
 import type { IqlValue } from './iql/types.ts'
@@ -45,7 +54,7 @@ export interface Call {
 
 /** One run of a statement, which can be stopped. */
 export interface Run extends Call {
-  readonly signal: AbortSignal
+  readonly running: Stoppable
 }
 
 export type Result =
@@ -74,7 +83,7 @@ export function readAtOnce(call: Call, env: ExecutionEnv): WholeRead | undefined
 export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
   const { bound } = run.planned
   const { statement } = bound
-  if (readsAuditLog(bound)) await env.auditTable.catchUp(run.signal)
+  if (readsAuditLog(bound)) await env.auditTable.catchUp(run.running.signal)
   switch (statement.kind) {
     case 'query':
       return read(run, env)
@@ -100,7 +109,7 @@ export function runValues(call: Call, values: readonly IqlValue[], env: Executio
 }
 
 function read(run: Run, env: ExecutionEnv): Result {
-  return { kind: 'stream', chunks: env.engine.read({ ...readRequest(run, env), signal: run.signal }) }
+  return { kind: 'stream', chunks: env.engine.read({ ...readRequest(run, env), signal: run.running.signal }) }
 }
 
 function readRequest(call: Call, env: ExecutionEnv): Omit<ReadRequest, 'signal'> {
@@ -130,7 +139,7 @@ async function write(run: Run, env: ExecutionEnv): Promise<WriteOutcome> {
     isIdentified: statement.kind === 'insert' && identityOf(statement, env.engine.dialect) !== undefined,
     isShort: parts.every(({ planned }) => isShort(planned.reach)) && times <= MOST_SHORT_ROWS,
     rowLimit: run.limits.rows,
-    signal: run.signal,
+    running: run.running,
     once: run.once,
   })
   return reply.outcome
@@ -151,7 +160,7 @@ async function define(statement: BoundStatement, run: Run, env: ExecutionEnv): P
   const change = changeOf(statement, run.planned.snapshot, now)
   if (change === undefined) return
   const value = statement.kind === 'add-column' ? await fillOf(statement, run, env) : null
-  await env.catalogue.change([{ change, fill: value }], { signal: run.signal })
+  await env.catalogue.change([{ change, fill: value }], { signal: run.running.signal })
   recordChanges(env.audit, run, [change])
 }
 
@@ -166,7 +175,7 @@ async function fillOf(statement: Extract<BoundStatement, { kind: 'add-column' }>
     parameters: fill(plan, runValues(run, [], env), env.engine.bind),
     columns: [{ name: column.name, type: column.type, nullable: true }],
     reach: isSimple(expression) ? 'one row' : 'anything',
-    signal: run.signal,
+    signal: run.running.signal,
   })
   return env.engine.bind(rows[0]?.[0] ?? null, column.type)
 }

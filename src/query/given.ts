@@ -7,26 +7,27 @@ import { readValue } from './iql/values.ts'
 import { type Json, numberText, writeJson } from './json.ts'
 
 export function givenValue(value: Json): GivenValue {
-  if (value === null) return null
-  const text = typeof value === 'string' ? value : typeof value === 'boolean' ? String(value) : numberText(value)
-  return { text, json: writeJson(value) }
+  return value === null ? null : { text: textOf(value), json: writeJson(value) }
+}
+
+/** An object or an array has none. */
+function textOf(value: NonNullable<Json>): string | undefined {
+  return typeof value === 'string' ? value : typeof value === 'boolean' ? String(value) : numberText(value)
 }
 
 /** Values of a call that has no text of its own, by the names of the parameters that stand for them. */
 export class GivenValues {
-  readonly #byName = new Map<string, { column: string; value: Json }>()
+  readonly #given: { readonly column: string; readonly value: Json }[] = []
 
-  /** Gives the name of a new parameter. */
+  /** Gives the name of a new parameter: `v0`, `v1`, … */
   add(column: string, value: Json): string {
-    const name = `v${this.#byName.size}`
-    this.#byName.set(name, { column, value })
-    return name
+    return `v${this.#given.push({ column, value }) - 1}`
   }
 
   /** In the order of the bound statement's parameters; each is typed by its column, not by its JSON form. */
   read(slots: readonly ParameterSlot[]): IqlValue[] {
     return slots.map(({ name, type }) => {
-      const given = this.#byName.get(name)
+      const given = this.#given[Number(name.slice(1))]
       if (given === undefined) throw new Error(`The parameter ${name} was not given`)
       return readColumnValue(given.column, type, given.value)
     })
@@ -34,9 +35,13 @@ export class GivenValues {
 }
 
 export function readColumnValue(column: string, type: IqlType, value: Json): IqlValue {
-  const given = givenValue(value)
-  if (given === null) return null
-  const text = type.kind === 'Json' ? given.json : given.text
+  if (value === null) return null
+  // A number that came without its text is exact (json.ts): these need not be written and read again. There is no negative zero.
+  if (typeof value === 'number') {
+    if (type.kind === 'Double') return value + 0
+    if (type.kind === 'Integer' && Number.isSafeInteger(value)) return BigInt(value)
+  }
+  const text = type.kind === 'Json' ? writeJson(value) : textOf(value)
   const read = text === undefined ? { problem: 'is an object or an array' } : readValue(type, text)
   if ('value' in read) return read.value
   throw refuse(

@@ -22,25 +22,48 @@ export function readInsert(table: TableView, body: Json): WriteCall[] {
   if (rows.length === 0) throw refuse('Request.BadBody', 'There is no row to insert')
   if (rows.length > MOST_ROWS) throw refuse('Request.BadBody', `There are more than ${MOST_ROWS} rows to insert`)
   const calls: (WriteCall & { sets: GivenValues[] })[] = []
-  const columnsOf = new Map<string, string>()
   for (const row of rows) {
     if (!isObject(row)) throw refuse('Request.BadBody', 'A row is an object: a member for each column')
     const names = Object.keys(row)
-    const columns = names.map((name) => {
-      const known = columnsOf.get(name) ?? findColumn(table, name)
-      columnsOf.set(name, known)
-      return known
-    })
-    if (columns.length === 0) throw refuse('Request.BadBody', 'A row without any column')
-    if (new Set(columns).size < columns.length) throw refuse('Request.BadBody', 'A row names a column twice')
+    const { columns, key, statement } = shapeOf(table, names)
     const values = new GivenValues()
     columns.forEach((column, index) => void values.add(column, row[names[index] ?? ''] ?? null))
-    const key = `insert ${JSON.stringify([table.name, ...columns])}`
     const last = calls.at(-1)
     if (last?.key === key) last.sets.push(values)
-    else calls.push({ key, statement: () => insertStatement(table, columns), sets: [values] })
+    else calls.push({ key, statement, sets: [values] })
   }
   return calls
+}
+
+/** Rows of a table that name the same columns, in the same order. */
+interface RowShape {
+  readonly columns: readonly string[]
+  readonly key: string
+  readonly statement: () => Statement
+}
+
+/** A table of the catalogue is the same object until a definition changes, and most rows of it name its columns alike. */
+const SHAPES = new WeakMap<TableView, Map<string, RowShape>>()
+const MOST_SHAPES = 50
+const LONGEST_NAMES = 2000
+
+function shapeOf(table: TableView, names: readonly string[]): RowShape {
+  const said = names.join('\n')
+  let shapes = SHAPES.get(table)
+  const known = shapes?.get(said)
+  if (known !== undefined && known.columns.length === names.length) return known
+  const columns = names.map((name) => findColumn(table, name))
+  if (columns.length === 0) throw refuse('Request.BadBody', 'A row without any column')
+  if (new Set(columns).size < columns.length) throw refuse('Request.BadBody', 'A row names a column twice')
+  const key = `insert ${JSON.stringify([table.name, ...columns])}`
+  const shape = { columns, key, statement: () => insertStatement(table, columns) }
+  if (said.length > LONGEST_NAMES) return shape
+  if (shapes === undefined || shapes.size >= MOST_SHAPES) {
+    shapes = new Map()
+    SHAPES.set(table, shapes)
+  }
+  shapes.set(said, shape)
+  return shape
 }
 
 /** `{"Criteria": […], "Assignments": {…}}` */

@@ -28,7 +28,7 @@ export async function writeToCatalogue(
   env: ExecutionEnv,
 ): Promise<WriteOutcome> {
   const returning = statement.returning.map(plainColumn)
-  const { once, signal } = run
+  const { once, running } = run
   const known = once === undefined ? undefined : await env.engine.recall(once)
   if (known !== undefined) return known
   const { tables, changes } = await touch(statement, run, env)
@@ -38,7 +38,7 @@ export async function writeToCatalogue(
   const record = once === undefined ? undefined : { once, outcome }
   const reply = await env.catalogue.change(
     changes.map((change) => ({ change, fill: null })),
-    { signal, record },
+    { signal: running.signal, record },
   )
   if (reply?.isRepeated) return reply.outcome
   recordChanges(env.audit, run, changes)
@@ -136,7 +136,7 @@ async function rowsOf(
   const plan = env.planner.emitQuery(query)
   const parameters = fill(plan, runValues(run, values, env), env.engine.bind)
   const reach = reachOf(query, () => [])
-  return readRows(env.engine, { sql: plan.sql, parameters, columns: query.columns, reach, signal: run.signal })
+  return readRows(env.engine, { sql: plan.sql, parameters, columns: query.columns, reach, signal: run.running.signal })
 }
 
 /** The definition is bound as the caller's own CREATE TABLE would be. */

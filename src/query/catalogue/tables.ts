@@ -218,7 +218,7 @@ async function insert(
       isIdentified: false,
       isShort: true,
       rowLimit: 0,
-      signal: NEVER,
+      running: NEVER,
       once: undefined,
     })
     total += batch.length
@@ -232,7 +232,7 @@ async function insert(
   return total
 }
 
-const NEVER = new AbortController().signal
+const NEVER = new AbortController()
 
 function readRow(table: TableView, columns: readonly string[], row: TextRow, number: number): IqlValue[] {
   if (row.length !== columns.length)

@@ -52,6 +52,11 @@ export interface Remembered {
   readonly outcome: WriteOutcome
 }
 
+/** Its signal may be made when it is first asked for: what has nothing to wait for does not ask. */
+export interface Stoppable {
+  readonly signal: AbortSignal
+}
+
 /** A value as the engine's driver takes it. */
 export type Bindable = null | string | bigint | number | Uint8Array
 
@@ -103,7 +108,7 @@ export interface WriteRequest {
   readonly isShort: boolean
   /** Rows of `returning` beyond this are not kept. */
   readonly rowLimit: number
-  readonly signal: AbortSignal
+  readonly running: Stoppable
   readonly once: Once | undefined
 }
 

@@ -203,10 +203,10 @@ async function beginRead(client: PoolClient, request: ReadRequest, isAgain = fal
 }
 
 async function write(take: Take, request: WriteRequest): Promise<WriteReply> {
-  const { signal } = request
+  const { signal } = request.running
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
-    const client = await take(request.signal)
+    const client = await take(signal)
     const stop = (): void => cancelRunning(client)
     signal.addEventListener('abort', stop, { once: true })
     let isBroken = false

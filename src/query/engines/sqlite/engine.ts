@@ -106,10 +106,11 @@ async function write(state: State, request: WriteRequest): Promise<WriteReply> {
         steps.length === 1 && steps[0]?.parameterSets.length === 1 && !isChecked && !isIdentified && !once
       return await state.writer.write((database) => runWrite(database, state.writerStatements, job), {
         isOneStatement,
-        signal: request.signal,
+        running: request.running,
       })
     }
-    const reply = await state.writer.exclusively(() => runInProcess(state.path, job, request.signal), request.signal)
+    const { signal } = request.running
+    const reply = await state.writer.exclusively(() => runInProcess(state.path, job, signal), signal)
     if (reply === undefined) throw new Error('A long write without an outcome')
     return reply
   } catch (error) {
@@ -123,7 +124,7 @@ async function change(state: State, { changes, record, signal = NEVER }: ChangeR
   try {
     if (changes.some(({ change: step }) => isLong(state.reading, step)))
       return await state.writer.exclusively(() => runInProcess(state.path, job, signal), signal)
-    return await state.writer.write((database) => runChange(database, job), { signal })
+    return await state.writer.write((database) => runChange(database, job), { running: { signal } })
   } catch (error) {
     throw asRefusal(error) ?? error
   }

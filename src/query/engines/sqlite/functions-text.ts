@@ -50,9 +50,8 @@ export const TEXT_FUNCTIONS = {
     return truth(likeExpression(pattern, mark).test(text))
   },
   gh_uuid: () => crypto.randomUUID(),
-  gh_required: (value: unknown, column: string) => {
-    if (value === null) throw iqlError('NotNull', `The column ${column} must have a value`)
-    return value
+  gh_missing: (column: string) => {
+    throw iqlError('NotNull', `The column ${column} must have a value`)
   },
 } as const satisfies Record<string, SqliteFunction>
 

@@ -2,6 +2,7 @@
 import type { Database } from 'better-sqlite3'
 import type { WalSync } from '../../../store/wal-sync.ts'
 import { unlessAborted } from '../../unless-aborted.ts'
+import type { Stoppable } from '../engine.ts'
 
 export interface Writer {
   /** Runs a short write; resolves after the commit that made it durable. */
@@ -16,19 +17,22 @@ export interface Writer {
 export interface WriteOptions {
   /** A single statement undoes itself when it fails. */
   readonly isOneStatement?: boolean
-  /** Ends the waiting; a write that has begun is not stopped. */
-  readonly signal?: AbortSignal
+  /** Ends the waiting; a write that has begun is not stopped. The signal is asked for when a long write stands before. */
+  readonly running?: Stoppable | undefined
 }
 
 interface Entry {
   readonly isOneStatement: boolean
-  readonly signal: AbortSignal | undefined
+  readonly running: Stoppable | undefined
   /** Set while the signal is listened to. */
   leave: (() => void) | undefined
-  readonly run: () => void
-  readonly settle: () => void
+  /** Returns what tells the caller, once it is on disk. */
+  readonly run: () => () => void
   readonly fail: (error: unknown) => void
 }
+
+/** Turns of the event loop for which a group may wait for more while each brings some. */
+const MOST_TURNS = 8
 
 /**
  * A group is written, then synced beside the event loop, and only then told of its success. Whatever comes meanwhile is the next
@@ -48,7 +52,13 @@ export function createWriter(database: Database, wal?: WalSync): Writer {
     if (exclusive !== undefined) for (const entry of waiting) watch(entry)
     if (scheduled || syncing !== undefined || exclusive !== undefined || waiting.length === 0) return
     scheduled = true
+    gather(waiting.length, MOST_TURNS)
+  }
+
+  /** Those who were just answered are often back in a moment: a group begins when a turn has brought nobody else. */
+  function gather(seen: number, turns: number): void {
     setImmediate(() => {
+      if (waiting.length > seen && turns > 0) return gather(waiting.length, turns - 1)
       scheduled = false
       if (syncing !== undefined || exclusive !== undefined) schedule()
       else begin()
@@ -68,8 +78,8 @@ export function createWriter(database: Database, wal?: WalSync): Writer {
 
   /** Only what waits behind a long write is listened for: others have their turn as soon as the disk is done. */
   function watch(entry: Entry): void {
-    const { signal } = entry
-    if (signal === undefined || entry.leave !== undefined) return
+    if (entry.running === undefined || entry.leave !== undefined) return
+    const { signal } = entry.running
     const stop = (): void => {
       waiting = waiting.filter((other) => other !== entry)
       entry.fail(signal.reason)
@@ -80,18 +90,16 @@ export function createWriter(database: Database, wal?: WalSync): Writer {
   }
 
   return {
-    write(task, { isOneStatement = false, signal } = {}) {
+    write(task, { isOneStatement = false, running } = {}) {
       return new Promise((resolve, reject) => {
-        let outcome: (() => void) | undefined
         waiting.push({
           isOneStatement,
-          signal,
+          running,
           leave: undefined,
           run: () => {
             const value = task(database)
-            outcome = () => resolve(value)
+            return () => resolve(value)
           },
-          settle: () => outcome?.(),
           fail: reject,
         })
         schedule()
@@ -135,29 +143,24 @@ export function createWriter(database: Database, wal?: WalSync): Writer {
 async function commitTogether(database: Database, wal: WalSync | undefined, group: readonly Entry[]): Promise<void> {
   try {
     wal?.check()
-    const failures = runTogether(database, group)
+    const tellings = runTogether(database, group)
     await wal?.durable()
-    for (const entry of group) {
-      const failure = failures.get(entry)
-      if (failure === undefined) entry.settle()
-      else entry.fail(failure.error)
-    }
+    for (const tell of tellings) tell()
   } catch (error) {
     for (const entry of group) entry.fail(error)
   }
 }
 
-/** Returns who failed alone, and by what. */
-function runTogether(database: Database, group: readonly Entry[]): ReadonlyMap<Entry, { readonly error: unknown }> {
-  const failures = new Map<Entry, { readonly error: unknown }>()
+function runTogether(database: Database, group: readonly Entry[]): readonly (() => void)[] {
+  const tellings: (() => void)[] = []
   try {
     database.exec('BEGIN IMMEDIATE')
     for (const entry of group) {
       if (!entry.isOneStatement) database.exec('SAVEPOINT entry')
       try {
-        entry.run()
+        tellings.push(entry.run())
       } catch (error) {
-        failures.set(entry, { error })
+        tellings.push(() => entry.fail(error))
         if (!database.inTransaction) throw error
         if (!entry.isOneStatement) database.exec('ROLLBACK TO entry')
       }
@@ -168,5 +171,5 @@ function runTogether(database: Database, group: readonly Entry[]): ReadonlyMap<E
     if (database.inTransaction) database.exec('ROLLBACK')
     throw error
   }
-  return failures
+  return tellings
 }
