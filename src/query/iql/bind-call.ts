@@ -82,8 +82,10 @@ function bindNullIf(binding: Binding, scope: Scope, call: Call): BoundExpression
   const before = binding.widenedNullIfs
   const [value, other] = bindTwo(binding, scope, writtenValue, writtenOther)
   const [left = value, right = other] = alike(binding, 'nullif', [value, other], call.name.at)
-  const common = { kind: 'nullif', value, right, type: value.type, nullable: true } as const
-  if (left === value) return { ...common, compared: 'value' }
+  // A bare NULL has the type of what it is compared with.
+  const first = value.type.kind === 'Null' ? left : value
+  const common = { kind: 'nullif', value: first, right, type: first.type, nullable: true } as const
+  if (left === first) return { ...common, compared: 'value' }
   if (left.kind === 'literal') return { ...common, compared: left }
   // The value stands twice in the SQL, so each such NULLIF within another one doubles it.
   if (binding.widenedNullIfs++ - before >= MOST_WIDENED_NULLIFS) {
