@@ -36,6 +36,7 @@ onEveryEngine('tokens and keys', (place) => {
     assert.deepEqual(headerOf(access_token), { alg: 'RS256', typ: 'at+jwt', kid: key?.kid })
     const claims = claimsOf(access_token)
     assert.deepEqual(Object.keys(claims).sort(), [
+      'acr',
       'amr',
       'aud',
       'auth_time',
