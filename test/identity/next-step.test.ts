@@ -111,10 +111,10 @@ const CASES: readonly Case[] = [
     silent: 'respond',
   },
   {
-    name: 'consent just given by this user',
+    name: 'consent just given by this user, and withdrawn at once',
     change: { consent: undefined, progress: { consented: 'usr_a' } },
-    step: 'respond',
-    silent: 'respond',
+    step: 'consent',
+    silent: 'consent_required',
   },
   {
     name: 'consent just given by another',
@@ -141,6 +141,14 @@ const CASES: readonly Case[] = [
     client: { token_endpoint_auth_method: 'none', application_type: 'native' },
     step: 'consent',
     silent: 'consent_required',
+  },
+  {
+    name: 'C-31: a program on the device, consent just given',
+    request: { target: { redirectUri: 'http://127.0.0.1:5/cb', mode: 'query', state: undefined } },
+    client: { token_endpoint_auth_method: 'none', application_type: 'native' },
+    change: { progress: { consented: 'usr_a' } },
+    step: 'respond',
+    silent: 'respond',
   },
   {
     name: 'C-31: a public client at an https address',

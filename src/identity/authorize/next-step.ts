@@ -62,7 +62,7 @@ function decide({ request, client, session, user, progress, consent, now }: Situ
   if (factor !== undefined) return factor
   const scopes = grantableScopes(request, client, user)
   const asked = [...new Set([...scopes, ...scopesOfClaims(request.claims)])]
-  if (needsConsent(request, client, asked, consent) && progress.consented !== user.id)
+  if (needsConsent(request, client, asked, consent, progress.consented === user.id))
     return { kind: 'consent', scopes: asked }
   return { kind: 'respond', session, user, scopes }
 }
@@ -86,15 +86,17 @@ function factorStep(request: AuthorizationRequest, client: Client, session: Sess
   return { kind: 'refuse', error: 'unmet_authentication_requirements', text: 'The user has no second factor' }
 }
 
+/** What was agreed to just now is remembered like the rest, and can be withdrawn as soon. */
 function needsConsent(
   request: AuthorizationRequest,
   client: Client,
   scopes: readonly string[],
   consent: Consent | undefined,
+  agreedNow: boolean,
 ): boolean {
-  if (request.prompt.includes('consent')) return true
+  if (request.prompt.includes('consent') && !agreedNow) return true
   if (client.skipConsent) return false
-  if (!isProven(request, client)) return true
+  if (!isProven(request, client) && !agreedNow) return true
   return !scopes.every((scope) => consent?.scopes.includes(scope) === true)
 }
 

@@ -17,14 +17,20 @@ export interface Granted {
   readonly scopes: readonly string[]
   readonly address: string
   readonly requestId: string
+  /** Asks anew whether the request can be answered so. */
+  readonly stillStands: () => Promise<boolean>
 }
 
 /** B-40: long enough for a slow redirect, too short to be found in a log and used. */
 const CODE_LIFETIME_MS = 60_000
 
-type RespondEnv = Pick<BrowserEnv, 'grants' | 'codes' | 'sessions' | 'issuer' | 'audit' | 'clock' | 'lifetimes'>
+type RespondEnv = Pick<
+  BrowserEnv,
+  'grants' | 'codes' | 'sessions' | 'issuer' | 'takeBack' | 'audit' | 'clock' | 'lifetimes'
+>
 
-export async function respond(granted: Granted, env: RespondEnv): Promise<Answer> {
+/** Undefined when the person was cut off, or took back their consent, before there was a grant that could fall with it. */
+export async function respond(granted: Granted, env: RespondEnv): Promise<Answer | undefined> {
   const { request, client, session, user, scopes, address, requestId } = granted
   const { responseType, target, nonce, challenge, claims } = request
   const withCode = gives(responseType, 'code')
@@ -55,6 +61,11 @@ export async function respond(granted: Granted, env: RespondEnv): Promise<Answer
         withScopeClaims: responseType === 'id_token',
       })
     : undefined
+  // Last of all: a cut that comes after this finds the grant to revoke, and every token older than itself.
+  if (!(await granted.stillStands())) {
+    await env.takeBack.grant(grant.id)
+    return undefined
+  }
   const openid = isOpenid(request)
   if (openid) await env.sessions.addClient(session.id, client.id)
   env.audit.record({

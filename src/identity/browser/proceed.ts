@@ -48,8 +48,11 @@ async function proceedToClient(visit: Visit, course: Course<AuthorizeFlow>, env:
     if (step.kind === 'respond') {
       await close(course, env)
       const { ip: address, id: requestId } = visit.request
-      const answer = await respond({ ...step, request, client, address, requestId }, env)
-      return await send(visit, client, request.target, answer, request.uiLocales, env)
+      const stillStands = async () =>
+        (await stepOf(await lookAgain(visit, env), course.details, client, env)).kind === 'respond'
+      const answer = await respond({ ...step, request, client, address, requestId, stillStands }, env)
+      if (answer !== undefined) return await send(visit, client, request.target, answer, request.uiLocales, env)
+      return await proceedToClient(await lookAgain(visit, env), { ...course, handle: undefined }, env)
     }
     if (step.kind === 'refuse') {
       await close(course, env)
@@ -59,6 +62,16 @@ async function proceedToClient(visit: Visit, course: Course<AuthorizeFlow>, env:
   } catch (error) {
     return answerFault(error, visit, client, request, env)
   }
+}
+
+/** The same visit, with its session and user as they are by now. */
+async function lookAgain(visit: Visit, env: BrowserEnv): Promise<Visit> {
+  const [session, user] = await Promise.all([
+    visit.session && env.sessions.findById(visit.session.id),
+    visit.user && env.users.findById(visit.user.id),
+  ])
+  const isOver = session === undefined || user === undefined || user.disabled
+  return isOver ? { ...visit, session: undefined, user: undefined } : { ...visit, session, user }
 }
 
 /** B-13: the client is waiting and can be told. What is a refusal, or comes after the answer, is not ours to tell. */
