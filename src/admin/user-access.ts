@@ -28,8 +28,9 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     status: 204,
     async run(call, env) {
       const { id } = await findUser(env.stores, part(call, 'user'))
-      const factor = await env.stores.factors.remove(id, part(call, 'factor'))
-      if (factor === undefined) throw notFound('second factor', part(call, 'factor'))
+      const removal = await env.stores.factors.remove(id, part(call, 'factor'))
+      if (removal.outcome !== 'removed') throw notFound('second factor', part(call, 'factor'))
+      const { factor } = removal
       record(env, call, {
         event: 'factor.removed',
         target: id,

@@ -2,6 +2,7 @@
 
 import type { Kysely, Selectable } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
+import type { Engine } from './database.ts'
 import { newId } from './opaque.ts'
 import type { FactorRow, Schema } from './schema.ts'
 import { transact } from './transaction.ts'
@@ -23,9 +24,15 @@ export interface Factor {
 }
 
 export type NewFactor = Pick<Factor, 'userId' | 'kind' | 'label' | 'secret' | 'counter'>
+export type Removal =
+  | { readonly outcome: 'removed'; readonly factor: Factor }
+  /** It is the last one, and must stay. */
+  | { readonly outcome: 'kept' }
+  | { readonly outcome: 'unknown' }
+
 export type Factors = ReturnType<typeof createFactors>
 
-export function createFactors(db: Kysely<Schema>, clock: Clock) {
+export function createFactors(db: Kysely<Schema>, engine: Engine, clock: Clock) {
   return {
     async listOfUser(userId: string): Promise<Factor[]> {
       const rows = await db
@@ -86,15 +93,35 @@ export function createFactors(db: Kysely<Schema>, clock: Clock) {
       })
     },
 
-    async remove(userId: string, id: string): Promise<Factor | undefined> {
-      const row = await db
-        .deleteFrom('factors')
-        .where('user_id', '=', userId)
-        .where('id', '=', id)
-        .returningAll()
-        .executeTakeFirst()
-      return row === undefined ? undefined : toFactor(row)
+    /** One step, so that of several which are removed at once one stays where one must. With the last go the recovery codes. */
+    async remove(userId: string, id: string, { keepLast = false } = {}): Promise<Removal> {
+      return transact(db, async (tx) => {
+        const held = await lockHeld(tx, userId)
+        const isLast = held.length === 1 && held[0]?.id === id
+        if (isLast && keepLast) return { outcome: 'kept' }
+        const row = await tx
+          .deleteFrom('factors')
+          .where('user_id', '=', userId)
+          .where('id', '=', id)
+          .returningAll()
+          .executeTakeFirst()
+        if (row === undefined) return { outcome: 'unknown' }
+        if (isLast)
+          await tx.deleteFrom('factors').where('user_id', '=', userId).where('kind', '=', 'recovery').execute()
+        return { outcome: 'removed', factor: toFactor(row) }
+      })
     },
+  }
+
+  /** A SQLite transaction is the only writer already; on PostgreSQL whoever removes another waits here, and then sees what is left. */
+  function lockHeld(tx: Kysely<Schema>, userId: string): Promise<{ id: string }[]> {
+    const held = tx
+      .selectFrom('factors')
+      .select('id')
+      .where('user_id', '=', userId)
+      .where('kind', '<>', 'recovery')
+      .orderBy('id')
+    return (engine === 'postgres' ? held.forUpdate() : held).execute()
   }
 }
 

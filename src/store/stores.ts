@@ -31,7 +31,7 @@ export function createStores(
     refreshTokens: createRefreshTokens(db, clock),
     sessions: createSessions(db, clock, sessions),
     consents: createConsents(db, clock),
-    factors: createFactors(db, clock),
+    factors: createFactors(db, engine, clock),
     deviceCodes: createDeviceCodes(db, clock),
     signingKeys: createSigningKeys(db),
     throttles: createThrottles(db, clock),

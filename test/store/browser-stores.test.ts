@@ -114,7 +114,24 @@ onEveryEngine('browser stores', (place) => {
     const spent = await Promise.all(Array.from({ length: 20 }, () => factors.spendRecoveryCode('usr_f', 'x')))
     assert.equal(spent.filter(Boolean).length, 1)
     assert.deepEqual((await factors.listOfUser('usr_f')).map(({ kind }) => kind).sort(), ['recovery', 'totp'])
-    assert.equal(await factors.remove('usr_other', id), undefined)
-    assert.equal((await factors.remove('usr_f', id))?.label, 'Phone')
+    assert.deepEqual(await factors.remove('usr_other', id), { outcome: 'unknown' })
+    const removed = await factors.remove('usr_f', id)
+    assert.equal(removed.outcome === 'removed' && removed.factor.label, 'Phone')
+  })
+  test('of two factors that are removed at once the last one stays, where one must; with the last go the recovery codes', async () => {
+    const { factors } = open.stores
+    const userId = 'usr_guarded'
+    const kindsLeft = async () => (await factors.listOfUser(userId)).map(({ kind }) => kind)
+    const add = (label: string) => factors.add({ userId, kind: 'totp', label, secret: 's', counter: 0 })
+    for (let round = 0; round < 10; round++) {
+      const ids = await Promise.all([add('Phone'), add('Tablet')])
+      await factors.replaceRecoveryCodes(userId, ['x'])
+      const removed = await Promise.all(ids.map((id) => factors.remove(userId, id, { keepLast: true })))
+      assert.deepEqual(removed.map(({ outcome }) => outcome).sort(), ['kept', 'removed'])
+      assert.deepEqual((await kindsLeft()).sort(), ['recovery', 'totp'])
+      const removedToo = await Promise.all(ids.map((id) => factors.remove(userId, id)))
+      assert.deepEqual(removedToo.map(({ outcome }) => outcome).sort(), ['removed', 'unknown'])
+      assert.deepEqual(await kindsLeft(), [])
+    }
   })
 })

@@ -91,22 +91,27 @@ async function addPasskey(visit: SignedInVisit, form: Parameters, env: BrowserEn
   return factorAdded(visit, { id, kind: 'passkey', label, methods: ['pop', 'user'] }, `${env.pages.base}/account`, env)
 }
 
-/** The last one of a person whose role demands one stays; without any, recovery codes have nothing to recover. */
+/** The last one of a person whose role demands one stays. */
 async function removeFactor(visit: SignedInVisit, form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
   const { user } = visit
-  const factors = (await env.factors.listOfUser(user.id)).filter(({ kind }) => kind !== 'recovery')
-  if (user.roleRequiresSecondFactor && factors.length <= 1)
-    return showAccount(visit, env, { told: (text) => ({ text: text.factorRequired }) })
-  const removed = await env.factors.remove(user.id, form.get('factor') ?? '')
-  if (removed !== undefined && removed.kind !== 'recovery') {
-    if (factors.length === 1) await env.factors.replaceRecoveryCodes(user.id, [])
-    env.audit.record({
-      event: 'factor.removed',
-      actor: user.id,
-      address: visit.request.ip,
-      requestId: visit.request.id,
-      details: { kind: removed.kind, factor: removed.id, label: removed.label },
-    })
+  const removal = await env.factors.remove(user.id, form.get('factor') ?? '', {
+    keepLast: user.roleRequiresSecondFactor,
+  })
+  switch (removal.outcome) {
+    case 'kept':
+      return showAccount(visit, env, { told: (text) => ({ text: text.factorRequired }) })
+    case 'removed': {
+      const { kind, id: factor, label } = removal.factor
+      env.audit.record({
+        event: 'factor.removed',
+        actor: user.id,
+        address: visit.request.ip,
+        requestId: visit.request.id,
+        details: { kind, factor, label },
+      })
+      return done(visit, 'saved', env)
+    }
+    case 'unknown':
+      return done(visit, 'saved', env)
   }
-  return done(visit, 'saved', env)
 }
