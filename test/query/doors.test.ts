@@ -177,6 +177,34 @@ onEveryEngine('the query service', (place) => {
     assert.equal(long.json.Code, 'IQL.BadName')
   })
 
+  test('columns may bear the names by which the engines find rows', async () => {
+    const columns = 'id Integer PRIMARY KEY, rowid Integer, oid Integer, n Integer'
+    const statements = [
+      `CREATE TABLE odd (${columns})`,
+      `CREATE TABLE odder (${columns}, _rowid_ Integer)`,
+      `CREATE TABLE odd_hidden (${columns}) ROW FILTER (id < 100)`,
+      'CREATE TABLE times (at Integer PRIMARY KEY)',
+      ...['odd', 'odder', 'odd_hidden'].map(
+        (table) => `INSERT INTO ${table} (id, rowid, oid, n) VALUES (1, 7, 7, 7), (2, 7, 7, 7), (3, 7, 7, 7)`,
+      ),
+      'INSERT INTO times (at) VALUES (1), (2), (5)',
+    ]
+    for (const statement of statements) assert.equal((await server.query(statement)).status, 200, statement)
+    for (const table of ['odd', 'odder', 'odd_hidden']) {
+      const joined = `SELECT t.at, o.id FROM times t ASOF JOIN ${table} o ON t.at >= o.id ORDER BY 1`
+      const { json } = await server.query(joined)
+      assert.deepEqual(
+        json.Rows.map(({ at, id }) => [at, id]),
+        [
+          [1, 1],
+          [2, 2],
+          [5, 3],
+        ],
+        table,
+      )
+    }
+  })
+
   test('large calls leave no plan behind', async () => {
     const before = server.service.planner.size
     const value = Array.from({ length: 2000 }, (_item, index) => index)

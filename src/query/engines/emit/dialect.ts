@@ -70,6 +70,8 @@ export interface AsofParts {
   readonly right: Sql
   /** Set when the right side is a plain table: its rows have an identity of their own. */
   readonly isPlainTable: boolean
+  /** The names that the right side's columns have there. */
+  readonly names: readonly string[]
   readonly id: number
   readonly condition: Sql
   readonly order: Sql

@@ -134,6 +134,7 @@ function emitAsof(join: AsofJoin, emission: Emission, ctes: Sql[]): Sql {
     left,
     right: aliased.slice(0, -alias.length),
     isPlainTable: right.kind === 'table' && right.filter === undefined && !right.table.isSystem,
+    names: right.kind === 'table' ? right.table.columns.map(({ name }) => name) : [],
     id: right.id,
     condition: [...equal, near].join(' AND '),
     order: order.join(', '),

@@ -18,10 +18,8 @@ export const SQLITE: Dialect = {
   aliasesTargets: false,
   fence: 'LIMIT -1',
   value: (mark) => mark,
-  rowIdentity: ({ name, columns }) => {
-    const free = ['rowid', '_rowid_', 'oid'].find((word) => columns.every((column) => !sameName(column.name, word)))
-    return `${quoteIdentifier(name)}.${free ?? 'rowid'}`
-  },
+  rowIdentity: ({ name, columns }) =>
+    `${quoteIdentifier(name)}.${rowId(columns.map((column) => column.name)) ?? 'rowid'}`,
   nullOf: () => 'NULL',
   truth: (value) => (value ? '1' : '0'),
   widen: (operand, from, to) =>
@@ -76,17 +74,28 @@ function setSql(left: Sql, right: Sql, { operator, all, columns }: SetOperation)
 }
 
 /** No LATERAL in SQLite: the right row is found by its identity, which a sub-query looks up. */
-function asofSql({ outer, left, right, isPlainTable, id, condition, order }: AsofParts): {
+function asofSql({ outer, left, right, isPlainTable, names, id, condition, order }: AsofParts): {
   from: Sql
   with: readonly Sql[]
 } {
   const join = outer ? 'LEFT JOIN' : 'JOIN'
   const alias = `s${id}`
-  if (isPlainTable) {
-    const closest = `SELECT ${alias}.rowid FROM ${right} AS ${alias} WHERE ${condition} ORDER BY ${order} LIMIT 1`
-    return { from: `${left} ${join} ${right} AS ${alias} ON ${alias}.rowid = (${closest})`, with: [] }
+  const row = isPlainTable ? rowId(names) : undefined
+  if (row !== undefined) {
+    const closest = `SELECT ${alias}.${row} FROM ${right} AS ${alias} WHERE ${condition} ORDER BY ${order} LIMIT 1`
+    return { from: `${left} ${join} ${right} AS ${alias} ON ${alias}.${row} = (${closest})`, with: [] }
   }
-  const numbered = `a${id} AS MATERIALIZED (SELECT *, row_number() OVER () AS n FROM ${right} AS q)`
-  const closest = `SELECT ${alias}.n FROM a${id} AS ${alias} WHERE ${condition} ORDER BY ${order} LIMIT 1`
-  return { from: `${left} ${join} a${id} AS ${alias} ON ${alias}.n = (${closest})`, with: [numbered] }
+  const number = freeName('n', names)
+  const numbered = `a${id} AS MATERIALIZED (SELECT *, row_number() OVER () AS ${number} FROM ${right} AS q)`
+  const closest = `SELECT ${alias}.${number} FROM a${id} AS ${alias} WHERE ${condition} ORDER BY ${order} LIMIT 1`
+  return { from: `${left} ${join} a${id} AS ${alias} ON ${alias}.${number} = (${closest})`, with: [numbered] }
+}
+
+/** SQLite's word for the identity of a row; undefined where columns have taken all three. */
+function rowId(columns: readonly string[]): string | undefined {
+  return ['rowid', '_rowid_', 'oid'].find((word) => !columns.some((column) => sameName(column, word)))
+}
+
+function freeName(wanted: string, columns: readonly string[]): string {
+  return columns.some((column) => sameName(column, wanted)) ? freeName(`${wanted}_`, columns) : wanted
 }
