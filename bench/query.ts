@@ -90,6 +90,8 @@ export const query: readonly Measurement[] = [
     ratios: [{ column: 'p99', to: 'alone', most: 2 }],
     async contenders() {
       const peer = await startGatehouse()
+      // Else "alone" is slow while the program still compiles itself, and anything is near it.
+      await warm(peer, () => peer.byKey(anyId()))
       return [
         { name: 'beside long queries', measure: () => beside(peer), close: () => leave([peer]) },
         { name: 'alone', measure: () => paced(peer, ROUND_MS) },
