@@ -42,12 +42,16 @@ export function createInteractions<Details>(db: Kysely<Schema>, clock: Clock) {
       return row === undefined ? undefined : { handle, details: JSON.parse(row.details), createdAt: row.created_at }
     },
 
-    async update({ handle, details }: Pick<Interaction<Details>, 'handle' | 'details'>): Promise<void> {
-      await db
+    /** Goes on from the state that was read; false when another request has gone on from it already. */
+    async replace(read: Pick<Interaction<Details>, 'handle' | 'details'>, details: Details): Promise<boolean> {
+      const row = await db
         .updateTable('interactions')
         .set({ details: JSON.stringify(details) })
-        .where('digest', '=', digestOf(handle))
-        .execute()
+        .where('digest', '=', digestOf(read.handle))
+        .where('details', '=', JSON.stringify(read.details))
+        .returning('digest')
+        .executeTakeFirst()
+      return row !== undefined
     },
 
     /** Ends it; of several requests that do, one is told true and may act on it. */

@@ -81,10 +81,11 @@ onEveryEngine('browser stores', (place) => {
     assert.deepEqual(told[0]?.clientIds.sort(), ['a', 'b'])
   })
 
-  test('C-117: an interaction is finished once and expires cleanly', async () => {
+  test('C-117: an interaction goes on from each state once, is finished once and expires cleanly', async () => {
     const interactions = createInteractions<{ step: number }>(open.database.db, open.clock)
     const begun = await interactions.begin({ step: 1 })
-    await interactions.update({ ...begun, details: { step: 2 } })
+    const replaced = await Promise.all(Array.from({ length: 20 }, () => interactions.replace(begun, { step: 2 })))
+    assert.equal(replaced.filter(Boolean).length, 1)
     assert.deepEqual((await interactions.find(begun.handle))?.details, { step: 2 })
     const finished = await Promise.all(Array.from({ length: 20 }, () => interactions.finish(begun.handle)))
     assert.equal(finished.filter(Boolean).length, 1)

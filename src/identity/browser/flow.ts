@@ -61,8 +61,7 @@ export async function claimFlow(handle: string | undefined, visit: Visit, flows:
   if (flow === undefined) throw expired()
   if (flow.details.browser === undefined) {
     const claimed = { ...flow, details: { ...flow.details, browser: visit.browser() } }
-    await flows.update(claimed)
-    return claimed
+    return (await flows.replace(flow, claimed.details)) ? claimed : claimFlow(handle, visit, flows)
   }
   if (flow.details.browser !== visit.browser()) throw expired()
   return flow
@@ -72,14 +71,32 @@ export function expired(): Refusal {
   return new Refusal('page.expired', 400, 'The page belongs to an interaction that is over or was never this browser’s')
 }
 
-export async function noteProgress(
-  flow: FlowInteraction,
+/** Adds to what stands there by now: what another request noted or spent meanwhile stays so. */
+export async function noteProgress<F extends Pick<FlowInteraction, 'handle' | 'details'>>(
+  flow: F,
   progress: SignInProgress,
   flows: Flows,
-): Promise<FlowInteraction> {
-  const noted = { ...flow, details: { ...flow.details, progress: { ...flow.details.progress, ...progress } } }
-  await flows.update(noted)
-  return noted
+): Promise<F> {
+  const noted = withProgress(flow, progress)
+  if (await flows.replace(flow, noted.details)) return noted
+  const latest = await flows.find(flow.handle)
+  // Over; whoever is to finish it is told so.
+  if (latest === undefined) return noted
+  return noteProgress({ ...flow, details: latest.details }, progress, flows)
+}
+
+/** A challenge is good for one answer: of several that come at once, one is given it to check against. */
+export async function spendChallenge(
+  flow: FlowInteraction,
+  flows: Flows,
+): Promise<{ readonly challenge: string | undefined; readonly flow: FlowInteraction }> {
+  const spent = withProgress(flow, { challenge: undefined })
+  const isFirst = await flows.replace(flow, spent.details)
+  return { challenge: isFirst ? flow.details.progress.challenge : undefined, flow: spent }
+}
+
+function withProgress<F extends Pick<FlowInteraction, 'details'>>(flow: F, progress: SignInProgress): F {
+  return { ...flow, details: { ...flow.details, progress: { ...flow.details.progress, ...progress } } }
 }
 
 /** Which path each own page has. */

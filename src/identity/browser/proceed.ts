@@ -10,7 +10,7 @@ import type { AuthorizationRequest, Target } from '../authorize/request.ts'
 import { respond } from '../authorize/respond.ts'
 import { FORM_POST_SCRIPT_SOURCE, formPostPage } from '../pages/form-post.ts'
 import type { BrowserEnv } from './env.ts'
-import { expired, type Flow, type OwnNeeds, type OwnPage, pathOf } from './flow.ts'
+import { expired, type Flow, noteProgress, type OwnNeeds, type OwnPage, pathOf, type SignInProgress } from './flow.ts'
 import { addressesOf, frameFor, sendPage } from './page-reply.ts'
 import type { Visit } from './visit.ts'
 
@@ -137,14 +137,21 @@ async function show(step: Step, visit: Visit, course: Course, env: BrowserEnv): 
     step.kind === 'second-factor' && user !== undefined
       ? { userId: user.id, amr: session?.amr ?? [], at: env.clock() }
       : undefined
-  const progress = half === undefined ? course.details.progress : { ...course.details.progress, half }
-  const handle = await keep(visit, { ...course, details: { ...course.details, progress } }, env)
+  const handle = await keep(visit, course, half === undefined ? {} : { half }, env)
   return visit.reply.redirect(`${env.pages.base}${PAGES[step.kind]}?flow=${encodeURIComponent(handle)}`, 303)
 }
 
-async function keep(visit: Visit, { handle, details }: Course, env: BrowserEnv): Promise<string> {
-  if (handle === undefined) return (await env.flows.begin({ ...details, browser: visit.browser() })).handle
-  await env.flows.update({ handle, details })
+async function keep(
+  visit: Visit,
+  { handle, details }: Course,
+  progress: SignInProgress,
+  env: BrowserEnv,
+): Promise<string> {
+  if (handle === undefined) {
+    const begun = { ...details, progress: { ...details.progress, ...progress }, browser: visit.browser() }
+    return (await env.flows.begin(begun)).handle
+  }
+  await noteProgress({ handle, details }, progress, env.flows)
   return handle
 }
 

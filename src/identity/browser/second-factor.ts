@@ -12,7 +12,7 @@ import { checkPasskey, passkeyChallenge } from '../passkeys.ts'
 import { recoveryDigest } from '../recovery-codes.ts'
 import { matchTotp } from '../totp.ts'
 import type { BrowserEnv } from './env.ts'
-import { claimFlow, expired, type FlowInteraction, type HalfSignedIn, noteProgress } from './flow.ts'
+import { claimFlow, expired, type FlowInteraction, type HalfSignedIn, noteProgress, spendChallenge } from './flow.ts'
 import { addressesOf, frameFor, sendPage } from './page-reply.ts'
 import { clientIdOf, completeSignIn } from './sign-in.ts'
 import { openVisit, type Visit } from './visit.ts'
@@ -138,8 +138,7 @@ async function takePasskey(
   env: BrowserEnv,
 ): Promise<FastifyReply> {
   const { half, user } = await halfway(flow, env)
-  const { challenge } = flow.details.progress
-  const noted = await noteProgress(flow, { challenge: undefined }, env.flows)
+  const { challenge, flow: noted } = await spendChallenge(flow, env.flows)
   const holder = await checkPasskey({ credential: form.get('credential'), challenge, userId: user.id }, env)
   const outcome = holder === undefined ? 'wrong' : 'good'
   env.metrics.count('gatehouse_signins_total', { method: 'passkey', outcome })

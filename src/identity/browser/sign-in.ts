@@ -7,7 +7,7 @@ import type { Mistake } from '../pages/form-parts.ts'
 import { signInPage } from '../pages/sign-in.ts'
 import { checkPasskey, passkeyChallenge } from '../passkeys.ts'
 import type { BrowserEnv } from './env.ts'
-import { claimFlow, expired, type FlowInteraction, noteProgress } from './flow.ts'
+import { claimFlow, expired, type FlowInteraction, noteProgress, spendChallenge } from './flow.ts'
 import { addressesOf, frameFor, sendPage } from './page-reply.ts'
 import { proceed, refuseToClient } from './proceed.ts'
 import { endSession } from './session-end.ts'
@@ -129,9 +129,7 @@ async function signInByPasskey(
   form: Parameters,
   env: BrowserEnv,
 ): Promise<FastifyReply> {
-  const { challenge } = flow.details.progress
-  // A challenge is good for one answer.
-  const noted = await noteProgress(flow, { challenge: undefined }, env.flows)
+  const { challenge, flow: noted } = await spendChallenge(flow, env.flows)
   const user = await checkPasskey({ credential: form.get('credential'), challenge, userId: undefined }, env)
   env.metrics.count('gatehouse_signins_total', { method: 'passkey', outcome: user === undefined ? 'wrong' : 'good' })
   if (user === undefined) {
