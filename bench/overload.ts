@@ -9,7 +9,7 @@ const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 10_000)
 const CLIENTS = 500
 
 /** With 100,000 rows this goes through 10^12 of them: nobody waits for it. */
-const CROSS_JOIN =
+export const CROSS_JOIN =
   'SELECT count(*) AS n FROM trades2 a CROSS JOIN trades2 b CROSS JOIN ten c CROSS JOIN ten d WHERE a.qty + b.qty + c.n + d.n < 0'
 /** The same over fewer rows, several seconds of work. */
 const LONG = 'SELECT count(*) AS n FROM trades2 a CROSS JOIN trades2 b WHERE a.id < 1000 AND a.qty * b.qty < 0'
@@ -63,7 +63,7 @@ async function measured(peer: QueryPeer, newId: () => number): Promise<Figures> 
   return { ...lookups, write: writes.p99, growth: peer.use().proportionalMiB - before, after: 0 }
 }
 
-function ask(peer: QueryPeer, request: Buffer): Socket {
+export function ask(peer: QueryPeer, request: Buffer): Socket {
   const socket = connect(peer.port, '127.0.0.1')
   socket.write(request)
   return socket.resume()

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { ask, CROSS_JOIN } from './overload.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { type Caller, load } from './support/http-load.ts'
 import { paced } from './support/paced.ts'
@@ -85,7 +86,8 @@ export const query: readonly Measurement[] = [
   },
   {
     name: 'query-beside',
-    about: 'key lookups at 500/s alone, and beside long queries',
+    about:
+      'key lookups at 500/s alone, beside a query that works for long, and beside one result of millions of rows after another',
     columns: { p50: 'ms', p99: 'ms' },
     ratios: [{ column: 'p99', to: 'alone', most: 2 }],
     async contenders() {
@@ -93,7 +95,8 @@ export const query: readonly Measurement[] = [
       // Else "alone" is slow while the program still compiles itself, and anything is near it.
       await warm(peer, () => peer.byKey(anyId()))
       return [
-        { name: 'beside long queries', measure: () => beside(peer), close: () => leave([peer]) },
+        { name: 'beside a long query', measure: () => besideLongQuery(peer), close: () => leave([peer]) },
+        { name: 'beside long results', measure: () => besideLongResults(peer) },
         { name: 'alone', measure: () => paced(peer, ROUND_MS) },
       ]
     },
@@ -165,8 +168,17 @@ async function streamed(peer: QueryPeer, request: Buffer): Promise<Figures> {
   return { time, cpu: peer.use().cpuMs - before.cpuMs, growth: most - before.proportionalMiB }
 }
 
+async function besideLongQuery(peer: QueryPeer): Promise<Figures> {
+  const { statement = () => Buffer.alloc(0) } = peer
+  const socket = ask(peer, statement(CROSS_JOIN))
+  await sleep(BEGIN_MS)
+  const figures = await paced(peer, ROUND_MS)
+  socket.destroy()
+  return figures
+}
+
 /** The long results are read by a process of their own: in this one they would hold up those who are timed. */
-async function beside(peer: QueryPeer): Promise<Figures> {
+async function besideLongResults(peer: QueryPeer): Promise<Figures> {
   const long = peer.everything?.() ?? Buffer.alloc(0)
   const script = fileURLToPath(new URL('support/devour.js', import.meta.url))
   const reader = spawn(process.execPath, [script, String(peer.port)], { stdio: ['pipe', 'ignore', 'inherit'] })
