@@ -1,26 +1,23 @@
 /** The doors of the query service: statements, the calls on a table, and cancel. */
 import { createHash } from 'node:crypto'
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { asRefusal } from '../http/app.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Metrics } from '../protocol/metrics.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
-import type { Refusal } from '../protocol/refusal.ts'
-import type { OpenSpan, Trace } from '../protocol/trace.ts'
+import type { Trace } from '../protocol/trace.ts'
+import { type AnswerEnv, answer, observer, type Sent } from './answer.ts'
 import { keyText, readCursor, writeCursor } from './cursor.ts'
-import type { Once, ReadOutcome } from './engines/engine.ts'
+import type { Once } from './engines/engine.ts'
 import { refuse } from './errors.ts'
-import { type Call, type ExecutionEnv, execute, type Result, readAtOnce } from './execution.ts'
+import type { ExecutionEnv } from './execution.ts'
 import type { TableView } from './iql/catalogue-view.ts'
 import { didYouMean } from './iql/did-you-mean.ts'
 import { readParameters } from './iql/parameters.ts'
-import { FAULT, problemOf } from './problem.ts'
-import { sendStream, sendWhole } from './reply.ts'
+import { replyToError } from './problem.ts'
 import { callerOf, checkContentType, queryOf, readJsonBody, readStatement } from './request.ts'
-import { createEncoder, createTextEncoder, type Encoding } from './result/encoding.ts'
-import { negotiateCoding, negotiateEncoding } from './result/negotiate.ts'
-import { endOfResult, endOfText, errorInResult, type ResultEnd } from './result/tail.ts'
+import type { Encoding } from './result/encoding.ts'
+import { negotiateEncoding } from './result/negotiate.ts'
 import { ADMIN_SCOPE, viewFor } from './rights.ts'
-import { ownerOf, type RunningQueries, type RunningQuery } from './running.ts'
+import { ownerOf, type RunningQueries } from './running.ts'
 import { readSelect } from './select.ts'
 import { readDelete, readInsert, readUpdate, type WriteCall } from './write-call.ts'
 
@@ -36,9 +33,7 @@ export interface EndpointEnv extends ExecutionEnv {
   readonly limits: EndpointLimits
 }
 
-interface DoorEnv extends EndpointEnv {
-  readonly observe: Observe
-}
+type DoorEnv = EndpointEnv & AnswerEnv
 
 export interface EndpointLimits {
   readonly statementBytes: number
@@ -85,9 +80,6 @@ function afterEntry(
   if (entered instanceof Promise) return entered.then((principal) => act(request, reply, env, principal) ?? reply)
   return act(request, reply, env, entered)
 }
-
-/** What a door of Fastify gives back: nothing when the reply was sent. */
-type Sent = Promise<FastifyReply> | undefined
 
 function query(request: FastifyRequest, reply: FastifyReply, env: DoorEnv, principal: Principal): Sent {
   checkContentType(request.headers['content-type'])
@@ -201,162 +193,6 @@ function enter(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): 
   return caller instanceof Promise ? caller.then(admit) : admit(caller)
 }
 
-interface Prepared {
-  readonly call: Call
-  /** Where the next page begins, when rows were left out. */
-  readonly cursor: (outcome: ReadOutcome) => string | undefined
-  /** The caller asked for no more rows than these. */
-  readonly isOwnLimit: boolean
-}
-
-/** What is small is answered at once; all else is waited for. */
-function answer(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  env: DoorEnv,
-  principal: Principal,
-  encoding: Encoding,
-  said: string,
-  prepare: () => Prepared,
-): Sent {
-  const started = performance.now()
-  const span = env.trace?.begin('query')
-  const coding = negotiateCoding(request.headers['accept-encoding'])
-  const fail = (error: unknown): void => {
-    env.observe(codeOf(error), performance.now() - started, 0)
-    endSpan(span, env, codeOf(error), 0)
-  }
-  env.running.check(principal, request.id)
-  try {
-    const { call, cursor, isOwnLimit } = prepare()
-    const end = (outcome: ReadOutcome, rowsAffected?: number): ResultEnd => {
-      const isTruncated = outcome.truncated === 'bytes' || (outcome.truncated === 'rows' && !isOwnLimit)
-      // These formats have no place to say it: such a result must not look whole.
-      if (isTruncated && (encoding.format === 'csv' || encoding.format === 'arrow'))
-        throw refuse('Limit.Bytes', 'The result is larger than the limit')
-      const elapsed = performance.now() - started
-      env.observe('ok', elapsed, outcome.rowCount)
-      endSpan(span, env, 'ok', outcome.rowCount)
-      return {
-        requestId: request.id,
-        elapsedMs: Math.round(elapsed),
-        rowsAffected,
-        isTruncated,
-        // Where no row was given there is none to go on after.
-        nextCursor: outcome.truncated === 'no' || outcome.rowCount === 0 ? undefined : cursor(outcome),
-      }
-    }
-    const small = readAtOnce(call, env)
-    if (small === undefined) return answerInTime(request, reply, env, { call, said, encoding, coding, end, fail })
-    sendWhole(reply, encoding, coding, small.text + endOfText(encoding, small.outcome, end(small.outcome)))
-    return undefined
-  } catch (error) {
-    fail(error)
-    throw error
-  }
-}
-
-interface Waiting {
-  readonly call: Call
-  readonly said: string
-  readonly encoding: Encoding
-  readonly coding: ReturnType<typeof negotiateCoding>
-  readonly end: (outcome: ReadOutcome, rowsAffected?: number) => ResultEnd
-  readonly fail: (error: unknown) => void
-}
-
-/** From the moment a query counts as running until its last byte has gone, or it was stopped. */
-async function answerInTime(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  env: DoorEnv,
-  { call, said, encoding, coding, end, fail }: Waiting,
-): Promise<FastifyReply> {
-  const running = env.running.begin(call.principal, request.id, said)
-  const leave = stopWhenGone(request, reply, running)
-  const done = (): void => {
-    leave()
-    running.end()
-  }
-  try {
-    const result = await execute({ ...call, running }, env)
-    if (result.kind === 'stream') {
-      return await sendStream(reply, encoding, coding, {
-        chunks: result.chunks,
-        end: (outcome) => endOfResult(encoding, outcome, end(outcome)),
-        failure: (error) => {
-          fail(error)
-          return errorInResult(encoding, problemFor(error, request), request.id)
-        },
-        done,
-      })
-    }
-    const bytes = await wholeOf(result, encoding, end)
-    done()
-    return sendWhole(reply, encoding, coding, bytes)
-  } catch (error) {
-    done()
-    fail(error)
-    throw error
-  }
-}
-
-type Observe = (outcome: string, milliseconds: number, rows: number) => void
-
-function observer({ metrics, engine }: EndpointEnv): Observe {
-  if (metrics === undefined) return () => {}
-  const succeeded = metrics.counter('gatehouse_queries_total', { outcome: 'ok' })
-  const took = metrics.histogram('gatehouse_query_seconds', { engine: engine.kind })
-  const given = metrics.counter('gatehouse_query_rows_total', {})
-  return (outcome, milliseconds, rows) => {
-    if (outcome === 'ok') succeeded(1)
-    else metrics.count('gatehouse_queries_total', { outcome })
-    took(milliseconds / 1000)
-    given(rows)
-  }
-}
-
-/** As traces name them. */
-const SYSTEMS = { sqlite: 'sqlite', postgres: 'postgresql' } as const
-
-function endSpan(span: OpenSpan | undefined, { engine }: EndpointEnv, outcome: string, rows: number): void {
-  span?.end(
-    { 'db.system.name': SYSTEMS[engine.kind], 'gatehouse.outcome': outcome, 'gatehouse.rows': rows },
-    outcome === 'server.fault',
-  )
-}
-
-function codeOf(error: unknown): string {
-  return (error instanceof Error ? asRefusal(error)?.code : undefined) ?? 'server.fault'
-}
-
-async function wholeOf(
-  { columns, rows, rowsAffected, isTruncated }: Exclude<Result, { kind: 'stream' }>,
-  encoding: Encoding,
-  end: (outcome: ReadOutcome, rowsAffected?: number) => ResultEnd,
-): Promise<string | Buffer> {
-  const outcome: ReadOutcome = { rowCount: rows.length, truncated: isTruncated ? 'rows' : 'no', lastKey: [] }
-  if (encoding.format !== 'arrow') {
-    const encoder = createTextEncoder(encoding, columns)
-    for (const row of rows) encoder.add(row)
-    return encoder.takeText() + endOfText(encoding, outcome, end(outcome, rowsAffected))
-  }
-  const encoder = await createEncoder(encoding, columns)
-  for (const row of rows) encoder.add(row)
-  return Buffer.concat([encoder.take(), endOfResult(encoding, outcome, end(outcome, rowsAffected))])
-}
-
-/** A client that closes its connection before it has the whole answer does not want it any more. */
-function stopWhenGone(request: FastifyRequest, reply: FastifyReply, running: RunningQuery): () => void {
-  const gone = (): void => {
-    if (reply.raw.writableFinished) return
-    request.log.info({ status: 499 }, 'the client has gone')
-    running.stop(refuse('Limit.Cancelled', 'The client closed the connection'))
-  }
-  reply.raw.once('close', gone)
-  return () => reply.raw.off('close', gone)
-}
-
 function pathOf(request: FastifyRequest): string {
   return request.url.split('?', 1)[0] ?? ''
 }
@@ -403,37 +239,4 @@ function onceOf(request: FastifyRequest, principal: Principal, table: TableView,
     .update(body)
     .digest('base64url')
   return { owner: ownerOf(principal), key, fingerprint, now: BigInt(env.clock()) * 1000n }
-}
-
-/** Refusals become problem details here and nowhere else. */
-function replyToError(
-  error: FastifyError | Refusal | Error,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): FastifyReply {
-  const refusal = asRefusal(error)
-  reply.headers(refusal?.details.headers ?? {}).removeHeader('content-encoding')
-  const problem = problemFor(error, request)
-  return reply
-    .code(problem.status)
-    .header('content-type', 'application/problem+json; charset=utf-8')
-    .send(JSON.stringify(problem))
-}
-
-function problemFor(error: unknown, request: FastifyRequest) {
-  const refusal = error instanceof Error ? asRefusal(error) : undefined
-  if (refusal === undefined) {
-    request.log.error({ err: error }, 'failed')
-    return { ...FAULT, RequestId: request.id }
-  }
-  if (refusal.cause !== undefined)
-    request.log[refusal.status < 500 ? 'info' : 'error']({ err: refusal.cause, code: refusal.code }, 'refused')
-  return { ...problemOf(translate(refusal)), RequestId: request.id }
-}
-
-/** What HTTP itself refuses, under the codes of this service. */
-function translate(refusal: Refusal): Refusal {
-  if (refusal.code === 'http.body_too_large') return refuse('Request.TooLarge', refusal.message)
-  if (refusal.code === 'http.unsupported_media_type') return refuse('Request.Unsupported', refusal.message)
-  return refusal
 }
