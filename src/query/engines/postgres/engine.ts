@@ -190,8 +190,9 @@ async function* read(take: Take, request: ReadRequest): AsyncGenerator<Uint8Arra
 
 /** A statement that was prepared before its table became another one is prepared anew, which only its first rows can tell. */
 async function beginRead(client: PoolClient, request: ReadRequest, isAgain = false) {
-  const { sql, parameters, limits } = request
-  const portal = new Portal(sql, statementName(sql), parameters, Math.min(BATCH_ROWS, limits.rows + 1))
+  const { sql, parameters, limits, reach } = request
+  const batchSize = isShort(reach) ? 'all' : Math.min(BATCH_ROWS, limits.rows + 1)
+  const portal = new Portal(sql, statementName(sql), parameters, batchSize)
   client.query(portal)
   try {
     return { portal, first: await portal.next() }
@@ -204,6 +205,7 @@ async function beginRead(client: PoolClient, request: ReadRequest, isAgain = fal
 
 async function write(take: Take, request: WriteRequest): Promise<WriteReply> {
   const { signal } = request.running
+  const isAlone = isOneStatement(request)
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
     const client = await take(signal)
@@ -211,14 +213,16 @@ async function write(take: Take, request: WriteRequest): Promise<WriteReply> {
     signal.addEventListener('abort', stop, { once: true })
     let isBroken = false
     try {
+      if (isAlone) return await runOnce(client, request)
       await client.query('BEGIN')
       const reply = await runOnce(client, request)
       await client.query('COMMIT')
       return reply
     } catch (error) {
-      await client.query('ROLLBACK').catch(() => {
-        isBroken = true
-      })
+      if (!isAlone)
+        await client.query('ROLLBACK').catch(() => {
+          isBroken = true
+        })
       if ((isTransient(error) || isOutdated(error)) && attempt < ATTEMPTS && !signal.aborted) continue
       throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
     } finally {
@@ -226,6 +230,11 @@ async function write(take: Take, request: WriteRequest): Promise<WriteReply> {
       client.release(isBroken)
     }
   }
+}
+
+/** Nothing to undo but itself: the server makes it whole or not at all, and durable before it is ready for another. */
+function isOneStatement({ steps, once, isChecked }: WriteRequest): boolean {
+  return once === undefined && !isChecked && steps.length === 1 && steps[0]?.parameterSets.length === 1
 }
 
 async function runOnce(client: PoolClient, request: WriteRequest): Promise<WriteReply> {
@@ -272,11 +281,12 @@ async function recall(client: PoolClient, once: Once): Promise<WriteOutcome | un
 
 async function execute(client: PoolClient, request: WriteRequest): Promise<WriteOutcome> {
   const readers = request.returning.map(cellReader)
+  const givesRows = request.isChecked || readers.length > 0
   const rows: Cell[][] = []
   let rowsAffected = 0
   let isTruncated = false
   for (const { sql, parameters } of runsOf(request)) {
-    const portal = new Portal(sql, statementName(sql), parameters, BATCH_ROWS)
+    const portal = new Portal(sql, statementName(sql), parameters, givesRows ? BATCH_ROWS : 'all')
     client.query(portal)
     try {
       for (let isLast = false; !isLast; ) {
@@ -293,6 +303,8 @@ async function execute(client: PoolClient, request: WriteRequest): Promise<Write
     } finally {
       await portal.abandon()
     }
+    // Where the statement stands alone it is committed after its last row, and that can fail.
+    portal.throwIfFailed()
     rowsAffected += portal.rowsAffected
   }
   return { rowsAffected, rows: readers.length === 0 ? [] : rows, isTruncated }

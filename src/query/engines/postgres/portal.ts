@@ -27,10 +27,13 @@ interface Wire {
   sync(): void
 }
 
+/** As the protocol says it. */
+const NO_LIMIT = 0
+
 export class Portal implements Submittable {
   readonly #text: string
   readonly #values: readonly Bindable[]
-  readonly #batchSize: number
+  readonly #batchSize: number | 'all'
   /** pg reads it to mark the statement as parsed on the connection. */
   readonly name: string
   readonly text: string
@@ -45,7 +48,8 @@ export class Portal implements Submittable {
   /** Rows that a write changed. */
   rowsAffected = 0
 
-  constructor(text: string, name: string, values: readonly Bindable[], batchSize: number) {
+  /** `all` fetches everything with the request itself, in one journey: for what gives few rows. */
+  constructor(text: string, name: string, values: readonly Bindable[], batchSize: number | 'all') {
     this.#text = text
     this.text = text
     this.name = name
@@ -64,8 +68,7 @@ export class Portal implements Submittable {
       prepare(wire, this.name, this.#text)
       wire.bind({ statement: this.name, values: this.#values })
       wire.describe({ type: 'P', name: '' })
-      wire.execute({ portal: '', rows: this.#batchSize })
-      wire.flush()
+      this.#execute(wire)
     } catch (error) {
       // A value that the protocol cannot carry: the statement was not sent whole.
       this.#fail(error)
@@ -84,8 +87,7 @@ export class Portal implements Submittable {
       if (this.#state === 'suspended') {
         if (this.#rows.length > 0) return this.#deliver(false)
         this.#state = 'running'
-        this.#wire?.execute({ portal: '', rows: this.#batchSize })
-        this.#wire?.flush()
+        if (this.#wire !== undefined) this.#execute(this.#wire)
       }
     })
   }
@@ -98,6 +100,10 @@ export class Portal implements Submittable {
       this.#wire?.sync()
     }
     await this.settled
+  }
+
+  throwIfFailed(): void {
+    if (this.#state === 'failed') throw this.#failure
   }
 
   handleRowDescription(): void {}
@@ -114,12 +120,12 @@ export class Portal implements Submittable {
   handleCommandComplete(message: { text: string }): void {
     this.#state = 'complete'
     this.rowsAffected = Number(/\d+$/.exec(message.text)?.[0] ?? 0)
-    this.#wire?.sync()
+    this.#sync()
     this.#deliver(true)
   }
 
   handleEmptyQuery(): void {
-    this.#wire?.sync()
+    this.#sync()
   }
 
   handleReadyForQuery(): void {
@@ -130,8 +136,19 @@ export class Portal implements Submittable {
   handleError(error: unknown): void {
     if (isOutdated(error)) delete this.#wire?.parsedStatements[this.name]
     this.#fail(error)
-    this.#wire?.sync()
+    this.#sync()
     this.#settle()
+  }
+
+  #execute(wire: Wire): void {
+    wire.execute({ portal: '', rows: this.#batchSize === 'all' ? NO_LIMIT : this.#batchSize })
+    if (this.#batchSize === 'all') wire.sync()
+    else wire.flush()
+  }
+
+  /** Ends the statement, unless that was said with the request. */
+  #sync(): void {
+    if (this.#batchSize !== 'all') this.#wire?.sync()
   }
 
   #fail(error: unknown): void {
