@@ -15,6 +15,7 @@ import { redeemRefreshToken } from './grants/refresh-token.ts'
 import type { Issuer } from './issuer.ts'
 import { formOf, required } from './oauth-door.ts'
 import { refuse } from './oauth-error.ts'
+import { Turns } from './turns.ts'
 
 export interface TokenEnv extends GrantEnv, ClientAuthEnv {
   readonly issuer: Issuer
@@ -40,7 +41,14 @@ const GRANTS: Readonly<Record<TokenGrantType, Redeem>> = {
 }
 
 export function registerToken(app: FastifyInstance, env: TokenEnv): void {
-  app.post('/connect/token', (request) => token(formOf(request), callerOf(request), env))
+  const turns = new Turns()
+  app.post('/connect/token', (request) => {
+    const form = formOf(request)
+    const answer = () => token(form, callerOf(request), env)
+    const code = form.get('code')
+    // Whoever comes second takes back what the code gave: not before the first has it, or nobody would win.
+    return code === undefined ? answer() : turns.take(code, answer)
+  })
 }
 
 export function callerOf(request: FastifyRequest): Caller {
