@@ -1,7 +1,7 @@
 /** A failure as the caller sees it (RFC 9457), from the application or from what answers without it. */
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
-import { titleOf } from '../protocol/http-errors.ts'
+import { problemOf } from '../protocol/problem.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { SECURITY_HEADERS } from './every-answer.ts'
 
@@ -17,12 +17,12 @@ export function problem(reply: FastifyReply, refusal: Refusal): FastifyReply {
     .code(refusal.status)
     .headers(refusal.details.headers ?? {})
     .type(PROBLEM)
-    .send(bodyOf(refusal))
+    .send(problemOf(refusal))
 }
 
 /** The same to a request that no application has. */
 export function answerProblem(response: ServerResponse, requestId: string, refusal: Refusal): void {
-  const text = JSON.stringify(bodyOf(refusal))
+  const text = JSON.stringify(problemOf(refusal))
   response
     .writeHead(refusal.status, {
       ...SECURITY_HEADERS,
@@ -35,14 +35,3 @@ export function answerProblem(response: ServerResponse, requestId: string, refus
 }
 
 const PROBLEM = 'application/problem+json; charset=utf-8'
-
-function bodyOf({ code, status, message, details }: Refusal) {
-  return {
-    type: `urn:gatehouse:error:${code}`,
-    title: titleOf(code),
-    status,
-    detail: message,
-    Code: code,
-    ...details.members,
-  }
-}

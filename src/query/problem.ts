@@ -1,18 +1,11 @@
 /** Refusals of the query service as RFC 9457 problem details. */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { asRefusal } from '../http/app.ts'
+import { FAULT } from '../http/problem.ts'
+import { problemOf } from '../protocol/problem.ts'
 import type { Refusal } from '../protocol/refusal.ts'
 import { QUERY_ERRORS, refuse } from './errors.ts'
 import { ERRORS } from './iql/errors.ts'
-
-export interface Problem {
-  readonly type: string
-  readonly title: string
-  readonly status: number
-  readonly detail: string
-  readonly Code: string
-  readonly [member: string]: unknown
-}
 
 /** Refusals become problem details here and nowhere else. */
 export function replyToError(
@@ -34,11 +27,12 @@ export function problemFor(error: unknown, request: FastifyRequest) {
   const refusal = error instanceof Error ? asRefusal(error) : undefined
   if (refusal === undefined) {
     request.log.error({ err: error }, 'failed')
-    return { ...FAULT, RequestId: request.id }
+    return { ...problemOf(FAULT), RequestId: request.id }
   }
   if (refusal.cause !== undefined)
     request.log[refusal.status < 500 ? 'info' : 'error']({ err: refusal.cause, code: refusal.code }, 'refused')
-  return { ...problemOf(translate(refusal)), RequestId: request.id }
+  const told = translate(refusal)
+  return { ...problemOf(told, titleOf(told.code)), RequestId: request.id }
 }
 
 /** What HTTP itself refuses, under the codes of this service. */
@@ -48,29 +42,9 @@ function translate(refusal: Refusal): Refusal {
   return refusal
 }
 
-export function problemOf(refusal: Refusal): Problem {
-  const { code, status, message, details } = refusal
-  return {
-    type: `urn:gatehouse:error:${code}`,
-    title: titleOf(code),
-    status,
-    detail: message,
-    Code: code,
-    ...details.members,
-  }
-}
-
-/** A fault of our own, of which the caller learns no more than that. */
-export const FAULT: Problem = {
-  type: 'urn:gatehouse:error:server.fault',
-  title: 'The server failed',
-  status: 500,
-  detail: 'The server failed to answer; the fault is logged under the request id',
-  Code: 'server.fault',
-}
-
-function titleOf(code: string): string {
+/** Undefined for what is not this service's own. */
+function titleOf(code: string): string | undefined {
   const own: Readonly<Record<string, { readonly title: string }>> = QUERY_ERRORS
   const iql: Readonly<Record<string, { readonly title: string }>> = ERRORS
-  return (own[code] ?? iql[code.replace(/^IQL\./, '')])?.title ?? code
+  return (own[code] ?? iql[code.replace(/^IQL\./, '')])?.title
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { nodeHttp } from '../http/node-http.ts'
 import { STREAM_PATH, STREAM_VERSIONS, SUB_PROTOCOLS, type SubProtocol } from '../protocol/envelope.ts'
-import { titleOf } from '../protocol/http-errors.ts'
+import { problemOf } from '../protocol/problem.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { readAccessToken } from './controllers/auth.ts'
 import { type Profile, profileFor } from './profile.ts'
@@ -90,15 +90,9 @@ export function invalidToken(): Refusal {
 }
 
 /** Answers the request that asked for an upgrade and ends its connection (RFC 9457). */
-export function replyWithRefusal(socket: Duplex, { code, status, message, details }: Refusal): void {
-  const body = JSON.stringify({
-    type: `urn:gatehouse:error:${code}`,
-    title: titleOf(code),
-    status,
-    detail: message,
-    Code: code,
-    ...details.members,
-  })
+export function replyWithRefusal(socket: Duplex, refusal: Refusal): void {
+  const { status, details } = refusal
+  const body = JSON.stringify(problemOf(refusal))
   const headers = {
     'content-type': 'application/problem+json; charset=utf-8',
     'content-length': String(Buffer.byteLength(body)),

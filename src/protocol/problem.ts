@@ -1,0 +1,17 @@
+/** A refusal as problem details (RFC 9457): one shape, whichever part of the server refuses. */
+import { titleOf } from './http-errors.ts'
+import type { Refusal } from './refusal.ts'
+
+export interface Problem {
+  readonly type: string
+  readonly title: string
+  readonly status: number
+  readonly detail: string
+  readonly Code: string
+  readonly [member: string]: unknown
+}
+
+/** `title` is for codes that are not in the table of HTTP's own. */
+export function problemOf({ code, status, message, details }: Refusal, title = titleOf(code)): Problem {
+  return { type: `urn:gatehouse:error:${code}`, title, status, detail: message, Code: code, ...details.members }
+}
