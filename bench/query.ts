@@ -6,6 +6,7 @@ import { ask, CROSS_JOIN } from './overload.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { type Caller, load } from './support/http-load.ts'
 import { paced } from './support/paced.ts'
+import { pinThisProcess } from './support/processors.ts'
 import {
   type QueryPeer,
   ROWS,
@@ -29,6 +30,8 @@ const MADE = 2_000
 /** Until the first long result is under way. */
 const BEGIN_MS = 1000
 const BARE = 'bare http + better-sqlite3'
+const SERVER_PROCESSOR = 0
+const CLIENT_PROCESSOR = 1
 const RATES = { rate: '1/s', cpu: 'ms each' }
 
 export const query: readonly Measurement[] = [
@@ -36,11 +39,15 @@ export const query: readonly Measurement[] = [
     name: 'query-key',
     about: 'one row by its key, authenticated',
     columns: RATES,
-    ratios: [
-      { column: 'cpu', to: 'rqlite', most: 0.7 },
-      { column: 'rate', to: 'rqlite', least: 1.5 },
-    ],
+    ratios: [{ column: 'cpu', to: 'rqlite', most: 0.7 }],
     contenders: () => everybody((peer) => reading(peer, () => peer.byKey(anyId()))),
+  },
+  {
+    name: 'query-key-pinned',
+    about: 'the same of servers that have one processor each, asked from another',
+    columns: { ...RATES, client: 'of its processor' },
+    ratios: [{ column: 'rate', to: 'rqlite', least: 1.5 }],
+    contenders: () => pinned((peer) => reading(peer, () => peer.byKey(anyId()))),
   },
   {
     name: 'query-100',
@@ -121,6 +128,22 @@ async function everybody(
   })
 }
 
+/** Those whom the target names, and the ceiling; the client, which is this process, has the other processor. */
+async function pinned(workOf: (peer: QueryPeer) => () => Promise<Figures>): Promise<readonly Contender[]> {
+  const place = { processor: SERVER_PROCESSOR }
+  const peers = [await startGatehouse(place), await startBare(place), await startRqlite(place)]
+  const unpin = pinThisProcess(CLIENT_PROCESSOR)
+  const close = async (): Promise<void> => {
+    unpin()
+    await leave(peers)
+  }
+  return peers.map((peer, index) => ({
+    name: peer.name,
+    measure: workOf(peer),
+    ...(index === 0 ? { close } : {}),
+  }))
+}
+
 async function leave(peers: readonly QueryPeer[]): Promise<void> {
   // PostgreSQL ends with the last of them.
   for (const peer of peers) await peer.stop()
@@ -151,8 +174,14 @@ async function loaded(peer: QueryPeer, connections: number, next: () => Buffer):
   const callers = Array.from({ length: connections }, (): Caller => ({ next }))
   await load(peer.port, callers, ROUND_MS / 3)
   const before = peer.use().cpuMs
+  const clientBefore = process.cpuUsage()
   const { answers, seconds } = await load(peer.port, callers, ROUND_MS)
-  return { rate: answers / seconds, cpu: (peer.use().cpuMs - before) / answers }
+  const { user, system } = process.cpuUsage(clientBefore)
+  return {
+    rate: answers / seconds,
+    cpu: (peer.use().cpuMs - before) / answers,
+    client: (user + system) / 1e6 / seconds,
+  }
 }
 
 async function streamed(peer: QueryPeer, request: Buffer): Promise<Figures> {

