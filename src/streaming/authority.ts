@@ -18,9 +18,10 @@ export type Authority =
 
 export interface Held {
   readonly state: 'held'
+  /** What the token says, with the scopes that the user still has a right to and the client may still ask for. */
   readonly principal: Principal
-  /** The scopes of the token that the user still has a right to and the client may still ask for. */
-  readonly scopes: ReadonlySet<string>
+  /** The scopes that it was presented with. */
+  readonly presented: ReadonlySet<string>
   readonly limits: Limits
   readonly expiresAt: number
   /** Whether the client has been told that the end is near. */
@@ -31,8 +32,13 @@ export interface Held {
 
 /** What user and client were left with since the token was presented; each changes without the other. */
 export interface Limits {
-  readonly user?: ReadonlySet<string>
-  readonly client?: ReadonlySet<string>
+  readonly user?: Limit & { readonly roles: readonly string[] }
+  readonly client?: Limit
+}
+
+interface Limit {
+  readonly scopes: readonly string[]
+  readonly at: number
 }
 
 const NO_LIMITS: Limits = {}
@@ -42,7 +48,7 @@ export function hold(principal: Principal, restoreToken: string | undefined): He
   return {
     state: 'held',
     principal,
-    scopes: principal.scopes,
+    presented: principal.scopes,
     limits: NO_LIMITS,
     expiresAt,
     warned: false,
@@ -58,7 +64,7 @@ export function inForce(authority: Authority, now: number): Held | undefined {
 export function satisfies(authority: Authority, need: Need, now: number): boolean {
   if (need === 'nothing') return true
   const held = inForce(authority, now)
-  return held !== undefined && (need === 'identity' || held.scopes.has(need))
+  return held !== undefined && (need === 'identity' || held.principal.scopes.has(need))
 }
 
 export type Effect =
@@ -88,13 +94,11 @@ export function effectOf(event: GateEvent, principal: Principal): Effect {
         : NO_EFFECT
     case 'rights-changed':
       return event.subject === principal.subject && wasIssuedBefore(principal, event.at)
-        ? { kind: 'rights', limits: { user: new Set(event.scopes) } }
+        ? { kind: 'rights', limits: { user: event } }
         : NO_EFFECT
     case 'client-scopes-changed':
       if (event.clientId !== principal.clientId || !wasIssuedBefore(principal, event.at)) return NO_EFFECT
-      return event.scopes.length === 0
-        ? { kind: 'ended' }
-        : { kind: 'rights', limits: { client: new Set(event.scopes) } }
+      return event.scopes.length === 0 ? { kind: 'ended' } : { kind: 'rights', limits: { client: event } }
     case 'stream-kick':
       return event.subject === principal.subject ? { kind: 'ended' } : NO_EFFECT
     case 'keys-changed':
@@ -116,11 +120,19 @@ function wasIssuedBefore(principal: Principal, at: number): boolean {
   return principal.issuedAt * 1000 <= at
 }
 
-export function narrowed(held: Held, limits: Limits): Held {
-  const both = { ...held.limits, ...limits }
+export function narrowed(held: Held, news: Limits): Held {
+  const user = later(held.limits.user, news.user)
+  const client = later(held.limits.client, news.client)
   const isLeft = (scope: string) =>
-    (both.client?.has(scope) ?? true) && (!isRight(scope) || (both.user?.has(scope) ?? true))
-  return { ...held, limits: both, scopes: new Set([...held.principal.scopes].filter(isLeft)) }
+    (client?.scopes.includes(scope) ?? true) && (!isRight(scope) || (user?.scopes.includes(scope) ?? true))
+  const scopes = new Set([...held.presented].filter(isLeft))
+  const principal = { ...held.principal, scopes, roles: user?.roles ?? held.principal.roles }
+  return { ...held, principal, limits: { ...(user && { user }), ...(client && { client }) } }
+}
+
+/** Events of two nodes may arrive in either order. */
+function later<T extends Limit>(known: T | undefined, news: T | undefined): T | undefined {
+  return known === undefined || (news !== undefined && news.at >= known.at) ? news : known
 }
 
 /** The authentication result of the contract, in the words of the client's profile. */
@@ -135,7 +147,7 @@ export function describe(authority: Authority, profile: Profile, vendor: string,
     UserID: principal.username ?? principal.subject,
     ExpiryDate: formatDateTime(held.expiresAt),
     ...(profile.showsExpiresIn ? { ExpiresIn: formatTimeSpan(held.expiresAt - now, 1) } : {}),
-    Scope: shownScopes(held.scopes, vendor),
+    Scope: shownScopes(principal.scopes, vendor),
   }
 }
 

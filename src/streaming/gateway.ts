@@ -136,13 +136,18 @@ export function createGateway(options: GatewayOptions): Gateway {
     socket.once('close', places.take(address))
     const events: GateEvent[] = []
     missed.add(events)
-    const principal = await identify(handshake).finally(() => missed.delete(events))
-    if (draining) throw stopping()
-    if (principal !== undefined) admit(principal, address, events)
-    socketsFor(request.headers['sec-websocket-extensions']).handleUpgrade(request, socket, head, (upgraded) => {
-      const peer = welcome(upgraded, socket, handshake, address, principal)
-      for (const event of events) peer.feel(event)
-    })
+    try {
+      const principal = await identify(handshake)
+      if (draining) throw stopping()
+      if (principal !== undefined) admit(principal, address, events)
+      socketsFor(request.headers['sec-websocket-extensions']).handleUpgrade(request, socket, head, (upgraded) => {
+        const peer = welcome(upgraded, socket, handshake, address, principal)
+        for (const event of events) peer.feel(event)
+      })
+    } finally {
+      // Not sooner: from here on the peer itself feels what happens.
+      missed.delete(events)
+    }
   }
 
   async function identify({ accessToken }: Handshake): Promise<Principal | undefined> {

@@ -58,12 +58,21 @@ export class Standing {
   /** Undefined when refused; the authority before stays in force then. */
   async signIn(provider: string, accessToken: string, signal: AbortSignal): Promise<AuthenticationResult | undefined> {
     const felt: GateEvent[] = []
-    const principal = isBearer(provider) ? await this.#check(accessToken, felt) : undefined
-    signal.throwIfAborted()
-    if (principal === undefined || !this.#mayBecome(principal, felt)) {
+    this.#felt = felt
+    try {
+      const principal = isBearer(provider) ? await this.#env.authenticate(accessToken) : undefined
+      signal.throwIfAborted()
+      if (principal !== undefined && this.#mayBecome(principal, felt)) return this.#takeOn(principal, accessToken, felt)
       this.#env.counters.signInsRejected++
       return undefined
+    } finally {
+      // Not sooner: no event may fall between the check and the authority that it gives. A check that took too long may
+      // end while the next one already listens.
+      if (this.#felt === felt) this.#felt = undefined
     }
+  }
+
+  #takeOn(principal: Principal, accessToken: string, felt: readonly GateEvent[]): AuthenticationResult {
     this.begin(principal, accessToken)
     for (const event of felt) {
       const effect = effectOf(event, principal)
@@ -71,16 +80,6 @@ export class Standing {
     }
     const restoreToken = this.#env.restoreToken(principal, accessToken)
     return { ...this.describe(), ...(restoreToken === undefined ? {} : { AccessToken: restoreToken }) }
-  }
-
-  async #check(accessToken: string, felt: GateEvent[]): Promise<Principal | undefined> {
-    this.#felt = felt
-    try {
-      return await this.#env.authenticate(accessToken)
-    } finally {
-      // A check that took too long may end while the next one already listens.
-      if (this.#felt === felt) this.#felt = undefined
-    }
   }
 
   /** One step: nobody ever sees half of the old authority and half of the new. */
@@ -151,15 +150,18 @@ export class Standing {
   /** False when nothing has changed. */
   #narrow(limits: Limits): boolean {
     if (this.#authority.state !== 'held') return false
-    const before = this.#authority.scopes
+    const before = this.#authority.principal.scopes
     this.#authority = narrowed(this.#authority, limits)
-    return !isSameSet(before, this.#authority.scopes)
+    return !isSameSet(before, this.#authority.principal.scopes)
   }
 
   #revoke(): void {
-    if (this.#authority.state === 'none' || this.#authority.state === 'revoked') return
-    const until = this.#env.clock() + this.#env.settings.streamExpiryGrace
-    this.#authority = { state: 'revoked', principal: this.#authority.principal, until }
+    const authority = this.#authority
+    if (authority.state === 'none' || authority.state === 'revoked') return
+    // Who has already lapsed gets no second grace.
+    const until =
+      authority.state === 'lapsed' ? authority.until : this.#env.clock() + this.#env.settings.streamExpiryGrace
+    this.#authority = { state: 'revoked', principal: authority.principal, until }
     this.#bearer.authorityChanged()
   }
 }

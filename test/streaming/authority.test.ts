@@ -249,3 +249,46 @@ test('sessions per user: the oldest gives way with 4000; connections of one sign
   await signedIn(gate, { grantId: 'g4' })
   await third.expectSilence()
 })
+
+test('a handler sees the scopes and roles that are left, not those that the token was issued with', async (t) => {
+  const gate = await startTest(t)
+  const client = await signedIn(gate, { scopes: ['openid', 'Platform/Market', 'Platform/Trading'] })
+  const rights = async () => (await client.request({ Controller: 'Test', Topic: 'Rights', TransactionID: 1 })).Data
+  assert.deepEqual(await rights(), { scopes: ['openid', 'Platform/Market', 'Platform/Trading'], roles: [] })
+  const lowered = { subject: 'alice', scopes: ['Platform/Market'], roles: ['reader'] }
+  await gate.bus.publish({ kind: 'rights-changed', ...lowered, at: gate.clock(), expiresAt: 0 })
+  assert.deepEqual(await rights(), { scopes: ['openid', 'Platform/Market'], roles: ['reader'] })
+})
+
+test('a change of rights that arrives after a later one changes nothing', async (t) => {
+  const gate = await startTest(t)
+  const both = ['Platform/Market', 'Platform/Trading']
+  const client = await signedIn(gate, { scopes: both })
+  const allowed = (scopes: string[], at: number): GateEvent[] => [
+    { kind: 'rights-changed', subject: 'alice', roles: [], scopes, at, expiresAt: 0 },
+    { kind: 'client-scopes-changed', clientId: 'demo-cli', scopes, at, expiresAt: 0 },
+  ]
+  const scope = async () =>
+    (
+      (await client.request({ Controller: 'Auth', Topic: 'QueryIdentify', TransactionID: 1 })).Data as {
+        Scope: string[]
+      }
+    ).Scope
+  for (const event of [...allowed(['Platform/Market'], gate.clock() + 2), ...allowed(both, gate.clock() + 1)])
+    await gate.bus.publish(event)
+  assert.deepEqual(await scope(), ['Vendor.Platform.Market'])
+  for (const event of allowed(both, gate.clock() + 3)) await gate.bus.publish(event)
+  assert.deepEqual(await scope(), ['Vendor.Platform.Market', 'Vendor.Platform.Trading'])
+})
+
+test('a token that is revoked after it has expired gets no second grace', async (t) => {
+  const gate = await startTest(t)
+  const client = await signedIn(gate, { tokenId: 'lost', lifetime: 10 })
+  gate.clock.advance(10_000)
+  await client.expectSilence()
+  gate.clock.advance(59_000)
+  await gate.bus.publish({ kind: 'token-revoked', tokenId: 'lost', expiresAt: 0 })
+  await client.expectSilence()
+  gate.clock.advance(1_000)
+  assert.equal((await client.closed).code, 1008)
+})

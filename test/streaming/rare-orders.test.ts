@@ -48,6 +48,35 @@ test('a sign-in that ran out of time does not make the next one miss a revocatio
   assert.deepEqual((await client.next()).Data, { Result: 'Reject' })
 })
 
+test('a revocation that comes between the check of a token and what follows from it is not missed', async (t) => {
+  for (let steps = 0; steps < 10; steps++) {
+    const started = await startGateway(t, {
+      authenticate: async (token) => {
+        const principal = await started.mint.authenticate(token)
+        afterMicrotasks(steps, () => void started.bus.publish(revoked))
+        return principal
+      },
+    })
+    const { port, mint } = started
+    const revoked = { kind: 'token-revoked', tokenId: 'doomed', expiresAt: 0 } as const
+    const token = await mint.issue({ tokenId: 'doomed' })
+    const identify = { Controller: 'Auth', Topic: 'QueryIdentify', TransactionID: 2 }
+    const byMessage = await connect(port)
+    const Data = { Provider: 'Bearer', AccessToken: token }
+    await byMessage.request({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: 1, Data })
+    assert.deepEqual((await byMessage.request(identify)).Data, { Result: 'Reject' }, `AuthToken, ${steps} steps`)
+    const upgrade = connect(port, { headers: { Authorization: `Bearer ${token}` } })
+    const byHeader = await upgrade.catch((error: Error) => assert.match(error.message, /refused with 401/))
+    if (byHeader !== undefined)
+      assert.deepEqual((await byHeader.request(identify)).Data, { Result: 'Reject' }, `header, ${steps} steps`)
+  }
+})
+
+function afterMicrotasks(count: number, then: () => void): void {
+  if (count === 0) then()
+  else queueMicrotask(() => afterMicrotasks(count - 1, then))
+}
+
 test('a result that cannot be written is a Fault, also when it comes late', async (t) => {
   const controller = createTestController()
   const { port } = await startGateway(t, { controllers: [controller] })

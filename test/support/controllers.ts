@@ -66,6 +66,11 @@ export function createTestController(): TestController {
         },
       },
       Who: { summary: 'Answers with the caller.', needs: 'identity', publish: ({ principal }) => principal?.subject },
+      Rights: {
+        summary: 'Answers with what a handler sees of the rights of the caller.',
+        needs: 'identity',
+        publish: ({ principal }) => ({ scopes: [...(principal?.scopes ?? [])], roles: principal?.roles }),
+      },
       Market: {
         summary: 'Needs a scope in both ways.',
         needs: 'Platform/Market',
@@ -82,6 +87,11 @@ export function createTestController(): TestController {
         summary: 'Begins with a snapshot that takes its time.',
         needs: 'nothing',
         subscription: { slow: 'latest', snapshot: () => new Promise((resolve) => waiting.push(resolve)) },
+      },
+      Unwritable: {
+        summary: 'Begins with a snapshot that has no JSON.',
+        needs: 'nothing',
+        subscription: { slow: 'latest', snapshot: () => 1n },
       },
       SlowLog: {
         summary: 'The same, where each message counts.',
