@@ -38,6 +38,7 @@ export class Peer implements Outlet {
   #suspectedAfter = 0
   #bytesThen = 0
   #pingAt: number
+  #listening = true
   /** For a reader that is behind: since when, and the newest message of each topic that tolerates it. */
   #congestedSince: number | undefined
   #newest: Map<string, Broadcast> | undefined
@@ -83,12 +84,13 @@ export class Peer implements Outlet {
     }
     if (this.connection.due() <= now) this.connection.tick(now)
     const { streamIdleTimeout: idleTimeout, streamPingInterval: pingInterval } = this.#env.settings
+    // Frames that are left unread say nothing about silence.
+    if (!this.#listening) this.#lastHeard = now
+    else if (now - this.#lastHeard >= idleTimeout / 2) this.#suspect(now, idleTimeout)
     if (this.#congestedSince !== undefined) {
-      // Its frames are not read, so its silence means nothing; what counts is whether it reads.
-      this.#lastHeard = now
       if (this.#socket.bufferedAmount <= this.#env.settings.streamSendQueueBytes / 2) this.#ease()
       else if (now - this.#congestedSince >= idleTimeout) this.close('overload', 'reads too slowly')
-    } else if (now - this.#lastHeard >= idleTimeout / 2) this.#suspect(now, idleTimeout)
+    }
     if (now < this.#pingAt || this.#closing !== undefined) return
     this.#pingAt = now + pingInterval
     this.#socket.ping()
@@ -128,6 +130,7 @@ export class Peer implements Outlet {
   }
 
   listen(listening: boolean): void {
+    this.#listening = listening
     if (listening) this.#socket.resume()
     else this.#socket.pause()
   }

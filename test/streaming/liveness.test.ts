@@ -293,3 +293,23 @@ test('everything is given back: after churn no connection, subscription, session
     200,
   )
 })
+
+test('a client whose frames are left unread is not called silent', async (t) => {
+  const controller = createTestController()
+  const settings = { streamReceiveQueueBytes: 16_384, streamAuthenticationDeadline: 1e9 }
+  const { port, clock } = await startGateway(t, { controllers: [controller], settings })
+  const client = await connect(port)
+  const about = { Controller: 'Test', TransactionID: 1 }
+  await client.request({ ...about, Topic: 'Configure', Data: { ActionTimeout: '01:00:00' } })
+  client.send({ ...about, Topic: 'Wait' })
+  // More than the buffers of the socket take: its pongs stand behind it.
+  const filler = 'x'.repeat(20_000)
+  for (let sent = 0; sent < 500; sent++) client.send({ ...about, Topic: 'Echo', Data: filler })
+  for (let round = 0; round < 12; round++) {
+    clock.advance(10_000)
+    await pause(20)
+  }
+  controller.release('answered')
+  assert.equal((await client.next()).Data, 'answered')
+  for (let heard = 0; heard < 500; heard++) assert.equal((await client.next()).Data, filler)
+})
