@@ -38,7 +38,9 @@ const json: Codec = {
     text += `"Action":"${message.Action}"`
     if (message.TransactionID !== undefined) text += `,"TransactionID":${digits(message.TransactionID)}`
     if (message.Confirm !== undefined) text += `,"Confirm":${message.Confirm}`
-    if (message.Data !== undefined) text += `,"Data":${JSON.stringify(message.Data)}`
+    // A function, say, has no JSON: it is left out as undefined is.
+    const data: string | undefined = JSON.stringify(message.Data)
+    if (data !== undefined) text += `,"Data":${data}`
     return `${text}}`
   },
 }

@@ -35,6 +35,11 @@ test('JSON: what encode writes is what JSON.stringify would', () => {
   )
 })
 
+test('JSON: data that has no JSON is left out, as undefined is', () => {
+  for (const data of [undefined, () => 1, Symbol('s'), { toJSON: () => undefined }])
+    assert.equal('Data' in JSON.parse(String(json.encode(message(1, data)))), false)
+})
+
 test('MessagePack: the reader agrees with another implementation', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
