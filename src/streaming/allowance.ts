@@ -1,7 +1,42 @@
-/** How many messages a connection may send now: a bucket that fills at the allowed rate. */
+/** How fast a connection may send: so many messages, past them as many refusals, past those it is not read for a while. */
 import type { StreamSettings } from './settings.ts'
 
 export class Allowance {
+  readonly #settings: StreamSettings
+  readonly #messages: Bucket
+  /** Refusals too cost time to read and to write. */
+  #refusals: Bucket | undefined
+  #unheardUntil: number | undefined
+
+  constructor(settings: StreamSettings, now: number) {
+    this.#settings = settings
+    this.#messages = new Bucket(settings, now)
+  }
+
+  /** Whether one more message is carried out. */
+  take(now: number): boolean {
+    if (this.#messages.take(now)) return true
+    this.#refusals ??= new Bucket(this.#settings, now)
+    if (!this.#refusals.take(now)) this.#unheardUntil = now + FLOOD_PAUSE
+    return false
+  }
+
+  get isHeard(): boolean {
+    return this.#unheardUntil === undefined
+  }
+
+  /** When the connection is read again. */
+  get due(): number {
+    return this.#unheardUntil ?? Number.POSITIVE_INFINITY
+  }
+
+  tick(now: number): void {
+    if (this.due <= now) this.#unheardUntil = undefined
+  }
+}
+
+/** Fills at the allowed rate. */
+class Bucket {
   readonly #settings: StreamSettings
   #left: number
   #at: number
@@ -23,3 +58,6 @@ export class Allowance {
     return true
   }
 }
+
+/** How long a connection that floods is not read. */
+const FLOOD_PAUSE = 1_000

@@ -11,6 +11,7 @@ import { type AuthenticationResult, type Caller, refuse, type Timeouts } from '.
 import { IDENTIFY } from './controllers/catalogue.ts'
 import { increment } from './counters.ts'
 import { type Broadcast, type Subscriber, topicKey } from './hub.ts'
+import { confirmation, ending, errorAbout, push, reply } from './messages.ts'
 import { Operation, type Performer } from './operation.ts'
 import { Pipeline } from './pipeline.ts'
 import type { Profile } from './profile.ts'
@@ -29,9 +30,6 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
   readonly #outlet: Outlet
   readonly #pipeline = new Pipeline()
   readonly #allowance: Allowance
-  /** How many more messages past the allowance are answered at once with a refusal. */
-  #refusals: Allowance | undefined
-  #unheardUntil: number | undefined
   readonly #subscriptions: Subscriptions
   #resumptions: Resumptions | undefined
   readonly #standing: Standing
@@ -68,7 +66,7 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
     const now = clock()
     const allowed = this.#allowance.take(now)
     counters.messagesIn++
-    if (!allowed) this.#slowDown(now)
+    if (!allowed) counters.messagesLimited++
     this.#pendingBytes += bytes + REQUEST_BYTES
     this.#unreadable = decoded === undefined ? this.#unreadable + 1 : 0
     if (this.#unreadable >= settings.streamMaxUnreadable) {
@@ -90,13 +88,6 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
     else this.#pipeline.add(new Operation(request, this))
   }
 
-  /** Refusals too cost time to read and to write: who goes on past so many of them is not read for a while. */
-  #slowDown(now: number): void {
-    this.#env.counters.messagesLimited++
-    this.#refusals ??= new Allowance(this.#env.settings, now)
-    if (!this.#refusals.take(now)) this.#unheardUntil = now + FLOOD_PAUSE
-  }
-
   /** An event of the bus; it may have nothing to do with this connection. */
   feel(event: GateEvent): void {
     if (this.#phase === 'closed') return
@@ -107,18 +98,15 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
 
   /** When time next matters to this connection. */
   due(): number {
-    const own = Math.min(
-      this.#unheardUntil ?? Number.POSITIVE_INFINITY,
-      this.#resumptions?.due ?? Number.POSITIVE_INFINITY,
-    )
-    return Math.min(this.#pipeline.due, this.#standing.due(), own)
+    const resumed = this.#resumptions?.due ?? Number.POSITIVE_INFINITY
+    return Math.min(this.#pipeline.due, this.#standing.due(), this.#allowance.due, resumed)
   }
 
   tick(now: number): void {
     if (this.#phase === 'closed') return
     if (this.#pipeline.due <= now) this.#pipeline.expire()
-    if (this.#unheardUntil !== undefined && this.#unheardUntil <= now) {
-      this.#unheardUntil = undefined
+    if (this.#allowance.due <= now) {
+      this.#allowance.tick(now)
       this.#regulate()
     }
     this.#resumptions?.expire(now)
@@ -211,7 +199,8 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
     const { controller, name, key, topic } = subscription
     if (this.#subscriptions.get(key) !== subscription) return
     const now = this.#env.clock()
-    if (state !== undefined && satisfies(this.authority, topic.needs, now)) this.#push(controller, name, state)
+    if (state !== undefined && satisfies(this.authority, topic.needs, now))
+      this.#outlet.send(push(controller, name, state))
     for (const broadcast of missed) this.take(broadcast, now)
   }
 
@@ -272,14 +261,10 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
   }
 
   complete(operation: Operation, request: Request, result: unknown): void {
-    const { controller, topic, action } = request
+    const { action } = request
     if (action === 'Publish') this.#reply(operation, request, result)
-    else {
-      const missed = action === 'Sub' ? this.#open(operation, request) : []
-      this.#confirm(request, true)
-      if (result !== undefined) this.#push(controller, topic, result)
-      for (const broadcast of missed) this.take(broadcast, this.#env.clock())
-    }
+    else if (action === 'Sub') this.#begin(operation, request, result)
+    else this.#confirm(request, true)
     if (!this.#signedIn) return
     this.#signedIn = false
     this.authorityChanged()
@@ -308,7 +293,7 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
     if (this.#phase === 'finishing' && this.#pipeline.idle) this.#close('restart', 'the server is stopping')
     if (this.#pipeline.idle) this.#pendingBytes = 0
     const { streamReceiveQueueBytes: most } = this.#env.settings
-    const listening = !this.#congested && this.#unheardUntil === undefined && this.#pendingBytes < most
+    const listening = !this.#congested && this.#allowance.isHeard && this.#pendingBytes < most
     if (listening !== this.#listening) this.#outlet.listen(listening)
     this.#listening = listening
   }
@@ -334,7 +319,7 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
     this.#resumptions?.cancel(subscription)
     this.#subscriptions.drop(subscription)
     this.#sendError({ controller, topic, id: undefined }, code, message)
-    this.#outlet.send({ Controller: controller, Topic: topic, Action: 'Unsub', Confirm: true })
+    this.#outlet.send(ending(subscription))
   }
 
   /** What a client is told of a failure; what is our own fault is told to the operator. */
@@ -346,50 +331,52 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
 
   #announce(): void {
     if (this.#subscriptions.get(IDENTIFY.key) === undefined) return
-    this.#push(IDENTIFY.controller, IDENTIFY.topic, this.identify())
+    this.#outlet.send(push(IDENTIFY.controller, IDENTIFY.topic, this.identify()))
   }
 
   #reply(operation: Operation, request: Request, result: unknown): void {
     const { controller, id } = request
     const topic = operation.topicRules?.replyTopic?.(operation) ?? request.topic
     if (id !== undefined) {
-      this.#outlet.send({ Controller: controller, Topic: topic, Action: 'Publish', TransactionID: id, Data: result })
+      this.#outlet.send(reply(request, topic, result))
       return
     }
     const key = topicKey(controller, topic)
     if (this.#subscriptions.get(key) === undefined) this.#sendError(request, 'Operation.NoResult')
     // The changed authority is pushed there anyway.
-    else if (!this.#signedIn || key !== IDENTIFY.key) this.#push(controller, topic, result)
+    else if (!this.#signedIn || key !== IDENTIFY.key) this.#outlet.send(push(controller, topic, result))
   }
 
-  /** Returns what was published while its state was fetched; the rights to it may have gone in that time. */
-  #open({ topicRules: topic }: Operation, { controller, topic: name }: Request): readonly Broadcast[] {
-    if (topic === undefined) return []
-    if (!satisfies(this.authority, topic.needs, this.#env.clock())) throw refuse('Authority')
-    return this.#subscriptions.open(controller, name, topic)
-  }
-
-  #push(controller: string, topic: string, data: unknown): void {
-    this.#outlet.send({ Controller: controller, Topic: topic, Action: 'Publish', Data: data })
+  /** Opens a subscription: confirms it, sends its state, then what was published while that was fetched. */
+  #begin({ topicRules: topic }: Operation, request: Request, state: unknown): void {
+    const { controller, topic: name } = request
+    const now = this.#env.clock()
+    if (topic === undefined) return
+    // The rights to it may have gone while the state was fetched.
+    if (!satisfies(this.authority, topic.needs, now)) throw refuse('Authority')
+    const missed = this.#subscriptions.open(controller, name, topic)
+    try {
+      this.#confirm(request, true)
+      if (state !== undefined) this.#outlet.send(push(controller, name, state))
+      for (const broadcast of missed) this.take(broadcast, now)
+    } catch (error) {
+      // What it begins with cannot be written: the client is told that there is no subscription, so there is none.
+      this.#subscriptions.remove(topicKey(controller, name))
+      throw error
+    }
   }
 
   #confirm(request: Request, confirmed: boolean): void {
-    if (!request.confirm) return
-    const { controller, topic, action, id } = request
-    this.#outlet.send({ Controller: controller, Topic: topic, Action: action, TransactionID: id, Confirm: confirmed })
+    if (request.confirm) this.#outlet.send(confirmation(request, confirmed))
   }
 
   #sendError(about: Pick<Operation['request'], 'controller' | 'topic' | 'id'>, code: string, context = ''): void {
     increment(this.#env.counters.errors, code)
-    const { controller, topic, id } = about
-    const data = context === '' ? code : `${code} ${context}`
-    this.#outlet.send({ Controller: controller, Topic: topic, Action: 'Error', TransactionID: id, Data: data })
+    this.#outlet.send(errorAbout(about, code, context))
   }
 }
 
 /** What a waiting request takes beside its own bytes. */
 const REQUEST_BYTES = 256
-/** How long a connection that floods is not read. */
-const FLOOD_PAUSE = 1_000
 const DEFAULT_TIMEOUTS: Timeouts = { action: 35_000, subscription: 35_000 }
 const RESUMPTION = { kind: 'request', action: 'Sub', id: undefined, data: undefined, confirm: false } as const

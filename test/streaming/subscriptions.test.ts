@@ -218,3 +218,15 @@ test('rights that go while a snapshot is fetched keep it from being shown', asyn
   assert.deepEqual(await client.next(), { ...about, TransactionID: 1, Confirm: false })
   assert.equal(controller.subscribers('SlowMarket'), 0)
 })
+
+test('a state that cannot be written is a Fault, and leaves no subscription behind', async (t) => {
+  const controller = createTestController()
+  const { port } = await startGateway(t, { controllers: [controller] })
+  const client = await connect(port)
+  const about = { Controller: 'Test', Topic: 'Unwritable' }
+  client.send({ ...about, Action: 'Sub', TransactionID: 1 })
+  assert.deepEqual(await client.next(), { ...about, Action: 'Error', TransactionID: 1, Data: 'Fault' })
+  assert.equal(controller.subscribers('Unwritable'), 0)
+  controller.publish('Unwritable', 'after')
+  await client.expectSilence()
+})
