@@ -113,6 +113,11 @@ async function answerInTime(
         done,
       })
     }
+    if (result.kind === 'whole') {
+      const { text, outcome } = result.read
+      done()
+      return sendWhole(reply, encoding, coding, text + endOfText(encoding, outcome, end(outcome)))
+    }
     const bytes = await wholeOf(result, encoding, end)
     done()
     return sendWhole(reply, encoding, coding, bytes)
@@ -157,7 +162,7 @@ function codeOf(error: unknown): string {
 }
 
 async function wholeOf(
-  { columns, rows, rowsAffected, isTruncated }: Exclude<Result, { kind: 'stream' }>,
+  { columns, rows, rowsAffected, isTruncated }: Extract<Result, { kind: 'rows' }>,
   encoding: Encoding,
   end: (outcome: ReadOutcome, rowsAffected?: number) => ResultEnd,
 ): Promise<string | Buffer> {

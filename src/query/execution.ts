@@ -60,6 +60,8 @@ export interface Run extends Call {
 export type Result =
   /** Bytes but for the end, as they come. */
   | { readonly kind: 'stream'; readonly chunks: AsyncGenerator<Uint8Array, ReadOutcome, void> }
+  /** Everything but the end, small. */
+  | { readonly kind: 'whole'; readonly read: WholeRead }
   /** Rows in memory, few: of a write, of a look. */
   | {
       readonly kind: 'rows'
@@ -74,10 +76,14 @@ const MOST_SHORT_ROWS = 1000
 
 /** The result of a query that is answered on the spot; undefined for whatever else, and for one that is not small after all. */
 export function readAtOnce(call: Call, env: ExecutionEnv): WholeRead | undefined {
-  const { reach, bound } = call.planned
-  if (reach === 'anything' || bound.statement.kind !== 'query') return undefined
-  if (call.encoding.format === 'arrow' || readsAuditLog(bound)) return undefined
+  const { bound } = call.planned
+  if (bound.statement.kind !== 'query' || !isPerhapsSmall(call) || readsAuditLog(bound)) return undefined
   return env.engine.readAtOnce?.(readRequest(call, env))
+}
+
+/** Whether the result may turn out small, and is a text. */
+function isPerhapsSmall({ planned, encoding }: Call): boolean {
+  return planned.reach !== 'anything' && encoding.format !== 'arrow'
 }
 
 export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
@@ -108,7 +114,9 @@ export function runValues(call: Call, values: readonly IqlValue[], env: Executio
   return { parameters: values, subject, clientId, roles, scopes, milliseconds: env.clock() }
 }
 
-function read(run: Run, env: ExecutionEnv): Result {
+async function read(run: Run, env: ExecutionEnv): Promise<Result> {
+  const whole = isPerhapsSmall(run) ? await env.engine.readSoon?.(readRequest(run, env)) : undefined
+  if (whole !== undefined) return { kind: 'whole', read: whole }
   return { kind: 'stream', chunks: env.engine.read({ ...readRequest(run, env), signal: run.running.signal }) }
 }
 

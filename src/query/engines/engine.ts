@@ -17,6 +17,8 @@ export interface Engine {
   read(request: ReadRequest): AsyncGenerator<Uint8Array, ReadOutcome, void>
   /** The whole of a small result at once, on the event loop; undefined when it is not small after all. */
   readAtOnce?(request: Omit<ReadRequest, 'signal'>): WholeRead | undefined
+  /** The whole of a small result, in a journey to the database that is shared with others; undefined when it is not small after all. */
+  readSoon?(request: Omit<ReadRequest, 'signal'>): Promise<WholeRead | undefined>
   /** Durable when the promise resolves. */
   write(request: WriteRequest): Promise<WriteReply>
   loadCatalogue(): Promise<readonly CatalogueRow[]>

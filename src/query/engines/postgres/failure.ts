@@ -73,6 +73,19 @@ export function isOutdated(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '0A000' && error.routine === 'RevalidateCachedQuery'
 }
 
+/** Waited for a lock, or ran, for longer than its connection allows. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof DatabaseError && (error.code === '55P03' || error.code === '57014')
+}
+
+/** Of the server or the connection: what it says of one statement it says of all that were under way. */
+const OF_THE_SERVER = /^(?:08|57P|58|25P03|XX)/
+
+/** The statement failed, and nothing else: the connection lives, and what was not committed is undone. */
+export function isOfStatement(error: unknown): error is DatabaseError {
+  return error instanceof DatabaseError && !OF_THE_SERVER.test(error.code ?? '')
+}
+
 function isErrorName(name: string): name is ErrorName {
   return name in ERRORS
 }

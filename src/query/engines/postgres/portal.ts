@@ -1,11 +1,12 @@
 /** A statement whose rows are fetched in batches, each when it is asked for: the server-side cursor of the extended protocol. */
-import { connect } from 'node:net'
-import type { Connection, PoolClient, Submittable } from 'pg'
+import type { Connection, Submittable } from 'pg'
 import type { Bindable } from '../engine.ts'
 import { isOutdated } from './failure.ts'
+import type { RawRow } from './train.ts'
+import { preparedOn, type Wire, wireOf } from './wire.ts'
 
 export interface Batch {
-  readonly rows: readonly (readonly (string | null)[])[]
+  readonly rows: readonly RawRow[]
   readonly isLast: boolean
 }
 
@@ -14,68 +15,35 @@ interface PendingBatch {
   readonly reject: (error: unknown) => void
 }
 
-/** What pg's connection offers to a query, beyond what its types say. */
-interface Wire {
-  readonly parsedStatements: Record<string, string>
-  readonly stream: { cork(): void; uncork(): void }
-  parse(query: { name: string; text: string }): void
-  bind(config: { statement: string; values: readonly unknown[] }): void
-  describe(message: { type: 'P'; name: string }): void
-  execute(config: { portal: string; rows: number }): void
-  close(message: { type: 'P' | 'S'; name: string }): void
-  flush(): void
-  sync(): void
-}
-
-/** As the protocol says it. */
-const NO_LIMIT = 0
-
 export class Portal implements Submittable {
   readonly #text: string
   readonly #values: readonly Bindable[]
-  readonly #batchSize: number | 'all'
-  /** pg reads it to mark the statement as parsed on the connection. */
-  readonly name: string
-  readonly text: string
+  readonly #batchSize: number
   #wire: Wire | undefined
-  #rows: (string | null)[][] = []
+  #rows: RawRow[] = []
   #pending: PendingBatch | undefined
   #state: 'running' | 'suspended' | 'complete' | 'failed' = 'running'
   #failure: unknown
   #settle: () => void = () => {}
   /** Resolves when the connection may take another query. */
-  readonly settled: Promise<void>
-  /** Rows that a write changed. */
-  rowsAffected = 0
+  readonly #settled: Promise<void>
 
-  /** `all` fetches everything with the request itself, in one journey: for what gives few rows. */
-  constructor(text: string, name: string, values: readonly Bindable[], batchSize: number | 'all') {
+  constructor(text: string, values: readonly Bindable[], batchSize: number) {
     this.#text = text
-    this.text = text
-    this.name = name
     this.#values = values
     this.#batchSize = batchSize
-    this.settled = new Promise((resolve) => {
+    this.#settled = new Promise((resolve) => {
       this.#settle = resolve
     })
   }
 
   submit(connection: Connection): void {
-    const wire = connection as unknown as Wire
+    const wire = wireOf(connection)
     this.#wire = wire
     wire.stream.cork()
-    try {
-      prepare(wire, this.name, this.#text)
-      wire.bind({ statement: this.name, values: this.#values })
-      wire.describe({ type: 'P', name: '' })
-      this.#execute(wire)
-    } catch (error) {
-      // A value that the protocol cannot carry: the statement was not sent whole.
-      this.#fail(error)
-      wire.sync()
-    } finally {
-      wire.stream.uncork()
-    }
+    wire.bind({ statement: preparedOn(wire).use(this.#text), values: this.#values })
+    this.#execute(wire)
+    wire.stream.uncork()
   }
 
   /** The next rows; asks the server for them only now. */
@@ -92,18 +60,15 @@ export class Portal implements Submittable {
     })
   }
 
-  /** Gives the statement up; a running one must be cancelled first. */
+  /** Gives the statement up; a running one must be cancelled first. One that has ended needs no waiting: others queue behind it. */
   async abandon(): Promise<void> {
+    if (this.#state === 'complete') return
     if (this.#state === 'suspended') {
       this.#state = 'complete'
       this.#wire?.close({ type: 'P', name: '' })
       this.#wire?.sync()
     }
-    await this.settled
-  }
-
-  throwIfFailed(): void {
-    if (this.#state === 'failed') throw this.#failure
+    await this.#settled
   }
 
   handleRowDescription(): void {}
@@ -113,19 +78,20 @@ export class Portal implements Submittable {
   }
 
   handlePortalSuspended(): void {
+    this.#wasPrepared(true)
     this.#state = 'suspended'
     this.#deliver(false)
   }
 
-  handleCommandComplete(message: { text: string }): void {
+  handleCommandComplete(): void {
+    this.#wasPrepared(true)
     this.#state = 'complete'
-    this.rowsAffected = Number(/\d+$/.exec(message.text)?.[0] ?? 0)
-    this.#sync()
+    this.#wire?.sync()
     this.#deliver(true)
   }
 
   handleEmptyQuery(): void {
-    this.#sync()
+    this.#wire?.sync()
   }
 
   handleReadyForQuery(): void {
@@ -134,29 +100,24 @@ export class Portal implements Submittable {
 
   /** After an error the server takes nothing until it is told where the next query begins. */
   handleError(error: unknown): void {
-    if (isOutdated(error)) delete this.#wire?.parsedStatements[this.name]
-    this.#fail(error)
-    this.#sync()
-    this.#settle()
-  }
-
-  #execute(wire: Wire): void {
-    wire.execute({ portal: '', rows: this.#batchSize === 'all' ? NO_LIMIT : this.#batchSize })
-    if (this.#batchSize === 'all') wire.sync()
-    else wire.flush()
-  }
-
-  /** Ends the statement, unless that was said with the request. */
-  #sync(): void {
-    if (this.#batchSize !== 'all') this.#wire?.sync()
-  }
-
-  #fail(error: unknown): void {
+    this.#wasPrepared(false)
+    if (isOutdated(error) && this.#wire !== undefined) preparedOn(this.#wire).forget(this.#text)
     this.#state = 'failed'
     this.#failure = error
     const pending = this.#pending
     this.#pending = undefined
     pending?.reject(error)
+    this.#wire?.sync()
+    this.#settle()
+  }
+
+  #wasPrepared(isGood: boolean): void {
+    if (this.#wire !== undefined) preparedOn(this.#wire).settle(isGood)
+  }
+
+  #execute(wire: Wire): void {
+    wire.execute({ portal: '', rows: this.#batchSize })
+    wire.flush()
   }
 
   #deliver(isLast: boolean): void {
@@ -171,44 +132,4 @@ export class Portal implements Submittable {
     this.#rows = []
     return { rows, isLast }
   }
-}
-
-/** Statements that one connection keeps prepared: each takes memory of the database for as long as the connection lives. */
-const MOST_PREPARED = 500
-
-/** By connection, the least recently used first. */
-const PREPARED = new WeakMap<Wire, Set<string>>()
-
-function prepare(wire: Wire, name: string, text: string): void {
-  const names = PREPARED.get(wire) ?? new Set()
-  PREPARED.set(wire, names)
-  const isKept = names.delete(name) && wire.parsedStatements[name] !== undefined
-  names.add(name)
-  if (isKept) return
-  // It may be there all the same: prepared for a table that has become another one, or by a query that failed.
-  wire.close({ type: 'S', name })
-  wire.parse({ name, text })
-  const [oldest] = names
-  if (names.size <= MOST_PREPARED || oldest === undefined) return
-  names.delete(oldest)
-  delete wire.parsedStatements[oldest]
-  wire.close({ type: 'S', name: oldest })
-}
-
-/** Asks the server, on a connection of its own as the protocol wants, to stop what the client runs. */
-export function cancelRunning(client: PoolClient): void {
-  const { host, port, processID, secretKey } = client as unknown as {
-    host: string
-    port: number
-    processID: number
-    secretKey: number
-  }
-  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
-  socket.on('error', () => socket.destroy())
-  const message = Buffer.alloc(16)
-  message.writeInt32BE(16, 0)
-  message.writeInt32BE(80_877_102, 4)
-  message.writeInt32BE(processID, 8)
-  message.writeInt32BE(secretKey, 12)
-  socket.end(message)
 }

@@ -70,18 +70,38 @@ export function toPostgres(value: IqlValue, type: IqlType): Bindable {
   }
 }
 
-/** Reads a column of a result, which comes in PostgreSQL's text form with DateStyle ISO. */
-export function cellReader(column: ResultColumn): (raw: string | null) => Cell {
+type CellReader = (raw: string) => Cell
+export type RowReader = (raw: readonly (string | null)[]) => Cell[]
+
+/** The columns of a plan are the same object whenever it runs: what follows from them is made once. */
+const READERS = new WeakMap<readonly ResultColumn[], RowReader>()
+
+/** Reads the rows of a result, which come in PostgreSQL's text form with DateStyle ISO. */
+export function rowReader(columns: readonly ResultColumn[], further: readonly ResultColumn[] = []): RowReader {
+  const known = READERS.get(columns)
+  if (known !== undefined) return known
+  const readers = [...columns, ...further].map(cellReader)
+  const read: RowReader = (raw) =>
+    readers.map((readCell, index) => {
+      const cell = raw[index]
+      return cell === undefined || cell === null ? null : readCell === undefined ? cell : readCell(cell)
+    })
+  READERS.set(columns, read)
+  return read
+}
+
+/** Undefined where the text is the cell. */
+function cellReader(column: ResultColumn): CellReader | undefined {
   switch (column.type.kind) {
     case 'Double':
-      return (raw) => (raw === null ? null : Number(raw))
+      return Number
     case 'Boolean':
-      return (raw) => (raw === null ? null : raw === 't')
+      return (raw) => raw === 't'
     case 'Timestamp':
-      return (raw) => (raw === null ? null : `${raw.replace(' ', 'T')}Z`)
+      return (raw) => `${raw.replace(' ', 'T')}Z`
     case 'Binary':
-      return (raw) => (raw === null ? null : Buffer.from(raw.slice(2), 'hex'))
+      return (raw) => Buffer.from(raw.slice(2), 'hex')
     default:
-      return (raw) => raw
+      return undefined
   }
 }
