@@ -156,7 +156,7 @@ async function write(run: Run, env: ExecutionEnv): Promise<WriteOutcome> {
 function written(run: Run, outcome: WriteOutcome): Result {
   return {
     kind: 'rows',
-    columns: run.planned.bound.columns,
+    columns: outcome.columns ?? run.planned.bound.columns,
     rows: outcome.rows,
     rowsAffected: outcome.rowsAffected,
     isTruncated: outcome.isTruncated,

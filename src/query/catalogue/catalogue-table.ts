@@ -33,7 +33,7 @@ export async function writeToCatalogue(
   if (known !== undefined) return known
   const { tables, changes } = await touch(statement, run, env)
   const rows = returning.length === 0 ? [] : tables.map((table) => returning.map((column) => cellOf(table, column)))
-  const outcome = { rowsAffected: tables.length, rows, isTruncated: false }
+  const outcome = { rowsAffected: tables.length, columns: run.planned.bound.columns, rows, isTruncated: false }
   if (changes.length === 0 && once === undefined) return outcome
   const record = once === undefined ? undefined : { once, outcome }
   const reply = await env.catalogue.change(

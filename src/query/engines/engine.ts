@@ -130,6 +130,8 @@ export interface Once {
 
 export interface WriteOutcome {
   readonly rowsAffected: number
+  /** What the rows were made of: a repeated answer may be older than the table's columns. Answers of earlier versions lack it. */
+  readonly columns?: readonly ResultColumn[] | undefined
   readonly rows: readonly (readonly Cell[])[]
   readonly isTruncated: boolean
 }

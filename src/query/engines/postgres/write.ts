@@ -117,7 +117,12 @@ export class Written {
 
   outcome(): WriteOutcome {
     if (this.#isHidden) throw iqlError('RowFilter', 'A row would be written that its writer may not read')
-    return { rowsAffected: this.#rowsAffected, rows: this.#rows, isTruncated: this.#isTruncated }
+    return {
+      rowsAffected: this.#rowsAffected,
+      columns: this.#request.returning,
+      rows: this.#rows,
+      isTruncated: this.#isTruncated,
+    }
   }
 
   #add(raw: RawRow): void {

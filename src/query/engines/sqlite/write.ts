@@ -84,7 +84,7 @@ function execute(statements: Statements, job: WriteJob): WriteOutcome {
       }
     }
   }
-  return { rowsAffected, rows: readers.length === 0 ? [] : rows, isTruncated }
+  return { rowsAffected, columns: job.returning, rows: readers.length === 0 ? [] : rows, isTruncated }
 }
 
 /** An iterator costs more for each row, and an array all the rows at once. */

@@ -1,0 +1,91 @@
+/** Idempotency-Key: whose it is, what it stands for, and what a repetition may still be told. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEveryEngine } from '../support/engines.ts'
+import { type QueryServer, startQueryServer } from './query-server.ts'
+
+onEveryEngine('repeated writes', (place) => {
+  let server: QueryServer
+  const now = Date.now()
+  before(async () => {
+    server = await startQueryServer(place(), { clock: () => now })
+    const made = await server.query(
+      `CREATE TABLE r (id Integer PRIMARY KEY, a Text DEFAULT 'x', n Integer DEFAULT 5, u Uuid DEFAULT gen_uuid(), f Double, b Binary) WRITE SCOPE 'Platform/Market'`,
+    )
+    assert.equal(made.status, 200)
+  })
+  after(() => server.stop())
+
+  const once = (key: string, as = 'admin') => ({ as, headers: { 'idempotency-key': key } })
+
+  test('the first answer comes back to the byte but for its own id and time', async () => {
+    const body = { id: 1, f: 'NaN', b: 'AP8=' }
+    const first = await server.call('/query/r/insert', body, once('whole'))
+    const again = await server.call('/query/r/insert', body, once('whole'))
+    const neutral = (text: string): string => text.replace(/,"RequestId".*/, '')
+    assert.equal(neutral(again.text), neutral(first.text))
+    assert.match(again.text, /"f":"NaN","b":"AP8="/)
+  })
+
+  test('the first answer keeps the columns that the table had then', async () => {
+    const first = await server.call('/query/r/insert', { id: 2 }, once('columns'))
+    assert.equal((await server.query('ALTER TABLE r DROP COLUMN a')).status, 200)
+    assert.equal((await server.query('ALTER TABLE r ADD COLUMN z Text')).status, 200)
+    for (const accept of ['application/json', 'text/csv']) {
+      const again = await server.call(
+        '/query/r/insert',
+        { id: 2 },
+        {
+          headers: { 'idempotency-key': 'columns', accept },
+        },
+      )
+      if (accept === 'text/csv') assert.match(again.text, /^id,a,n,u,f,b\r\n2,x,5,/)
+      else assert.deepEqual([again.json.Rows, again.json.Columns], [first.json.Rows, first.json.Columns], again.text)
+    }
+  })
+
+  test('another table, another call and another body are other requests; the order of members is a body of its own', async () => {
+    assert.equal((await server.query(`CREATE TABLE r2 (id Integer PRIMARY KEY, n Integer)`)).status, 200)
+    assert.equal((await server.call('/query/r2/insert', { id: 1, n: 1 }, once('fixed'))).status, 200)
+    for (const [path, body] of [
+      ['/query/r2/insert', { id: 2, n: 1 }],
+      ['/query/r2/insert', { n: 1, id: 1 }],
+      ['/query/r/insert', { id: 1, n: 1 }],
+      ['/query/r2/delete', [{ ColumnName: 'id', Operator: '=', Value: 1 }]],
+    ] as const) {
+      const { status, json } = await server.call(path, body, once('fixed'))
+      assert.deepEqual([status, json.Code], [422, 'Request.IdempotencyMismatch'], path)
+    }
+    const spelled = await server.call('/Query/R2/Insert', { id: 1, n: 1 }, once('fixed'))
+    assert.deepEqual([spelled.status, spelled.json.RowsAffected], [200, 1])
+    assert.deepEqual((await server.query('SELECT count(*) AS n FROM r2')).json.Rows, [{ n: 1 }])
+  })
+
+  test("a stranger's equal key is the stranger's own", async () => {
+    const mine = await server.call('/query/r/insert', { id: 10 }, once('shared', 'market'))
+    const theirs = await server.call('/query/r/insert', { id: 10 }, once('shared', 'trader'))
+    assert.deepEqual([mine.status, theirs.status, theirs.json.Code], [200, 409, 'Data.UniqueViolation'])
+    assert.equal((await server.call('/query/r/insert', { id: 11 }, once('shared', 'trader'))).status, 200)
+  })
+
+  test('who has lost the right to write, or to read, is told nothing of the first answer', async () => {
+    const body = { id: 20 }
+    assert.equal((await server.call('/query/r/insert', body, once('lowered', 'market'))).status, 200)
+    assert.equal((await server.query(`ALTER TABLE r SET WRITE SCOPE 'Platform/Trading'`)).status, 200)
+    const unwritable = await server.call('/query/r/insert', body, once('lowered', 'market'))
+    assert.deepEqual([unwritable.status, unwritable.json.Code], [403, 'IQL.Forbidden'])
+    assert.equal((await server.query(`ALTER TABLE r SET READ SCOPE 'Platform/Trading'`)).status, 200)
+    const unreadable = await server.call('/query/r/insert', body, once('lowered', 'market'))
+    assert.deepEqual([unreadable.status, unreadable.json.Code], [404, 'Data.UnknownTable'])
+    assert.equal((await server.query(`ALTER TABLE r SET READ SCOPE NULL WRITE SCOPE 'Platform/Market'`)).status, 200)
+  })
+
+  test('a refused write leaves its key free, and a key has 1 to 200 visible characters', async () => {
+    assert.equal((await server.call('/query/r/insert', { id: 1 }, once('free'))).status, 409)
+    assert.equal((await server.call('/query/r/insert', { id: 30 }, once('free'))).status, 200)
+    for (const key of ['a b', 'k'.repeat(201)]) {
+      const { status, json } = await server.call('/query/r/insert', { id: 31 }, once(key))
+      assert.deepEqual([status, json.Code], [400, 'Request.BadParameter'])
+    }
+  })
+})
