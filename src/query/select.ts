@@ -68,7 +68,8 @@ export function readSelect(table: TableView, parameters: Parameters, body: Json)
     keys: (bound) => (hasKey ? keyColumns(bound, table, order) : []),
     values,
     limit: count(parameters, 'limit'),
-    offset: after?.kind === 'rows' ? after.rows : offset,
+    // A page begins where its cursor says: the offset was counted for the first one.
+    offset: after === undefined ? offset : after.kind === 'rows' ? after.rows : 0,
     identity,
     hasKey,
   }

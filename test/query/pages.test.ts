@@ -1,0 +1,121 @@
+/** Pages by cursor: every row once, whatever the order, and no cursor but the request's own. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEveryEngine } from '../support/engines.ts'
+import { type QueryServer, startQueryServer } from './query-server.ts'
+
+onEveryEngine('pages', (place) => {
+  let server: QueryServer
+  before(async () => {
+    server = await startQueryServer(place())
+    for (const statement of [
+      'CREATE TABLE p (a Integer, b Text, v Integer, d Decimal(9, 3), at Timestamp, bin Binary, PRIMARY KEY (a, b))',
+      'CREATE TABLE heap (v Integer)',
+      `CREATE TABLE own (id Integer PRIMARY KEY, owner Text NOT NULL) WRITE SCOPE 'Platform/Market' ROW FILTER (owner = :sub)`,
+    ])
+      assert.equal((await server.query(statement)).status, 200)
+    const rows = Array.from({ length: 23 }, (_row, index) => ({
+      a: index % 5,
+      b: `k"${index}`,
+      v: index % 3 === 0 ? null : index % 4,
+      d: index % 2 === 0 ? null : `${index}.125`,
+      at: `2026-01-01T00:00:00.${String(index).padStart(6, '0')}Z`,
+      bin: Buffer.from([index, 255]).toString('base64'),
+    }))
+    assert.equal((await server.call('/query/p/insert', rows)).status, 200)
+    assert.equal(
+      (
+        await server.call(
+          '/query/heap/insert',
+          rows.map((_row, v) => ({ v })),
+        )
+      ).status,
+      200,
+    )
+  })
+  after(() => server.stop())
+
+  const pagesOf = async (path: string, body: unknown): Promise<string[]> => {
+    const seen: string[] = []
+    for (let after = '', page = 0; page < 50; page++) {
+      const { status, json, text } = await server.call(`${path}${after}`, body)
+      assert.equal(status, 200, text)
+      seen.push(...json.Rows.map((row) => JSON.stringify(row)))
+      if (json.NextCursor === undefined) return seen
+      after = `&after=${json.NextCursor}`
+    }
+    throw new Error('The pages do not end')
+  }
+
+  test('pages put together are the whole, in every order, with NULLs on either side of a cut', async () => {
+    for (const order of ['', 'v', '-v', 'v,-d', '-d,at', '-at', 'bin', '-b,a', 'd,v,bin']) {
+      const whole = await server.call(`/query/p/select?orderby=${order}`, [])
+      const wanted = whole.json.Rows.map((row) => JSON.stringify(row))
+      assert.equal(wanted.length, 23)
+      for (const limit of [1, 4, 22, 23])
+        assert.deepEqual(await pagesOf(`/query/p/select?orderby=${order}&limit=${limit}`, []), wanted, order)
+    }
+  })
+
+  test('an offset counts once: the request is repeated with the cursor added, and no row is passed over', async () => {
+    for (const table of ['p', 'heap']) {
+      const rows = await pagesOf(`/query/${table}/select?columns=v&limit=4&offset=5`, [])
+      assert.equal(rows.length, 18, table)
+    }
+  })
+
+  test('a cursor belongs to its table, criteria and order, and to nothing else; cut and made-up ones are refused', async () => {
+    const { json } = await server.call('/query/p/select?orderby=v&limit=2', [])
+    const cursor = json.NextCursor
+    const content = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    const made = (change: object): string =>
+      Buffer.from(JSON.stringify({ ...content, ...change })).toString('base64url')
+    const criterion = { ColumnName: 'a', Operator: '>', Value: 1 }
+    for (const [path, body] of [
+      [`/query/p/select?orderby=-v&after=${cursor}`, []],
+      [`/query/p/select?after=${cursor}`, []],
+      [`/query/p/select?orderby=v&after=${cursor}`, [criterion]],
+      [`/query/heap/select?orderby=v&after=${cursor}`, []],
+      [`/query?after=${cursor}`, { Statement: 'SELECT * FROM p' }],
+      [`/query/p/select?orderby=v&after=${cursor.slice(0, -5)}`, []],
+      [`/query/p/select?orderby=v&after=`, []],
+      [`/query/p/select?orderby=v&after=${cursor}&after=${cursor}`, []],
+      ...[
+        { k: [] },
+        { k: [1, 2, 3] },
+        { k: [null] },
+        { k: { length: 3 } },
+        { k: undefined, n: -1 },
+        { k: undefined, n: 1.5 },
+        { k: undefined, n: '1' },
+        { k: undefined },
+        { r: '' },
+      ].map((change) => [`/query/p/select?orderby=v&after=${made(change)}`, []] as const),
+    ] as const) {
+      const reply = await server.call(path, body)
+      assert.equal(reply.status, 400, `${path}: ${reply.text}`)
+    }
+    // A key that is no value of its column is the caller's fault; one that could be is only another place to begin.
+    const odd = await server.call(`/query/p/select?orderby=v&after=${made({ k: ["1' OR '1'='1", '1', 'x'] })}`, [])
+    assert.deepEqual([odd.status, odd.json.Code], [422, 'Data.BadValue'])
+    assert.equal((await server.call(`/query/p/select?orderby=v&after=${made({ k: ['1', '1', 'x'] })}`, [])).status, 200)
+  })
+
+  test("somebody else's cursor shows nobody else's rows", async () => {
+    await server.call(
+      '/query/own/insert',
+      Array.from({ length: 6 }, (_row, id) => ({ id, owner: 'admin' })),
+    )
+    await server.call(
+      '/query/own/insert',
+      Array.from({ length: 6 }, (_row, id) => ({ id: id + 3000, owner: 'market' })),
+      { as: 'market' },
+    )
+    const page = await server.call('/query/own/select?limit=2', [])
+    const stolen = await server.call(`/query/own/select?after=${page.json.NextCursor}`, [], { as: 'market' })
+    assert.ok(stolen.json.Rows.every(({ owner }) => owner === 'market'))
+    assert.equal(stolen.json.RowCount, 6)
+    const text = await server.query('SELECT id, owner FROM own ORDER BY id')
+    assert.equal(text.json.RowCount, 6)
+  })
+})
