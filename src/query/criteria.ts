@@ -4,7 +4,7 @@ import type { GivenValues } from './given.ts'
 import type { BinaryOperator, Expression } from './iql/ast-expression.ts'
 import type { TableView } from './iql/catalogue-view.ts'
 import { didYouMean } from './iql/did-you-mean.ts'
-import { isList, isObject, type Json } from './json.ts'
+import { isList, isObject, type Json, membersOf } from './json.ts'
 
 const MOST_CRITERIA = 1000
 const DEEPEST = 32
@@ -28,8 +28,15 @@ interface OperandReader {
 
 const AT = { at: 0 }
 
+interface Operator {
+  readonly names: readonly string[]
+  readonly build: Build
+  /** Must be said for all others: one that was forgotten is not a null. */
+  readonly needsNoValue?: true
+}
+
 /** Every operator with its other spellings; the first is the one that messages list. */
-export const OPERATORS: readonly { readonly names: readonly string[]; readonly build: Build }[] = [
+export const OPERATORS: readonly Operator[] = [
   {
     names: ['=', '==', 'eq'],
     build: (x, value, read) => (value === null ? isNull(x, false) : compare('=', x, read.one(value))),
@@ -53,12 +60,12 @@ export const OPERATORS: readonly { readonly names: readonly string[]; readonly b
   { names: ['contains'], build: (x, value, read) => call('contains', x, read.one(value)) },
   { names: ['startswith'], build: (x, value, read) => call('starts_with', x, read.one(value)) },
   { names: ['endswith'], build: (x, value, read) => call('ends_with', x, read.one(value)) },
-  { names: ['is null'], build: (x) => isNull(x, false) },
-  { names: ['is not null'], build: (x) => isNull(x, true) },
+  { names: ['is null'], build: (x) => isNull(x, false), needsNoValue: true },
+  { names: ['is not null'], build: (x) => isNull(x, true), needsNoValue: true },
 ]
 
-const BY_NAME: ReadonlyMap<string, Build> = new Map(
-  OPERATORS.flatMap(({ names, build }) => names.map((name) => [name, build] as const)),
+const BY_NAME: ReadonlyMap<string, Operator> = new Map(
+  OPERATORS.flatMap((operator) => operator.names.map((name) => [name, operator] as const)),
 )
 
 class CriteriaReader {
@@ -86,7 +93,7 @@ class CriteriaReader {
     if (++this.#count > MOST_CRITERIA) throw badCriteria(`There are more than ${MOST_CRITERIA} criteria`)
     if (depth > DEEPEST) throw badCriteria(`The criteria are nested more than ${DEEPEST} deep`)
     if (!isObject(item)) throw badCriteria('A criterion is an object with ColumnName, Operator and Value')
-    const members = new Map(Object.entries(item).map(([name, value]) => [name.toLowerCase(), value]))
+    const members = membersOf(item)
     const group = members.size === 1 ? [...members][0] : undefined
     if (group?.[0] === 'and' || group?.[0] === 'or') return this.#group(group[0], group[1], depth)
     if (group?.[0] === 'not')
@@ -103,9 +110,11 @@ class CriteriaReader {
         ])
     }
     const column = this.#column(members.get('columnname'))
-    const build = operatorOf(members.get('operator'))
+    const { build, needsNoValue } = operatorOf(members.get('operator'))
+    if (needsNoValue === undefined && !members.has('value'))
+      throw badCriteria(`The criterion on ${column} has no Value`)
     const name: Expression = { kind: 'column', table: undefined, name: { text: column, ...AT } }
-    return build(name, members.get('value') ?? null, this.#reader(column, members.has('value')))
+    return build(name, members.get('value') ?? null, this.#reader(column))
   }
 
   #group(operator: 'and' | 'or', items: Json | undefined, depth: number): Expression {
@@ -119,9 +128,8 @@ class CriteriaReader {
     return findColumn(this.#table, name)
   }
 
-  #reader(column: string, hasValue: boolean): OperandReader {
+  #reader(column: string): OperandReader {
     const one = (value: Json): Expression => {
-      if (!hasValue) throw badCriteria(`The criterion on ${column} has no Value`)
       if (value === null)
         throw refuse('Criteria.BadNull', `Null cannot be compared with ${column} so; use "is null" or "is not null"`)
       return { kind: 'parameter', name: this.#values.add(column, value), ...AT }
@@ -156,10 +164,10 @@ export function findColumn(table: TableView, name: string): string {
   })
 }
 
-function operatorOf(operator: Json | undefined): Build {
-  const build =
+function operatorOf(operator: Json | undefined): Operator {
+  const known =
     typeof operator === 'string' ? BY_NAME.get(operator.trim().toLowerCase().replace(/\s+/g, ' ')) : undefined
-  if (build !== undefined) return build
+  if (known !== undefined) return known
   throw refuse('Criteria.UnknownOperator', `There is no operator ${JSON.stringify(operator ?? null)}`, {
     members: { Expected: OPERATORS.flatMap(({ names }) => names[0] ?? []) },
   })

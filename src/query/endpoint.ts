@@ -108,11 +108,11 @@ function query(request: FastifyRequest, reply: FastifyReply, env: DoorEnv, princ
 }
 
 function select(request: FastifyRequest, reply: FastifyReply, env: DoorEnv, principal: Principal): Sent {
-  const body = readTableBody(request) ?? []
+  const body = readTableBody(request)
   const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
   return answer(request, reply, env, principal, encoding, pathOf(request), () => {
     const table = tableOf(request, principal, env)
-    const call = readSelect(table, queryOf(request), body)
+    const call = readSelect(table, queryOf(request), body === undefined ? [] : body)
     const planned = env.planner.plan(principal, env.catalogue.snapshot, '', call)
     const limits = limitsOf(env, encoding, call.limit, call.offset)
     return {

@@ -5,7 +5,7 @@ import type { Authenticate, Principal } from '../protocol/principal.ts'
 import { refuse } from './errors.ts'
 import { givenValue } from './given.ts'
 import type { GivenValue } from './iql/parameters.ts'
-import { isList, isObject, type Json, readJson } from './json.ts'
+import { isList, isObject, type Json, membersOf, readJson } from './json.ts'
 import { checkDoor } from './rights.ts'
 import type { Parameters } from './select.ts'
 
@@ -60,9 +60,9 @@ export function readStatement(request: FastifyRequest): GivenStatement {
   const envelope = readJson(bodyText(request))
   if (!isObject(envelope)) throw refuse('Request.BadBody', ENVELOPE)
   let text: Json | undefined
-  for (const [name, value] of Object.entries(envelope)) {
-    if (name.toLowerCase() === 'statement') text = value
-    else if (name.toLowerCase() === 'parameters') readValues(value, values)
+  for (const [name, value] of membersOf(envelope)) {
+    if (name === 'statement') text = value
+    else if (name === 'parameters') readValues(value, values)
     else throw refuse('Request.BadBody', `${ENVELOPE}; it has no member ${JSON.stringify(name)}`)
   }
   if (typeof text !== 'string') throw refuse('Request.BadBody', ENVELOPE)

@@ -4,7 +4,7 @@ import { refuse } from './errors.ts'
 import { GivenValues } from './given.ts'
 import type { Statement } from './iql/ast.ts'
 import type { TableView } from './iql/catalogue-view.ts'
-import { isList, isObject, type Json } from './json.ts'
+import { isList, isObject, type Json, membersOf } from './json.ts'
 
 /** A statement and the values for each time it runs. */
 export interface WriteCall {
@@ -68,7 +68,7 @@ function shapeOf(table: TableView, names: readonly string[]): RowShape {
 
 /** `{"Criteria": […], "Assignments": {…}}` */
 export function readUpdate(table: TableView, body: Json): WriteCall {
-  const members = membersOf(
+  const members = namedMembers(
     body,
     ['criteria', 'assignments'],
     'An Update takes an object with Criteria and Assignments',
@@ -102,7 +102,7 @@ export function readUpdate(table: TableView, body: Json): WriteCall {
 export function readDelete(table: TableView, body: Json): WriteCall {
   const criteria = isList(body)
     ? body
-    : membersOf(body, ['criteria'], 'A Delete takes an array of criteria').get('criteria')
+    : namedMembers(body, ['criteria'], 'A Delete takes an array of criteria').get('criteria')
   const values = new GivenValues()
   const where = someCriteria(criteria, table, values)
   const statement: Statement = {
@@ -138,9 +138,9 @@ function someCriteria(criteria: Json | undefined, table: TableView, values: Give
   return where
 }
 
-function membersOf(body: Json, allowed: readonly string[], shape: string): ReadonlyMap<string, Json> {
+function namedMembers(body: Json, allowed: readonly string[], shape: string): ReadonlyMap<string, Json> {
   if (!isObject(body)) throw refuse('Request.BadBody', shape)
-  const members = new Map(Object.entries(body).map(([name, value]) => [name.toLowerCase(), value]))
+  const members = membersOf(body)
   for (const name of members.keys())
     if (!allowed.includes(name)) throw refuse('Request.BadBody', `${shape}; it has no member ${JSON.stringify(name)}`)
   return members
