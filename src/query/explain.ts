@@ -9,7 +9,7 @@ export function explain(statement: Query | Insert | Update | Delete): string[] {
     case 'insert': {
       const rows =
         statement.rows.kind === 'values'
-          ? [`${statement.rows.rows.length} rows of values`]
+          ? [`${counted(statement.rows.rows.length, 'row')} of values`]
           : queryLines(statement.rows.query)
       const conflict = statement.onConflict === undefined ? [] : [`on conflict: ${statement.onConflict.kind}`]
       return [`insert into ${statement.table.name}`, ...indent([...conflict, ...rows])]
@@ -32,7 +32,7 @@ export function explain(statement: Query | Insert | Update | Delete): string[] {
 function queryLines(query: Query): string[] {
   const lines: string[] = []
   if (query.limit !== undefined || query.offset !== undefined) lines.push('cut to a part of the rows')
-  if (query.orderBy.length > 0) lines.push(`sort by ${query.orderBy.length} keys`)
+  if (query.orderBy.length > 0) lines.push(`sort by ${counted(query.orderBy.length, 'key')}`)
   const depth = lines.length
   const body = [
     ...query.with.flatMap((cte) => [`with ${cte.name}`, ...indent(queryLines(cte.query))]),
@@ -58,7 +58,7 @@ function bodyLines(body: Body): string[] {
       if (body.distinct) steps.push('keep distinct rows')
       if (body.having !== undefined) steps.push('filter groups')
       if (body.grouped)
-        steps.push(body.groupBy.length === 0 ? 'aggregate all rows' : `group by ${body.groupBy.length} keys`)
+        steps.push(body.groupBy.length === 0 ? 'aggregate all rows' : `group by ${counted(body.groupBy.length, 'key')}`)
       const source = body.from === undefined ? ['one row'] : sourceLines(body.from, body.where)
       return [
         ...steps.map((step, index) => `${'  '.repeat(index)}${step}`),
@@ -117,6 +117,10 @@ function fixedColumns(where: BoundExpression | undefined, source: number): Set<s
     }
   }
   return fixed
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 function indent(lines: readonly string[]): string[] {

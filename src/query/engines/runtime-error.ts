@@ -5,3 +5,6 @@ import { ERRORS, type ErrorName } from '../iql/errors.ts'
 export function iqlError(name: ErrorName, detail: string): Refusal {
   return new Refusal(`IQL.${name}`, ERRORS[name].status, detail)
 }
+
+/** What either engine says of a Double that would round to zero. */
+export const TOO_SMALL = 'The result is too small for a Double, and is not zero'

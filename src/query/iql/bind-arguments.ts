@@ -13,7 +13,6 @@ import { readInterval } from './time-values.ts'
 import {
   BOOLEAN,
   DOUBLE,
-  decimal,
   INTEGER,
   INTERVAL,
   type IqlType,
@@ -243,7 +242,7 @@ function finish(
     }
     case 'number':
     case 'exact':
-      return bound.type.kind === 'Null' ? literal(decimal(1, 0), null) : bound
+      return bound.type.kind === 'Null' ? literal(INTEGER, null) : bound
     case 'any':
     case 'ordered':
     case 'comparable':

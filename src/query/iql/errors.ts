@@ -72,6 +72,10 @@ export const ERRORS = {
 
   DivisionByZero: entry('Division by zero', 'Guard the divisor: a / NULLIF(b, 0).'),
   Overflow: entry('A number leaves the range of its type', 'Cast to a wider type before calculating.'),
+  Underflow: entry(
+    'A number is too small for its type',
+    'Scale the numbers up before calculating, or calculate with Decimals.',
+  ),
   ManyRows: entry('A sub-query used as a value gave more than one row', 'Add LIMIT 1, or an aggregate.'),
   RowTwice: entry('One INSERT would change a row twice', 'Give each key of ON CONFLICT once.', 409),
   RowFilter: entry('The row would not be visible to its writer', 'Write only rows that you may read.', 403),

@@ -104,7 +104,8 @@ function readDouble(text: string): Read {
   if (/^(?:NaN|[+-]?Infinity)$/.test(text)) return { value: Number(text) }
   if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return { problem: `is not ${FORMS.Double}` }
   const value = Number(text)
-  return Number.isFinite(value) ? { value } : { problem: 'is too large for a Double' }
+  if (!Number.isFinite(value)) return { problem: 'is too large for a Double' }
+  return value === 0 && /[1-9]/.test(text.replace(/e.*/i, '')) ? { problem: 'is too small for a Double' } : { value }
 }
 
 function readIntervalOf(months: boolean, text: string): Read {

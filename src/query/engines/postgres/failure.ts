@@ -3,7 +3,7 @@ import { DatabaseError } from 'pg'
 import { Refusal } from '../../../protocol/refusal.ts'
 import { refuse } from '../../errors.ts'
 import { ERRORS, type ErrorName } from '../../iql/errors.ts'
-import { iqlError } from '../runtime-error.ts'
+import { iqlError, TOO_SMALL } from '../runtime-error.ts'
 import { IQL_ERROR_STATE } from './functions.ts'
 
 export function asRefusal(error: unknown): Refusal | undefined {
@@ -18,6 +18,7 @@ export function asRefusal(error: unknown): Refusal | undefined {
     case '22003':
     case '22008':
     case '22015':
+      if (isUnderflow(message)) return iqlError('Underflow', TOO_SMALL)
       return iqlError('Overflow', overflowText(message))
     case '2201E':
       return iqlError('BadValue', 'The logarithm of a number that is not above zero')
@@ -88,6 +89,12 @@ export function isOfStatement(error: unknown): error is DatabaseError {
 
 function isErrorName(name: string): name is ErrorName {
   return name in ERRORS
+}
+
+/** "value out of range: underflow", or of a text: "1e-400" is out of range for type double precision. */
+function isUnderflow(message: string): boolean {
+  const text = /^"(.*)" is out of range for type double precision$/.exec(message)?.[1]
+  return text === undefined ? /underflow/.test(message) : Number(text) === 0
 }
 
 function overflowText(message: string): string {

@@ -24,6 +24,7 @@ import {
   rescaled,
   type SqliteFunction,
   storedDouble,
+  underflow,
 } from './functions-number.ts'
 import { itemOf, memberOf } from './json-text.ts'
 
@@ -136,11 +137,8 @@ const MOST_DIGITS = 38
 
 function readNumber(text: string): number | undefined {
   const value = readOrNothing(DOUBLE, text)
-  if (typeof value === 'number') {
-    if (value === 0 && /^[^eE]*[1-9]/.test(text)) throw overflow('Double')
-    return value
-  }
-  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) throw overflow('Double')
+  if (typeof value === 'number') return value
+  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) throw Number(text) === 0 ? underflow() : overflow('Double')
   return undefined
 }
 

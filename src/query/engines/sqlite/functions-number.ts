@@ -1,5 +1,5 @@
 /** Exact arithmetic where SQLite has none: checked 64-bit integers, decimals of up to 38 digits, IEEE doubles with their errors. */
-import { iqlError } from '../runtime-error.ts'
+import { iqlError, TOO_SMALL } from '../runtime-error.ts'
 import { fromWide, toWide } from './representation.ts'
 
 export type SqliteFunction = (...args: never[]) => unknown
@@ -134,6 +134,10 @@ export function rescaled(value: bigint, shift: bigint, mode: string): bigint {
   }
 }
 
+export function underflow(): Error {
+  return iqlError('Underflow', TOO_SMALL)
+}
+
 export function overflow(type: string): Error {
   return iqlError('Overflow', `The result leaves the range of ${type}`)
 }
@@ -184,7 +188,7 @@ function inRange(result: number, x: number, y: number): number {
 }
 
 function noUnderflow(result: number, mustNotBeZero: boolean): number {
-  if (result === 0 && mustNotBeZero) throw overflow('Double')
+  if (result === 0 && mustNotBeZero) throw underflow()
   return result
 }
 
