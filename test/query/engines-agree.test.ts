@@ -98,6 +98,10 @@ const FOUND: readonly string[] = [
   'SELECT sum(i) AS i, avg(i) AS mean, sum(w) AS w, avg(f) AS f, sum(d) FILTER (WHERE ok) AS d FROM a',
   'SELECT id, sum(i) OVER (ORDER BY id ROWS 2 PRECEDING) AS i, avg(s) OVER (PARTITION BY k) AS s FROM a',
   'SELECT x.id AS p, y.id AS q FROM a AS x JOIN b AS y ON x.s = y.f',
+  "SELECT string_agg('x', u ORDER BY -i DESC) AS c FROM b",
+  'SELECT string_agg(u, right(u, k)) AS c FROM a GROUP BY ts',
+  "SELECT replace(lower(t), rpad(t, 0, 'a%'), u) AS c FROM a",
+  'SELECT CAST(1e0 - y AS Integer) AS c FROM b',
 ]
 
 test('what once differed does not differ again', async () => {

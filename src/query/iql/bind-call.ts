@@ -206,7 +206,19 @@ function refuseDistinct(binding: Binding, call: Call, args: readonly BoundExpres
   if (argument !== undefined && !isComparable(argument.type)) {
     throw binding.fail('TypeMismatch', call.name.at, `DISTINCT cannot compare ${typeName(argument.type)}`)
   }
-  const isPairwise = args.length > 1 && call.name.text.toLowerCase() !== 'string_agg'
+  const isJoin = call.name.text.toLowerCase() === 'string_agg'
+  const [, separator] = args
+  if (isJoin && separator !== undefined && separator.kind !== 'literal' && separator.kind !== 'parameter') {
+    throw binding.fail(
+      'BadArguments',
+      call.name.at,
+      `${call.name.text.toLowerCase()} with DISTINCT takes one separator`,
+      {
+        hint: 'give it as a literal or a parameter',
+      },
+    )
+  }
+  const isPairwise = args.length > 1 && !isJoin
   if (!isPairwise && !ordered) return
   throw binding.fail(
     'BadArguments',

@@ -49,7 +49,7 @@ export const AGGREGATE_FUNCTIONS = {
     ...aggregate(
       ['Text', 'Text'],
       TEXT,
-      'The texts in a row with the separator between them, in the order given and then in their own order; NULLs are passed over.',
+      'The texts in a row with the separator between them, in the order given and then in their own order; NULLs are passed over. With `DISTINCT` the separator is the same for all.',
       "string_agg(symbol, ', ' ORDER BY symbol)",
     ),
     ordered: true,

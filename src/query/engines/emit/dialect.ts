@@ -77,6 +77,13 @@ export interface AsofParts {
   readonly order: Sql
 }
 
+/** The order of string_agg: as asked, then that of the texts, then that of what stands before each of them. */
+export function joinOrder(orderBy: Sql, x: Sql, separator: Sql, { arguments: args }: Aggregate | WindowCall): Sql {
+  const keys = orderBy === '' ? [x] : [orderBy, x]
+  if (args[1] !== undefined && !isConstant(args[1])) keys.push(separator)
+  return keys.join(', ')
+}
+
 export function isConstant(expression: BoundExpression): boolean {
   return expression.kind === 'literal' || expression.kind === 'parameter'
 }

@@ -1,7 +1,7 @@
 /** The aggregate and window functions of IQL as PostgreSQL says them. */
 import type { Aggregate, WindowCall } from '../../iql/bound-expression.ts'
 import type { AggregateId, WindowId } from '../../iql/functions.ts'
-import type { AggregateShape, AggregateSql, Sql } from '../emit/dialect.ts'
+import { type AggregateShape, type AggregateSql, joinOrder, type Sql } from '../emit/dialect.ts'
 import { SCHEMA, sqlType } from './representation.ts'
 
 type Node = Aggregate | WindowCall
@@ -20,9 +20,9 @@ export const POSTGRES_AGGREGATES: Readonly<Record<AggregateId, AggregateSql>> = 
   bool_or: (args, _node, shape) => call('bool_or', args, shape),
   variance: spread('gh_variance'),
   stddev: spread('gh_stddev'),
-  string_agg: ([x, separator], _node, { distinct, orderBy, tail }) => {
-    const order = orderBy === '' ? x : `${orderBy}, ${x}`
-    return `(string_agg(${distinct ? 'DISTINCT ' : ''}${x}, coalesce(${separator}, '') ORDER BY ${order})${tail} COLLATE "C")`
+  string_agg: ([x = '', separator], node, { distinct, orderBy, tail }) => {
+    const between = `coalesce(${separator}, '')`
+    return `(string_agg(${distinct ? 'DISTINCT ' : ''}${x}, ${between} ORDER BY ${joinOrder(orderBy, x, between, node)})${tail} COLLATE "C")`
   },
   first: end('ASC'),
   last: end('DESC'),

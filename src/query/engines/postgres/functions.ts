@@ -88,7 +88,7 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
      ELSE round(x::text::numeric, 11 - floor(log(abs(x::text::numeric)))::int)::float8 END`,
   ),
   plain('gh_round(x float8)', 'float8', `CASE WHEN abs(x - trunc(x)) >= 0.5 THEN trunc(x) + sign(x) ELSE trunc(x) END`),
-  plain('gh_double_integer(x float8)', 'bigint', `${S}.gh_double_decimal(${S}.gh_round(x))::numeric(40)::bigint`),
+  plain('gh_double_integer(x float8)', 'bigint', `${S}.gh_round(x)::bigint`),
   checked(
     'gh_double_decimal(x float8)',
     'numeric',

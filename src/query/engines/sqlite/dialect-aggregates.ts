@@ -2,7 +2,7 @@
 import type { Aggregate, WindowCall } from '../../iql/bound-expression.ts'
 import type { AggregateId, WindowId } from '../../iql/functions.ts'
 import { asDecimal, type IqlType } from '../../iql/types.ts'
-import type { AggregateShape, AggregateSql, Sql } from '../emit/dialect.ts'
+import { type AggregateShape, type AggregateSql, joinOrder, type Sql } from '../emit/dialect.ts'
 import { spreadName } from './aggregates.ts'
 import { isWide } from './representation.ts'
 
@@ -25,13 +25,13 @@ export const SQLITE_AGGREGATES: Readonly<Record<AggregateId, AggregateSql>> = {
   bool_or: (args, _node, shape) => call('max', args, shape),
   variance: (args, node, shape) => call(spreadName('variance', ...scalesOf(node)), args, shape),
   stddev: (args, node, shape) => call(spreadName('stddev', ...scalesOf(node)), args, shape),
-  string_agg: ([x, separator], node, shape) => {
+  string_agg: ([x = '', separator], node, shape) => {
+    const between = `coalesce(${separator}, '')`
     if (shape.distinct) {
       const isFalling = node.kind === 'aggregate' && node.orderBy[0]?.descending === true
-      return `${isFalling ? 'gh_join_falling' : 'gh_join_rising'}(${x}, coalesce(${separator}, ''))${shape.tail}`
+      return `${isFalling ? 'gh_join_falling' : 'gh_join_rising'}(${x}, ${between})${shape.tail}`
     }
-    const order = shape.orderBy === '' ? x : `${shape.orderBy}, ${x}`
-    return `group_concat(${x}, coalesce(${separator}, '') ORDER BY ${order})${shape.tail}`
+    return `group_concat(${x}, ${between} ORDER BY ${joinOrder(shape.orderBy, x, between, node)})${shape.tail}`
   },
   first: (args, _node, shape) => call('gh_first', args, shape),
   last: (args, _node, shape) => call('gh_last', args, shape),

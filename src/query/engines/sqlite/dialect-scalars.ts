@@ -16,7 +16,8 @@ export const SQLITE_SCALARS: Readonly<Record<ScalarId, ScalarSql>> = {
   ltrim: ([x, characters = BLANK]) => `gh_ltrim(${x}, ${characters})`,
   rtrim: ([x, characters = BLANK]) => `gh_rtrim(${x}, ${characters})`,
   substr: (args) => `${args.length === 2 ? 'gh_substr_from' : 'gh_substr'}(${args.join(', ')})`,
-  replace: named('replace'),
+  // SQLite's own gives the text where there is nothing to replace, though what to replace it with is NULL.
+  replace: (args, node) => named(node.arguments[2]?.nullable === false ? 'replace' : 'gh_replace')(args, node),
   position: named('instr'),
   left: named('gh_left'),
   right: named('gh_right'),

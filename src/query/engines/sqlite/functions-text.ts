@@ -35,6 +35,10 @@ export const TEXT_FUNCTIONS = {
     if (count <= 0n || text === '') return ''
     return text.repeat(lengthOf(count * BigInt(text.length)) / text.length)
   },
+  gh_replace: (text: Text, part: Text, by: Text) => {
+    if (text === null || part === null || by === null) return null
+    return part === '' ? text : text.replaceAll(part, () => by)
+  },
   gh_reverse: (text: Text) => text && [...text].reverse().join(''),
   gh_starts_with: (text: Text, start: Text) => (text === null || start === null ? null : truth(text.startsWith(start))),
   gh_ends_with: (text: Text, end: Text) => (text === null || end === null ? null : truth(text.endsWith(end))),
