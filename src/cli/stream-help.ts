@@ -6,12 +6,15 @@ export const STREAM_HELP = `
   --client ID           the client to sign in as; demo-cli if not given
   --token-file FILE     signs in with the access token in a file instead
   --version VERSION     protocol version; 1.1 if not given
-  --wait SECONDS        in a pipe: how long to wait for messages after the input has ended; 5 if not given
+  --wait SECONDS        in a pipe: how long to wait, after the input has ended, for answers and for messages of
+                        subscriptions; 5 if not given
 
 In a terminal, type "help" once connected. In a pipe, each line of stdin is a message (JSON, or what one types in the
-terminal), each line of stdout is a message from the server, and the session ends when every request is answered.
+terminal), each line of stdout is a message from the server. The session ends when every request is answered and nothing
+is subscribed to, at the latest when the wait is over.
 
   gatehouse stream --username alice
   echo 'Platform/QueryServerInfo' | gatehouse stream
+  echo 'sub Platform/ServerInfo' | gatehouse stream --wait 60
   echo '{"Controller":"Auth","Topic":"QueryIdentify","TransactionID":1}' | gatehouse stream --token-file token.txt
 `

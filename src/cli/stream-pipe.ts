@@ -1,7 +1,8 @@
-/** The terminal client without a terminal: lines in, messages out, and an end when every request is answered. */
+/** The terminal client without a terminal: lines in, messages out, and an end when nothing more is to come. */
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Usage } from './command.ts'
+import { Expectations } from './stream-expectations.ts'
 import { readLine } from './stream-line.ts'
 import type { StreamSession } from './stream-session.ts'
 
@@ -17,27 +18,27 @@ export async function pipeSession(session: StreamSession, wait: number): Promise
 
 async function talk(session: StreamSession, wait: number, ended: Promise<number>): Promise<number> {
   let nextId = 1
-  let unanswered = 0
   let settled = (): void => {}
+  const expected = new Expectations()
   session.onMessage((text) => {
     process.stdout.write(`${text}\n`)
-    if (hasTransactionId(text)) unanswered--
-    if (unanswered <= 0) settled()
+    expected.heard(text)
+    if (expected.isNothing) settled()
   })
   const send = (line: string): void => {
     const meaning = readLine(line, () => nextId++)
     if (meaning.kind === 'nothing') return
     if (meaning.kind !== 'message') throw new Usage(`"${line.trim()}" is for the terminal, not for a pipe`)
-    if (hasTransactionId(meaning.text) && !meaning.text.includes('"Action":"Cancel"')) unanswered++
+    expected.said(meaning.text)
     session.send(meaning.text)
   }
   const closed = await Promise.race([everyLine(send), ended])
   if (closed === 1) return 1
-  const allAnswered = new Promise<number>((resolve) => {
+  const nothingToCome = new Promise<number>((resolve) => {
     settled = () => resolve(0)
-    if (unanswered <= 0) settled()
+    if (expected.isNothing) settled()
   })
-  return Promise.race([allAnswered, pause(wait, 0, { ref: false }), ended])
+  return Promise.race([nothingToCome, pause(wait, 0, { ref: false }), ended])
 }
 
 /** Until the input ends or a line cannot be taken. */
@@ -54,13 +55,4 @@ function everyLine(take: (line: string) => void): Promise<number> {
     })
     lines.on('close', () => resolve(0))
   })
-}
-
-function hasTransactionId(text: string): boolean {
-  try {
-    const message: unknown = JSON.parse(text)
-    return typeof message === 'object' && message !== null && 'TransactionID' in message
-  } catch {
-    return false
-  }
 }

@@ -2,6 +2,7 @@
 import { createInterface, type Interface } from 'node:readline'
 import { Usage } from './command.ts'
 import { askPassword } from './password.ts'
+import { membersOf } from './stream-expectations.ts'
 import { completeLine, KNOWN_TOPICS, LINE_HELP, readLine } from './stream-line.ts'
 import { type StreamSession, signInWithPassword } from './stream-session.ts'
 
@@ -130,12 +131,3 @@ class Terminal {
 }
 
 const COLOURS = { '→': 36, '←': 32, '!': 31, '·': 2 } as const
-
-function membersOf(text: string): Record<string, unknown> {
-  try {
-    const message: unknown = JSON.parse(text)
-    return typeof message === 'object' && message !== null ? { ...message } : {}
-  } catch {
-    return {}
-  }
-}

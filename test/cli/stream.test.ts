@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { Expectations } from '../../src/cli/stream-expectations.ts'
 import { completeLine, KNOWN_TOPICS, readLine } from '../../src/cli/stream-line.ts'
 import { authController } from '../../src/streaming/controllers/auth.ts'
 import { Controllers } from '../../src/streaming/controllers/catalogue.ts'
@@ -150,6 +151,46 @@ test('a session that ended as it should leaves no word on stderr', async () => {
   const { status, stdout, stderr } = await runGatehouse(['stream', address], { stdin: 'Platform/QueryServerInfo\n' })
   assert.deepEqual([status, stderr], [0, ''])
   assert.match(stdout, /"Class":"Gatehouse"/)
+})
+
+test('in a pipe: what is subscribed to is shown until the wait is over', async () => {
+  const started = performance.now()
+  const { status, stdout } = await runGatehouse(['stream', address, '--wait', '2'], {
+    stdin: 'sub Platform/ServerInfo\n',
+  })
+  assert.equal(status, 0)
+  assert.ok(performance.now() - started >= 2_000)
+  const actions = stdout.split('\n', 2).map((line) => JSON.parse(line).Action)
+  assert.deepEqual(actions, ['Sub', 'Publish'])
+})
+
+test('what is still to come: answers by their ids, and messages of what is subscribed to', () => {
+  const sub = '"Controller":"A","Topic":"T","Action":"Sub","TransactionID":1'
+  for (const [said, heard, isNothing] of [
+    [['{"Topic":"T","TransactionID":1}'], [], false],
+    [['{"Topic":"T","TransactionID":1}'], ['{"Action":"Publish","Data":{}}'], false],
+    [['{"Topic":"T","TransactionID":1}'], ['{"Action":"Error","TransactionID":1}'], true],
+    [['{"Topic":"T","TransactionID":1}', '{"Topic":"T","TransactionID":1}'], ['{"TransactionID":1}'], false],
+    [['{"Topic":"T"}'], [], true],
+    [['{"Action": "Cancel", "TransactionID": 1}'], [], true],
+    [['{"Action":"Error","TransactionID":1}'], [], true],
+    [['nonsense'], [], true],
+    [[`{${sub}}`], [], false],
+    [[`{${sub}}`], ['{"Controller":"A","Topic":"T","Action":"Error","TransactionID":1}'], true],
+    [[`{${sub},"Confirm":true}`], [`{${sub},"Confirm":true}`], false],
+    [[`{${sub},"Confirm":true}`], [`{${sub},"Confirm":true}`, '{"Controller":"A","Topic":"T","Action":"Unsub"}'], true],
+    // The error is the answer; that it is not confirmed is not the answer to another request of the same id.
+    [
+      [`{${sub},"Confirm":true}`, '{"Topic":"X","TransactionID":1}'],
+      ['{"Controller":"A","Topic":"T","Action":"Error","TransactionID":1}', `{${sub},"Confirm":false}`],
+      false,
+    ],
+  ] as const) {
+    const expected = new Expectations()
+    for (const text of said) expected.said(text)
+    for (const text of heard) expected.heard(text)
+    assert.equal(expected.isNothing, isNothing, `${said} ${heard}`)
+  }
 })
 
 test('a server whose issuer has a path streams below it', async (t) => {
