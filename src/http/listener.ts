@@ -1,6 +1,7 @@
 /** The socket: taken before anything else is built, answered once the application is ready, closed without losing a request. */
 import type http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { nodeHttp, nodeHttps } from './node-http.ts'
 
 export interface Listener {
@@ -32,24 +33,53 @@ export async function openListener({ host, port, tls }: ListenerOptions): Promis
     ...LIMITS,
     // Of two Authorization headers Node would keep the first and drop the other unseen; joined, they are no credentials at all.
     joinDuplicateHeaders: true,
-    // RFC 9110 §7.8: who offers another protocol, such as HTTP/2 in clear text, is answered in the one it asked in.
-    shouldUpgradeCallback: (request: http.IncomingMessage): boolean =>
-      request.headers.upgrade?.toLowerCase() === 'websocket' && server.listenerCount('upgrade') > 0,
+    // RFC 9110 §7.8: who offers another protocol, such as HTTP/2 in clear text, is answered in the one it asked in; what
+    // HTTP/1.0 offers is ignored.
+    shouldUpgradeCallback: ({ headers, httpVersion }: http.IncomingMessage): boolean =>
+      headers.upgrade?.toLowerCase() === 'websocket' && httpVersion !== '1.0' && server.listenerCount('upgrade') > 0,
   }
   const server: http.Server =
     tls === undefined
       ? nodeHttp.createServer(options, waitForHandler)
       : nodeHttps.createServer({ ...tls, ...options, minVersion: 'TLSv1.2' }, waitForHandler)
+  const early = holdUpgrades(server)
   await listen(server, host, port)
   return {
     server,
     port: (server.address() as AddressInfo).port,
     answerWith(answer) {
+      early.handOver()
       server.removeListener('request', waitForHandler)
       server.on('request', answer)
       started(answer)
     },
-    close: (graceMs) => close(server, graceMs),
+    close(graceMs) {
+      early.end()
+      return close(server, graceMs)
+    },
+  }
+}
+
+/** Upgrades too wait until there is somebody to take them. */
+function holdUpgrades(server: http.Server): { handOver(): void; end(): void } {
+  const held: [http.IncomingMessage, Duplex, Buffer][] = []
+  const hold = (request: http.IncomingMessage, socket: Duplex, head: Buffer): void => {
+    if (server.listenerCount('upgrade') > 1) return
+    socket.on('error', () => {})
+    held.push([request, socket, head])
+  }
+  server.on('upgrade', hold)
+  return {
+    handOver() {
+      server.removeListener('upgrade', hold)
+      for (const upgrade of held.splice(0)) {
+        const [, socket] = upgrade
+        if (!socket.destroyed && !server.emit('upgrade', ...upgrade)) socket.destroy()
+      }
+    },
+    end() {
+      for (const [, socket] of held.splice(0)) socket.destroy()
+    },
   }
 }
 
