@@ -90,6 +90,19 @@ export function parseList(text: string): string[] {
     .filter((item) => item !== '')
 }
 
+/** As browsers write them (RFC 6454 §6.2), since they are compared letter by letter; apps have schemes of their own. */
+export function parseOrigins(text: string): readonly string[] {
+  const origins = parseList(text)
+  for (const given of origins) {
+    const origin = /^https?:/i.test(given) ? URL.parse(given)?.origin : APP_ORIGIN.exec(given)?.[0]
+    if (origin === undefined) throw new BadSetting(`"${given}" is not an origin like https://desk.example.com`)
+    if (origin !== given) throw new BadSetting(`"${given}" is more than an origin: write ${origin}`)
+  }
+  return origins
+}
+
+const APP_ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]+$/
+
 export function parseServices(text: string): readonly ServiceName[] {
   const names = parseList(text)
   if (names.length === 0) throw new BadSetting(`name at least one of ${SERVICES.join(', ')}`)
