@@ -70,7 +70,11 @@ export class Peer implements Outlet {
   }
 
   feel(event: GateEvent): void {
-    this.connection.feel(event)
+    try {
+      this.connection.feel(event)
+    } catch (error) {
+      this.#fail(error)
+    }
   }
 
   get queuedBytes(): number {
@@ -78,6 +82,20 @@ export class Peer implements Outlet {
   }
 
   tick(now: number): void {
+    try {
+      this.#watch(now)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  /** A fault of ours ends one connection: the others must feel the same event, and the node must live. */
+  #fail(error: unknown): void {
+    this.#env.onFault(error, this.connection.connectionId)
+    this.close('internalError', 'the server failed')
+  }
+
+  #watch(now: number): void {
     if (this.#closing !== undefined) {
       if (now - this.#closing.since >= CLOSE_TIMEOUT) this.#socket.terminate()
       return
@@ -193,12 +211,15 @@ export class Peer implements Outlet {
   hear(data: RawData, isBinary: boolean): void {
     this.#lastHeard = this.#env.clock()
     if (this.#closing !== undefined || !Buffer.isBuffer(data)) return
-    if (isBinary === this.codec.binary) this.connection.receive(this.codec.decode(data), data.length)
-    else
-      this.close(
-        'unsupportedData',
-        isBinary ? 'binary frames are not part of this sub-protocol' : 'text frames are not part of this sub-protocol',
-      )
+    if (isBinary !== this.codec.binary) {
+      this.close('unsupportedData', `${isBinary ? 'binary' : 'text'} frames are not part of this sub-protocol`)
+      return
+    }
+    try {
+      this.connection.receive(this.codec.decode(data), data.length)
+    } catch (error) {
+      this.#fail(error)
+    }
   }
 
   isAlive(): void {

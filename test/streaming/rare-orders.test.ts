@@ -77,6 +77,38 @@ function afterMicrotasks(count: number, then: () => void): void {
   else queueMicrotask(() => afterMicrotasks(count - 1, then))
 }
 
+test('a fault of ours ends one connection with 1011; the others feel the same event, and the node lives on', async (t) => {
+  let isBroken = false
+  const broken = {
+    summary: 'A topic of a controller that is at fault.',
+    get needs() {
+      if (isBroken) throw new Error('a secret detail')
+      return 'nothing'
+    },
+    subscription: { slow: 'latest' },
+  } as const
+  const controllers = [{ name: 'Broken', summary: 'At fault.', topics: { Topic: broken } }, createTestController()]
+  const { port, mint, bus, clock, log } = await startGateway(t, { controllers })
+  const open = async (lifetime: number) => {
+    const headers = { Authorization: `Bearer ${await mint.issue({ lifetime })}` }
+    const client = await connect(port, { headers })
+    await client.request({ Controller: 'Broken', Topic: 'Topic', Action: 'Sub', Confirm: true })
+    return client
+  }
+  const byEvent = await open(3600)
+  const byTime = await open(10)
+  const bystander = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` } })
+  await bystander.request({ Controller: 'Auth', Topic: 'Identify', Action: 'Sub' })
+  isBroken = true
+  clock.advance(10_000)
+  assert.deepEqual(await byTime.closed, { code: 1011, reason: 'the server failed' })
+  const rights = { roles: [], scopes: [], at: clock(), expiresAt: 0 }
+  await bus.publish({ kind: 'rights-changed', subject: 'alice', ...rights })
+  assert.equal((await byEvent.closed).code, 1011)
+  assert.deepEqual(((await bystander.next()).Data as { Scope: string[] }).Scope, [])
+  assert.equal(log.filter((line) => line.includes('a secret detail')).length, 2)
+})
+
 test('a result that cannot be written is a Fault, also when it comes late', async (t) => {
   const controller = createTestController()
   const { port } = await startGateway(t, { controllers: [controller] })
