@@ -26,6 +26,7 @@ export const METRICS = {
   ),
   gatehouse_streaming_messages_total: counter('Streaming messages, "in" and "out".', 'direction'),
   gatehouse_streaming_errors_total: counter('Errors sent to streaming clients, by code.', 'code'),
+  gatehouse_streaming_limited_total: counter('Streaming requests answered with `Limited`, by the limit met.', 'limit'),
   gatehouse_streaming_queue_bytes: gauge('Bytes that wait in the send queues of all streaming connections.'),
   gatehouse_streaming_subscriptions: gauge('Live subscriptions of streaming connections.'),
   gatehouse_streaming_signins_total: counter('Tokens presented to streaming: "accepted" or "rejected".', 'outcome'),

@@ -9,7 +9,7 @@ import { type Authority, inForce, satisfies } from './authority.ts'
 import type { Decoded } from './codec.ts'
 import { type AuthenticationResult, type Caller, refuse, type Timeouts } from './controller.ts'
 import { IDENTIFY } from './controllers/catalogue.ts'
-import { increment } from './counters.ts'
+import { countError } from './counters.ts'
 import { type Broadcast, type Subscriber, topicKey } from './hub.ts'
 import { confirmation, ending, errorAbout, push, reply } from './messages.ts'
 import { Operation, type Performer } from './operation.ts'
@@ -66,7 +66,6 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
     const now = clock()
     const allowed = this.#allowance.take(now)
     counters.messagesIn++
-    if (!allowed) counters.messagesLimited++
     this.#pendingBytes += bytes + REQUEST_BYTES
     this.#unreadable = decoded === undefined ? this.#unreadable + 1 : 0
     if (this.#unreadable >= settings.streamMaxUnreadable) {
@@ -371,7 +370,7 @@ export class Connection implements Performer, Caller, Subscriber, Member, Bearer
   }
 
   #sendError(about: Pick<Operation['request'], 'controller' | 'topic' | 'id'>, code: string, context = ''): void {
-    increment(this.#env.counters.errors, code)
+    countError(this.#env.counters, code, context)
     this.#outlet.send(errorAbout(about, code, context))
   }
 }

@@ -25,7 +25,7 @@ import { Places } from './places.ts'
 import { Sessions } from './sessions.ts'
 import type { StreamSettings } from './settings.ts'
 import { createSocketServers, type PeerSocket } from './sockets.ts'
-import { mayStream } from './standing.ts'
+import { isBearer, mayStream } from './standing.ts'
 import type { ConnectionEnv } from './surroundings.ts'
 
 export interface GatewayOptions {
@@ -100,7 +100,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     onFault: (error, connectionId) => logger.error({ err: error, connectionId }, 'a streaming operation failed'),
     onSignInRefused: ({ address, subject }, provider) => {
       countRefused(address)
-      audit.record({ event: 'stream.refused', address, actor: subject, details: { reason: 'rejected', provider } })
+      // What stands there instead of Bearer is not recorded: it is long, or a token in the wrong place.
+      const details = { reason: 'rejected', provider: isBearer(provider) ? 'Bearer' : 'unknown' }
+      audit.record({ event: 'stream.refused', address, actor: subject, details })
     },
   }
   let draining = false

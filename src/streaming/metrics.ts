@@ -25,6 +25,9 @@ export function watchGateway(metrics: Metrics, { counters, liveSessions }: Gatew
   metrics.watch('gatehouse_streaming_errors_total', () =>
     [...counters.errors].map(([code, count]) => [{ code }, count] as const),
   )
+  metrics.watch('gatehouse_streaming_limited_total', () =>
+    [...counters.limited].map(([limit, count]) => [{ limit }, count] as const),
+  )
   metrics.watch('gatehouse_streaming_queue_bytes', () => [[{}, sum(liveSessions().map((live) => live.queuedBytes))]])
   metrics.watch('gatehouse_streaming_subscriptions', () => [
     [{}, sum(liveSessions().map(({ subscriptions }) => subscriptions))],

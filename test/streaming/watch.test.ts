@@ -43,13 +43,48 @@ test('metrics show connections, messages, errors, sign-ins, closes and refusals'
   }
 })
 
+test('every limit that a client meets is counted by its name', async (t) => {
+  const doors = {
+    enter(): [] {
+      if (isFull) throw new Refusal('http.too_many_requests', 429, 'Too many requests')
+      return []
+    },
+    admit: () => [],
+  }
+  let isFull = false
+  const settings = { streamMaxSubscriptions: 0, streamMaxConnectionsPerUser: 1, streamMessageBurst: 4 }
+  const controllers = [createTestController()]
+  const { port, mint, gateway } = await startGateway(t, { doors, settings, controllers })
+  await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` } })
+  const client = await connect(port)
+  isFull = true
+  const signIn = (AccessToken: string) => ({ Topic: 'AuthToken', Data: { Provider: 'Bearer', AccessToken } })
+  for (const [limit, message] of [
+    ['subscriptions', { Topic: 'Identify', Action: 'Sub' }],
+    ['connections per user', signIn(await mint.issue())],
+    ['rejected sign-ins', signIn('no.such.token')],
+    ['of its own', { Controller: 'Test', Topic: 'Limit', Data: 'of its own' }],
+    ['messages per second', { Topic: 'QueryIdentify' }],
+  ] as const)
+    assert.equal((await client.request({ Controller: 'Auth', TransactionID: 1, ...message })).Data, `Limited ${limit}`)
+  const metrics = createMetrics()
+  watchGateway(metrics, gateway)
+  const shown = metrics.render().match(/^gatehouse_streaming_limited_total.*$/gm)
+  const names = ['subscriptions', 'connections per user', 'rejected sign-ins', 'other', 'messages per second']
+  assert.deepEqual(
+    shown,
+    names.map((limit) => `gatehouse_streaming_limited_total{limit="${limit}"} 1`),
+  )
+})
+
 test('the audit log tells of refused tokens, never the token', async (t) => {
   const events: AuditEvent[] = []
   const { port, log } = await startGateway(t, { audit: { record: (event) => void events.push(event) } })
   await refusedUpgrade(port, { headers: { Authorization: 'Bearer s3cr3t.to.ken' } })
   const client = await connect(port)
-  const Data = { Provider: 'Bearer', AccessToken: 's3cr3t.to.ken' }
-  await client.request({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: 1, Data })
+  const signIn = { Controller: 'Auth', Topic: 'AuthToken', TransactionID: 1 }
+  await client.request({ ...signIn, Data: { Provider: 'Bearer', AccessToken: 's3cr3t.to.ken' } })
+  await client.request({ ...signIn, Data: { Provider: 's3cr3t.to.ken', AccessToken: 'Bearer' } })
   assert.deepEqual(events, [
     { event: 'stream.refused', address: '127.0.0.1', details: { reason: 'stream.invalid_token' } },
     {
@@ -57,6 +92,12 @@ test('the audit log tells of refused tokens, never the token', async (t) => {
       address: '127.0.0.1',
       actor: undefined,
       details: { reason: 'rejected', provider: 'Bearer' },
+    },
+    {
+      event: 'stream.refused',
+      address: '127.0.0.1',
+      actor: undefined,
+      details: { reason: 'rejected', provider: 'unknown' },
     },
   ])
   assert.ok(!JSON.stringify([events, log]).includes('s3cr3t'))

@@ -65,6 +65,13 @@ export function createTestController(): TestController {
           throw refuse('Data', 'Price')
         },
       },
+      Limit: {
+        summary: 'Refuses for a limit of its own.',
+        needs: 'nothing',
+        publish({ data }) {
+          throw refuse('Limited', String(data))
+        },
+      },
       Who: { summary: 'Answers with the caller.', needs: 'identity', publish: ({ principal }) => principal?.subject },
       Rights: {
         summary: 'Answers with what a handler sees of the rights of the caller.',
