@@ -49,7 +49,7 @@ Authorization: Bearer ACCESS_TOKEN
 | 401 | the token is not valid here, or the provider is unknown |
 | 403 | pages of this origin may not connect |
 | 404 | another path |
-| 426 | a plain request, not an upgrade |
+| 426 | a plain request, not an upgrade; or one in HTTP/1.0 |
 | 429 | too many connections of this address or user; \`Retry-After\` says when to come back |
 | 503 | the node is full or is stopping; \`Retry-After\` says when to come back |
 
@@ -120,8 +120,23 @@ ${Object.entries(STREAM_ERRORS)
 - Subscribe to \`Auth\`/\`Identify\` to be told: now, when the authority is renewed, two minutes before it expires, when it has
   expired, when the token is revoked, when its rights change.
 
-With version \`2.x\` the reply to \`AuthToken\` has the topic \`AuthToken\`, a rejection is \`Rejected\`, every success carries an
-\`AccessToken\`, and \`ExpiresIn\` (\`hh:mm:ss.f\`) stands beside \`ExpiryDate\`.
+A page in a browser, or Node, needs no library:
+
+\`\`\`js
+const stream = new WebSocket('wss://gate.example.com/Platform?version=1.1', 'PlatformJson')
+const say = (message) => stream.send(JSON.stringify(message))
+stream.onopen = () =>
+  say({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: 1, Data: { Provider: 'Bearer', AccessToken: token } })
+stream.onmessage = ({ data }) => {
+  const { Topic, TransactionID, Data } = JSON.parse(data)
+  if (TransactionID === 1 && Data.Result === 'Success') say({ Topic: 'Feeds', Action: 'Sub' })
+  else show(Topic, Data)
+}
+stream.onclose = ({ code }) => (code < 4000 ? comeBackLater() : askToSignIn())
+\`\`\`
+
+With version \`2.x\` the reply to \`AuthToken\` has the topic \`AuthToken\`, a rejection is \`Rejected\`, every success carries the
+\`AccessToken\` that restores the connection, and \`ExpiresIn\` (\`hh:mm:ss.f\`) stands beside \`ExpiryDate\`.
 
 ## When authority ends
 
