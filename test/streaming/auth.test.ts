@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
+import { readAccessToken } from '../../src/streaming/controllers/auth.ts'
 import { createTestController } from '../support/controllers.ts'
 import { startGateway } from '../support/gateway.ts'
 import { connect, type StreamClient } from '../support/stream-client.ts'
@@ -36,18 +37,30 @@ test('AuthToken takes the provider in any case and the token raw or in Base-64',
 
 test('what is almost Base-64 is the raw text', async (t) => {
   const { port, mint } = await startGateway(t)
-  const token = await mint.issue()
-  const base64 = Buffer.from(token).toString('base64')
   const client = await connect(port)
-  for (const text of [
-    `${base64}=`,
-    base64.replace(/=*$/, '').slice(0, -1),
-    `${base64}\n`,
-    ` ${base64}`,
-    base64.replace('e', '-'),
-  ]) {
-    assert.deepEqual(await resultOf(client, authToken(text)), { Result: 'Reject' })
+  // Of three lengths in a row, so that each needs another padding.
+  for (const tokenId of ['1', '12', '123']) {
+    const base64 = Buffer.from(await mint.issue({ tokenId })).toString('base64')
+    const bare = base64.replace(/=*$/, '')
+    const wrong = ['', '=', '==', '==='].map((padding) => `${bare}${padding}`).filter((text) => text !== base64)
+    for (const text of [...wrong, `${base64}\n`, ` ${base64}`, `-${base64}`])
+      assert.deepEqual(await resultOf(client, authToken(text)), { Result: 'Reject' }, text.slice(-8))
+    assert.equal((await resultOf(client, authToken(base64))).Result, 'Success')
   }
+})
+
+test('what decodes as Base-64 is decoded: the standard alphabet with the padding that it needs', () => {
+  for (const [text, token] of [
+    ['QUJD', 'ABC'],
+    ['QUI=', 'AB'],
+    ['QQ==', 'A'],
+    ['Pj4+Pz8/', '>>>???'],
+    ...['Pj4-Pz8_', 'QQ', 'QQ=', 'QQ===', 'QUI', 'Q', '====', 'QU=D', ' QUJD', 'QUJD\n', 'a.b.', ''].map((raw) => [
+      raw,
+      raw,
+    ]),
+  ])
+    assert.equal(readAccessToken(text ?? ''), token)
 })
 
 test('Reject carries nothing else, whatever the reason', async (t) => {

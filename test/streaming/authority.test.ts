@@ -5,7 +5,7 @@ import type { GateEvent } from '../../src/events/bus.ts'
 import { createTestController } from '../support/controllers.ts'
 import { startGateway, type TestGateway } from '../support/gateway.ts'
 import { connect, type StreamClient } from '../support/stream-client.ts'
-import type { TokenWishes } from '../support/tokens.ts'
+import { KEY_ID, type TokenWishes } from '../support/tokens.ts'
 
 const sub = (Topic: string, Controller = 'Test'): object => ({ Controller, Topic, Action: 'Sub', Confirm: true })
 
@@ -172,6 +172,11 @@ for (const [what, wishes, event] of [
     { clientId: 'c1' },
     { kind: 'client-cut', clientId: 'c1', at: Date.UTC(2026, 10, 16), expiresAt: 0 },
   ],
+  [
+    'a client that may ask for nothing any more',
+    { clientId: 'c1' },
+    { kind: 'client-scopes-changed', clientId: 'c1', scopes: [], at: Date.UTC(2026, 10, 16), expiresAt: 0 },
+  ],
   ['a kick of the user', {}, { kind: 'stream-kick', subject: 'alice' }],
 ] as const satisfies readonly [string, TokenWishes, GateEvent][]) {
   test(`${what} closes the connection with 4000 and leaves others alone`, async (t) => {
@@ -258,6 +263,35 @@ test('a handler sees the scopes and roles that are left, not those that the toke
   const lowered = { subject: 'alice', scopes: ['Platform/Market'], roles: ['reader'] }
   await gate.bus.publish({ kind: 'rights-changed', ...lowered, at: gate.clock(), expiresAt: 0 })
   assert.deepEqual(await rights(), { scopes: ['openid', 'Platform/Market'], roles: ['reader'] })
+})
+
+test('scopes that a client may not ask for any more are lost to its connections, and to no others', async (t) => {
+  const gate = await startTest(t)
+  const scopes = ['Platform/Market', 'Platform/Trading']
+  const client = await signedIn(gate, { clientId: 'c1', scopes })
+  const other = await signedIn(gate, { clientId: 'c2', scopes })
+  for (const { request } of [client, other]) await request(sub('Trades'))
+  const left = { clientId: 'c1', scopes: ['Platform/Market'] }
+  await gate.bus.publish({ kind: 'client-scopes-changed', ...left, at: gate.clock() - 1, expiresAt: 0 })
+  await client.expectSilence()
+  await gate.bus.publish({ kind: 'client-scopes-changed', ...left, at: gate.clock(), expiresAt: 0 })
+  assert.deepEqual(await client.next(), { Controller: 'Test', Topic: 'Trades', Action: 'Error', Data: 'Authority' })
+  assert.equal((await client.next()).Action, 'Unsub')
+  await other.expectSilence()
+})
+
+test('a withdrawn key takes the rights of what it signed', async (t) => {
+  const gate = await startTest(t)
+  const client = await signedIn(gate)
+  const identify = { Controller: 'Auth', Topic: 'QueryIdentify', TransactionID: 1 }
+  for (const [event, expected] of [
+    [{ kind: 'keys-changed' }, 'Success'],
+    [{ kind: 'keys-changed', withdrawn: 'another' }, 'Success'],
+    [{ kind: 'keys-changed', withdrawn: KEY_ID }, 'Reject'],
+  ] as const) {
+    await gate.bus.publish(event)
+    assert.equal(((await client.request(identify)).Data as { Result: string }).Result, expected)
+  }
 })
 
 test('a change of rights that arrives after a later one changes nothing', async (t) => {

@@ -62,6 +62,12 @@ test('MessagePack: 64-bit ids survive decode and encode', () => {
   )
 })
 
+test('MessagePack: values are nested 64 deep at most', () => {
+  const nested = (depth: number) => Buffer.from([0x81, 0xa1, 0x78, ...Array(depth - 1).fill(0x91), 0xc0])
+  assert.ok(packed.decode(nested(64)) !== undefined)
+  assert.equal(packed.decode(nested(65)), undefined)
+})
+
 test('no bytes make a codec throw', () => {
   const cut = fc.tuple(fc.jsonValue(), fc.nat()).map(([value, at]) => {
     const bytes = Buffer.from(encode({ Data: value }))

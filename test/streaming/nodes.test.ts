@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
-import { bearer, identify, post, signIn } from '../support/demo-user.ts'
+import { fileURLToPath } from 'node:url'
+import { ADMIN, bearer, identify, post, signIn } from '../support/demo-user.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { serveProcess } from '../support/process.ts'
@@ -14,7 +15,8 @@ import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect } from '../support/stream-client.ts'
 import { openSwitch, type Switch } from '../support/switch.ts'
 
-const FLAGS = { '--demo': 'true', '--stream-drain-time': '0.1' }
+const TICKER = fileURLToPath(new URL('../../examples/ticker', import.meta.url))
+const FLAGS = { '--demo': 'true', '--stream-drain-time': '0.1', '--stream-controllers': TICKER }
 
 describe('two nodes on one PostgreSQL', () => {
   let place: TestPlace
@@ -71,6 +73,74 @@ describe('two nodes on one PostgreSQL', () => {
     assert.equal(((await client.next()).Data as { Result: string }).Result, 'Reject')
     assert.ok(performance.now() - started < 1_000, `${performance.now() - started} ms`)
     client.socket.terminate()
+  })
+
+  /** What an operator does at a node. */
+  async function operate(node: TestServer, method: string, path: string, body: object): Promise<void> {
+    const { access_token: token } = await signIn(node, ADMIN)
+    const reply = await fetch(`http://127.0.0.1:${node.port}/admin/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'if-match': '*' },
+      body: JSON.stringify(body),
+    })
+    assert.ok(reply.ok, `${reply.status} ${await reply.text()}`)
+  }
+
+  async function addUser(node: TestServer, username: string): Promise<{ username: string; password: string }> {
+    const user = { username, password: 'a long enough password' }
+    await operate(node, 'POST', 'users', { ...user, roles: ['trader'] })
+    return user
+  }
+
+  test('rights that are taken away on one are lost on the other within a second', async () => {
+    const [a, b] = bothNodes()
+    const user = await addUser(a, 'demoted')
+    const client = await connect(b.port, bearer((await signIn(a, user)).access_token))
+    const about = { Controller: 'Ticker', Topic: 'Price/ACME' }
+    assert.equal((await client.request({ ...about, Action: 'Sub', Confirm: true })).Confirm, true)
+    await operate(a, 'PATCH', 'users/demoted', { roles: [] })
+    const started = performance.now()
+    let said = await client.next()
+    while (said.Action === 'Publish') said = await client.next()
+    assert.deepEqual(said, { ...about, Action: 'Error', Data: 'Authority' })
+    assert.deepEqual(await client.next(), { ...about, Action: 'Unsub', Confirm: true })
+    assert.ok(performance.now() - started < 1_000, `${performance.now() - started} ms`)
+    assert.deepEqual((await identify(client)).Scope, [])
+    client.socket.terminate()
+  })
+
+  for (const [what, method, path, body] of [
+    ['a changed password', 'PUT', 'users/leaver/password', { password: 'another long password' }],
+    ['a disabled user', 'PATCH', 'users/leaver', { disabled: true }],
+  ] as const) {
+    test(`${what} on one ends the connections on the other within a second; no token of before opens another`, async () => {
+      const [a, b] = bothNodes()
+      const user = await addUser(a, 'leaver')
+      const { access_token: token } = await signIn(a, user)
+      const client = await connect(b.port, bearer(token))
+      const waiting = await connect(b.port)
+      await operate(a, method, path, body)
+      const started = performance.now()
+      assert.equal((await client.closed).code, 4000)
+      assert.ok(performance.now() - started < 1_000, `${performance.now() - started} ms`)
+      const Data = { Provider: 'Bearer', AccessToken: Buffer.from(token).toString('base64') }
+      const restored = await waiting.request({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: 1, Data })
+      assert.deepEqual(restored.Data, { Result: 'Reject' })
+      waiting.socket.terminate()
+      await operate(a, 'DELETE', 'users/leaver', {})
+    })
+  }
+
+  test('a disabled client on one ends its connections on the other within a second', async () => {
+    const [a, b] = bothNodes()
+    const fields = { client_id: 'demo-service', client_secret: 'demo-service-secret', scope: 'Platform/Market' }
+    const reply = await post(a, '/connect/token', { grant_type: 'client_credentials', ...fields })
+    const { access_token: token } = (await reply.json()) as { access_token: string }
+    const client = await connect(b.port, bearer(token))
+    await operate(a, 'PATCH', 'clients/demo-service', { disabled: true })
+    const started = performance.now()
+    assert.equal((await client.closed).code, 4000)
+    assert.ok(performance.now() - started < 1_000, `${performance.now() - started} ms`)
   })
 
   test('a node that was cut off from the database for ten seconds catches up when it is back', async () => {

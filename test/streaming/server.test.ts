@@ -1,12 +1,19 @@
 /** Streaming inside the whole server: real tokens and real revocations, on both engines. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
+import { connect as connectTcp } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { ADMIN, bearer, identify, post, signIn, type Tokens } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { trustedCertificate, writeCertificate } from '../support/certificate.ts'
+import { ADMIN, ALICE, bearer, identify, post, signIn, type Tokens } from '../support/demo-user.ts'
+import { onEveryEngine, openPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect, refusedUpgrade } from '../support/stream-client.ts'
+import { createUserAgent, type UserAgent } from '../support/user-agent.ts'
+import { visit } from '../support/visitor.ts'
 
 const FLAGS = { '--demo': 'true', '--stream-drain-time': '0.1' }
 
@@ -16,6 +23,24 @@ onEveryEngine('streaming in the server', (place) => {
     server = await startTestServer(place(), { flags: FLAGS })
   })
   after(() => server.stop())
+
+  /** By the hybrid flow, so that the tokens belong to a session of the browser. */
+  async function signInWithBrowser(): Promise<{ agent: UserAgent; accessToken: string; idToken: string }> {
+    const agent = createUserAgent({ home: server.issuer })
+    const wanted = {
+      client_id: 'demo-web',
+      response_type: 'code id_token token',
+      redirect_uri: 'http://localhost:5090/callback',
+      scope: 'openid Platform/Market',
+      nonce: 'n',
+    }
+    const { end } = await visit(agent, await agent.get(`/connect/authorize?${new URLSearchParams(wanted)}`), ALICE)
+    assert.ok(end.kind === 'left')
+    const answer = new URLSearchParams(end.url.hash.slice(1))
+    const [accessToken, idToken] = [answer.get('access_token'), answer.get('id_token')]
+    assert.ok(accessToken !== null && idToken !== null)
+    return { agent, accessToken, idToken }
+  }
 
   test('an issued token opens a connection by header and by AuthToken; refreshing renews it', async () => {
     const tokens = await signIn(server)
@@ -37,15 +62,49 @@ onEveryEngine('streaming in the server', (place) => {
     byHeader.socket.terminate()
   })
 
-  test('an ID token and a refresh token are rejected', async () => {
-    const fields = { grant_type: 'password', client_id: 'demo-cli', username: 'alice', password: 'wonderland-1' }
-    const reply = await post(server, '/connect/token', { ...fields, scope: 'openid Platform/Market offline_access' })
-    const { id_token: idToken, refresh_token: refreshToken } = (await reply.json()) as Record<string, string>
-    for (const token of [idToken, refreshToken]) {
-      if (token === undefined) continue
+  test('an ID token, a refresh token and a token for another API are rejected', async () => {
+    const { refresh_token: refreshToken } = await signIn(server)
+    const { idToken } = await signInWithBrowser()
+    const fields = { grant_type: 'password', client_id: 'demo-cli', ...ADMIN, scope: 'openid Identity/Admin' }
+    const { access_token: otherApi } = (await (await post(server, '/connect/token', fields)).json()) as Tokens
+    const client = await connect(server.port)
+    for (const token of [idToken, refreshToken, otherApi]) {
+      assert.ok(token.length > 20)
       assert.equal((await refusedUpgrade(server.port, bearer(token))).status, 401)
+      const Data = { Provider: 'Bearer', AccessToken: token }
+      const reply = await client.request({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: 1, Data })
+      assert.deepEqual(reply.Data, { Result: 'Reject' })
     }
-    assert.ok(refreshToken)
+    client.socket.terminate()
+  })
+
+  test('a client that acts for itself is shown by its own name, without a friendly one', async () => {
+    const fields = { client_id: 'demo-service', client_secret: 'demo-service-secret', scope: 'Platform/Market' }
+    const reply = await post(server, '/connect/token', { grant_type: 'client_credentials', ...fields })
+    const client = await connect(server.port, bearer(((await reply.json()) as Tokens).access_token))
+    const { ExpiryDate: expiry, ...identity } = await identify(client)
+    assert.deepEqual(identity, { Result: 'Success', UserID: 'demo-service', Scope: ['Vendor.Platform.Market'] })
+    assert.match(String(expiry), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+    client.socket.terminate()
+  })
+
+  test('signing out ends the connections of that browser session with 4000, and what would restore them', async () => {
+    const { agent, accessToken, idToken } = await signInWithBrowser()
+    const client = await connect(server.port)
+    const Data = { Provider: 'Bearer', AccessToken: accessToken }
+    const signInAgain = { Controller: 'Auth', Topic: 'AuthToken', TransactionID: 1 }
+    const reply = await client.request({ ...signInAgain, Data })
+    const { AccessToken: restore } = reply.Data as { AccessToken: string }
+    const elsewhere = await connect(server.port, bearer((await signIn(server)).access_token))
+    await agent.get(`/connect/endsession?${new URLSearchParams({ id_token_hint: idToken })}`)
+    const started = performance.now()
+    assert.equal((await client.closed).code, 4000)
+    assert.ok(performance.now() - started < 1_000)
+    const late = await connect(server.port)
+    const restored = await late.request({ ...signInAgain, Data: { ...Data, AccessToken: restore } })
+    assert.deepEqual(restored.Data, { Result: 'Reject' })
+    assert.equal((await identify(elsewhere)).Result, 'Success')
+    for (const { socket } of [late, elsewhere]) socket.terminate()
   })
 
   test('the signature of a token that is known lends nothing to another header or body', async () => {
@@ -119,6 +178,40 @@ onEveryEngine('streaming in the server', (place) => {
     const [reply] = (await once(asked, 'response')) as [IncomingMessage]
     reply.resume()
     assert.equal(reply.statusCode, 200)
+  })
+
+  test('over TLS: signed in by the header, with and without compression', async (t) => {
+    const { place: elsewhere, leave } = await openPlace('sqlite')
+    const certificate = trustedCertificate()
+    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-tls-'))
+    const { certFile, keyFile } = await writeCertificate(certificate, folder)
+    const flags = { ...FLAGS, '--tls-certificate': certFile, '--tls-key': keyFile }
+    const secure = await startTestServer(elsewhere, { flags })
+    t.after(async () => {
+      await secure.stop()
+      await leave()
+      await rm(folder, { recursive: true })
+    })
+    const body = new URLSearchParams({ grant_type: 'password', client_id: 'demo-cli', ...ALICE })
+    const granted = await fetch(`https://localhost:${secure.port}/connect/token`, { method: 'POST', body })
+    const { access_token: token } = (await granted.json()) as Tokens
+    for (const perMessageDeflate of [false, true]) {
+      const options = { ...bearer(token), perMessageDeflate, scheme: 'wss', ca: certificate.cert } as const
+      const client = await connect(secure.port, options)
+      assert.equal((await identify(client)).Result, 'Success')
+      client.socket.terminate()
+    }
+  })
+
+  test('RFC 9110 §7.8: what HTTP/1.0 offers to upgrade to is ignored', async () => {
+    const socket = connectTcp(server.port, '127.0.0.1')
+    socket.write(
+      'GET /Platform?version=1.1 HTTP/1.0\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n' +
+        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: PlatformJson\r\n\r\n',
+    )
+    const [reply] = await once(socket, 'data')
+    assert.match(String(reply), /^HTTP\/1.1 426 /)
+    socket.destroy()
   })
 
   test('a plain request at the address is a 426', async () => {

@@ -15,7 +15,7 @@ export async function post(server: Reachable, path: string, fields: Record<strin
   return fetch(`http://127.0.0.1:${server.port}${path}`, { method: 'POST', body: new URLSearchParams(fields) })
 }
 
-const ALICE = { username: 'alice', password: 'wonderland-1' }
+export const ALICE = { username: 'alice', password: 'wonderland-1' }
 export const ADMIN = { username: 'admin', password: 'admin-please-change' }
 
 export async function signIn(server: Reachable, user = ALICE): Promise<Tokens> {

@@ -18,6 +18,7 @@ export interface StreamClient {
 }
 
 export interface ConnectOptions extends ClientOptions {
+  readonly scheme?: 'ws' | 'wss'
   readonly path?: string
   readonly protocols?: string[]
 }
@@ -26,8 +27,8 @@ const PATIENCE = 5_000
 const SWEEPS = 15
 
 export async function connect(port: number, options: ConnectOptions = {}): Promise<StreamClient> {
-  const { path = '/Platform?version=1.1', protocols = ['PlatformJson'], ...rest } = options
-  const socket = new WebSocket(`ws://127.0.0.1:${port}${path}`, protocols, { perMessageDeflate: false, ...rest })
+  const { scheme = 'ws', path = '/Platform?version=1.1', protocols = ['PlatformJson'], ...rest } = options
+  const socket = new WebSocket(`${scheme}://127.0.0.1:${port}${path}`, protocols, { perMessageDeflate: false, ...rest })
   const arrived: Buffer[] = []
   const waiting: ((data: Buffer) => void)[] = []
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {

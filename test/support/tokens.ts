@@ -27,6 +27,8 @@ export interface TokenMint {
 }
 
 const ISSUER = 'https://issuer.test'
+/** By which withdrawing the key of these tokens is told. */
+export const KEY_ID = 'key-1'
 
 /** One pair for the process: making it takes longer than most tests. */
 const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -75,6 +77,7 @@ export function createTokenMint(clock: Clock): TokenMint {
           roles: [],
           audiences: [payload.aud ?? []].flat(),
           tokenId: payload.jti ?? '',
+          keyId: KEY_ID,
           sessionId: text(payload.sid),
           grantId: text(payload.grant),
           username: text(payload.preferred_username),
