@@ -131,4 +131,5 @@ const FORESEEN = new Set([
   'WrongMasterKey',
   'QueryRefused',
   'Unreachable',
+  'UnfitDatabase',
 ])

@@ -111,6 +111,7 @@ async function written(server: QueryServer, write: Write): Promise<Answer> {
 const OF_EVALUATION: ReadonlySet<string> = new Set([
   'IQL.DivisionByZero',
   'IQL.Overflow',
+  'IQL.Underflow',
   'IQL.BadValue',
   'IQL.ManyRows',
 ])
@@ -123,7 +124,9 @@ export function compare({ sqlite, postgres }: Answers, isTotal: boolean): Verdic
   if (codes.includes('Limit.Time')) return 'undecided'
   if (sqlite.code !== postgres.code) {
     const isOfEvaluation = codes.every((code) => code === undefined || OF_EVALUATION.has(code))
-    return isOfEvaluation && !isTotal ? 'undecided' : 'different'
+    // Where both fail, the rows may have come in another order.
+    const isFailed = codes.every((code) => code !== undefined)
+    return isOfEvaluation && (isFailed || !isTotal) ? 'undecided' : 'different'
   }
   const isSame =
     sqlite.rows.length === postgres.rows.length && sqlite.rows.every((row, at) => row === postgres.rows[at])

@@ -15,6 +15,7 @@ import { refuse } from '../../errors.ts'
 import { readTimestamp, writeTimestamp } from '../../iql/time-values.ts'
 import type { Bindable } from '../engine.ts'
 import { quoteIdentifier } from './dialect.ts'
+import { noUnicode, refuseUnfit } from './fitness.ts'
 import { functionSql, HELPER_FUNCTIONS } from './functions.ts'
 import { columnType, SCHEMA } from './representation.ts'
 import { POSTGRES_CATALOGUE_SCHEMA } from './system-tables.ts'
@@ -26,6 +27,7 @@ const DEFINE_LOCK = 'SELECT pg_advisory_xact_lock(7301945120366)'
 const UNICODE_COLLATIONS = [`provider = builtin, locale = 'PG_UNICODE_FAST'`, `provider = icu, locale = 'und'`]
 
 export async function prepareSchema(client: PoolClient): Promise<void> {
+  await refuseUnfit(client)
   await client.query('BEGIN')
   await client.query(DEFINE_LOCK)
   await client.query(`CREATE SCHEMA IF NOT EXISTS ${SCHEMA}`)
@@ -56,9 +58,7 @@ async function createUnicodeCollation(client: PoolClient): Promise<void> {
       await client.query('ROLLBACK TO attempt')
     }
   }
-  throw new Error('This PostgreSQL has no collation with the case rules of Unicode: it needs ICU, or version 18', {
-    cause: last,
-  })
+  throw noUnicode(last)
 }
 
 /** Runs inside a transaction of the caller. `fill` is the value of a new column in the rows that exist. */
