@@ -1,8 +1,9 @@
 /** Sends a result: whole when it is small, else as a stream that is read only as fast as the client takes it. */
-import { Readable } from 'node:stream'
+import type { Writable } from 'node:stream'
 import { constants, createBrotliCompress, createGzip, createZstdCompress } from 'node:zlib'
 import type { FastifyReply } from 'fastify'
 import type { ReadOutcome } from './engines/engine.ts'
+import { release } from './release.ts'
 import type { Encoding } from './result/encoding.ts'
 import { type Coding, MEDIA_TYPES } from './result/negotiate.ts'
 
@@ -26,7 +27,7 @@ export function sendWhole(
 ): FastifyReply {
   reply.header('content-type', MEDIA_TYPES[encoding.format])
   if (coding === 'identity' || Buffer.byteLength(body) < WORTH_COMPRESSING) return reply.send(body)
-  return compressed(reply, coding, Readable.from([Buffer.from(body)]))
+  return compressed(reply, coding, [Buffer.from(body)])
 }
 
 /** Throws what goes wrong before the first chunk has left, so that it gets a status of its own. */
@@ -53,8 +54,19 @@ export async function sendStream(
     return sendWhole(reply, encoding, coding, Buffer.concat(bytes))
   }
   reply.header('content-type', MEDIA_TYPES[encoding.format])
-  const stream = Readable.from(rest(first.value, second, result), { objectMode: false, highWaterMark: 64 * 1024 })
-  return coding === 'identity' ? reply.send(stream) : compressed(reply, coding, stream)
+  const bytes = rest(first.value, second, result)
+  if (coding !== 'identity') return compressed(reply, coding, bytes)
+  const { raw } = begun(reply)
+  pour(bytes, raw).catch(() => raw.destroy())
+  return reply
+}
+
+/** Not left to Fastify, which pipes a stream: that does not tell when bytes have left. */
+function begun(reply: FastifyReply): FastifyReply {
+  const { raw } = reply.hijack()
+  raw.statusCode = reply.statusCode
+  for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) raw.setHeader(name, value)
+  return reply
 }
 
 const LARGE = 32 * 1024
@@ -68,6 +80,7 @@ async function nextUnlessLarge(
   return first.byteLength < LARGE ? chunks.next() : MORE
 }
 
+/** More is asked for when what was given has left. */
 async function* rest(
   first: Uint8Array,
   second: IteratorResult<Uint8Array, ReadOutcome>,
@@ -75,6 +88,7 @@ async function* rest(
 ): AsyncGenerator<Uint8Array> {
   try {
     yield first
+    release(first)
     if (!second.done && second.value.byteLength > 0) yield second.value
     for (;;) {
       const next = await chunks.next()
@@ -83,6 +97,7 @@ async function* rest(
         return
       }
       if (next.value.byteLength > 0) yield next.value
+      release(next.value)
     }
   } catch (error) {
     const told = failure(error)
@@ -94,12 +109,28 @@ async function* rest(
   }
 }
 
-function compressed(reply: FastifyReply, coding: Exclude<Coding, 'identity'>, source: Readable): FastifyReply {
-  reply.header('content-encoding', coding).header('vary', 'accept-encoding')
+function compressed(
+  reply: FastifyReply,
+  coding: Exclude<Coding, 'identity'>,
+  bytes: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): FastifyReply {
   const compressor = COMPRESSORS[coding]()
-  source.once('error', (error) => compressor.destroy(error))
-  compressor.once('close', () => source.destroy())
-  return reply.send(source.pipe(compressor))
+  pour(bytes, compressor).catch((error) => compressor.destroy(error))
+  return reply.header('content-encoding', coding).header('vary', 'accept-encoding').send(compressor)
+}
+
+/** Takes the next bytes when the last have left; throws what cannot be told, which is for the connection to show. */
+async function pour(bytes: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, into: Writable): Promise<void> {
+  let settle: (error?: Error | null) => void = () => {}
+  into.once('close', () => settle(new Error('closed')))
+  const leave = (chunk: Uint8Array): Promise<void> =>
+    new Promise((resolve, reject) => {
+      settle = (error) => (error ? reject(error) : resolve())
+      if (into.destroyed) settle(new Error('closed'))
+      else into.write(chunk, settle)
+    })
+  for await (const chunk of bytes) await leave(chunk)
+  into.end()
 }
 
 const COMPRESSORS = {

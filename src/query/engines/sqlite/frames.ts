@@ -1,7 +1,8 @@
 /** The pipe between the server and a reader process: jobs go in, chunks of a result come out, each in a frame with its length. */
-import { readSync, writeSync } from 'node:fs'
+import { readSync, writeSync, writevSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { deserialize, serialize } from 'node:v8'
+import { release } from '../../release.ts'
 
 export const FRAME = { job: 1, chunk: 2, done: 3, failed: 4 } as const
 export type FrameKind = (typeof FRAME)[keyof typeof FRAME]
@@ -15,8 +16,11 @@ export interface Frame {
 
 /** The child's side blocks on purpose: a full pipe is how a slow client slows the reading down. */
 export function writeFrameSync(descriptor: number, kind: FrameKind, payload: Uint8Array): void {
-  writeAllSync(descriptor, header(kind, payload.byteLength))
-  writeAllSync(descriptor, payload)
+  // Together: the server would be woken for the head, and again for the rest.
+  const head = header(kind, payload.byteLength)
+  const written = retrying(() => writevSync(descriptor, [head, payload]))
+  writeAllSync(descriptor, head.subarray(written))
+  writeAllSync(descriptor, payload.subarray(Math.max(0, written - head.byteLength)))
 }
 
 /** Undefined when the other side is gone. */
@@ -39,15 +43,21 @@ export function decodePayload(payload: Buffer): unknown {
 /** Reads frames only as fast as they are asked for, so that the pipe fills and the child waits. */
 export class FrameReader {
   readonly #source: Readable
-  #chunks: Buffer[] = []
-  #length = 0
+  /** As they came; more than one only when the child has ended and all that is left of it comes at once. */
+  readonly #pieces: Buffer[] = []
+  /** How much of the first piece has been taken. */
+  #taken = 0
   #hasEnded = false
   #wake: () => void = () => {}
 
   constructor(source: Readable) {
-    this.#source = source
-    // One listener for good: adding it anew would be told at once of what is too little still.
-    source.on('readable', () => this.#wake())
+    this.#source = source.pause()
+    // Not by read(), which puts what waits together into one more copy.
+    source.on('data', (piece: Buffer) => {
+      source.pause()
+      this.#pieces.push(piece)
+      this.#wake()
+    })
     for (const event of ['end', 'close', 'error']) {
       source.on(event, () => {
         this.#hasEnded = true
@@ -65,24 +75,30 @@ export class FrameReader {
   }
 
   async #take(size: number): Promise<Buffer | undefined> {
-    while (this.#length < size) {
-      const chunk: unknown = this.#source.read()
-      if (Buffer.isBuffer(chunk)) {
-        this.#chunks.push(chunk)
-        this.#length += chunk.byteLength
-      } else if (this.#hasEnded) return undefined
-      else {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve
-        })
-      }
+    const whole = Buffer.allocUnsafe(size)
+    for (let length = 0; length < size; ) {
+      const piece = this.#pieces[0] ?? (await this.#more())
+      if (piece === undefined) return undefined
+      const count = piece.copy(whole, length, this.#taken)
+      length += count
+      this.#taken += count
+      if (this.#taken < piece.byteLength) continue
+      this.#pieces.shift()
+      this.#taken = 0
+      release(piece)
     }
-    const whole =
-      this.#chunks.length === 1 && this.#chunks[0] !== undefined ? this.#chunks[0] : Buffer.concat(this.#chunks)
-    const rest = whole.subarray(size)
-    this.#chunks = rest.byteLength === 0 ? [] : [rest]
-    this.#length = rest.byteLength
-    return whole.subarray(0, size)
+    return whole
+  }
+
+  async #more(): Promise<Buffer | undefined> {
+    while (this.#pieces.length === 0 && !this.#hasEnded) {
+      const woken = new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+      this.#source.resume()
+      await woken
+    }
+    return this.#pieces[0]
   }
 }
 
@@ -94,9 +110,13 @@ function header(kind: FrameKind, length: number): Buffer {
 }
 
 function writeAllSync(descriptor: number, bytes: Uint8Array): void {
-  for (let offset = 0; offset < bytes.byteLength; ) {
+  for (let offset = 0; offset < bytes.byteLength; ) offset += retrying(() => writeSync(descriptor, bytes, offset))
+}
+
+function retrying(write: () => number): number {
+  for (;;) {
     try {
-      offset += writeSync(descriptor, bytes, offset)
+      return write()
     } catch (error) {
       if (!(error instanceof Error) || !('code' in error) || error.code !== 'EAGAIN') throw error
       // The pipe is full and does not block: look again in a moment.
