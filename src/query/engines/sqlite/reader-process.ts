@@ -1,6 +1,5 @@
 /** The program of a reader process: takes one job after another from its input, and can be killed at any moment. */
 import { flushCompileCache } from 'node:module'
-import { constants, setPriority } from 'node:os'
 import { serialize } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import type { Database } from 'better-sqlite3'
@@ -10,16 +9,11 @@ import { openForReading, openForWriting } from './connection.ts'
 import { type ReadJob, rowsOf, runRead, Statements } from './execute.ts'
 import { describeFailure } from './failure.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
+import { stepBehind } from './step-behind.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from './write.ts'
 
 const INPUT = 0
 const OUTPUT = 1
-
-/**
- * Queries make way for the server and the lookups that it answers by itself; a write does not, since others wait for it.
- * Only once the process has started: on a machine that is busy with other things that alone would take seconds.
- */
-const BEHIND_THE_SERVER = constants.priority.PRIORITY_BELOW_NORMAL
 
 const [, , path, task] = process.argv
 if (path === undefined) throw new Error('The reader process needs the path of the database')
@@ -44,7 +38,9 @@ else await readJobs(path)
 
 async function readJobs(database: string): Promise<void> {
   const statements = new Statements(openForReading(database), 50)
-  setPriority(BEHIND_THE_SERVER)
+  // Queries make way for the server and the lookups that it answers by itself; a write does not, since others wait for it.
+  // Only once the process has started: on a machine that is busy with other things that alone would take seconds.
+  stepBehind()
   for (let isFirst = true; ; isFirst = false) {
     const frame = readFrameSync(INPUT)
     if (frame === undefined) break
