@@ -2,11 +2,13 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Figures, Measurement } from './support/compare.ts'
-import { paced } from './support/paced.ts'
+import { connectPaced } from './support/paced.ts'
 import { type QueryPeer, ROWS, removeFolders, startGatehouse } from './support/query-peers.ts'
+import { warm } from './support/warm.ts'
 
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 10_000)
 const CLIENTS = 500
+const WARM_INSERTS = 10_000
 
 /** With 100,000 rows this goes through 10^12 of them: nobody waits for it. */
 export const CROSS_JOIN =
@@ -27,6 +29,8 @@ export const overload: Measurement = {
     const peer = await startGatehouse()
     let next = ROWS
     const clients = () => measured(peer, () => next++)
+    await warm(peer.port, () => peer.byKey(next % ROWS))
+    await warm(peer.port, () => peer.insert(next++), WARM_INSERTS)
     return [
       {
         name: 'beside',
@@ -56,10 +60,9 @@ async function beside(peer: QueryPeer, clients: () => Promise<Figures>): Promise
 
 async function measured(peer: QueryPeer, newId: () => number): Promise<Figures> {
   const before = peer.use().proportionalMiB
-  const [lookups, writes] = await Promise.all([
-    paced(peer, ROUND_MS, { connections: CLIENTS }),
-    paced(peer, ROUND_MS, { perSecond: 50, next: () => peer.insert(newId()) }),
-  ])
+  const write = await connectPaced(peer, { perSecond: 50, next: () => peer.insert(newId()) })
+  const look = await connectPaced(peer, { connections: CLIENTS })
+  const [lookups, writes] = await Promise.all([look(ROUND_MS), write(ROUND_MS)])
   return { ...lookups, write: writes.p99, growth: peer.use().proportionalMiB - before, after: 0 }
 }
 

@@ -20,11 +20,9 @@ import {
   symbolOf,
   TIMES,
 } from './support/query-peers.ts'
+import { warm } from './support/warm.ts'
 
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 3000)
-/** A program that compiles while it runs is at its speed after so many requests; slow ones are given no longer than this. */
-const WARM_REQUESTS = 100_000
-const WARM_MS = Number(process.env.BENCH_WARM_MS ?? 10_000)
 /** Requests that are made beforehand, so that making them costs no contender. */
 const MADE = 2_000
 /** Until the first long result is under way. */
@@ -100,7 +98,7 @@ export const query: readonly Measurement[] = [
     async contenders() {
       const peer = await startGatehouse()
       // Else "alone" is slow while the program still compiles itself, and anything is near it.
-      await warm(peer, () => peer.byKey(anyId()))
+      await warm(peer.port, () => peer.byKey(anyId()))
       return [
         { name: 'beside a long query', measure: () => besideLongQuery(peer), close: () => leave([peer]) },
         { name: 'beside long results', measure: () => besideLongResults(peer) },
@@ -155,18 +153,9 @@ function reading(peer: QueryPeer, make: () => Buffer): () => Promise<Figures> {
   const next = () => made[Math.floor(Math.random() * MADE)] ?? make()
   let isWarm = false
   return async () => {
-    if (!isWarm) await warm(peer, next)
+    if (!isWarm) await warm(peer.port, next)
     isWarm = true
     return loaded(peer, 32, next)
-  }
-}
-
-async function warm(peer: QueryPeer, next: () => Buffer): Promise<void> {
-  const callers = Array.from({ length: 32 }, (): Caller => ({ next }))
-  const until = performance.now() + WARM_MS
-  let answers = 0
-  while (answers < WARM_REQUESTS && performance.now() < until) {
-    answers += (await load(peer.port, callers, Math.min(1000, until - performance.now()))).answers
   }
 }
 

@@ -1,16 +1,47 @@
 /** Sends requests at a given pace, whether or not those before are answered: waiting counts. */
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type QueryPeer, ROWS } from './query-peers.ts'
 
 const PER_SECOND = 500
 
-export async function paced(
+export interface Pace {
+  readonly connections?: number
+  readonly perSecond?: number
+  readonly next?: (sent: number) => Buffer
+}
+
+/** In milliseconds from the moment a request was due. */
+export type Waits = Readonly<Record<'p50' | 'p99', number>>
+
+export async function paced(peer: QueryPeer, milliseconds: number, pace: Pace = {}): Promise<Waits> {
+  return (await connectPaced(peer, pace))(milliseconds)
+}
+
+/**
+ * Connects, asks once on every connection, and gives what sends at the pace. A server takes hundreds of connections up in
+ * some dozen milliseconds; requests that are timed meanwhile would be the slowest hundredth of all.
+ */
+export async function connectPaced(
   peer: QueryPeer,
-  milliseconds: number,
-  { connections = 16, perSecond = PER_SECOND, next = (sent: number) => peer.byKey(sent % ROWS) } = {},
-): Promise<{ readonly p50: number; readonly p99: number }> {
+  { connections = 16, perSecond = PER_SECOND, next = (sent) => peer.byKey(sent % ROWS) }: Pace = {},
+): Promise<(milliseconds: number) => Promise<Waits>> {
   const sockets = Array.from({ length: connections }, () => connect(peer.port, '127.0.0.1').setNoDelay(true))
+  await Promise.all(sockets.map((socket) => firstAnswer(socket, peer.byKey(0))))
+  return (milliseconds) => send(sockets, perSecond, (milliseconds / 1000) * perSecond, next)
+}
+
+function firstAnswer(socket: Socket, request: Buffer): Promise<unknown> {
+  socket.once('connect', () => socket.write(request))
+  return new Promise((resolve) => socket.once('data', resolve))
+}
+
+async function send(
+  sockets: readonly Socket[],
+  perSecond: number,
+  all: number,
+  next: (sent: number) => Buffer,
+): Promise<Waits> {
   const waiting = sockets.map((): number[] => [])
   const times: number[] = []
   for (const [index, socket] of sockets.entries()) {
@@ -19,9 +50,7 @@ export async function paced(
       for (const sent of waiting[index]?.splice(0, answers) ?? []) times.push(performance.now() - sent)
     })
   }
-  await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('connect', resolve))))
   const began = performance.now()
-  const all = (milliseconds / 1000) * perSecond
   for (let sent = 0; sent < all; sent++) {
     const due = began + (sent * 1000) / perSecond
     if (due > performance.now() + 1) await sleep(due - performance.now())
