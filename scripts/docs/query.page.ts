@@ -163,6 +163,11 @@ pages are passed over.
 ends when its time is up, when it is cancelled, and when its client is gone: the process or the connection that worked on it is
 then free. A slow reader slows its own query, nobody else’s.
 
+On SQLite lookups by key and writes of single rows are done by the server itself, all else in processes that step behind it: they have a lower
+priority, and on Linux 6.12 and later they give way the moment the server has something to do, for which they need \`chrt\` of
+util-linux 2.41 or later, or \`perl\`. Without either all works the same, but beside queries that never rest a lookup in a hundred waits a few
+milliseconds longer. [Decision 12](decisions/0012-queries-step-behind.md) says why.
+
 ## Limits
 
 Those of the language are on the page of [IQL](iql.md). These are settings:

@@ -1,7 +1,9 @@
 /** The processes that read: what they keep for the next one, and what happens where none can be started. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { constants, getPriority, release } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -57,3 +59,76 @@ test('a server without descriptors refuses the query, and whoever waits for a re
   assert.equal(status, 0, stderr)
   assert.equal(stdout, 'Limit.Overload Limit.Overload Limit.Overload alive\n')
 })
+
+test('a reader steps behind the server: with a lower priority, and with long slices where it can ask for them', async (t) => {
+  if (process.platform !== 'linux') return t.skip('there is no /proc to look at')
+  const { place, leave } = await openPlace('sqlite')
+  const server = await startQueryServer(place)
+  try {
+    assert.equal((await server.query('SELECT count(*) AS n FROM cataloguecolumns a, cataloguecolumns b')).status, 200)
+    const [reader] = await childrenThatRead()
+    assert.ok(reader !== undefined)
+    assert.equal(getPriority(reader), constants.priority.PRIORITY_BELOW_NORMAL)
+    const slice = /slice\s*:\s*(\d+)/.exec(await readFile(`/proc/${reader}/sched`, 'utf8').catch(() => ''))?.[1]
+    const canAsk = spawnSync('perl', ['-e', '1']).status === 0 && slice !== undefined && !isBefore(6, 12)
+    if (canAsk) assert.equal(slice, '30000000')
+  } finally {
+    await server.stop()
+    await leave()
+  }
+})
+
+test('the bytes of a long result do not pile up for the collector', async () => {
+  const { place, leave } = await openPlace('sqlite')
+  const server = await startQueryServer(place)
+  try {
+    const rows = 'cataloguecolumns a, cataloguecolumns b, cataloguecolumns c, cataloguecolumns d, cataloguetables e'
+    const sql = `SELECT a.name, b.name AS b, c.name AS c, d.name AS d, a.type AS e FROM ${rows}`
+    const before = process.memoryUsage().arrayBuffers
+    let most = 0
+    const received = await countBytes(Number(new URL(server.url).port), sql, () => {
+      most = Math.max(most, process.memoryUsage().arrayBuffers - before)
+    })
+    assert.ok(received > 30_000_000, `a result of ${received} bytes`)
+    assert.ok(most < 4_000_000, `${most} bytes were held at once`)
+  } finally {
+    await server.stop()
+    await leave()
+  }
+})
+
+/** Reads a result into one and the same buffer, and says how long it was. */
+function countBytes(port: number, sql: string, look: () => void): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let received = 0
+    const buffer = Buffer.allocUnsafe(64 * 1024)
+    const callback = (count: number): boolean => {
+      received += count
+      look()
+      return true
+    }
+    connect({ port, host: '127.0.0.1', onread: { buffer, callback } })
+      .on('error', reject)
+      .on('end', () => resolve(received))
+      .write(
+        `POST /query HTTP/1.1\r\nHost: x\r\nAccept: application/x-ndjson\r\nAuthorization: Bearer admin\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: ${sql.length}\r\n\r\n${sql}`,
+      )
+  })
+}
+
+async function childrenThatRead(): Promise<number[]> {
+  const found: number[] = []
+  for (const entry of await readdir('/proc')) {
+    if (!/^\d+$/.test(entry)) continue
+    const stat = await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => '')
+    const command = await readFile(`/proc/${entry}/cmdline`, 'utf8').catch(() => '')
+    const parent = Number(stat.split(') ').at(-1)?.split(' ')[1])
+    if (parent === process.pid && command.includes('reader-process.ts')) found.push(Number(entry))
+  }
+  return found
+}
+
+function isBefore(major: number, minor: number): boolean {
+  const [ours = 0, rest = 0] = release().split('.').map(Number)
+  return ours < major || (ours === major && rest < minor)
+}

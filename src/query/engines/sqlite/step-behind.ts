@@ -4,7 +4,7 @@ import { constants, setPriority } from 'node:os'
 
 /**
  * Priority alone says how much each gets, not how soon. Since Linux 6.6 whoever has just been given a processor keeps it for a
- * slice of about two milliseconds, and with queries that never rest somebody always has: lookups wait that long, again and again.
+ * slice, some milliseconds, and with queries that never rest somebody always has: lookups wait for that again and again.
  * Since Linux 6.12 one with long slices gives way at once to one with shorter ones, and its share stays what it was.
  */
 export function stepBehind(): void {

@@ -1,0 +1,67 @@
+/** The pipe between the server and a reader: frames come whole, however it cuts them. */
+import assert from 'node:assert/strict'
+import { randomBytes, randomInt } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { test } from 'node:test'
+import { decodePayload, encodeFrame, FRAME, FrameReader } from '../../src/query/engines/sqlite/frames.ts'
+
+test('frames come whole and in their order, however the pipe cuts them', async () => {
+  const values = Array.from({ length: 200 }, (_item, at) => randomBytes(at % 10 === 0 ? randomInt(200_000) : at))
+  const source = Readable.from(pieces(Buffer.concat(values.map((value) => encodeFrame(FRAME.chunk, value)))))
+  const reader = new FrameReader(source)
+  for (const value of values) {
+    const frame = await reader.next()
+    assert.equal(frame?.kind, FRAME.chunk)
+    assert.ok(value.equals(bytesOf(frame?.payload)))
+  }
+  assert.equal(await reader.next(), undefined)
+})
+
+test('what is left of a child that has ended comes whole too, although nobody had asked for it', async () => {
+  const values = Array.from({ length: 20 }, () => randomBytes(50_000))
+  const source = Readable.from(pieces(Buffer.concat(values.map((value) => encodeFrame(FRAME.chunk, value)))))
+  const reader = new FrameReader(source)
+  // Node does so with the pipes of a child at its end.
+  source.on('pause', () => source.resume())
+  source.resume()
+  await new Promise((resolve) => source.once('end', resolve))
+  for (const value of values) assert.ok(value.equals(bytesOf((await reader.next())?.payload)))
+})
+
+test('a frame whose end never came is none', async () => {
+  const reader = new FrameReader(Readable.from([encodeFrame(FRAME.done, 'all of it').subarray(0, -1)]))
+  assert.equal(await reader.next(), undefined)
+})
+
+test('a pipe is read no faster than frames are asked for', async () => {
+  let given = 0
+  const frame = encodeFrame(FRAME.chunk, randomBytes(65_536))
+  const source = new Readable({
+    read() {
+      given++
+      this.push(Buffer.from(frame))
+    },
+  })
+  const reader = new FrameReader(source)
+  for (let asked = 1; asked <= 20; asked++) {
+    await reader.next()
+    await new Promise(setImmediate)
+    assert.ok(given <= asked + 3, `${given} were read when ${asked} were asked for`)
+  }
+  source.destroy()
+})
+
+function* pieces(bytes: Buffer): Generator<Buffer> {
+  for (let from = 0; from < bytes.byteLength; ) {
+    const size = 1 + randomInt(randomInt(2) === 0 ? 20 : 100_000)
+    // With memory of its own, as what a socket gives has.
+    const piece = Buffer.allocUnsafeSlow(Math.min(size, bytes.byteLength - from))
+    from += bytes.copy(piece, 0, from)
+    yield piece
+  }
+}
+
+function bytesOf(payload: Buffer | undefined): Uint8Array {
+  const value = payload === undefined ? undefined : decodePayload(payload)
+  return value instanceof Uint8Array ? value : new Uint8Array(0)
+}
