@@ -15,7 +15,6 @@ import { redeemRefreshToken } from './grants/refresh-token.ts'
 import type { Issuer } from './issuer.ts'
 import { formOf, required } from './oauth-door.ts'
 import { refuse } from './oauth-error.ts'
-import { Turns } from './turns.ts'
 
 export interface TokenEnv extends GrantEnv, ClientAuthEnv {
   readonly issuer: Issuer
@@ -41,14 +40,7 @@ const GRANTS: Readonly<Record<TokenGrantType, Redeem>> = {
 }
 
 export function registerToken(app: FastifyInstance, env: TokenEnv): void {
-  const turns = new Turns()
-  app.post('/connect/token', (request) => {
-    const form = formOf(request)
-    const answer = () => token(form, callerOf(request), env)
-    const code = form.get('code')
-    // Whoever comes second takes back what the code gave: not before the first has it, or nobody would win.
-    return code === undefined ? answer() : turns.take(code, answer)
-  })
+  app.post('/connect/token', (request) => token(formOf(request), callerOf(request), env))
 }
 
 export function callerOf(request: FastifyRequest): Caller {
@@ -99,7 +91,8 @@ async function refuseTakenBack(
   const { user, grant } = speaker
   const isOver = denylist.denies({
     tokenId: '',
-    grantId: grant.id,
+    // Its tokens fall with a grant, however young: B-40, who brought a code first is not refused because another brought it too.
+    grantId: undefined,
     // B-47: what is for offline use goes on without the session.
     sessionId: grant.scopes.includes('offline_access') ? undefined : grant.sessionId,
     subject: user.id,

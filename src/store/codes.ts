@@ -16,6 +16,8 @@ export interface CodeDetails {
 export type SpentCode = { readonly grantId: string; readonly details: CodeDetails } & (
   | { readonly outcome: 'fresh' }
   | { readonly outcome: 'expired' }
+  /** Its grant had been revoked before. */
+  | { readonly outcome: 'revoked' }
   /** It was spent before: whoever presents it now, or did then, stole it. */
   | { readonly outcome: 'reused' }
 )
@@ -23,13 +25,19 @@ export type SpentCode = { readonly grantId: string; readonly details: CodeDetail
 export type Codes = ReturnType<typeof createCodes>
 
 export function createCodes(db: Kysely<Schema>, clock: Clock) {
+  // With the state of the grant at that very moment: whoever spends the code again revokes it, and is not to undo that another was first.
   const spendOnce = prepare(db, ({ digest, now }: { digest: string; now: number }) =>
     db
       .updateTable('codes')
       .set({ spent_at: now })
       .where('digest', '=', digest)
       .where('spent_at', 'is', null)
-      .returning(['grant_id', 'details', 'expires_at']),
+      .returning((eb) => [
+        'grant_id',
+        'details',
+        'expires_at',
+        eb.selectFrom('grants').select('revoked_at').whereRef('grants.id', '=', 'codes.grant_id').as('revoked_at'),
+      ]),
   )
 
   return {
@@ -54,7 +62,7 @@ export function createCodes(db: Kysely<Schema>, clock: Clock) {
       const digest = digestOf(code)
       const now = clock()
       const [spent] = await spendOnce({ digest, now })
-      if (spent !== undefined) return describe(spent, spent.expires_at > now ? 'fresh' : 'expired')
+      if (spent !== undefined) return describe(spent, outcomeOf(spent, now))
       const known = await db.selectFrom('codes').selectAll().where('digest', '=', digest).executeTakeFirst()
       return known === undefined ? undefined : describe(known, 'reused')
     },
@@ -71,6 +79,14 @@ export function createCodes(db: Kysely<Schema>, clock: Clock) {
         .execute()
     },
   }
+}
+
+function outcomeOf(
+  spent: { expires_at: number; revoked_at: number | null },
+  now: number,
+): 'fresh' | 'expired' | 'revoked' {
+  if (spent.expires_at <= now) return 'expired'
+  return spent.revoked_at === null ? 'fresh' : 'revoked'
 }
 
 function describe(row: { grant_id: string; details: string }, outcome: SpentCode['outcome']): SpentCode {

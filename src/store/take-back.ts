@@ -5,8 +5,10 @@ import type { GateEvent } from '../protocol/gate-event.ts'
 import type { Grants } from './grants.ts'
 import type { User } from './users.ts'
 
-/** No access token lives longer, whatever a client's metadata says; so long is a revocation remembered. */
+/** No access token lives longer, whatever a client's metadata says. */
 export const LONGEST_TOKEN_MS = 24 * 3600 * 1000
+/** So long a revocation is remembered: tokens of a revoked grant may be on their way to the client for a moment. */
+const REMEMBERED_MS = LONGEST_TOKEN_MS + 60_000
 
 /**
  * So far ahead a narrowing reaches: a node that has not heard of it yet (a client is remembered for a minute at most),
@@ -24,7 +26,7 @@ export interface TakeBackOptions {
 export type TakeBack = ReturnType<typeof createTakeBack>
 
 export function createTakeBack({ grants, publish, clock }: TakeBackOptions) {
-  const forgotten = () => clock() + LONGEST_TOKEN_MS
+  const forgotten = () => clock() + REMEMBERED_MS
   return {
     async token(tokenId: string, expiresAt: number): Promise<void> {
       await publish({ kind: 'token-revoked', tokenId, expiresAt })

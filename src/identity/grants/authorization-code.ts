@@ -18,7 +18,7 @@ export async function redeemAuthorizationCode(request: GrantRequest, env: GrantE
   const grant = await env.stores.grants.find(spent.grantId)
   if (spent.outcome === 'reused') throw await reused(spent.grantId, grant, request, env)
   if (spent.outcome === 'expired') throw notAccepted('expired')
-  if (grant === undefined || grant.revokedAt !== undefined) throw notAccepted('its grant is gone')
+  if (spent.outcome === 'revoked' || grant === undefined) throw notAccepted('its grant is gone')
   if (grant.clientId !== client.id) throw notAccepted('of another client')
   if (form.get('redirect_uri') !== spent.details.redirectUri) throw notAccepted('another redirect_uri')
   checkVerifier(spent.details, form.get('code_verifier'))
@@ -28,7 +28,7 @@ export async function redeemAuthorizationCode(request: GrantRequest, env: GrantE
   try {
     request.admit(user)
   } catch (error) {
-    throw await givenBack(error, code, env)
+    throw await givenBack(error, code, grant, env)
   }
   const scopes = heldByUser(grant.scopes, user)
   return {
@@ -40,18 +40,19 @@ export async function redeemAuthorizationCode(request: GrantRequest, env: GrantE
   }
 }
 
-/** RFC 6749 §4.1.2: no code should live longer than ten minutes. */
-const LONGEST_WAIT_MS = 540_000
+/** RFC 6749 §4.1.2: no code should live longer, however often it is given back. */
+const LONGEST_LIFE_MS = 600_000
 const TIME_TO_RETRY_MS = 60_000
 
 /** Who has come too often loses nothing: once the wait that they are told is over, the same code is good for a minute. */
-async function givenBack(error: unknown, code: string, { stores, clock }: GrantEnv): Promise<unknown> {
+async function givenBack(error: unknown, code: string, { createdAt }: Grant, env: GrantEnv): Promise<unknown> {
   const seconds = error instanceof Refusal ? Number(error.details.headers?.['retry-after'] ?? 0) : 0
-  await stores.codes.giveBack(code, clock() + Math.min(seconds * 1000, LONGEST_WAIT_MS) + TIME_TO_RETRY_MS)
+  const wanted = env.clock() + seconds * 1000 + TIME_TO_RETRY_MS
+  await env.stores.codes.giveBack(code, Math.min(wanted, createdAt + LONGEST_LIFE_MS))
   return error
 }
 
-/** B-41: one of the two who redeemed it stole it, and nobody knows which. */
+/** B-41: one of the two who redeemed it stole it, and nobody knows which. What the first is being given at this moment falls too. */
 async function reused(grantId: string, grant: Grant | undefined, { client, caller }: GrantRequest, env: GrantEnv) {
   await env.takeBack.grant(grantId)
   env.audit.record({
