@@ -4,7 +4,7 @@ import { asRefusal } from '../http/app.ts'
 import { acceptForms, type Parameters } from '../http/form.ts'
 import type { Refusal } from '../protocol/refusal.ts'
 import { isUnavailable } from '../store/unavailable.ts'
-import { isOAuthError, refuse } from './oauth-error.ts'
+import { isOAuthError, printable, refuse } from './oauth-error.ts'
 
 /** Exactly what the contract shows on token responses. */
 export const NEVER_CACHED = { 'cache-control': 'no-store, no-cache, max-age=0', pragma: 'no-cache' } as const
@@ -76,9 +76,4 @@ function translated({ status }: Refusal): { code: string; status: number } {
   if (status === 429) return { code: 'temporarily_unavailable', status }
   // C-41: a body that is no form is an invalid request like any other.
   return { code: 'invalid_request', status: status === 415 ? 400 : status }
-}
-
-/** RFC 6749 §5.2 allows printable ASCII without quotation marks and backslashes. */
-function printable(text: string): string {
-  return text.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, ' ')
 }

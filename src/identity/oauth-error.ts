@@ -85,3 +85,8 @@ export function refuse(
 export function isOAuthError(code: string): code is OAuthErrorCode {
   return Object.hasOwn(OAUTH_ERRORS, code)
 }
+
+/** RFC 6749 §4.1.2.1, §5.2: a description is printable ASCII without quotation marks and backslashes. */
+export function printable(text: string): string {
+  return text.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, ' ')
+}

@@ -1,5 +1,6 @@
 /** /connect/userinfo (OpenID Connect Core §5.3): what an access token opens about its user, as it stands now. */
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
+import { asRefusal } from '../http/app.ts'
 import { bearerCredentials, readBearer } from '../http/bearer.ts'
 import { admitAt, type Doors } from '../http/doors.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
@@ -7,7 +8,8 @@ import { Refusal } from '../protocol/refusal.ts'
 import type { ClaimWish, Grants } from '../store/grants.ts'
 import type { User } from '../store/users.ts'
 import { claimsAbout } from './claims.ts'
-import { formOf, JSON_TYPE, TOKEN_NEEDED } from './oauth-door.ts'
+import { formOf, JSON_TYPE, replyWithOAuthError, TOKEN_NEEDED } from './oauth-door.ts'
+import { printable } from './oauth-error.ts'
 import type { UserDirectory } from './user-directory.ts'
 
 export interface UserinfoEnv {
@@ -44,6 +46,7 @@ export function registerUserinfo(app: FastifyInstance, { authenticate, users, st
       reply.header('content-type', JSON_TYPE)
       return last?.user === user ? last.text : tell(principal, user)
     },
+    errorHandler: (error, request, reply) => replyWithOAuthError(challenged(error), request, reply),
   })
 
   async function tell(principal: Principal, user: User): Promise<string> {
@@ -92,6 +95,13 @@ function bodyToken(request: FastifyRequest): string | undefined {
 function notValid({ headers: { authorization } }: FastifyRequest): Refusal {
   if (authorization !== undefined && readBearer(authorization) === undefined) return malformed()
   return challenge(401, 'invalid_token', 'The access token is not valid')
+}
+
+/** RFC 6750 §3: what is wrong with the body before a token is looked for is told by a challenge too. */
+function challenged(error: FastifyError | Refusal | Error): FastifyError | Refusal | Error {
+  const refusal = asRefusal(error)
+  if (refusal === undefined || refusal.details.headers !== undefined) return error
+  return [400, 415].includes(refusal.status) ? challenge(400, 'invalid_request', printable(refusal.message)) : error
 }
 
 function malformed(): Refusal {

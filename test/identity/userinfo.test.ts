@@ -110,7 +110,7 @@ onEveryEngine('userinfo', (place) => {
     assert.equal(answer.body.error, 'insufficient_scope')
   })
 
-  test('C-93: two tokens, a malformed header, a form on GET or another body are invalid_request', async () => {
+  test('C-93, RFC 6750 §3: two tokens, a malformed header, a form on GET or another body are invalid_request, by a challenge', async () => {
     const { access_token } = await gate.signIn({ scope: 'openid' })
     const authorization = `Bearer ${access_token}`
     const answers = [
@@ -119,14 +119,14 @@ onEveryEngine('userinfo', (place) => {
       await gate.get('/connect/userinfo', { authorization: 'Bearer a b' }),
       await gate.get('/connect/userinfo', { authorization: basic('service', SECRET) }),
       await gate.post('/connect/userinfo', `access_token=${access_token}&access_token=${access_token}`),
+      await gate.post('/connect/userinfo', {}, { 'content-type': 'application/json' }),
+      await gate.post('/connect/userinfo', {}, { authorization, 'content-type': 'application/json' }),
+      await gate.post('/connect/userinfo', 'access_token=%00'),
     ]
-    for (const answer of answers) assert.deepEqual([answer.status, answer.body.error], [400, 'invalid_request'])
-    const json = await fetch(`${gate.server.issuer}/connect/userinfo`, {
-      method: 'POST',
-      body: JSON.stringify({ access_token }),
-      headers: { 'content-type': 'application/json' },
-    })
-    assert.equal(json.status, 400)
+    for (const answer of answers) {
+      assert.deepEqual([answer.status, answer.body.error], [400, 'invalid_request'])
+      assert.match(answer.headers.get('www-authenticate') ?? '', /^Bearer .*error="invalid_request"/)
+    }
     assert.equal(await formByGet(access_token), 400)
   })
 

@@ -8,6 +8,7 @@ import { nextStep, type Step } from '../authorize/next-step.ts'
 import type { AuthorizationError } from '../authorize/refuse.ts'
 import type { AuthorizationRequest, Target } from '../authorize/request.ts'
 import { respond } from '../authorize/respond.ts'
+import { printable } from '../oauth-error.ts'
 import { FORM_POST_SCRIPT_SOURCE, formPostPage } from '../pages/form-post.ts'
 import type { BrowserEnv } from './env.ts'
 import { expired, type Flow, noteProgress, type OwnNeeds, type OwnPage, pathOf, type SignInProgress } from './flow.ts'
@@ -199,11 +200,6 @@ async function send(
     scripts: FORM_POST_SCRIPT_SOURCE,
     formAction: addressesOf(client, target.redirectUri),
   })
-}
-
-/** RFC 6749 §4.1.2.1. */
-function printable(text: string): string {
-  return text.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, ' ')
 }
 
 function isRefusal(error: unknown): boolean {
