@@ -23,11 +23,11 @@ export function resolveSecrets(
   places: SecretPlaces,
 ): { readonly resolved: ResolvedDeclaration; readonly faults: readonly Fault[] } {
   const faults: Fault[] = []
-  const value = (path: string, secret: DeclaredSecret): string => {
+  const value = (path: string, secret: DeclaredSecret, faultOf?: (text: string) => string | undefined): string => {
     const found = findSecret(secret, places)
-    if ('text' in found) return found.text
-    faults.push({ path, text: found.fault })
-    return ''
+    const fault = 'fault' in found ? found.fault : faultOf?.(found.text)
+    if (fault !== undefined) faults.push({ path, text: fault })
+    return 'text' in found ? found.text : ''
   }
   const { users, clients, ...rest } = declaration
   const resolved = {
@@ -41,11 +41,22 @@ export function resolveSecrets(
       clients: clients.map(({ client_secret, ...client }, index) =>
         client_secret === undefined
           ? client
-          : { ...client, client_secret: value(`clients[${index}].client_secret`, client_secret) },
+          : {
+              ...client,
+              client_secret: value(`clients[${index}].client_secret`, client_secret, (text) =>
+                clientSecretFault(client.client_id, text),
+              ),
+            },
       ),
     }),
   }
   return { resolved, faults }
+}
+
+/** RFC 6749 appendix A.2. Programs write anything else in different ways, and some not at all. */
+function clientSecretFault(clientId: string, secret: string): string | undefined {
+  if (/^[\x20-\x7e]+$/.test(secret)) return undefined
+  return `the secret of ${clientId} has more than printable ASCII in it: give it another, such as "openssl rand -hex 32" makes`
 }
 
 export function findSecret(

@@ -277,6 +277,22 @@ test('secrets come from the environment or a file, and a missing one is named', 
   ])
 })
 
+test('RFC 6749 appendix A.2: a client secret is printable ASCII, wherever it comes from', () => {
+  writeFileSync(join(folder, 'long.txt'), 'two\nlines\n')
+  const clients = [' !"~', 'x'].map((client_secret) => ({ client_id: 'plain', client_secret }))
+  const secrets = ['pässword', '\t', { env: 'A_SECRET' }, { file: 'long.txt' }]
+  const declaration = {
+    clients: [...clients, ...secrets.map((client_secret) => ({ client_id: 'web', client_secret }))],
+  }
+  const { faults } = resolveSecrets(declaration, { environment: { A_SECRET: '\u{1f511}' }, folder })
+  assert.deepEqual(
+    faults.map(({ path }) => path),
+    secrets.map((_, index) => `clients[${index + 2}].client_secret`),
+  )
+  assert.match(faults[0]?.text ?? '', /^the secret of web has more than printable ASCII in it: give it another/)
+  assert.ok(faults.every(({ text }) => !text.includes('pässword')))
+})
+
 test('settings of the file become the text that a flag would give', () => {
   const file = read(
     'settings:\n  port: 6000\n  demo: true\n  services: [identity, query]\n  database_url: {env: DB}\n  log_level: warn\n',
