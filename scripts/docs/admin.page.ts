@@ -40,7 +40,7 @@ the answer that makes them and nowhere else.
 |---|---|---|---|
 ${ADMIN_ROUTES.map(({ method, path, scope, summary }) => `| ${method} | \`${path}\` | \`${scope}\` | ${summary} |`).join('\n')}
 
-A \`{user}\` is a username or an id. Live streaming sessions and running queries are those of the node that answers;
-closing a session works on whichever node it is.
+A \`{user}\` is a username or an id. The lists of live streaming sessions and running queries ask every node; a node that
+does not answer within a second is named in \`silent\`.
 `,
 }

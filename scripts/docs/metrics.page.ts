@@ -36,7 +36,7 @@ ${(Object.keys(METRICS) as MetricName[]).map(row).join('\n')}
 | \`gatehouse_database_connections{state="waiting"} > 0\` for a minute | the pool or the database is too small |
 | \`gatehouse_bus_lag_seconds > 1\` | a revocation reaches this node late |
 | \`nodejs_eventloop_lag_seconds{statistic="p99"} > 0.2\` | the process is starved of CPU |
-| \`rate(gatehouse_signins_total{outcome="refused"}[5m])\` far above its usual | somebody is guessing |
+| \`rate(gatehouse_signins_total{outcome="wrong"}[5m])\` far above its usual | somebody is guessing |
 
 ## Traces
 

@@ -117,13 +117,14 @@ They answer with \`RowsAffected\`, an Insert with the rows as well, defaults fil
 column, exactly: \`45.10\` and \`"45.10"\` are the same Decimal, and a number of JSON is never rounded on its way. What does
 not fit is refused with the column, the value and the reason.
 
-With \`Idempotency-Key\` an Insert happens once: the same key and body again, within a day, gets the first answer and inserts
-nothing. The same key with another body is refused.
+With \`Idempotency-Key\` an Insert, Update or Delete happens once: the same key and body again, within a day, gets the first
+answer and changes nothing. The same key with another body is refused.
 
 The table \`CatalogueTable\` defines tables in the same way, for \`Platform/Admin\`:
 \`{"name": "Notes", "columns": [{"name": "id", "type": "Integer", "primarykey": true}, {"name": "body", "type": "Text"}]}\`;
 deleting its row drops the table, and updating its \`readscope\`, \`writescope\`, \`rowfilter\` or \`description\` is
-\`ALTER TABLE … SET\` in IQL. One statement defines or changes at most 1,000 tables. \`cataloguetables\` and \`cataloguecolumns\` list what the caller may see.
+\`ALTER TABLE … SET\` in IQL. One statement defines or changes at most 1,000 tables. \`cataloguetables\` and
+\`cataloguecolumns\` list what the caller may see.
 
 ## System tables
 

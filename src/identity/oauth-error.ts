@@ -49,7 +49,11 @@ export const OAUTH_ERRORS = {
     when: 'A scope is not offered, not allowed for the client, or more than was granted.',
     advice: 'Ask for less, or let an operator allow it.',
   },
-  access_denied: { status: 400, when: 'The person at the device declined.', advice: 'Nothing, or start again.' },
+  access_denied: {
+    status: 400,
+    when: 'The person at the device declined.',
+    advice: 'Start again if they did not mean it.',
+  },
   authorization_pending: {
     status: 400,
     when: 'Nobody has decided about the device yet.',

@@ -19,7 +19,7 @@ export const HTTP_ERRORS = {
     title: 'The address takes other methods',
     advice: 'Use one of the methods in `Allow`.',
   },
-  'http.timeout': { status: 408, title: 'The request came too slowly', advice: 'Send it again, at once.' },
+  'http.timeout': { status: 408, title: 'The request came too slowly', advice: 'Send it again, without pauses.' },
   'http.body_too_large': { status: 413, title: 'The body is too large', advice: 'Send less at once.' },
   'request.url_too_long': {
     status: 414,
@@ -46,7 +46,11 @@ export const HTTP_ERRORS = {
   },
   'admin.bad_parameter': { status: 400, title: 'A parameter is wrong', advice: 'Correct what the detail names.' },
   'admin.not_found': { status: 404, title: 'There is no such thing', advice: 'Look at the list of what there is.' },
-  'admin.conflict': { status: 409, title: 'The change contradicts what is there', advice: 'The detail names it.' },
+  'admin.conflict': {
+    status: 409,
+    title: 'The change contradicts what is there',
+    advice: 'Change what the detail names.',
+  },
   'admin.not_here': {
     status: 409,
     title: 'No node runs that service',
@@ -81,7 +85,7 @@ export const HTTP_ERRORS = {
     advice: 'Offer one of `SupportedSubProtocols`.',
   },
   'stream.token_needed': { status: 401, title: 'The header holds no token', advice: TOKEN },
-  'stream.provider': { status: 401, title: 'The provider is unknown', advice: 'The only one is `Bearer`.' },
+  'stream.provider': { status: 401, title: 'The provider is unknown', advice: 'Use `Bearer`, the only one.' },
   'stream.invalid_token': { status: 401, title: 'The access token is not valid here', advice: SIGN_IN },
   'stream.origin': {
     status: 403,
@@ -89,10 +93,14 @@ export const HTTP_ERRORS = {
     advice: 'An operator adds the origin to `GATEHOUSE_STREAM_ORIGINS`.',
   },
   'stream.not_found': { status: 404, title: 'Nothing is streamed here', advice: 'Connect to `/Platform`.' },
-  'stream.upgrade_required': { status: 426, title: 'The address speaks WebSocket', advice: 'Send an upgrade.' },
+  'stream.upgrade_required': {
+    status: 426,
+    title: 'The address speaks WebSocket',
+    advice: 'Open a WebSocket connection.',
+  },
   'stream.address_full': { status: 429, title: 'The address has too many connections', advice: AGAIN },
   'stream.user_full': { status: 429, title: 'The user has too many connections', advice: AGAIN },
-  'stream.failure': { status: 500, title: 'The server failed', advice: 'The cause is in its log.' },
+  'stream.failure': { status: 500, title: 'The server failed', advice: 'Look into its log; report it if it stays.' },
   'stream.full': { status: 503, title: 'The node is full', advice: AGAIN },
   'stream.stopping': { status: 503, title: 'The node is stopping', advice: AGAIN },
 } as const satisfies Readonly<Record<string, HttpError>>

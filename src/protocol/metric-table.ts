@@ -12,7 +12,11 @@ export const METRICS = {
     'grant',
     'outcome',
   ),
-  gatehouse_signins_total: counter('Sign-ins of users by method and outcome.', 'method', 'outcome'),
+  gatehouse_signins_total: counter(
+    'Sign-ins of users by method and outcome: "good", "wrong", "delayed" after failures, "busy" when too many are checked at once.',
+    'method',
+    'outcome',
+  ),
   gatehouse_hash_queue: gauge('Password hashes at work ("running") and waiting for a thread ("waiting").', 'state'),
   gatehouse_hash_seconds: histogram('Time of a password check, waiting included.', SLOW),
   gatehouse_streaming_connections: gauge('Open streaming connections: "authenticated" or "anonymous".', 'state'),
