@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { Refusal } from '../protocol/refusal.ts'
 import type { AdminCall, AdminReply } from './route.ts'
 
-export function tagOf(representation: unknown): string {
+function tagOf(representation: unknown): string {
   return `"${hash('sha256', JSON.stringify(representation), 'base64url').slice(0, 22)}"`
 }
 

@@ -1,5 +1,4 @@
 /** What an administration route is: one row of a table, from which the HTTP route, its description and its tests are made. */
-import type { Kysely } from 'kysely'
 import type { JsonSchema } from '../http/openapi.ts'
 import type { Audit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
@@ -7,7 +6,6 @@ import type { GateEvent } from '../protocol/gate-event.ts'
 import type { Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { Database } from '../store/database.ts'
-import type { Schema } from '../store/schema.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Live, SettingInForce, SigningKeyring } from './ports.ts'
 
@@ -71,5 +69,3 @@ export function notFound(what: string, name: string): Refusal {
 export function conflict(text: string): Refusal {
   return new Refusal('admin.conflict', 409, text)
 }
-
-export type StoresIn = (tx: Kysely<Schema>) => Stores

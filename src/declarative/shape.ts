@@ -9,7 +9,6 @@ export type DeclaredRole = XStatic<typeof ROLE>
 export type DeclaredUser = XStatic<typeof USER>
 export type DeclaredClient = XStatic<typeof CLIENT>
 export type DeclaredTable = XStatic<typeof TABLE>
-export type DeclaredColumn = XStatic<typeof COLUMN>
 export type DeclaredSecret = XStatic<typeof SECRET>
 
 const NAME = /^[^\s\p{C}](?:[^\p{C}]*[^\s\p{C}])?$/u.source

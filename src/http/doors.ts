@@ -7,9 +7,9 @@ import { Refusal } from '../protocol/refusal.ts'
 import { bareAddress } from './client-address.ts'
 import type { Budget, Decision, RateLimiter } from './rate-limit.ts'
 
-export const DOORS = ['token', 'pages', 'query', 'stream', 'admin'] as const
+const DOORS = ['token', 'pages', 'query', 'stream', 'admin'] as const
 export type Door = (typeof DOORS)[number]
-export const COUNTED_BY = ['address', 'client', 'user'] as const
+const COUNTED_BY = ['address', 'client', 'user'] as const
 export type CountedBy = (typeof COUNTED_BY)[number]
 export type DoorBudgets = { readonly [By in CountedBy]?: Budget }
 
@@ -123,7 +123,7 @@ export function pathOf(url: string): string {
 }
 
 /** The fields of the IETF draft "RateLimit header fields for HTTP", version 10: one policy by the name of what it counts. */
-export function sayStanding(reply: FastifyReply, standings: readonly Standing[]): void {
+function sayStanding(reply: FastifyReply, standings: readonly Standing[]): void {
   if (standings.length > 0) reply.headers(standingHeaders(standings))
 }
 

@@ -7,7 +7,7 @@ import { authorize } from './bearer.ts'
 import { nodeHttp } from './node-http.ts'
 
 const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
-export const METRICS_SCOPE = 'Platform/Admin'
+const METRICS_SCOPE = 'Platform/Admin'
 
 export function registerMetrics(app: FastifyInstance, metrics: Metrics, authenticate: Authenticate): void {
   app.get('/metrics', async (request, reply) => {

@@ -1,10 +1,8 @@
 /** What a sign-in was worth: `acr` follows from `amr`, so that neither can say more than happened. */
 
-export const SINGLE_FACTOR = '1'
+const SINGLE_FACTOR = '1'
 /** Two factors, or a passkey that checked its holder. */
 export const MULTI_FACTOR = '2'
-
-export const ACR_VALUES: readonly string[] = [SINGLE_FACTOR, MULTI_FACTOR]
 
 /** RFC 8176 §2 names the methods; `mfa` is there only when two factors were really proven. */
 export function acrOf(amr: readonly string[]): string {

@@ -10,7 +10,7 @@ const HEADERS = {
   // Public facts: any page may read them, without credentials.
   'access-control-allow-origin': '*',
 } as const
-export const JWKS_PATH = '/.well-known/openid-configuration/jwks'
+const JWKS_PATH = '/.well-known/openid-configuration/jwks'
 
 export function publicDocuments(issuer: string, signer: Pick<Signer, 'jwks'>): Documents {
   const discovery = documentOf(discoveryDocument(issuer))
@@ -37,7 +37,7 @@ function documentOf(content: object): Document {
 }
 
 /** The members of the contract in its order; after them those that a client cannot do without. */
-export function discoveryDocument(issuer: string): Readonly<Record<string, unknown>> {
+function discoveryDocument(issuer: string): Readonly<Record<string, unknown>> {
   return {
     issuer,
     jwks_uri: issuer + JWKS_PATH,

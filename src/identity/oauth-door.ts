@@ -7,7 +7,7 @@ import { isUnavailable } from '../store/unavailable.ts'
 import { isOAuthError, printable, refuse } from './oauth-error.ts'
 
 /** Exactly what the contract shows on token responses. */
-export const NEVER_CACHED = { 'cache-control': 'no-store, no-cache, max-age=0', pragma: 'no-cache' } as const
+const NEVER_CACHED = { 'cache-control': 'no-store, no-cache, max-age=0', pragma: 'no-cache' } as const
 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 

@@ -36,7 +36,7 @@ export function originFault(text: string): string | undefined {
 }
 
 /** True for the addresses that never leave the machine. */
-export function isLoopbackHost(host: string): boolean {
+function isLoopbackHost(host: string): boolean {
   const bare = host.replace(/^\[|\]$/g, '')
   return bare === 'localhost' || bare === '::1' || /^127(\.\d{1,3}){3}$/.test(bare)
 }

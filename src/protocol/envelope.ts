@@ -4,7 +4,7 @@ export const STREAM_PATH = '/Platform'
 export const SUB_PROTOCOLS = ['PlatformJson', 'PlatformMsgPack'] as const
 export type SubProtocol = (typeof SUB_PROTOCOLS)[number]
 
-export const ACTIONS = ['Publish', 'Sub', 'Unsub', 'Cancel', 'Error'] as const
+const ACTIONS = ['Publish', 'Sub', 'Unsub', 'Cancel', 'Error'] as const
 export type Action = (typeof ACTIONS)[number]
 
 export const DEFAULT_CONTROLLER = 'Platform'

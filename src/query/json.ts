@@ -34,7 +34,7 @@ export function readJson(text: string): Json {
   }
 }
 
-export function isRawNumber(value: unknown): value is RawNumber {
+function isRawNumber(value: unknown): value is RawNumber {
   return json.isRawJSON(value)
 }
 

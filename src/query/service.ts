@@ -26,7 +26,7 @@ export interface QueryLimits {
   readonly waiting: number
 }
 
-export const QUERY_LIMITS: QueryLimits = {
+const QUERY_LIMITS: QueryLimits = {
   statementBytes: DEFAULT_LIMITS.statementBytes,
   bodyBytes: 8 * 1024 * 1024,
   resultRows: 100_000,

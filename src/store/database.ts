@@ -40,7 +40,7 @@ export interface StatementRun {
   readonly isFailed: boolean
 }
 
-export const POSTGRES_SCHEMA = 'gatehouse'
+const POSTGRES_SCHEMA = 'gatehouse'
 const INT8 = 20
 
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {

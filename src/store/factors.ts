@@ -7,7 +7,7 @@ import { newId } from './opaque.ts'
 import type { FactorRow, Schema } from './schema.ts'
 import { transact } from './transaction.ts'
 
-export const FACTOR_KINDS = ['totp', 'passkey', 'recovery'] as const
+const FACTOR_KINDS = ['totp', 'passkey', 'recovery'] as const
 export type FactorKind = (typeof FACTOR_KINDS)[number]
 
 export interface Factor {

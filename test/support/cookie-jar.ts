@@ -53,7 +53,7 @@ export function createCookieJar(now: () => number = Date.now, initial: readonly 
   }
 }
 
-export function parseCookie(text: string, url: URL, now: number): Cookie {
+function parseCookie(text: string, url: URL, now: number): Cookie {
   const [pair = '', ...rest] = text.split(';').map((part) => part.trim())
   const split = pair.indexOf('=')
   const attributes = new Map(

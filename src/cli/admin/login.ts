@@ -4,7 +4,7 @@ import { readSettings } from '../settings.ts'
 import { credentialsFile, readCredentials, writeCredentials } from './credentials.ts'
 import { logIn, revoke } from './oauth.ts'
 
-export const USUAL_CLIENT = 'gatehouse-cli'
+const USUAL_CLIENT = 'gatehouse-cli'
 
 export async function login(args: readonly string[]): Promise<void> {
   const { server, options } = await readServer(args)

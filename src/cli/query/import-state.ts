@@ -22,7 +22,7 @@ export interface ImportState {
   readonly rejectedBytes: number
 }
 
-export function stateFile(file: string): string {
+function stateFile(file: string): string {
   return `${file}.import.json`
 }
 

@@ -25,7 +25,7 @@ export function createProgress(label: string, total: number, stream: NodeJS.Writ
   }
 }
 
-export function progressLine(label: string, share: number, rows: number, milliseconds: number): string {
+function progressLine(label: string, share: number, rows: number, milliseconds: number): string {
   const full = Math.round(Math.min(share, 1) * WIDTH)
   const bar = '█'.repeat(full) + '░'.repeat(WIDTH - full)
   const rate = milliseconds < 500 ? '' : `  ${Math.round((rows * 1000) / milliseconds)}/s`

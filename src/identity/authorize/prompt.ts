@@ -2,7 +2,7 @@
 import { refuse } from './refuse.ts'
 import type { Ask, Prompt } from './request.ts'
 
-export const PROMPTS: readonly Prompt[] = ['none', 'login', 'consent', 'select_account']
+const PROMPTS: readonly Prompt[] = ['none', 'login', 'consent', 'select_account']
 
 export function readPrompt({ parameters }: Ask): Prompt[] {
   const words = (parameters.get('prompt') ?? '').split(' ').filter((word) => word !== '')

@@ -31,7 +31,7 @@ export function registeredTarget(parameters: RequestParameters, client: Client):
 }
 
 /** RFC 9700 §4.1.3: character by character, but for the port that a native application finds free (RFC 8252 §7.3). */
-export function isRegistered(uri: string, client: Pick<Client, 'redirectUris' | 'native'>): boolean {
+function isRegistered(uri: string, client: Pick<Client, 'redirectUris' | 'native'>): boolean {
   if (client.redirectUris.includes(uri)) return true
   if (!client.native) return false
   const asked = splitLoopback(uri)
@@ -51,7 +51,7 @@ function splitLoopback(uri: string): { host: string; rest: string } | undefined 
 }
 
 /** The mode in which even an error about the mode itself is told. */
-export function modeOf(parameters: RequestParameters): ResponseMode {
+function modeOf(parameters: RequestParameters): ResponseMode {
   const usual = defaultMode(parameters.get('response_type'))
   const wanted = parameters.get('response_mode')
   if (wanted === 'form_post' || wanted === 'fragment') return wanted

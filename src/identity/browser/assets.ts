@@ -25,7 +25,7 @@ export interface AssetOptions {
   readonly logo: Logo | undefined
 }
 
-export const LOGO_TYPES: Readonly<Record<string, string>> = {
+const LOGO_TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
   '.webp': 'image/webp',

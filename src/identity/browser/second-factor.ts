@@ -118,7 +118,7 @@ async function takeCode(visit: Visit, flow: FlowInteraction, form: Parameters, e
 }
 
 /** Every app of the person is tried; a step that was used before is as wrong as a wrong code. */
-export async function spendTotp(
+async function spendTotp(
   factors: readonly Factor[],
   code: string,
   env: Pick<BrowserEnv, 'factors' | 'sealingKey' | 'clock'>,

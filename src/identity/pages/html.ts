@@ -35,6 +35,6 @@ const ENTITIES: Readonly<Record<string, string>> = {
 }
 
 /** Safe in text and in quoted attributes, the two places where templates put values. */
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character)
 }

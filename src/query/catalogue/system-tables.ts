@@ -2,9 +2,9 @@
 import { BOOLEAN, INTEGER, type IqlType, JSON_TYPE, TEXT, TIMESTAMP } from '../iql/types.ts'
 import type { TableDefinition } from './definition.ts'
 
-export const CATALOGUE_TABLES = 'cataloguetables'
-export const CATALOGUE_COLUMNS = 'cataloguecolumns'
-export const CATALOGUE_TABLE = 'CatalogueTable'
+const CATALOGUE_TABLES = 'cataloguetables'
+const CATALOGUE_COLUMNS = 'cataloguecolumns'
+const CATALOGUE_TABLE = 'CatalogueTable'
 export const AUDIT_LOG = 'auditlog'
 
 export interface SystemTable {

@@ -2,10 +2,9 @@
 import type { Refusal } from '../../protocol/refusal.ts'
 import type { Expression } from './ast-expression.ts'
 import type { ParameterSlot } from './bound.ts'
-import type { BoundExpression, Parameter } from './bound-expression.ts'
+import type { Parameter } from './bound-expression.ts'
 import type { CatalogueView, TableView } from './catalogue-view.ts'
 import { type ErrorName, refuse } from './errors.ts'
-import type { Scope } from './scope.ts'
 import { type IqlType, TEXT } from './types.ts'
 
 export class Binding {
@@ -77,14 +76,6 @@ export class Binding {
     return refuse(name, message, { statement: this.statement, at, ...more })
   }
 }
-
-/** Binds an expression in a scope; literals and parameters may take the type that the context expects. */
-export type BindExpression = (
-  binding: Binding,
-  scope: Scope,
-  expression: Expression,
-  expected?: IqlType,
-) => BoundExpression
 
 /** Where an expression begins, to point at it. */
 export function startOf(expression: Expression): number {

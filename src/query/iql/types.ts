@@ -55,7 +55,7 @@ export const COLUMN_DIGITS = 18
 /** Digits a Decimal result may have. */
 export const RESULT_DIGITS = 38
 /** An Integer as a Decimal: 19 digits hold every 64-bit integer. */
-export const INTEGER_DIGITS = 19
+const INTEGER_DIGITS = 19
 
 export const MIN_INTEGER = -(2n ** 63n)
 export const MAX_INTEGER = 2n ** 63n - 1n

@@ -31,7 +31,7 @@ export function jsonHead(columns: readonly ResultColumn[]): string {
 }
 
 /** `Columns`: a member for each column, written in their order. */
-export function describeColumns(columns: readonly ResultColumn[]): string {
+function describeColumns(columns: readonly ResultColumn[]): string {
   const members = columns.map((column, ordinal) => {
     const description = { Ordinal: ordinal, Type: typeName(column.type), Nullable: column.nullable }
     return `${JSON.stringify(column.name)}:${JSON.stringify(description)}`

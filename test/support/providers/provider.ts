@@ -158,8 +158,6 @@ export function clientFixtures(backchannelUri: string) {
   } as const satisfies Record<string, ClientFixture>
 }
 
-export type ClientName = keyof ReturnType<typeof clientFixtures>
-
 /** One person who holds every claim that the profile and email scopes ask for. */
 export const person = {
   username: 'buffy',
