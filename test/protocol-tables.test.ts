@@ -34,7 +34,6 @@ test('every refusal that is written out is in the table, with its status', async
   const tables: Readonly<Record<string, Pick<HttpError, 'status'>>> = { ...HTTP_ERRORS, ...OAUTH_ERRORS }
   const written = [...(await sources()).values()].flatMap((text) => [
     ...Array.from(text.matchAll(/new Refusal\(\s*'([^']+)',\s*(\d+)/g), ([, code, status]) => ({ code, status })),
-    ...Array.from(text.matchAll(/problem\(reply, (\d+), '([^']+)'/g), ([, status, code]) => ({ code, status })),
     ...Array.from(text.matchAll(/challenge\((\d+), '([^']+)'/g), ([, status, code]) => ({ code, status })),
   ])
   assert.ok(written.length > 40, `only ${written.length} refusals were found`)

@@ -116,20 +116,7 @@ export const jwtRows: readonly RowTest[] = [
       const { access_token: ofUser } = await getTokens(trial)
       const { header, claims } = await checkJwt(ofUser, trial.provider.metadata.jwks_uri)
       assert.equal(header.typ, 'at+jwt')
-      for (const name of [
-        'iss',
-        'exp',
-        'aud',
-        'sub',
-        'client_id',
-        'iat',
-        'nbf',
-        'jti',
-        'scope',
-        'auth_time',
-        'amr',
-        'acr',
-      ])
+      for (const name of 'iss exp aud sub client_id iat nbf jti scope auth_time amr acr'.split(' '))
         assert.ok(claims[name] !== undefined, name)
       assert.ok(![claims.aud].flat().includes('client'), 'the client is no API')
       assert.equal(Number(claims.exp) - Number(claims.iat), 3600)

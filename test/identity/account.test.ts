@@ -13,7 +13,7 @@ import {
   type SignInPlace,
 } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
-import type { Departure, Page, UserAgent } from '../support/user-agent.ts'
+import { type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
 import { visit } from '../support/visitor.ts'
 
 const PASSWORD = 'the first long password'
@@ -332,8 +332,3 @@ onEveryEngine('the account page', (at) => {
     assert.equal(pageOf(await agent.get('/account')).url.pathname, '/sign-in')
   })
 })
-
-function pageOf(end: Page | Departure): Page {
-  if (end.kind === 'left') throw new Error(`Sent away to ${end.url.href}`)
-  return end
-}

@@ -4,7 +4,7 @@ import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
 import { onEveryEngine } from '../support/engines.ts'
 import { ALICE, answerOf, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
-import type { Page, UserAgent } from '../support/user-agent.ts'
+import { pageOf, type UserAgent } from '../support/user-agent.ts'
 import { reply, visit } from '../support/visitor.ts'
 
 /** What happens in the database, where the person is then led, and what a silent request is told. */
@@ -85,8 +85,3 @@ onEveryEngine('cut off while being answered', (at, engine) => {
     })
   }
 })
-
-function pageOf(end: Awaited<ReturnType<UserAgent['get']>>): Page {
-  assert.ok(end.kind === 'page', `sent to ${end.url}`)
-  return end
-}

@@ -5,7 +5,7 @@ import { onEveryEngine } from '../support/engines.ts'
 import type { Form } from '../support/html-form.ts'
 import { ALICE, answerOf, authorizeUrl, CLIENTS, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
-import type { Departure, Page, UserAgent } from '../support/user-agent.ts'
+import { type Departure, type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 /** What the pages call Platform/Admin. */
@@ -73,9 +73,4 @@ function press(agent: UserAgent, page: Page, path: string, value: string): Promi
   const button = form?.buttons.find((candidate) => candidate.value === value)
   assert.ok(form !== undefined && button !== undefined, `${page.status} ${page.url} ${page.body}`)
   return agent.submit(form, {}, button)
-}
-
-function pageOf(end: Page | Departure): Page {
-  assert.ok(end.kind === 'page', `sent to ${end.url}`)
-  return end
 }

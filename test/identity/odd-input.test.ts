@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { onEveryEngine } from '../support/engines.ts'
 import { ALICE, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
-import type { Page, UserAgent } from '../support/user-agent.ts'
+import { pageOf, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 const ODD = ['\0', 'a\0b', '\u202e', '😀'.repeat(50), '%00', "'; drop table users; --", '\r\nset-cookie: x=1', '../..']
@@ -131,9 +131,4 @@ async function tokensOf(agent: UserAgent): Promise<string[]> {
       ),
     ),
   ]
-}
-
-function pageOf(end: Awaited<ReturnType<UserAgent['get']>>): Page {
-  if (end.kind === 'left') throw new Error(`Sent away to ${end.url.href}`)
-  return end
 }

@@ -11,7 +11,7 @@ import { chooseLanguage, LANGUAGE_TAGS } from '../../src/identity/pages/messages
 import { openPlace } from '../support/engines.ts'
 import { decodeEntities } from '../support/html-form.ts'
 import { ALICE, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
-import type { Departure, Page } from '../support/user-agent.ts'
+import { pageOf } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 test('C-06: whatever text a template is given, it stays text', () => {
@@ -164,8 +164,3 @@ describe('as they are sent', () => {
     }
   })
 })
-
-function pageOf(end: Page | Departure): Page {
-  if (end.kind === 'left') throw new Error(`Sent away to ${end.url.href}`)
-  return end
-}

@@ -4,7 +4,7 @@ import { after, before, beforeEach, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
 import { createSoftPasskey } from '../support/passkey.ts'
 import { ALICE, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
-import type { Page, UserAgent } from '../support/user-agent.ts'
+import { type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 onEveryEngine('the challenge to a passkey', (at) => {
@@ -50,8 +50,3 @@ onEveryEngine('the challenge to a passkey', (at) => {
     await assertOneSignsIn(agent, page)
   })
 })
-
-function pageOf(end: Awaited<ReturnType<UserAgent['get']>>): Page {
-  assert.ok(end.kind === 'page', `sent to ${end.url}`)
-  return end
-}

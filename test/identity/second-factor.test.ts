@@ -12,7 +12,7 @@ import {
   openSignInPlace,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
-import type { Departure, Page, UserAgent } from '../support/user-agent.ts'
+import { type Departure, type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 const PASSWORD = 'yet another long password'
@@ -287,11 +287,6 @@ onEveryEngine('second factors', (at) => {
     assert.ok(!rows.includes(secret.toString('base64url')) && !rows.includes(secret.toString('base64')))
   })
 })
-
-function pageOf(end: Page | Departure): Page {
-  if (end.kind === 'left') throw new Error(`Sent away to ${end.url.href}`)
-  return end
-}
 
 function formOf(page: Page | Departure, id: string) {
   const form = pageOf(page).forms.find((candidate) => candidate.id === id)

@@ -1,18 +1,14 @@
 /** No write of the embedded database is answered before it is on disk: the sync of its log is held back here, let go, or fails. */
 import assert from 'node:assert/strict'
-import fs from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
-import { after, afterEach, before, beforeEach, mock, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openPlace } from '../support/engines.ts'
+import { holdSyncs } from '../support/held-sync.ts'
 import { type QueryServer, type Reply, startQueryServer } from './query-server.ts'
-
-type Callback = (error: NodeJS.ErrnoException | null) => void
 
 let server: QueryServer
 let leave: () => Promise<void>
-/** Syncs that were asked for and have not ended. */
-let held: Callback[] = []
+const held = holdSyncs()
 
 before(async () => {
   const opened = await openPlace('sqlite')
@@ -23,15 +19,6 @@ before(async () => {
 after(async () => {
   await server.stop()
   await leave()
-})
-beforeEach(() => {
-  held = []
-  mock.method(fs, 'fdatasync', (_descriptor: number, callback: Callback) => held.push(callback))
-  syncBuiltinESMExports()
-})
-afterEach(() => {
-  mock.restoreAll()
-  syncBuiltinESMExports()
 })
 
 /** Sends an insert; `status` is that of the answer, 0 before there is one. */

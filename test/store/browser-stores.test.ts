@@ -119,6 +119,7 @@ onEveryEngine('browser stores', (place) => {
     const removed = await factors.remove('usr_f', id)
     assert.equal(removed.outcome === 'removed' && removed.factor.label, 'Phone')
   })
+
   test('of two factors that are removed at once the last one stays, where one must; with the last go the recovery codes', async () => {
     const { factors } = open.stores
     const userId = 'usr_guarded'

@@ -1,22 +1,19 @@
 /** Nothing is acknowledged before it is on disk: the sync of the log is held back here, and let go. */
 import assert from 'node:assert/strict'
-import fs from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, afterEach, before, beforeEach, mock, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Generated, Kysely, sql } from 'kysely'
 import { createSqliteDialect, type SqliteDialect } from '../../src/store/sqlite-dialect.ts'
 import { WritesStopped } from '../../src/store/wal-sync.ts'
-
-type Callback = (error: NodeJS.ErrnoException | null) => void
+import { holdSyncs } from '../support/held-sync.ts'
 
 let folder: string
 let dialect: SqliteDialect
 let db: Kysely<{ notes: { id: Generated<number>; text: string } }>
-let held: Callback[] = []
+const held = holdSyncs()
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gatehouse-test-'))
@@ -27,15 +24,6 @@ before(async () => {
 after(async () => {
   await db.destroy()
   await rm(folder, { recursive: true, force: true })
-})
-beforeEach(() => {
-  held = []
-  mock.method(fs, 'fdatasync', (_descriptor: number, callback: Callback) => held.push(callback))
-  syncBuiltinESMExports()
-})
-afterEach(() => {
-  mock.restoreAll()
-  syncBuiltinESMExports()
 })
 
 /** Writes a note; `state` tells how far its writer has got. */

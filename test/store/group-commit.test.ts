@@ -70,10 +70,6 @@ test('a transaction that throws leaves nothing behind and lets the next one in',
   assert.deepEqual(await texts(), [...before, 'kept'])
 })
 
-async function texts(): Promise<string[]> {
-  return (await db.selectFrom('notes').select('text').orderBy('id').execute()).map(({ text }) => text)
-}
-
 test('a commit that fails leaves nothing open to the transaction that waits for it', async () => {
   await sql`create table replies (note integer references notes (id) deferrable initially deferred)`.execute(db)
   const orphan = db.transaction().execute((tx) => sql`insert into replies values (999999)`.execute(tx))
@@ -83,3 +79,7 @@ test('a commit that fails leaves nothing open to the transaction that waits for 
   assert.ok((await texts()).includes('after a failure'))
   assert.deepEqual((await sql`select * from replies`.execute(db)).rows, [])
 })
+
+async function texts(): Promise<string[]> {
+  return (await db.selectFrom('notes').select('text').orderBy('id').execute()).map(({ text }) => text)
+}

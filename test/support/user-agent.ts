@@ -118,3 +118,9 @@ export function createUserAgent({ home, now = Date.now, jar = createCookieJar(no
   }
   return agent
 }
+
+/** For who expects to stay. */
+export function pageOf(end: Page | Departure): Page {
+  if (end.kind === 'left') throw new Error(`Sent away to ${end.url.href}`)
+  return end
+}
