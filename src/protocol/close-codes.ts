@@ -30,7 +30,7 @@ export const CLOSE_CODES = {
   },
   policy: {
     code: 1008,
-    when: 'No authentication within the deadline, no renewal within the grace after expiry, or no frame for a minute.',
+    when: 'No authentication within the deadline, no renewal within the grace after expiry, no frame for a minute, or a message in thousands of fragments.',
     client: 'Get a fresh access token, then reconnect.',
   },
   tooBig: { code: 1009, when: 'A message is larger than the limit, also after inflating it.', client: MEND },

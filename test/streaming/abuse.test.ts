@@ -31,6 +31,17 @@ test('a client that pings and reads no pong is read no further', async (t) => {
   socket.destroy()
 })
 
+test('a message in thousands of fragments is closed with 1008, and counted so', async (t) => {
+  const { port, gateway } = await startGateway(t)
+  const peer = await openRaw(port, '/Platform?version=1.1')
+  const more = frame({ opcode: OPCODE.continuation, fin: false })
+  peer.write(frame({ opcode: OPCODE.text, fin: false }), ...Array(20_000).fill(more))
+  assert.equal(await peer.closeCode(), 1008)
+  peer.socket.destroy()
+  await pause(20)
+  assert.deepEqual([...gateway.counters.closes], [[1008, 1]])
+})
+
 test('a refused client that leaves its side open holds no place', async (t) => {
   const { port } = await startGateway(t, { settings: { streamMaxConnections: 1 } })
   const socket = connectTcp({ port, host: '127.0.0.1', allowHalfOpen: true })
