@@ -1,8 +1,11 @@
 /** One streaming connection of the terminal client: sends, receives, signs in. */
+import { text } from 'node:stream/consumers'
 import { WebSocket } from 'ws'
 import { CLOSE_CODES } from '../protocol/close-codes.ts'
 import { STREAM_PATH } from '../protocol/envelope.ts'
 import { Usage } from './command.ts'
+import { printable } from './printable.ts'
+import { membersOf } from './stream-expectations.ts'
 
 export interface StreamSession {
   readonly address: string
@@ -59,15 +62,17 @@ function opened(socket: WebSocket, url: string): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.once('open', resolve)
     socket.once('error', (error) => reject(new Usage(`${url} cannot be reached: ${error.message}`)))
-    socket.once('unexpected-response', (_request, response) => {
-      reject(new Usage(`${url} refused the connection with status ${response.statusCode}`))
+    socket.once('unexpected-response', async (_request, response) => {
+      const { detail } = membersOf(await text(response).catch(() => ''))
+      const why = typeof detail === 'string' ? `: ${printable(detail)}` : ''
+      reject(new Usage(`${url} refused the connection with status ${response.statusCode}${why}`))
     })
   })
 }
 
 function explainClose(code: number, reason: string): string {
   const known = Object.values(CLOSE_CODES).find((candidate) => candidate.code === code)
-  return `closed with ${code}${reason === '' ? '' : ` (${reason})`}${known === undefined ? '' : `: ${known.when}`}`
+  return `closed with ${code}${reason === '' ? '' : ` (${printable(reason)})`}${known === undefined ? '' : `: ${known.when}`}`
 }
 
 export interface Credentials {

@@ -2,6 +2,7 @@
 import { createInterface, type Interface } from 'node:readline'
 import { Usage } from './command.ts'
 import { askPassword } from './password.ts'
+import { printable } from './printable.ts'
 import { membersOf } from './stream-expectations.ts'
 import { completeLine, KNOWN_TOPICS, LINE_HELP, readLine } from './stream-line.ts'
 import { type StreamSession, signInWithPassword } from './stream-session.ts'
@@ -116,7 +117,7 @@ class Terminal {
   }
 
   #show(mark: keyof typeof COLOURS, text: string): void {
-    const line = `${new Date().toTimeString().slice(0, 8)} ${mark} ${text}`
+    const line = `${new Date().toTimeString().slice(0, 8)} ${mark} ${printable(text)}`
     const plain = process.env.NO_COLOR !== undefined || !process.stdout.hasColors?.()
     process.stdout.write(`\r\u001b[K${plain ? line : `\u001b[${COLOURS[mark]}m${line}\u001b[0m`}\n`)
     this.#lines?.prompt(true)

@@ -21,7 +21,7 @@ import { increment, StreamCounters } from './counters.ts'
 import { type Handshake, invalidToken, readHandshake, replyWithRefusal, splitTarget } from './handshake.ts'
 import { Hub, topicKey } from './hub.ts'
 import { Peer } from './peer.ts'
-import { Places } from './places.ts'
+import { Places, RETRY_LATER } from './places.ts'
 import { Sessions } from './sessions.ts'
 import type { StreamSettings } from './settings.ts'
 import { createSocketServers, type PeerSocket } from './sockets.ts'
@@ -68,7 +68,6 @@ export interface Gateway {
   /** Takes no more connections, lets what is in flight finish, closes all over the drain time. */
   drain(): Promise<void>
   readonly counters: StreamCounters
-  readonly controllers: Controllers
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
@@ -207,7 +206,6 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   return {
     counters,
-    controllers,
     upgrade(request, socket, head) {
       if (!(socket instanceof Socket)) throw new Error('Streaming needs the socket of an HTTP/1.1 server')
       socket.on('error', ignore)
@@ -276,7 +274,6 @@ function ignore(): void {}
 const DRAIN_STEP = 20
 /** What is in flight at the end of the drain time, and the closing handshakes, get this much longer. */
 const DRAIN_PATIENCE = 2_000
-const RETRY_LATER = { 'retry-after': '10' }
 
 function stopping(): Refusal {
   return new Refusal('stream.stopping', 503, 'The server is stopping', { headers: { 'retry-after': '1' } })

@@ -12,10 +12,6 @@ export class Places {
     this.#settings = settings
   }
 
-  get taken(): number {
-    return this.#taken
-  }
-
   /** Returns the function that gives the place back. */
   take(address: string): () => void {
     const network = networkOf(address)
@@ -37,4 +33,5 @@ export class Places {
   }
 }
 
-const RETRY_LATER = { 'retry-after': '10' }
+/** Seconds after which a place may be free. */
+export const RETRY_LATER = { 'retry-after': '10' }

@@ -10,7 +10,7 @@ export interface Profile {
   readonly alwaysShowsToken: boolean
 }
 
-export const PROFILES: Readonly<Record<string, Profile>> = {
+const PROFILES: Readonly<Record<string, Profile>> = {
   1: {
     version: '1.x',
     signInReplyTopic: 'Identify',

@@ -53,10 +53,6 @@ export class Sessions<Connection extends Member> {
     if (user.connections.size === 0) this.#users.delete(subject)
   }
 
-  of(subject: string): Iterable<Connection> {
-    return this.#users.get(subject)?.connections.keys() ?? []
-  }
-
   #displaceOldest({ connections, sessions }: User<Connection>): void {
     const excess = sessions.size - this.#settings.streamMaxSessionsPerUser
     for (const oldest of [...sessions.keys()].slice(0, excess)) {

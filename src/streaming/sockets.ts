@@ -9,7 +9,7 @@ export class PeerSocket extends WebSocket {
   peer: Peer | undefined
 }
 
-export type SocketServer = Server<typeof PeerSocket>
+type SocketServer = Server<typeof PeerSocket>
 
 /** The server to upgrade with, by the compression that the client offers. */
 export function createSocketServers(settings: StreamSettings): (extensions: string | undefined) => SocketServer {

@@ -70,8 +70,7 @@ test('Tab completes commands and topics, after sub and unsub only topics', () =>
 test('the topics that can be completed are those that every server has', () => {
   const info = { Name: '', Class: '', Version: '' }
   const controllers = new Controllers([authController, createPlatformController(info, () => [])])
-  const topics = controllers.list().map(({ controller, topic }) => `${controller}/${topic}`)
-  assert.deepEqual([...KNOWN_TOPICS].sort(), topics.sort())
+  assert.deepEqual([...KNOWN_TOPICS].sort(), controllers.names().sort())
 })
 
 test('in a pipe: lines in, messages out in order, and an end when all are answered', async () => {
@@ -130,7 +129,7 @@ test('what goes wrong is one line: a wrong password, an unreachable server, a wr
     [[address, '--token-file'], /--token-file needs a value/],
     [[address, '--token-file', '--wait', '1'], /--token-file needs a value/],
     [[address, '--token-file', emptyFile], /holds no token/],
-    [[address, '--version', '9.9'], /status 400/],
+    [[address, '--version', '9.9'], /status 400: The version is one of 1\.x, 2\.x/],
   ] as const) {
     const { status, stderr } = await runGatehouse(['stream', ...args], { stdin: '' })
     assert.equal(status, 2, stderr)
@@ -226,6 +225,9 @@ test('at a terminal: a prompt, both directions with marks, completion, history, 
   await terminal.until('← {"Controller":"Platform","Topic":"QueryServerInfo","Action":"Publish","TransactionID":1')
   terminal.type('\u001b[A\r')
   await terminal.until('"TransactionID":2}')
+  terminal.type('{"Topic":"\\u009b31mred"}\r')
+  await terminal.until('"Topic":"\\u009b31mred","Action":"Error"')
+  assert.ok(!terminal.seen().includes('\u009b'), 'what comes does not command the terminal')
   terminal.type('nonsense\r')
   await terminal.until('! ')
   terminal.type('topics\r')

@@ -1,5 +1,5 @@
 /** All controllers of a gateway, by name: which topic a request means. */
-import { type Controller, type Need, refuse, type Topic } from '../controller.ts'
+import { type Controller, refuse, type Topic } from '../controller.ts'
 import { topicKey } from '../hub.ts'
 import { COMMON_TOPICS } from './common.ts'
 
@@ -31,14 +31,10 @@ export class Controllers {
     return topic
   }
 
-  /** Every topic with what it needs and takes, for the guide and the terminal client. */
-  list(): { controller: string; topic: string; needs: Need; actions: string[] }[] {
+  /** Every topic, as it is typed in the terminal client: `Controller/Topic`. */
+  names(): string[] {
     return [...this.#byName].flatMap(([controller, topics]) =>
-      [...topics].map(([topic, rules]) => ({ controller, topic, needs: rules.needs, actions: actionsOf(rules) })),
+      [...topics.keys()].map((topic) => `${controller}/${topic}`),
     )
   }
-}
-
-function actionsOf({ publish, subscription }: Topic): string[] {
-  return [...(publish === undefined ? [] : ['Publish']), ...(subscription === undefined ? [] : ['Sub', 'Unsub'])]
 }
