@@ -9,7 +9,7 @@ import { refuse } from './errors.ts'
 import { type Call, type ExecutionEnv, execute, type Result, readAtOnce } from './execution.ts'
 import { problemFor } from './problem.ts'
 import { sendStream, sendWhole } from './reply.ts'
-import { createEncoder, createTextEncoder, type Encoding } from './result/encoding.ts'
+import { createEncoder, createTextEncoder, type Encoding, saysWhatIsMissing } from './result/encoding.ts'
 import { negotiateCoding } from './result/negotiate.ts'
 import { endOfResult, endOfText, errorInResult, type ResultEnd } from './result/tail.ts'
 import type { RunningQueries, RunningQuery } from './running.ts'
@@ -53,8 +53,8 @@ export function answer(
     const { call, cursor, isOwnLimit } = prepare()
     const end = (outcome: ReadOutcome, rowsAffected?: number): ResultEnd => {
       const isTruncated = outcome.truncated === 'bytes' || (outcome.truncated === 'rows' && !isOwnLimit)
-      // These formats have no place to say it: such a result must not look whole.
-      if (isTruncated && (encoding.format === 'csv' || encoding.format === 'arrow'))
+      // Such a result must not look whole.
+      if (isTruncated && !saysWhatIsMissing(encoding))
         throw refuse('Limit.Bytes', 'The result is larger than the limit')
       const elapsed = performance.now() - started
       env.observe('ok', elapsed, outcome.rowCount)

@@ -9,7 +9,7 @@ import { changeOf } from './catalogue/change.ts'
 import { recordChanges } from './catalogue/record-change.ts'
 import { isShort, isSimple } from './cost.ts'
 import { fill, type RunValues } from './engines/emit/slots.ts'
-import { identityOf } from './engines/emit/write.ts'
+import { touchingOf } from './engines/emit/write.ts'
 import type {
   Engine,
   Once,
@@ -26,7 +26,7 @@ import type { IqlValue } from './iql/types.ts'
 import { typeName } from './iql/types.ts'
 import type { Planned, Planner } from './planner.ts'
 import { readRows } from './read-rows.ts'
-import type { Cell, Encoding } from './result/encoding.ts'
+import { type Cell, type Encoding, saysWhatIsMissing } from './result/encoding.ts'
 
 export interface ExecutionEnv {
   readonly engine: Engine
@@ -144,9 +144,10 @@ async function write(run: Run, env: ExecutionEnv): Promise<WriteOutcome> {
     steps,
     returning: columns,
     isChecked,
-    isIdentified: statement.kind === 'insert' && identityOf(statement, env.engine.dialect) !== undefined,
+    notesRows: statement.kind === 'insert' && touchingOf(statement, env.engine.dialect) !== undefined,
     isShort: parts.every(({ planned }) => isShort(planned.reach)) && times <= MOST_SHORT_ROWS,
     rowLimit: run.limits.rows,
+    mustBeWhole: columns.length > 0 && !saysWhatIsMissing(run.encoding),
     running: run.running,
     once: run.once,
   })

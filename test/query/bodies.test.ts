@@ -29,7 +29,7 @@ onEveryEngine('bodies', (place) => {
         assert.ok(performance.now() - started < 2000, path)
       }
     }
-    const kept = '['.repeat(480) + '"]"' + ']'.repeat(480)
+    const kept = `${'['.repeat(480)}"]"${']'.repeat(480)}`
     assert.equal((await server.call('/query/t/insert', `{"id":2,"j":${kept}}`)).status, 200)
     assert.ok((await server.query('SELECT j FROM t WHERE id = 2')).text.includes(kept))
     const brackets = `[{${']'.repeat(2000)}`

@@ -40,6 +40,35 @@ onEveryEngine('the query service', (place) => {
   test('a token without any platform scope is 403 and names what is missing', async () => {
     const reply = await server.query('SELECT 1 AS one', { as: 'nobody' })
     assert.deepEqual([reply.status, reply.json.Code], [403, 'Auth.MissingScope'])
+    assert.match(reply.json.Scope, /^Platform\//)
+  })
+
+  test('a token for another audience is no token here, whatever its scopes', async () => {
+    const reply = await server.query('SELECT 1 AS one', { as: 'elsewhere' })
+    assert.deepEqual([reply.status, reply.json.Code], [401, 'Auth.InvalidToken'])
+    assert.match(reply.headers.get('www-authenticate') ?? '', /error="invalid_token"/)
+  })
+
+  test('an error is a problem (RFC 9457) with its place, what could stand there, and a hint', async () => {
+    const { status, headers, json } = await server.query('SELECT symbol,\n  prize FROM trades')
+    assert.equal(headers.get('content-type'), 'application/problem+json; charset=utf-8')
+    const { detail, Code, Position, Hint } = json
+    assert.deepEqual(
+      { status, detail, Code, Position, Hint },
+      {
+        status: 400,
+        detail: 'There is no column prize',
+        Code: 'IQL.UnknownColumn',
+        Position: { Offset: 17, Line: 2, Column: 3 },
+        Hint: 'did you mean price?',
+      },
+    )
+    for (const member of ['type', 'title', 'status']) assert.ok(member in json, member)
+    const syntax = await server.query('SELECT symbol FROM trades WHERE')
+    assert.deepEqual([syntax.status, syntax.json.Code, syntax.json.Position.Offset], [400, 'IQL.Syntax', 31])
+    assert.ok(syntax.json.Expected.length > 0)
+    const long = await server.query(`SELECT '${'x'.repeat(70_000)}' AS x`)
+    assert.deepEqual([long.status, long.json.Code], [413, 'IQL.TooLong'])
   })
 
   test('a statement as text gives Columns, then Rows, then what is known at the end', async () => {
@@ -73,6 +102,8 @@ onEveryEngine('the query service', (place) => {
   })
 
   test('Select takes criteria, columns in either form, order and limit; paths mind no case', async () => {
+    const mixed = await server.call('/query/trades/select?column=qty&columns=symbol,id&column=ID&column=price', [])
+    assert.deepEqual(Object.keys(mixed.json.Columns), ['symbol', 'id', 'qty', 'price'])
     const reply = await server.call('/Query/TRADES/Select?columns=symbol,id&column=ID&orderby=-id&limit=2', [
       { ColumnName: 'ID', Operator: '>', Value: 0 },
     ])
@@ -117,6 +148,7 @@ onEveryEngine('the query service', (place) => {
       reply.json.detail,
       /1\.23456 of the column price \(Decimal\(18, 4\)\) has more than 4 digits after the point/,
     )
+    assert.deepEqual([reply.json.Column, reply.json.Value], ['price', 1.23456])
   })
 
   test('an unknown table in the path is 404, and unknown columns and operators are 400 that list what is valid', async () => {

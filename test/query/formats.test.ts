@@ -129,6 +129,7 @@ onEveryEngine('formats', (place) => {
           },
           (response) => {
             assert.equal(response.headers['content-encoding'], coding)
+            assert.match(response.headers.vary ?? '', /accept-encoding/i)
             response.toArray().then((chunks) => resolve(Buffer.concat(chunks)), reject)
           },
         )

@@ -10,11 +10,13 @@ import { type QueryServer, startQueryServer } from './query-server.ts'
 const ENDLESS =
   'SELECT count(*) AS n FROM nums a CROSS JOIN nums b CROSS JOIN nums c CROSS JOIN nums d WHERE a.n + b.n + c.n + d.n < 0'
 
+const MILLISECONDS = 4000
+
 onEveryEngine('under load', (place, engine) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place(), {
-      limits: { milliseconds: 4000, perUser: 6, concurrency: 3, waiting: 4, resultRows: 1000 },
+      limits: { milliseconds: MILLISECONDS, perUser: 6, concurrency: 3, waiting: 4, resultRows: 1000 },
     })
     await server.service.tables.create({
       name: 'nums',
@@ -61,8 +63,42 @@ onEveryEngine('under load', (place, engine) => {
       `POST /query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Type: text/plain\r\nContent-Length: ${ENDLESS.length}\r\n\r\n${ENDLESS}`,
     )
     await until(() => server.service.running.size === 1)
+    const left = performance.now()
     socket.destroy()
     await until(() => server.service.running.size === 0)
+    assert.ok(performance.now() - left < MILLISECONDS / 2, 'long before its time is up')
+    assert.ok(server.log.some((line) => line.includes('"status":499')))
+  })
+
+  test('an administrator cancels the query of anybody', async () => {
+    const query = server.query(ENDLESS, { as: 'trader', headers: { 'request-id': 'theirs' } })
+    await until(() => server.service.running.size === 1)
+    assert.equal((await server.call('/query/theirs', undefined, { method: 'DELETE', as: 'admin' })).status, 204)
+    assert.equal((await query).json.Code, 'Limit.Cancelled')
+  })
+
+  test('of two queries at once one user cannot name both alike, two users can', async () => {
+    const headers = { 'request-id': 'alike' }
+    const queries = [server.query(ENDLESS, { as: 'trader', headers }), server.query(ENDLESS, { as: 'market', headers })]
+    await until(() => server.service.running.size === 2)
+    const again = await server.query(ENDLESS, { as: 'trader', headers })
+    assert.deepEqual([again.status, again.json.Code], [400, 'Request.BadRequestId'])
+    assert.equal((await server.call('/query/alike', undefined, { method: 'DELETE', as: 'market' })).status, 204)
+    await until(() => server.service.running.size === 1)
+    assert.equal((await server.call('/query/alike', undefined, { method: 'DELETE', as: 'trader' })).status, 204)
+    for (const query of queries) assert.equal((await query).json.Code, 'Limit.Cancelled')
+  })
+
+  test('the rows that a write returns are bounded: JSON says that some are missing, CSV and Arrow undo the write', async () => {
+    const update = `UPDATE nums SET t = 'changed' ALL RETURNING n, repeat('x', 50000) AS x`
+    for (const accept of ['text/csv', 'application/vnd.apache.arrow.stream']) {
+      const { status, json } = await server.query(update, { headers: { accept } })
+      assert.deepEqual([status, json.Code], [422, 'Limit.Bytes'], accept)
+      assert.deepEqual((await server.query(`SELECT count(*) AS n FROM nums WHERE t = 'changed'`)).json.Rows, [{ n: 0 }])
+    }
+    const { status, json } = await server.query(update.replace(`'changed'`, 't'))
+    assert.deepEqual([status, json.RowsAffected, json.Truncated], [200, 5000, true])
+    assert.deepEqual([json.RowCount, json.Rows.length], [1000, 1000])
   })
 
   test('a write by key whose RETURNING or ON CONFLICT holds a long query does not stop the service', async () => {
@@ -140,6 +176,7 @@ onEveryEngine('under load', (place, engine) => {
     )
     const first = await Promise.race(long)
     assert.deepEqual([first.status, first.json.Code], [429, 'Limit.Concurrency'])
+    assert.equal(first.headers.get('retry-after'), '1')
     for (let index = 0; index < 7; index++)
       await server.call(`/query/mine-${index}`, undefined, { method: 'DELETE', as: 'news' })
     await Promise.all(long)
@@ -192,6 +229,14 @@ onEveryEngine('under load', (place, engine) => {
     assert.equal(ndjson.status, 200)
     assert.equal(JSON.parse(ndjson.text.trimEnd().split('\n').at(-1) ?? '').Error.Code, 'IQL.DivisionByZero')
     await assert.rejects(server.query(failing, { headers: { accept: 'text/csv' } }))
+    const unlimited = await startQueryServer(place())
+    try {
+      const { status, json } = await unlimited.query(failing)
+      assert.deepEqual([status, json.Error.Code, json.RowCount], [200, 'IQL.DivisionByZero', undefined])
+      assert.ok(json.Rows.length > 0)
+    } finally {
+      await unlimited.stop()
+    }
   })
 
   test('a client that does not read holds neither memory nor the others', async () => {

@@ -50,6 +50,8 @@ export interface ReplyBody {
   readonly Hint: string
   readonly Position: { Offset: number; Line: number; Column: number }
   readonly Scope: string
+  readonly Column: string
+  readonly Value: unknown
 }
 
 /** Callers by the name that is their token. */
@@ -58,7 +60,9 @@ export const CALLERS: Readonly<Record<string, Principal>> = {
   trader: caller('trader', ['Platform/Market', 'Platform/Trading'], ['trader']),
   market: caller('market', ['Platform/Market'], []),
   news: caller('news', ['Platform/News'], []),
+  definer: caller('definer', ['Platform/Admin'], []),
   nobody: caller('nobody', ['openid'], []),
+  elsewhere: { ...caller('elsewhere', ['Platform/Admin'], []), audiences: ['another'] },
 }
 
 export function caller(name: string, scopes: readonly string[], roles: readonly string[]): Principal {

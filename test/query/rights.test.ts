@@ -170,6 +170,40 @@ onEveryEngine('rights', (place) => {
     )
   })
 
+  test('nor where the condition is cheaper than the filter, or could be asked of an index first', async () => {
+    const setUp = [
+      `CREATE TABLE dear (id Integer PRIMARY KEY, owner Text NOT NULL, qty Integer NOT NULL) ROW FILTER (replace(lower(upper(owner)), 'x', 'y') = :sub AND CAST(json_text(CAST('{"a":' || CAST(id AS Text) || '}' AS Json), 'a') AS Integer) > 0)`,
+      `CREATE INDEX dear_qty ON dear (qty)`,
+      `INSERT INTO dear VALUES (1, 'admin', 10)`,
+    ]
+    for (const statement of setUp) assert.equal((await server.query(statement)).status, 200, statement)
+    await server.service.tables.insert('dear', ['id', 'owner', 'qty'], [['2', 'market', '0']])
+    for (const statement of [
+      'SELECT id FROM dear WHERE 100 / qty > 1',
+      'SELECT id FROM dear WHERE qty = 0 OR 100 / qty > 1',
+      'SELECT o.id FROM open o JOIN dear d ON 100 / d.qty > o.id',
+      'SELECT max(100 / qty) AS m FROM dear',
+      'SELECT id FROM dear ORDER BY 100 / qty',
+      'SELECT id FROM (SELECT id, 100 / qty AS x FROM dear) AS d WHERE x > 1',
+    ]) {
+      const { status, text } = await server.query(statement)
+      assert.equal(status, 200, `${statement}: ${text}`)
+    }
+    const market = await server.query('SELECT id FROM dear WHERE 100 / qty > 1', { as: 'market' })
+    assert.equal(market.json.Code, 'IQL.DivisionByZero', 'the row is there')
+  })
+
+  test('an index is hidden with its table', async () => {
+    // Who may define, but may not read the table of the index.
+    for (const statement of ['DROP INDEX secret_v', 'DROP INDEX IF EXISTS secret_v']) {
+      const hidden = await server.query(statement, { as: 'definer' })
+      const absent = await server.query(statement.replace('secret_v', 'sacred_v'), { as: 'definer' })
+      assert.deepEqual([hidden.status, hidden.json.Code], [absent.status, absent.json.Code], statement)
+    }
+    assert.equal((await server.query('DROP INDEX secret_v')).status, 200, 'it is still there')
+    assert.equal((await server.query('CREATE INDEX secret_v ON secret (v)')).status, 200)
+  })
+
   test('rows outside the filter cannot be written, changed into, deleted or overwritten', async () => {
     const refused = ["INSERT INTO orders VALUES (9, 'trader', 1)", "UPDATE orders SET owner = 'trader' WHERE id = 1"]
     for (const statement of refused) {

@@ -16,7 +16,7 @@ export const QUERY_HELP = `
   --json                the result as JSON, as the service sends it
   --csv                 the result as CSV
 ${CONNECTION}
-  gatehouse query "SELECT symbol, price FROM trades ORDER BY ts DESC LIMIT 10"
+  gatehouse query "SELECT symbol, price FROM trades ORDER BY executed_at DESC LIMIT 10"
   gatehouse query --csv -p symbol=BHP "SELECT * FROM trades WHERE symbol = :symbol" > bhp.csv
   gatehouse query --username alice < report.iql
 `

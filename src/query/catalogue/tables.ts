@@ -215,9 +215,10 @@ async function insert(
       steps: stepsOf(table, columns, batch, env),
       returning: [],
       isChecked: false,
-      isIdentified: false,
+      notesRows: false,
       isShort: true,
       rowLimit: 0,
+      mustBeWhole: false,
       running: NEVER,
       once: undefined,
     })

@@ -104,12 +104,14 @@ export interface WriteRequest {
   readonly returning: readonly ResultColumn[]
   /** The statement gives one more column after `returning`: whether the written row passes the table's row filter. */
   readonly isChecked: boolean
-  /** The statement gives the row's identity in its last column: none may come twice. */
-  readonly isIdentified: boolean
+  /** The statement notes the rows that it writes, so that it changes none twice. */
+  readonly notesRows: boolean
   /** Short writes share a commit; others run apart from the event loop and can be stopped. */
   readonly isShort: boolean
   /** Rows of `returning` beyond this are not kept. */
   readonly rowLimit: number
+  /** The format of the result cannot say that rows were left out: then nothing is written. */
+  readonly mustBeWhole: boolean
   readonly running: Stoppable
   readonly once: Once | undefined
 }

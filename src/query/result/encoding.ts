@@ -13,6 +13,11 @@ export interface Encoding {
   readonly integers: 'numbers' | 'strings'
 }
 
+/** CSV and Arrow have no place to say that rows were left out. */
+export function saysWhatIsMissing({ format }: Encoding): boolean {
+  return format === 'json' || format === 'ndjson'
+}
+
 export interface ResultColumn {
   readonly name: string
   readonly type: IqlType

@@ -161,7 +161,7 @@ export class Writes {
       return `(${[this.#key(), ...values].join(', ')})`
     }
     const rows = choice.list(1, 4, row)
-    const rest = `${this.#onConflict(rows.length === 1)}${this.#returning()}`
+    const rest = `${this.#onConflict()}${this.#returning()}`
     const write = `INSERT INTO w ${this.#list(columns)} VALUES ${rows.join(', ')}${rest}`
     return { kind: 'insert values', write, isTotal: false, taken: unchanged }
   }
@@ -185,7 +185,7 @@ export class Writes {
     const id = `${table}.id + ${choice.of(['0', '20', '100', '1000'])}`
     const where = choice.oneIn(2) ? '' : ` WHERE ${printExpression(this.#make.make('Boolean', place, 2))}`
     // A bare ON after a query would read as the condition of a join.
-    const conflict = where === '' ? '' : this.#onConflict(false)
+    const conflict = where === '' ? '' : this.#onConflict()
     const query = `SELECT ${[id, ...values].join(', ')} FROM ${table}${where}`
     const write = `INSERT INTO w ${this.#list(columns)} ${query}${conflict}${this.#returning()}`
     return { kind: 'insert select', write, isTotal: false, taken: unchanged }
@@ -245,14 +245,13 @@ export class Writes {
     return kind === 'Decimal' ? `CAST(${text} AS ${type})` : text
   }
 
-  #onConflict(isOne: boolean): string {
+  #onConflict(): string {
     const { choice } = this.#make
     if (!choice.oneIn(3)) return ''
     if (choice.oneIn(3)) return choice.of([' ON CONFLICT DO NOTHING', ' ON CONFLICT (id) DO NOTHING'])
     const plain = this.#columns.filter(({ isUnique }) => !isUnique)
     const set = plain.slice(0, 2).map(({ name }) => `${name} = excluded.${name}`)
-    // SQLite asks it first, PostgreSQL only of rows that were there before: of one row given there is no difference.
-    const where = isOne && choice.oneIn(3) ? ` WHERE ${choice.of(['w.id > 5', 'excluded.id < 20'])}` : ''
+    const where = choice.oneIn(3) ? ` WHERE ${choice.of(['w.id > 5', 'excluded.id < 20'])}` : ''
     return set.length === 0 ? '' : ` ON CONFLICT (id) DO UPDATE SET ${set.join(', ')}${where}`
   }
 

@@ -24,6 +24,14 @@ export interface AggregateShape {
   readonly tailWhere: (condition: Sql) => Sql
 }
 
+/** Refuses a row that the statement has written before. */
+export interface Touching {
+  /** Holds for any other row, and fails for such a one; it stands before the condition of DO UPDATE. */
+  readonly untouched: Sql
+  /** Stands in RETURNING. */
+  readonly touch: Sql
+}
+
 export interface Dialect {
   readonly identifier: (name: string) => Sql
   /** The table with its schema. */
@@ -32,8 +40,8 @@ export interface Dialect {
   readonly systemTable: (table: TableView, slots: Slots) => Sql
   /** Whether the target of a write takes an alias that RETURNING understands. */
   readonly aliasesTargets: boolean
-  /** What tells the rows of a table apart, where the database itself would change one twice in a statement without a word. */
-  readonly rowIdentity: ((table: TableView) => Sql) | undefined
+  /** Where the database itself would change a row twice in a statement without a word. */
+  readonly touching: ((table: TableView) => Touching) | undefined
   /** A subquery that no condition from outside is pushed into. */
   readonly fence: Sql
   /** A marked value of a type. */

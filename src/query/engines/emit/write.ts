@@ -3,7 +3,7 @@
 import type { Assignment, DefaultValue, Delete, Insert, OutputItem, Update } from '../../iql/bound.ts'
 import type { BoundExpression } from '../../iql/bound-expression.ts'
 import type { ColumnView, TableView } from '../../iql/catalogue-view.ts'
-import type { Dialect, Sql } from './dialect.ts'
+import type { Dialect, Sql, Touching } from './dialect.ts'
 import { emitExpression } from './expression.ts'
 import { type Emission, emitQuery } from './query.ts'
 
@@ -12,7 +12,7 @@ export type DefaultOf = (table: TableView, column: string) => BoundExpression | 
 
 /**
  * Where the table has a row filter, a further column of the result says whether the written row passes it; where a row could be
- * changed twice, the last one says which row it is.
+ * changed twice, the last one notes which row it is.
  */
 export function emitInsert(insert: Insert, emission: Emission, defaultOf: DefaultOf): Sql {
   const { table } = insert
@@ -40,13 +40,13 @@ export function emitInsert(insert: Insert, emission: Emission, defaultOf: Defaul
     rows = `SELECT ${outputs.join(', ')} FROM (${query}) AS q WHERE ${dialect.truth(true)}`
   }
   const conflict = emitConflict(insert, emission, defaultOf)
-  return `INSERT INTO ${target} (${names}) ${rows}${conflict}${emitReturning(insert.returning, insert.check, emission, identityOf(insert, dialect))}`
+  return `INSERT INTO ${target} (${names}) ${rows}${conflict}${emitReturning(insert.returning, insert.check, emission, touchingOf(insert, dialect)?.touch)}`
 }
 
 /** Undefined where no row can be changed twice, or the database sees to it. */
-export function identityOf({ onConflict, rows, table }: Insert, dialect: Dialect): Sql | undefined {
+export function touchingOf({ onConflict, rows, table }: Insert, dialect: Dialect): Touching | undefined {
   const isMany = rows.kind === 'query' || rows.rows.length > 1
-  return onConflict?.kind === 'update' && isMany ? dialect.rowIdentity?.(table) : undefined
+  return onConflict?.kind === 'update' && isMany ? dialect.touching?.(table) : undefined
 }
 
 export function emitUpdate(update: Update, emission: Emission, defaultOf: DefaultOf): Sql {
@@ -88,7 +88,10 @@ function emitConflict(insert: Insert, emission: Emission, defaultOf: DefaultOf):
   emission.sources.set(onConflict.excluded, (_ordinal, name) => `excluded.${dialect.identifier(name)}`)
   const set = emitAssignments(table, onConflict.set, emission, defaultOf)
   const where = emitWhich(table, onConflict.where, emission)
-  return ` ON CONFLICT${target} DO UPDATE SET ${set}${where}`
+  const untouched = touchingOf(insert, dialect)?.untouched
+  if (untouched === undefined) return ` ON CONFLICT${target} DO UPDATE SET ${set}${where}`
+  const condition = where === '' ? dialect.truth(true) : where.slice(' WHERE '.length)
+  return ` ON CONFLICT${target} DO UPDATE SET ${set} WHERE CASE WHEN ${untouched} THEN ${condition} END`
 }
 
 function emitAssignments(table: TableView, set: readonly Assignment[], emission: Emission, defaultOf: DefaultOf): Sql {
@@ -121,11 +124,11 @@ function emitReturning(
   returning: readonly OutputItem[],
   check: BoundExpression | undefined,
   emission: Emission,
-  identity?: Sql,
+  touch?: Sql,
 ): Sql {
   const outputs = returning.map(({ expression }) => emitExpression(expression, emission))
   if (check !== undefined)
     outputs.push(`coalesce(${emitExpression(check, emission)}, ${emission.dialect.truth(false)})`)
-  if (identity !== undefined) outputs.push(identity)
+  if (touch !== undefined) outputs.push(touch)
   return outputs.length === 0 ? '' : ` RETURNING ${outputs.join(', ')}`
 }

@@ -15,7 +15,7 @@ export const POSTGRES: Dialect = {
   tableName: (table) => `${SCHEMA}.${quoteIdentifier(table.name)}`,
   systemTable: systemTableSql,
   aliasesTargets: true,
-  rowIdentity: undefined,
+  touching: undefined,
   fence: 'OFFSET 0',
   value: (mark, type) => typed(mark, type),
   nullOf: (type) => typed('NULL', type),

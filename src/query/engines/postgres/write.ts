@@ -1,7 +1,7 @@
 /** Writes on a connection of their own: several statements as one transaction, tried again where another one won, and stopped on demand. */
 import type { PoolClient } from 'pg'
-import type { Cell } from '../../result/encoding.ts'
 import type { Bindable, Once, WriteOutcome, WriteReply, WriteRequest } from '../engine.ts'
+import { ReturnedRows } from '../returned-rows.ts'
 import { iqlError } from '../runtime-error.ts'
 import { asRefusal, isOutdated, isTransient } from './failure.ts'
 import { borrow, type Take } from './pool.ts'
@@ -34,8 +34,8 @@ export async function write(take: Take, request: WriteRequest): Promise<WriteRep
 }
 
 /** Nothing to undo but itself: the server makes it whole or not at all, and durable before it is ready for another. */
-export function isOneStatement({ steps, once, isChecked }: WriteRequest): boolean {
-  return once === undefined && !isChecked && steps.length === 1 && steps[0]?.parameterSets.length === 1
+export function isOneStatement({ steps, once, isChecked, mustBeWhole }: WriteRequest): boolean {
+  return once === undefined && !isChecked && !mustBeWhole && steps.length === 1 && steps[0]?.parameterSets.length === 1
 }
 
 async function runAlone(client: PoolClient, request: WriteRequest): Promise<WriteReply> {
@@ -95,14 +95,14 @@ async function mustTravel(client: PoolClient, statements: readonly TrainStatemen
 export class Written {
   readonly #request: WriteRequest
   readonly #readRow: RowReader
-  readonly #rows: Cell[][] = []
+  readonly #returned: ReturnedRows
   #rowsAffected = 0
-  #isTruncated = false
   #isHidden = false
 
   constructor(request: WriteRequest) {
     this.#request = request
     this.#readRow = rowReader(request.returning)
+    this.#returned = new ReturnedRows(request)
   }
 
   statements(): TrainStatement[] {
@@ -117,19 +117,12 @@ export class Written {
 
   outcome(): WriteOutcome {
     if (this.#isHidden) throw iqlError('RowFilter', 'A row would be written that its writer may not read')
-    return {
-      rowsAffected: this.#rowsAffected,
-      columns: this.#request.returning,
-      rows: this.#rows,
-      isTruncated: this.#isTruncated,
-    }
+    return this.#returned.outcome(this.#rowsAffected)
   }
 
   #add(raw: RawRow): void {
-    const { isChecked, returning, rowLimit } = this.#request
+    const { isChecked, returning } = this.#request
     if (isChecked && raw[returning.length] !== 't') this.#isHidden = true
-    if (returning.length === 0) return
-    if (this.#rows.length < rowLimit) this.#rows.push(this.#readRow(raw))
-    else this.#isTruncated = true
+    this.#returned.add(() => this.#readRow(raw))
   }
 }

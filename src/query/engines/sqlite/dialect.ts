@@ -18,8 +18,10 @@ export const SQLITE: Dialect = {
   aliasesTargets: false,
   fence: 'LIMIT -1',
   value: (mark) => mark,
-  rowIdentity: ({ name, columns }) =>
-    `${quoteIdentifier(name)}.${rowId(columns.map((column) => column.name)) ?? 'rowid'}`,
+  touching: ({ name, columns }) => {
+    const row = `${quoteIdentifier(name)}.${rowId(columns.map((column) => column.name)) ?? 'rowid'}`
+    return { untouched: `gh_untouched(${row})`, touch: `gh_touch(${row})` }
+  },
   nullOf: () => 'NULL',
   truth: (value) => (value ? '1' : '0'),
   widen: (operand, from, to) =>

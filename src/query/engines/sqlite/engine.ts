@@ -97,13 +97,13 @@ function readAtOnce(state: State, request: SmallRead): WholeRead | undefined {
 }
 
 async function write(state: State, request: WriteRequest): Promise<WriteReply> {
-  const { steps, returning, isChecked, isIdentified, isShort, rowLimit, once } = request
-  const job = { steps, returning, isChecked, isIdentified, isShort, rowLimit, once }
+  const { steps, returning, isChecked, notesRows, isShort, rowLimit, mustBeWhole, once } = request
+  const job = { steps, returning, isChecked, notesRows, isShort, rowLimit, mustBeWhole, once }
   try {
     if (isShort) {
       // A row that its writer may not read is found after it was written: that takes more than SQLite's own undoing.
       const isOneStatement =
-        steps.length === 1 && steps[0]?.parameterSets.length === 1 && !isChecked && !isIdentified && !once
+        steps.length === 1 && steps[0]?.parameterSets.length === 1 && !isChecked && !notesRows && !mustBeWhole && !once
       return await state.writer.write((database) => runWrite(database, state.writerStatements, job), {
         isOneStatement,
         running: request.running,

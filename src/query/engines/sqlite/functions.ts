@@ -5,6 +5,7 @@ import { CAST_FUNCTIONS } from './functions-cast.ts'
 import { NUMBER_FUNCTIONS, type SqliteFunction } from './functions-number.ts'
 import { TEXT_FUNCTIONS } from './functions-text.ts'
 import { TIME_FUNCTIONS } from './functions-time.ts'
+import { registerTouchedRows } from './touched-rows.ts'
 
 const FUNCTIONS = { ...NUMBER_FUNCTIONS, ...TEXT_FUNCTIONS, ...TIME_FUNCTIONS, ...CAST_FUNCTIONS }
 
@@ -22,4 +23,5 @@ export function registerFunctions(database: Database): void {
   database.function('gh_least', extremes, (...values: Raw[]) => extremeOf(values, -1))
   database.function('gh_greatest', extremes, (...values: Raw[]) => extremeOf(values, 1))
   registerAggregates(database)
+  registerTouchedRows(database)
 }

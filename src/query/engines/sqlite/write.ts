@@ -1,21 +1,24 @@
 /** Runs one write inside a transaction of the caller; the same code in the server and in the process for long writes. */
 import type { Database, Statement } from 'better-sqlite3'
-import type { Cell, ResultColumn } from '../../result/encoding.ts'
+import type { ResultColumn } from '../../result/encoding.ts'
 import type { Bindable, Once, PreparedChange, Remembered, WriteOutcome, WriteReply, WriteStep } from '../engine.ts'
 import { mismatch, readOutcome, writeOutcome } from '../requests.ts'
+import { ReturnedRows } from '../returned-rows.ts'
 import { iqlError } from '../runtime-error.ts'
 import { applyChange } from './define.ts'
 import type { Statements } from './execute.ts'
 import { cellReader } from './representation.ts'
+import { forgetTouchedRows } from './touched-rows.ts'
 
 /** What crosses to the process for long writes: plain data only. */
 export interface WriteJob {
   readonly steps: readonly WriteStep[]
   readonly returning: readonly ResultColumn[]
   readonly isChecked: boolean
-  readonly isIdentified: boolean
+  readonly notesRows: boolean
   readonly isShort: boolean
   readonly rowLimit: number
+  readonly mustBeWhole: boolean
   readonly once: Once | undefined
 }
 
@@ -27,10 +30,10 @@ export interface ChangeJob {
 
 export function runWrite(database: Database, statements: Statements, job: WriteJob): WriteReply {
   const { once } = job
-  if (once === undefined) return { outcome: execute(statements, job), isRepeated: false }
+  if (once === undefined) return { outcome: execute(database, statements, job), isRepeated: false }
   const known = recall(database, once)
   if (known !== undefined) return { outcome: known, isRepeated: true }
-  return remember(database, { once, outcome: execute(statements, job) })
+  return remember(database, { once, outcome: execute(database, statements, job) })
 }
 
 /** Changes of the catalogue that nobody has to remember have no reply. */
@@ -59,11 +62,10 @@ function remember(database: Database, { once, outcome }: Remembered): WriteReply
   return { outcome, isRepeated: false }
 }
 
-function execute(statements: Statements, job: WriteJob): WriteOutcome {
+function execute(database: Database, statements: Statements, job: WriteJob): WriteOutcome {
   const readers = job.returning.map(cellReader)
-  const rows: Cell[][] = []
+  const returned = new ReturnedRows(job)
   let rowsAffected = 0
-  let isTruncated = false
   for (const { sql, parameterSets } of job.steps) {
     const statement = statements.get(sql)
     for (const parameters of parameterSets) {
@@ -71,29 +73,20 @@ function execute(statements: Statements, job: WriteJob): WriteOutcome {
         rowsAffected += statement.run(...parameters).changes
         continue
       }
-      const seen = new Set<unknown>()
+      if (job.notesRows) forgetTouchedRows(database)
       for (const raw of givenRows(statement, parameters, job.isShort)) {
         if (job.isChecked && raw[readers.length] !== 1n) throw hiddenRow()
-        if (job.isIdentified) {
-          if (seen.has(raw.at(-1))) throw rowTwice()
-          seen.add(raw.at(-1))
-        }
         rowsAffected++
-        if (rows.length < job.rowLimit) rows.push(readers.map((read, index) => read(raw[index])))
-        else isTruncated = readers.length > 0
+        returned.add(() => readers.map((read, index) => read(raw[index])))
       }
     }
   }
-  return { rowsAffected, columns: job.returning, rows: readers.length === 0 ? [] : rows, isTruncated }
+  return returned.outcome(rowsAffected)
 }
 
 /** An iterator costs more for each row, and an array all the rows at once. */
 function givenRows(statement: Statement, parameters: readonly Bindable[], areFew: boolean): Iterable<unknown[]> {
   return (areFew ? statement.all(...parameters) : statement.iterate(...parameters)) as Iterable<unknown[]>
-}
-
-function rowTwice(): Error {
-  return iqlError('RowTwice', 'Two of the rows given have the same key, and one of them would change the other')
 }
 
 export function hiddenRow(): Error {
