@@ -3,8 +3,9 @@ import { answerForHere, createLive } from './admin/live.ts'
 import { type Config, issuerOf, type LoadedConfig } from './config.ts'
 import { createApp } from './http/app.ts'
 import { clientAddress } from './http/client-address.ts'
+import { directFirst } from './http/direct-routes.ts'
 import { type Documents, documentsFirst, registerDocuments } from './http/documents.ts'
-import { admitAt, createDoors, guardDoors } from './http/doors.ts'
+import { admitCaller, createDoors, guardDoors } from './http/doors.ts'
 import { noteAnswers } from './http/every-answer.ts'
 import { registerHealth } from './http/health.ts'
 import { openListener } from './http/listener.ts'
@@ -102,8 +103,16 @@ export async function startServer(config: Config, surroundings: Surroundings): P
 
     const base = new URL(issuer).pathname.replace(/\/$/, '')
     const addressOf = clientAddress(config.trustedProxies)
+    const queries = query?.routes({
+      authenticate,
+      admit: admitCaller(doors, 'query'),
+      metrics,
+      trace,
+      cancelElsewhere: (id, owner) => live.cancel(id, owner),
+    })
+    const direct = queries ?? []
     const makeApp = () => {
-      const app = createApp({ logger, trustedProxies: config.trustedProxies, listener, metrics })
+      const app = createApp({ logger, trustedProxies: config.trustedProxies, listener, metrics, direct })
       trace?.follow(app)
       guardDoors(app, doors)
       return app
@@ -128,14 +137,6 @@ export async function startServer(config: Config, surroundings: Surroundings): P
       })
       closing.add(() => watch.close())
     }
-
-    query?.register(app, {
-      authenticate,
-      admit: admitAt(doors, 'query'),
-      metrics,
-      trace,
-      cancelElsewhere: (query, owner) => live.cancel(query, owner),
-    })
 
     const streaming = runs('streaming')
       ? await openStreaming(app, listener.server, {
@@ -175,12 +176,11 @@ export async function startServer(config: Config, surroundings: Surroundings): P
     })
 
     await app.ready()
-    const answer = bySide(base, app.routing, annex.routing)
+    const directEnv = { doors, addressOf, note: noteAnswers(logger, metrics), logger, tracing: trace }
+    const answer = bySide(base, directFirst(direct, directEnv, app.routing), annex.routing)
     const documentsEnv = {
+      ...directEnv,
       base,
-      doors,
-      addressOf,
-      note: noteAnswers(logger, metrics),
       onError: (error: unknown, reqId: string) => logger.error({ reqId, err: error }, 'failed'),
     }
     // Traces are kept by the application: where they are, it answers everything.

@@ -9,7 +9,9 @@ import Fastify, {
 } from 'fastify'
 import type { Metrics } from '../protocol/metrics.ts'
 import { Refusal } from '../protocol/refusal.ts'
+import { checkLength, readable, URL_LIMIT } from './address.ts'
 import { tidyForwarded } from './client-address.ts'
+import type { DirectRoute } from './direct-routes.ts'
 import { noteAnswers, requestIdOf, SECURITY_HEADERS } from './every-answer.ts'
 import type { Listener } from './listener.ts'
 import type { Logger } from './log.ts'
@@ -22,15 +24,16 @@ export interface AppOptions {
   readonly trustedProxies: readonly string[]
   readonly listener: Listener
   readonly metrics: Metrics
+  /** Answered before the application is asked: it knows no more of them than that they are there. */
+  readonly direct?: readonly Pick<DirectRoute, 'method' | 'path'>[]
 }
 
 const BODY_LIMIT = 64 * 1024
-const URL_LIMIT = 8 * 1024
 
 /** Doors read what comes in by themselves; the compilers of route schemas would only make every start longer. */
 const NO_COMPILERS = { buildValidator: noSchemas, buildSerializer: noSchemas }
 
-export function createApp({ logger, trustedProxies, listener, metrics }: AppOptions): FastifyInstance {
+export function createApp({ logger, trustedProxies, listener, metrics, direct = [] }: AppOptions): FastifyInstance {
   const requestLog: FastifyBaseLogger = new RequestLog(logger)
   const app = Fastify({
     loggerInstance: requestLog,
@@ -58,16 +61,16 @@ export function createApp({ logger, trustedProxies, listener, metrics }: AppOpti
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers(SECURITY_HEADERS)
     reply.header('request-id', request.id)
-    if (request.url.length > URL_LIMIT)
-      done(new Refusal('request.url_too_long', 414, `The address is longer than ${URL_LIMIT} bytes`))
-    else done()
+    // What is thrown here refuses the request, as an error given to `done` would.
+    checkLength(request.url)
+    done()
   })
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none'
     note({ id: request.id, request, route, status: reply.statusCode, milliseconds: reply.elapsedTime })
     done()
   })
-  const methods = allowedMethods(app)
+  const methods = allowedMethods(app, direct)
   app.setNotFoundHandler((request, reply) => {
     const allowed = methods(request.url)
     if (allowed.length === 0)
@@ -112,22 +115,6 @@ const REFUSED_BY_HTTP: Readonly<Record<number, string>> = {
   408: 'http.timeout',
   413: 'http.body_too_large',
   415: 'http.unsupported_media_type',
-}
-
-/** A path that is no text, or holds U+0000, stands for itself: nothing has such a name, and no database is asked for it. */
-function readable(url: string): string {
-  if (!url.includes('%')) return url
-  const query = url.indexOf('?')
-  const path = query < 0 ? url : url.slice(0, query)
-  return isText(path) ? url : path.replaceAll('%', '%25') + url.slice(path.length)
-}
-
-function isText(path: string): boolean {
-  try {
-    return !decodeURIComponent(path).includes('\0')
-  } catch {
-    return false
-  }
 }
 
 function noSchemas(): never {

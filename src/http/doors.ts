@@ -95,11 +95,18 @@ export function guardDoors(app: FastifyInstance, doors: Doors): void {
 }
 
 /** Once its token is read, a caller counts as client and as user too. */
-export function admitAt(doors: Pick<Doors, 'admit'>, door: Door) {
-  return (request: FastifyRequest, reply: FastifyReply, { clientId, subject, kind }: Principal): void => {
+export function admitCaller(doors: Pick<Doors, 'admit'>, door: Door) {
+  return (address: string, { clientId, subject, kind }: Principal): readonly Standing[] => {
     const user = kind === 'user' ? subject : undefined
-    sayStanding(reply, doors.admit(door, request.ip, { client: clientId, user }))
+    return doors.admit(door, address, { client: clientId, user })
   }
+}
+
+/** The same for routes of the application. */
+export function admitAt(doors: Pick<Doors, 'admit'>, door: Door) {
+  const admit = admitCaller(doors, door)
+  return (request: FastifyRequest, reply: FastifyReply, principal: Principal): void =>
+    sayStanding(reply, admit(request.ip, principal))
 }
 
 export function doorOf(url: string): Door | undefined {

@@ -34,4 +34,4 @@ export function answerProblem(response: ServerResponse, requestId: string, refus
     .end(text)
 }
 
-const PROBLEM = 'application/problem+json; charset=utf-8'
+export const PROBLEM = 'application/problem+json; charset=utf-8'

@@ -17,8 +17,26 @@ export interface TraceOptions {
 export interface Tracing extends Trace {
   /** Makes every request to the application a span. */
   follow(app: FastifyInstance): void
+  /** The same of a request that is answered without it; undefined where it is not traced. */
+  open(traceparent: string | string[] | undefined): OpenRequest | undefined
   flush(): Promise<void>
   stop(): Promise<void>
+}
+
+export interface OpenRequest {
+  /** The value of the answer's `traceresponse`. */
+  readonly header: string
+  /** What is done meanwhile, and what follows from it, is done on behalf of the request. */
+  run(act: () => void): void
+  end(served: Served): void
+}
+
+/** What a span says of a request: never its address, in which codes and names travel. */
+interface Served {
+  readonly method: string
+  readonly route: string
+  readonly status: number
+  readonly id: string
 }
 
 interface RequestSpan {
@@ -36,7 +54,7 @@ const MOST_WAITING = 4_096
 const SEND_TIMEOUT_MS = 5_000
 
 export function openTracing({ endpoint, ratio, node, onError }: TraceOptions): Tracing {
-  const open = new WeakMap<FastifyRequest, RequestSpan>()
+  const followed = new WeakMap<FastifyRequest, OpenRequest>()
   const served = new AsyncLocalStorage<RequestSpan>()
   const finished: FinishedSpan[] = []
   const keep = (span: FinishedSpan) => {
@@ -45,25 +63,36 @@ export function openTracing({ endpoint, ratio, node, onError }: TraceOptions): T
   const timer = setInterval(() => void flush(), SEND_EVERY_MS)
   timer.unref()
 
+  const open = (traceparent: string | string[] | undefined): OpenRequest | undefined => {
+    const span = beginRequest(traceparent, ratio)
+    if (span === undefined) return undefined
+    return {
+      header: `00-${span.traceId}-${span.spanId}-01`,
+      run: (act) => served.run(span, act),
+      end: (request) => keep(endRequest(span, request)),
+    }
+  }
+
   return {
+    open,
     follow(app) {
       app.addHook('onRequest', (request, reply, done) => {
-        const span = beginRequest(request.headers.traceparent, ratio)
+        const span = open(request.headers.traceparent)
         if (span !== undefined) {
-          open.set(request, span)
-          reply.header('traceresponse', `00-${span.traceId}-${span.spanId}-01`)
+          followed.set(request, span)
+          reply.header('traceresponse', span.header)
         }
         done()
       })
       // Not before the body is there: what reads it runs on behalf of the socket, not of the request.
       app.addHook('preValidation', (request, _reply, done) => {
-        const span = open.get(request)
+        const span = followed.get(request)
         if (span === undefined) done()
-        else served.run(span, done)
+        else span.run(done)
       })
       app.addHook('onResponse', (request, reply, done) => {
-        const span = open.get(request)
-        if (span !== undefined) keep(endRequest(span, request, reply.statusCode))
+        const { id, method, routeOptions } = request
+        followed.get(request)?.end({ id, method, route: routeOptions.url ?? 'none', status: reply.statusCode })
         done()
       })
     },
@@ -132,24 +161,22 @@ function beginRequest(traceparent: string | string[] | undefined, ratio: number)
   }
 }
 
-function endRequest(span: RequestSpan, request: FastifyRequest, status: number): FinishedSpan {
+function endRequest(span: RequestSpan, { method, route, status, id }: Served): FinishedSpan {
   span.isOver = true
-  // Never the address itself: codes and names travel in it.
-  const route = request.routeOptions.url ?? 'none'
   const { traceId, spanId, parentSpanId, startedAt } = span
   return {
     traceId,
     spanId,
     parentSpanId,
-    name: `${request.method} ${route}`,
+    name: `${method} ${route}`,
     kind: 'server',
     startedAt,
     endedAt: unixNanoseconds(),
     attributes: {
-      'http.request.method': request.method,
+      'http.request.method': method,
       'http.route': route,
       'http.response.status_code': status,
-      'gatehouse.request_id': request.id,
+      'gatehouse.request_id': id,
     },
     isFailed: status >= 500,
   }

@@ -1,8 +1,8 @@
 /** How a query is answered: at once where it is small, else from the moment it counts as running until its last byte has gone. */
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { asRefusal } from '../http/app.ts'
+import type { Exchange } from '../http/exchange.ts'
 import type { Metrics } from '../protocol/metrics.ts'
 import type { Principal } from '../protocol/principal.ts'
+import { Refusal } from '../protocol/refusal.ts'
 import type { OpenSpan, Trace } from '../protocol/trace.ts'
 import type { ReadOutcome } from './engines/engine.ts'
 import { refuse } from './errors.ts'
@@ -20,8 +20,8 @@ export interface AnswerEnv extends ExecutionEnv {
   readonly observe: Observe
 }
 
-/** Undefined when the answer has been given to the reply already. */
-export type Sent = Promise<FastifyReply> | undefined
+/** Undefined when the answer has been given already. */
+export type Sent = Promise<void> | undefined
 
 export interface Prepared {
   readonly call: Call
@@ -33,8 +33,7 @@ export interface Prepared {
 
 /** What is small is answered at once; all else is waited for. */
 export function answer(
-  request: FastifyRequest,
-  reply: FastifyReply,
+  exchange: Exchange,
   env: AnswerEnv,
   principal: Principal,
   encoding: Encoding,
@@ -43,12 +42,12 @@ export function answer(
 ): Sent {
   const started = performance.now()
   const span = env.trace?.begin('query')
-  const coding = negotiateCoding(request.headers['accept-encoding'])
+  const coding = negotiateCoding(exchange.headers['accept-encoding'])
   const fail = (error: unknown): void => {
     env.observe(codeOf(error), performance.now() - started, 0)
     endSpan(span, env, codeOf(error), 0)
   }
-  env.running.check(principal, request.id)
+  env.running.check(principal, exchange.id)
   try {
     const { call, cursor, isOwnLimit } = prepare()
     const end = (outcome: ReadOutcome, rowsAffected?: number): ResultEnd => {
@@ -60,7 +59,7 @@ export function answer(
       env.observe('ok', elapsed, outcome.rowCount)
       endSpan(span, env, 'ok', outcome.rowCount)
       return {
-        requestId: request.id,
+        requestId: exchange.id,
         elapsedMs: Math.round(elapsed),
         rowsAffected,
         isTruncated,
@@ -69,8 +68,8 @@ export function answer(
       }
     }
     const small = readAtOnce(call, env)
-    if (small === undefined) return answerInTime(request, reply, env, { call, said, encoding, coding, end, fail })
-    sendWhole(reply, encoding, coding, small.text + endOfText(encoding, small.outcome, end(small.outcome)))
+    if (small === undefined) return answerInTime(exchange, env, { call, said, encoding, coding, end, fail })
+    sendWhole(exchange, encoding, coding, small.text + endOfText(encoding, small.outcome, end(small.outcome)))
     return undefined
   } catch (error) {
     fail(error)
@@ -89,13 +88,12 @@ interface Waiting {
 
 /** From the moment a query counts as running until its last byte has gone, or it was stopped. */
 async function answerInTime(
-  request: FastifyRequest,
-  reply: FastifyReply,
+  exchange: Exchange,
   env: AnswerEnv,
   { call, said, encoding, coding, end, fail }: Waiting,
-): Promise<FastifyReply> {
-  const running = env.running.begin(call.principal, request.id, said)
-  const leave = stopWhenGone(request, reply, running)
+): Promise<void> {
+  const running = env.running.begin(call.principal, exchange.id, said)
+  const leave = stopWhenGone(exchange, running)
   const done = (): void => {
     leave()
     running.end()
@@ -103,12 +101,12 @@ async function answerInTime(
   try {
     const result = await execute({ ...call, running }, env)
     if (result.kind === 'stream') {
-      return await sendStream(reply, encoding, coding, {
+      return await sendStream(exchange, encoding, coding, {
         chunks: result.chunks,
         end: (outcome) => endOfResult(encoding, outcome, end(outcome)),
         failure: (error) => {
           fail(error)
-          return errorInResult(encoding, problemFor(error, request), request.id)
+          return errorInResult(encoding, problemFor(error, exchange), exchange.id)
         },
         done,
       })
@@ -116,11 +114,11 @@ async function answerInTime(
     if (result.kind === 'whole') {
       const { text, outcome } = result.read
       done()
-      return sendWhole(reply, encoding, coding, text + endOfText(encoding, outcome, end(outcome)))
+      return sendWhole(exchange, encoding, coding, text + endOfText(encoding, outcome, end(outcome)))
     }
     const bytes = await wholeOf(result, encoding, end)
     done()
-    return sendWhole(reply, encoding, coding, bytes)
+    return sendWhole(exchange, encoding, coding, bytes)
   } catch (error) {
     done()
     fail(error)
@@ -158,7 +156,7 @@ function endSpan(span: OpenSpan | undefined, { engine }: AnswerEnv, outcome: str
 }
 
 function codeOf(error: unknown): string {
-  return (error instanceof Error ? asRefusal(error)?.code : undefined) ?? 'server.fault'
+  return error instanceof Refusal ? error.code : 'server.fault'
 }
 
 async function wholeOf(
@@ -178,12 +176,13 @@ async function wholeOf(
 }
 
 /** A client that closes its connection before it has the whole answer does not want it any more. */
-function stopWhenGone(request: FastifyRequest, reply: FastifyReply, running: RunningQuery): () => void {
+function stopWhenGone(exchange: Exchange, running: RunningQuery): () => void {
+  const { response } = exchange
   const gone = (): void => {
-    if (reply.raw.writableFinished) return
-    request.log.info({ status: 499 }, 'the client has gone')
+    if (response.writableFinished) return
+    exchange.log.info({ status: 499 }, 'the client has gone')
     running.stop(refuse('Limit.Cancelled', 'The client closed the connection'))
   }
-  reply.raw.once('close', gone)
-  return () => reply.raw.off('close', gone)
+  response.once('close', gone)
+  return () => response.off('close', gone)
 }

@@ -1,6 +1,8 @@
 /** The doors of the query service: statements, the calls on a table, and cancel. */
 import { createHash } from 'node:crypto'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { DirectRoute } from '../http/direct-routes.ts'
+import type { Standing } from '../http/doors.ts'
+import type { Exchange } from '../http/exchange.ts'
 import type { Metrics } from '../protocol/metrics.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
 import type { Trace } from '../protocol/trace.ts'
@@ -13,7 +15,7 @@ import type { TableView } from './iql/catalogue-view.ts'
 import { didYouMean } from './iql/did-you-mean.ts'
 import { readParameters } from './iql/parameters.ts'
 import { replyToError } from './problem.ts'
-import { callerOf, checkContentType, queryOf, readJsonBody, readStatement } from './request.ts'
+import { callerOf, checkContentType, readJsonBody, readStatement } from './request.ts'
 import type { Encoding } from './result/encoding.ts'
 import { negotiateEncoding } from './result/negotiate.ts'
 import { ADMIN_SCOPE, viewFor } from './rights.ts'
@@ -24,7 +26,7 @@ import { readDelete, readInsert, readUpdate, type WriteCall } from './write-call
 export interface EndpointEnv extends ExecutionEnv {
   readonly authenticate: Authenticate
   /** Counts the caller against its rate limits; throws when it came too often. */
-  readonly admit?: ((request: FastifyRequest, reply: FastifyReply, principal: Principal) => void) | undefined
+  readonly admit?: ((address: string, principal: Principal) => readonly Standing[]) | undefined
   readonly metrics?: Metrics | undefined
   readonly trace?: Trace | undefined
   readonly running: RunningQueries
@@ -44,58 +46,65 @@ export interface EndpointLimits {
 }
 
 /** Every route of the service is here. */
-export function registerEndpoint(app: FastifyInstance, given: EndpointEnv): void {
+export function queryRoutes(given: EndpointEnv): readonly DirectRoute[] {
   const env: DoorEnv = { ...given, observe: observer(given) }
-  app.register(async (scope) => {
-    // Fastify finds the parser of a named type again at once; for '*' it reads the header each time.
-    for (const type of ['text/plain', 'application/json', '*']) {
-      scope.addContentTypeParser(type, { parseAs: 'buffer', bodyLimit: env.limits.bodyBytes }, (_request, body, done) =>
-        done(null, body),
-      )
-    }
-    scope.setErrorHandler(replyToError)
-    scope.post('/query', { bodyLimit: env.limits.statementBytes * 2 + 65_536 }, (request, reply) =>
-      afterEntry(request, reply, env, query),
-    )
-    scope.post('/query/:table/select', (request, reply) => afterEntry(request, reply, env, select))
-    scope.post('/query/:table/insert', (request, reply) => write(request, reply, env, readInsert))
-    scope.post('/query/:table/update', (request, reply) =>
-      write(request, reply, env, (table, body) => [readUpdate(table, body)]),
-    )
-    scope.post('/query/:table/delete', (request, reply) =>
-      write(request, reply, env, (table, body) => [readDelete(table, body)]),
-    )
-    scope.delete('/query/:requestId', (request, reply) => cancel(request, reply, env))
+  const { statementBytes, bodyBytes } = env.limits
+  const route = (
+    method: 'POST' | 'DELETE',
+    path: string,
+    act: (exchange: Exchange, env: DoorEnv, principal: Principal) => Sent,
+    bodyLimit = bodyBytes,
+  ): DirectRoute => ({
+    method,
+    path,
+    bodyLimit,
+    answer: (exchange) => afterEntry(exchange, env, act),
+    fail: replyToError,
   })
+  return [
+    route('POST', '/query', query, statementBytes * 2 + 65_536),
+    route('POST', '/query/:table/select', select),
+    route('POST', '/query/:table/insert', writing(readInsert)),
+    route(
+      'POST',
+      '/query/:table/update',
+      writing((table, body) => [readUpdate(table, body)]),
+    ),
+    route(
+      'POST',
+      '/query/:table/delete',
+      writing((table, body) => [readDelete(table, body)]),
+    ),
+    route('DELETE', '/query/:requestId', cancel),
+  ]
 }
 
 /** Gives nothing to wait for where all was done at once: a statement that reads little, of a caller who is known. */
 function afterEntry(
-  request: FastifyRequest,
-  reply: FastifyReply,
+  exchange: Exchange,
   env: DoorEnv,
-  act: (request: FastifyRequest, reply: FastifyReply, env: DoorEnv, principal: Principal) => Sent,
+  act: (exchange: Exchange, env: DoorEnv, principal: Principal) => Sent,
 ): Sent {
-  const entered = enter(request, reply, env)
-  if (entered instanceof Promise) return entered.then((principal) => act(request, reply, env, principal) ?? reply)
-  return act(request, reply, env, entered)
+  const entered = enter(exchange, env)
+  if (entered instanceof Promise) return entered.then((principal) => act(exchange, env, principal))
+  return act(exchange, env, entered)
 }
 
-function query(request: FastifyRequest, reply: FastifyReply, env: DoorEnv, principal: Principal): Sent {
-  checkContentType(request.headers['content-type'])
-  const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
-  const { text, values } = readStatement(request)
-  return answer(request, reply, env, principal, encoding, text, () => {
+function query(exchange: Exchange, env: DoorEnv, principal: Principal): Sent {
+  checkContentType(exchange.headers['content-type'])
+  const encoding = negotiateEncoding(exchange.headers.accept, exchange.query)
+  const { text, values } = readStatement(exchange)
+  return answer(exchange, env, principal, encoding, text, () => {
     const { snapshot } = env.catalogue
     const planned = env.planner.plan(principal, snapshot, text)
     const parameters = readParameters(text, planned.bound, values)
     const identity = (): string => `${text}\n${JSON.stringify([...values])}`
-    const skip = skipOf(request, identity)
+    const skip = skipOf(exchange, identity)
     return {
       call: {
         principal,
-        requestId: request.id,
-        address: request.ip,
+        requestId: exchange.id,
+        address: exchange.address,
         planned,
         valueSets: [parameters],
         encoding,
@@ -107,19 +116,19 @@ function query(request: FastifyRequest, reply: FastifyReply, env: DoorEnv, princ
   })
 }
 
-function select(request: FastifyRequest, reply: FastifyReply, env: DoorEnv, principal: Principal): Sent {
-  const body = readTableBody(request)
-  const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
-  return answer(request, reply, env, principal, encoding, pathOf(request), () => {
-    const table = tableOf(request, principal, env)
-    const call = readSelect(table, queryOf(request), body === undefined ? [] : body)
+function select(exchange: Exchange, env: DoorEnv, principal: Principal): Sent {
+  const body = readTableBody(exchange)
+  const encoding = negotiateEncoding(exchange.headers.accept, exchange.query)
+  return answer(exchange, env, principal, encoding, exchange.path, () => {
+    const table = tableOf(exchange, principal, env)
+    const call = readSelect(table, exchange.query, body === undefined ? [] : body)
     const planned = env.planner.plan(principal, env.catalogue.snapshot, '', call)
     const limits = limitsOf(env, encoding, call.limit, call.offset)
     return {
       call: {
         principal,
-        requestId: request.id,
-        address: request.ip,
+        requestId: exchange.id,
+        address: exchange.address,
         planned,
         valueSets: [call.values.read(planned.bound.parameters)],
         encoding,
@@ -137,18 +146,18 @@ function select(request: FastifyRequest, reply: FastifyReply, env: DoorEnv, prin
   })
 }
 
-async function write(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  env: DoorEnv,
-  read: (table: TableView, body: NonNullable<ReturnType<typeof readTableBody>>) => readonly WriteCall[],
-): Promise<FastifyReply> {
-  const principal = await enter(request, reply, env)
-  const body = readTableBody(request)
+type ReadWrite = (table: TableView, body: NonNullable<ReturnType<typeof readTableBody>>) => readonly WriteCall[]
+
+function writing(read: ReadWrite) {
+  return (exchange: Exchange, env: DoorEnv, principal: Principal): Sent => write(exchange, env, principal, read)
+}
+
+function write(exchange: Exchange, env: DoorEnv, principal: Principal, read: ReadWrite): Sent {
+  const body = readTableBody(exchange)
   if (body === undefined || body === null) throw refuse('Request.BadBody', 'The body is empty')
-  const encoding = negotiateEncoding(request.headers.accept, queryOf(request))
-  const sent = answer(request, reply, env, principal, encoding, pathOf(request), () => {
-    const table = tableOf(request, principal, env)
+  const encoding = negotiateEncoding(exchange.headers.accept, exchange.query)
+  return answer(exchange, env, principal, encoding, exchange.path, () => {
+    const table = tableOf(exchange, principal, env)
     const calls = read(table, body)
     const { snapshot } = env.catalogue
     const [first, ...further] = calls.map((call) => {
@@ -159,46 +168,40 @@ async function write(
     return {
       call: {
         principal,
-        requestId: request.id,
-        address: request.ip,
+        requestId: exchange.id,
+        address: exchange.address,
         ...first,
         further,
         encoding,
         limits: limitsOf(env, encoding, undefined, 0),
-        once: onceOf(request, principal, table, env),
+        once: onceOf(exchange, principal, table, env),
       },
       cursor: () => undefined,
       isOwnLimit: false,
     }
   })
-  return (await sent) ?? reply
 }
 
-async function cancel(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Promise<FastifyReply> {
-  const principal = await enter(request, reply, env)
-  const { requestId } = request.params as { requestId: string }
+async function cancel(exchange: Exchange, env: EndpointEnv, principal: Principal): Promise<void> {
+  const requestId = exchange.named
   const owner = principal.scopes.has(ADMIN_SCOPE) ? undefined : ownerOf(principal)
   if (!env.running.cancel(requestId, owner) && !(await env.cancel(requestId, owner)))
     throw refuse('Request.UnknownRequest', `No running query of yours bears the Request-Id ${requestId}`)
-  return reply.code(204).send()
+  exchange.sendNothing()
 }
 
 /** Who is calling, and whether it may come in once more. */
-function enter(request: FastifyRequest, reply: FastifyReply, env: EndpointEnv): Principal | Promise<Principal> {
+function enter(exchange: Exchange, env: EndpointEnv): Principal | Promise<Principal> {
   const admit = (principal: Principal): Principal => {
-    env.admit?.(request, reply, principal)
+    if (env.admit !== undefined) exchange.say(env.admit(exchange.address, principal))
     return principal
   }
-  const caller = callerOf(request, env.authenticate)
+  const caller = callerOf(exchange, env.authenticate)
   return caller instanceof Promise ? caller.then(admit) : admit(caller)
 }
 
-function pathOf(request: FastifyRequest): string {
-  return request.url.split('?', 1)[0] ?? ''
-}
-
-function tableOf(request: FastifyRequest, principal: Principal, env: EndpointEnv): TableView {
-  const { table: name } = request.params as { table: string }
+function tableOf(exchange: Exchange, principal: Principal, env: EndpointEnv): TableView {
+  const name = exchange.named
   const view = viewFor(env.catalogue.snapshot, principal.scopes)
   const table = view.lookup(name)
   if (table !== undefined) return table
@@ -208,9 +211,9 @@ function tableOf(request: FastifyRequest, principal: Principal, env: EndpointEnv
   })
 }
 
-function readTableBody(request: FastifyRequest) {
-  const body = readJsonBody(request)
-  if (body !== undefined) checkContentType(request.headers['content-type'])
+function readTableBody(exchange: Exchange) {
+  const body = readJsonBody(exchange)
+  if (body !== undefined) checkContentType(exchange.headers['content-type'])
   return body
 }
 
@@ -219,24 +222,23 @@ function limitsOf({ limits }: EndpointEnv, { format }: Encoding, limit: number |
   return { rows: Math.min(limit ?? most, most), bytes: limits.resultBytes, skip }
 }
 
-function skipOf(request: FastifyRequest, identity: () => string): number {
-  const { after } = queryOf(request)
+function skipOf(exchange: Exchange, identity: () => string): number {
+  const after = exchange.query.get('after')
   if (after === undefined) return 0
   const cursor = typeof after === 'string' ? readCursor(after, identity()) : undefined
   if (cursor?.kind !== 'rows') throw refuse('Request.BadCursor', 'The cursor was not given by this request')
   return cursor.rows
 }
 
-function onceOf(request: FastifyRequest, principal: Principal, table: TableView, env: EndpointEnv): Once | undefined {
-  const key = request.headers['idempotency-key']
+function onceOf(exchange: Exchange, principal: Principal, table: TableView, env: EndpointEnv): Once | undefined {
+  const key = exchange.headers['idempotency-key']
   if (key === undefined) return undefined
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,200}$/.test(key)) {
     throw refuse('Request.BadParameter', 'An Idempotency-Key has 1 to 200 visible ASCII characters')
   }
-  const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
   const fingerprint = createHash('sha256')
-    .update(`${request.routeOptions.url}\n${table.name}\n`)
-    .update(body)
+    .update(`${exchange.route}\n${table.name}\n`)
+    .update(exchange.body)
     .digest('base64url')
   return { owner: ownerOf(principal), key, fingerprint, now: BigInt(env.clock()) * 1000n }
 }

@@ -1,7 +1,7 @@
 /** Sends a result: whole when it is small, else as a stream that is read only as fast as the client takes it. */
-import type { Writable } from 'node:stream'
+import { pipeline, type Writable } from 'node:stream'
 import { constants, createBrotliCompress, createGzip, createZstdCompress } from 'node:zlib'
-import type { FastifyReply } from 'fastify'
+import type { Exchange } from '../http/exchange.ts'
 import type { ReadOutcome } from './engines/engine.ts'
 import { release } from './release.ts'
 import type { Encoding } from './result/encoding.ts'
@@ -18,25 +18,19 @@ export interface StreamedResult {
   readonly done: () => void
 }
 
-/** A text leaves in one piece with its head, which costs least. */
-export function sendWhole(
-  reply: FastifyReply,
-  encoding: Encoding,
-  coding: Coding,
-  body: string | Buffer,
-): FastifyReply {
-  reply.header('content-type', MEDIA_TYPES[encoding.format])
-  if (coding === 'identity' || Buffer.byteLength(body) < WORTH_COMPRESSING) return reply.send(body)
-  return compressed(reply, coding, [Buffer.from(body)])
+export function sendWhole(exchange: Exchange, { format }: Encoding, coding: Coding, body: string | Buffer): void {
+  const type = MEDIA_TYPES[format]
+  if (coding === 'identity' || Buffer.byteLength(body) < WORTH_COMPRESSING) exchange.send(type, body)
+  else sendCompressed(exchange, type, coding, [Buffer.from(body)])
 }
 
 /** Throws what goes wrong before the first chunk has left, so that it gets a status of its own. */
 export async function sendStream(
-  reply: FastifyReply,
+  exchange: Exchange,
   encoding: Encoding,
   coding: Coding,
   result: StreamedResult,
-): Promise<FastifyReply> {
+): Promise<void> {
   const { chunks, end, done } = result
   let first: IteratorResult<Uint8Array, ReadOutcome>
   let second: IteratorResult<Uint8Array, ReadOutcome>
@@ -51,22 +45,13 @@ export async function sendStream(
     done()
     const bytes = first.done ? [] : [first.value]
     if (second.done) bytes.push(end(second.value))
-    return sendWhole(reply, encoding, coding, Buffer.concat(bytes))
+    return sendWhole(exchange, encoding, coding, Buffer.concat(bytes))
   }
-  reply.header('content-type', MEDIA_TYPES[encoding.format])
+  const type = MEDIA_TYPES[encoding.format]
   const bytes = rest(first.value, second, result)
-  if (coding !== 'identity') return compressed(reply, coding, bytes)
-  const { raw } = begun(reply)
-  pour(bytes, raw).catch(() => raw.destroy())
-  return reply
-}
-
-/** Not left to Fastify, which pipes a stream: that does not tell when bytes have left. */
-function begun(reply: FastifyReply): FastifyReply {
-  const { raw } = reply.hijack()
-  raw.statusCode = reply.statusCode
-  for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) raw.setHeader(name, value)
-  return reply
+  if (coding !== 'identity') return sendCompressed(exchange, type, coding, bytes)
+  const response = exchange.begin(type)
+  pour(bytes, response).catch(() => response.destroy())
 }
 
 const LARGE = 32 * 1024
@@ -109,14 +94,18 @@ async function* rest(
   }
 }
 
-function compressed(
-  reply: FastifyReply,
+function sendCompressed(
+  exchange: Exchange,
+  type: string,
   coding: Exclude<Coding, 'identity'>,
   bytes: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-): FastifyReply {
+): void {
+  exchange.header('content-encoding', coding)
+  exchange.header('vary', 'accept-encoding')
   const compressor = COMPRESSORS[coding]()
   pour(bytes, compressor).catch((error) => compressor.destroy(error))
-  return reply.header('content-encoding', coding).header('vary', 'accept-encoding').send(compressor)
+  // Either that ends too early takes the other with it: a client that goes, or a result that cannot be told to its end.
+  pipeline(compressor, exchange.begin(type), () => {})
 }
 
 /** Takes the next bytes when the last have left; throws what cannot be told, which is for the connection to show. */

@@ -1,21 +1,20 @@
 /** What a request to the query service says: its token, its statement, its parameters, its body. */
 import type { Socket } from 'node:net'
-import type { FastifyRequest } from 'fastify'
+import type { Exchange } from '../http/exchange.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
 import { refuse } from './errors.ts'
 import { givenValue } from './given.ts'
 import type { GivenValue } from './iql/parameters.ts'
 import { isList, isObject, type Json, membersOf, readJson } from './json.ts'
 import { checkDoor } from './rights.ts'
-import type { Parameters } from './select.ts'
 
 /** RFC 6750 §2.1; the two other ways of sending a token are not taken, since they end in logs. */
-export function callerOf(request: FastifyRequest, authenticate: Authenticate): Principal | Promise<Principal> {
-  const header = request.headers.authorization
+export function callerOf({ headers, request }: Exchange, authenticate: Authenticate): Principal | Promise<Principal> {
+  const header = headers.authorization
   if (header === undefined || header === '') {
     throw refuse('Auth.Required', 'The request has no access token', { headers: { 'WWW-Authenticate': 'Bearer' } })
   }
-  const token = tokenOf(header, request.raw.socket)
+  const token = tokenOf(header, request.socket)
   const found = token === undefined ? undefined : authenticate(token)
   return found instanceof Promise ? found.then(admitted) : admitted(found)
 }
@@ -49,15 +48,15 @@ export interface GivenStatement {
 }
 
 /** One statement as text, or an envelope `{"Statement": "…", "Parameters": {…}}`; parameters may stand in the address as well. */
-export function readStatement(request: FastifyRequest): GivenStatement {
+export function readStatement(exchange: Exchange): GivenStatement {
   const values = new Map<string, GivenValue>()
-  for (const [name, value] of Object.entries(queryOf(request))) {
+  for (const [name, value] of exchange.query) {
     if (!name.toLowerCase().startsWith('p.')) continue
     if (typeof value !== 'string') throw refuse('Request.BadParameter', `The parameter ${name} stands twice`)
     values.set(name.slice(2), { text: value })
   }
-  if (!isJson(request.headers['content-type'])) return { text: bodyText(request), values }
-  const envelope = readJson(bodyText(request))
+  if (!isJson(exchange.headers['content-type'])) return { text: bodyText(exchange), values }
+  const envelope = readJson(bodyText(exchange))
   if (!isObject(envelope)) throw refuse('Request.BadBody', ENVELOPE)
   let text: Json | undefined
   for (const [name, value] of membersOf(envelope)) {
@@ -82,13 +81,9 @@ function readValues(parameters: Json, values: Map<string, GivenValue>): void {
 }
 
 /** An empty body is undefined. */
-export function readJsonBody(request: FastifyRequest): Json | undefined {
-  const text = bodyText(request)
+export function readJsonBody(exchange: Exchange): Json | undefined {
+  const text = bodyText(exchange)
   return text.trim() === '' ? undefined : readJson(text)
-}
-
-export function queryOf(request: FastifyRequest): Parameters {
-  return request.query as Parameters
 }
 
 function isJson(contentType = ''): boolean {
@@ -96,11 +91,8 @@ function isJson(contentType = ''): boolean {
   return contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
 }
 
-/** The body parser of these routes leaves bytes; they must be UTF-8. */
-function bodyText(request: FastifyRequest): string {
-  const { body } = request
-  if (body === undefined || body === null) return ''
-  if (!Buffer.isBuffer(body)) throw new Error('The body was read by another parser')
+/** The bytes must be UTF-8. */
+function bodyText({ body }: Exchange): string {
   try {
     return UTF8.decode(body)
   } catch {

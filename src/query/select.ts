@@ -1,4 +1,5 @@
 /** The Select call: columns, criteria, order and page, said as a query of IQL. */
+import type { SearchValues } from '../http/search.ts'
 import { findColumn, readCriteria } from './criteria.ts'
 import { type Cursor, readCursor } from './cursor.ts'
 import { refuse } from './errors.ts'
@@ -9,8 +10,6 @@ import type { Bound } from './iql/bound.ts'
 import type { TableView } from './iql/catalogue-view.ts'
 import { type Json, writeJson } from './json.ts'
 import type { KeyColumn } from './planner.ts'
-
-export type Parameters = Readonly<Record<string, string | readonly string[] | undefined>>
 
 export interface SelectCall {
   /** Equal keys make equal statements: everything but the values. */
@@ -32,7 +31,7 @@ interface Order {
 
 const AT = { at: 0 }
 
-export function readSelect(table: TableView, parameters: Parameters, body: Json): SelectCall {
+export function readSelect(table: TableView, parameters: SearchValues, body: Json): SelectCall {
   const values = new GivenValues()
   const columns = readColumns(table, parameters)
   const wanted = readOrder(table, parameters)
@@ -76,7 +75,7 @@ export function readSelect(table: TableView, parameters: Parameters, body: Json)
 }
 
 /** `columns=a,b` and `column=c` may be mixed; the order is kept, a column stands once. */
-export function readColumns(table: TableView, parameters: Parameters): readonly string[] {
+export function readColumns(table: TableView, parameters: SearchValues): readonly string[] {
   const names = [...all(parameters, 'columns').flatMap((list) => list.split(',')), ...all(parameters, 'column')]
   const wanted = names.map((name) => name.trim()).filter((name) => name !== '')
   if (wanted.length === 0) return table.columns.map(({ name }) => name)
@@ -84,7 +83,7 @@ export function readColumns(table: TableView, parameters: Parameters): readonly 
 }
 
 /** `orderby=a,-b` */
-function readOrder(table: TableView, parameters: Parameters): Order[] {
+function readOrder(table: TableView, parameters: SearchValues): Order[] {
   const items = all(parameters, 'orderby')
     .flatMap((list) => list.split(','))
     .map((item) => item.trim())
@@ -104,7 +103,7 @@ function tieBreakers(table: TableView, order: readonly Order[]): Order[] {
     .map((column) => ({ column, descending: false }))
 }
 
-function readAfter(parameters: Parameters, identity: string): Cursor | undefined {
+function readAfter(parameters: SearchValues, identity: string): Cursor | undefined {
   const text = single(parameters, 'after')
   return text === undefined ? undefined : readCursor(text, identity)
 }
@@ -175,18 +174,18 @@ function isNull(column: string, negated: boolean): Expression {
   return { kind: 'is-null', operand: reference(column), negated, ...AT }
 }
 
-function all(parameters: Parameters, name: string): readonly string[] {
-  const given = Object.entries(parameters).find(([key]) => key.toLowerCase() === name)?.[1]
+function all(parameters: SearchValues, name: string): readonly string[] {
+  const given = parameters.size === 0 ? undefined : [...parameters].find(([key]) => key.toLowerCase() === name)?.[1]
   return given === undefined ? [] : typeof given === 'string' ? [given] : given
 }
 
-function single(parameters: Parameters, name: string): string | undefined {
+function single(parameters: SearchValues, name: string): string | undefined {
   const given = all(parameters, name)
   if (given.length > 1) throw refuse('Request.BadParameter', `The query parameter ${name} stands twice`)
   return given[0]
 }
 
-function count(parameters: Parameters, name: string): number | undefined {
+function count(parameters: SearchValues, name: string): number | undefined {
   const text = single(parameters, name)
   if (text === undefined) return undefined
   if (!/^\d{1,15}$/.test(text))

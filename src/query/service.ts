@@ -1,13 +1,13 @@
 /** The query service put together: the engine, the catalogue, the doors, and what the rest of the program may ask of it. */
-import type { FastifyInstance } from 'fastify'
 import type { Bus } from '../events/bus.ts'
+import type { DirectRoute } from '../http/direct-routes.ts'
 import { type Audit, noAudit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Metrics } from '../protocol/metrics.ts'
 import { type AuditSource, createAuditTable } from './audit-table.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import { createTables, type Tables } from './catalogue/tables.ts'
-import { type EndpointEnv, registerEndpoint } from './endpoint.ts'
+import { type EndpointEnv, queryRoutes } from './endpoint.ts'
 import type { Engine } from './engines/engine.ts'
 import { openEngine } from './engines/open.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
@@ -59,8 +59,8 @@ export interface QueryService {
   readonly tables: Tables
   readonly running: RunningQueries
   readonly planner: Planner
-  /** Adds the routes. */
-  register(app: FastifyInstance, options: QueryDoorOptions): void
+  /** The doors, which are answered before the application is asked: lookups by key are the most that come. */
+  routes(options: QueryDoorOptions): readonly DirectRoute[]
   /** For a health check: rejects when the database does not answer, or takes no writes until a restart. */
   check(): Promise<void>
   close(): Promise<void>
@@ -89,9 +89,9 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     tables: createTables({ engine, catalogue, clock }),
     running,
     planner,
-    register(app, { cancelElsewhere: cancel = async () => false, ...options }) {
+    routes({ cancelElsewhere: cancel = async () => false, ...options }) {
       watch(options.metrics, engine, running)
-      registerEndpoint(app, {
+      return queryRoutes({
         ...options,
         cancel,
         engine,

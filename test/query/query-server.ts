@@ -2,6 +2,9 @@
 import type { Bus } from '../../src/events/bus.ts'
 import { createLocalBus } from '../../src/events/local-bus.ts'
 import { createApp } from '../../src/http/app.ts'
+import { clientAddress } from '../../src/http/client-address.ts'
+import { directFirst } from '../../src/http/direct-routes.ts'
+import { noteAnswers } from '../../src/http/every-answer.ts'
 import { openListener } from '../../src/http/listener.ts'
 import { createLogger } from '../../src/http/log.ts'
 import type { Audit } from '../../src/protocol/audit-events.ts'
@@ -96,7 +99,6 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
   const log: string[] = []
   const logger = createLogger({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } })
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
-  const app = createApp({ logger, trustedProxies: [], listener, metrics: createMetrics() })
   const bus = options.bus ?? createLocalBus()
   const service = await openQuery({
     bus,
@@ -106,9 +108,12 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.audit === undefined ? {} : { audit: options.audit }),
   })
-  service.register(app, { authenticate: async (token) => CALLERS[token] })
+  const metrics = createMetrics()
+  const direct = service.routes({ authenticate: async (token) => CALLERS[token] })
+  const app = createApp({ logger, trustedProxies: [], listener, metrics, direct })
   await app.ready()
-  listener.answerWith(app.routing)
+  const env = { addressOf: clientAddress([]), note: noteAnswers(logger, metrics), logger }
+  listener.answerWith(directFirst(direct, env, app.routing))
   const url = `http://127.0.0.1:${listener.port}`
   const send = async (
     path: string,

@@ -1,4 +1,5 @@
 /** Which format and which compression the caller asks for (RFC 9110 §12.5). */
+import type { SearchValues } from '../../http/search.ts'
 import { refuse } from '../errors.ts'
 import type { Encoding, Format } from './encoding.ts'
 
@@ -23,7 +24,7 @@ const FORMATS: ReadonlyMap<string, Format> = new Map([
 export type Coding = 'identity' | 'gzip' | 'br' | 'zstd'
 const CODINGS: readonly Coding[] = ['zstd', 'br', 'gzip']
 
-export function negotiateEncoding(accept: string | undefined, query: Readonly<Record<string, unknown>>): Encoding {
+export function negotiateEncoding(accept: string | undefined, query: SearchValues): Encoding {
   return {
     format: negotiateFormat(accept),
     rows: oneOf(query, 'rows', ['objects', 'arrays']),
@@ -61,12 +62,8 @@ function byQuality(header: string): { value: string; quality: number }[] {
     .sort((a, b) => b.quality - a.quality)
 }
 
-function oneOf<Word extends string>(
-  query: Readonly<Record<string, unknown>>,
-  name: string,
-  words: readonly [Word, Word],
-): Word {
-  const given = query[name]
+function oneOf<Word extends string>(query: SearchValues, name: string, words: readonly [Word, Word]): Word {
+  const given = query.get(name)
   if (given === undefined) return words[0]
   const found = words.find((word) => word === given)
   if (found !== undefined) return found
