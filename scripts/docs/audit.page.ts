@@ -30,7 +30,8 @@ gatehouse query "SELECT address, count(*) AS refusals FROM auditlog
 \`\`\`
 
 It is a copy, brought up to date before each statement that names it: rows of the node that answers are there at once,
-those of other nodes within a second. What proves that nothing was changed is the log itself, which \`verify\` reads.
+those of other nodes within a second. What proves that nothing was changed is the log itself, which \`verify\` reads;
+\`gatehouse doctor\` compares the copy with it.
 
 ## The chain
 

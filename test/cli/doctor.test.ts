@@ -5,10 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import SqliteDatabase from 'better-sqlite3'
+import { sql } from 'kysely'
 import { examine } from '../../src/cli/doctor/doctor.ts'
 import type { Finding } from '../../src/cli/doctor/finding.ts'
 import { loadConfig } from '../../src/config.ts'
+import { openDatabase } from '../../src/store/database.ts'
 import { createCertificate, writeCertificate } from '../support/certificate.ts'
+import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
 import { onEveryEngine, type TestPlace } from '../support/engines.ts'
 import { runGatehouse } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
@@ -183,6 +186,41 @@ describe('planted faults', () => {
     assert.deepEqual(await codes(place, { ...flags, '--tls-key': other }), ['fault certificate.wrong_key', ...usual])
     const missing = await codes(place, { ...flags, '--tls-certificate': join(base, 'none.pem') })
     assert.deepEqual(missing, ['fault certificate.unreadable', ...usual])
+  })
+})
+
+onEveryEngine('the copy of the audit log', (place) => {
+  async function onCopy(change: string, condition: string): Promise<void> {
+    if (place().engine === 'sqlite') {
+      const database = new SqliteDatabase(join(place().dataFolder, 'query.db'))
+      database.exec(`${change.replace('COPY', '_gh_auditlog')} ${condition}`)
+      return void database.close()
+    }
+    const database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
+    await sql.raw(`${change.replace('COPY', 'gatehouse_data._gh_auditlog')} ${condition}`).execute(database.db)
+    await database.close()
+  }
+
+  test('is compared with the log: a changed row and a missing one are found, an empty copy is none', async () => {
+    const server = await startTestServer(place(), { flags: { '--demo': 'true' } })
+    const { headers } = bearer((await signIn(server, ADMIN)).access_token)
+    const read = await fetch(`http://127.0.0.1:${server.port}/query`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'text/plain' },
+      body: 'SELECT count(*) AS n FROM auditlog',
+    })
+    assert.equal(read.status, 200)
+    await server.stop()
+    const found = async () => (await codes(place())).filter((finding) => finding.includes(' audit.'))
+    assert.deepEqual(await found(), [])
+    await onCopy("update COPY set node = node || 'x'", 'where seq = 1')
+    assert.deepEqual(await found(), ['fault audit.copy_differs'])
+    await onCopy('update COPY set node = substr(node, 1, length(node) - 1)', 'where seq = 1')
+    assert.deepEqual(await found(), [])
+    await onCopy('delete from COPY', 'where seq = 1')
+    assert.deepEqual(await found(), ['fault audit.copy_differs'])
+    await onCopy('delete from COPY', '')
+    assert.deepEqual(await found(), [])
   })
 })
 

@@ -4,6 +4,7 @@ import { verifyAuditLog } from '../../store/audit-verify.ts'
 import type { Database } from '../../store/database.ts'
 import { signingKeyOf } from '../../store/key-rotation.ts'
 import { createStores } from '../../store/stores.ts'
+import { examineAuditCopy } from './audit-copy.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 
 const DAY = 86_400_000
@@ -20,6 +21,7 @@ export async function examineContent(database: Database, options: ContentOptions
   return [
     ...(await keyFindings(database, options)),
     ...(await auditFindings(database, options.now)),
+    ...(await examineAuditCopy(options.config, database)),
     ...(await accessFindings(database)),
   ]
 }
