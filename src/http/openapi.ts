@@ -15,6 +15,8 @@ export interface ApiRoute {
   readonly scopes?: readonly string[]
   readonly parameters?: readonly ApiParameter[]
   readonly body?: ApiContent
+  /** An empty body means something, too. */
+  readonly mayLackBody?: true
   readonly replies: Readonly<Record<number, ApiReply>>
 }
 
@@ -89,7 +91,7 @@ const PROBLEM = {
 } as const
 
 function operation(route: ApiRoute): JsonSchema {
-  const { method, path, tag, summary, description, scopes, parameters = [], body, replies } = route
+  const { method, path, tag, summary, description, scopes, parameters = [], body, mayLackBody, replies } = route
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
   const described = new Set(parameters.map(({ name }) => name))
   const all = [
@@ -107,7 +109,7 @@ function operation(route: ApiRoute): JsonSchema {
       ? {}
       : { security: scopes.length === 0 ? [{ token: [] }] : scopes.map((scope) => ({ token: [scope] })) }),
     ...(all.length === 0 ? {} : { parameters: all }),
-    ...(body === undefined ? {} : { requestBody: { required: true, content: content(body) } }),
+    ...(body === undefined ? {} : { requestBody: { required: mayLackBody === undefined, content: content(body) } }),
     responses: {
       ...Object.fromEntries(Object.entries(replies).map(([status, reply]) => [status, response(reply)])),
       default: {

@@ -10,7 +10,7 @@ export function describeQuery(): ApiRoute[] {
       ...COMMON,
       method: 'POST',
       path: '/query',
-      summary: 'Runs one IQL statement.',
+      summary: 'Runs one IQL statement; ?p.name=… gives the value of :name, and ?p.1=… that of $1.',
       parameters: [...FORMAT_PARAMETERS, AFTER, REQUEST_ID],
       body: { 'text/plain': { type: 'string' }, 'application/json': ENVELOPE },
       replies: { 200: RESULT, ...refusals(400, 401, 403, 406, 408, 409, 413, 415, 422, 429, 503) },
@@ -22,7 +22,8 @@ export function describeQuery(): ApiRoute[] {
       summary: 'Reads the rows of a table that meet the criteria.',
       parameters: [TABLE, ...SELECT_PARAMETERS, ...FORMAT_PARAMETERS, AFTER, REQUEST_ID],
       body: { 'application/json': CRITERIA },
-      replies: { 200: RESULT, ...refusals(400, 401, 403, 404, 406, 408, 422, 429, 503) },
+      mayLackBody: true,
+      replies: { 200: RESULT, ...refusals(400, 401, 403, 404, 406, 408, 413, 415, 422, 429, 503) },
     },
     write('Insert', 'Inserts one row or several, all or none.', { oneOf: [ROW, { type: 'array', items: ROW }] }),
     write('Update', 'Changes the rows that meet the criteria.', {
@@ -55,6 +56,7 @@ function write(name: string, summary: string, body: JsonSchema): ApiRoute {
     summary,
     parameters: [
       TABLE,
+      ...FORMAT_PARAMETERS,
       REQUEST_ID,
       {
         name: 'Idempotency-Key',
@@ -63,7 +65,7 @@ function write(name: string, summary: string, body: JsonSchema): ApiRoute {
       },
     ],
     body: { 'application/json': body },
-    replies: { 200: RESULT, ...refusals(400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 503) },
+    replies: { 200: RESULT, ...refusals(400, 401, 403, 404, 406, 408, 409, 413, 415, 422, 429, 503) },
   }
 }
 
