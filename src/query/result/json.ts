@@ -105,8 +105,9 @@ function jsonCellWriter(column: ResultColumn, encoding: Encoding): (cell: NonNul
   }
 }
 
-/** Most integers are small, and a number is written faster than a bigint. */
+/** Most integers are small, and a number is written faster than a bigint; digits are written already. */
 function jsonInteger(cell: NonNullable<Cell>): string {
+  if (typeof cell === 'string') return cell
   const number = Number(cell)
   return Number.isSafeInteger(number) ? String(number) : String(cell)
 }

@@ -71,7 +71,8 @@ export function toPostgres(value: IqlValue, type: IqlType): Bindable {
 }
 
 type CellReader = (raw: string) => Cell
-export type RowReader = (raw: readonly (string | null)[]) => Cell[]
+/** The row itself with its cells read: whoever has it keeps nothing of the raw one. */
+export type RowReader = (raw: (string | null)[]) => Cell[]
 
 /** The columns of a plan are the same object whenever it runs: what follows from them is made once. */
 const READERS = new WeakMap<readonly ResultColumn[], RowReader>()
@@ -80,14 +81,20 @@ const READERS = new WeakMap<readonly ResultColumn[], RowReader>()
 export function rowReader(columns: readonly ResultColumn[], further: readonly ResultColumn[] = []): RowReader {
   const known = READERS.get(columns)
   if (known !== undefined) return known
-  const readers = [...columns, ...further].map(cellReader)
-  const read: RowReader = (raw) =>
-    readers.map((readCell, index) => {
+  const readers = [...columns, ...further].flatMap((column, index) => {
+    const read = cellReader(column)
+    return read === undefined ? [] : [{ index, read }]
+  })
+  const readRow: RowReader = (raw) => {
+    const cells: Cell[] = raw
+    for (const { index, read } of readers) {
       const cell = raw[index]
-      return cell === undefined || cell === null ? null : readCell === undefined ? cell : readCell(cell)
-    })
-  READERS.set(columns, read)
-  return read
+      if (typeof cell === 'string') cells[index] = read(cell)
+    }
+    return cells
+  }
+  READERS.set(columns, readRow)
+  return readRow
 }
 
 /** Undefined where the text is the cell. */

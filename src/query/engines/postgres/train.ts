@@ -4,7 +4,7 @@ import type { Bindable } from '../engine.ts'
 import { isOutdated } from './failure.ts'
 import { preparedOn, type Wire, wireOf } from './wire.ts'
 
-export type RawRow = readonly (string | null)[]
+export type RawRow = (string | null)[]
 
 export interface TrainStatement {
   readonly sql: string

@@ -121,8 +121,7 @@ export class Written {
   }
 
   #add(raw: RawRow): void {
-    const { isChecked, returning } = this.#request
-    if (isChecked && raw[returning.length] !== 't') this.#isHidden = true
+    if (this.#request.isChecked && raw.pop() !== 't') this.#isHidden = true
     this.#returned.add(() => this.#readRow(raw))
   }
 }
