@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 import { type QueryServer, type Reply, startQueryServer } from './query-server.ts'
 
@@ -158,4 +159,29 @@ test('a query that is stopped stops nobody who has its connection next', async (
     assert.equal((await cancelled).status, 204)
     assert.deepEqual(new Set(statuses(await next)), new Set([200]))
   }
+})
+
+test('a server that is gone without a word is given up when the time of a query is over, and taken up again', async () => {
+  const url = new URL(place.databaseUrl)
+  const proxy = await startTcpProxy(url.hostname, Number(url.port))
+  url.hostname = '127.0.0.1'
+  url.port = String(proxy.port)
+  const far = await startQueryServer({ ...place, databaseUrl: url.href }, { limits: { milliseconds: 800 } })
+  const lookup = () => far.query('SELECT t FROM notes WHERE id = 100')
+  const write = (id: number) => far.call('/query/others/insert', { id })
+  const long = () => far.query('SELECT count(*) AS n FROM others WHERE id % 2 = 0')
+  assert.deepEqual(statuses(await Promise.all([lookup(), write(9000), long()])), [200, 200, 200])
+  proxy.hold()
+  const began = performance.now()
+  const replies = await Promise.all([lookup(), write(9001), long()])
+  assert.deepEqual(
+    replies.map(({ status, json }) => [status, json.Code]),
+    Array(3).fill([408, 'Limit.Time']),
+  )
+  assert.ok(performance.now() - began < 8000)
+  proxy.mend()
+  await until('it is taken up', 5000, async () => (await lookup()).status === 200)
+  assert.deepEqual(statuses(await Promise.all([write(9002), long()])), [200, 200])
+  await far.stop()
+  await proxy.close()
 })

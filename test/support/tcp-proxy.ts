@@ -5,6 +5,8 @@ export interface TcpProxy {
   readonly port: number
   /** Breaks every connection and refuses new ones. */
   cut(): void
+  /** Keeps every connection and passes nothing on, as a machine does that is gone without a word. */
+  hold(): void
   mend(): void
   close(): Promise<void>
 }
@@ -12,6 +14,7 @@ export interface TcpProxy {
 export async function startTcpProxy(host: string, port: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let open = true
+  let held = false
   const server = createServer((near) => {
     if (!open) {
       near.destroy()
@@ -24,6 +27,7 @@ export async function startTcpProxy(host: string, port: number): Promise<TcpProx
     ] as const) {
       sockets.add(from)
       from.pipe(to)
+      if (held) from.pause()
       from.on('error', () => to.destroy())
       from.on('close', () => {
         sockets.delete(from)
@@ -39,8 +43,14 @@ export async function startTcpProxy(host: string, port: number): Promise<TcpProx
   return {
     port: (server.address() as AddressInfo).port,
     cut,
+    hold: () => {
+      held = true
+      for (const socket of sockets) socket.pause()
+    },
     mend: () => {
       open = true
+      held = false
+      for (const socket of sockets) socket.resume()
     },
     close() {
       cut()

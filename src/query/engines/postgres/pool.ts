@@ -2,7 +2,7 @@
 import pg, { type Pool, type PoolClient } from 'pg'
 import { refuse } from '../../errors.ts'
 import { SCHEMA } from './representation.ts'
-import { cancelRunning } from './wire.ts'
+import { breakOff, cancelRunning, LONGEST_CANCEL_MS } from './wire.ts'
 
 export interface PoolOptions {
   readonly url: string
@@ -76,8 +76,11 @@ export async function borrow(take: Take, signal: AbortSignal): Promise<Borrowed>
   signal.throwIfAborted()
   const client = await take(signal)
   let cancelled: Promise<void> | undefined
+  let giveUp: NodeJS.Timeout | undefined
   const stop = (): void => {
     cancelled = cancelRunning(client)
+    // A server that does not hear of it, or does not heed it, would be waited for in vain.
+    giveUp = setTimeout(() => breakOff(client), LONGEST_CANCEL_MS)
   }
   signal.addEventListener('abort', stop, { once: true })
   return {
@@ -85,6 +88,7 @@ export async function borrow(take: Take, signal: AbortSignal): Promise<Borrowed>
     async giveBack(isBroken = false) {
       signal.removeEventListener('abort', stop)
       await cancelled
+      clearTimeout(giveUp)
       client.release(isBroken)
     },
   }

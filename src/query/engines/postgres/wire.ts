@@ -35,6 +35,8 @@ export function breakOff(client: PoolClient): void {
   connection.stream.destroy()
 }
 
+export const LONGEST_CANCEL_MS = 5000
+
 /**
  * Asks the server, on a connection of its own as the protocol wants, to stop what the client runs. Until the promise resolves the
  * request may still be on its way: whoever used the client next would be stopped instead.
@@ -60,5 +62,3 @@ export function cancelRunning(client: PoolClient): Promise<void> {
     socket.resume().write(message)
   })
 }
-
-const LONGEST_CANCEL_MS = 5000
