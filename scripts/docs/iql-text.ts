@@ -21,7 +21,8 @@ or a Boolean without \`CAST\`. Literals are read as what they stand beside: \`ts
 \`ratio * 2\` beside a Double reads a Double. A Text is never read as a number.
 
 **Numbers.** \`42\` is an Integer, \`4.2\` a Decimal, \`4e2\` a Double. Integers divide toward zero. Decimals are exact: each
-operation has its scale, below. Dividing by zero, and leaving the range of a type, are errors.
+operation has its scale, below. Dividing by zero, leaving the range of a type, and a Double that is too small to be told from
+zero are errors.
 
 **NULL** sorts last ascending and first descending, unless \`NULLS FIRST\` or \`NULLS LAST\` says otherwise. Where a sum, a
 mean or a least value has no rows, it is NULL; \`count\` is 0.
@@ -49,6 +50,12 @@ its outcome, or a column of a sub-query that nobody reads, may or may not be wor
 
 **Order.** Without \`ORDER BY\` the rows of a result come in no order that can be relied on, and the same holds for the rows of
 \`RETURNING\`: only an INSERT of VALUES returns them as they were given.
+
+**Keys** are those of the table, not of the caller: the key of a row that a filter hides from you is taken, and a write that
+meets it is refused, or passes over it with \`ON CONFLICT\`; nothing else is told of that row. Where even that must not be told,
+let keys be Uuids. An INSERT with \`DO UPDATE\` that meets a row which it has written itself is an error, whatever its \`WHERE\`
+says. An UPDATE checks keys row by row, in the order in which the rows lie in the database: where rows take over the keys of one
+another, as in \`SET id = id + 1\`, it may be refused or not; move them out of the way first.
 
 **Rights.** A table that you may not read does not exist for you. A table may carry a \`ROW FILTER\` over its columns and the
 claims \`:sub\`, \`:client_id\` and \`:role\` of the caller (\`desk = :role\` holds when it is any of the caller’s roles); rows

@@ -118,7 +118,11 @@ column, exactly: \`45.10\` and \`"45.10"\` are the same Decimal, and a number of
 not fit is refused with the column, the value and the reason.
 
 With \`Idempotency-Key\` an Insert, Update or Delete happens once: the same key and body again, within a day, gets the first
-answer and changes nothing. The same key with another body is refused.
+answer and changes nothing, though the table may have other columns by now; who may no longer write there is refused. The same
+key with another body is refused.
+
+Names of members mind no case, and none may stand in two spellings; of a member that is repeated in one spelling the last counts,
+as it does in a Json value. A body nests at most 500 levels deep.
 
 The table \`CatalogueTable\` defines tables in the same way, for \`Platform/Admin\`:
 \`{"name": "Notes", "columns": [{"name": "id", "type": "Integer", "primarykey": true}, {"name": "body", "type": "Text"}]}\`;
@@ -156,7 +160,7 @@ An error after the first rows is told by every format: JSON ends with \`Error\` 
 A JSON result ends at the row limit of the service, which it says with \`Truncated\`, or at the \`limit\` of the caller. Where rows
 are left, \`NextCursor\` says where they begin: repeat the request with \`after=\` and the cursor. A Select goes on after the key of
 the last row, so that rows that come and go meanwhile do not shift the pages; a statement is run again and the rows of earlier
-pages are passed over.
+pages are passed over. An \`offset\` counts for the first page alone.
 
 ## Running queries
 
