@@ -7,8 +7,6 @@ export type Claims = Members
 export interface ParsedJwt {
   readonly header: Members
   readonly claims: Claims
-  readonly signed: Buffer
-  readonly signature: Buffer
 }
 
 const LONGEST = 16 * 1024
@@ -16,15 +14,18 @@ const SHAPE = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
 
 export function parseJwt(token: string, longest = LONGEST): ParsedJwt | undefined {
   if (token.length > longest || !SHAPE.test(token)) return undefined
-  const [head = '', body = '', signature = ''] = token.split('.')
+  const [head = '', body = ''] = token.split('.', 2)
   const header = parseHeader(head)
   const claims = parseObject(body)
-  if (header === undefined || claims === undefined) return undefined
+  return header === undefined || claims === undefined ? undefined : { header, claims }
+}
+
+/** What is signed, and the signature, of a token that has been parsed (RFC 7515 §5.2). */
+export function partsOf(token: string): { signed: Buffer; signature: Buffer } {
+  const dot = token.lastIndexOf('.')
   return {
-    header,
-    claims,
-    signed: Buffer.from(token.slice(0, head.length + 1 + body.length), 'latin1'),
-    signature: Buffer.from(signature, 'base64url'),
+    signed: Buffer.from(token.slice(0, dot), 'latin1'),
+    signature: Buffer.from(token.slice(dot + 1), 'base64url'),
   }
 }
 

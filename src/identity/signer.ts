@@ -1,12 +1,13 @@
-/** Signs and verifies our JWTs: RS256 and nothing else, on the thread pool, with keys that rotate. */
-import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto'
+/** Signs and verifies our JWTs: RS256 and nothing else, beside the event loop, with keys that rotate. */
+import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto'
 import type { Bus } from '../events/bus.ts'
 import type { Audit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import { isPublished, isWithdrawn, type KeyTending, SEALED_KEY, signingKeyOf, tendKeys } from '../store/key-rotation.ts'
 import { unseal } from '../store/opaque.ts'
 import type { StoredKey } from '../store/signing-keys.ts'
-import { type Claims, type ParsedJwt, parseJwt } from './jwt.ts'
+import { type Claims, parseJwt } from './jwt.ts'
+import { createVerifier } from './verifier.ts'
 
 /** The `typ` of each kind of token, so that none passes for another (RFC 9068 §2.1, Back-Channel Logout §2.4). */
 export type TokenType = 'at+jwt' | 'JWT' | 'logout+jwt'
@@ -62,6 +63,7 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
   const privateKeys = new Map<string, KeyObject>()
   const publicKeys = new Map<string, KeyObject>()
   const withdrawn = new Set<string>()
+  const verifier = createVerifier({ onError })
   let reading: Promise<void> = Promise.resolve()
   await tend()
   if (stored.length === 0) await reload()
@@ -89,7 +91,7 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
       const { kid } = jwt.header
       const key = publicKeys.get(kid)
       if (key === undefined) return undefined
-      const isGood = await verifyOnPool(jwt, key)
+      const isGood = await verifier.verify(token, key)
       // It may have been withdrawn in that time.
       return isGood && publicKeys.get(kid) === key ? { claims: jwt.claims, keyId: kid } : undefined
     },
@@ -105,6 +107,7 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
     close() {
       clearInterval(timer)
       unsubscribe()
+      verifier.close().catch(onError)
     },
   }
 
@@ -192,13 +195,6 @@ function signOnPool(input: string, key: KeyObject): Promise<string> {
     sign('sha256', Buffer.from(input), key, (error, signature) =>
       error === null ? resolve(signature.toString('base64url')) : reject(error),
     )
-  })
-}
-
-/** A check takes as long as a small request, and those of many callers can be made beside one another. */
-function verifyOnPool({ signed, signature }: ParsedJwt, key: KeyObject): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    verify('sha256', signed, key, signature, (error, isGood) => (error === null ? resolve(isGood) : reject(error)))
   })
 }
 
