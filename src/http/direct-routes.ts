@@ -112,6 +112,8 @@ function serve(
     note({ id, request: { method, url, ip: address }, route: route.path, status, milliseconds })
     span?.end({ method, route: route.path, status, id })
   })
+  // Unheard it would end the process; the client, who is to blame or gone, hears of nothing.
+  response.on('error', (error) => exchange.log.info({ err: error }, 'an answer could not be sent'))
   const act = (): void => {
     try {
       route.answer(exchange)?.catch((error) => route.fail(exchange, error))

@@ -68,7 +68,7 @@ export class Exchange implements Asked {
     if (standings.length > 0) this.#standings = standings
   }
 
-  /** A header of the answer, unless that is a refusal. */
+  /** A header of the answer, be it a refusal. */
   header(name: string, value: string): void {
     this.#headers = { ...this.#headers, [name]: value }
   }
@@ -82,10 +82,8 @@ export class Exchange implements Asked {
   }
 
   /** For a body that is written piece by piece, and ended, by the caller. */
-  begin(type: string): ServerResponse {
-    const head = this.#head()
-    head['content-type'] = type
-    return this.response.writeHead(200, head)
+  begin(type: string, headers: Readonly<Record<string, string>> = {}): ServerResponse {
+    return this.response.writeHead(200, { ...this.#head(), ...headers, 'content-type': type })
   }
 
   sendNothing(): void {
@@ -97,18 +95,15 @@ export class Exchange implements Asked {
       this.response.destroy()
       return
     }
-    const head = { ...this.#everywhere(), ...headers, 'content-type': type }
+    const head = { ...this.#head(), ...headers, 'content-type': type }
     this.response.writeHead(status, { ...head, 'content-length': String(Buffer.byteLength(body)) }).end(body)
   }
 
   #head(): Record<string, string> {
-    const head = this.#everywhere()
-    return this.#headers === undefined ? head : { ...head, ...this.#headers }
-  }
-
-  #everywhere(): Record<string, string> {
     const head = { ...SECURITY_HEADERS, 'request-id': this.id }
-    return this.#standings.length === 0 ? head : { ...head, ...standingHeaders(this.#standings) }
+    if (this.#standings.length === 0 && this.#headers === undefined) return head
+    const standing = this.#standings.length === 0 ? {} : standingHeaders(this.#standings)
+    return { ...head, ...standing, ...this.#headers }
   }
 }
 

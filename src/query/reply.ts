@@ -100,12 +100,10 @@ function sendCompressed(
   coding: Exclude<Coding, 'identity'>,
   bytes: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): void {
-  exchange.header('content-encoding', coding)
-  exchange.header('vary', 'accept-encoding')
   const compressor = COMPRESSORS[coding]()
   pour(bytes, compressor).catch((error) => compressor.destroy(error))
   // Either that ends too early takes the other with it: a client that goes, or a result that cannot be told to its end.
-  pipeline(compressor, exchange.begin(type), () => {})
+  pipeline(compressor, exchange.begin(type, { 'content-encoding': coding, vary: 'accept-encoding' }), () => {})
 }
 
 /** Takes the next bytes when the last have left; throws what cannot be told, which is for the connection to show. */

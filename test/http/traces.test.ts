@@ -54,6 +54,7 @@ onEveryEngine('traces', (place, engine) => {
   const HEALTH = 'a'.repeat(32)
   const TOKEN = 'b'.repeat(32)
   const QUERY = 'c'.repeat(32)
+  const REFUSED = 'd'.repeat(32)
   const CALLER = '00f067aa0ba902b7'
   const parent = (trace: string, flags = '01') => ({ traceparent: `00-${trace}-${CALLER}-${flags}` })
 
@@ -76,6 +77,14 @@ onEveryEngine('traces', (place, engine) => {
     })
     assert.equal(query.status, 200)
     await query.text()
+    const refused = await fetch(`${server.issuer}/query`, {
+      method: 'POST',
+      headers: parent(REFUSED),
+      body: 'SELECT 1',
+    })
+    assert.equal(refused.status, 401)
+    assert.match(refused.headers.get('traceresponse') ?? '', new RegExp(`^00-${REFUSED}-[0-9a-f]{16}-01$`))
+    await refused.text()
   }
 
   const of = (trace: string) => {
@@ -92,7 +101,7 @@ onEveryEngine('traces', (place, engine) => {
     const { server: span } = of(HEALTH)
     assert.partialDeepStrictEqual(span, { parentSpanId: CALLER, name: 'GET /healthz' })
     assert.ok(BigInt(span.endTimeUnixNano) >= BigInt(span.startTimeUnixNano))
-    assert.deepEqual([...new Set(spans.map(({ traceId }) => traceId))].toSorted(), [HEALTH, TOKEN, QUERY])
+    assert.deepEqual([...new Set(spans.map(({ traceId }) => traceId))].toSorted(), [HEALTH, TOKEN, QUERY, REFUSED])
   })
 
   test('statements of the identity database are spans within the request that waits for them', () => {
