@@ -106,7 +106,7 @@ onEveryEngine('stores', (place) => {
     await clients.removeSecret('kiosk', first)
   })
 
-  test('C-32: of 50 who spend a code at once, one gets it fresh', async () => {
+  test('C-32: of 50 who spend a code at once, one gets it fresh; none when it is late, or its grant revoked', async () => {
     const { grants, codes } = open.stores
     const grant = await grants.create(newGrant())
     const code = await codes.issue(grant.id, { redirectUri: 'https://a/' }, 60_000)
@@ -117,6 +117,10 @@ onEveryEngine('stores', (place) => {
     const late = await codes.issue(grant.id, { redirectUri: 'https://a/' }, 60_000)
     open.clock.advance(60_000)
     assert.equal((await codes.spend(late))?.outcome, 'expired')
+    const withdrawn = await codes.issue(grant.id, { redirectUri: 'https://a/' }, 60_000)
+    await grants.revoke({ id: grant.id })
+    assert.equal((await codes.spend(withdrawn))?.outcome, 'revoked')
+    assert.equal((await codes.spend(withdrawn))?.outcome, 'reused')
   })
 
   test('C-62: of 50 who refresh at once, one rotates and the others get the same successor', async () => {

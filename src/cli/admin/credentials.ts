@@ -41,19 +41,22 @@ function readAll(file: string): Record<string, Credentials> {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
     throw error
   }
-  const all = parsed(text)
-  if (all === undefined) throw new Usage(`${file} is damaged: remove it and log in again.`)
+  const all = parse(text)
+  if (!isByServer(all)) throw new Usage(`${file} is damaged: remove it and log in again.`)
   return all
 }
 
-/** Undefined when it is not what `writeCredentials` writes. */
-function parsed(text: string): Record<string, Credentials> | undefined {
+function parse(text: string): unknown {
   try {
-    const all: unknown = JSON.parse(text)
-    return isObject(all) && Object.values(all).every(isCredentials) ? (all as Record<string, Credentials>) : undefined
+    return JSON.parse(text)
   } catch {
     return undefined
   }
+}
+
+/** What `writeCredentials` writes. */
+function isByServer(value: unknown): value is Record<string, Credentials> {
+  return isObject(value) && Object.values(value).every(isCredentials)
 }
 
 function isCredentials(value: unknown): value is Credentials {
