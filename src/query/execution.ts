@@ -27,6 +27,7 @@ import { typeName } from './iql/types.ts'
 import type { Planned, Planner } from './planner.ts'
 import { readRows } from './read-rows.ts'
 import { type Cell, type Encoding, saysWhatIsMissing } from './result/encoding.ts'
+import { viewFor } from './rights.ts'
 
 export interface ExecutionEnv {
   readonly engine: Engine
@@ -199,12 +200,11 @@ function lookRows(statement: BoundStatement, run: Run): Cell[][] {
     case 'explain':
       return explain(statement.statement).map((line) => [line])
     case 'show-tables':
-      return [...snapshot.tables()]
-        .filter((table) => {
-          const scope = snapshot.definitionOf(table.name)?.readScope
-          return scope === undefined || run.principal.scopes.has(scope)
-        })
-        .map((table) => [table.name, table.isSystem, snapshot.definitionOf(table.name)?.description ?? null])
+      return [...viewFor(snapshot, run.principal.scopes).tableNames()].map((name) => [
+        name,
+        snapshot.table(name)?.isSystem ?? false,
+        snapshot.definitionOf(name)?.description ?? null,
+      ])
     case 'describe':
     case 'show-columns': {
       const definition = snapshot.definitionOf(statement.table.name)

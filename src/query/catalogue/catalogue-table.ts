@@ -8,7 +8,7 @@ import { type ExecutionEnv, type Run, runValues } from '../execution.ts'
 import { bind } from '../iql/binder.ts'
 import type { Delete, Insert, OutputItem, Query, ResultColumn, Update } from '../iql/bound.ts'
 import type { BoundExpression } from '../iql/bound-expression.ts'
-import type { TableView } from '../iql/catalogue-view.ts'
+import { NO_TABLES, type TableView } from '../iql/catalogue-view.ts'
 import { parse, parseExpressionText } from '../iql/parser.ts'
 import { printExpression } from '../iql/print-expression.ts'
 import type { IqlValue } from '../iql/types.ts'
@@ -258,20 +258,12 @@ export function checked(table: TableDefinition): TableDefinition {
       default: undefined,
     })),
   })
-  bind(parse(text), text, EMPTY)
+  bind(parse(text), text, NO_TABLES)
   return table
 }
 
 function typeText(column: TableDefinition['columns'][number]): string {
   return column.type.kind === 'Decimal' ? `Decimal(${column.type.precision}, ${column.type.scale})` : column.type.kind
-}
-
-const EMPTY = {
-  lookup: () => undefined,
-  tableNames: () => [],
-  lookupIndex: () => undefined,
-  missingWriteScope: () => undefined,
-  missingDefineScope: () => undefined,
 }
 
 /** The names of the rows meant, each followed by the outputs. */

@@ -2,7 +2,7 @@
 
 import { bind } from '../iql/binder.ts'
 import type { BoundExpression } from '../iql/bound-expression.ts'
-import type { TableView } from '../iql/catalogue-view.ts'
+import { NO_TABLES, type TableView } from '../iql/catalogue-view.ts'
 import { parse, parseExpressionText } from '../iql/parser.ts'
 import { createTableText } from './create-table.ts'
 import type { TableDefinition } from './definition.ts'
@@ -81,18 +81,10 @@ function bindDefaults(definition: TableDefinition): ReadonlyMap<string, BoundExp
   const defaults = new Map<string, BoundExpression>()
   if (definition.columns.every((column) => column.default === undefined)) return defaults
   const text = createTableText({ ...definition, rowFilter: undefined })
-  const { statement } = bind(parse(text), text, NOTHING)
+  const { statement } = bind(parse(text), text, NO_TABLES)
   if (statement.kind !== 'create-table') return defaults
   for (const column of statement.columns) {
     if (column.default !== undefined) defaults.set(column.name.toLowerCase(), column.default.expression)
   }
   return defaults
-}
-
-const NOTHING = {
-  lookup: () => undefined,
-  tableNames: () => [],
-  lookupIndex: () => undefined,
-  missingWriteScope: () => undefined,
-  missingDefineScope: () => undefined,
 }

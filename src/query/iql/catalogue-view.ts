@@ -39,3 +39,12 @@ export interface ColumnView {
   /** An INSERT may leave the column out. A nullable column may be left out as well. */
   readonly hasDefault: boolean
 }
+
+/** For a definition that stands alone: it names no table, and its maker may define. */
+export const NO_TABLES: CatalogueView = {
+  lookup: () => undefined,
+  tableNames: () => [],
+  lookupIndex: () => undefined,
+  missingWriteScope: () => undefined,
+  missingDefineScope: () => undefined,
+}
