@@ -64,7 +64,7 @@ export const query: readonly Measurement[] = [
     ratios: [{ column: 'rate', to: 'rqlite', least: 1.5 }],
     contenders: () => {
       let next = ROWS
-      return everybody((peer) => () => loaded(peer, 64, () => peer.insert(next++)))
+      return everybody((peer) => warmed(peer, 64, () => peer.insert(next++)))
     },
   },
   {
@@ -150,12 +150,15 @@ async function leave(peers: readonly QueryPeer[]): Promise<void> {
 
 function reading(peer: QueryPeer, make: () => Buffer): () => Promise<Figures> {
   const made = Array.from({ length: MADE }, make)
-  const next = () => made[Math.floor(Math.random() * MADE)] ?? make()
+  return warmed(peer, 32, () => made[Math.floor(Math.random() * MADE)] ?? make())
+}
+
+function warmed(peer: QueryPeer, connections: number, next: () => Buffer): () => Promise<Figures> {
   let isWarm = false
   return async () => {
     if (!isWarm) await warm(peer.port, next)
     isWarm = true
-    return loaded(peer, 32, next)
+    return loaded(peer, connections, next)
   }
 }
 
