@@ -66,6 +66,8 @@ function connectUnless(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
   })
 }
 
+const CANCEL_AGAIN_MS = 200
+
 export interface Borrowed {
   readonly client: PoolClient
   giveBack(isBroken?: boolean): Promise<void>
@@ -76,9 +78,17 @@ export async function borrow(take: Take, signal: AbortSignal): Promise<Borrowed>
   signal.throwIfAborted()
   const client = await take(signal)
   let cancelled: Promise<void> | undefined
+  let again: NodeJS.Timeout | undefined
   let giveUp: NodeJS.Timeout | undefined
+  let isBack = false
+  /** One that comes before its statement has begun goes unheard, so it is said until the connection is given back. */
+  const cancel = (): void => {
+    cancelled = cancelRunning(client).then(() => {
+      if (!isBack) again = setTimeout(cancel, CANCEL_AGAIN_MS)
+    })
+  }
   const stop = (): void => {
-    cancelled = cancelRunning(client)
+    cancel()
     // A server that does not hear of it, or does not heed it, would be waited for in vain.
     giveUp = setTimeout(() => breakOff(client), LONGEST_CANCEL_MS)
   }
@@ -86,7 +96,9 @@ export async function borrow(take: Take, signal: AbortSignal): Promise<Borrowed>
   return {
     client,
     async giveBack(isBroken = false) {
+      isBack = true
       signal.removeEventListener('abort', stop)
+      clearTimeout(again)
       await cancelled
       clearTimeout(giveUp)
       client.release(isBroken)
