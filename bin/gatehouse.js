@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Finds a Node that runs TypeScript (≥ 24): this one, or the one that came with the packages.
+// Runs the program with Node ≥ 24, which runs TypeScript: this one, or the one in node_modules.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import module from 'node:module'
@@ -16,9 +16,7 @@ if (Number.parseInt(process.versions.node, 10) >= 24) {
 } else if (existsSync(packaged)) {
   runPackaged()
 } else {
-  console.error(
-    'gatehouse: Node 24 is needed and is not installed here yet; run "npm run setup" in the folder of gatehouse.',
-  )
+  console.error('gatehouse: Node 24 is required; run "npm run setup" in the folder of gatehouse to install it.')
   process.exit(1)
 }
 

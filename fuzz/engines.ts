@@ -1,4 +1,4 @@
-/** Asks SQLite and PostgreSQL the same random statements: `node fuzz/engines.ts [statements] [seed]`. They must agree to the byte. */
+/** Runs random statements on SQLite and PostgreSQL: `node fuzz/engines.ts [statements] [seed]`. The results must be identical. */
 
 import type { Statement } from '../src/query/iql/ast.ts'
 import { print } from '../src/query/iql/printer.ts'
@@ -19,13 +19,13 @@ export interface Difference {
 
 export interface EngineReport {
   readonly statements: number
-  /** How often both gave rows, or the same error; how often nothing can be said. */
+  /** How often both returned rows or the same error, and how often the results cannot be compared. */
   readonly outcomes: Readonly<Record<string, number>>
   readonly used: ReadonlySet<string>
   readonly differences: readonly Difference[]
 }
 
-/** Statements that are asked over the same rows; each batch is made from one seed. */
+/** Statements per batch; a batch has its own seed and rows. */
 const BATCH = 50
 const ROWS = { a: 14, b: 9 }
 
@@ -70,7 +70,7 @@ async function loader(engines: BothEngines, choice: Choice, isTame: boolean): Pr
   return load
 }
 
-/** A write that differs leaves different rows behind: each attempt begins with the same ones. */
+/** Writes leave different rows behind, so each attempt reloads the rows. */
 async function explain(
   engines: BothEngines,
   seed: number,
@@ -88,7 +88,7 @@ async function explain(
   return { seed, statement: print(statement), smallest: print(smallest), answers: await engines.ask(print(smallest)) }
 }
 
-/** A tree that lost a part it needs does not print. */
+/** Undefined for a tree that shrinking made invalid. */
 function printed(statement: Statement): string | undefined {
   try {
     return print(statement)
@@ -102,7 +102,7 @@ export function describeDifference({ seed, smallest, answers }: Difference): str
     const { code, rows } = answers[name]
     const other = answers[name === 'sqlite' ? 'postgres' : 'sqlite'].rows
     const own = rows.filter((row) => !other.includes(row))
-    return `  ${name}: ${code ?? `${rows.length} rows, of its own: ${own.slice(0, 3).join(' ')}`}`
+    return `  ${name}: ${code ?? `${rows.length} rows, only here: ${own.slice(0, 3).join(' ')}`}`
   })
   return [`seed ${seed}: ${smallest}`, ...shown].join('\n')
 }
@@ -110,7 +110,7 @@ export function describeDifference({ seed, smallest, answers }: Difference): str
 if (import.meta.main) {
   const total = Number(process.argv[2] ?? 100_000)
   const seed = Number(process.argv[3] ?? Date.now() % 2 ** 31)
-  console.log(`asking ${total} statements, seed ${seed}`)
+  console.log(`running ${total} statements, seed ${seed}`)
   const engines = await openBothEngines()
   try {
     const report = await fuzzEngines(engines, total, seed, {

@@ -1,4 +1,4 @@
-/** Fuzzes IQL for a long time: `node fuzz/iql.ts [minutes] [seed]`. Prints the smallest statement that fails, if any. */
+/** Fuzzes the IQL front end: `node fuzz/iql.ts [minutes] [seed]`. Prints the smallest failing statement. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Refusal } from '../src/protocol/refusal.ts'
@@ -34,7 +34,7 @@ while (Date.now() < end) {
   fc.assert(fc.property(soup, isReadOrRefused), { numRuns: 5000, seed: seed + rounds })
   rounds++
 }
-console.log(`${rounds * 7000} statements, nothing found`)
+console.log(`${rounds * 7000} statements, no failures`)
 
 function roundTrips(statement: Parameters<typeof print>[0]): void {
   assert.deepEqual(withoutPositions(parse(print(statement), LIMITS)), withoutPositions(statement))

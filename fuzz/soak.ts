@@ -1,4 +1,4 @@
-/** Wears the gateway: `node --expose-gc fuzz/soak.ts [minutes]`. Clients come, sign in, subscribe, renew and drop; nothing may pile up. */
+/** Soak test of the streaming gateway: `node --expose-gc fuzz/soak.ts [minutes]`. Clients connect, sign in, subscribe, renew and disconnect; nothing may leak. */
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -14,7 +14,7 @@ export interface SoakSample {
 
 const CLIENTS = 24
 
-/** A sample is taken at the end of each of the parts, when every client of the part has left. */
+/** Takes a sample at the end of each part, when all its clients have disconnected. */
 export async function soak(
   milliseconds: number,
   parts: number,
@@ -33,7 +33,7 @@ export async function soak(
       const publishing = setInterval(() => controller.publish('Market', { at: Date.now() }), 5)
       await Promise.all(
         Array.from({ length: CLIENTS }, async () => {
-          while (performance.now() < end) await live(gate, clients++)
+          while (performance.now() < end) await runClient(gate, clients++)
         }),
       ).finally(() => clearInterval(publishing))
       for (let wait = 0; gate.gateway.liveSessions().length > 0 && wait < 500; wait++) await pause(10)
@@ -55,8 +55,8 @@ export async function soak(
   }
 }
 
-/** One client's life; every few end differently. */
-async function live({ port, mint, bus, clock }: TestGateway, number: number): Promise<void> {
+/** One client, from connect to one of four ways of disconnecting. */
+async function runClient({ port, mint, bus, clock }: TestGateway, number: number): Promise<void> {
   const wishes = { subject: `user-${number % 10}`, sessionId: `session-${number}`, tokenId: `token-${number}` }
   const authenticate = async (): Promise<object> => ({
     Controller: 'Auth',
@@ -94,7 +94,7 @@ if (import.meta.main) {
   const [, second, ...rest] = samples
   const last = rest.at(-1)
   assert.ok(second !== undefined && last !== undefined)
-  assert.ok(last.heapMiB < second.heapMiB + 16, 'memory grows')
-  assert.ok(last.descriptors <= second.descriptors + 2, 'descriptors are left open')
+  assert.ok(last.heapMiB < second.heapMiB + 16, 'the heap grows')
+  assert.ok(last.descriptors <= second.descriptors + 2, 'file descriptors leak')
   console.log('flat')
 }

@@ -1,11 +1,11 @@
-/** Fuzzes the gateway: `node fuzz/streaming.ts [messages] [seed]`. Nothing may crash, leak or wedge a connection. */
+/** Fuzzes the streaming gateway: `node fuzz/streaming.ts [messages] [seed]`. Nothing may crash, leak or block a connection. */
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { WebSocket } from 'ws'
-import { frames, payloads } from '../test/streaming/hostility.ts'
+import { frames, payloads } from '../test/streaming/hostile-input.ts'
 import { createTestController } from '../test/support/controllers.ts'
 import { openRaw } from '../test/support/frames.ts'
 import { openGateway } from '../test/support/gateway.ts'
@@ -14,16 +14,16 @@ export interface FuzzReport {
   readonly messages: number
   readonly frames: number
   readonly connections: number
-  /** What is alive on the heap at the end more than after the first tenth. */
+  /** Growth of the live heap from the first tenth of the input to the end. */
   readonly grownBytes: number
 }
 
 const BATCH = 200
-/** What V8 learns about the code on its way; a leak of a byte for each message of a million would be less, one of an object more. */
-const MOST_GROWTH = 16 * 2 ** 20
+/** Allows for what V8 keeps about the code; leaking one object per message would exceed it. */
+const MAX_GROWTH = 16 * 2 ** 20
 const PROBE = '{"Topic":"QueryServerInfo","TransactionID":918273645546372819}'
 
-/** Half of the input is messages over good frames, half is frames that are mostly bad. */
+/** Half of the input is messages in valid frames, half is mostly invalid frames. */
 export async function fuzzGateway(total: number, seed: number): Promise<FuzzReport> {
   const gate = await openGateway({
     controllers: [createTestController()],
@@ -43,27 +43,27 @@ export async function fuzzGateway(total: number, seed: number): Promise<FuzzRepo
       if (report.messages <= report.frames) report.messages += await sendMessages(gate.port, round)
       else report.frames += await sendFrames(gate.port, round)
       report.connections++
-      if (early === undefined && report.messages + report.frames >= total / 10) early = aliveBytes()
+      if (early === undefined && report.messages + report.frames >= total / 10) early = liveHeapBytes()
     }
     for (let wait = 0; gate.gateway.liveSessions().length > 0 && wait < 200; wait++) await pause(10)
     assert.equal(gate.gateway.liveSessions().length, 0, 'a connection was left behind')
     assert.deepEqual(gate.log, [], 'the gateway failed')
-    const grownBytes = aliveBytes() - (early ?? 0)
-    assert.ok(grownBytes < MOST_GROWTH, `the heap grew by ${grownBytes} bytes`)
+    const grownBytes = liveHeapBytes() - (early ?? 0)
+    assert.ok(grownBytes < MAX_GROWTH, `the heap grew by ${grownBytes} bytes`)
     return { ...report, grownBytes }
   } finally {
     await gate.stop()
   }
 }
 
-/** After a collection of garbage: what is left is held by somebody. */
-function aliveBytes(): number {
+/** The heap after a garbage collection. */
+function liveHeapBytes(): number {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()
   return process.memoryUsage().heapUsed
 }
 
-/** The connection must answer a plain request after whatever came before it. */
+/** The connection must answer a valid request after any input. */
 async function sendMessages(port: number, seed: number): Promise<number> {
   const socket = new WebSocket(`ws://127.0.0.1:${port}/Platform?version=${(seed % 2) + 1}.0`, ['PlatformJson'])
   await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject))
@@ -76,12 +76,12 @@ async function sendMessages(port: number, seed: number): Promise<number> {
   const texts = fc.sample(payloads, { seed, numRuns: BATCH })
   for (const text of texts) socket.send(text)
   socket.send(PROBE)
-  await within(answered, `the connection is wedged, seed ${seed}`)
+  await within(answered, `the connection is blocked, seed ${seed}`)
   socket.terminate()
   return texts.length
 }
 
-/** The connection must end, or answer; it must not hang. */
+/** The connection must answer or close; it must not hang. */
 async function sendFrames(port: number, seed: number): Promise<number> {
   const deflate = seed % 3 === 0 ? { 'Sec-WebSocket-Extensions': 'permessage-deflate' } : {}
   const peer = await openRaw(port, '/Platform?version=1.1', deflate)
@@ -106,5 +106,5 @@ if (import.meta.main) {
   const total = Number(process.argv[2] ?? 1_000_000)
   const seed = Number(process.argv[3] ?? Date.now() % 2 ** 31)
   console.log(`fuzzing with ${total} messages and frames, seed ${seed}`)
-  console.log(await fuzzGateway(total, seed), 'nothing found')
+  console.log(await fuzzGateway(total, seed), 'no failures')
 }

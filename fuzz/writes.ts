@@ -1,4 +1,4 @@
-/** Writes the same at random to SQLite and to PostgreSQL: `node fuzz/writes.ts [steps] [seed]`. Their tables must stay equal to the byte. */
+/** Runs random writes on SQLite and PostgreSQL: `node fuzz/writes.ts [steps] [seed]`. Their tables must stay identical. */
 import { Choice } from '../test/query/agree/choice.ts'
 import { makeRows } from '../test/query/agree/data.ts'
 import {
@@ -14,10 +14,10 @@ import { type Step, Writes } from '../test/query/agree/writes.ts'
 
 export interface WritesReport {
   readonly steps: number
-  /** How often each kind of step was taken by both, or refused by both for the same reason. */
+  /** How often both accepted each kind of step, or refused it for the same reason. */
   readonly outcomes: Readonly<Record<string, number>>
   readonly differences: readonly string[]
-  /** Steps that took longer than anything over so few rows may. */
+  /** Steps that took too long for so few rows. */
   readonly slow: readonly string[]
 }
 
@@ -41,10 +41,10 @@ export async function fuzzWrites(
     await engines.write('DROP TABLE IF EXISTS w')
     const expressions = new Expressions(choice, isTame)
     const writes = new Writes(expressions, new Queries(expressions))
-    const story: string[] = []
+    const history: string[] = []
     for (let index = 0; index < BATCH && steps < total; index++, steps++) {
       const step = writes.step()
-      story.push(shown(step))
+      history.push(shown(step))
       const started = performance.now()
       const answers = await engines.write(step.write)
       if (performance.now() - started > SLOW_MS) slow.push(`seed ${batch}: ${shown(step)}`)
@@ -54,18 +54,18 @@ export async function fuzzWrites(
       if (verdict === 'same' && answers.sqlite.code === undefined) step.taken()
       const difference = verdict === 'different' ? answers : await differenceAfter(engines)
       if (difference === undefined && verdict === 'same') continue
-      // Where an error depends on what is worked out first, one table may have changed and the other not.
+      // If the error depends on the order of evaluation, only one of the tables may have changed.
       if (verdict === 'undecided') break
-      const told = describe(batch, story, difference ?? answers)
-      differences.push(told)
-      options.onDifference?.(told)
+      const description = describe(batch, history, difference ?? answers)
+      differences.push(description)
+      options.onDifference?.(description)
       break
     }
   }
   return { steps, outcomes, differences, slow }
 }
 
-/** The whole table and its definition, where they differ. */
+/** The difference between the two tables or their definitions, if any. */
 async function differenceAfter(engines: BothEngines): Promise<Answers | undefined> {
   for (const question of ['SELECT * FROM w', 'SHOW COLUMNS FROM w']) {
     const answers = await engines.ask(question)
@@ -78,20 +78,19 @@ function shown({ write }: Step): string {
   return typeof write === 'string' ? write : `Insert ${JSON.stringify(write.rows)}`
 }
 
-function describe(seed: number, story: readonly string[], answers: Answers): string {
+function describe(seed: number, history: readonly string[], answers: Answers): string {
   const only = (one: Answer, other: Answer): string =>
-    one.code ??
-    `${one.rows.length} rows, of its own: ${one.rows.filter((row) => !other.rows.includes(row)).slice(0, 3)}`
+    one.code ?? `${one.rows.length} rows, only here: ${one.rows.filter((row) => !other.rows.includes(row)).slice(0, 3)}`
   const { sqlite, postgres } = answers
-  const [made] = story.filter((text) => text.startsWith('CREATE TABLE')).slice(-1)
-  const lines = [`seed ${seed}, step ${story.length}`, `  ${made}`, `  ${story.at(-1)}`]
+  const [made] = history.filter((text) => text.startsWith('CREATE TABLE')).slice(-1)
+  const lines = [`seed ${seed}, step ${history.length}`, `  ${made}`, `  ${history.at(-1)}`]
   return [...lines, `  sqlite: ${only(sqlite, postgres)}`, `  postgres: ${only(postgres, sqlite)}`].join('\n')
 }
 
 if (import.meta.main) {
   const total = Number(process.argv[2] ?? 50_000)
   const seed = Number(process.argv[3] ?? Date.now() % 2 ** 31)
-  console.log(`taking ${total} steps, seed ${seed}`)
+  console.log(`running ${total} steps, seed ${seed}`)
   const engines = await openBothEngines()
   try {
     const report = await fuzzWrites(engines, total, seed, { onDifference: (difference) => console.log(difference) })

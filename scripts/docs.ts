@@ -1,4 +1,4 @@
-/** Writes the pages of docs/ that are made from the program itself; a test holds them against what is there. */
+/** Writes the generated pages of docs/; test/docs/generated.test.ts checks that they are current. */
 import { writeFile } from 'node:fs/promises'
 import { generatedPages } from './docs/pages.ts'
 

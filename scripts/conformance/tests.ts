@@ -1,4 +1,4 @@
-/** Finds which tests bear the ids of the acceptance checklist in their names. */
+/** Finds the tests that have an id of the acceptance checklist in their name. */
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { rowIds } from '../../test/conformance/checklist.ts'
@@ -7,12 +7,12 @@ import { moduleIds } from '../../test/conformance/modules.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const ID = /\b(?:[BC]-\d{2,3}|oidcc-[\w-]+)/g
 
-/** The ids that a test's name begins with or lists. */
+/** The ids in the name of a test. */
 export function idsIn(name: string): string[] {
   return name.match(ID) ?? []
 }
 
-/** Files by id. A name may be made from a table, so every string of a test file counts, comments do not. */
+/** Test files by id. Names may be generated from a table, so every string of a test file counts; comments do not. */
 export function testsById(): Map<string, string[]> {
   const files = new Map<string, string[]>()
   for (const id of moduleIds) files.set(id, ['test/conformance/modules.test.ts'])

@@ -8,15 +8,15 @@ export const page: GeneratedPage = {
 
 # Administration
 
-Three ways lead to the same operations:
+There are three ways to the same operations:
 
-- \`gatehouse user|role|client|keys|audit …\` on the machine that has the data: no token, the rights of the user who runs it.
-- The same commands with \`--server https://gate.example.com\` after \`gatehouse login\`, from anywhere.
-- The HTTP interface below, with an access token. \`/openapi.json\` describes it for programs.
+- \`gatehouse user|role|client|keys|audit …\` on the machine with the data: without a token, with the file permissions of the user who runs it.
+- The same commands with \`--server https://gate.example.com\` after \`gatehouse login\`, from any machine.
+- The HTTP API below, with an access token. \`/openapi.json\` describes it.
 
-## Log in from afar
+## Remote login
 
-Register the command line as a client once, where the data is, and give somebody the right to administer:
+On the machine with the data, register the command line as a client, and give a user the scopes for administration:
 
 \`\`\`
 gatehouse client add gatehouse-cli --public --grant device_code --grant refresh_token \\
@@ -25,22 +25,23 @@ gatehouse role add admin --scope Identity/Admin --scope Platform/Admin
 gatehouse user add alice --role admin
 \`\`\`
 
-Then anywhere: \`gatehouse login --server https://gate.example.com\`. The tokens are kept in
-\`~/.config/gatehouse/credentials.json\`, readable by their owner alone, and renewed as needed; \`gatehouse logout\` revokes them.
+Then on any machine: \`gatehouse login --server https://gate.example.com\`. The tokens are stored in
+\`~/.config/gatehouse/credentials.json\`, readable by their owner only, and renewed as needed; \`gatehouse logout\` revokes them.
+The address must be the issuer of the server: the command line sends no password and no token to another issuer's endpoints.
 
-## The HTTP interface
+## The HTTP API
 
-Errors are \`application/problem+json\` with a stable \`Code\`. A body that cannot be used is 422 and lists its \`Faults\` by path.
-What can be changed carries an \`ETag\`: a PATCH (JSON merge patch, RFC 7396) must name the version it changes with
-\`If-Match\` (428 without, 412 when somebody was faster, \`*\` for "whatever it is now"); a DELETE may. Changes run one at a
-time over all nodes, so that of two with the same \`If-Match\` exactly one is made. Secrets and generated passwords are in
-the answer that makes them and nowhere else.
+Errors are \`application/problem+json\` with a stable \`Code\`. An invalid body is answered with 422 and its \`Faults\` by path.
+Objects that can be changed have an \`ETag\`. A PATCH (JSON merge patch, RFC 7396) must send it in \`If-Match\`: without it the
+response is 428, after a concurrent change it is 412, and \`*\` matches any version. For a DELETE it is optional. Changes run
+one at a time on all nodes, so of two with the same \`If-Match\` exactly one succeeds. Secrets and generated passwords are
+shown only in the response that creates them.
 
 | method | path | scope | |
 |---|---|---|---|
 ${ADMIN_ROUTES.map(({ method, path, scope, summary }) => `| ${method} | \`${path}\` | \`${scope}\` | ${summary} |`).join('\n')}
 
-A \`{user}\` is a username or an id. The lists of live streaming sessions and running queries ask every node; a node that
-does not answer within a second is named in \`silent\`.
+\`{user}\` is a username or an id. Streaming connections and running queries are listed from all nodes; nodes that do not reply
+within a second are listed in \`silent\`.
 `,
 }

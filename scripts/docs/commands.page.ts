@@ -1,4 +1,6 @@
 /** docs/commands.md, from the table of commands. */
+import { usageOf } from '../../src/cli/args.ts'
+import { helpOf } from '../../src/cli/command.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
@@ -8,17 +10,17 @@ export const page: GeneratedPage = {
 
 # Commands
 
-In a clone, run them with \`npx gatehouse …\`. SETTINGS stands for any [setting](settings.md) as a flag. The exit status
-is 0 when all went well, 1 when something was in the way, 2 when the command line itself is wrong.
+In a clone, run them with \`npx gatehouse …\`. SETTINGS are [settings](settings.md) given as flags. The exit status is
+0 on success, 1 if the command failed, and 2 if the command line is wrong.
 
 ${COMMANDS.map(
-  ({ name, usage, summary, help }) => `## ${name}
+  (command) => `## ${command.name}
 
-${summary}
+${command.summary}
 
 \`\`\`
-gatehouse ${`${name} ${usage}`.trim()}
-${help.trimEnd()}
+gatehouse ${usageOf(command)}
+${helpOf(command).trimEnd()}
 \`\`\`
 `,
 ).join('\n')}`,

@@ -1,4 +1,4 @@
-/** docs/conformance.md, from the rows of the checklist and the recorded results. */
+/** docs/conformance.md, from the rows of the acceptance checklist and the recorded results. */
 import { PARTS, type Row } from '../../test/conformance/rows.ts'
 import { type RowResult, readResults } from '../conformance/results.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
@@ -17,14 +17,14 @@ export const page: GeneratedPage = {
 
 # Conformance
 
-The acceptance checklist of the identity server, row by row, as \`npm run conformance\` last found it. A number is how many
-tests bear the id: most rows run on SQLite and on PostgreSQL, and modules with every response type that they are for, on
-SQLite also by \`form_post\`.
+The acceptance checklist of the identity server, with the results of the last \`npm run conformance\`. The number of a
+row is how many tests have its id in their name: most rows run on SQLite and on PostgreSQL, and modules with every
+response type that they apply to, on SQLite also with \`form_post\`.
 
-Modules bear the names of the OpenID Foundation's suite; they are our own tests of the same behaviour, not the suite
-itself. They run against npm \`oidc-provider\` too, a certified provider (\`test/conformance/calibration.test.ts\`), as do
-the rows on which it must agree: a red row then means a fault of ours and not of the test. Beside them,
-\`test/clients/\` lets client libraries that we did not write do their work here, and \`test/browser/\` a real Chromium.
+Modules have the names of the OpenID Foundation's suite; they are our own tests of the same behaviour, not the suite
+itself. They also run against npm \`oidc-provider\`, a certified provider (\`test/conformance/calibration.test.ts\`), as do
+the rows on which it must agree: this shows that a failing row is our fault and not the test's. In addition,
+\`test/clients/\` runs third-party client libraries, and \`test/browser/\` a real Chromium, against the server.
 
 ${parts.join('\n')}`
   },

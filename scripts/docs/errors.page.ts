@@ -1,5 +1,5 @@
-/** docs/errors.md: every error code and close code that the server answers with, from the tables of its parts. */
-import { AUTHORIZATION_ERRORS } from '../../src/identity/authorize/refuse.ts'
+/** docs/errors.md: all error codes and close codes, from their tables. */
+import { AUTHORIZATION_ERRORS } from '../../src/identity/authorize/authorization-error.ts'
 import { OAUTH_ERRORS } from '../../src/identity/oauth-error.ts'
 import { CLOSE_CODES } from '../../src/protocol/close-codes.ts'
 import { HTTP_ERRORS } from '../../src/protocol/http-errors.ts'
@@ -14,15 +14,14 @@ export const page: GeneratedPage = {
 
 # Errors
 
-Every code that the server answers with. Codes are stable, texts are not. Whatever the answer, its \`request-id\` leads to the
-rest in the log.
+All error codes of the server. Codes are stable, texts are not. The \`request-id\` of a response leads to its log entries.
 
-| where | how it looks |
+| where | format |
 |---|---|
 | tokens, userinfo, introspection, revocation, devices | \`{"error": code, "error_description": …}\` (RFC 6749) |
-| \`/connect/authorize\` | the same two as parameters of the redirect; a page where there is no safe address to send them to |
+| \`/connect/authorize\` | the same two as parameters of the redirect; an error page if there is no valid redirect URI |
 | queries, administration, upgrades, everything else | problem details (RFC 9457) with \`Code\` |
-| a streaming connection | a message with \`Action\` \`Error\`; the connection goes on. When it cannot, it is closed |
+| a streaming connection | a message with \`Action\` \`Error\`; the connection stays open unless the error is fatal |
 
 ## OAuth endpoints
 

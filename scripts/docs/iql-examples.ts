@@ -1,15 +1,15 @@
-/** The examples of docs/iql.md as data: what is in the tables, what is asked, and what comes back. */
+/** The examples of docs/iql.md: the tables, the statements and their results. */
 
 export interface Example {
   readonly about: string
   readonly statement: string
-  /** Values as they would be sent, by name. */
+  /** Values as sent, by name. */
   readonly parameters?: Readonly<Record<string, string>>
-  /** Rows as JSON gives them: Integers as numbers, Decimals and times as strings. */
+  /** Rows as in a JSON result: Integers as numbers, Decimals and times as strings. */
   readonly rows: readonly Readonly<Record<string, string | number | boolean | null>>[]
 }
 
-/** Defines and fills the tables that the examples use; each example of CHANGES starts from here again. */
+/** Creates and fills the tables of the examples. Each example in CHANGES starts from this state. */
 export const SETUP: readonly string[] = [
   `CREATE TABLE trades (
   id Integer PRIMARY KEY,
@@ -48,13 +48,13 @@ export const READS: readonly Example[] = [
     ],
   },
   {
-    about: 'The same with parameters, which take their types from the columns beside them.',
+    about: 'The same with parameters, which take their types from the columns they are compared with.',
     statement: 'SELECT id FROM trades WHERE symbol = :symbol AND ts >= :since ORDER BY id',
     parameters: { symbol: 'BHP', since: '2026-01-30T10:03:00Z' },
     rows: [{ id: 2 }, { id: 4 }],
   },
   {
-    about: 'Totals of each symbol. A sum of Integers is a Decimal, so that it does not overflow.',
+    about: 'Totals for each symbol. A sum of Integers is a Decimal, so that it does not overflow.',
     statement:
       'SELECT symbol, count(*) AS trades, sum(qty) AS volume, avg(price) AS mean FROM trades GROUP BY symbol ORDER BY symbol',
     rows: [
@@ -63,7 +63,7 @@ export const READS: readonly Example[] = [
     ],
   },
   {
-    about: 'Bars of five minutes. GROUP BY may name an output.',
+    about: 'Five-minute bars. GROUP BY can name an output.',
     statement: `SELECT symbol, time_bucket('5 minutes', ts) AS bar, first(price, ts) AS open, max(price) AS high,
        min(price) AS low, last(price, ts) AS close, vwap(price, qty) AS vwap
 FROM trades GROUP BY symbol, bar ORDER BY symbol, bar`,
@@ -75,7 +75,7 @@ FROM trades GROUP BY symbol, bar ORDER BY symbol, bar`,
     ],
   },
   {
-    about: 'Each trade with the quote that stood when it was made.',
+    about: 'Each trade with the quote that was current at its time.',
     statement: `SELECT t.id, t.price, q.bid, q.ask FROM trades t
 ASOF LEFT JOIN quotes q ON t.symbol = q.symbol AND t.ts >= q.ts ORDER BY t.id`,
     rows: [
@@ -87,7 +87,7 @@ ASOF LEFT JOIN quotes q ON t.symbol = q.symbol AND t.ts >= q.ts ORDER BY t.id`,
     ],
   },
   {
-    about: 'The change from the trade before.',
+    about: 'The change from the previous trade.',
     statement: 'SELECT id, price - lag(price) OVER (PARTITION BY symbol ORDER BY ts) AS change FROM trades ORDER BY id',
     rows: [
       { id: 1, change: null },
@@ -98,7 +98,7 @@ ASOF LEFT JOIN quotes q ON t.symbol = q.symbol AND t.ts >= q.ts ORDER BY t.id`,
     ],
   },
   {
-    about: 'A named query, joined to a table.',
+    about: 'A WITH query joined to a table.',
     statement: `WITH top AS (SELECT symbol, max(price) AS best FROM trades GROUP BY symbol)
 SELECT t.id, t.symbol FROM trades t JOIN top ON top.symbol = t.symbol AND top.best = t.price ORDER BY t.id`,
     rows: [
@@ -107,22 +107,22 @@ SELECT t.id, t.symbol FROM trades t JOIN top ON top.symbol = t.symbol AND top.be
     ],
   },
   {
-    about: 'An aggregate over some of the rows.',
+    about: 'An aggregate over a part of the rows.',
     statement: 'SELECT count(*) FILTER (WHERE qty >= 100) AS large, count(*) AS whole FROM trades',
     rows: [{ large: 4, whole: 5 }],
   },
   {
-    about: 'Five minutes after the open.',
+    about: 'Trades at least five minutes after the open.',
     statement: "SELECT id FROM trades WHERE ts >= TIMESTAMP '2026-01-30T10:00:00Z' + INTERVAL '5 minutes' ORDER BY id",
     rows: [{ id: 4 }, { id: 5 }],
   },
   {
-    about: 'Integers divide to an Integer, Decimals to a Decimal.',
+    about: 'Division of Integers gives an Integer, of Decimals a Decimal.',
     statement: 'SELECT 5 / 2 AS whole, 5.0 / 2 AS exact, -5 / 2 AS negative, 5 % -3 AS rest',
     rows: [{ whole: 2, exact: '2.500000', negative: -2, rest: 2 }],
   },
   {
-    about: 'NULLs come last in ascending order.',
+    about: 'NULLs sort last in ascending order.',
     statement: 'SELECT id, note FROM trades ORDER BY note, id',
     rows: [
       { id: 4, note: 'block' },
@@ -133,18 +133,18 @@ SELECT t.id, t.symbol FROM trades t JOIN top ON top.symbol = t.symbol AND top.be
     ],
   },
   {
-    about: 'LIKE looks at case, ILIKE does not.',
+    about: 'LIKE is case-sensitive, ILIKE is not.',
     statement: "SELECT note LIKE 'O%' AS exact, note ILIKE 'O%' AS loose FROM trades WHERE id = 1",
     rows: [{ exact: false, loose: true }],
   },
   {
-    about: 'Symbols that trade but have no quote after ten past ten.',
+    about: 'Symbols with trades but without a quote after 10:10.',
     statement: `SELECT symbol FROM trades
 EXCEPT SELECT symbol FROM quotes WHERE ts > '2026-01-30T10:10:00Z' ORDER BY symbol`,
     rows: [{ symbol: 'BHP' }, { symbol: 'CBA' }],
   },
   {
-    about: 'A case, and a default for what is missing.',
+    about: 'CASE, and a replacement for NULL.',
     statement: `SELECT id, CASE WHEN qty >= 150 THEN 'large' ELSE 'small' END AS size, COALESCE(note, '-') AS note
 FROM trades WHERE symbol = 'BHP' ORDER BY id`,
     rows: [
@@ -157,24 +157,24 @@ FROM trades WHERE symbol = 'BHP' ORDER BY id`,
 
 export const CHANGES: readonly Example[] = [
   {
-    about: 'Insert, or change what is there.',
+    about: 'Insert a row, or update the existing one.',
     statement: `INSERT INTO trades (id, symbol, price, qty, ts) VALUES (5, 'CBA', 161.50, 160, '2026-01-30T10:08:00Z')
 ON CONFLICT (id) DO UPDATE SET qty = excluded.qty RETURNING id, qty`,
     rows: [{ id: 5, qty: 160 }],
   },
   {
-    about: 'Change. Without a WHERE the word ALL must stand, here and in DELETE.',
+    about: 'Update a row. UPDATE and DELETE need a WHERE or, for every row, the keyword ALL.',
     statement: "UPDATE trades SET note = 'late', price = round(price * 1.01, 4) WHERE id = 5 RETURNING id, note, price",
     rows: [{ id: 5, note: 'late', price: '163.1150' }],
   },
   {
-    about: 'Delete.',
+    about: 'Delete rows.',
     statement: 'DELETE FROM trades WHERE qty < 100 RETURNING id',
     rows: [{ id: 3 }],
   },
 ]
 
-/** Statements that are refused, to show how errors point. */
+/** Statements with mistakes, to show the errors. */
 export const MISTAKES: readonly string[] = [
   'SELECT symbol, pric FROM trades',
   'SELCT symbol FROM trades',

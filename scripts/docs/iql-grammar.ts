@@ -1,14 +1,13 @@
-/** Gathers the grammar of IQL from the lines above the functions that read it. */
+/** Collects the grammar of IQL from the comments above the parser functions. */
 import { readFileSync } from 'node:fs'
 
 const FILES = [
   'parser.ts',
   'parse-select.ts',
   'parse-expression.ts',
-  'parse-primary.ts',
   'parse-write.ts',
   'parse-define.ts',
-  'cursor.ts',
+  'token-stream.ts',
   'lexer.ts',
 ] as const
 
@@ -18,7 +17,7 @@ export interface Rule {
   readonly lines: readonly string[]
 }
 
-/** Every rule in the order of the files: a comment line `Name = …`, and the lines below it that go on. */
+/** Every rule in the order of the files: a comment line `Name = …` and its continuation lines. */
 export function grammarRules(): Rule[] {
   return FILES.flatMap((file) => {
     const source = readFileSync(new URL(`../../src/query/iql/${file}`, import.meta.url), 'utf8')

@@ -4,61 +4,62 @@ export const INTRODUCTION = `# IQL
 
 <!-- Generated from the source by \`npm run docs\`; edit the tables and comments there, not this page. -->
 
-IQL is the query language of Gatehouse. It reads like SQL and means one thing: the same statement over the same rows gives
-the same answer on SQLite and on PostgreSQL, to the byte.
+IQL is the query language of Gatehouse. It is a dialect of SQL with one meaning on every engine: the same statement over the
+same rows returns the same result on SQLite and on PostgreSQL, byte for byte.
 
-One statement at a time, an optional \`;\`, comments as \`-- …\` and \`/* … */\`, keywords in any case, names in double
-quotes where they are unusual, texts in single quotes with a quote inside written twice. Names match without case, and
-results keep the spelling of the definition.
+A request contains one statement, with an optional \`;\` at the end. Comments are \`-- …\` and \`/* … */\`. Keywords are
+case-insensitive. Texts are written in single quotes, with a quote inside doubled; unusual names are written in double quotes.
+Names are case-insensitive, and results use the spelling of the definition.
 
-Values are best sent as parameters, \`:name\` or \`$1\`. A parameter takes the type of what stands beside it; where nothing
-does, \`CAST(:name AS Type)\` gives it one.`
+Values are best sent as parameters, \`:name\` or \`$1\`. A parameter takes its type from the context, such as the column it is
+compared with. Where the context does not determine a type, write \`CAST(:name AS Type)\`.`
 
-export const MEANING = `## What things mean
+export const MEANING = `## Semantics
 
-**Types never convert silently.** An Integer meets a Decimal as a Decimal, which is exact. Nothing becomes a Double, a Text
-or a Boolean without \`CAST\`. Literals are read as what they stand beside: \`ts > '2026-01-31'\` reads a Timestamp,
-\`ratio * 2\` beside a Double reads a Double. A Text is never read as a number.
+**Types never convert implicitly**, with one exception: an Integer combined with a Decimal becomes a Decimal, which is exact.
+Nothing becomes a Double, a Text or a Boolean without \`CAST\`. A literal is parsed as the type of the other operand: in
+\`ts > '2026-01-31'\` it is a Timestamp, and in \`ratio * 2\` with a Double \`ratio\` it is a Double. A Text is never parsed as a
+number.
 
-**Numbers.** \`42\` is an Integer, \`4.2\` a Decimal, \`4e2\` a Double. Integers divide toward zero. Decimals are exact: each
-operation has its scale, below. Dividing by zero, leaving the range of a type, and a Double that is too small to be told from
-zero are errors.
+**Numbers.** \`42\` is an Integer, \`4.2\` a Decimal, \`4e2\` a Double. Integer division truncates toward zero. Decimals are exact;
+the scale of each operation is listed below. Division by zero, a result out of the range of its type, and a Double too small to
+differ from zero are errors.
 
-**NULL** sorts last ascending and first descending, unless \`NULLS FIRST\` or \`NULLS LAST\` says otherwise. Where a sum, a
-mean or a least value has no rows, it is NULL; \`count\` is 0.
+**NULL** sorts last ascending and first descending, unless \`NULLS FIRST\` or \`NULLS LAST\` is given. Aggregates over no rows are
+NULL, except \`count\`, which is 0.
 
-**Text** compares by code point, without any language's rules. \`LIKE\` looks at case, \`ILIKE\` does not; \`%\` stands for any
-characters and \`_\` for one; nothing escapes them unless \`ESCAPE\` names a character.
+**Text** is compared by code point, without the rules of any language. \`LIKE\` is case-sensitive, \`ILIKE\` is not. \`%\` matches
+any characters and \`_\` exactly one. There is no escape character unless \`ESCAPE\` names one.
 
-**Time** is UTC, to the microsecond. A day has 24 hours. Adding a month keeps the day, or takes the last day of a shorter
-month. Intervals without months can be compared.
+**Time** is UTC with microseconds. A day has 24 hours. Adding a month keeps the day of the month, or takes the last day of a
+shorter month. Intervals without months can be compared.
 
-**Names.** A column may be written alone where only one table has it. \`GROUP BY\` and \`ORDER BY\` may name an output or its
-number; in \`GROUP BY\` a column of the tables comes before an output of the same name, in \`ORDER BY\` after it. Two columns
-of a result cannot have one name: the error asks for an alias. An expression without an alias is called after its function,
-or \`column1\`, \`column2\` by its place.
+**Names.** A column name needs no table if only one table has such a column. \`GROUP BY\` and \`ORDER BY\` accept the name or the
+number of an output. If a column of a table and an output have the same name, \`GROUP BY\` takes the column and \`ORDER BY\` the
+output. Two columns of a result cannot have the same name. An output without an alias is named after its function, or
+\`column1\`, \`column2\` and so on, by its position.
 
-**Groups.** With \`GROUP BY\`, or an aggregate, an output is made of what is grouped by and of aggregates; there are no bare
-columns. Aggregates do not stand in \`WHERE\`, window functions stand in \`SELECT\` and \`ORDER BY\` alone.
+**Groups.** With \`GROUP BY\` or an aggregate, outputs consist of grouping expressions and aggregates; other columns are not
+allowed. Aggregates are not allowed in \`WHERE\`. Window functions are only allowed in \`SELECT\` and \`ORDER BY\`.
 
-**\`ASOF JOIN\`** gives each row of the left the one row of the right that is nearest: its condition is any number of
-equalities and exactly one of \`>=\`, \`>\`, \`<=\`, \`<\`. Of equally near rows the first by the primary key counts, or by all
-columns where there is none. \`ASOF LEFT JOIN\` keeps left rows that have no such row.
+**\`ASOF JOIN\`** joins each row of the left side with the one closest row of the right side. Its condition is any number of
+equalities and exactly one of \`>=\`, \`>\`, \`<=\`, \`<\`. Ties are broken by the primary key or, without one, by all columns.
+\`ASOF LEFT JOIN\` keeps left rows without a match.
 
-**Errors of values**, such as a division by zero, come up where the value is needed. A part of a condition that cannot change
-its outcome, or a column of a sub-query that nobody reads, may or may not be worked out; guard with \`CASE\` or \`NULLIF\`.
+**Run-time errors**, such as a division by zero, are raised when a value is evaluated. A part of a condition that cannot change
+its outcome, or a column of a sub-query that is not used, may or may not be evaluated; guard it with \`CASE\` or \`NULLIF\`.
 
-**Order.** Without \`ORDER BY\` the rows of a result come in no order that can be relied on, and the same holds for the rows of
-\`RETURNING\`: only an INSERT of VALUES returns them as they were given.
+**Order.** Without \`ORDER BY\` the order of rows is undefined. The same is true for the rows of \`RETURNING\`, except that an
+INSERT with VALUES returns them in the order given.
 
-**Keys** are those of the table, not of the caller: the key of a row that a filter hides from you is taken, and a write that
-meets it is refused, or passes over it with \`ON CONFLICT\`; nothing else is told of that row. Where even that must not be told,
-let keys be Uuids. An INSERT with \`DO UPDATE\` that meets a row which it has written itself is an error, whatever its \`WHERE\`
-says. An UPDATE checks keys row by row, in the order in which the rows lie in the database: where rows take over the keys of one
-another, as in \`SET id = id + 1\`, it may be refused or not; move them out of the way first.
+**Keys** belong to the table, not to the caller: a key is taken even if a row filter hides its row from you. A write that
+conflicts with such a row is refused, or skips it with \`ON CONFLICT\`; nothing else about the row is revealed. If even its
+existence must stay secret, use Uuids as keys. An INSERT with \`DO UPDATE\` that conflicts with a row it has written itself is an
+error, whatever its \`WHERE\` is. An UPDATE checks keys row by row, in the physical order of the rows: a statement such as
+\`SET id = id + 1\`, in which rows take over each other’s keys, may or may not be refused; move the rows out of the way first.
 
-**Rights.** A table that you may not read does not exist for you. A table may carry a \`ROW FILTER\` over its columns and the
-claims \`:sub\`, \`:client_id\` and \`:role\` of the caller (\`desk = :role\` holds when it is any of the caller’s roles); rows
-for which it does not hold do not exist either, and cannot be written. \`ALTER TABLE trades SET READ SCOPE
-'Platform/Trading' ROW FILTER NULL\` changes scopes, filter and comment, and \`NULL\` takes one away; it holds for the next
-statement of everybody, on every node, and is in the audit log.`
+**Rights.** A table that you may not read does not exist for you. A table can have a \`ROW FILTER\` over its columns and the
+caller’s \`:sub\`, \`:username\`, \`:client\` and \`:roles\` (\`desk = :roles\` is true if \`desk\` is any of the caller’s roles). Rows
+for which it is not true do not exist for the caller either, and cannot be written. \`ALTER TABLE trades SET READ SCOPE
+'Platform/Trading' ROW FILTER NULL\` changes scopes, row filter and comment; \`NULL\` removes one. The change applies to every
+later statement on every node, and is recorded in the audit log.`

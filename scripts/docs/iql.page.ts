@@ -1,4 +1,4 @@
-/** docs/iql.md, from the tables of the language and from examples that are run. */
+/** docs/iql.md, generated from the tables of the language and from tested examples. */
 import { iqlDocs } from './iql.ts'
 import type { GeneratedPage } from './page.ts'
 

@@ -1,4 +1,4 @@
-/** Writes docs/iql.md from the tables, the grammar lines and the examples: `node scripts/docs/iql.ts` prints it. */
+/** Generates docs/iql.md from the tables, the grammar comments and the examples. `node scripts/docs/iql.ts` prints it. */
 import { Refusal } from '../../src/protocol/refusal.ts'
 import { signatureOf } from '../../src/query/iql/bind-arguments.ts'
 import { bind } from '../../src/query/iql/binder.ts'
@@ -8,7 +8,7 @@ import { caretPicture, ERRORS, positionOf } from '../../src/query/iql/errors.ts'
 import { ARGUMENT_WORDS } from '../../src/query/iql/function-entry.ts'
 import { FUNCTIONS, SPECIAL_FORMS } from '../../src/query/iql/functions.ts'
 import { RESERVED } from '../../src/query/iql/keywords.ts'
-import { DEFAULT_LIMITS } from '../../src/query/iql/limits.ts'
+import { DEFAULT_LIMITS, MAX_CREATED_BYTES, MAX_WITH_USES } from '../../src/query/iql/limits.ts'
 import { OPERATORS } from '../../src/query/iql/operators.ts'
 import { parse } from '../../src/query/iql/parser.ts'
 import { COLUMN_DIGITS, RESULT_DIGITS, typeName } from '../../src/query/iql/types.ts'
@@ -30,8 +30,8 @@ export function iqlDocs(): string {
     functionsText(),
     errorsText(),
     limitsText(),
-    `## Grammar\n\nWords in quotes stand for themselves, in any case. \`[…]\` may be left out, \`{…}\` may come any number of times, \`|\` means or.\n\n\`\`\`ebnf\n${grammarText()}\n\`\`\``,
-    `Words that are names only in double quotes: ${[...RESERVED].map((word) => `\`${word.toUpperCase()}\``).join(' ')}.`,
+    `## Grammar\n\nWords in quotes are keywords, in any case. \`[…]\` is optional, \`{…}\` may be repeated or omitted, and \`|\` separates alternatives.\n\n\`\`\`ebnf\n${grammarText()}\n\`\`\``,
+    `Reserved words, which are names only in double quotes: ${[...RESERVED].map((word) => `\`${word.toUpperCase()}\``).join(' ')}.`,
   ].join('\n\n')}\n`
 }
 
@@ -61,7 +61,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n')
 }
 
-/** The tables that SETUP defines, as someone sees them who may do everything. */
+/** The tables that SETUP defines, with every right. */
 export function exampleCatalogue(): CatalogueView {
   const tables = new Map<string, TableView>()
   const catalogue: CatalogueView = {
@@ -72,10 +72,10 @@ export function exampleCatalogue(): CatalogueView {
     missingDefineScope: () => undefined,
   }
   for (const statement of SETUP) {
-    const { statement: made } = bind(parse(statement), statement, catalogue)
-    if (made.kind !== 'create-table') continue
-    const columns = made.columns.map((column) => ({ ...column, hasDefault: column.default !== undefined }))
-    const { name, primaryKey, uniques } = made
+    const { statement: bound } = bind(parse(statement), statement, catalogue)
+    if (bound.kind !== 'create-table') continue
+    const columns = bound.columns.map((column) => ({ ...column, hasDefault: column.default !== undefined }))
+    const { name, primaryKey, uniques } = bound
     const plain = { rowFilter: undefined, isSystem: false, isWritable: true }
     tables.set(name.toLowerCase(), { name, columns, primaryKey, uniques, ...plain })
   }
@@ -101,8 +101,8 @@ function typesText(): string {
   const rows = Object.entries(LITERALS).map(([name, literal]) => {
     return [`\`${name === 'Decimal' ? 'Decimal(p, s)' : name}\``, `\`${literal}\``, formOf(name)]
   })
-  const notes = `A Decimal column has at most ${COLUMN_DIGITS} digits, a result ${RESULT_DIGITS}. An Interval is no type of a column or a result.`
-  return `## Types\n\n${table(['type', 'literal', 'as a value'], rows)}\n\n${notes}`
+  const notes = `A Decimal column has at most ${COLUMN_DIGITS} digits, a result ${RESULT_DIGITS}. Columns and results cannot be Intervals.`
+  return `## Types\n\n${table(['type', 'literal', 'value'], rows)}\n\n${notes}`
 }
 
 function formOf(name: string): string {
@@ -114,7 +114,7 @@ function operatorsText(): string {
     `${left} \`${symbol}\` ${right}`,
     meaning,
   ])
-  return `## Arithmetic\n\n\`s1\` and \`s2\` are the scales of the operands. No result has more than 38 digits.\n\n${table(['operator', 'result'], rows)}`
+  return `## Arithmetic\n\n\`s1\` and \`s2\` are the scales of the operands. A result has at most 38 digits.\n\n${table(['operator', 'result'], rows)}`
 }
 
 function castsText(): string {
@@ -126,13 +126,13 @@ function functionsText(): string {
   const groups = [...Map.groupBy(FUNCTIONS, ({ group }) => group)]
   const parts = groups.map(([group, entries]) => {
     const rows = entries.map((entry) => [`\`${signatureOf(entry)}\``, entry.description, `\`${entry.example}\``])
-    return `### ${group}\n\n${table(['function', 'gives', 'example'], rows)}`
+    return `### ${group}\n\n${table(['function', 'result', 'example'], rows)}`
   })
   const special = SPECIAL_FORMS.map(({ name, description, example }) => [`\`${name}\``, description, `\`${example}\``])
-  return `## Functions\n\nNothing else can be called. Arguments are types, or:\n\n${table(
-    ['word', 'stands for'],
+  return `## Functions\n\nThere are no other functions. An argument is a type or one of these words:\n\n${table(
+    ['word', 'meaning'],
     Object.entries(ARGUMENT_WORDS).map(([word, meaning]) => [word, meaning]),
-  )}\n\n### Forms\n\n${table(['form', 'gives', 'example'], special)}\n\n${parts.join('\n\n')}`
+  )}\n\n### Special forms\n\n${table(['form', 'result', 'example'], special)}\n\n${parts.join('\n\n')}`
 }
 
 function errorsText(): string {
@@ -142,7 +142,7 @@ function errorsText(): string {
     title,
     remedy,
   ])
-  return `## Errors\n\nAn error says where it is, what could stand there, and what was likely meant:\n\n${MISTAKES.map(mistakeText).join('\n\n')}\n\n${table(['code', 'status', 'what', 'what to do'], rows)}`
+  return `## Errors\n\nAn error reports its position, what was expected there, and what was probably meant:\n\n${MISTAKES.map(mistakeText).join('\n\n')}\n\n${table(['code', 'status', 'meaning', 'what to do'], rows)}`
 }
 
 function mistakeText(statement: string): string {
@@ -156,23 +156,29 @@ function mistakeText(statement: string): string {
     const picture = caretPicture(statement, positionOf(statement, offset))
     return `\`\`\`text\n${error.code}: ${error.message}\n${picture}${typeof hint === 'string' ? `\nhint: ${hint}` : ''}\n\`\`\``
   }
-  throw new Error(`Not a mistake: ${statement}`)
+  throw new Error(`Not refused: ${statement}`)
 }
 
 const LIMIT_TEXTS: Readonly<Record<keyof typeof DEFAULT_LIMITS, string>> = {
   statementBytes: 'bytes of a statement, in UTF-8',
   tokens: 'tokens of a statement',
-  nesting: 'parentheses, sub-queries, calls and CASE within one another',
-  height: 'operators within one another, AND and OR left aside',
-  conditions: 'AND and OR in one expression',
+  nesting: 'nested parentheses, sub-queries, calls and CASE',
+  height: 'nested operators other than AND and OR',
+  conditions: 'AND and OR operators in one expression',
   joins: 'joins in a statement',
   setOperations: 'UNION, INTERSECT and EXCEPT in a statement',
   inItems: 'items of IN',
 }
 
+const CREATED_TEXT = `\`||\`, concat, repeat, replace, lpad, rpad and string_agg create texts. Each of them in a statement may create an equal
+share of the bytes: the only one 16 MiB, each of four 4 MiB. An operand of \`||\` or concat that is not a column, a literal or a
+parameter counts as well. A longer text is the error \`Limit.Value\` ([query service](query.md)).`
+
 function limitsText(): string {
   const rows = Object.entries(LIMIT_TEXTS).map(([key, text]) => [text, limitOf(key).toLocaleString('en')])
-  return `## Limits\n\n${table(['what', 'at most'], rows)}`
+  rows.push(['uses of WITH queries, each with those inside it', MAX_WITH_USES.toLocaleString('en')])
+  rows.push(['bytes of the texts that a statement creates for one row', MAX_CREATED_BYTES.toLocaleString('en')])
+  return `## Limits\n\n${table(['limit', 'maximum'], rows)}\n\n${CREATED_TEXT}`
 }
 
 function limitOf(key: string): number {

@@ -1,5 +1,5 @@
 /** docs/metrics.md, from the table of metrics. */
-import { METRICS, type MetricName } from '../../src/protocol/metric-table.ts'
+import { METRICS, type MetricName } from '../../src/telemetry/metric-table.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 export const page: GeneratedPage = {
@@ -8,9 +8,9 @@ export const page: GeneratedPage = {
 
 # Metrics and traces
 
-\`/metrics\` speaks the Prometheus text format. With \`GATEHOUSE_METRICS_PORT\` set it has a port of its own, without a token,
-on \`GATEHOUSE_METRICS_HOST\` (loopback unless told otherwise): keep that port inside. Without it, \`/metrics\` is on the main
-port for access tokens with \`Platform/Admin\`.
+\`/metrics\` uses the Prometheus text format. With \`GATEHOUSE_METRICS_PORT\` it is served on that port of
+\`GATEHOUSE_METRICS_HOST\` (loopback by default) without a token: do not expose that port to the public. Otherwise
+\`/metrics\` is on the main port and needs an access token with \`Platform/Admin\`.
 
 \`\`\`
 scrape_configs:
@@ -18,9 +18,9 @@ scrape_configs:
     static_configs: [{ targets: ["node-a:9464", "node-b:9464"] }]
 \`\`\`
 
-A dashboard for Grafana is in [examples/grafana/gatehouse.json](../examples/grafana/gatehouse.json): import it and choose
-the data source. No label ever holds a name that a caller chose: routes stand for addresses, and a label that would take
-too many values counts the rest as \`other\`.
+Import the Grafana dashboard [examples/grafana/gatehouse.json](../examples/grafana/gatehouse.json) and choose the data
+source. No label contains a name that a caller chose: requests are labelled by route, and a label with too many values
+counts the rest as \`other\`.
 
 | metric | type | labels | meaning |
 |---|---|---|---|
@@ -28,22 +28,27 @@ ${(Object.keys(METRICS) as MetricName[]).map(row).join('\n')}
 
 ## Worth an alert
 
+[examples/prometheus/alerts.yaml](../examples/prometheus/alerts.yaml) has these and more as rules that Prometheus loads: name
+the file under \`rule_files\`.
+
 | expression | because |
 |---|---|
-| \`up == 0\` or \`probe_success{path="/readyz"} == 0\` for a minute | a node is away |
-| \`rate(gatehouse_http_requests_total{status=~"5.."}[5m]) > 0\` | a fault of ours: the log has it under the request id |
-| \`gatehouse_audit_lost_total > 0\` | something happened that no row tells of |
+| \`up == 0\` or \`probe_success{path="/readyz"} == 0\` for a minute | a node is down |
+| \`rate(gatehouse_http_requests_total{status=~"5.."}[5m]) > 0\` | a server error; the log has the details under the request id |
+| \`gatehouse_audit_lost_total > 0\` | an event is missing from the audit log |
 | \`gatehouse_database_connections{state="waiting"} > 0\` for a minute | the pool or the database is too small |
-| \`gatehouse_bus_lag_seconds > 1\` | a revocation reaches this node late |
+| \`gatehouse_bus_lag_seconds > 1\` | revocations reach this node late |
+| \`gatehouse_disk_free_bytes / gatehouse_disk_size_bytes < 0.1\` | writes fail when the disk is full |
 | \`nodejs_eventloop_lag_seconds{statistic="p99"} > 0.2\` | the process is starved of CPU |
-| \`rate(gatehouse_signins_total{outcome="wrong"}[5m])\` far above its usual | somebody is guessing |
+| \`rate(gatehouse_signins_total{outcome="wrong"}[5m])\` far above its usual rate | someone is guessing passwords |
 
 ## Traces
 
 With \`GATEHOUSE_TRACE_ENDPOINT\` (for example \`http://127.0.0.1:4318/v1/traces\`) every request becomes a span, sent as
-OTLP over HTTP in JSON. A \`traceparent\` header is honoured; \`GATEHOUSE_TRACE_RATIO\` decides about traces that begin here.
-Within it are spans for each statement of the identity database (\`select users\`) and for the run of a query, with its outcome and
-rows. No span has an address, a value or the text of a statement. Without the setting nothing is measured.
+OTLP over HTTP in JSON. The server continues the trace of a \`traceparent\` header; \`GATEHOUSE_TRACE_RATIO\` is the sampling
+ratio of traces that start here. Child spans cover each statement on the identity database (\`select users\`) and the
+execution of a query, with its outcome and row count. No span contains a network address, a value or the text of a
+statement. Without the setting there is no tracing overhead.
 `,
 }
 

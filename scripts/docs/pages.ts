@@ -1,4 +1,4 @@
-/** Finds every generator beside this file; each makes one page. */
+/** Renders every page that has a generator in this folder. */
 import { glob } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { GeneratedPage } from './page.ts'

@@ -1,10 +1,10 @@
-/** docs/query.md: the guide to the query service over HTTP, with its tables of operators, limits and errors. */
-import { environmentName, SETTINGS, type SettingName } from '../../src/config.ts'
+/** docs/query.md: the guide to the query service over HTTP, with generated tables of operators, limits and errors. */
+import { environmentName, SETTINGS, type SettingName } from '../../src/config/config.ts'
 import { SYSTEM_TABLES, type SystemTable } from '../../src/query/catalogue/system-tables.ts'
-import { OPERATORS } from '../../src/query/criteria.ts'
 import { QUERY_ERRORS } from '../../src/query/errors.ts'
+import { OPERATORS } from '../../src/query/http/criteria.ts'
+import { MEDIA_TYPES } from '../../src/query/http/negotiate.ts'
 import { typeName } from '../../src/query/iql/types.ts'
-import { MEDIA_TYPES } from '../../src/query/result/negotiate.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 const LIMITS: readonly SettingName[] = [
@@ -16,34 +16,37 @@ const LIMITS: readonly SettingName[] = [
   'queryPerUser',
   'queryConcurrency',
   'queryWaiting',
+  'queryStall',
+  'querySendQueueBytes',
+  'queryWriteWait',
 ]
 
-/** What each operator does, by its first spelling. */
+/** The meaning of each operator, by its first spelling. */
 const MEANINGS: Readonly<Record<string, string>> = {
   '=': 'equal; with `null`, is null',
   '<>': 'not equal; with `null`, is not null',
-  '<': 'less',
-  '<=': 'less or equal',
-  '>': 'greater',
-  '>=': 'greater or equal',
-  in: 'one of an array; of an empty one, none',
-  'not in': 'none of an array',
-  between: 'from the first to the second of an array of two, both included',
-  'not between': 'outside of them',
-  like: 'a pattern with `%` and `_`, minding case',
-  'not like': 'the opposite',
-  ilike: 'the same, not minding case',
-  'not ilike': 'the opposite',
-  contains: 'the text stands in it',
-  startswith: 'it begins with the text',
-  endswith: 'it ends with the text',
-  'is null': 'there is no value',
-  'is not null': 'there is one',
+  '<': 'less than',
+  '<=': 'less than or equal',
+  '>': 'greater than',
+  '>=': 'greater than or equal',
+  in: 'equal to an item of an array; never true for an empty array',
+  'not in': 'not equal to any item of an array',
+  between: 'between the two items of an array, inclusive',
+  'not between': 'not between them',
+  like: 'matches a pattern with `%` and `_`, case-sensitive',
+  'not like': 'does not match',
+  ilike: 'matches a pattern, case-insensitive',
+  'not ilike': 'does not match',
+  contains: 'contains the text',
+  startswith: 'starts with the text',
+  endswith: 'ends with the text',
+  'is null': 'has no value',
+  'is not null': 'has a value',
 }
 
 function meaningOf(operator: string): string {
   const meaning = MEANINGS[operator]
-  if (meaning === undefined) throw new Error(`The page does not say what the operator ${operator} does`)
+  if (meaning === undefined) throw new Error(`The meaning of the operator ${operator} is not described`)
   return meaning
 }
 
@@ -59,21 +62,21 @@ export const page: GeneratedPage = {
 
 # The query service
 
-Tables over HTTP: statements in [IQL](iql.md), and calls that need no language. Every call carries an access token,
-\`Authorization: Bearer …\`, with a scope of the platform. A machine-readable description is at \`/openapi.json\`. In the
-terminal, \`gatehouse query\`, \`import\` and \`export\` do the same (see [commands](commands.md)).
+The query service offers tables over HTTP: statements in [IQL](iql.md), and calls on a table that need no query language. Every
+request carries an access token with a scope of the platform, \`Authorization: Bearer …\`. \`/openapi.json\` describes the
+service for machines. In the terminal, use \`gatehouse query\`, \`import\` and \`export\` (see [commands](commands.md)).
 
 | call | does | needs |
 |---|---|---|
-| \`POST /query\` | runs one statement | what the statement touches |
-| \`POST /Query/{table}/Select\` | reads rows by criteria | the table’s read scope, or any \`Platform/\` scope where it names none |
-| \`POST /Query/{table}/Insert\` | adds rows, all of them or none | the table’s write scope, \`Platform/Admin\` where it names none |
-| \`POST /Query/{table}/Update\` | changes rows by criteria | the same |
-| \`POST /Query/{table}/Delete\` | removes rows by criteria | the same |
-| \`DELETE /query/{Request-Id}\` | cancels a running query | to be its owner, or \`Platform/Admin\` |
+| \`POST /query\` | runs one statement | the scopes of the tables that the statement uses |
+| \`POST /Query/{table}/Select\` | reads rows by criteria | the table’s read scope, or any \`Platform/\` scope if it has none |
+| \`POST /Query/{table}/Insert\` | inserts rows, all or none | the table’s write scope, or \`Platform/Admin\` if it has none |
+| \`POST /Query/{table}/Update\` | updates rows by criteria | the same |
+| \`POST /Query/{table}/Delete\` | deletes rows by criteria | the same |
+| \`DELETE /query/{Request-Id}\` | cancels a running query | ownership of the query, or \`Platform/Admin\` |
 
-Paths, and the names of tables and columns, match without case. A table that the caller may not read does not exist for
-the caller, here as in IQL.
+Paths and the names of tables and columns are case-insensitive. A table that the caller may not read does not exist for the
+caller, here as in IQL.
 
 ## Statements
 
@@ -88,7 +91,7 @@ curl https://gate.example.com/query -H "Authorization: Bearer $TOKEN" -H 'Conten
  "RowCount": 2, "RequestId": "7c9e…", "ElapsedMs": 3}
 \`\`\`
 
-Parameters \`:name\` and \`$1\` take their values from the address, \`?p.name=BHP&p.1=5\`, or from an envelope, sent as
+The values of the parameters \`:name\` and \`$1\` are sent in the query string, \`?p.name=BHP&p.1=5\`, or in a body of type
 \`application/json\`: \`{"Statement": "… WHERE symbol = :symbol", "Parameters": {"symbol": "BHP"}}\`.
 
 ## Calls on a table
@@ -99,92 +102,110 @@ POST /Query/trades/Select?columns=symbol,price&orderby=-price,symbol&limit=50
   {"ColumnName": "symbol", "Operator": "=", "Value": "BHP"}, {"ColumnName": "note", "Operator": "is null"}]}]
 \`\`\`
 
-Criteria are an array whose members must all hold; \`{"Or": […]}\`, \`{"And": […]}\` and \`{"Not": {…}}\` nest. An empty body
-takes every row. Columns are given as \`columns=a,b\` or repeated \`column=a\`; all of them when none is. \`orderby\` takes
-names, with \`-\` before those that fall.
+Criteria are an array of conditions that must all be true. \`{"Or": […]}\`, \`{"And": […]}\` and \`{"Not": {…}}\` can be nested.
+An empty body selects every row. Columns are listed as \`columns=a,b\` or as repeated \`column=a\`; the default is all columns.
+\`orderby\` lists column names, with a leading \`-\` for descending order.
 
-| operator | also | holds for |
+| operator | also | meaning |
 |---|---|---|
 ${OPERATORS.map(({ names: [first = '', ...others] }) => `| \`${first}\` | ${others.map((name) => `\`${name}\``).join(' ')} | ${meaningOf(first)} |`).join('\n')}
 
 | call | body |
 |---|---|
-| Insert | \`{"symbol": "BHP", "price": "45.10"}\`, or an array of such rows |
+| Insert | \`{"symbol": "BHP", "price": "45.10"}\`, or an array of rows |
 | Update | \`{"Criteria": […], "Assignments": {"price": "45.20"}}\` |
 | Delete | an array of criteria, at least one |
 
-They answer with \`RowsAffected\`, an Insert with the rows as well, defaults filled in. Values are read by the type of the
-column, exactly: \`45.10\` and \`"45.10"\` are the same Decimal, and a number of JSON is never rounded on its way. What does
-not fit is refused with the column, the value and the reason.
+An Update or Delete is refused if its criteria contain an empty list: \`[]\`, an empty \`And\` or \`Or\` at any depth, \`not in []\`, or
+\`in []\` inside \`Not\`. To write to every row, use IQL with the keyword \`ALL\`. A request has at most 1,000 criteria with 10,000
+values in all. An Insert has at most 100,000 values, and its rows at most 50 different sets of columns.
 
-With \`Idempotency-Key\` an Insert, Update or Delete happens once: the same key and body again, within a day, gets the first
-answer and changes nothing, though the table may have other columns by now; who may no longer write there is refused. The same
-key with another body is refused.
+The result has \`RowsAffected\` and, for an Insert, the inserted rows with their defaults. Values are read exactly, by the type of
+the column: \`45.10\` and \`"45.10"\` are the same Decimal, and a JSON number is never rounded. A value that does not fit is
+refused with the column, the value and the reason.
 
-Names of members mind no case, and none may stand in two spellings; of a member that is repeated in one spelling the last counts,
-as it does in a Json value. A body nests at most 500 levels deep.
+With an \`Idempotency-Key\`, an Insert, Update or Delete is made only once. A retry within a day with the same key and body
+returns the first response and changes nothing, even if the columns of the table have changed since; it is refused if the caller
+may no longer write to the table. The same key with another body is refused.
 
-The table \`CatalogueTable\` defines tables in the same way, for \`Platform/Admin\`:
-\`{"name": "Notes", "columns": [{"name": "id", "type": "Integer", "primarykey": true}, {"name": "body", "type": "Text"}]}\`;
-deleting its row drops the table, and updating its \`readscope\`, \`writescope\`, \`rowfilter\` or \`description\` is
-\`ALTER TABLE … SET\` in IQL. One statement defines or changes at most 1,000 tables. \`cataloguetables\` and
-\`cataloguecolumns\` list what the caller may see.
+Member names are case-insensitive, and a body cannot contain the same member in two spellings. If a member is repeated in the
+same spelling, the last one counts, as it does in a Json value. A body can nest up to 500 levels deep.
+
+With \`Platform/Admin\`, rows of the table \`CatalogueTable\` define tables:
+\`{"name": "Notes", "columns": [{"name": "id", "type": "Integer", "primarykey": true}, {"name": "body", "type": "Text"}]}\`
+creates one. Deleting the row drops the table, and updating its \`readscope\`, \`writescope\`, \`rowfilter\` or \`description\`
+does the same as \`ALTER TABLE … SET\` in IQL. One statement can define or change up to 1,000 tables. \`cataloguetables\` and
+\`cataloguecolumns\` list the tables and columns that the caller may see.
 
 ## System tables
 
-| table | shows | read with | columns |
+| table | content | read scope | columns |
 |---|---|---|---|
-${Object.entries(SYSTEM_TABLES).map(systemTableRow).join('\n')}
+${[...SYSTEM_TABLES].map(systemTableRow).join('\n')}
 
-All but \`CatalogueTable\` are read-only, and none can be altered, dropped or indexed. A table of yours that had one of
-these names before a release brought the system table keeps it, and the system table is not shown until yours is dropped.
+All of them except \`CatalogueTable\` are read-only, and none can be altered, dropped or indexed. A table of your own that already
+had the name when a release introduced the system table keeps it; the system table becomes visible when you drop yours.
 
 ## Formats
 
-| \`Accept\` | is |
+| \`Accept\` | format |
 |---|---|
-| \`${MEDIA_TYPES.json.split(';')[0]}\` | as above; the rows stream |
-| \`${MEDIA_TYPES.ndjson.split(';')[0]}\` | one row a line |
-| \`${MEDIA_TYPES.csv.split(';')[0]}\` | a header and a line for each row; an empty field is NULL, \`""\` is the empty text |
+| \`${MEDIA_TYPES.json.split(';')[0]}\` | JSON as above; the rows are streamed |
+| \`${MEDIA_TYPES.ndjson.split(';')[0]}\` | one row per line |
+| \`${MEDIA_TYPES.csv.split(';')[0]}\` | a header line and one line per row; an empty field is NULL, \`""\` is the empty text |
 | \`${MEDIA_TYPES.arrow}\` | an Arrow stream |
 
-\`?rows=arrays\` gives rows as arrays, \`?integers=strings\` gives integers as texts, for readers that hold 53 bits only. In JSON a
-Decimal is a text, an Integer a number with all its digits, a Timestamp RFC 3339 in UTC, Binary Base-64, and NaN and the
-infinities are texts. \`Accept-Encoding\` may ask for gzip, br or zstd.
+\`?rows=arrays\` returns rows as arrays, and \`?integers=strings\` returns integers as strings, for clients that read every number as
+a double. In JSON a Decimal is a string, an Integer a number with all its digits, a Timestamp a string in RFC 3339 format in UTC,
+and a Binary value a Base64 string; NaN and the infinities are strings. \`Accept-Encoding\` can select gzip, br or zstd.
 
-An error after the first rows is told by every format: JSON ends with \`Error\` in place of \`RowCount\`, NDJSON with a line
-\`{"Error": …}\`, and the connection is cut for CSV and Arrow.
+Every format reports an error that occurs after rows have been sent: JSON ends with \`Error\` instead of \`RowCount\`, NDJSON ends
+with a line \`{"Error": …}\`, and for CSV and Arrow the connection is closed before the end.
 
 ## Pages
 
-A JSON result ends at the row limit of the service, which it says with \`Truncated\`, or at the \`limit\` of the caller. Where rows
-are left, \`NextCursor\` says where they begin: repeat the request with \`after=\` and the cursor. A Select goes on after the key of
-the last row, so that rows that come and go meanwhile do not shift the pages; a statement is run again and the rows of earlier
-pages are passed over. An \`offset\` counts for the first page alone.
+A JSON result ends at the row limit of the service, which it reports with \`Truncated\`, or at the \`limit\` of the request. If
+there are more rows, \`NextCursor\` is the start of the next page: repeat the request with \`after=\` and the cursor. A Select
+continues after the key of the last row, so that concurrent inserts and deletes do not shift the pages. A statement is run again,
+and the rows of earlier pages are skipped. An \`offset\` applies to the first page only.
 
 ## Running queries
 
-\`Request-Id\` names a request; it is made up where it is left out, and comes back in the reply, in the log and in errors. A query
-ends when its time is up, when it is cancelled, and when its client is gone: the process or the connection that worked on it is
-then free. A slow reader slows its own query, nobody else’s.
+\`Request-Id\` identifies a request. It is generated if absent, and appears in the response, in the log and in errors. A query ends
+when it reaches the time limit, is cancelled, or its client disconnects; the process or connection that ran it is then free again.
+A slow client slows down its own query only.
 
-On SQLite lookups by key and writes of single rows are done by the server itself, all else in processes that step behind it: they have a lower
-priority, and on Linux 6.12 and later they give way the moment the server has something to do, for which they need \`chrt\` of
-util-linux 2.41 or later, or \`perl\`. Without either all works the same, but beside queries that never rest a lookup in a hundred waits a few
-milliseconds longer. [Decision 12](decisions/0012-queries-step-behind.md) says why.
+Users share the reader processes of SQLite and the connections to PostgreSQL:
+
+- A user who has a query running never gets the last free process or connection. With \`GATEHOUSE_QUERY_CONCURRENCY\` of two or
+  more, the first query of another user therefore starts at once, however many queries somebody else has sent.
+- When one becomes free, it goes to the user with the fewest, and among equals to the one who was served longest ago.
+- If a client reads nothing of a result for \`GATEHOUSE_QUERY_STALL\` seconds while other queries wait, its connection is closed.
+
+SQLite has one write lock. Short writes go before long ones, and long ones of different users take turns. A long write is stopped
+with \`Limit.WriteTime\` when a write of another user has waited for it for \`GATEHOUSE_QUERY_WRITE_WAIT\` seconds: split it into
+several, or use PostgreSQL, where writes only wait for those that change the same rows.
+
+If the database cannot be reached, queries get 503 with \`Data.Unavailable\` and \`Retry-After\`. A write that gets this reply
+while the connection breaks may or may not have been made; with an \`Idempotency-Key\` it can be repeated safely.
+
+On SQLite the server itself runs lookups by key and writes of single rows. All other queries run in separate processes with a
+lower priority. The reasons are in a [decision record](decisions/README.md). Such a process may use 640 MiB of memory. On Linux the
+server checks this ten times a second, and where there is a shell the operating system limits it too (\`RLIMIT_DATA\`). A query that
+needs more ends with \`Limit.Memory\`.
 
 ## Limits
 
-Those of the language are on the page of [IQL](iql.md). These are settings:
+The limits of the language are listed with [IQL](iql.md). These limits are settings:
 
-| setting | default | what |
+| setting | default | meaning |
 |---|---|---|
 ${LIMITS.map((name) => `| \`${environmentName(name)}\` | ${SETTINGS[name].default} | ${SETTINGS[name].help} |`).join('\n')}
 
 ## Errors
 
-Problem details (RFC 9457), \`application/problem+json\`. \`Code\` is stable; \`Position\`, \`Expected\` and \`Hint\` are there where they
-help. The codes of statements, \`IQL.…\`, are on the page of [IQL](iql.md).
+Errors are problem details (RFC 9457), \`application/problem+json\`. \`Code\` is stable. \`Position\`, \`Expected\` and \`Hint\` are
+present where they apply. The codes of statements, \`IQL.…\`, are listed with [IQL](iql.md).
 
 \`\`\`json
 {"type": "urn:gatehouse:error:IQL.UnknownColumn", "title": "No such column", "status": 400,
@@ -192,7 +213,7 @@ help. The codes of statements, \`IQL.…\`, are on the page of [IQL](iql.md).
  "Position": {"Offset": 7, "Line": 1, "Column": 8}, "Hint": "did you mean price?", "RequestId": "7c9e…"}
 \`\`\`
 
-| code | status | what | what to do |
+| code | status | meaning | what to do |
 |---|---|---|---|
 ${Object.entries(QUERY_ERRORS)
   .map(([code, { status, title, advice }]) => `| \`${code}\` | ${status} | ${title} | ${advice} |`)

@@ -1,5 +1,13 @@
 /** docs/settings.md, from the table of settings. */
-import { environmentName, fileName, flagName, SETTINGS, type SettingName, settingNames } from '../../src/config.ts'
+import {
+  environmentName,
+  fileName,
+  flagName,
+  SETTINGS,
+  type SettingName,
+  settingNames,
+} from '../../src/config/config.ts'
+import { choicesOf } from '../../src/config/parsers.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 export const page: GeneratedPage = {
@@ -8,16 +16,25 @@ export const page: GeneratedPage = {
 
 # Settings
 
-Every setting can be given in three places. A flag wins over the environment, the environment over the
-[declarative file](configuration.md), where settings stand under \`settings\`. Whatever is unknown or cannot be read is
-refused at the start, with the nearest name that exists. \`gatehouse config\` shows what is in force and where each value
-came from.
+A setting can be given as a flag, in the environment, or under \`settings\` in the [declarative file](configuration.md), in
+this order of precedence. The server refuses to start with an unknown or invalid setting, and suggests the nearest name.
+\`gatehouse config\` shows the effective values and the source of each.
 
 | setting | environment | flag | default |
 |---|---|---|---|
 ${settingNames().map(row).join('\n')}
 
-## What they mean
+## Reloading
+
+A running server reads its settings again when it receives SIGHUP (\`systemctl reload gatehouse\`). These take effect at once:
+${settingNames()
+  .filter((name) => SETTINGS[name].reload === true)
+  .map((name) => `[\`${fileName(name)}\`](#${fileName(name)})`)
+  .join(', ')}.
+The certificate and the key are read again, also if the names of their files are the same. The log names every other setting
+that has changed and needs a restart. The demonstration does not reload.
+
+## Descriptions
 
 ${settingNames().map(meaning).join('\n')}
 `,
@@ -28,8 +45,14 @@ function row(name: SettingName): string {
 }
 
 function meaning(name: SettingName): string {
-  const secret = SETTINGS[name].secret === true ? ' A secret: it is never shown.' : ''
-  return `<a id="${fileName(name)}"></a>\n- **\`${fileName(name)}\`**: ${SETTINGS[name].help}${secret}`
+  const { help, parse, secret, reload } = SETTINGS[name]
+  const choices = choicesOf(parse).map((choice) => `\`${choice}\``)
+  const notes = [
+    ...(choices.length === 0 ? [] : [` Values: ${choices.join(', ')}.`]),
+    ...(secret === true ? [' Secret: never shown.'] : []),
+    ...(reload === true ? [' Reloaded on SIGHUP.'] : []),
+  ]
+  return `<a id="${fileName(name)}"></a>\n- **\`${fileName(name)}\`**: ${help}${notes.join('')}`
 }
 
 function shown(fallback: string): string {

@@ -1,13 +1,13 @@
 /** docs/streaming.md: the guide for client developers, with the tables of errors, close codes and topics of the program. */
 import { CLOSE_CODES } from '../../src/protocol/close-codes.ts'
 import { STREAM_ERRORS } from '../../src/protocol/stream-errors.ts'
-import type { Topic } from '../../src/streaming/controller.ts'
+import { FEED_CLASSES, type Topic } from '../../src/streaming/controller.ts'
 import { authController } from '../../src/streaming/controllers/auth.ts'
 import { COMMON_TOPICS } from '../../src/streaming/controllers/common.ts'
 import { createPlatformController } from '../../src/streaming/controllers/platform.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
-const platform = createPlatformController({ Name: '', Class: '', Version: '' }, () => [])
+const platform = createPlatformController({ Name: '', Class: '', Version: '' }, [])
 
 export const page: GeneratedPage = {
   path: 'docs/streaming.md',
@@ -15,9 +15,9 @@ export const page: GeneratedPage = {
 
 # Streaming
 
-One WebSocket connection carries requests, replies and subscriptions as JSON messages. It acts for one user, by an access
-token, and loses what the user loses: a sign-out, a revoked token or a lowered right is felt by live connections at once, on
-every node.
+One WebSocket connection carries requests, replies and subscriptions as JSON messages. It acts for one user, whose access
+token it presents. When the user signs out, a token is revoked or a right is removed, open connections are affected at once,
+on every node.
 
 Try it: \`npx gatehouse stream --username alice\` (see [commands](commands.md)).
 
@@ -33,54 +33,53 @@ Sec-WebSocket-Protocol: PlatformJson
 Authorization: Bearer ACCESS_TOKEN
 \`\`\`
 
-- \`version\` is \`<major>.<minor>\`. \`1.x\` and \`2.x\` differ only in the replies of \`Auth\`, below; without it the newest is
-  spoken. Anything else is a 400 that lists the supported ones.
-- \`PlatformJson\` (text frames) or \`PlatformMsgPack\` (the same messages as MessagePack in binary frames) must be offered; of
-  both, the first in the client's list is taken.
-- \`permessage-deflate\` is agreed to when offered, without context takeover and with a small window.
-- \`Authorization\` may be left out; then the connection must send \`AuthToken\` within a minute. A token that is not good is
-  a 401. The scheme word is the provider, in any case. Tokens in the address are ignored.
-- Browsers cannot set the header: they send \`AuthToken\`. Their \`Origin\` must be in \`GATEHOUSE_STREAM_ORIGINS\` where that is
-  set.
+- \`version\` is \`<major>.<minor>\`, \`1.x\` or \`2.x\`; [version 2](#version-2) lists the differences. Without it the newest
+  version is used. Any other version gets a 400 that lists the supported ones.
+- \`PlatformJson\` (text frames) or \`PlatformMsgPack\` (the same messages as MessagePack in binary frames) must be offered. If
+  both are, the first in the client's list is chosen.
+- \`permessage-deflate\` is accepted if it is offered, without context takeover and with a small window.
+- \`Authorization\` is optional. Without it the connection must send \`AuthToken\` within a minute. An invalid token gets a 401.
+  The scheme names the provider and is case-insensitive. Tokens in the URL are ignored.
+- Browsers cannot set the header, so they send \`AuthToken\`. If \`GATEHOUSE_STREAM_ORIGINS\` is set, it must contain their
+  \`Origin\`.
 
 | status | why |
 |---|---|
-| 400 | unknown version, no known sub-protocol, or a broken WebSocket handshake |
+| 400 | unknown version, no supported sub-protocol, or a malformed WebSocket handshake |
 | 401 | the token is not valid here, or the provider is unknown |
 | 403 | pages of this origin may not connect |
 | 404 | another path |
-| 426 | a plain request, not an upgrade; or one in HTTP/1.0 |
-| 429 | too many connections of this address or user; \`Retry-After\` says when to come back |
-| 503 | the node is full or is stopping; \`Retry-After\` says when to come back |
+| 426 | not an upgrade request, a request in HTTP/1.0, or another WebSocket version than 13 |
+| 429 | too many connections from this address or of this user; \`Retry-After\` says when to try again |
+| 503 | the node is full or stopping; \`Retry-After\` says when to try again |
 
 ## Messages
 
-One object for each frame:
+Each message is one object:
 
-| member | type | without it |
+| member | type | if absent |
 |---|---|---|
 | \`Controller\` | text | \`Platform\` |
 | \`Topic\` | text | an error, except for \`Cancel\` |
 | \`Action\` | \`Publish\`, \`Sub\`, \`Unsub\`, \`Cancel\` or \`Error\` | \`Publish\` |
-| \`TransactionID\` | integer | the reply goes to a subscription of the same topic, if there is one |
+| \`TransactionID\` | integer | the reply is sent to a subscription of the same topic, if there is one |
 | \`Data\` | anything | |
 | \`Confirm\` | true or false | false |
 
-Names are case-sensitive; members not in the table are ignored.
+Names are case-sensitive; other members are ignored. A message may be sent in any number of fragments.
 
-- **Requests** are \`Publish\`. The reply carries the same \`TransactionID\`, digit for digit: any JSON integer will do, also 0,
-  negative ones and those beyond 2^53 (read them as 64-bit integers, not as doubles). It need not be unique.
-- Requests of a connection are carried out one after another and answered in the order in which they came; sending
-  thousands without waiting is fine. A slow operation holds up those behind it, never for longer than its timeout.
-- A request without a \`TransactionID\` whose topic is not subscribed to is carried out and answered with
-  \`Operation.NoResult\`.
-- **Subscriptions** are \`Sub\` and \`Unsub\`. They are counted: as many \`Unsub\` as \`Sub\` end one, and a message is delivered
-  once however often its topic was subscribed to. With \`Confirm\` the server answers with the same action and
-  \`"Confirm":true\`; a topic with a state then sends it; a repeated \`Sub\` does not send it again. A \`Sub\` that fails is
-  answered with an error, and with \`"Confirm":false\` if a confirmation was asked for.
-- **Cancel** with the \`TransactionID\` of an unanswered request ends it with \`Operation.Abort\`. If it was answered in the
-  meantime, nothing happens.
-- Times are ISO 8601 in UTC (\`2026-11-15T00:26:00Z\`, a fraction may follow the seconds); spans are \`[d.]hh:mm:ss[.f]\`.
+- **Requests** are \`Publish\`. The reply has the same \`TransactionID\`, digit for digit. It can be any JSON integer,
+  including 0, negative numbers and numbers beyond 2^53 (read them as 64-bit integers, not as doubles), and need not be unique.
+- The requests of a connection are executed one at a time and answered in the order of arrival. A client may send thousands
+  without waiting. A slow operation delays those behind it, but never for longer than its timeout.
+- A request without a \`TransactionID\` whose topic is not subscribed to is executed, and answered with \`Operation.NoResult\`.
+- **Subscriptions** are \`Sub\` and \`Unsub\`. They are counted: a subscription ends after as many \`Unsub\` as \`Sub\`, and a
+  message is delivered once, however often its topic was subscribed to. With \`Confirm\` the server answers with the same
+  action and \`"Confirm":true\`. Then a topic that has a state sends it; a repeated \`Sub\` does not send it again. A \`Sub\` that
+  fails is answered with an error, and with \`"Confirm":false\` if a confirmation was requested.
+- **Cancel** with the \`TransactionID\` of an unanswered request ends it with \`Operation.Abort\`. If the request has already
+  been answered, nothing happens.
+- Times are ISO 8601 in UTC (\`2026-11-15T00:26:00Z\`; a fraction may follow the seconds). Time spans are \`[d.]hh:mm:ss[.f]\`.
 
 \`\`\`json
 {"Controller":"Platform","Topic":"QueryServerInfo","TransactionID":1}
@@ -89,8 +88,8 @@ Names are case-sensitive; members not in the table are ignored.
 
 ## Errors
 
-\`{"Controller":…,"Topic":…,"Action":"Error","TransactionID":…,"Data":"<code>[ <context>]"}\`, with whatever of the request
-could be read. The connection goes on.
+\`{"Controller":…,"Topic":…,"Action":"Error","TransactionID":…,"Data":"<code>[ <context>]"}\`, with the members of the
+request that could be read. The connection stays open.
 
 | code | context | when | what to do |
 |---|---|---|---|
@@ -105,22 +104,22 @@ ${Object.entries(STREAM_ERRORS)
 {"Controller":"Auth","Topic":"Identify","Action":"Publish","TransactionID":1,"Data":{"Result":"Success","AccessToken":"ZXlKaGJHY2lPaS…","DisplayName":"Alice Liddell","UserID":"alice","ExpiryDate":"2026-11-15T01:26:00Z","Scope":["Vendor.Platform.Market"]}}
 \`\`\`
 
-- \`AccessToken\` is an access token of the identity server, as it is or in Base-64 (standard alphabet, with padding). Only
-  access tokens for the platform are good: no ID token, no refresh token.
-- \`Result\` is \`Success\` or \`Reject\`; a rejection says nothing else. A missing or wrongly typed member is an error instead.
-- The \`AccessToken\` of the reply restores a connection later, through \`AuthToken\`. It is the token that was presented, in
-  Base-64: it opens nothing that its holder could not open before, and ends when that ends. \`GATEHOUSE_STREAM_RESTORE_TOKENS\`
-  turns it off.
-- \`Scope\` names the rights in force: \`Platform/Market\` is shown as \`Vendor.Platform.Market\`; the first word is
+- \`AccessToken\` is an access token of the identity server, as it is or in Base64 (standard alphabet, with padding). Only
+  access tokens for the platform are accepted; ID tokens and refresh tokens are not.
+- \`Result\` is \`Success\` or \`Reject\`; a rejection contains nothing else. A missing member, or one of the wrong type, is an
+  error instead.
+- The \`AccessToken\` of the reply can be sent with \`AuthToken\` later, to restore a connection. It is the presented token in
+  Base64: it grants nothing more, and expires at the same time. \`GATEHOUSE_STREAM_RESTORE_TOKENS\` turns it off.
+- \`Scope\` lists the current rights: \`Platform/Market\` is shown as \`Vendor.Platform.Market\`. The first word is
   \`GATEHOUSE_STREAM_VENDOR\`.
-- \`QueryIdentify\` answers with the same result for the authority in force.
-- **Renew** by sending \`AuthToken\` again with a fresh token (use the refresh token at the token endpoint). The new authority
-  replaces the old in one step; a rejected attempt changes nothing. A connection stays with its user: a token of another user
-  is rejected.
-- Subscribe to \`Auth\`/\`Identify\` to be told: now, when the authority is renewed, two minutes before it expires, when it has
-  expired, when the token is revoked, when its rights change.
+- \`QueryIdentify\` replies with the same result for the current authority.
+- **Renew** the authority by sending \`AuthToken\` again with a fresh token (use the refresh token at the token endpoint). The
+  new authority replaces the old one in one step; a rejected attempt changes nothing. A connection keeps its user: the token
+  of another user is rejected.
+- Subscribe to \`Auth\`/\`Identify\` to be notified: at once, when the authority is renewed, two minutes before it expires, when
+  it has expired, when the token is revoked, and when its rights change.
 
-A page in a browser, or Node, needs no library:
+In a browser or in Node no library is needed:
 
 \`\`\`js
 const stream = new WebSocket('wss://gate.example.com/Platform?version=1.1', 'PlatformJson')
@@ -135,21 +134,32 @@ stream.onmessage = ({ data }) => {
 stream.onclose = ({ code }) => (code < 4000 ? comeBackLater() : askToSignIn())
 \`\`\`
 
-With version \`2.x\` the reply to \`AuthToken\` has the topic \`AuthToken\`, a rejection is \`Rejected\`, every success carries the
-\`AccessToken\` that restores the connection, and \`ExpiresIn\` (\`hh:mm:ss.f\`) stands beside \`ExpiryDate\`.
+## Version 2
+
+With version \`2.x\`
+
+- the reply to \`AuthToken\` has the topic \`AuthToken\`, a rejection is \`Rejected\`, every success contains the \`AccessToken\`
+  that restores the connection, and \`ExpiresIn\` (\`hh:mm:ss.f\`) is given beside \`ExpiryDate\`;
+- replies and pushed messages have no \`Action\`, because \`Publish\` is the default. A message with an \`Action\` is an error, a
+  confirmation, or an \`Unsub\` of the server;
+- the answer to an \`Unsub\` of the client has no \`Confirm\`: an \`Unsub\` with \`"Confirm":true\` is one of the server, which has
+  ended the subscription;
+- a feed has one of the classes ${FEED_CLASSES.map((name) => `\`${name}\``).join(', ')}
+  and the status \`Active\`; clients also know the statuses \`Initialising\`, \`Closed\`, \`Inactive\`, \`Impaired\` and
+  \`Expired\`. With version \`1.x\` the class is \`Controller\` and the status \`Up\`.
 
 ## When authority ends
 
 | what happens | what the connection sees |
 |---|---|
-| the token expires | \`Identify\` says \`Reject\`; operations that need rights answer \`Authority\`; subscriptions are quiet. A fresh token within a minute resumes them, with the present state where a topic has one, before anything that is published from then on; what was published in between is not sent later. Where the state cannot be had: \`Error\`, then \`Unsub\`. After that minute: close 1008 |
-| the access token is revoked | \`Identify\` says \`Reject\`; each subscription that needs rights ends with an \`Authority\` error and a confirmed \`Unsub\`. A fresh token may follow within a minute; then close 1008 |
-| some rights are taken away | \`Identify\` shows what is left; subscriptions that need more end in the same way |
-| sign-out, a revoked grant, a changed password, a disabled user or client, an operator's kick, a newer session where sessions are limited | unanswered requests get the error \`Session\`; close 4000 |
+| the token expires | \`Identify\` says \`Reject\`; operations that need rights are answered with \`Authority\`; subscriptions are paused. A fresh token within a minute resumes them: a topic that has a state sends the current one first; messages published in the meantime are not sent later. If the state cannot be fetched: \`Error\`, then \`Unsub\`. After a minute: close 1008 |
+| the access token is revoked | \`Identify\` says \`Reject\`; each subscription that needs rights ends with an \`Authority\` error and a confirmed \`Unsub\`. A fresh token is accepted within a minute; then close 1008 |
+| some rights are removed | \`Identify\` shows those that remain; subscriptions that need others end in the same way |
+| sign-out, a revoked grant, a changed password, a disabled user or client, a connection ended by an operator, a newer session if sessions are limited | unanswered requests get the error \`Session\`; close 4000 |
 
 ## Closing
 
-The server pings every 30 seconds; a client that sends nothing at all for a minute, not even a pong, is closed.
+The server sends a ping every 30 seconds. A connection on which nothing arrives for a minute, not even a pong, is closed.
 
 | code | when | what the client should do |
 |---|---|---|
@@ -159,19 +169,24 @@ ${Object.values(CLOSE_CODES)
 
 ## Limits
 
-Each is a [setting](settings.md) (\`GATEHOUSE_STREAM_…\`) and shows on the [metrics page](metrics.md): size of a message,
-messages in a second (\`Limited\`), subscriptions of a connection (\`Limited\`), connections in all (503), of an address and of a
-user (429, or \`Limited\` for \`AuthToken\`), sessions of a user (the oldest is closed with 4000). The limits of connections and
-sessions hold for each node. The name of a topic has 256 characters at most. A connection that sends on past a second burst
-of refusals is not read for a second at a time.
+Each limit is a [setting](settings.md) (\`GATEHOUSE_STREAM_…\`) and has a [metric](metrics.md): the size of a message,
+messages per second (\`Limited\`), subscriptions of a connection (\`Limited\`), connections in total (503), of an address and of
+a user (429, or \`Limited\` for \`AuthToken\`), sessions of a user (the oldest is closed with 4000). The limits of connections
+and sessions apply to each node. The name of a topic has at most 256 characters.
 
-A client that does not read: its requests wait, and are not read from the network beyond a limit; of a topic that says so
-(prices) only the newest message is kept for it; where each message counts its connection is closed with 1013, as it is
-when nothing has been read for a minute.
+**A client that sends too much.** Messages over the rate are answered with \`Limited\`. A connection that goes on after as many
+refusals is not read for a second at a time. Other frames count as well, before authentication too: a ping or pong as much as
+a message, a fragment or a kilobyte of a message (after decompression) a sixteenth of it. They are not refused: the connection
+is not read until the rate allows it, so they are only delayed.
+
+**A client that reads too slowly.** Its requests wait, and past a limit are not read from the network. Of a topic that allows
+it (prices) only the newest message is kept for it. If each message of a topic counts, or if nothing has been read for a
+minute, the connection is closed with 1013. What is queued for all clients of an address, and for all of a node, is limited
+too; past such a limit the connection with the longest queue is closed with 1013.
 
 ## Topics
 
-\`needs\` is what the connection must hold: \`nothing\`, \`identity\` (any authority in force) or a scope.
+\`needs\` is what the connection must have: \`nothing\`, \`identity\` (any authority) or a scope.
 
 | topic | needs | actions | |
 |---|---|---|---|
@@ -181,26 +196,26 @@ ${[
   ...rows('every controller', COMMON_TOPICS),
 ].join('\n')}
 
-\`Configure\` takes \`ActionTimeout\` and \`SubscriptionTimeout\` (time spans from one second to an hour; 35 seconds at first),
-for one controller on this connection.
+\`Configure\` takes \`ActionTimeout\` and \`SubscriptionTimeout\` (time spans from one second to an hour; the default is 35
+seconds), for one controller on this connection.
 
 ## Adding controllers
 
-A controller is one module with a default export; \`GATEHOUSE_STREAM_CONTROLLERS\` names the module or a folder of them.
-[examples/ticker](../examples/ticker/ticker.ts) is a whole one. It has
+A controller is a module with a default export; \`GATEHOUSE_STREAM_CONTROLLERS\` names the module or a folder of modules.
+[examples/ticker](../examples/ticker/ticker.ts) is a complete example. A controller has
 
-- \`name\` and \`summary\`;
-- \`topics\`: for each its \`summary\`, what it \`needs\`, and \`publish(call)\`, \`subscription\`, or both. A name that ends in \`/*\`
-  stands for all topics with that beginning;
-- \`publish(call)\` returns the \`Data\` of the reply, or a promise of it; \`call\` has \`topic\`, \`data\`, \`principal\` and a
-  \`signal\` that is aborted when the client cancels, leaves or the time is up. \`throw refuse('Data', 'Price')\` is an error
-  reply; any other exception is logged and answered with \`Fault\`;
-- \`subscription\`: \`slow\` says what happens to a client that reads too slowly (\`latest\` keeps the newest message, \`close\`
-  ends the connection), \`snapshot(call)\` gives the state to begin with, or a promise of it: what is published until
-  then follows it (\`latest\`: the newest; \`close\`: up to 1,000 messages, past which the \`Sub\` fails), so the state may
-  already hold what those messages say;
-- \`start(stage)\` is called once; \`stage.publish(topic, data)\` sends to every subscriber, whose rights are checked by the
-  gateway. What it returns is called when the server stops.
+- \`name\` and \`summary\`, and optionally \`feedClass\`, the class of its feed in [version 2](#version-2) (by default \`Channel\`);
+- \`topics\`: each has a \`summary\`, what it \`needs\`, and \`publish(call)\`, \`subscription\`, or both. A name that ends in \`/*\`
+  matches all topics with that prefix;
+- \`publish(call)\` returns the \`Data\` of the reply, or a promise of it. \`call\` has \`topic\`, \`data\`, \`principal\` and a \`signal\`
+  that is aborted when the client cancels or disconnects, or when the operation times out. \`throw refuse('Data', 'Price')\`
+  sends an error reply; any other exception is logged and answered with \`Fault\`;
+- \`subscription\`: \`slow\` says what happens to a client that reads too slowly (\`latest\` keeps the newest message, \`close\` closes
+  the connection). \`snapshot(call)\` returns the initial state, or a promise of it. Messages published before the promise is
+  fulfilled are sent after the state (\`latest\`: the newest; \`close\`: up to 1,000, past which the \`Sub\` fails), so the state
+  may already include them;
+- \`start(publisher)\` is called once; \`publisher.publish(topic, data)\` sends to every subscriber, whose rights the gateway
+  checks. The function that it returns is called when the server stops.
 `,
 }
 

@@ -1,104 +1,85 @@
-/** `/admin`: every noun's routes, behind one door that asks for the scope of each. */
-import { Readable } from 'node:stream'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { authorize } from '../http/bearer.ts'
+/** `/admin`: the administration routes over HTTP, each with its scope. */
+import { pipeline, Readable } from 'node:stream'
+import { requireScope } from '../http/authentication.ts'
+import type { Context } from '../http/context.ts'
 import type { ApiRoute } from '../http/openapi.ts'
-import type { Authenticate, Principal } from '../protocol/principal.ts'
+import type { Route, RouteGroup } from '../http/route.ts'
+import { isDeeperThan } from '../lib/json-depth.ts'
+import type { Principal } from '../protocol/principal.ts'
 import { badBody } from './body.ts'
 import { readQuery } from './parameters.ts'
 import type { AdminEnv, AdminReply, AdminRoute } from './route.ts'
 import { ADMIN_ROUTES } from './routes.ts'
 
-export interface AdminDoor {
-  readonly env: AdminEnv
-  readonly authenticate: Authenticate
-  /** Counts the caller against the limits of this door. */
-  admit(request: FastifyRequest, reply: FastifyReply, caller: Principal): void
+/** A client with its keys has six levels. */
+const MAX_DEPTH = 32
+const BODY = { limit: 64 * 1024, types: ['application/json', 'application/merge-patch+json'] }
+
+export function adminGroup(env: AdminEnv): RouteGroup {
+  return { at: ['/admin'], limit: 'admin', routes: ADMIN_ROUTES.map((route) => httpRoute(route, env)) }
 }
 
-export function registerAdmin(app: FastifyInstance, door: AdminDoor): void {
-  app.register(async (scope) => {
-    for (const type of ['application/json', 'application/merge-patch+json']) {
-      // Read as text only: who is calling comes before what they say.
-      scope.addContentTypeParser(type, { parseAs: 'string' }, async (_request: unknown, body: string | Buffer) =>
-        String(body),
+function httpRoute(route: AdminRoute, env: AdminEnv): Route {
+  const { method, path, scope } = route
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+  return {
+    method,
+    path: path.replace(/\{(\w+)\}/g, ':$1'),
+    ...(method === 'GET' ? {} : { body: BODY }),
+    access(principal, context) {
+      if (!principal.scopes.has(scope)) recordForbidden(principal, context, route, env)
+      requireScope(scope)(principal)
+    },
+    async handle(context) {
+      const reply = await route.run(
+        {
+          params: Object.fromEntries(names.map((name) => [name, context.param(name)])),
+          query: readQuery(context.target, route),
+          body: readJson(String(context.body)),
+          ifMatch: context.headers['if-match'],
+          caller: context.principal,
+          address: context.address,
+          requestId: context.id,
+        },
+        env,
       )
-    }
-    for (const route of ADMIN_ROUTES) {
-      scope.route({
-        method: route.method,
-        url: route.path.replace(/\{(\w+)\}/g, ':$1'),
-        handler: async (request, reply) => send(reply, route, await answer(route, request, reply, door)),
-      })
-    }
+      send(context, route, reply)
+    },
+  }
+}
+
+/** A caller with a valid token and too few rights is worth a line in the audit log. */
+function recordForbidden(caller: Principal, { address, id }: Context, route: AdminRoute, env: AdminEnv): void {
+  env.audit.record({
+    event: 'access.refused',
+    actor: caller.subject,
+    client: caller.clientId,
+    address,
+    requestId: id,
+    details: { method: route.method, path: route.path, needs: route.scope },
   })
 }
 
-async function answer(
-  route: AdminRoute,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { env, authenticate, admit }: AdminDoor,
-): Promise<AdminReply> {
-  const caller = await authorizeFor(route, request, { env, authenticate })
-  admit(request, reply, caller)
-  return await route.run(
-    {
-      params: readParams(request.params),
-      query: readQuery(request.url, route),
-      body: readJson(request.body),
-      ifMatch: request.headers['if-match'],
-      caller,
-      address: request.ip,
-      requestId: request.id,
-    },
-    env,
-  )
-}
-
-/** A caller with a good token and too little right is worth a line in the audit log. */
-async function authorizeFor(
-  route: AdminRoute,
-  request: FastifyRequest,
-  { env, authenticate }: Pick<AdminDoor, 'env' | 'authenticate'>,
-): Promise<Principal> {
-  const caller = await authorize(request.headers, authenticate, [])
-  try {
-    return await authorize(request.headers, async () => caller, [route.scope])
-  } catch (error) {
-    env.audit.record({
-      event: 'access.refused',
-      actor: caller.subject,
-      client: caller.clientId,
-      address: request.ip,
-      requestId: request.id,
-      details: { method: route.method, path: route.path, needs: route.scope },
+function send(context: Context, route: AdminRoute, { status, body, lines, headers = {} }: AdminReply): void {
+  context.setHeaders({ 'cache-control': 'no-store', ...headers })
+  if (lines !== undefined) {
+    const response = context.stream(route.mediaType ?? 'text/plain', status)
+    pipeline(Readable.from(lines), response, (error) => {
+      if (error != null && !response.destroyed) response.destroy()
     })
-    throw error
-  }
+  } else if (body === undefined) context.end(204)
+  else context.json(body, status)
 }
 
-function send(reply: FastifyReply, route: AdminRoute, { status, body, lines, headers = {} }: AdminReply): FastifyReply {
-  reply.code(status ?? 200).headers({ 'cache-control': 'no-store', ...headers })
-  if (lines !== undefined) return reply.type(route.mediaType ?? 'text/plain').send(Readable.from(lines))
-  if (body === undefined) return reply.code(204).send()
-  return reply.type('application/json; charset=utf-8').send(body)
-}
-
-function readJson(text: unknown): unknown {
-  if (typeof text !== 'string' || text === '') return undefined
+function readJson(text: string): unknown {
+  if (text === '') return undefined
+  if (isDeeperThan(text, MAX_DEPTH)) throw badBody([{ path: '', text: `it nests more than ${MAX_DEPTH} levels deep` }])
   try {
     return JSON.parse(text)
   } catch {
-    // What the parser says would repeat the text, and the text may be a password.
+    // The parser's message would repeat the text, which may be a password.
     throw badBody([{ path: '', text: 'it is not JSON' }])
   }
-}
-
-/** The router gives an object of texts for every route with parts that vary. */
-function readParams(params: unknown): Record<string, string> {
-  if (typeof params !== 'object' || params === null) return {}
-  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]))
 }
 
 /** For /openapi.json. */

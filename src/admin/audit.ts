@@ -3,18 +3,18 @@ import { AUDIT_EVENTS } from '../protocol/audit-events.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { type AuditFilter, exportAuditLog, presentAuditRow, readAuditPage } from '../store/audit-read.ts'
 import { verifyAuditLog } from '../store/audit-verify.ts'
-import { readCount } from './body.ts'
 import { record } from './change.ts'
+import { readCount, readTime } from './parameters.ts'
 import type { AdminCall, AdminRoute } from './route.ts'
 
 const FILTERS = {
-  event: 'A name like token.refused, or its first part: token.',
+  event: 'An event name such as token.refused, or its first part, such as token.',
   outcome: 'success or refused.',
-  actor: 'Who did it.',
-  client: 'Through which client.',
-  target: 'To whom or what.',
-  address: 'From where.',
-  since: 'Not before this time (ISO 8601).',
+  actor: 'The id of the user or client who did it.',
+  client: 'The client through which it was done.',
+  target: 'The id of the affected user or object.',
+  address: 'The address of the caller.',
+  since: 'At or after this time (ISO 8601).',
   until: 'Before this time (ISO 8601).',
 } as const
 
@@ -27,9 +27,9 @@ export const auditRoutes: readonly AdminRoute[] = [
     query: {
       ...FILTERS,
       before: 'Rows before this sequence number.',
-      limit: 'Rows on a page: 1 to 1000, 100 by default.',
+      limit: 'Rows per page: 1 to 1000, default 100.',
     },
-    reply: '{"items": […], "next": "the address of the next page or null"}',
+    reply: '{"items": […], "next": "the path of the next page or null"}',
     async run(call, { database, audit }) {
       await audit.flush()
       const limit = readCount(call.query.limit, 'limit', 100, 1000)
@@ -48,7 +48,7 @@ export const auditRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/audit/export',
     scope: 'Identity/Admin',
-    summary: 'Exports the audit log, oldest first, one JSON object a line.',
+    summary: 'Exports the audit log, oldest first, one JSON object per line.',
     query: FILTERS,
     reply: 'The rows.',
     mediaType: 'application/x-ndjson',
@@ -63,8 +63,8 @@ export const auditRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/audit/verify',
     scope: 'Identity/Admin',
-    summary: 'Walks the chain of the audit log and says whether it is whole.',
-    query: { head: 'A head noted earlier, as SEQ:HASH, that must still be in the log.' },
+    summary: 'Verifies the hash chain of the audit log.',
+    query: { head: 'A head recorded earlier, as SEQ:HASH, that must still be in the log.' },
     reply: '{"rows", "head": {"seq", "hash"}, "faults": […]}',
     async run(call, { database, audit }) {
       await audit.flush()
@@ -76,7 +76,7 @@ export const auditRoutes: readonly AdminRoute[] = [
 function readFilter({ query }: AdminCall): AuditFilter {
   const names = Object.keys(AUDIT_EVENTS)
   if (query.event !== undefined && !names.some((name) => name === query.event || name.startsWith(`${query.event}.`)))
-    throw new Refusal('admin.bad_parameter', 400, `event is one of ${names.join(', ')}`)
+    throw new Refusal('admin.bad_parameter', 400, `event must be one of ${names.join(', ')}`)
   const { event, outcome, actor, client, target, address } = query
   return {
     event,
@@ -90,17 +90,9 @@ function readFilter({ query }: AdminCall): AuditFilter {
   }
 }
 
-function readTime(text: string | undefined, name: string): number | undefined {
-  if (text === undefined) return undefined
-  const time = Date.parse(text)
-  if (Number.isNaN(time)) throw new Refusal('admin.bad_parameter', 400, `${name} is a time like 2026-11-15T00:26:00Z`)
-  return time
-}
-
 function readHead(text: string | undefined): { seq: number; hash: string } | undefined {
   if (text === undefined) return undefined
   const [, seq = '', hash = ''] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? []
-  if (seq === '')
-    throw new Refusal('admin.bad_parameter', 400, 'head looks like 42:0123… (sequence number, colon, hash)')
+  if (seq === '') throw new Refusal('admin.bad_parameter', 400, 'head must have the form SEQ:HASH, such as 42:0123…')
   return { seq: Number(seq), hash }
 }

@@ -1,13 +1,26 @@
-/** Bodies of the administration: what comes in follows the shapes and rules of the declarative file, named by the same faults. */
+/** Request bodies of the administration API, with the schema, rules and faults of the declarative file. */
 import type { Fault } from '../declarative/bad-declaration.ts'
 import { checkMeaning } from '../declarative/check-meaning.ts'
 import { checkShape } from '../declarative/check-shape.ts'
-import type { Declaration, DeclaredClient, DeclaredRole, DeclaredUser } from '../declarative/shape.ts'
+import {
+  DECLARATION,
+  type Declaration,
+  type DeclaredClient,
+  type DeclaredRole,
+  type DeclaredUser,
+} from '../declarative/shape.ts'
+import type { JsonSchema } from '../http/openapi.ts'
 import { Refusal } from '../protocol/refusal.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** A time as answers write it. */
+const { users, clients, roles } = DECLARATION.properties
+
+export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
+export const CLIENT_SCHEMA = without(clients.items, ['client_secret'])
+export const ROLE_SCHEMA: JsonSchema = { ...roles.items }
+
+/** A time in a response. */
 export function instant(milliseconds: number): string
 export function instant(milliseconds: number | undefined): string | null
 export function instant(milliseconds: number | undefined): string | null {
@@ -16,17 +29,21 @@ export function instant(milliseconds: number | undefined): string | null {
 
 export function readObject(body: unknown): JsonObject {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw badBody([{ path: '', text: 'a JSON object is needed' }])
+    throw badBody([{ path: '', text: 'a JSON object is required' }])
   return { ...body }
 }
 
-/** A misspelled member must not pass for one that was left out. */
+const MOST_FAULTS = 100
+
+/** A misspelled member must not be taken for an absent one. */
 export function refuseUnknown(body: JsonObject, known: readonly string[]): void {
-  const faults = Object.keys(body).filter((name) => !known.includes(name))
+  const faults = Object.keys(body)
+    .filter((name) => !known.includes(name))
+    .slice(0, MOST_FAULTS)
   if (faults.length > 0) throw badBody(faults.map((path) => ({ path, text: 'unknown member' })))
 }
 
-/** RFC 7396: what is null goes, what is there replaces; here no member holds an object of its own but `jwks`. */
+/** JSON merge patch (RFC 7396), without recursion: the only member that is an object is `jwks`, which is replaced. */
 export function merged(target: JsonObject, patch: JsonObject): JsonObject {
   const result = new Map(Object.entries(target))
   for (const [name, value] of Object.entries(patch)) {
@@ -36,7 +53,7 @@ export function merged(target: JsonObject, patch: JsonObject): JsonObject {
   return Object.fromEntries(result)
 }
 
-/** Without the password, which is read apart and never kept with the rest. */
+/** Without the password, which is read separately. */
 export function readUser(value: unknown, existingRoles: Iterable<string>): Omit<DeclaredUser, 'password'> {
   const { password, ...user } = one('users', check({ users: [value] }, existingRoles).users)
   return user
@@ -54,16 +71,8 @@ export function readRole(value: unknown): DeclaredRole {
 export function badBody(faults: readonly Fault[]): Refusal {
   const [first] = faults
   const detail =
-    first === undefined ? 'The body cannot be used' : `${first.path === '' ? '' : `${first.path}: `}${first.text}`
+    first === undefined ? 'The body is invalid' : `${first.path === '' ? '' : `${first.path}: `}${first.text}`
   return new Refusal('admin.bad_body', 422, detail, { members: { Faults: faults } })
-}
-
-/** One row for each query parameter that is a number. */
-export function readCount(text: string | undefined, name: string, fallback: number, most: number): number {
-  if (text === undefined) return fallback
-  if (!/^\d{1,9}$/.test(text) || Number(text) < 1 || Number(text) > most)
-    throw new Refusal('admin.bad_parameter', 400, `${name} is a number from 1 to ${most}`)
-  return Number(text)
 }
 
 function check(value: unknown, existingRoles: Iterable<string>): Declaration {
@@ -77,6 +86,15 @@ function check(value: unknown, existingRoles: Iterable<string>): Declaration {
 
 function one<Item>(list: string, items: readonly Item[] | undefined): Item {
   const [item] = items ?? []
-  if (item === undefined) throw new Error(`The declaration has lost its ${list}`)
+  if (item === undefined) throw new Error(`unreachable: the declaration has no ${list}`)
   return item
+}
+
+function without(
+  schema: { readonly properties: object },
+  omitted: readonly string[],
+  others: JsonSchema = {},
+): JsonSchema {
+  const properties = Object.entries(schema.properties).filter(([member]) => !omitted.includes(member))
+  return { ...schema, properties: { ...Object.fromEntries(properties), ...others } }
 }

@@ -1,23 +1,35 @@
-/** Changes of one administrator at a time, over all nodes: what was read is still so when it is written. */
-
+/** Changes by administrators: serialised over all nodes, and recorded in the audit log. */
 import type { AuditEvent } from '../protocol/audit-events.ts'
+import type { GateEvent } from '../protocol/gate-event.ts'
+import type { RecordedEvent } from '../store/events.ts'
 import { sql } from '../store/kysely.ts'
 import { createStores, type Stores } from '../store/stores.ts'
-import { transact } from '../store/transaction.ts'
+import { CHANGE_LOCK, transact } from '../store/transaction.ts'
 import type { AdminCall, AdminEnv } from './route.ts'
 
-const ADVISORY_LOCK = 7_203_519_002
+/** Records an event in a transaction: it is durable together with the change, and delivered when that has committed. */
+export type PublishInside = (event: GateEvent) => Promise<void>
 
-/** All or nothing. Events and audit rows follow when it has committed. */
-export function change<T>({ database, clock }: AdminEnv, work: (stores: Stores) => Promise<T>): Promise<T> {
-  return transact(database.db, async (tx) => {
-    // A transaction of SQLite has the whole file to itself already.
-    if (database.engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(ADVISORY_LOCK)})`.execute(tx)
-    return await work(createStores({ ...database, db: tx }, clock))
+/** Runs `work` in a transaction, one at a time. Record audit rows after it, and publish events that need not be inside. */
+export async function change<T>(
+  { database, clock, receive }: AdminEnv,
+  work: (stores: Stores, publish: PublishInside) => Promise<T>,
+): Promise<T> {
+  const { result, recorded } = await transact(database.db, async (tx) => {
+    // On SQLite a transaction is the only writer anyway.
+    if (database.engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(CHANGE_LOCK)})`.execute(tx)
+    const stores = createStores({ ...database, db: tx }, clock)
+    const events: RecordedEvent[] = []
+    const publish: PublishInside = async (event) => {
+      events.push({ seq: await stores.events.append(event), event })
+    }
+    return { result: await work(stores, publish), recorded: events }
   })
+  for (const each of recorded) receive(each)
+  return result
 }
 
-type Bare = {
+type EventOfCall = {
   [Name in AuditEvent['event']]: Pick<Extract<AuditEvent, { event: Name }>, 'event' | 'target' | 'details'>
 }[AuditEvent['event']]
 
@@ -26,7 +38,7 @@ const PATCHED = {
   client: { changed: 'client.changed', disabled: 'client.disabled', enabled: 'client.enabled' },
 } as const
 
-/** A change of a user or client: that it was switched on or off is an event of its own. */
+/** Records a change of a user or client; disabling and enabling have events of their own. */
 export function recordPatch(
   env: AdminEnv,
   call: AdminCall,
@@ -53,8 +65,8 @@ export function recordPatch(
     })
 }
 
-/** Who did it, through what, and from where is the call's to say. */
-export function record(env: AdminEnv, call: AdminCall, event: Bare): void {
+/** Records an event with the caller, client, address and request id of the call. */
+export function record(env: AdminEnv, call: AdminCall, event: EventOfCall): void {
   env.audit.record({
     ...event,
     actor: call.caller.subject,

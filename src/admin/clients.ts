@@ -1,15 +1,15 @@
-/** Administration of clients: what each application may do, and the secrets by which it proves itself. */
+/** Administration of clients and their secrets. */
 import { randomBytes } from 'node:crypto'
 import { clientTarget } from '../declarative/targets.ts'
 import { type ClientMetadata, toClient } from '../store/client-metadata.ts'
 import { newId, newSecret } from '../store/opaque.ts'
 import type { Stores } from '../store/stores.ts'
-import { badBody, instant, type JsonObject, merged, readClient, readObject } from './body.ts'
+import { badBody, CLIENT_SCHEMA, instant, type JsonObject, merged, readClient, readObject } from './body.ts'
 import { change, record, recordPatch } from './change.ts'
 import { checkMatch, created, requireMatch, tagged } from './etag.ts'
+import { PAGE_REPLY, pageQuery, pageReply, readPage } from './page.ts'
 import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
-import { CLIENT_SCHEMA } from './schemas.ts'
-import { takeBack } from './users.ts'
+import { revocations } from './users.ts'
 
 const MOST_SECRETS = 2
 
@@ -18,34 +18,36 @@ export const clientRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/clients',
     scope: 'Identity/Admin',
-    summary: 'Lists clients by their id.',
-    reply: '{"items": […]}',
-    async run(_call, { stores }) {
-      const clients = await stores.clients.list()
-      const items = await Promise.all(clients.map(({ id }) => presentClient(stores, id)))
-      return { body: { items } }
+    summary: 'Lists clients page by page, ordered by id.',
+    query: pageQuery('Clients', 'client_id'),
+    reply: PAGE_REPLY,
+    async run(call, { stores }) {
+      const page = readPage(call)
+      const ids = await stores.clients.listIds(page)
+      const items = await Promise.all(ids.map(async (id) => ({ id, shown: await presentClient(stores, id) })))
+      return pageReply('/admin/clients', call, page, items, { keyOf: ({ id }) => id, present: ({ shown }) => shown })
     },
   },
   {
     method: 'POST',
     path: '/admin/clients',
     scope: 'Identity/Admin',
-    summary: 'Registers a client; a confidential one receives a secret that is shown this once.',
+    summary: 'Registers a client. A confidential one gets a secret, which is shown only once.',
     body: CLIENT_SCHEMA,
-    reply: 'The client, with client_secret where it has one.',
+    reply: 'The client, with client_secret if it has one.',
     status: 201,
     async run(call, env) {
       const metadata = readMetadata({ client_id: randomBytes(9).toString('base64url'), ...readObject(call.body) })
       const secret = metadata.token_endpoint_auth_method === 'none' ? undefined : newSecret()
       const client = await change(env, async (stores) => {
         if ((await stores.clients.metadata(metadata.client_id)) !== undefined)
-          throw conflict(`There is already a client ${metadata.client_id}`)
+          throw conflict(`The client ${metadata.client_id} exists already`)
         await stores.clients.put(metadata)
         if (secret !== undefined) await stores.clients.addSecret(metadata.client_id, secret)
         return await presentClient(stores, metadata.client_id)
       })
       await env.publish({ kind: 'clients-changed', clientId: metadata.client_id })
-      await tell(env, undefined, metadata)
+      await limitTokens(env, undefined, metadata)
       record(env, call, { event: 'client.created', target: metadata.client_id, details: { source: 'admin' } })
       return created(
         client,
@@ -69,9 +71,9 @@ export const clientRoutes: readonly AdminRoute[] = [
     path: '/admin/clients/{client}',
     scope: 'Identity/Admin',
     summary:
-      'Changes a client (JSON merge patch); disabling cuts every token it has, and a scope that it loses is lost to them too.',
+      'Changes a client (JSON merge patch). Disabling it revokes all its tokens; a removed scope is removed from its tokens too.',
     body: CLIENT_SCHEMA,
-    reply: 'The client as it is now.',
+    reply: 'The changed client.',
     async run(call, env) {
       const id = part(call, 'client')
       const patch = readObject(call.body)
@@ -85,7 +87,7 @@ export const clientRoutes: readonly AdminRoute[] = [
         return { before: found, after: wanted, shown: await presentClient(stores, id) }
       })
       await env.publish({ kind: 'clients-changed', clientId: id })
-      await tell(env, before, after)
+      await limitTokens(env, before, after)
       const [wasDisabled, isDisabled] = [before.disabled === true, after.disabled === true]
       recordPatch(env, call, 'client', { target: id, patch, wasDisabled, isDisabled })
       return tagged(shown)
@@ -95,7 +97,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/clients/{client}',
     scope: 'Identity/Admin',
-    summary: 'Deletes a client; every token it has is cut.',
+    summary: 'Deletes a client and revokes all its tokens.',
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
@@ -105,7 +107,7 @@ export const clientRoutes: readonly AdminRoute[] = [
         await stores.clients.remove(id)
       })
       await env.publish({ kind: 'clients-changed', clientId: id })
-      await takeBack(env).client(id)
+      await revocations(env).revokeClient(id)
       record(env, call, { event: 'client.deleted', target: id, details: { source: 'admin' } })
       return { status: 204 }
     },
@@ -114,19 +116,19 @@ export const clientRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/clients/{client}/secrets',
     scope: 'Identity/Admin',
-    summary: 'Gives a client a second secret, so that one can replace the other without a pause.',
+    summary: 'Adds a second secret to a client, for rotation without downtime.',
     body: {
       type: 'object',
       properties: {
         others_expire_in: {
           type: 'integer',
           minimum: 0,
-          description: 'Seconds after which the other secret stops working.',
+          description: 'Seconds after which the other secret expires.',
         },
       },
       additionalProperties: false,
     },
-    reply: '{"id", "client_secret"}: the secret is shown this once.',
+    reply: '{"id", "client_secret"}. The secret is shown only once.',
     status: 201,
     async run(call, env) {
       const id = part(call, 'client')
@@ -142,7 +144,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/clients/{client}/secrets/{secret}',
     scope: 'Identity/Admin',
-    summary: 'Removes a secret at once.',
+    summary: 'Removes a secret; it is invalid at once.',
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
@@ -161,20 +163,22 @@ export const clientRoutes: readonly AdminRoute[] = [
   },
 ]
 
-/** What the client's tokens are worth from now on. */
-async function tell(env: AdminEnv, before: ClientMetadata | undefined, after: ClientMetadata): Promise<void> {
+/** Revokes or limits the tokens of a client according to the change. */
+async function limitTokens(env: AdminEnv, before: ClientMetadata | undefined, after: ClientMetadata): Promise<void> {
   const [was, is] = [before && toClient(before, []), toClient(after, [])]
   if (is.disabled) {
-    if (was?.disabled !== true) await takeBack(env).client(is.id)
+    if (was?.disabled !== true) await revocations(env).revokeClient(is.id)
   } else if (was?.disabled !== false || was.scopes.symmetricDifference(is.scopes).size > 0)
-    await takeBack(env).clientScopes(is.id, is.scopes)
+    await revocations(env).limitClientScopes(is.id, is.scopes)
 }
 
-/** The rules of registration hold here too; the secret itself is never the administrator's to choose. */
+/** Applies the rules of registration. The server generates the secret, never the administrator. */
 function readMetadata(value: JsonObject): ClientMetadata {
-  if ('client_secret' in value) throw badBody([{ path: 'client_secret', text: 'is made here: leave it out' }])
-  const stands = value.token_endpoint_auth_method === 'none' ? {} : { client_secret: newId() }
-  return clientTarget(readClient({ ...value, ...stands }))
+  if ('client_secret' in value)
+    throw badBody([{ path: 'client_secret', text: 'is generated by the server: leave it out' }])
+  // The rules require a secret; the real one is added separately.
+  const placeholder = value.token_endpoint_auth_method === 'none' ? {} : { client_secret: newId() }
+  return clientTarget(readClient({ ...value, ...placeholder }))
 }
 
 async function findMetadata({ clients }: Stores, id: string): Promise<ClientMetadata> {
@@ -206,9 +210,9 @@ async function addSecret(
 ): Promise<string> {
   const client = await stores.clients.find(id)
   if (client === undefined) throw notFound('client', id)
-  if (client.public) throw conflict(`The client ${id} is public: it has no secret`)
-  const good = client.secrets.filter(({ expiresAt }) => expiresAt === undefined || expiresAt > clock())
-  if (good.length >= MOST_SECRETS)
+  if (client.public) throw conflict(`The client ${id} is public and has no secret`)
+  const valid = client.secrets.filter(({ expiresAt }) => expiresAt === undefined || expiresAt > clock())
+  if (valid.length >= MOST_SECRETS)
     throw conflict(`The client ${id} has ${MOST_SECRETS} secrets already: remove one first`)
   const secretId = await stores.clients.addSecret(id, secret)
   if (seconds !== undefined) await stores.clients.expireOtherSecrets(id, secretId, clock() + seconds * 1000)
@@ -220,6 +224,6 @@ function readSeconds({ others_expire_in: seconds, ...rest }: JsonObject): number
   if (unknown !== undefined) throw badBody([{ path: unknown, text: 'unknown member; did you mean others_expire_in?' }])
   if (seconds === undefined) return undefined
   if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 0 || seconds > 31_536_000)
-    throw badBody([{ path: 'others_expire_in', text: 'is a number of seconds, up to a year' }])
+    throw badBody([{ path: 'others_expire_in', text: 'must be a number of seconds, up to a year' }])
   return seconds
 }

@@ -1,4 +1,4 @@
-/** Validators of representations, so that nobody overwrites a change that they have not seen (RFC 9110 §13). */
+/** Entity tags and If-Match (RFC 9110 §13), so that nobody overwrites a change that they have not seen. */
 import { hash } from 'node:crypto'
 import { Refusal } from '../protocol/refusal.ts'
 import type { AdminCall, AdminReply } from './route.ts'
@@ -11,12 +11,12 @@ export function tagged(representation: object): AdminReply {
   return { status: 200, body: representation, headers: { etag: tagOf(representation) } }
 }
 
-/** Something new, where it can be found, and what is told this once beside it. */
+/** `once` has members that are shown only in this response, such as a generated secret. */
 export function created(representation: object, location: string, once: object = {}): AdminReply {
   return { status: 201, body: { ...representation, ...once }, headers: { etag: tagOf(representation), location } }
 }
 
-/** A change must name the version that it changes; `*` says "whatever it is now". */
+/** A change must send If-Match; `*` matches any version. */
 export function requireMatch(call: AdminCall, current: object): void {
   if (call.ifMatch === undefined)
     throw new Refusal('admin.precondition_required', 428, 'Send If-Match with the ETag that you have read, or *', {
@@ -25,14 +25,14 @@ export function requireMatch(call: AdminCall, current: object): void {
   checkMatch(call, current)
 }
 
-/** For removals, where naming the version is the caller's choice. */
+/** For deletions, where If-Match is optional. */
 export function checkMatch(call: AdminCall, current: object): void {
   if (call.ifMatch === undefined || call.ifMatch.trim() === '*') return
   const tags = call.ifMatch.split(',').map((tag) => tag.trim())
   const now = tagOf(current)
-  // Weak tags never match here (RFC 9110 §13.1.1).
+  // RFC 9110 §13.1.1: weak tags never match.
   if (!tags.includes(now))
-    throw new Refusal('admin.changed_meanwhile', 412, 'It was changed meanwhile: read it again', {
+    throw new Refusal('admin.changed_meanwhile', 412, 'The object was changed in the meantime: read it again', {
       headers: { etag: now },
     })
 }

@@ -1,4 +1,4 @@
-/** Administration without a server between: the same routes, called by the command line on the data itself. */
+/** The administration routes without HTTP, for the command line on the same machine. */
 import type { Principal } from '../protocol/principal.ts'
 import { readQuery } from './parameters.ts'
 import type { AdminEnv, AdminReply, AdminRoute } from './route.ts'
@@ -6,7 +6,7 @@ import { ADMIN_ROUTES } from './routes.ts'
 
 export interface InProcessCall {
   readonly method: AdminRoute['method']
-  /** Path and query, as it would be sent. */
+  /** Path and query of the request. */
   readonly target: string
   readonly body?: unknown
   readonly ifMatch?: string | undefined
@@ -27,19 +27,19 @@ export async function callInProcess(
       env,
     )
   }
-  throw new Error(`No administration route takes ${method} ${path}`)
+  throw new Error(`There is no administration route ${method} ${path}`)
 }
 
 function match(template: string, path: string): Record<string, string> | undefined {
   const parts = template.split('/')
   const given = path.split('/')
   if (parts.length !== given.length) return undefined
-  const params: Record<string, string> = {}
+  const params: [name: string, value: string][] = []
   for (const [index, part] of parts.entries()) {
     const value = given[index] ?? ''
     const name = /^\{(\w+)\}$/.exec(part)?.[1]
     if (name === undefined && part !== value) return undefined
-    if (name !== undefined) params[name] = decodeURIComponent(value)
+    if (name !== undefined) params.push([name, decodeURIComponent(value)])
   }
-  return params
+  return Object.fromEntries(params)
 }

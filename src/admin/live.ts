@@ -1,41 +1,41 @@
-/** What runs now, on every node: live streaming sessions and queries, gathered from all of them, and ended wherever they are. */
-import type { Assembly, Gathered } from '../events/assembly.ts'
+/** What runs now on every node: streaming connections and queries, listed and cancelled wherever they are. */
+import type { Cluster, ClusterReplies } from '../events/cluster.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { instant, type JsonObject } from './body.ts'
 import type { Live, LiveItems, LiveQueries, LiveQuery, LiveStream, LiveStreams } from './ports.ts'
 
-export interface LiveHere {
+export interface LocalLive {
   /** Undefined where the service does not run on this node. */
   readonly streams: LiveStreams | undefined
   readonly queries: LiveQueries | undefined
 }
 
-/** Lets this node answer for what runs on it. */
-export function answerForHere(assembly: Pick<Assembly, 'answer'>, { streams, queries }: LiveHere): void {
+/** Makes this node reply with what runs on it. */
+export function handleLiveCalls(cluster: Pick<Cluster, 'handle'>, { streams, queries }: LocalLive): void {
   if (streams !== undefined)
-    assembly.answer('streams', ({ user }) =>
+    cluster.handle('streams', ({ user }) =>
       [...streams.list()].filter(({ subject }) => user === undefined || subject === user).map(presentStream),
     )
   if (queries === undefined) return
-  assembly.answer('queries', () => [...queries.list()].map(presentQuery))
-  assembly.answer('cancel', ({ query = '', owner }) => queries.cancel(query, owner))
+  cluster.handle('queries', () => [...queries.list()].map(presentQuery))
+  cluster.handle('cancel', ({ query = '', owner }) => queries.cancel(query, owner))
 }
 
-export function createLive({ ask }: Pick<Assembly, 'ask'>): Live {
+export function createLive({ callAll }: Pick<Cluster, 'callAll'>): Live {
   return {
-    streams: async (user) => itemsOf(await ask('streams', user === undefined ? {} : { user }), 'streaming'),
-    queries: async () => itemsOf(await ask('queries'), 'query'),
+    streams: async (user) => itemsOf(await callAll('streams', user === undefined ? {} : { user }), 'streaming'),
+    queries: async () => itemsOf(await callAll('queries'), 'query'),
     async cancel(query, owner) {
-      const { said } = await ask('cancel', owner === undefined ? { query } : { query, owner })
-      return said.some(({ body }) => body === true)
+      const { replies } = await callAll('cancel', owner === undefined ? { query } : { query, owner })
+      return replies.some(({ body }) => body === true)
     },
   }
 }
 
-function itemsOf({ said, silent }: Gathered, service: string): LiveItems {
-  const lists = said.filter((answer): answer is { node: string; body: JsonObject[] } => Array.isArray(answer.body))
-  if (lists.length === 0 && silent.length === 0) throw notHere(service)
-  return { items: lists.flatMap(({ node, body }) => body.map((item) => ({ ...item, node }))), silent }
+function itemsOf({ replies, timedOut }: ClusterReplies, service: string): LiveItems {
+  const lists = replies.filter((reply): reply is { node: string; body: JsonObject[] } => Array.isArray(reply.body))
+  if (lists.length === 0 && timedOut.length === 0) throw notHere(service)
+  return { items: lists.flatMap(({ node, body }) => body.map((item) => ({ ...item, node }))), silent: timedOut }
 }
 
 function notHere(service: string): Refusal {

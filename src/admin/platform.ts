@@ -1,10 +1,10 @@
-/** What runs now, and how it is set up: signing keys, live streaming sessions, running queries, settings in force. */
-
+/** Administration of signing keys, streaming connections, running queries and settings. */
 import { Refusal } from '../protocol/refusal.ts'
-import { isWithdrawn } from '../store/key-rotation.ts'
+import { isWithdrawn, signingKeyOf } from '../store/key-rotation.ts'
 import type { StoredKey } from '../store/signing-keys.ts'
 import { badBody, instant, type JsonObject, readObject } from './body.ts'
 import { record } from './change.ts'
+import { readFlag } from './parameters.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
 
 const DAY = 86_400
@@ -14,7 +14,7 @@ export const platformRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/keys',
     scope: 'Identity/Admin',
-    summary: 'Lists the signing keys, without their private halves.',
+    summary: 'Lists the signing keys, without their private keys.',
     reply: '{"items": […]}',
     async run(_call, { keyring, clock }) {
       return { body: { items: presentKeys(await keyring.list(), clock()) } }
@@ -24,14 +24,14 @@ export const platformRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/keys',
     scope: 'Identity/Admin',
-    summary: 'Rotates: makes a key that is published now and signs later.',
+    summary: 'Rotates the signing key: creates a key that is published now and signs later.',
     body: {
       type: 'object',
       properties: {
         active_in: {
           type: 'integer',
           minimum: 0,
-          description: 'Seconds until it signs; a day by default, so that validators meet it first.',
+          description: 'Seconds until it signs. Default: a day, so that validators can fetch it first.',
         },
       },
       additionalProperties: false,
@@ -52,8 +52,10 @@ export const platformRoutes: readonly AdminRoute[] = [
     path: '/admin/keys/{kid}',
     scope: 'Identity/Admin',
     summary:
-      'Retires a key: it never signs again, and is published until its last token has expired; a compromised one is withdrawn at once, with every token that it signed.',
-    query: { compromised: 'true: it is published no more, and nothing that it signed counts; another signs.' },
+      'Retires a key: it stops signing and stays published until its last token has expired. A compromised key is withdrawn at once, and every token that it signed is rejected.',
+    query: {
+      compromised: 'true withdraws the key: it is no longer published, and the tokens that it signed are rejected.',
+    },
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
@@ -67,7 +69,7 @@ export const platformRoutes: readonly AdminRoute[] = [
       const others = keys.filter(
         (other) => other.kid !== kid && other.retiredAt === undefined && other.activeFrom <= clock(),
       )
-      if (others.length === 0) throw conflict('It is the only key that signs: rotate first, with active_in 0')
+      if (others.length === 0) throw conflict('This is the only active key: rotate first, with active_in 0')
       await keyring.retire(kid)
       record(env, call, { event: 'key.retired', target: kid, details: { kid, reason: 'operator' } })
       return { status: 204 }
@@ -77,9 +79,9 @@ export const platformRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/streams',
     scope: 'Platform/Admin',
-    summary: 'Lists the live streaming sessions of every node.',
-    query: { user: 'Only those of this user (id).' },
-    reply: '{"items": […], "silent": [nodes that did not answer]}',
+    summary: 'Lists the streaming connections of all nodes.',
+    query: { user: 'Only connections of the user with this id.' },
+    reply: '{"items": […], "silent": [nodes that did not reply]}',
     async run({ query }, { live }) {
       return { body: await live.streams(query.user) }
     },
@@ -88,7 +90,7 @@ export const platformRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/streams/{connection}',
     scope: 'Platform/Admin',
-    summary: 'Closes a live streaming session, on whichever node it is.',
+    summary: 'Closes a streaming connection, on whichever node it is.',
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
@@ -102,13 +104,14 @@ export const platformRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/streams',
     scope: 'Platform/Admin',
-    summary: 'Closes every live streaming session of a user, on every node.',
-    query: { user: 'The user (id); needed.' },
+    summary: 'Closes all streaming connections of a user, on all nodes.',
+    query: { user: 'The id of the user. Required.' },
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
       const subject = call.query.user
-      if (subject === undefined) throw new Refusal('admin.bad_parameter', 400, 'Name the user: ?user=usr_…')
+      if (subject === undefined)
+        throw new Refusal('admin.bad_parameter', 400, 'The parameter user is required: ?user=usr_…')
       await env.publish({ kind: 'stream-kick', subject })
       record(env, call, { event: 'stream.kicked', target: subject })
       return { status: 204 }
@@ -118,8 +121,8 @@ export const platformRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/queries',
     scope: 'Platform/Admin',
-    summary: 'Lists the queries that run now on every node.',
-    reply: '{"items": […], "silent": [nodes that did not answer]}',
+    summary: 'Lists the running queries of all nodes.',
+    reply: '{"items": […], "silent": [nodes that did not reply]}',
     async run(_call, { live }) {
       return { body: await live.queries() }
     },
@@ -142,7 +145,7 @@ export const platformRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/settings',
     scope: 'Platform/Admin',
-    summary: 'Shows the settings in force on the node that answers; secrets are masked.',
+    summary: 'Shows the effective settings of the node that answers; secrets are masked.',
     reply: '{"items": […]}',
     async run(_call, { settings }) {
       return { body: { items: settings() } }
@@ -162,7 +165,7 @@ async function withdraw(kid: string, call: AdminCall, env: AdminEnv): Promise<Ad
 }
 
 function presentKeys(keys: readonly StoredKey[], now: number): JsonObject[] {
-  const signing = keys.findLast(({ activeFrom, retiredAt }) => activeFrom <= now && retiredAt === undefined)
+  const signing = signingKeyOf(keys, now)
   return keys.map((key) => ({
     kid: key.kid,
     state: stateOf(key, signing, now),
@@ -185,11 +188,6 @@ function readActiveIn({ active_in: seconds = DAY, ...rest }: JsonObject): number
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined) throw badBody([{ path: unknown, text: 'unknown member; did you mean active_in?' }])
   if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 0 || seconds > 90 * DAY)
-    throw badBody([{ path: 'active_in', text: 'is a number of seconds, up to 90 days' }])
+    throw badBody([{ path: 'active_in', text: 'must be a number of seconds, up to 90 days' }])
   return seconds
-}
-
-function readFlag(text: string | undefined, name: string): boolean {
-  if (text === undefined || text === 'true' || text === 'false') return text === 'true'
-  throw new Refusal('admin.bad_parameter', 400, `${name} is true or false`)
 }

@@ -1,4 +1,4 @@
-/** What administration asks of the parts that a running server has, in its own words. */
+/** What administration needs from the services of a running server. */
 import type { StoredKey } from '../store/signing-keys.ts'
 import type { JsonObject } from './body.ts'
 
@@ -28,31 +28,32 @@ export interface LiveQuery {
 
 export interface LiveQueries {
   list(): Iterable<LiveQuery>
-  /** Only where it is the owner's, if one is named; false when no such query runs. */
+  /** With `owner`, only if the query is theirs. False when no such query is running. */
   cancel(requestId: string, owner: string | undefined): boolean
 }
 
-/** The same of every node. */
+/** The same over all nodes. */
 export interface Live {
   streams(user: string | undefined): Promise<LiveItems>
   queries(): Promise<LiveItems>
   cancel(requestId: string, owner?: string): Promise<boolean>
 }
 
+/** The JSON of the replies. */
 export interface LiveItems {
-  /** Each names its node. */
+  /** Each with the name of its node. */
   readonly items: readonly JsonObject[]
-  /** Nodes that did not answer in time. */
+  /** Nodes that did not reply in time. */
   readonly silent: readonly string[]
 }
 
 export interface SigningKeyring {
   list(): Promise<readonly StoredKey[]>
-  /** Makes a key that signs from `activeFrom` on. */
+  /** Creates a key that signs from `activeFrom` on. */
   rotate(activeFrom: number): Promise<StoredKey>
-  /** The key stops signing at once and leaves the published set when its last token has expired. */
+  /** The key stops signing now and stays published until its last token has expired. */
   retire(kid: string): Promise<void>
-  /** Nothing that the key signed counts any more, anywhere; where it signed, the key that takes over is made. */
+  /** Rejects every token that the key signed, on every node. Returns the key that replaces it, where it was the signing key. */
   withdraw(kid: string): Promise<StoredKey | undefined>
 }
 

@@ -1,24 +1,27 @@
-/** Administration of roles, which give people their scopes, and a look at the scopes themselves. */
+/** Administration of roles, which give scopes to users, and the list of scopes. */
 import { roleTarget } from '../declarative/targets.ts'
 import { audiencesOf, isRight, SCOPES } from '../protocol/scopes.ts'
+import { createRevocations } from '../store/revocations.ts'
 import type { Role } from '../store/roles.ts'
 import type { Stores } from '../store/stores.ts'
-import { badBody, type JsonObject, merged, readObject, readRole } from './body.ts'
-import { change, record } from './change.ts'
+import { badBody, type JsonObject, merged, ROLE_SCHEMA, readObject, readRole } from './body.ts'
+import { change, type PublishInside, record } from './change.ts'
 import { checkMatch, created, requireMatch, tagged } from './etag.ts'
+import { PAGE_REPLY, pageQuery, pageReply, readPage } from './page.ts'
 import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
-import { ROLE_SCHEMA } from './schemas.ts'
-import { takeBack } from './users.ts'
 
 export const roleRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/admin/roles',
     scope: 'Identity/Admin',
-    summary: 'Lists roles by name.',
-    reply: '{"items": […]}',
-    async run(_call, { stores }) {
-      return { body: { items: (await stores.roles.list()).map(presentRole) } }
+    summary: 'Lists roles page by page, ordered by name.',
+    query: pageQuery('Roles', 'name'),
+    reply: PAGE_REPLY,
+    async run(call, { stores }) {
+      const page = readPage(call)
+      const roles = await stores.roles.list(page)
+      return pageReply('/admin/roles', call, page, roles, { keyOf: ({ name }) => name, present: presentRole })
     },
   },
   {
@@ -31,10 +34,11 @@ export const roleRoutes: readonly AdminRoute[] = [
     status: 201,
     async run(call, env) {
       const target = roleTarget(readRole(readObject(call.body)))
-      const role = await change(env, async (stores) => {
+      const role = await change(env, async (stores, publish) => {
         if ((await stores.roles.list()).some(({ name }) => name === target.name))
-          throw conflict(`There is already a role ${target.name}`)
+          throw conflict(`The role ${target.name} exists already`)
         await stores.roles.put(target)
+        await limitRoles(env, stores, publish, 'created')
         return await findRole(stores, target.name)
       })
       record(env, call, { event: 'role.created', target: role.name, details: { source: 'admin' } })
@@ -55,21 +59,21 @@ export const roleRoutes: readonly AdminRoute[] = [
     method: 'PATCH',
     path: '/admin/roles/{role}',
     scope: 'Identity/Admin',
-    summary: 'Changes a role (JSON merge patch); whoever holds it feels it at once.',
+    summary: 'Changes a role (JSON merge patch). The tokens of its holders change at once.',
     body: ROLE_SCHEMA,
-    reply: 'The role as it is now.',
+    reply: 'The changed role.',
     async run(call, env) {
       const name = part(call, 'role')
       const patch = readObject(call.body)
       if (patch.name !== undefined && patch.name !== name)
         throw badBody([{ path: 'name', text: 'cannot be changed: create another role' }])
-      const role = await change(env, async (stores) => {
+      const role = await change(env, async (stores, publish) => {
         const found = await findRole(stores, name)
         requireMatch(call, presentRole(found))
         await stores.roles.put(roleTarget(readRole(merged(presentRole(found), patch))))
+        await limitRoles(env, stores, publish, 'changed')
         return await findRole(stores, name)
       })
-      await tellHolders(env, await env.stores.roles.holders(name))
       record(env, call, {
         event: 'role.changed',
         target: name,
@@ -82,18 +86,16 @@ export const roleRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/roles/{role}',
     scope: 'Identity/Admin',
-    summary: 'Deletes a role; whoever held it loses what it gave.',
+    summary: 'Deletes a role. Its holders lose its scopes at once.',
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
       const name = part(call, 'role')
-      const holders = await change(env, async (stores) => {
+      await change(env, async (stores, publish) => {
         checkMatch(call, presentRole(await findRole(stores, name)))
-        const found = await stores.roles.holders(name)
         await stores.roles.remove(name)
-        return found
+        await limitRoles(env, stores, publish, 'changed')
       })
-      await tellHolders(env, holders)
       record(env, call, { event: 'role.deleted', target: name, details: { source: 'admin' } })
       return { status: 204 }
     },
@@ -102,7 +104,7 @@ export const roleRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/scopes',
     scope: 'Identity/Admin',
-    summary: 'Lists the scopes, the resource that each opens, and the roles that give it.',
+    summary: 'Lists the scopes with the resource of each and the roles that give it.',
     reply: '{"items": […]}',
     async run(_call, { stores }) {
       const roles = await stores.roles.list()
@@ -134,9 +136,11 @@ function presentRole({ name, scopes, description, requireSecondFactor }: Role): 
   }
 }
 
-async function tellHolders(env: AdminEnv, holders: readonly string[]): Promise<void> {
-  for (const id of holders) {
-    const user = await env.stores.users.findById(id)
-    if (user !== undefined) await takeBack(env).rights(user)
-  }
+async function limitRoles(
+  { clock }: AdminEnv,
+  stores: Stores,
+  publish: PublishInside,
+  change: 'created' | 'changed',
+): Promise<void> {
+  await createRevocations({ grants: stores.grants, publish, clock }).limitRoles(stores, change)
 }

@@ -1,4 +1,4 @@
-/** What an administration route is: one row of a table, from which the HTTP route, its description and its tests are made. */
+/** An administration route as data, from which the HTTP route, its description and its tests are derived. */
 import type { JsonSchema } from '../http/openapi.ts'
 import type { Audit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
@@ -6,6 +6,7 @@ import type { GateEvent } from '../protocol/gate-event.ts'
 import type { Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { Database } from '../store/database.ts'
+import type { RecordedEvent } from '../store/events.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Live, SettingInForce, SigningKeyring } from './ports.ts'
 
@@ -14,10 +15,10 @@ export interface AdminRoute {
   readonly path: `/admin/${string}`
   readonly scope: 'Identity/Admin' | 'Platform/Admin'
   readonly summary: string
-  /** Query parameters and what they mean. */
+  /** Descriptions of the query parameters. */
   readonly query?: Readonly<Record<string, string>>
   readonly body?: JsonSchema
-  /** What comes back, in a few words. */
+  /** A short description of the response. */
   readonly reply: string
   readonly status?: 200 | 201 | 204
   readonly mediaType?: 'application/x-ndjson'
@@ -37,7 +38,7 @@ export interface AdminCall {
 export interface AdminReply {
   readonly status?: number
   readonly body?: unknown
-  /** Lines of an export, sent as they come. */
+  /** Lines of an export, streamed. */
   readonly lines?: AsyncIterable<string>
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -48,16 +49,18 @@ export interface AdminEnv {
   readonly clock: Clock
   readonly audit: Audit & { flush(): Promise<void> }
   publish(event: GateEvent): Promise<unknown>
+  /** Takes an event that was recorded in a transaction which has committed. */
+  receive(recorded: RecordedEvent): void
   readonly keyring: SigningKeyring
-  /** Argon2id, as a PHC string; undefined when the server hashes too many already. */
+  /** Argon2id as a PHC string; undefined when the queue of the server is full. */
   hashPassword(password: string): Promise<string | undefined>
   settings(): readonly SettingInForce[]
   readonly live: Live
 }
 
-/** Every part of a path is there: the router matched it. */
+/** A parameter of the path. The router has matched it, so it is present. */
 export function part(call: AdminCall, name: string): string {
-  const value = call.params[name]
+  const value = Object.hasOwn(call.params, name) ? call.params[name] : undefined
   if (value === undefined) throw new Error(`The route has no {${name}}`)
   return value
 }

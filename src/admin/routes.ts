@@ -1,4 +1,4 @@
-/** Every administration route, noun by noun. */
+/** All administration routes. */
 import { auditRoutes } from './audit.ts'
 import { clientRoutes } from './clients.ts'
 import { platformRoutes } from './platform.ts'

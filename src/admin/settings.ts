@@ -1,5 +1,5 @@
-/** The settings in force, as an administrator may see them: where each came from, and no secret. */
-import { environmentName, fileName, type LoadedConfig, SETTINGS, settingNames } from '../config.ts'
+/** The effective settings for administrators: each with its source, secrets masked. */
+import { environmentName, fileName, type LoadedConfig, SETTINGS, settingNames } from '../config/config.ts'
 import type { SettingInForce } from './ports.ts'
 
 const MASK = '********'

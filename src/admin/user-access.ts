@@ -1,10 +1,14 @@
-/** What a person has open and allowed: second factors, browser sessions, applications that act for them. */
+/** Administration of a user's second factors, browser sessions and authorized applications. */
+
+import { Refusal } from '../protocol/refusal.ts'
 import { listApplications } from '../store/applications.ts'
+import type { Session } from '../store/sessions.ts'
 import type { Stores } from '../store/stores.ts'
 import { instant, type JsonObject } from './body.ts'
 import { record } from './change.ts'
+import { PAGE_REPLY, pageQuery, pageReply, readPage } from './page.ts'
 import { type AdminCall, type AdminEnv, type AdminRoute, notFound, part } from './route.ts'
-import { findUser, takeBack } from './users.ts'
+import { findUser, revocations } from './users.ts'
 
 export const userAccessRoutes: readonly AdminRoute[] = [
   listOfUser({
@@ -23,7 +27,7 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/users/{user}/factors/{factor}',
     scope: 'Identity/Admin',
-    summary: 'Removes a second factor, for somebody who has lost it.',
+    summary: 'Removes a second factor, for a user who has lost it.',
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
@@ -39,25 +43,27 @@ export const userAccessRoutes: readonly AdminRoute[] = [
       return { status: 204 }
     },
   },
-  listOfUser({
+  {
+    method: 'GET',
     path: '/admin/users/{user}/sessions',
-    summary: 'Lists the browser sessions of a user, the one used last first.',
-    list: ({ sessions }, user) => sessions.listOfUser(user),
-    present: (session) => ({
-      id: session.id,
-      methods: session.amr,
-      address: session.address,
-      user_agent: session.userAgent,
-      created_at: instant(session.createdAt),
-      seen_at: instant(session.seenAt),
-      expires_at: instant(session.expiresAt),
-    }),
-  }),
+    scope: 'Identity/Admin',
+    summary: 'Lists the browser sessions of a user page by page, newest first.',
+    query: { ...pageQuery('Sessions', 'id'), after: 'As in `next` of the previous page.' },
+    reply: PAGE_REPLY,
+    async run(call, { stores }) {
+      const page = readPage(call)
+      const { id: user } = await findUser(stores, part(call, 'user'))
+      const sessions = await stores.sessions.pageOfUser(user, page.limit, readSessionCursor(page.after))
+      const path = `/admin/users/${encodeURIComponent(part(call, 'user'))}/sessions`
+      const keyOf = ({ createdAt, id }: Session) => `${createdAt}.${id}`
+      return pageReply(path, call, page, sessions, { keyOf, present: presentSession })
+    },
+  },
   {
     method: 'DELETE',
     path: '/admin/users/{user}/sessions/{session}',
     scope: 'Identity/Admin',
-    summary: 'Ends one browser session and its tokens.',
+    summary: 'Ends a browser session and revokes its tokens.',
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
@@ -72,20 +78,20 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/users/{user}/sessions',
     scope: 'Identity/Admin',
-    summary: 'Signs a user out everywhere: every session, grant and token.',
+    summary: 'Signs a user out everywhere: ends all sessions and revokes all grants and tokens.',
     reply: '{"ended": number}',
     async run(call, env) {
       const { id } = await findUser(env.stores, part(call, 'user'))
       const sessions = await env.stores.sessions.listOfUser(id)
       for (const session of sessions) await endSession(env, call, session)
-      await takeBack(env).user(id)
+      await revocations(env).revokeUser(id)
       record(env, call, { event: 'grant.revoked', target: id, details: { reason: 'operator' } })
       return { body: { ended: sessions.length } }
     },
   },
   listOfUser({
     path: '/admin/users/{user}/consents',
-    summary: 'Lists every client that may act for a user: by their consent, or by a grant that needed none.',
+    summary: 'Lists the clients that may act for a user, by consent or by a grant that needed none.',
     list: listApplications,
     present: ({ clientId, scopes, isConsented, createdAt, updatedAt }) => ({
       client_id: clientId,
@@ -99,7 +105,7 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/users/{user}/consents/{client}',
     scope: 'Identity/Admin',
-    summary: 'Ends what a client may do for a user: withdraws the consent, if there is one, and revokes every grant.',
+    summary: 'Ends the access of a client for a user: withdraws the consent, if any, and revokes all grants.',
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
@@ -108,12 +114,32 @@ export const userAccessRoutes: readonly AdminRoute[] = [
       const application = (await listApplications(env.stores, id)).find(({ clientId }) => clientId === client)
       if (application === undefined) throw notFound('access of client', client)
       await env.stores.consents.withdraw(id, client)
-      await takeBack(env).consent(id, client)
+      await revocations(env).revokeConsent(id, client)
       record(env, call, { event: 'consent.withdrawn', target: id, details: { client, scope: application.scopes } })
       return { status: 204 }
     },
   },
 ]
+
+function readSessionCursor(text: string): { createdAt: number; id: string } | undefined {
+  if (text === '') return undefined
+  const [, createdAt, id] = /^(\d{1,15})\.([\w-]{1,64})$/.exec(text) ?? []
+  if (createdAt === undefined || id === undefined)
+    throw new Refusal('admin.bad_parameter', 400, 'after must be as in next of the previous page')
+  return { createdAt: Number(createdAt), id }
+}
+
+function presentSession(session: Session): JsonObject {
+  return {
+    id: session.id,
+    methods: session.amr,
+    address: session.address,
+    user_agent: session.userAgent,
+    created_at: instant(session.createdAt),
+    seen_at: instant(session.seenAt),
+    expires_at: instant(session.expiresAt),
+  }
+}
 
 function listOfUser<Thing>(wanted: {
   readonly path: AdminRoute['path']
@@ -140,6 +166,6 @@ async function endSession(
   { id, userId }: { readonly id: string; readonly userId: string },
 ): Promise<void> {
   await env.stores.sessions.end(id)
-  await takeBack(env).session(id)
+  await revocations(env).revokeSession(id)
   record(env, call, { event: 'session.ended', target: userId, details: { session: id, reason: 'operator' } })
 }

@@ -1,35 +1,33 @@
-/** Administration of people: who may sign in, with which roles, and whether they may at all. */
+/** Administration of users: profile, roles, password, enabled or disabled. */
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { userTarget } from '../declarative/targets.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/password-hash.ts'
+import { createRevocations } from '../store/revocations.ts'
 import type { Stores } from '../store/stores.ts'
-import { createTakeBack } from '../store/take-back.ts'
 import { USER_ID_PREFIX, type User, UsernameTaken } from '../store/users.ts'
-import { badBody, instant, type JsonObject, merged, readCount, readObject, readUser, refuseUnknown } from './body.ts'
+import { badBody, instant, type JsonObject, merged, readObject, readUser, refuseUnknown, USER_SCHEMA } from './body.ts'
 import { change, record, recordPatch } from './change.ts'
 import { checkMatch, created, requireMatch, tagged } from './etag.ts'
+import { PAGE_REPLY, pageQuery, pageReply, readPage } from './page.ts'
 import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
-import { USER_SCHEMA } from './schemas.ts'
 
 export const userRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/admin/users',
     scope: 'Identity/Admin',
-    summary: 'Lists users by name, a page at a time.',
-    query: { after: 'The last username of the page before.', limit: 'Users on a page: 1 to 1000, 100 by default.' },
-    reply: '{"items": […], "next": "the address of the next page or null"}',
-    async run({ query }, { stores }) {
-      const limit = readCount(query.limit, 'limit', 100, 1000)
-      const users = await stores.users.list({ after: query.after ?? '', limit })
-      const last = users.length === limit ? users.at(-1) : undefined
-      const next =
-        last === undefined
-          ? null
-          : `/admin/users?${new URLSearchParams({ after: last.username, limit: String(limit) })}`
-      return { body: { items: users.map(presentUser), next } }
+    summary: 'Lists users page by page, ordered by name.',
+    query: {
+      ...pageQuery('Users', 'username'),
+      prefix: 'Only users whose username begins with this; upper and lower case are the same.',
+    },
+    reply: PAGE_REPLY,
+    async run(call, { stores }) {
+      const page = readPage(call)
+      const users = await stores.users.list({ ...page, prefix: call.query.prefix ?? '' })
+      return pageReply('/admin/users', call, page, users, { keyOf: ({ username }) => username, present: presentUser })
     },
   },
   {
@@ -56,7 +54,7 @@ export const userRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/users/{user}',
     scope: 'Identity/Admin',
-    summary: 'Shows a user, named by id or username.',
+    summary: 'Shows a user by id or username.',
     reply: 'The user.',
     async run(call, { stores }) {
       return tagged(presentUser(await findUser(stores, part(call, 'user'))))
@@ -66,19 +64,20 @@ export const userRoutes: readonly AdminRoute[] = [
     method: 'PATCH',
     path: '/admin/users/{user}',
     scope: 'Identity/Admin',
-    summary: 'Changes a user (JSON merge patch); disabling cuts every session and token.',
+    summary: 'Changes a user (JSON merge patch). Disabling a user revokes all sessions and tokens.',
     body: USER_SCHEMA,
-    reply: 'The user as it is now.',
+    reply: 'The changed user.',
     async run(call, env) {
       const patch = readObject(call.body)
-      if ('password' in patch) throw badBody([{ path: 'password', text: 'is set at /admin/users/{user}/password' }])
+      if ('password' in patch)
+        throw badBody([{ path: 'password', text: 'must be set at /admin/users/{user}/password' }])
       const { before, after } = await change(env, async (stores) => {
         const found = await findUser(stores, part(call, 'user'))
         requireMatch(call, presentUser(found))
         const target = userTarget(readUser(merged(declaredForm(found), patch), await roleNames(stores)))
         const { username, profile, disabled, roles } = target
         if (username !== found.username) await refuseTaken(stores, username, found.id)
-        // What changes nothing leaves the ETag as it is.
+        // A patch without effect keeps the ETag.
         const isSame = isDeepStrictEqual({ username, profile, disabled, roles: [...roles].sort() }, current(found))
         if (!isSame) {
           await stores.users.update(found.id, { username, profile, disabled })
@@ -86,7 +85,7 @@ export const userRoutes: readonly AdminRoute[] = [
         }
         return { before: found, after: await findUser(stores, found.id) }
       })
-      await tell(env, before, after)
+      await limitTokens(env, before, after)
       const [wasDisabled, isDisabled] = [before.disabled, after.disabled]
       recordPatch(env, call, 'user', { target: after.id, patch, wasDisabled, isDisabled })
       return tagged(presentUser(after))
@@ -96,7 +95,7 @@ export const userRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/users/{user}',
     scope: 'Identity/Admin',
-    summary: 'Deletes a user with their sessions, consents and second factors; every token is cut.',
+    summary: 'Deletes a user with their sessions, consents and second factors, and revokes all tokens.',
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
@@ -106,7 +105,7 @@ export const userRoutes: readonly AdminRoute[] = [
         await stores.users.remove(found.id)
         return found
       })
-      await takeBack(env).user(user.id)
+      await revocations(env).revokeUser(user.id)
       record(env, call, { event: 'user.deleted', target: user.id, details: { source: 'admin' } })
       return { status: 204 }
     },
@@ -115,23 +114,23 @@ export const userRoutes: readonly AdminRoute[] = [
     method: 'PUT',
     path: '/admin/users/{user}/password',
     scope: 'Identity/Admin',
-    summary: 'Sets a password, or makes a random one that is shown once; every session and token is cut.',
+    summary: 'Sets a password, or generates one that is shown only once. Revokes all sessions and tokens.',
     body: { type: 'object', properties: { password: { type: 'string' } }, additionalProperties: false },
-    reply: '{"password": "…"} when it was made here, else nothing.',
+    reply: '{"password": "…"} if it was generated, otherwise nothing.',
     async run(call, env) {
       const body = call.body === undefined ? {} : readObject(call.body)
       refuseUnknown(body, ['password'])
-      const made = body.password === undefined ? randomBytes(15).toString('base64url') : undefined
-      const passwordHash = await readPassword({ ...body, password: made ?? body.password }, env)
+      const generated = body.password === undefined ? randomBytes(15).toString('base64url') : undefined
+      const passwordHash = await readPassword({ ...body, password: generated ?? body.password }, env)
       const user = await change(env, async (stores) => {
         const found = await findUser(stores, part(call, 'user'))
         checkMatch(call, presentUser(found))
         if (passwordHash !== undefined) await stores.users.setPassword(found.id, passwordHash)
         return found
       })
-      await takeBack(env).user(user.id)
+      await revocations(env).revokeUser(user.id)
       record(env, call, { event: 'password.reset', target: user.id })
-      return made === undefined ? { status: 204 } : { body: { password: made } }
+      return generated === undefined ? { status: 204 } : { body: { password: generated } }
     },
   },
 ]
@@ -142,8 +141,8 @@ export async function findUser({ users }: Pick<Stores, 'users'>, name: string): 
   return user
 }
 
-export function takeBack({ stores, publish, clock }: AdminEnv) {
-  return createTakeBack({ grants: stores.grants, publish, clock })
+export function revocations({ stores, publish, clock }: AdminEnv) {
+  return createRevocations({ grants: stores.grants, publish, clock })
 }
 
 function presentUser(user: User): JsonObject {
@@ -161,7 +160,7 @@ function current({ username, profile, disabled, roles }: User) {
   return { username, profile, disabled, roles }
 }
 
-/** As the declarative file would say it. */
+/** As in a declarative file. */
 function declaredForm(user: User): JsonObject {
   return { username: user.username, roles: user.roles, disabled: user.disabled, ...user.profile }
 }
@@ -177,31 +176,37 @@ async function create(stores: Stores, user: Parameters<Stores['users']['create']
 
 async function refuseTaken({ users }: Stores, username: string, id: string): Promise<void> {
   const holder = await users.findByUsername(username)
-  if (holder !== undefined && holder.id !== id) throw conflict(`There is already a user named ${username}`)
+  if (holder !== undefined && holder.id !== id) throw conflict(`The username ${username} is taken`)
 }
 
-/** Everybody who holds something of the user's feels the change at once. */
-async function tell(env: AdminEnv, before: User, after: User): Promise<void> {
-  if (after.disabled && !before.disabled) await takeBack(env).user(after.id)
-  await env.publish({ kind: 'user-changed', subject: after.id })
-  // Two roles may give the same rights, and still open different rows.
+/** Revokes or limits the tokens of a user according to the change, on all nodes. */
+async function limitTokens(env: AdminEnv, before: User, after: User): Promise<void> {
+  if (after.disabled && !before.disabled) await revocations(env).revokeUser(after.id)
+  const renamed = before.username === after.username ? {} : ({ renamed: true } as const)
+  await env.publish({ kind: 'user-changed', subject: after.id, ...renamed })
+  // Roles matter besides rights, since row filters can refer to them.
   const isSame = (a: Iterable<string>, b: Iterable<string>) => new Set(a).symmetricDifference(new Set(b)).size === 0
-  if (!isSame(before.rights, after.rights) || !isSame(before.roles, after.roles)) await takeBack(env).rights(after)
+  if (!isSame(before.rights, after.rights) || !isSame(before.roles, after.roles))
+    await revocations(env).limitUserRights(after)
 }
 
 async function readPassword({ password }: JsonObject, env: AdminEnv): Promise<string | undefined> {
   if (password === undefined) return undefined
   if (typeof password !== 'string' || password.length < SHORTEST_PASSWORD || password.length > LONGEST_PASSWORD)
-    throw badBody([{ path: 'password', text: `has ${SHORTEST_PASSWORD} to ${LONGEST_PASSWORD} characters` }])
-  const made = await env.hashPassword(password)
-  if (made === undefined)
+    throw badBody([{ path: 'password', text: `must have ${SHORTEST_PASSWORD} to ${LONGEST_PASSWORD} characters` }])
+  const hash = await env.hashPassword(password)
+  if (hash === undefined)
     throw new Refusal('admin.busy', 503, 'Too many passwords are being hashed', { headers: { 'retry-after': '5' } })
-  return made
+  return hash
 }
 
 function withoutPassword({ password, ...rest }: JsonObject): JsonObject {
   if ('password_hash' in rest)
-    throw badBody([{ path: 'password_hash', text: 'is for declarative files; send password' }])
+    throw badBody([{ path: 'password_hash', text: 'is allowed only in declarative files; send password' }])
+  if ('reset_password' in rest)
+    throw badBody([
+      { path: 'reset_password', text: 'is allowed only in declarative files; a password sent here is set' },
+    ])
   return rest
 }
 

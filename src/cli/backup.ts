@@ -1,56 +1,51 @@
 /** `gatehouse backup` and `gatehouse restore`. */
 import { hostname, userInfo } from 'node:os'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import type { AuditEvent } from '../protocol/audit-events.ts'
 import { openAuditLog } from '../store/audit.ts'
-import { type Place, takeBackup } from '../store/backup/backup.ts'
+import { type DataLocation, takeBackup } from '../store/backup/backup.ts'
 import type { Manifest } from '../store/backup/manifest.ts'
 import { restoreBackup } from '../store/backup/restore.ts'
 import { type Database, openDatabase, openUnmigrated } from '../store/database.ts'
+import { schemaVersion } from '../store/migration-plan.ts'
 import { MIGRATIONS } from '../store/migrations/list.ts'
-import { schemaVersion } from '../store/rehearse.ts'
-import { Usage } from './command.ts'
-import { readSettings } from './settings.ts'
+import type { Arguments } from './args.ts'
+import { loadSettings } from './settings.ts'
 
-export async function backup(args: readonly string[]): Promise<void> {
-  const { config, folder, json } = await readArguments('backup', args)
+export async function backup(args: Arguments): Promise<void> {
+  const { config } = await loadSettings(args)
+  const [folder = ''] = args.positionals
   const manifest = await takeBackup(placeOf(config), folder)
   await recordBackup(config, manifest)
-  report(json, 'Backed up', folder, manifest)
+  report(args.has('--json'), 'Backed up', folder, manifest)
 }
 
-export async function restore(args: readonly string[]): Promise<void> {
-  const { config, folder, json } = await readArguments('restore', args)
+export async function restore(args: Arguments): Promise<void> {
+  const { config } = await loadSettings(args)
+  const [folder = ''] = args.positionals
   const manifest = await restoreBackup(folder, placeOf(config))
   await recordRestore(config, manifest)
-  report(json, 'Restored', config.data, manifest)
+  report(args.has('--json'), 'Restored', config.data, manifest)
 }
 
-async function readArguments(name: string, args: readonly string[]) {
-  const { config, options, rest } = await readSettings(args, { '--json': 'switch' })
-  const [folder] = rest
-  if (folder === undefined || rest.length > 1) throw new Usage(`${name} takes one folder: gatehouse ${name} FOLDER`)
-  return { config, folder, json: options.has('--json') }
-}
-
-function placeOf(config: Config): Place {
+function placeOf(config: Config): DataLocation {
   return { dataFolder: config.data, url: config.databaseUrl }
 }
 
-/** Whoever reads the log later must see who has a copy, and where time went back. */
-async function recordIt(database: Database, event: AuditEvent): Promise<void> {
+/** The audit log shows who has taken a copy, and when the data was set back to an earlier state. */
+async function record(database: Database, event: AuditEvent): Promise<void> {
   const audit = openAuditLog(database, { clock: Date.now, node: `${hostname()}:${process.pid}`, onError: rethrow })
   audit.record({ ...event, actor: `local:${userInfo().username}` })
   await audit.close()
 }
 
-/** A backup before an upgrade is taken by the new program: it must leave an older schema as it is. */
+/** The backup before an upgrade may be taken by the new version, which must not touch an older schema. */
 async function recordBackup(config: Config, manifest: Manifest): Promise<void> {
   const database = openUnmigrated({ dataFolder: config.data, url: config.databaseUrl })
   try {
     if ((await schemaVersion(database)) !== MIGRATIONS.length) return
     const bytes = bytesOf(manifest)
-    await recordIt(database, { event: 'backup.taken', details: { rows: rowsOf(manifest), bytes } })
+    await record(database, { event: 'backup.taken', details: { rows: rowsOf(manifest), bytes } })
   } finally {
     await database.close()
   }
@@ -59,7 +54,7 @@ async function recordBackup(config: Config, manifest: Manifest): Promise<void> {
 async function recordRestore(config: Config, manifest: Manifest): Promise<void> {
   const database = await openDatabase({ dataFolder: config.data, url: config.databaseUrl })
   try {
-    await recordIt(database, { event: 'backup.restored', details: { taken: manifest.taken, rows: rowsOf(manifest) } })
+    await record(database, { event: 'backup.restored', details: { taken: manifest.taken, rows: rowsOf(manifest) } })
   } finally {
     await database.close()
   }

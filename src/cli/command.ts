@@ -1,16 +1,34 @@
-/** What a command is, and what its caller did wrong. */
-export interface Command {
-  readonly name: string
-  /** What stands after the name, for example `USERNAME [--role ROLE]`. */
-  readonly usage: string
+/** What a command is, and how its help is written. */
+import { type Arguments, type Syntax, usageOf } from './args.ts'
+
+export interface Command extends Syntax {
   readonly summary: string
-  /** Options and examples, shown by --help. */
-  readonly help: string
-  /** Loaded only when called, so that a start pays for nothing else. */
-  load(): Promise<(args: readonly string[]) => Promise<void>>
+  /** Paragraphs of the help, between the summary and the options. */
+  readonly notes?: string
+  /** Without the program's name. */
+  readonly examples: readonly string[]
+  /** Imports the command when it is called, so that `serve` loads no other. */
+  load(): Promise<(args: Arguments) => Promise<void>>
 }
 
-/** The command line itself is wrong: exit status 2. */
-export class Usage extends Error {
-  override name = 'Usage'
+/** Everything below the summary: notes, options, examples. */
+export function helpOf({ notes, options = {}, examples }: Command): string {
+  const rows = Object.entries(options).map(([name, { short, value, help }]) => [
+    `${short === undefined ? '' : `-${short}, `}${name}${value === undefined ? '' : ` ${value}`}`,
+    help,
+  ])
+  const width = Math.max(...rows.map(([left = '']) => left.length))
+  const parts = [
+    notes === undefined ? [] : [notes.trim()],
+    rows.map(([left = '', help]) => `  ${left.padEnd(width)}  ${help}`),
+    examples.map((example) => `  gatehouse ${example}`),
+  ]
+  return parts
+    .filter((lines) => lines.length > 0)
+    .map((lines) => `\n${lines.join('\n')}\n`)
+    .join('')
+}
+
+export function helpPage(command: Command): string {
+  return `Usage: gatehouse ${usageOf(command)}\n\n${command.summary}\n${helpOf(command)}`
 }

@@ -1,111 +1,133 @@
-/** Every command of the program. A name of two words is one of a group: `user add`. */
-import { ADMIN_COMMANDS } from './admin/list.ts'
-import { BACKUP_HELP, DOCTOR_HELP, MIGRATE_HELP, RESTORE_HELP } from './care-help.ts'
+/** Every command of the program. A name of two words belongs to a group: `user add`. */
+import { ADMIN_COMMANDS } from './admin/commands.ts'
 import type { Command } from './command.ts'
-import { EXPORT_HELP, IMPORT_HELP, QUERY_HELP } from './query/help.ts'
-import { STREAM_HELP } from './stream-help.ts'
+import { REMOTE_COMMANDS } from './remote-commands.ts'
 
 export const COMMANDS: readonly Command[] = [
   {
     name: 'serve',
-    usage: '[SETTINGS]',
+    settings: true,
     summary: 'Runs the services of this node.',
-    help: `
-Every setting can be given as a flag, in the environment or in the file of --config; "gatehouse config" shows them.
-
-  gatehouse serve --demo
-  gatehouse serve --host 0.0.0.0 --database-url postgres://gatehouse@db/gatehouse
-`,
+    notes: `
+Every setting can be a flag, an environment variable or part of the file named by --config; "gatehouse config" lists
+them.`,
+    examples: ['serve --demo', 'serve --host 0.0.0.0 --database-url postgres://gatehouse@db/gatehouse'],
     load: async () => (await import('./serve.ts')).serve,
   },
   {
+    name: 'health',
+    options: {
+      '--ready': { help: 'ask whether the server should be sent requests, not only whether it runs' },
+      '--timeout': { value: 'SECONDS', help: 'how long to wait for the answer (default 2)' },
+    },
+    settings: true,
+    summary: 'Asks the server on this machine whether it is alive; the exit status is 0 if it is.',
+    notes: `
+For health checks of containers. Run it with the settings of the server: it uses its host, port and TLS.`,
+    examples: ['health', 'health --ready --port 8443'],
+    load: async () => (await import('./health.ts')).health,
+  },
+  {
     name: 'config',
-    usage: '[--json] [SETTINGS]',
-    summary: 'Shows the settings in force and where each came from.',
-    help: `
-Secrets are masked. Settings given as flags count as they would for "gatehouse serve".
-
-  gatehouse config
-  GATEHOUSE_PORT=8080 gatehouse config --json
-`,
+    options: { '--json': { help: 'print the settings as JSON' } },
+    settings: true,
+    summary: 'Shows the settings in effect and where each comes from.',
+    notes: 'Secrets are masked. Flags have the same effect as for "gatehouse serve".',
+    examples: ['config', 'config --port 8080 --json'],
     load: async () => (await import('./config.ts')).config,
   },
   {
     name: 'apply',
-    usage: '[--dry-run] [--json] [SETTINGS]',
-    summary: 'Reconciles the declarative file, as every start does.',
-    help: `
-  --dry-run  show the difference and change nothing
-  --json     the changes as JSON
-
-  gatehouse apply --config gatehouse.yaml --dry-run
-`,
+    options: {
+      '--dry-run': { help: 'show the changes without making them' },
+      '--json': { help: 'print the changes as JSON' },
+    },
+    settings: true,
+    summary: 'Applies the declarative file, as every start of the server does.',
+    examples: ['apply --config gatehouse.yaml --dry-run'],
     load: async () => (await import('./apply.ts')).apply,
   },
   {
     name: 'schema',
-    usage: '',
     summary: 'Prints the JSON Schema of the declarative file.',
-    help: `
-  gatehouse schema > gatehouse.schema.json
-`,
+    examples: ['schema > gatehouse.schema.json'],
     load: async () => (await import('./schema.ts')).schema,
   },
   {
     name: 'backup',
-    usage: 'FOLDER [SETTINGS]',
-    summary: 'Writes a verified backup of the data folder and the databases; the server may run.',
-    help: BACKUP_HELP,
+    positionals: ['FOLDER'],
+    options: { '--json': { help: 'print a summary as JSON' } },
+    settings: true,
+    summary: 'Writes a verified backup of the data folder and the databases, also while the server runs.',
+    notes: `
+The folder must not exist yet. The backup contains the keys of this installation: protect it like the data folder.`,
+    examples: ['backup /var/backups/gatehouse/monday', 'backup ./before-upgrade --data /var/lib/gatehouse'],
     load: async () => (await import('./backup.ts')).backup,
   },
   {
     name: 'restore',
-    usage: 'FOLDER [SETTINGS]',
-    summary: 'Makes an empty data folder, and an empty database, what they were in a backup.',
-    help: RESTORE_HELP,
+    positionals: ['FOLDER'],
+    options: { '--json': { help: 'print a summary as JSON' } },
+    settings: true,
+    summary: 'Restores a backup into an empty data folder and, if there is one, an empty database.',
+    notes: 'Nothing is ever overwritten.',
+    examples: ['restore /var/backups/gatehouse/monday --data /var/lib/gatehouse'],
     load: async () => (await import('./backup.ts')).restore,
   },
-  {
-    name: 'stream',
-    usage: '[ADDRESS] [--username NAME] [OPTIONS]',
-    summary: 'Opens a streaming session in the terminal, or in a pipe.',
-    help: STREAM_HELP,
-    load: async () => (await import('./stream.ts')).stream,
-  },
-  {
-    name: 'query',
-    usage: '[STATEMENT] [-p NAME=VALUE]… [--json | --csv] [OPTIONS]',
-    summary: 'Runs an IQL statement on a running server and shows the result.',
-    help: QUERY_HELP,
-    load: async () => (await import('./query/query.ts')).query,
-  },
-  {
-    name: 'import',
-    usage: 'FILE --table NAME [--create] [OPTIONS]',
-    summary: 'Puts the rows of a CSV file in a table of a running server.',
-    help: IMPORT_HELP,
-    load: async () => (await import('./query/import.ts')).importRows,
-  },
-  {
-    name: 'export',
-    usage: '[STATEMENT | --table NAME] [--output FILE] [OPTIONS]',
-    summary: 'Writes a table, or the result of a statement, as CSV, NDJSON or Arrow.',
-    help: EXPORT_HELP,
-    load: async () => (await import('./query/export.ts')).exportRows,
-  },
+  ...REMOTE_COMMANDS,
   {
     name: 'migrate',
-    usage: '[--dry-run] [--json] [SETTINGS]',
-    summary: 'Brings the database to the schema of this program, as every start does.',
-    help: MIGRATE_HELP,
+    options: {
+      '--dry-run': { help: 'run the pending migrations on the real data, then roll them back' },
+      '--json': { help: 'print the migrations as JSON' },
+    },
+    settings: true,
+    summary: 'Migrates the database to the schema of this version, as every start of the server does.',
+    notes: 'Nodes that start together migrate one after another. Each migration is applied completely or not at all.',
+    examples: ['migrate --dry-run', 'migrate --database-url postgres://gatehouse@db/gatehouse'],
     load: async () => (await import('./migrate.ts')).migrate,
   },
   {
     name: 'doctor',
-    usage: '[--json] [SETTINGS]',
-    summary: 'Looks for what keeps a server from running well, and says how to mend it.',
-    help: DOCTOR_HELP,
-    load: async () => (await import('./examine.ts')).doctor,
+    options: { '--json': { help: 'print the findings as JSON' } },
+    settings: true,
+    summary: 'Checks the installation and says how to fix what is wrong.',
+    notes: `
+Run it as the user and with the settings of the server. The exit status is 1 if there is a fault, 0 if there are only
+warnings.`,
+    examples: ['doctor', 'doctor --config /etc/gatehouse/gatehouse.yaml'],
+    load: async () => (await import('./doctor/doctor.ts')).doctor,
   },
   ...ADMIN_COMMANDS,
+  {
+    name: 'login',
+    options: { '--client': { value: 'CLIENT', help: 'the client to log in with (default gatehouse-cli)' } },
+    settings: true,
+    summary: 'Logs in to the server named by --server, for later commands with --server.',
+    notes: `
+Prints a code to confirm on a page of the server. The client must be registered there with the device grant; see
+"gatehouse client add --help".`,
+    examples: ['login --server https://gate.example.com'],
+    load: async () => (await import('./login.ts')).login,
+  },
+  {
+    name: 'logout',
+    settings: true,
+    summary: 'Deletes the login for the server named by --server and revokes its tokens.',
+    examples: ['logout --server https://gate.example.com'],
+    load: async () => (await import('./login.ts')).logout,
+  },
+  {
+    name: 'completion',
+    positionals: ['bash|zsh|fish'],
+    summary: 'Prints a completion script for a shell.',
+    examples: [
+      'completion bash > /etc/bash_completion.d/gatehouse',
+      'completion fish > ~/.config/fish/completions/gatehouse.fish',
+    ],
+    load: async () => {
+      const { completion } = await import('./completion.ts')
+      return (args) => completion(args, COMMANDS)
+    },
+  },
 ]

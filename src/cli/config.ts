@@ -1,34 +1,42 @@
-/** `gatehouse config`: the settings in force, and where each came from. */
-import { environmentName, fileName, flagName, issuerOf, SETTINGS, type SettingName, settingNames } from '../config.ts'
-import { Usage } from './command.ts'
-import { type CommandLine, readSettings } from './settings.ts'
+/** `gatehouse config`: the settings in effect, and where each comes from. */
+import {
+  environmentName,
+  fileName,
+  flagName,
+  issuerOf,
+  type LoadedConfig,
+  SETTINGS,
+  type SettingName,
+  settingNames,
+} from '../config/config.ts'
+import type { Arguments } from './args.ts'
+import { loadSettings } from './settings.ts'
 import { printTable } from './table.ts'
 
 const MASK = '********'
 
-export async function config(args: readonly string[]): Promise<void> {
-  const line = await readSettings(args, { '--json': 'switch' })
-  if (line.rest.length > 0) throw new Usage(`config takes settings only, not "${line.rest[0]}"`)
-  if (line.options.has('--json')) {
+export async function config(args: Arguments): Promise<void> {
+  const loaded = await loadSettings(args)
+  if (args.has('--json')) {
     const entries = settingNames().map((name) => [
       fileName(name),
-      { value: shown(name, line), source: line.sources[name] },
+      { value: shown(name, loaded), source: loaded.sources[name] },
     ])
     process.stdout.write(`${JSON.stringify(Object.fromEntries(entries), null, 2)}\n`)
     return
   }
   printTable(
     ['SETTING', 'VALUE', 'FROM'],
-    settingNames().map((name) => [fileName(name), shown(name, line), origin(name, line)]),
+    settingNames().map((name) => [fileName(name), shown(name, loaded), origin(name, loaded)]),
   )
 }
 
-function shown(name: SettingName, { texts, config }: CommandLine): string {
+function shown(name: SettingName, { texts, config }: LoadedConfig): string {
   if (texts[name] !== '' && SETTINGS[name].secret === true) return MASK
   return name === 'issuer' ? issuerOf(config) : texts[name]
 }
 
-function origin(name: SettingName, { sources, config }: CommandLine): string {
+function origin(name: SettingName, { sources, config }: LoadedConfig): string {
   switch (sources[name]) {
     case 'default':
       return 'default'

@@ -1,13 +1,16 @@
-/** The command line: finds the command, turns every foreseeable failure into one line that says what to do. */
-
-import { nearest } from '../protocol/nearest.ts'
+/** The entry point of the program: finds the command, runs it, and reports foreseen failures in one line. */
+import { inspect } from 'node:util'
+import { BadSetting } from '../config/parsers.ts'
+import { nearest } from '../lib/nearest-word.ts'
 import { VERSION } from '../protocol/version.ts'
-import { BadSetting } from '../setting-parsers.ts'
-import { type Command, Usage } from './command.ts'
+import { parseArguments } from './args.ts'
+import { type Command, helpPage } from './command.ts'
 import { COMMANDS } from './commands.ts'
+import { CommandError, UsageError } from './errors.ts'
+import { printableLines } from './table.ts'
 
 export async function main(args: readonly string[]): Promise<void> {
-  // Who reads no further has seen enough: what was begun is still finished, and recorded.
+  // A reader that closes the pipe early is no failure: the command finishes its work.
   process.stdout.on('error', (error) => {
     if (!isClosedPipe(error)) throw error
   })
@@ -15,10 +18,12 @@ export async function main(args: readonly string[]): Promise<void> {
     await run(args)
   } catch (error) {
     if (isClosedPipe(error)) return
-    const line = explain(error)
-    if (line === undefined) throw error
-    process.stderr.write(`gatehouse: ${line}\n`)
-    process.exitCode = error instanceof Usage ? 2 : 1
+    const text = explain(error)
+    // Texts of servers, files and databases may contain control characters.
+    process.stderr.write(printableLines(text === undefined ? `${inspect(error)}\n` : `gatehouse: ${text}\n`))
+    // After a bug of ours nothing may go on.
+    if (text === undefined) process.exit(1)
+    process.exitCode = error instanceof UsageError ? 2 : 1
   }
 }
 
@@ -33,12 +38,12 @@ async function run(args: readonly string[]): Promise<void> {
     throw unknownCommand(words, group)
   }
   const { command, rest } = found
-  if (args[0] === 'help' || rest.some(isHelpFlag)) return printHelp(command)
-  const perform = await command.load()
-  await perform(rest)
+  if (args[0] === 'help' || rest.some(isHelpFlag)) return void process.stdout.write(helpPage(command))
+  const parsed = parseArguments(command, rest)
+  await (await command.load())(parsed)
 }
 
-/** Two words before one: `user add` is a command, `serve anything` is not. */
+/** The longer name first: `user add` before `user`. */
 function findCommand(words: readonly string[]): { command: Command; rest: readonly string[] } | undefined {
   for (const count of [2, 1]) {
     const name = words.slice(0, count).join(' ')
@@ -48,15 +53,12 @@ function findCommand(words: readonly string[]): { command: Command; rest: readon
   return undefined
 }
 
-function unknownCommand(words: readonly string[], group: readonly Command[]): Usage {
+function unknownCommand(words: readonly string[], group: readonly Command[]): UsageError {
   const written = words.slice(0, group.length > 0 ? 2 : 1).join(' ')
-  const near = nearest(
-    written,
-    (group.length > 0 ? group : COMMANDS).map(({ name }) => name),
-  )
-  return new Usage(
-    `Unknown command "${written}"${near === undefined ? '' : `; did you mean "${near}"?`} See "gatehouse help".`,
-  )
+  const candidates = (group.length > 0 ? group : COMMANDS).map(({ name }) => name)
+  const near = nearest(written, candidates)
+  const suggestion = near === undefined ? '.' : `; did you mean "${near}"?`
+  return new UsageError(`Unknown command "${written}"${suggestion} See "gatehouse help".`)
 }
 
 function isClosedPipe(error: unknown): boolean {
@@ -71,57 +73,79 @@ function printOverview(commands: readonly Command[]): void {
   const width = Math.max(...commands.map(({ name }) => name.length))
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
   process.stdout.write(
-    `Usage: gatehouse COMMAND [OPTIONS]\n\n${lines.join('\n')}\n\n"gatehouse COMMAND --help" says more.\n`,
+    `Usage: gatehouse COMMAND [OPTIONS]\n\n${lines.join('\n')}\n\nRun "gatehouse COMMAND --help" for details.\n`,
   )
 }
 
-function printHelp({ name, usage, summary, help }: Command): void {
-  process.stdout.write(`Usage: gatehouse ${`${name} ${usage}`.trim()}\n\n${summary}\n${help}`)
-}
-
-/** The failures that a person can mend; the names are those of the errors that the parts throw. */
+/** The message for a failure that the user can fix; undefined for a bug of ours. */
 function explain(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
-  if (error instanceof Usage || error instanceof BadSetting || FORESEEN.has(error.name)) return error.message
-  const code = 'code' in error ? error.code : undefined
+  if (error instanceof UsageError || error instanceof CommandError || error instanceof BadSetting) return error.message
+  if (EXPECTED.has(error.name)) return error.message
+  const code = 'code' in error ? String(error.code) : ''
   const port = 'port' in error ? error.port : undefined
   if (code === 'EADDRINUSE')
-    return `Port ${port} is in use: stop what listens there, or choose another with GATEHOUSE_PORT.`
+    return `Port ${port} is in use: stop the program that listens on it, or choose another port with GATEHOUSE_PORT.`
   if (code === 'EACCES' && port !== undefined)
     return `This user may not listen on port ${port}: choose one above 1023 with GATEHOUSE_PORT.`
-  if (code === 'EADDRNOTAVAIL') return 'This machine does not have the address of GATEHOUSE_HOST.'
-  if (typeof code === 'string' && code in DATABASE_TROUBLE)
-    return `${DATABASE_TROUBLE[code]} (${error.message || code}): mend it, or GATEHOUSE_DATABASE_URL.`
-  if (typeof code === 'string' && code in FILE_TROUBLE && 'path' in error)
-    return `${FILE_TROUBLE[code]}: ${'dest' in error ? error.dest : error.path}`
-  if (code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT')
-    return `A database in the data folder is damaged (${error.message}): restore the folder from a backup.`
+  if (code === 'EADDRNOTAVAIL') return 'This machine does not have the address in GATEHOUSE_HOST.'
+  const databaseError = DATABASE_ERRORS.get(code)
+  if (databaseError !== undefined) return `${databaseError} (${error.message || code}). Check GATEHOUSE_DATABASE_URL.`
+  // The library gives these no code.
+  if (/^timeout exceeded when trying to connect|^Connection terminated|^timeout expired/.test(error.message))
+    return `The database does not answer (${error.message}). Check GATEHOUSE_DATABASE_URL.`
+  const fileError = FILE_ERRORS.get(code)
+  if (fileError !== undefined && 'path' in error) return `${fileError}: ${'dest' in error ? error.dest : error.path}`
+  const sqliteError = SQLITE_ERRORS.find(([prefix]) => code.startsWith(prefix))?.[1]
+  if (sqliteError !== undefined) return `${sqliteError} (${error.message}).`
   return undefined
 }
 
-/** Of the file system, where no part has words of its own for it. */
-const FILE_TROUBLE: Readonly<Record<string, string>> = {
-  ENOENT: 'There is no such file or folder',
-  EACCES: 'This user may not read or write',
-  EPERM: 'This user may not change',
-  EROFS: 'Nothing can be written here',
-  ENOTDIR: 'This is no folder',
-  EEXIST: 'This is there already',
-  ENOSPC: 'The disk is full',
-}
+/** Errors of the file system by code. */
+const FILE_ERRORS: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'No such file or folder'],
+  ['EACCES', 'This user may not read or write'],
+  ['EPERM', 'This user may not change'],
+  ['EROFS', 'The file system is read-only'],
+  ['ENOTDIR', 'Not a folder'],
+  ['EEXIST', 'Already exists'],
+  ['ENOSPC', 'The disk is full'],
+])
 
-/** Of the socket, and of PostgreSQL by SQLSTATE. */
-const DATABASE_TROUBLE: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'Nothing answers at the database address',
-  ENOTFOUND: 'The host of the database is not known',
-  ETIMEDOUT: 'The database does not answer',
-  '28P01': 'The database does not take this user and password',
-  '28000': 'The database does not let this user in',
-  '3D000': 'The database server has no such database',
-  '42501': 'This user may not do in the database what must be done',
-}
+/** Errors of the connection to PostgreSQL, by the code of the socket or by SQLSTATE. */
+const DATABASE_ERRORS: ReadonlyMap<string, string> = new Map([
+  ['ECONNREFUSED', 'The database refused the connection'],
+  ['ENOTFOUND', 'The host of the database is unknown'],
+  ['ETIMEDOUT', 'The database does not answer'],
+  ['28P01', 'The database rejected the user or the password'],
+  ['28000', 'The database does not allow this user to connect'],
+  ['3D000', 'The database does not exist'],
+  ['42501', 'The database user lacks a privilege that is needed'],
+  ['ECONNRESET', 'The database closed the connection'],
+  ['EHOSTUNREACH', 'The host of the database cannot be reached'],
+  ['ENETUNREACH', 'The host of the database cannot be reached'],
+  ['EAI_AGAIN', 'The name of the host of the database cannot be resolved at the moment'],
+  ['25006', 'The database is read-only'],
+  ['53300', 'The database has no connection left'],
+  ['53100', 'The disk of the database is full'],
+  ['57P03', 'The database is starting up or shutting down'],
+  ['57P01', 'The database is shutting down'],
+])
 
-const FORESEEN = new Set([
+/** Errors of SQLite by the beginning of their code, which may be extended, as in SQLITE_IOERR_WRITE. */
+const SQLITE_ERRORS: readonly (readonly [prefix: string, text: string])[] = [
+  ['SQLITE_NOTADB', 'A database in the data folder is damaged: restore the folder from a backup'],
+  ['SQLITE_CORRUPT', 'A database in the data folder is damaged: restore the folder from a backup'],
+  ['SQLITE_READONLY', 'A database in the data folder cannot be written: make its files writable for this user'],
+  ['SQLITE_CANTOPEN', 'A database in the data folder cannot be opened: make its files writable for this user'],
+  ['SQLITE_PERM', 'A database in the data folder cannot be opened: make its files writable for this user'],
+  ['SQLITE_BUSY', 'A database in the data folder is in use by another program for too long: try again'],
+  ['SQLITE_FULL', 'The disk of the data folder is full: free some space'],
+  ['SQLITE_IOERR', 'The disk of the data folder failed: check its file system'],
+]
+
+/** By name, so that their modules need not be loaded. */
+const EXPECTED: ReadonlySet<string> = new Set([
   'BadDataFolder',
   'SchemaTooNew',
   'BadDeclaration',
@@ -129,7 +153,6 @@ const FORESEEN = new Set([
   'Refusal',
   'UsernameTaken',
   'WrongMasterKey',
-  'QueryRefused',
-  'Unreachable',
   'UnfitDatabase',
+  'BadController',
 ])

@@ -1,24 +1,20 @@
-/** Asks for a password at the terminal without showing it, or takes the first line of stdin. */
+/** Reads passwords: from a terminal without echo, or from stdin. */
 import { text } from 'node:stream/consumers'
-import { Usage } from './command.ts'
+import { CommandError } from './errors.ts'
 
 const ENTER = new Set(['\r', '\n', '\u0004'])
-const ERASE = new Set(['\u007f', '\b'])
+const BACKSPACE = new Set(['\u007f', '\b'])
 const INTERRUPT = '\u0003'
 
-/** For a new password: asked for twice. */
-export async function readPassword(prompt: string): Promise<string> {
-  if (!process.stdin.isTTY) return firstLine(await text(process.stdin))
+/** Asks twice at a terminal; otherwise reads the first line of stdin. */
+export async function readNewPassword(prompt: string): Promise<string> {
+  if (!process.stdin.isTTY) return (await text(process.stdin)).split(/\r?\n/, 1)[0] ?? ''
   const first = await askPassword(prompt)
-  if ((await askPassword('Once more: ')) !== first) throw new Usage('The two passwords differ')
+  if ((await askPassword('Repeat it: ')) !== first) throw new CommandError('The passwords differ')
   return first
 }
 
-function firstLine(input: string): string {
-  return input.split(/\r?\n/, 1)[0] ?? ''
-}
-
-/** At a terminal only. */
+/** Needs a terminal. */
 export function askPassword(prompt: string): Promise<string> {
   const { stdin, stderr } = process
   stderr.write(prompt)
@@ -28,19 +24,19 @@ export function askPassword(prompt: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let typed = ''
     const finish = (settle: () => void) => {
-      stdin.off('data', take)
+      stdin.off('data', onKeys)
       stdin.setRawMode(false)
       stdin.pause()
       stderr.write('\n')
       settle()
     }
-    const take = (chunk: string) => {
+    const onKeys = (chunk: string) => {
       for (const key of chunk) {
         if (ENTER.has(key)) return finish(() => resolve(typed))
-        if (key === INTERRUPT) return finish(() => reject(new Usage('Nothing was changed')))
-        typed = ERASE.has(key) ? [...typed].slice(0, -1).join('') : typed + key
+        if (key === INTERRUPT) return finish(() => reject(new CommandError('Interrupted; nothing was changed')))
+        typed = BACKSPACE.has(key) ? [...typed].slice(0, -1).join('') : typed + key
       }
     }
-    stdin.on('data', take)
+    stdin.on('data', onKeys)
   })
 }

@@ -1,24 +1,28 @@
-/** `gatehouse serve`: runs the server until it is told to stop. */
+/** `gatehouse serve`: runs the server until it receives a signal. */
 import module from 'node:module'
-import { createLogger } from '../http/log.ts'
-import { startServer } from '../server.ts'
+import type { LoadedConfig } from '../config/config.ts'
+import { VERSION } from '../protocol/version.ts'
+import { type RunningServer, startServer } from '../server/start.ts'
+import { nodeName } from '../store/nodes.ts'
+import { createLogger, type Logger } from '../telemetry/log.ts'
+import type { Arguments } from './args.ts'
 import { demoBanner } from './banner.ts'
-import { Usage } from './command.ts'
-import { type CommandLine, readSettings } from './settings.ts'
+import { loadSettings } from './settings.ts'
 
-const KEEP_AFTER_MS = 1500
+const FLUSH_DELAY_MS = 1500
 
-export async function serve(args: readonly string[]): Promise<void> {
-  const line = await readSettings(args)
-  const { config, rest } = line
-  if (rest.length > 0) throw new Usage(`serve takes settings only, not "${rest[0]}"`)
-  const logger = createLogger(logOptions(line))
-  // From here on a signal that comes while the server starts stops it in good order too.
-  const told = toldToStop()
-  const server = await startServer(config, { logger, settings: line })
+export async function serve(args: Arguments): Promise<void> {
+  const settings = await loadSettings(args)
+  const { config } = settings
+  const logger = createLogger({ ...logOptions(settings), node: nodeName() })
+  // Listens before the start, so that a signal during the start stops the server cleanly too.
+  const signalled = stopSignal()
+  logger.info({ version: VERSION, runtime: process.versions.node }, 'starting')
+  const server = await startServer(config, { logger, settings })
+  if (!config.demo) reloadOnSignal(args, server, logger)
   if (config.demo) process.stdout.write(demoBanner({ ...server, config }))
-  keepCompiled()
-  await told
+  flushCompileCache()
+  await signalled
   try {
     await server.stop()
     process.exit(0)
@@ -28,28 +32,40 @@ export async function serve(args: readonly string[]): Promise<void> {
   }
 }
 
-/** What was compiled makes the next start quick; written now and not only at the end, which may come by force. */
-function keepCompiled(): void {
-  setTimeout(() => module.flushCompileCache?.(), KEEP_AFTER_MS).unref()
+/** A demonstration ends with its terminal, which sends this signal too. */
+function reloadOnSignal(args: Arguments, server: RunningServer, logger: Logger): void {
+  process.on('SIGHUP', async () => {
+    try {
+      const next = await loadSettings(args)
+      server.reload(next.config)
+      logger.level = next.config.logLevel
+    } catch (error) {
+      logger.error({ err: error }, 'settings could not be reloaded; the earlier ones stay in force')
+    }
+  })
 }
 
-/** Whoever tries the demonstration reads the terminal: unless told otherwise, only what needs attention is written there. */
-function logOptions({ config, sources }: CommandLine) {
-  const quiet = config.demo
+/** The compile cache speeds up the next start. Node writes it at exit, which a kill would skip. */
+function flushCompileCache(): void {
+  setTimeout(() => module.flushCompileCache?.(), FLUSH_DELAY_MS).unref()
+}
+
+/** The demo logs only warnings, in a readable form, unless the settings say otherwise. */
+function logOptions({ config, sources }: LoadedConfig) {
   return {
-    level: quiet && sources.logLevel === 'default' ? 'warn' : config.logLevel,
-    format: quiet && sources.logFormat === 'default' ? ('pretty' as const) : config.logFormat,
+    level: config.demo && sources.logLevel === 'default' ? 'warn' : config.logLevel,
+    format: config.demo && sources.logFormat === 'default' ? ('pretty' as const) : config.logFormat,
   }
 }
 
-/** The first signal asks, the second insists. */
-function toldToStop(): Promise<void> {
+/** Resolves at the first signal; the second ends the process. */
+function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
-    let asked = false
+    let received = false
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
-        if (asked) process.exit(1)
-        asked = true
+        if (received) process.exit(1)
+        received = true
         resolve()
       })
     }
@@ -57,7 +73,7 @@ function toldToStop(): Promise<void> {
   })
 }
 
-/** A signal to `npm start` ends npm and the shell between us, and never reaches this process: their end is the sign. */
+/** A signal to `npm start` ends npm and its shell but does not reach this process, so the parent is watched. */
 function whenOrphaned(stop: () => void): void {
   const parent = process.ppid
   const watch = setInterval(() => {

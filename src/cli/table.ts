@@ -1,11 +1,68 @@
-/** Prints rows as columns that line up. */
-import { printable } from './printable.ts'
+/** Text for a terminal: tables whose columns line up, and data that cannot control the terminal. */
 
 export function printTable(header: readonly string[], rows: readonly (readonly string[])[]): void {
   const lines = [header, ...rows].map((row) => row.map(printable))
-  const widths = header.map((_, column) => Math.max(...lines.map((row) => (row[column] ?? '').length)))
-  for (const row of lines) {
-    const cells = row.map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
-    process.stdout.write(`${cells.join('  ').trimEnd()}\n`)
-  }
+  const widths = header.map((_, column) => Math.max(...lines.map((row) => widthOf(row[column] ?? ''))))
+  for (const row of lines)
+    process.stdout.write(
+      `${row
+        .map((cell, column) => pad(cell, widths[column]))
+        .join('  ')
+        .trimEnd()}\n`,
+    )
+}
+
+/** The rows of a query result between rules; cells of numeric columns are aligned to the right. */
+export function formatResult(
+  columns: readonly { readonly name: string; readonly isNumeric: boolean }[],
+  rows: readonly (readonly string[])[],
+): string {
+  if (columns.length === 0) return ''
+  const lines = [columns.map(({ name }) => name), ...rows].map((row) => row.map(printable))
+  const widths = columns.map((_, column) => Math.max(...lines.map((row) => widthOf(row[column] ?? ''))))
+  const [header = '', ...body] = lines.map((row) => {
+    const cells = columns.map(({ isNumeric }, column) => pad(row[column] ?? '', widths[column], isNumeric))
+    return `${cells.join(' │ ').trimEnd()}\n`
+  })
+  return `${header}${widths.map((width) => '─'.repeat(width)).join('─┼─')}\n${body.join('')}`
+}
+
+function pad(cell: string, width = 0, atStart = false): string {
+  const blanks = ' '.repeat(Math.max(0, width - widthOf(cell)))
+  return atStart ? blanks + cell : cell + blanks
+}
+
+/** Columns of the terminal: none for combining marks, two for wide East Asian characters and emoji. */
+function widthOf(text: string): number {
+  if (/^[ -~]*$/.test(text)) return text.length
+  let width = 0
+  for (const character of text) if (!ZERO_WIDTH.test(character)) width += DOUBLE_WIDTH.test(character) ? 2 : 1
+  return width
+}
+
+const ZERO_WIDTH = /[\p{Mn}\p{Me}\p{Cf}]/u
+const DOUBLE_WIDTH =
+  /[\p{Emoji_Presentation}\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/u
+
+/** Escapes control characters, so that data cannot move the cursor or change colours. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Bidi_Control}]/gu, (character) => NAMED.get(character) ?? hexOf(character))
+}
+
+/** For texts of several lines: line breaks and tabs are kept. */
+export function printableLines(text: string): string {
+  return text
+    .split(/([\n\t])/)
+    .map((part, index) => (index % 2 === 0 ? printable(part) : part))
+    .join('')
+}
+
+const NAMED: ReadonlyMap<string, string> = new Map([
+  ['\n', '\\n'],
+  ['\r', '\\r'],
+  ['\t', '\\t'],
+])
+
+function hexOf(character: string): string {
+  return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`
 }

@@ -1,15 +1,14 @@
-/** Makes the changes of a plan: the tables first, since only they can fail, then everything of identity in one transaction. */
-
+/** Applies a plan: tables first, since only they are expected to fail, then all identity data in one transaction. */
+import { BadCsv, type CsvRow } from '../lib/csv.ts'
 import type { Clock } from '../protocol/clock.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { toClient } from '../store/client-metadata.ts'
 import { secretDigest } from '../store/clients.ts'
 import type { Database } from '../store/database.ts'
+import { createRevocations, type Revocations } from '../store/revocations.ts'
 import { createStores, type Stores } from '../store/stores.ts'
-import { createTakeBack, type TakeBack } from '../store/take-back.ts'
 import { transact } from '../store/transaction.ts'
 import { BadDeclaration } from './bad-declaration.ts'
-import { BadCsv, type CsvRow } from './csv.ts'
 import type { Change } from './plan.ts'
 import { BEING_FILLED, type TablesPort } from './tables-port.ts'
 import type { TableTarget } from './targets.ts'
@@ -20,22 +19,22 @@ export interface ApplyEnv {
   readonly tables: TablesPort | undefined
   /** Argon2id, as a PHC string. */
   hashPassword(password: string): Promise<string>
-  /** The rows that a table starts with. */
+  /** The initial rows of a table. */
   rowsOf(table: string): AsyncIterable<CsvRow> | undefined
-  /** Where in the file the rows of a table are named. */
+  /** The path of the member of the file that names the rows of a table. */
   pathOf(table: string): string
 }
 
 export async function apply(source: string, changes: readonly Change[], env: ApplyEnv): Promise<void> {
-  // Hashing takes its time on purpose: not while the transaction keeps other writers waiting.
+  // Hashing is slow on purpose, so it happens before the transaction, which blocks other writers.
   const hashes = await hashPasswords(changes, env)
-  const made = await applyTables(source, changes, env)
+  const created = await applyTables(source, changes, env)
   try {
     await transact(env.database.db, async (db) => {
       await applyIdentity(changes, createStores({ ...env.database, db }, env.clock), hashes, env.clock)
     })
   } catch (error) {
-    for (const name of made) await env.tables?.drop(name)
+    for (const name of created) await env.tables?.drop(name)
     throw error
   }
 }
@@ -44,17 +43,18 @@ async function hashPasswords(changes: readonly Change[], env: ApplyEnv): Promise
   const hashes = new Map<Change, string>()
   for (const change of changes) {
     if (change.action === 'remove' || change.what !== 'user' || change.password === undefined) continue
-    const { kind, value } = change.password
-    hashes.set(change, kind === 'hash' ? value : await env.hashPassword(value))
+    const { password } = change
+    if (password.kind === 'kept') continue
+    hashes.set(change, password.kind === 'hash' ? password.value : await env.hashPassword(password.value))
   }
   return hashes
 }
 
-/** Returns the tables that it made; when one fails, those made before it are dropped again. */
+/** Returns the names of the created tables. When one fails, those created before it are dropped. */
 async function applyTables(source: string, changes: readonly Change[], env: ApplyEnv): Promise<string[]> {
   const { tables } = env
-  const made: string[] = []
-  if (tables === undefined) return made
+  const created: string[] = []
+  if (tables === undefined) return created
   for (const change of changes) {
     if (change.what !== 'table') continue
     try {
@@ -62,15 +62,15 @@ async function applyTables(source: string, changes: readonly Change[], env: Appl
       else if (change.action === 'update') await tables.change(change.target)
       else {
         await createTable(change.target, env.rowsOf(change.name), tables)
-        made.push(change.name)
+        created.push(change.name)
       }
     } catch (error) {
-      for (const name of made) await tables.drop(name)
+      for (const name of created) await tables.drop(name)
       if (!(error instanceof BadCsv || error instanceof Refusal)) throw error
       throw new BadDeclaration(source, [{ path: env.pathOf(change.name), text: error.message }])
     }
   }
-  return made
+  return created
 }
 
 async function createTable(
@@ -79,74 +79,90 @@ async function createTable(
   tables: TablesPort,
 ): Promise<void> {
   const existing = (await tables.list()).find(({ name }) => name.toLowerCase() === table.name.toLowerCase())
-  // Left behind by a process that died while it filled the table.
+  // Left by a process that died while filling the table.
   if (existing?.description === BEING_FILLED) await tables.drop(existing.name)
   if (rows === undefined) return tables.create(table, undefined)
   await tables.create({ ...table, description: BEING_FILLED }, rows)
   await tables.change(table)
 }
 
-/** What the changes take back is in the same transaction: a crash leaves no user disabled with tokens that live on. */
+/** Revocations are in the same transaction, so that a crash cannot leave a disabled user with valid tokens. */
 async function applyIdentity(
   changes: readonly Change[],
   stores: Stores,
   hashes: ReadonlyMap<Change, string>,
   clock: Clock,
 ): Promise<void> {
-  const takeBack = createTakeBack({ grants: stores.grants, publish: stores.events.append, clock })
-  const regranted = new Set<string>()
+  const revocations = createRevocations({ grants: stores.grants, publish: stores.events.append, clock })
+  const affected = new Set<string>()
+  const cut: string[] = []
+  let roles: 'created' | 'changed' | undefined
   for (const change of changes) {
     switch (change.what) {
       case 'role':
-        for (const userId of await stores.roles.holders(change.name)) regranted.add(userId)
+        if (roles !== 'changed') roles = change.action === 'create' ? 'created' : 'changed'
         await (change.action === 'remove' ? stores.roles.remove(change.name) : stores.roles.put(change.target))
         break
       case 'user': {
-        const userId = await applyUser(change, stores.users, hashes.get(change), takeBack)
-        if (userId !== undefined && change.action === 'update') regranted.add(userId)
+        const applied = await applyUser(change, stores.users, hashes.get(change))
+        if (applied?.isCut === true) cut.push(applied.id)
+        if (applied?.hasOtherRoles === true) affected.add(applied.id)
         break
       }
       case 'client':
-        await applyClient(change, stores, takeBack)
+        await applyClient(change, stores, revocations)
         break
       case 'table':
         break
     }
   }
-  for (const userId of regranted) {
+  await revocations.revokeUsers(cut)
+  if (roles !== undefined) await revocations.limitRoles(stores, roles)
+  for (const userId of affected) {
     const user = await stores.users.findById(userId)
-    if (user !== undefined) await takeBack.rights(user)
+    if (user !== undefined) await revocations.limitUserRights(user)
   }
 }
 
-/** Returns the user's identifier; undefined when another node has removed the user since the plan was made. */
+interface AppliedUser {
+  readonly id: string
+  /** All tokens are revoked. */
+  readonly isCut: boolean
+  readonly hasOtherRoles: boolean
+}
+
+/** Undefined if the user is new, or has been removed since the plan was made. */
 async function applyUser(
   change: Extract<Change, { what: 'user' }>,
   users: Stores['users'],
   passwordHash: string | undefined,
-  takeBack: TakeBack,
-): Promise<string | undefined> {
-  if (change.action === 'create')
-    return users.create({ ...change.target, passwordHash, declaredDigest: change.password?.digest })
+): Promise<AppliedUser | undefined> {
+  if (change.action === 'create') {
+    await users.create({ ...change.target, passwordHash, declaredDigest: change.password?.digest })
+    return undefined
+  }
   const user = await users.findByUsername(change.name)
   if (user === undefined) return undefined
   if (change.action === 'remove') {
     await users.remove(user.id)
-  } else {
-    const { username, profile, disabled, roles } = change.target
-    const { password } = change
-    await users.update(user.id, { username, profile, disabled, ...(password && { declaredDigest: password.digest }) })
-    await users.setRoles(user.id, roles)
-    if (passwordHash !== undefined) await users.setPassword(user.id, passwordHash)
+    return { id: user.id, isCut: true, hasOtherRoles: false }
   }
-  if (change.action === 'remove' || change.target.disabled || passwordHash !== undefined) await takeBack.user(user.id)
-  return user.id
+  const { username, profile, disabled, roles } = change.target
+  const { password } = change
+  await users.update(user.id, { username, profile, disabled, ...(password && { declaredDigest: password.digest }) })
+  await users.setRoles(user.id, roles)
+  if (passwordHash !== undefined) await users.setPassword(user.id, passwordHash)
+  return {
+    id: user.id,
+    isCut: disabled || passwordHash !== undefined,
+    hasOtherRoles: new Set(user.roles).symmetricDifference(new Set(roles)).size > 0,
+  }
 }
 
 async function applyClient(
   change: Extract<Change, { what: 'client' }>,
   { clients, events }: Stores,
-  takeBack: TakeBack,
+  revocations: Revocations,
 ): Promise<void> {
   const { name } = change
   if (change.action === 'remove') {
@@ -155,12 +171,12 @@ async function applyClient(
     await clients.put(change.target)
     await replaceSecret(name, change.secret, clients)
   }
-  if (change.action === 'remove' || change.target.disabled === true) await takeBack.client(name)
-  else await takeBack.clientScopes(name, toClient(change.target, []).scopes)
+  if (change.action === 'remove' || change.target.disabled === true) await revocations.revokeClient(name)
+  else await revocations.limitClientScopes(name, toClient(change.target, []).scopes)
   await events.append({ kind: 'clients-changed', clientId: name })
 }
 
-/** Only the secret that a file has set gives way; others were added by hand, for example to rotate. */
+/** Replaces only the secret that a file has set. Others were added by hand, for example for rotation. */
 async function replaceSecret(clientId: string, secret: string | undefined, clients: Stores['clients']): Promise<void> {
   const wanted = secret === undefined ? undefined : secretDigest(clientId, secret)
   const declared = (await clients.find(clientId))?.secrets.filter((candidate) => candidate.declared) ?? []

@@ -1,4 +1,4 @@
-/** What is wrong with a declarative file: every fault with the path of its value. */
+/** The error for an invalid declarative file: all faults, each with the path of its value. */
 
 /** `path` is empty for the file as a whole. */
 export interface Fault {
@@ -6,7 +6,7 @@ export interface Fault {
   readonly text: string
 }
 
-/** The file is refused whole; one line for each fault. */
+/** The message has one line per fault. */
 export class BadDeclaration extends Error {
   override name = 'BadDeclaration'
   readonly faults: readonly Fault[]

@@ -1,12 +1,12 @@
-/** What the shape alone cannot know about a declarative file: names that meet twice, names that do not exist, members that contradict one another. */
+/** Checks what the schema of the declarative file cannot: duplicate names, unknown names, members that contradict each other. */
+import { nearest } from '../lib/nearest-word.ts'
 import { originFault, redirectUriFault, secureAddressFault, webAddressFault } from '../protocol/addresses.ts'
-import { nearest } from '../protocol/nearest.ts'
 import { SCOPES } from '../protocol/scopes.ts'
 import { USER_ID_PREFIX, usernameKey } from '../store/users.ts'
 import type { Fault } from './bad-declaration.ts'
 import type { Declaration, DeclaredClient, DeclaredTable, DeclaredUser } from './shape.ts'
 
-/** `existingRoles` are those of the database, which a file may use without naming them again. */
+/** `existingRoles` are the roles in the database, to which the file may refer. */
 export function checkMeaning(declaration: Declaration, existingRoles: Iterable<string>): Fault[] {
   const { roles = [], users = [], clients = [], tables = [] } = declaration
   const roleNames = new Set([...existingRoles, ...roles.map(({ name }) => name)])
@@ -24,19 +24,22 @@ export function checkMeaning(declaration: Declaration, existingRoles: Iterable<s
 function userFaults(user: DeclaredUser, roleNames: ReadonlySet<string>): Fault[] {
   return [
     ...(user.username.startsWith(USER_ID_PREFIX)
-      ? [{ path: 'username', text: `${USER_ID_PREFIX} begins the identifiers of users` }]
+      ? [{ path: 'username', text: `must not begin with ${USER_ID_PREFIX}, the prefix of user ids` }]
       : []),
     ...(user.password !== undefined && user.password_hash !== undefined
-      ? [{ path: 'password_hash', text: 'stands in place of password: give one of them' }]
+      ? [{ path: 'password_hash', text: 'cannot be combined with password' }]
+      : []),
+    ...(user.reset_password === true && user.password === undefined && user.password_hash === undefined
+      ? [{ path: 'reset_password', text: 'needs a password or password_hash' }]
       : []),
     ...repeated('roles', user.roles),
     ...(user.roles ?? []).flatMap((role, index) =>
-      roleNames.has(role) ? [] : [{ path: `roles[${index}]`, text: unknown('role', role, roleNames) }],
+      roleNames.has(role) ? [] : [{ path: `roles[${index}]`, text: unknown('role', role, roleNames, index) }],
     ),
   ]
 }
 
-/** The rules of client registration (OpenID Connect Registration §2, RFC 7591 §2.1, RFC 9700). */
+/** Rules of client registration (OpenID Connect Registration §2, RFC 7591 §2.1, RFC 9700). */
 function clientFaults(client: DeclaredClient): Fault[] {
   const grants = client.grant_types ?? ['authorization_code']
   const isPublic = client.token_endpoint_auth_method === 'none'
@@ -44,27 +47,28 @@ function clientFaults(client: DeclaredClient): Fault[] {
   const fault = (path: string, text: string) => faults.push({ path, text })
 
   if (client.client_id.startsWith(USER_ID_PREFIX))
-    fault('client_id', `${USER_ID_PREFIX} begins the identifiers of users`)
+    fault('client_id', `must not begin with ${USER_ID_PREFIX}, the prefix of user ids`)
   if (isPublic && client.client_secret !== undefined)
     fault('client_secret', 'a client with token_endpoint_auth_method none has no secret')
   if (!isPublic && client.client_secret === undefined)
-    fault('client_secret', 'is missing; a client without a secret says token_endpoint_auth_method none')
+    fault('client_secret', 'is missing; for a client without a secret set token_endpoint_auth_method to none')
   if (isPublic && grants.includes('client_credentials'))
-    fault(`grant_types[${grants.indexOf('client_credentials')}]`, 'client_credentials is for clients with a secret')
+    fault(`grant_types[${grants.indexOf('client_credentials')}]`, 'client_credentials requires a client secret')
 
   for (const [index, type] of (client.response_types ?? []).entries()) {
     const needed = type.split(' ').includes('code') ? 'authorization_code' : 'implicit'
-    if (!grants.includes(needed)) fault(`response_types[${index}]`, `"${type}" needs ${needed} among the grant_types`)
+    if (!grants.includes(needed)) fault(`response_types[${index}]`, `"${type}" requires ${needed} in grant_types`)
   }
   const redirects = grants.includes('authorization_code') || grants.includes('implicit')
   if (redirects && (client.redirect_uris ?? []).length === 0)
-    fault('redirect_uris', `needs at least one address for the grant_types ${grants.join(', ')}`)
+    fault('redirect_uris', `needs at least one URI for the grant_types ${grants.join(', ')}`)
 
-  for (const [index, scope] of (client.scope ?? '').split(' ').entries()) {
-    if (client.scope === undefined) break
-    if (scope === '') fault('scope', 'the scopes are separated by one space each')
-    else if (!isScope(scope)) fault('scope', unknown('scope', scope, SCOPES))
-    else if (client.scope.split(' ').indexOf(scope) !== index) fault('scope', `"${scope}" stands there twice`)
+  const scopes = new Set<string>()
+  for (const scope of client.scope?.split(' ') ?? []) {
+    if (scope === '') fault('scope', 'scopes must be separated by single spaces')
+    else if (!isScope(scope)) fault('scope', unknown('scope', scope, SCOPES, faults.length))
+    else if (scopes.has(scope)) fault('scope', `"${scope}" is listed twice`)
+    scopes.add(scope)
   }
   faults.push(
     ...repeated('redirect_uris', client.redirect_uris),
@@ -73,7 +77,7 @@ function clientFaults(client: DeclaredClient): Fault[] {
     ...ADDRESSES.flatMap(([name, faultOf]) => addressFaults(name, client[name], faultOf)),
     ...(client.jwks?.keys ?? []).flatMap((key, index) =>
       'd' in key || 'k' in key
-        ? [{ path: `jwks.keys[${index}]`, text: 'holds a private key: only the public part belongs here' }]
+        ? [{ path: `jwks.keys[${index}]`, text: 'contains a private key; give only the public key' }]
         : [],
     ),
   )
@@ -123,24 +127,27 @@ function tableFaults(table: DeclaredTable): Fault[] {
 function columnFaults(column: DeclaredTable['columns'][number]): Fault[] {
   const faults: Fault[] = []
   if (column.primary_key === true && column.nullable === true)
-    faults.push({ path: 'nullable', text: 'a column of the primary key is never null' })
+    faults.push({ path: 'nullable', text: 'a column of the primary key cannot be nullable' })
   const [, precision, scale] = /\((\d+)\s*,\s*(\d+)/.exec(column.type.replaceAll(/\s/g, '')) ?? []
   if (precision !== undefined && (Number(precision) < 1 || Number(precision) > MOST_DIGITS))
     faults.push({ path: 'type', text: `a Decimal column has 1 to ${MOST_DIGITS} digits, not ${precision}` })
   else if (precision !== undefined && Number(scale) > Number(precision))
-    faults.push({ path: 'type', text: `${scale} digits after the point do not fit into ${precision} digits` })
+    faults.push({ path: 'type', text: `the scale ${scale} exceeds the precision ${precision}` })
   return faults
 }
 
-/** What a scaled 64-bit integer always holds. */
+/** The number of digits that always fit a scaled 64-bit integer. */
 const MOST_DIGITS = 18
 
 function isScope(text: string): boolean {
   return SCOPES.some((scope) => scope === text)
 }
 
-function unknown(what: string, name: string, known: Iterable<string>): string {
-  const near = nearest(name, known)
+/** Finding the nearest name takes time: only the first of many faults in a list get it. */
+const MOST_SUGGESTIONS = 10
+
+function unknown(what: string, name: string, known: Iterable<string>, before = 0): string {
+  const near = before < MOST_SUGGESTIONS ? nearest(name, known) : undefined
   return `unknown ${what} "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`
 }
 
@@ -162,9 +169,12 @@ function duplicates<Key extends string, Item extends { readonly [name in Key]: s
 }
 
 function repeated(list: string, items: readonly string[] = []): Fault[] {
-  return items.flatMap((item, index) =>
-    items.indexOf(item) === index ? [] : [{ path: `${list}[${index}]`, text: `"${item}" stands there twice` }],
-  )
+  const seen = new Set<string>()
+  return items.flatMap((item, index) => {
+    if (seen.has(item)) return [{ path: `${list}[${index}]`, text: `"${item}" is listed twice` }]
+    seen.add(item)
+    return []
+  })
 }
 
 function within(path: string, faults: readonly Fault[]): Fault[] {

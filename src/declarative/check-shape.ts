@@ -1,7 +1,7 @@
-/** Holds a value against the schema of the declarative file and says in plain words what does not fit, and where. */
+/** Validates a value against the schema of the declarative file, with errors in plain words. */
 import { createRequire } from 'node:module'
 import type { TLocalizedValidationError as SchemaError } from 'typebox/error'
-import { nearest } from '../protocol/nearest.ts'
+import { nearest } from '../lib/nearest-word.ts'
 import type { Fault } from './bad-declaration.ts'
 import { DECLARATION, type Declaration, PATTERNS } from './shape.ts'
 
@@ -11,18 +11,28 @@ export function checkShape(value: unknown): Checked {
   const errors = everyError(value)
   // No error means that the value has the schema's type.
   if (errors.length === 0) return { declaration: value as Declaration }
-  return { faults: errors.flatMap((error) => explain(error, value)) }
+  const faults: Fault[] = []
+  for (const error of errors) {
+    faults.push(...explain(error, value, faults.length))
+    if (faults.length >= MOST_FAULTS) break
+  }
+  return { faults: faults.slice(0, MOST_FAULTS) }
 }
 
-/** The library is large and most starts have nothing to check: it is loaded by the first who has. */
+/** Nobody reads more, and a hostile body may have thousands. */
+const MOST_FAULTS = 1000
+/** Finding the nearest name takes time: only the first faults get it. */
+const MOST_SUGGESTIONS = 50
+
+/** Loaded on first use: the library is large, and most starts have nothing to check. */
 const require = createRequire(import.meta.url)
 
-/** It gives up after eight errors, most of which may be branches of one union. */
+/** Typebox stops after eight errors by default. Several of them may be branches of one union. */
 function everyError(value: unknown): SchemaError[] {
   const { Errors }: typeof import('typebox/schema') = require('typebox/schema')
   const { Settings }: typeof import('typebox/system') = require('typebox/system')
   const { maxErrors } = Settings.Get()
-  Settings.Set({ maxErrors: Number.POSITIVE_INFINITY })
+  Settings.Set({ maxErrors: 4 * MOST_FAULTS })
   try {
     return Errors(DECLARATION, value)[1]
   } finally {
@@ -30,21 +40,18 @@ function everyError(value: unknown): SchemaError[] {
   }
 }
 
-function explain(error: SchemaError, whole: unknown): Fault[] {
-  // The branches of a union all fail together; the union's own error says it once.
+function explain(error: SchemaError, whole: unknown, before: number): Fault[] {
+  // When a union fails, all its branches fail too; report only the union.
   if (error.schemaPath.includes('/anyOf/')) return []
   const path = dotted(error.instancePath)
   const value = at(whole, error.instancePath)
   const fault = (text: string): Fault[] => [{ path, text }]
   switch (error.keyword) {
     case 'additionalProperties':
-      return error.params.additionalProperties.map((name) => ({
-        path: join(path, name),
-        text: `unknown member${suggestion(name, memberNames(error.schemaPath))}`,
-      }))
-    case 'boolean':
-      // The echo of additionalProperties on the member itself.
+      // Each unknown member has an error of its own, below.
       return []
+    case 'boolean':
+      return fault(`unknown member${before < MOST_SUGGESTIONS ? suggestion(lastOf(error), memberNames(error)) : ''}`)
     case 'required':
       return error.params.requiredProperties.map((name) => ({ path: join(path, name), text: 'is missing' }))
     case 'type':
@@ -52,7 +59,7 @@ function explain(error: SchemaError, whole: unknown): Fault[] {
     case 'enum': {
       const allowed = error.params.allowedValues.map(String)
       return fault(
-        `${JSON.stringify(value)} is not one of ${allowed.join(', ')}${typeof value === 'string' ? suggestion(value, allowed) : ''}`,
+        `${JSON.stringify(value)} is not one of ${allowed.join(', ')}${typeof value === 'string' && before < MOST_SUGGESTIONS ? suggestion(value, allowed) : ''}`,
       )
     }
     case 'pattern':
@@ -63,6 +70,8 @@ function explain(error: SchemaError, whole: unknown): Fault[] {
       return fault('must not be empty')
     case 'maxLength':
       return fault(`is longer than ${error.params.limit} characters`)
+    case 'maxItems':
+      return fault(`has more than ${error.params.limit} entries`)
     case 'minItems':
       return fault('needs at least one')
     case 'minimum':
@@ -100,8 +109,13 @@ function at(value: unknown, pointer: string): unknown {
   )
 }
 
-function memberNames(schemaPath: string): string[] {
-  const properties = at(DECLARATION, `${schemaPath.slice(1)}/properties`)
+function lastOf({ instancePath }: SchemaError): string {
+  return segments(instancePath).at(-1) ?? ''
+}
+
+/** The members that the object of an unknown one may have. */
+function memberNames({ schemaPath }: SchemaError): string[] {
+  const properties = at(DECLARATION, `${schemaPath.slice(1).replace(/\/additionalProperties$/, '')}/properties`)
   return typeof properties === 'object' && properties !== null ? Object.keys(properties) : []
 }
 
@@ -116,28 +130,28 @@ function formsOf(schemaPath: string): string[] {
   )
 }
 
-const TYPE_NAMES: Readonly<Record<string, string>> = {
-  string: 'text',
-  boolean: 'true or false',
-  integer: 'a whole number',
-  number: 'a number',
-  array: 'a list',
-  object: 'an object',
-  null: 'null',
-}
+const TYPE_NAMES: ReadonlyMap<string, string> = new Map([
+  ['string', 'text'],
+  ['boolean', 'true or false'],
+  ['integer', 'a whole number'],
+  ['number', 'a number'],
+  ['array', 'a list'],
+  ['object', 'an object'],
+  ['null', 'null'],
+])
 
 function nameOfType(type: string): string {
-  return TYPE_NAMES[type] ?? type
+  return TYPE_NAMES.get(type) ?? type
 }
 
-/** The kind of the value, never the value: it may be a secret. */
+/** Describes the value without quoting it, since it may be a secret. */
 function nameOfValue(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'a list'
   if (value === '') return 'empty text'
   if (typeof value === 'object' && Object.keys(value).length > 0)
     return `an object with ${Object.keys(value).join(', ')}`
-  return TYPE_NAMES[typeof value] ?? typeof value
+  return TYPE_NAMES.get(typeof value) ?? typeof value
 }
 
 function suggestion(word: string, known: readonly string[]): string {

@@ -1,9 +1,9 @@
-/** A small made-up market: the same instruments and trades on every machine, from one seed. */
-import type { CsvRow } from './csv.ts'
+/** A small fictional market, generated from a fixed seed: the same instruments and trades on every machine. */
+import type { CsvRow } from '../lib/csv.ts'
 
 const SEED = 20_260_105
 const TRADES = 4_000
-/** Five trading days from this Monday, eight hours each. */
+/** A Monday; five trading days of eight hours follow. */
 const FIRST_DAY = Date.UTC(2026, 0, 5, 8)
 const DAYS = 5
 const DAY_MS = 86_400_000
@@ -42,7 +42,7 @@ interface Instrument {
   readonly lot: number
   readonly listed: string
   readonly active: boolean
-  /** Where its price starts, in ticks. */
+  /** Opening price in ticks. */
   readonly opening: number
 }
 
@@ -53,7 +53,7 @@ export function* demoInstruments(): Generator<CsvRow> {
   }
 }
 
-/** Prices walk at random in ticks, a little at a time; trades come in the order of their time. */
+/** Prices follow a random walk in small steps. Trades are ordered by time. */
 export function* demoTrades(): Generator<CsvRow> {
   yield ['id', 'symbol', 'side', 'quantity', 'price', 'venue', 'executed_at']
   const random = createRandom(SEED + 1)
@@ -103,7 +103,7 @@ function makeInstruments(): Instrument[] {
   )
 }
 
-/** First letter and two of the others, so that every name keeps a mark of its own. */
+/** A unique symbol: the first letter and two of the others. */
 function newSymbol(letters: string, taken: Set<string>): string {
   for (let second = 1; second < letters.length; second++) {
     for (let third = letters.length - 1; third > second; third--) {
@@ -118,11 +118,11 @@ function newSymbol(letters: string, taken: Set<string>): string {
 
 function pick<T>(items: readonly T[], random: () => number): T {
   const item = items[Math.floor(random() * items.length)]
-  if (item === undefined) throw new Error('There is nothing to pick from')
+  if (item === undefined) throw new Error('pick() needs at least one item')
   return item
 }
 
-/** A linear congruential generator modulo 2^32 (the constants are Knuth's); plain, and the same everywhere. */
+/** A linear congruential generator modulo 2^32 with Knuth's constants. */
 function createRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

@@ -1,6 +1,6 @@
 /** The demonstration data: users, clients and tables with known passwords, for loopback only. */
+import type { CsvRow } from '../lib/csv.ts'
 import { SCOPES } from '../protocol/scopes.ts'
-import type { CsvRow } from './csv.ts'
 import { demoInstruments, demoTrades } from './demo-market.ts'
 import type { Declaration } from './shape.ts'
 
@@ -128,7 +128,7 @@ export const DEMO: Declaration = {
   ],
 }
 
-/** By the name of the table; the first row names the columns. */
+/** Rows by table name; the first row names the columns. */
 export const DEMO_ROWS: ReadonlyMap<string, () => AsyncIterable<CsvRow>> = new Map([
   ['instruments', () => stream(demoInstruments())],
   ['trades', () => stream(demoTrades())],

@@ -1,9 +1,9 @@
 /** The published JSON Schema of the declarative file. */
-import { fileName, SETTINGS, settingNames } from '../config.ts'
+import { fileName, SETTINGS, settingNames } from '../config/config.ts'
 import { DECLARATION } from './shape.ts'
 
 export function declarationJsonSchema(): object {
-  // Through JSON, so that nothing of the library that made the schema is left in it.
+  // Through JSON, which drops what is not part of the schema.
   const { properties, ...rest } = JSON.parse(JSON.stringify(DECLARATION), portable)
   const { patternProperties, additionalProperties, ...settings } = properties.settings
   const value = patternProperties?.['^.*$'] ?? additionalProperties
@@ -26,8 +26,8 @@ export function declarationJsonSchema(): object {
 }
 
 /**
- * JSON Schema Core §6.4: patterns keep to what every dialect knows, and classes of Unicode are not among it (Python refuses
- * them). Editors are told of the control characters; the server itself refuses whatever is no character.
+ * JSON Schema Core §6.4: patterns should use only what every dialect supports, which excludes Unicode classes (Python
+ * rejects them). The published pattern excludes control characters; the server checks the Unicode class.
  */
 function portable(key: string, value: unknown): unknown {
   return key === 'pattern' && typeof value === 'string' ? value.replaceAll('\\p{C}', '\\x00-\\x1f\\x7f-\\x9f') : value

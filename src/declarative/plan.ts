@@ -1,6 +1,6 @@
-/** The difference between a declaration and what exists, as a list of changes; decides everything and touches nothing. */
+/** Computes the changes that turn the current state into the declared one. Pure: decides everything, changes nothing. */
 import type { Fault } from './bad-declaration.ts'
-import type { ResolvedDeclaration } from './secrets.ts'
+import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
 import {
   type ClientTarget,
   clientTarget,
@@ -12,7 +12,7 @@ import {
   userTarget,
 } from './targets.ts'
 
-/** What exists. Users are keyed by their folded name, tables by theirs in lower case. */
+/** Users are keyed by their normalised name, tables by their lower-case name. */
 export interface CurrentState {
   readonly roles: ReadonlyMap<string, RoleTarget>
   readonly users: ReadonlyMap<string, UserState>
@@ -22,61 +22,62 @@ export interface CurrentState {
 
 export interface UserState {
   readonly target: UserTarget
+  readonly hasPassword: boolean
   readonly declaredDigest: string | undefined
 }
 
 export interface ClientState {
   readonly target: ClientTarget
-  /** Of the secrets that a file has set; others stay as they are. */
+  /** Digests of the secrets that a file has set; others are not touched. */
   readonly declaredSecrets: readonly string[]
 }
 
-/** Names by which two spellings are one, and digests by which two secrets can be told apart without keeping them. */
+/** How usernames are normalised, and how secrets are compared without storing them. */
 export interface PlanRules {
   foldUsername(username: string): string
   passwordDigest(username: string, passwordOrHash: string): string
   secretDigest(clientId: string, secret: string): string
 }
 
-/** Set together with the change; never printed. */
-export interface NewPassword {
-  readonly kind: 'password' | 'hash'
-  readonly value: string
-  readonly digest: string
-}
+/** Applied with the change; never printed. */
+export type NewPassword = { readonly digest: string } & (
+  | { readonly kind: 'password' | 'hash'; readonly value: string }
+  /** The user already had a password when the file first declared one: only the digest is stored. */
+  | { readonly kind: 'kept' }
+)
 
-interface Made<What extends string, Target> {
+interface Upsert<What extends string, Target> {
   readonly action: 'create' | 'update'
   readonly what: What
   readonly name: string
   readonly target: Target
-  /** One line for each member that changes; no secret among them. */
+  /** One line per changed member, without secrets. */
   readonly differences: readonly string[]
 }
 
-interface Removed<What extends string> {
+interface Removal<What extends string> {
   readonly action: 'remove'
   readonly what: What
   readonly name: string
 }
 
 export type Change =
-  | Made<'role', RoleTarget>
-  | (Made<'user', UserTarget> & { readonly password: NewPassword | undefined })
-  | (Made<'client', ClientTarget> & { readonly secret: string | undefined })
-  | (Made<'table', TableTarget> & { readonly csv: string | undefined })
-  | Removed<'role'>
-  | Removed<'user'>
-  | Removed<'client'>
-  | Removed<'table'>
+  | Upsert<'role', RoleTarget>
+  | (Upsert<'user', UserTarget> & { readonly password: NewPassword | undefined })
+  | (Upsert<'client', ClientTarget> & { readonly secret: string | undefined })
+  | (Upsert<'table', TableTarget> & { readonly csv: string | undefined })
+  | Removal<'role'>
+  | Removal<'user'>
+  | Removal<'client'>
+  | Removal<'table'>
 
 export interface Plan {
   readonly changes: readonly Change[]
-  /** Differences that cannot be made; with one, nothing is changed at all. */
+  /** Differences that cannot be applied. If there are any, nothing is changed. */
   readonly faults: readonly Fault[]
 }
 
-/** Roles come before the users who hold them, and go after them. */
+/** Roles are created before the users who hold them, and removed after them. */
 export function plan(declaration: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Plan {
   const tables = planTables(declaration, state)
   return {
@@ -104,9 +105,12 @@ function planUsers({ users = [] }: ResolvedDeclaration, state: CurrentState, rul
   return users.flatMap((user): Change[] => {
     const target = userTarget(user)
     const before = state.users.get(rules.foldUsername(user.username))
-    const password = newPassword(user, before?.declaredDigest, rules)
+    const password = newPassword(user, before, rules)
     const differences = differencesOf(before?.target, target)
-    if (before !== undefined && password !== undefined) differences.push('password: changed')
+    if (before !== undefined && password !== undefined)
+      differences.push(
+        password.kind === 'kept' ? 'password: kept, since the user already has one' : 'password: changed',
+      )
     if (before !== undefined && differences.length === 0) return []
     return [
       { action: before ? 'update' : 'create', what: 'user', name: target.username, target, password, differences },
@@ -114,18 +118,18 @@ function planUsers({ users = [] }: ResolvedDeclaration, state: CurrentState, rul
   })
 }
 
-/** A user may change the password afterwards: only a new value in the file sets it again. */
-function newPassword(
-  user: { readonly username: string; readonly password?: string; readonly password_hash?: string },
-  declaredDigest: string | undefined,
-  rules: PlanRules,
-): NewPassword | undefined {
+/**
+ * A declared password is for the creation of the user. Users may change theirs later, so only a new value in the file sets it
+ * again. A user who was created in another way keeps their password, unless `reset_password` says otherwise.
+ */
+function newPassword(user: ResolvedUser, before: UserState | undefined, rules: PlanRules): NewPassword | undefined {
   const value = user.password ?? user.password_hash
   if (value === undefined) return undefined
   const digest = rules.passwordDigest(rules.foldUsername(user.username), value)
-  return digest === declaredDigest
-    ? undefined
-    : { kind: user.password === undefined ? 'hash' : 'password', value, digest }
+  if (digest === before?.declaredDigest) return undefined
+  const isFirst = before?.hasPassword === true && before.declaredDigest === undefined
+  if (isFirst && user.reset_password !== true) return { kind: 'kept', digest }
+  return { kind: user.password === undefined ? 'hash' : 'password', value, digest }
 }
 
 function planClients({ clients = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
@@ -156,7 +160,7 @@ function planTables({ tables = [] }: ResolvedDeclaration, state: CurrentState): 
   return { changes, faults }
 }
 
-/** Rows already stand in the columns: a declaration may add columns that can be null, and nothing else. */
+/** The table has rows already: a declaration may only add nullable columns. */
 function columnFaults(before: TableTarget, target: TableTarget, path: string): Fault[] {
   const kept = before.columns.flatMap((column, index): Fault[] => {
     const wanted = target.columns.find(({ name }) => name.toLowerCase() === column.name.toLowerCase())
@@ -168,7 +172,7 @@ function columnFaults(before: TableTarget, target: TableTarget, path: string): F
       : [
           {
             path: `${path}[${target.columns.indexOf(wanted)}]`,
-            text: `${difference} cannot be changed in place; make a new table and copy the rows (column ${index + 1} of ${before.name})`,
+            text: `${difference} cannot be changed in place; create a new table and copy the rows (column ${index + 1} of ${before.name})`,
           },
         ]
   })
@@ -180,7 +184,7 @@ function columnFaults(before: TableTarget, target: TableTarget, path: string): F
   return [...kept, ...added]
 }
 
-/** Only the lists that the file has are pruned: a file without users leaves every user alone. */
+/** Prunes only the lists that are in the file: a file without `users` removes no user. */
 function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
   return [
     ...removals(
@@ -222,7 +226,7 @@ function removals<Item>(
     .map(([, item]) => ({ action: 'remove', what, name: nameOf(item) }))
 }
 
-/** `member: before → after`, for every member that is not the same; none when there was nothing before. */
+/** `member: before → after` for every changed member; empty for something new. */
 function differencesOf(before: object | undefined, after: object): string[] {
   if (before === undefined) return []
   const left = new Map<string, unknown>(Object.entries(before))
@@ -236,7 +240,7 @@ function sameValue(a: unknown, b: unknown): boolean {
   return canonical(a) === canonical(b)
 }
 
-/** JSON with the members in order: databases and files give them in any. */
+/** JSON with sorted members. */
 function canonical(value: unknown): string {
   return (
     JSON.stringify(value, (_name, inner: unknown) =>

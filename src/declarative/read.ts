@@ -4,13 +4,13 @@ import { dirname, resolve } from 'node:path'
 import { parseDocument } from 'yaml'
 import { BadDeclaration, type Fault } from './bad-declaration.ts'
 import { checkShape } from './check-shape.ts'
-import { findSecret, type SecretPlaces } from './secrets.ts'
+import { findSecret, type SecretSources } from './secrets.ts'
 import type { Declaration } from './shape.ts'
 
 export interface DeclarationFile {
-  /** As its writer named it, for messages. */
+  /** The path as given, for messages. */
   readonly source: string
-  /** Relative paths in the file start here. */
+  /** Base of relative paths in the file. */
   readonly folder: string
   readonly declaration: Declaration
 }
@@ -22,25 +22,25 @@ export function readDeclaration(path: string): DeclarationFile {
   return { source: path, folder: dirname(resolve(path)), declaration: checked.declaration }
 }
 
-/** The file's settings as the text that flags and environment would give. */
+/** The settings of the file as the strings that flags or the environment would have. */
 export function settingsOf(
   { source, folder, declaration }: DeclarationFile,
-  environment: SecretPlaces['environment'],
+  environment: SecretSources['environment'],
 ): Record<string, string> {
-  const settings: Record<string, string> = {}
+  const settings: [name: string, text: string][] = []
   const faults: Fault[] = []
   for (const [name, value] of Object.entries(declaration.settings ?? {})) {
     if (name === 'config') faults.push({ path: 'settings.config', text: 'a file cannot name another file' })
-    else if (typeof value !== 'object') settings[name] = String(value)
-    else if (Array.isArray(value)) settings[name] = value.join(',')
+    else if (typeof value !== 'object') settings.push([name, String(value)])
+    else if (Array.isArray(value)) settings.push([name, value.join(',')])
     else {
       const found = findSecret(value, { environment, folder })
-      if ('text' in found) settings[name] = found.text
+      if ('text' in found) settings.push([name, found.text])
       else faults.push({ path: `settings.${name}`, text: found.fault })
     }
   }
   if (faults.length > 0) throw new BadDeclaration(source, faults)
-  return settings
+  return Object.fromEntries(settings)
 }
 
 function readText(path: string): string {
@@ -49,17 +49,17 @@ function readText(path: string): string {
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     throw new BadDeclaration(path, [
-      { path: '', text: `the declarative file cannot be read (${reason}): mend GATEHOUSE_CONFIG` },
+      { path: '', text: `the declarative file cannot be read (${reason}): check GATEHOUSE_CONFIG` },
     ])
   }
 }
 
-/** JSON is YAML too, and this parser refuses a member that is written twice, which JSON.parse lets pass. */
+/** JSON is valid YAML, and this parser rejects duplicate members, which JSON.parse accepts. */
 function parse(path: string, text: string): unknown {
   const document = parseDocument(text, { uniqueKeys: true, prettyErrors: true, logLevel: 'error' })
   const faults = [...document.errors, ...document.warnings].map((error) => ({
     path: '',
-    // The message's first line says what and where; the rest quotes the file, where a secret may stand.
+    // Only the first line of the message: the rest quotes the file, which may contain secrets.
     text: error.message.split('\n', 1)[0]?.replace(/:$/, '') ?? error.code,
   }))
   if (faults.length > 0) throw new BadDeclaration(path, faults)

@@ -1,18 +1,19 @@
-/** Brings the database to what the declarative file and the demonstration data say: read, check, plan, apply. */
+/** Reconciles the database with the declarative file and the demonstration data: read, check, plan, apply. */
 import { createHmac } from 'node:crypto'
 import { accessSync, constants } from 'node:fs'
 import { resolve } from 'node:path'
+import { type CsvRow, readCsvFile } from '../lib/csv.ts'
 import type { Clock } from '../protocol/clock.ts'
 import { secretDigest } from '../store/clients.ts'
 import type { Database } from '../store/database.ts'
 import { sql } from '../store/kysely.ts'
 import { hashPassword } from '../store/password-hash.ts'
 import { createStores } from '../store/stores.ts'
+import { CHANGE_LOCK } from '../store/transaction.ts'
 import { usernameKey } from '../store/users.ts'
 import { apply } from './apply.ts'
 import { BadDeclaration, type Fault } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
-import { type CsvRow, readCsvFile } from './csv.ts'
 import { type Change, type PlanRules, plan } from './plan.ts'
 import { resolveSecrets } from './secrets.ts'
 import type { Declaration } from './shape.ts'
@@ -24,7 +25,7 @@ export interface Declared {
   readonly source: string
   readonly folder: string
   readonly declaration: Declaration
-  /** Rows that no CSV file holds, by the name of the table. */
+  /** Generated rows by table name, for tables without a CSV file. */
   readonly rows: ReadonlyMap<string, () => AsyncIterable<CsvRow>>
 }
 
@@ -32,15 +33,13 @@ export interface ReconcileEnv {
   readonly database: Database
   readonly clock: Clock
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Undefined on a node that does not run the query service: its tables are another node's matter. */
+  /** Undefined on a node without the query service, which then leaves tables to another node. */
   readonly tables: TablesPort | undefined
-  /** Keys the digests of declared passwords, so that the database alone gives nothing to guess against. */
+  /** The HMAC key for digests of declared passwords, so that they cannot be guessed from the database alone. */
   readonly digestKey: Buffer
 }
 
-const ADVISORY_LOCK = 7_203_519_002
-
-/** What the settings ask for; undefined when they ask for nothing. Each part is loaded only where it is used. */
+/** The declarations that the settings name; undefined if none. The file reader and the demonstration data are loaded on demand. */
 export async function findDeclared(config: {
   readonly config: string
   readonly demo: boolean
@@ -50,17 +49,30 @@ export async function findDeclared(config: {
   if (demo === undefined) return file && { ...file, rows: new Map() }
   if (file === undefined) return { source: 'demo', folder: '.', declaration: demo.DEMO, rows: demo.DEMO_ROWS }
   const declaration = merge(demo.DEMO, file.declaration)
-  // A table of the file is not the demonstration's, though it may have the name.
+  // A table of the file does not get the demonstration rows, even if it has the same name.
   const own = new Set(file.declaration.tables?.map(({ name }) => name.toLowerCase()))
   return { ...file, declaration, rows: new Map([...demo.DEMO_ROWS].filter(([name]) => !own.has(name))) }
 }
 
-/** Returns the changes, made unless `dryRun`. Nothing is changed when anything is wrong. */
-export function reconcile(declared: Declared, env: ReconcileEnv, dryRun = false): Promise<readonly Change[]> {
-  return alone(env.database, () => reconcileAlone(declared, env, dryRun))
+/** Throws BadDeclaration for the faults that can be found without the query service. Changes nothing. */
+export function checkDeclared(
+  { source, declaration, folder }: Declared,
+  environment: ReconcileEnv['environment'],
+  existingRoles: Iterable<string>,
+): void {
+  refuse(source, [
+    ...resolveSecrets(declaration, { environment, folder }).faults,
+    ...checkMeaning(declaration, existingRoles),
+    ...tableFaults(declaration, folder, undefined),
+  ])
 }
 
-async function reconcileAlone(declared: Declared, env: ReconcileEnv, dryRun: boolean): Promise<readonly Change[]> {
+/** Returns the changes, which are applied unless `dryRun`. If there is any fault, nothing is changed. */
+export function reconcile(declared: Declared, env: ReconcileEnv, dryRun = false): Promise<readonly Change[]> {
+  return withLock(env.database, () => reconcileLocked(declared, env, dryRun))
+}
+
+async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: boolean): Promise<readonly Change[]> {
   const { source, declaration, folder } = declared
   const stores = createStores(env.database, env.clock)
   const state = await readState(declaration, stores, env.tables)
@@ -83,26 +95,26 @@ async function reconcileAlone(declared: Declared, env: ReconcileEnv, dryRun: boo
   return changes
 }
 
-/** Nodes that start together must not reconcile together: the second finds nothing left to do. */
-async function alone<T>({ db, engine }: Database, work: () => Promise<T>): Promise<T> {
+/** Of nodes that start at the same time, the second waits and finds nothing left to do. */
+async function withLock<T>({ db, engine }: Database, work: () => Promise<T>): Promise<T> {
   if (engine === 'sqlite') return work()
   return db.connection().execute(async (connection) => {
-    await sql`select pg_advisory_lock(${sql.lit(ADVISORY_LOCK)})`.execute(connection)
+    await sql`select pg_advisory_lock(${sql.lit(CHANGE_LOCK)})`.execute(connection)
     try {
       return await work()
     } finally {
-      await sql`select pg_advisory_unlock(${sql.lit(ADVISORY_LOCK)})`.execute(connection)
+      await sql`select pg_advisory_unlock(${sql.lit(CHANGE_LOCK)})`.execute(connection)
     }
   })
 }
 
-/** How many of each kind, for the log and the audit. */
+/** Counts per action, for the log and the audit log. */
 export function summarise(changes: readonly Change[]): { created: number; changed: number; deleted: number } {
   const count = (action: Change['action']) => changes.filter((change) => change.action === action).length
   return { created: count('create'), changed: count('update'), deleted: count('remove') }
 }
 
-/** What the file names wins over the demonstration data of the same name. */
+/** The file takes precedence over demonstration data of the same name. */
 function merge(demo: Declaration, file: Declaration): Declaration {
   return {
     ...file,

@@ -1,12 +1,12 @@
-/** Puts the values in place of `{"env": …}` and `{"file": …}`. */
+/** Resolves secrets given as `{"env": …}` or `{"file": …}`. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Fault } from './bad-declaration.ts'
 import type { Declaration, DeclaredClient, DeclaredSecret, DeclaredUser } from './shape.ts'
 
-export interface SecretPlaces {
+export interface SecretSources {
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Relative paths start here. */
+  /** Base of relative paths. */
   readonly folder: string
 }
 
@@ -20,11 +20,11 @@ export type ResolvedDeclaration = Omit<Declaration, 'users' | 'clients'> & {
 
 export function resolveSecrets(
   declaration: Declaration,
-  places: SecretPlaces,
+  sources: SecretSources,
 ): { readonly resolved: ResolvedDeclaration; readonly faults: readonly Fault[] } {
   const faults: Fault[] = []
   const value = (path: string, secret: DeclaredSecret, faultOf?: (text: string) => string | undefined): string => {
-    const found = findSecret(secret, places)
+    const found = findSecret(secret, sources)
     const fault = 'fault' in found ? found.fault : faultOf?.(found.text)
     if (fault !== undefined) faults.push({ path, text: fault })
     return 'text' in found ? found.text : ''
@@ -53,19 +53,19 @@ export function resolveSecrets(
   return { resolved, faults }
 }
 
-/** RFC 6749 appendix A.2. Programs write anything else in different ways, and some not at all. */
+/** RFC 6749 appendix A.2. Clients encode other characters in different ways, or not at all. */
 function clientSecretFault(clientId: string, secret: string): string | undefined {
   if (/^[\x20-\x7e]+$/.test(secret)) return undefined
-  return `the secret of ${clientId} has more than printable ASCII in it: give it another, such as "openssl rand -hex 32" makes`
+  return `the secret of ${clientId} may contain only printable ASCII characters; generate one with "openssl rand -hex 32"`
 }
 
 export function findSecret(
   secret: DeclaredSecret,
-  { environment, folder }: SecretPlaces,
+  { environment, folder }: SecretSources,
 ): { readonly text: string } | { readonly fault: string } {
   if (typeof secret === 'string') return { text: secret }
   if ('env' in secret) {
-    const text = environment[secret.env]
+    const text = Object.hasOwn(environment, secret.env) ? environment[secret.env] : undefined
     return text === undefined || text === '' ? { fault: `the environment variable ${secret.env} is not set` } : { text }
   }
   try {

@@ -1,8 +1,7 @@
-/** The shape of the declarative file: one schema gives its types, its checks and the published JSON Schema. */
+/** The schema of the declarative file, from which its types, its validation and the published JSON Schema are derived. */
 import type { XStatic } from 'typebox/schema'
 import { SCOPES } from '../protocol/scopes.ts'
 import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/client-metadata.ts'
-import { closed, either, flag, list, number, oneOf, text } from './schema-words.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
 export type DeclaredRole = XStatic<typeof ROLE>
@@ -12,7 +11,7 @@ export type DeclaredTable = XStatic<typeof TABLE>
 export type DeclaredSecret = XStatic<typeof SECRET>
 
 const NAME = /^[^\s\p{C}](?:[^\p{C}]*[^\s\p{C}])?$/u.source
-/** RFC 6749 appendix A.1: a client_id is visible ASCII and spaces; we take no spaces. */
+/** RFC 6749 appendix A.1, without spaces. */
 const CLIENT_ID = /^[\x21-\x7e]+$/.source
 const TABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.source
 const COLUMN_TYPE =
@@ -23,50 +22,53 @@ const EMAIL = /^[^\s@]+@[^\s@]+$/.source
 const BIRTHDATE = /^\d{4}(-\d{2}-\d{2})?$/.source
 const PASSWORD_HASH = /^\$argon2(id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/.source
 
-/** What each pattern asks for, in words. */
+/** The error message for each pattern. */
 export const PATTERNS: ReadonlyMap<string, string> = new Map([
-  [NAME, 'a name has no control characters, and no spaces at its ends'],
-  [CLIENT_ID, 'a client_id has visible ASCII characters only'],
-  [TABLE_NAME, 'a name of a table or column has letters, digits and _, up to 63, and starts with no digit'],
+  [NAME, 'must not contain control characters, or begin or end with a space'],
+  [CLIENT_ID, 'must contain only visible ASCII characters'],
+  [TABLE_NAME, 'must consist of up to 63 letters, digits and underscores, and not begin with a digit'],
   [
     COLUMN_TYPE,
-    'is none of the column types: Text, Integer, Decimal(p,s), Double, Boolean, Timestamp, Date, Time, Uuid, Json, Binary',
+    'must be one of the column types Text, Integer, Decimal(p,s), Double, Boolean, Timestamp, Date, Time, Uuid, Json, Binary',
   ],
-  [EMAIL, 'is not an e-mail address'],
-  [BIRTHDATE, 'must be written YYYY-MM-DD, or YYYY alone'],
-  [PASSWORD_HASH, 'must be a PHC string of Argon2, as in $argon2id$v=19$m=19456,t=2,p=1$…$…'],
+  [EMAIL, 'must be an e-mail address'],
+  [BIRTHDATE, 'must have the form YYYY-MM-DD or YYYY'],
+  [PASSWORD_HASH, 'must be an Argon2 hash in PHC format, such as $argon2id$v=19$m=19456,t=2,p=1$…$…'],
 ])
 
 const SECRET = either(
   text({ minLength: 1, description: 'The value itself.' }),
-  closed(['env'], { env: text({ minLength: 1, description: 'The environment variable that holds the value.' }) }),
+  closed(['env'], { env: text({ minLength: 1, description: 'The name of an environment variable with the value.' }) }),
   closed(['file'], {
     file: text({
       minLength: 1,
-      description: 'The file that holds the value, from the folder of this file; one line end is cut off.',
+      description: 'Path of a file with the value, relative to this file; one trailing line break is removed.',
     }),
   }),
 )
 
 const ROLE = closed(['name'], {
   name: text({ pattern: NAME, maxLength: 128 }),
-  scopes: list(oneOf(SCOPES), 'The rights that the role gives.'),
-  description: words('What the role is for.'),
-  require_second_factor: flag('Whoever holds the role must sign in with a second factor.'),
+  scopes: shortList(oneOf(SCOPES), 'The scopes that the role gives.'),
+  description: words('The purpose of the role.'),
+  require_second_factor: flag('Users with this role must sign in with a second factor.'),
 })
 
 const USER = closed(['username'], {
-  username: text({ pattern: NAME, maxLength: 128, description: 'Compared without case.' }),
+  username: text({ pattern: NAME, maxLength: 128, description: 'Case-insensitive.' }),
   password: SECRET,
-  password_hash: text({ pattern: PASSWORD_HASH, description: 'A PHC string of Argon2 in place of a password.' }),
-  roles: list(text(), 'Names of roles of this file or of the database.'),
-  disabled: flag('A disabled user cannot sign in, and every token of theirs is void.'),
+  password_hash: text({ pattern: PASSWORD_HASH, description: 'An Argon2 hash in PHC format instead of a password.' }),
+  reset_password: flag(
+    'Replace the password of a user who already had one when the file first declared a password. Default: false.',
+  ),
+  roles: shortList(text(), 'Names of roles in this file or in the database.'),
+  disabled: flag('A disabled user cannot sign in, and all their tokens are revoked.'),
   name: words(),
   given_name: words(),
   family_name: words(),
   middle_name: words(),
   nickname: words(),
-  preferred_username: words('The username when left out.'),
+  preferred_username: words('Default: the username.'),
   profile: words(),
   picture: words(),
   website: words(),
@@ -74,63 +76,65 @@ const USER = closed(['username'], {
   email_verified: flag(),
   gender: words(),
   birthdate: text({ pattern: BIRTHDATE, description: 'YYYY-MM-DD, 0000-MM-DD or YYYY.' }),
-  zoneinfo: words('A time zone such as Europe/Paris.'),
-  locale: words('A language tag such as en-GB.'),
+  zoneinfo: words('A time zone, such as Europe/Paris.'),
+  locale: words('A language tag, such as en-GB.'),
 })
 
-/** The rest of a key is for the library that reads it. */
+/** The library that reads the key checks its other members. */
 const JWK = { type: 'object', required: ['kty'], properties: { kty: { type: 'string' } } } as const
 
 const CLIENT = closed(['client_id'], {
   client_id: text({ pattern: CLIENT_ID, maxLength: 128 }),
-  client_name: words('Shown to the user; the client_id when left out.'),
+  client_name: words('Shown to users. Default: the client_id.'),
   client_secret: SECRET,
   token_endpoint_auth_method: oneOf(
     AUTH_METHODS,
-    'Either way of sending the secret when left out; none makes a public client.',
+    'none makes a public client. Default: client_secret_basic and client_secret_post.',
   ),
   application_type: oneOf(
     ['web', 'native'],
-    'web when left out. A native client may vary the port of a loopback redirect address.',
+    'A native client may use any port in a loopback redirect URI. Default: web.',
   ),
-  redirect_uris: list(text(), 'Compared letter by letter.'),
-  post_logout_redirect_uris: list(text()),
-  grant_types: list(oneOf(GRANT_TYPES), 'authorization_code when left out.'),
-  response_types: list(oneOf(RESPONSE_TYPES), 'code when left out.'),
-  scope: words('What the client may ask for, separated by spaces; openid when left out.'),
+  redirect_uris: shortList(text(), 'Compared as exact strings.'),
+  post_logout_redirect_uris: shortList(text()),
+  grant_types: shortList(oneOf(GRANT_TYPES), 'Default: authorization_code.'),
+  response_types: shortList(oneOf(RESPONSE_TYPES), 'Default: code.'),
+  scope: words('The scopes that the client may request, separated by spaces. Default: openid.'),
   frontchannel_logout_uri: words(),
   frontchannel_logout_session_required: flag(),
   backchannel_logout_uri: words(),
   backchannel_logout_session_required: flag(),
-  jwks: closed(['keys'], { keys: list(JWK, 'Public keys of signed request objects.') }),
+  jwks: closed(['keys'], { keys: shortList(JWK, 'Public keys for signed request objects.') }),
   default_max_age: number('integer', { minimum: 0 }),
   require_auth_time: flag(),
   initiate_login_uri: words('https only.'),
-  contacts: list(text()),
+  contacts: shortList(text()),
   client_uri: words(),
   logo_uri: words(),
   policy_uri: words(),
   tos_uri: words(),
-  require_pkce: flag('A public client needs PKCE whether or not this is set.'),
-  code_challenge_methods: list(oneOf(['plain', 'S256']), 'S256 alone for a public client when left out, else both.'),
-  require_second_factor: flag('Whoever signs in to this client needs a second factor.'),
-  skip_consent: flag('For clients of the house: the user is not asked.'),
-  claims_in_id_token: flag('What the scopes open is in the ID token too, for applications that never ask userinfo.'),
-  allowed_origins: list(text(), 'Origins whose scripts may call the token endpoint (CORS).'),
+  require_pkce: flag('Public clients always need PKCE.'),
+  code_challenge_methods: shortList(oneOf(['plain', 'S256']), 'Default: S256 for a public client, otherwise both.'),
+  require_second_factor: flag('Signing in to this client requires a second factor.'),
+  skip_consent: flag('For first-party clients: users are not asked for consent.'),
+  claims_in_id_token: flag(
+    'Put the claims of the scopes in the ID token too, for applications that do not call userinfo.',
+  ),
+  allowed_origins: shortList(text(), 'Origins whose pages may call the token endpoint (CORS).'),
   access_token_lifetime: number('integer', {
     minimum: 1,
     maximum: 86_400,
     description:
-      'Seconds; 3600 when left out. Counts for tokens issued from then on: those that are out keep theirs unless they are revoked.',
+      'Seconds. Applies to new tokens; existing tokens keep their lifetime unless they are revoked. Default: 3600.',
   }),
   disabled: flag(),
 })
 
 const COLUMN = closed(['name', 'type'], {
   name: text({ pattern: TABLE_NAME }),
-  type: text({ pattern: COLUMN_TYPE, description: 'Integer, Decimal(18,4), Text, Timestamp, …' }),
+  type: text({ pattern: COLUMN_TYPE, description: 'Such as Integer, Decimal(18,4), Text or Timestamp.' }),
   primary_key: flag(),
-  nullable: flag('True when left out, except for the primary key.'),
+  nullable: flag('Default: true, except for the primary key.'),
   unique: flag(),
 })
 
@@ -140,12 +144,12 @@ const TABLE = closed(['name', 'columns'], {
   name: text({ pattern: TABLE_NAME }),
   description: words(),
   columns: { ...list(COLUMN), minItems: 1 },
-  read_scope: either(text({ description: 'Any Platform/ scope will do when left out.' }), NULL),
-  write_scope: either(text({ description: 'Platform/Admin when left out.' }), NULL),
-  row_filter: either(text({ description: 'An IQL predicate over :sub, :client_id and :role.' }), NULL),
+  read_scope: either(text({ description: 'Default: any Platform/ scope.' }), NULL),
+  write_scope: either(text({ description: 'Default: Platform/Admin.' }), NULL),
+  row_filter: either(text({ description: 'An IQL predicate over :sub, :username, :client and :roles.' }), NULL),
   csv: text({
     minLength: 1,
-    description: 'Rows to start with, put in when the table is made; a header names the columns.',
+    description: 'A CSV file with the initial rows, inserted when the table is created. The header names the columns.',
   }),
 })
 
@@ -165,15 +169,69 @@ export const DECLARATION = {
     settings: {
       type: 'object',
       additionalProperties: SETTING,
-      description: 'Settings by their name in a file, such as log_level.',
+      description: 'Settings by their names in a file, such as log_level.',
     },
     roles: list(ROLE),
     users: list(USER),
     clients: list(CLIENT),
     tables: list(TABLE),
-    prune: flag('Remove the roles, users, clients and tables that this file does not name.'),
+    prune: flag('Remove roles, users, clients and tables that are not in this file.'),
   }),
 } as const
+
+// Builders of JSON Schema. Their types are narrow enough for XStatic to derive the type of a value.
+
+interface Described {
+  readonly description?: string
+}
+
+function text(
+  options: Described & { readonly [keyword in 'pattern']?: string } & {
+    readonly [keyword in 'minLength' | 'maxLength']?: number
+  } = {},
+) {
+  return { type: 'string', ...options } as const
+}
+
+function number<const Kind extends 'integer' | 'number'>(
+  type: Kind,
+  options: Described & { readonly [keyword in 'minimum' | 'maximum']?: number } = {},
+) {
+  return { type, ...options } as const
+}
+
+function flag(description?: string) {
+  return { type: 'boolean', ...described(description) } as const
+}
+
+function list<const Items>(items: Items, description?: string) {
+  return { type: 'array', items, ...described(description) } as const
+}
+
+/** A list inside of a role, user or client. */
+function shortList<const Items>(items: Items, description?: string) {
+  return { ...list(items, description), maxItems: 1000 } as const
+}
+
+function oneOf<const Values extends readonly string[]>(values: Values, description?: string) {
+  return { enum: values, ...described(description) } as const
+}
+
+function either<const Branches extends readonly unknown[]>(...anyOf: Branches) {
+  return { anyOf } as const
+}
+
+/** Unknown members are errors. */
+function closed<const Required extends readonly string[], const Properties extends object>(
+  required: Required,
+  properties: Properties,
+) {
+  return { type: 'object', required, properties, additionalProperties: false } as const
+}
+
+function described(description: string | undefined): Described {
+  return description === undefined ? {} : { description }
+}
 
 function words(description?: string) {
   return text({ minLength: 1, maxLength: 4096, ...(description === undefined ? {} : { description }) })

@@ -1,4 +1,4 @@
-/** Reads what exists of the things that a declaration names, and of everything where it prunes. */
+/** Reads the current state of what a declaration names, or of everything if it prunes. */
 import type { ClientMetadata } from '../store/client-metadata.ts'
 import type { Clients } from '../store/clients.ts'
 import type { Stores } from '../store/stores.ts'
@@ -61,6 +61,6 @@ async function clientState(target: ClientMetadata, clients: Clients): Promise<Cl
   return { target, declaredSecrets: [...new Set(digests)] }
 }
 
-function userState({ username, profile, roles, disabled, declaredDigest }: User): UserState {
-  return { target: { username, profile, roles, disabled }, declaredDigest }
+function userState({ username, profile, roles, disabled, passwordHash, declaredDigest }: User): UserState {
+  return { target: { username, profile, roles, disabled }, hasPassword: passwordHash !== undefined, declaredDigest }
 }

@@ -1,18 +1,21 @@
-/** What reconciling asks of the query service about its tables; the composition root passes the implementation. */
+/** What reconciliation needs from the query service. The server passes the implementation. */
 import type { Fault } from './bad-declaration.ts'
 import type { TableTarget } from './targets.ts'
 
-/** The description of a table whose first rows are not all there yet. One that a crash left so is made anew. */
+/** The description of a table while its initial rows are inserted. If a crash leaves one, it is dropped and created again. */
 export const BEING_FILLED = 'Being filled by the declarative file'
 
 export interface TablesPort {
-  /** Every table that is not the service's own. */
+  /** All tables except the system tables. */
   list(): Promise<readonly TableTarget[]>
-  /** What the service could not take, by the members of the file: a reserved name, a row filter that is not IQL. */
+  /** Faults by member of the file, such as a reserved name or a row filter that is not valid IQL. */
   check(table: TableTarget): readonly Fault[]
-  /** The table and its rows, or nothing of either unless the process dies in between. The first of `rows` names the columns; null is NULL, other values are the text that a CSV file would hold. */
+  /**
+   * Creates the table with its rows, or nothing, unless the process dies in between. The first of `rows` names the
+   * columns; null is NULL, other values are text as in a CSV file.
+   */
   create(table: TableTarget, rows: AsyncIterable<readonly (string | null)[]> | undefined): Promise<void>
-  /** Description, scopes, row filter, and columns that were added at the end. */
+  /** Changes description, scopes and row filter, and adds columns. */
   change(table: TableTarget): Promise<void>
   drop(name: string): Promise<void>
 }

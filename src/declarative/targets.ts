@@ -1,4 +1,4 @@
-/** What a declared role, user, client or table comes to once every default is filled in. */
+/** The desired state of a role, user, client or table: the declaration with its defaults filled in. */
 import type { ClientMetadata } from '../store/client-metadata.ts'
 import type { Profile } from '../store/users.ts'
 import type { ResolvedClient, ResolvedUser } from './secrets.ts'
@@ -19,7 +19,7 @@ export interface UserTarget {
   readonly disabled: boolean
 }
 
-/** As it is registered: the defaults of what is left out belong to whoever reads it. */
+/** As registered. Defaults of absent members are applied when it is read. */
 export type ClientTarget = ClientMetadata
 
 export interface TableTarget {
@@ -50,7 +50,7 @@ export function roleTarget(role: DeclaredRole): RoleTarget {
 }
 
 export function userTarget(user: ResolvedUser): UserTarget {
-  const { username, password, password_hash, roles = [], disabled = false, ...claims } = user
+  const { username, password, password_hash, reset_password, roles = [], disabled = false, ...claims } = user
   return { username, profile: claims, roles, disabled }
 }
 

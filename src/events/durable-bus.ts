@@ -1,12 +1,14 @@
-/** The bus over the database: every event is durable, and every node hears every event once, whatever was lost on the way. */
+/** The event bus over the database: events are durable, and every node receives each event exactly once. */
 import type { Events, RecordedEvent } from '../store/events.ts'
-import type { Bus, Listener } from './bus.ts'
-import { deliver } from './local-bus.ts'
+import type { Bus, GateEvent, Listener } from './bus.ts'
 
-/** Tells when there may be news from other processes; with the event itself, where the database hands it over. */
+/** Watches the database for events of other processes. */
 export interface Feed {
-  /** `nothing` is called after a look that found no news. */
-  start(news: (recorded?: RecordedEvent) => void, nothing: () => void): Promise<void>
+  /**
+   * `onNews` is called with the event itself where the database delivers it, otherwise with nothing: then the table
+   * has to be read. `onIdle` is called after a poll that found nothing new.
+   */
+  start(onNews: (recorded?: RecordedEvent) => void, onIdle: () => void): Promise<void>
   stop(): Promise<void>
 }
 
@@ -16,32 +18,33 @@ export interface DurableBusOptions {
   readonly onError: (error: unknown) => void
 }
 
-/** PostgreSQL gives numbers before it commits: a lower one may appear after a higher. So far back is looked again. */
+/** PostgreSQL assigns sequence numbers before commit, so a lower one may appear after a higher one: re-read this many. */
 const OVERLAP = 500
 
 export async function openDurableBus({ events, feed, onError }: DurableBusOptions): Promise<Bus> {
   const listeners = new Set<Listener>()
-  const heard = new Set<number>()
+  const received = new Set<number>()
   let highest = await events.lastSeq()
   let catchingUp: Promise<void> | undefined
   let again = false
   let closed = false
   let caughtUpAt = performance.now()
-  const isCaughtUp = () => {
+  const markCaughtUp = () => {
     caughtUpAt = performance.now()
   }
 
-  // What was there before this node is not news to it.
-  for (const { seq } of await events.since(highest - OVERLAP)) note(seq)
+  // Events from before this node started are not delivered.
+  for (const { seq } of await events.since(highest - OVERLAP)) remember(seq)
   await feed.start((recorded) => {
     if (recorded === undefined) catchUp()
-    else hear(recorded)
-  }, isCaughtUp)
+    else receive(recorded)
+  }, markCaughtUp)
 
   return {
     async publish(event) {
-      hear({ seq: await events.append(event), event })
+      receive({ seq: await events.append(event), event })
     },
+    receive,
     subscribe(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -55,17 +58,17 @@ export async function openDurableBus({ events, feed, onError }: DurableBusOption
     },
   }
 
-  function hear({ seq, event }: RecordedEvent): void {
-    if (heard.has(seq)) return
-    note(seq)
+  function receive({ seq, event }: RecordedEvent): void {
+    if (received.has(seq)) return
+    remember(seq)
     deliver(event, listeners, onError)
   }
 
-  function note(seq: number): void {
-    heard.add(seq)
+  function remember(seq: number): void {
+    received.add(seq)
     highest = Math.max(highest, seq)
-    if (heard.size <= 4 * OVERLAP) return
-    for (const old of heard) if (old < highest - OVERLAP) heard.delete(old)
+    if (received.size <= 4 * OVERLAP) return
+    for (const old of received) if (old < highest - OVERLAP) received.delete(old)
   }
 
   function catchUp(): void {
@@ -73,7 +76,7 @@ export async function openDurableBus({ events, feed, onError }: DurableBusOption
       again = true
       return
     }
-    catchingUp = readNews().finally(() => {
+    catchingUp = readNew().finally(() => {
       catchingUp = undefined
       if (!again || closed) return
       again = false
@@ -81,13 +84,24 @@ export async function openDurableBus({ events, feed, onError }: DurableBusOption
     })
   }
 
-  async function readNews(): Promise<void> {
+  async function readNew(): Promise<void> {
     try {
-      for (const recorded of await events.since(highest - OVERLAP)) hear(recorded)
-      isCaughtUp()
+      for (const recorded of await events.since(highest - OVERLAP)) receive(recorded)
+      markCaughtUp()
     } catch (error) {
-      // The feed tells again when the database is back.
+      // The feed calls again when the database is back.
       if (!closed) onError(error)
+    }
+  }
+}
+
+/** An error in one listener does not keep the event from the next. */
+export function deliver(event: GateEvent, listeners: Iterable<Listener>, onError: (error: unknown) => void): void {
+  for (const listener of listeners) {
+    try {
+      listener(event)
+    } catch (error) {
+      onError(error)
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The bus that fits the database. */
+/** Opens the event bus for the engine of the database. */
 import type { Database } from '../store/database.ts'
 import type { Events } from '../store/events.ts'
 import type { Bus } from './bus.ts'

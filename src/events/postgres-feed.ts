@@ -1,4 +1,4 @@
-/** News from PostgreSQL: LISTEN on a connection of its own, opened again whenever it breaks, and a slow look besides. */
+/** Events of other nodes on PostgreSQL: LISTEN on a connection of its own, reconnected when it breaks, with slow polling as a fallback. */
 import type pg from 'pg'
 import { CHANNEL, type Events, type RecordedEvent } from '../store/events.ts'
 import { loadPg } from '../store/pg.ts'
@@ -12,30 +12,33 @@ export interface PostgresFeedOptions {
 
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 2_000
-/** Catches what a connection that is dead without knowing it does not tell, and databases that know no LISTEN. */
-const LOOK_EVERY_MS = 500
+/** For a dead connection that has not been noticed, and for connection poolers that do not support LISTEN. */
+const POLL_EVERY_MS = 500
+/** To connect, and to LISTEN. */
+const DEADLINE_MS = 5_000
 
 export function createPostgresFeed({ url, events, onError }: PostgresFeedOptions): Feed {
   let client: pg.Client | undefined
   let retry: NodeJS.Timeout | undefined
-  let look: NodeJS.Timeout | undefined
+  let poll: NodeJS.Timeout | undefined
   let wait = FIRST_RETRY_MS
   let lastSeq = 0
   let stopped = false
-  let tell: (recorded?: RecordedEvent) => void = () => {}
-  let tellNothing: () => void = () => {}
+  let isPolling = false
+  let onNews: (recorded?: RecordedEvent) => void = () => {}
+  let onIdle: () => void = () => {}
 
   return {
-    async start(news, nothing) {
-      tell = news
-      tellNothing = nothing
+    async start(news, idle) {
+      onNews = news
+      onIdle = idle
       await listen()
-      look = setInterval(lookForNews, LOOK_EVERY_MS)
-      look.unref()
+      poll = setInterval(pollLastSeq, POLL_EVERY_MS)
+      poll.unref()
     },
     async stop() {
       stopped = true
-      clearInterval(look)
+      clearInterval(poll)
       clearTimeout(retry)
       await client?.end().catch(() => {})
     },
@@ -45,6 +48,8 @@ export function createPostgresFeed({ url, events, onError }: PostgresFeedOptions
     const opened = new (loadPg().Client)({
       connectionString: url,
       keepAlive: true,
+      connectionTimeoutMillis: DEADLINE_MS,
+      query_timeout: DEADLINE_MS,
       application_name: 'gatehouse events',
     })
     let broken = false
@@ -57,7 +62,7 @@ export function createPostgresFeed({ url, events, onError }: PostgresFeedOptions
     }
     opened.on('error', onBreak)
     opened.on('end', () => onBreak())
-    opened.on('notification', ({ payload }) => tell(readPayload(payload ?? '')))
+    opened.on('notification', ({ payload }) => onNews(readPayload(payload ?? '')))
     client = opened
     try {
       await opened.connect()
@@ -67,8 +72,8 @@ export function createPostgresFeed({ url, events, onError }: PostgresFeedOptions
       return
     }
     wait = FIRST_RETRY_MS
-    // Whatever was told while nobody listened.
-    tell()
+    // Reads what was published while this node was not listening.
+    onNews()
   }
 
   function listenLater(): void {
@@ -78,20 +83,25 @@ export function createPostgresFeed({ url, events, onError }: PostgresFeedOptions
     wait = Math.min(wait * 2, LONGEST_RETRY_MS)
   }
 
-  function lookForNews(): void {
-    events.lastSeq().then(
+  function pollLastSeq(): void {
+    if (isPolling) return
+    isPolling = true
+    const polled = events.lastSeq().then(
       (seq) => {
-        if (seq === lastSeq) return tellNothing()
+        if (seq === lastSeq) return onIdle()
         lastSeq = seq
-        tell()
+        onNews()
       },
-      // The database is away; whoever needs it says so.
+      // The database is unavailable; its users report that.
       () => {},
     )
+    void polled.finally(() => {
+      isPolling = false
+    })
   }
 }
 
-/** An event too long for the channel comes as its number alone and is read from the table. */
+/** An event too long for NOTIFY arrives as its sequence number alone; it is then read from the table. */
 function readPayload(payload: string): RecordedEvent | undefined {
   const space = payload.indexOf(' ')
   const body = payload.slice(space + 1)

@@ -1,24 +1,23 @@
-/** News in a SQLite file: another process, for example the command line, has committed when the file's data version moves. */
-
+/** Events of other processes on a SQLite file, for example the command line: polls `pragma data_version`, which changes when another connection commits. */
 import type { Database } from '../store/database.ts'
 import { sql } from '../store/kysely.ts'
 import type { Feed } from './durable-bus.ts'
 
-const LOOK_EVERY_MS = 200
+const POLL_EVERY_MS = 200
 
 export function createSqliteFeed({ db }: Pick<Database, 'db'>, onError: (error: unknown) => void): Feed {
   let timer: NodeJS.Timeout | undefined
   let version: number | undefined
   return {
-    async start(news, nothing) {
+    async start(onNews, onIdle) {
       version = await read()
       timer = setInterval(() => {
         read().then((found) => {
-          if (found === version) return nothing()
+          if (found === version) return onIdle()
           version = found
-          news()
+          onNews()
         }, onError)
-      }, LOOK_EVERY_MS)
+      }, POLL_EVERY_MS)
       timer.unref()
     },
     async stop() {

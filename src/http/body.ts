@@ -1,10 +1,15 @@
-/** Reads the body of a request whole, up to a limit. */
+/** Reads the whole body of a request, up to a limit. */
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../protocol/refusal.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** Gives the body to `then`, or a refusal; neither where the client goes before it has sent all. */
+/** RFC 9112 §6: the header fields tell whether there is a body. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
+}
+
+/** Calls `then` with the body or a refusal; not at all if the client closes before the end. */
 export function readBody(request: IncomingMessage, most: number, then: (read: Buffer | Refusal) => void): void {
   const { 'content-length': said, 'transfer-encoding': coding } = request.headers
   const length = Number(said ?? 0)
@@ -12,7 +17,7 @@ export function readBody(request: IncomingMessage, most: number, then: (read: Bu
     then(tooLarge())
     return
   }
-  // What came together with the head has been parsed by then: a small body is there in one piece, without an event to wait for.
+  // A small body usually arrives with the headers, so it can be read on the next tick.
   process.nextTick(() => {
     const first: Buffer = request.read() ?? NOTHING
     if (coding === undefined && first.length === length) then(first)
@@ -33,12 +38,12 @@ function readOn(request: IncomingMessage, first: Buffer, most: number, then: (re
     request.off('data', take).off('end', end)
     then(read)
   }
-  // Who goes too early gets no answer; unheard the error would end the process.
+  // Without a listener the error would end the process.
   request.on('error', () => {})
   request.on('data', take).on('end', end)
 }
 
-/** The rest is not waited for: the connection ends with the answer. */
+/** The rest of the body is not read: the connection is closed after the reply. */
 function tooLarge(): Refusal {
   return new Refusal('http.body_too_large', 413, 'The body is too large', { headers: { connection: 'close' } })
 }

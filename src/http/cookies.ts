@@ -1,4 +1,4 @@
-/** Cookies as browsers send and take them (RFC 6265), always host-only and for the whole site. */
+/** Cookies (RFC 6265), always host-only and for all paths. */
 
 export interface CookieKind {
   readonly name: string
@@ -18,7 +18,7 @@ export function readCookie(header: string | undefined, { name }: CookieKind): st
   return undefined
 }
 
-/** Values are ours and base64url: nothing in them needs quoting. Without a value the cookie is taken away. */
+/** Values are base64url and need no quoting. Without a value the cookie is deleted. */
 export function setCookie(kind: CookieKind, value: string | undefined): string {
   return [
     `${kind.name}=${value ?? ''}`,

@@ -1,22 +1,53 @@
-/** `/healthz` says that the process answers, `/readyz` that it should be sent work. */
-import type { FastifyInstance } from 'fastify'
+/** `/healthz` says that the process answers, `/readyz` that it should be sent requests. */
+import type { Context } from './context.ts'
+import type { Route } from './route.ts'
 
 /** Undefined when the part is ready, otherwise what is wrong in a few words. */
 export type ReadinessCheck = () => Promise<string | undefined>
 
-export function registerHealth(app: FastifyInstance, checks: Readonly<Record<string, ReadinessCheck>>): void {
-  app.get('/healthz', async (_request, reply) => {
-    reply.header('cache-control', 'no-store')
-    return { status: 'ok' }
-  })
-  app.get('/readyz', async (_request, reply) => {
-    reply.header('cache-control', 'no-store')
-    const results = await Promise.all(
-      Object.entries(checks).map(async ([name, check]) => [name, (await check()) ?? 'ok'] as const),
-    )
-    const ready = results.every(([, state]) => state === 'ok')
-    return reply
-      .code(ready ? 200 : 503)
-      .send({ status: ready ? 'ok' : 'unavailable', checks: Object.fromEntries(results) })
-  })
+/** Probes time out after a second or more: the reply says what does not answer, instead of not coming at all. */
+const LONGEST_CHECK_MS = 800
+
+export function healthRoutes(checks: Readonly<Record<string, ReadinessCheck>>): readonly Route[] {
+  const bounded = Object.entries(checks).map(([name, check]) => [name, inTime(check)] as const)
+  return [
+    { method: 'GET', path: '/healthz', handle: (context) => reply(context, { status: 'ok' }) },
+    {
+      method: 'GET',
+      path: '/readyz',
+      async handle(context) {
+        const results = await Promise.all(
+          bounded.map(async ([name, check]) => [name, (await check()) ?? 'ok'] as const),
+        )
+        const isReady = results.every(([, state]) => state === 'ok')
+        const status = isReady ? 'ok' : 'unavailable'
+        reply(context, { status, checks: Object.fromEntries(results) }, isReady ? 200 : 503)
+      },
+    },
+  ]
+}
+
+/** Requests that come during a check share it, so that they cannot pile up behind a part that hangs. */
+function inTime(check: ReadinessCheck): ReadinessCheck {
+  let running: Promise<string | undefined> | undefined
+  return () => {
+    running ??= check()
+      .catch(() => 'failed')
+      .finally(() => {
+        running = undefined
+      })
+    const result = running
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, LONGEST_CHECK_MS, 'no answer')
+      void result.then((state) => {
+        clearTimeout(timer)
+        resolve(state)
+      })
+    })
+  }
+}
+
+function reply(context: Context, body: object, status = 200): void {
+  context.setHeader('cache-control', 'no-store')
+  context.json(body, status)
 }

@@ -1,27 +1,42 @@
-/** The socket: taken before anything else is built, answered once the application is ready, closed without losing a request. */
+/** The listening socket. It opens first, holds requests until the pipeline is ready, and closes without dropping any. */
 import type http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { Server as TlsServer } from 'node:tls'
 import { nodeHttp, nodeHttps } from './node-http.ts'
+import type { Pipeline } from './pipeline.ts'
 
 export interface Listener {
   readonly server: http.Server
   readonly port: number
   /** From now on requests are answered; those that came earlier have waited. */
-  answerWith(handler: http.RequestListener): void
-  /** Stops accepting, lets what is in flight finish within the grace, then cuts the rest. */
+  answerWith(pipeline: Pick<Pipeline, 'handle'> & Partial<Pipeline>): void
+  /** New connections use this certificate; open ones keep theirs. */
+  setCertificate(tls: Certificate): void
+  /** From now on every reply says `Connection: close`, so that clients and proxies open their next connection elsewhere. */
+  announceClose(): void
+  /** Stops accepting, waits up to the grace period for requests in flight, then closes the rest. */
   close(graceMs: number): Promise<void>
+}
+
+export interface Certificate {
+  readonly cert: Buffer | string
+  readonly key: Buffer | string
 }
 
 export interface ListenerOptions {
   readonly host: string
   readonly port: number
-  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined
+  readonly tls: Certificate | undefined
+  /** The time for a TLS handshake, and again for the header of a request: 10 s by default. */
+  readonly headerTimeoutMs?: number
 }
 
-const LIMITS = { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 72_000 }
+const TLS = { minVersion: 'TLSv1.2' } as const
+const LIMITS = { maxHeaderSize: 16 * 1024, requestTimeout: 60_000, keepAliveTimeout: 72_000 }
 
-export async function openListener({ host, port, tls }: ListenerOptions): Promise<Listener> {
+export async function openListener(options: ListenerOptions): Promise<Listener> {
+  const { host, port, tls, headerTimeoutMs = 10_000 } = options
   let started: (handler: http.RequestListener) => void = () => {}
   const handler = new Promise<http.RequestListener>((resolve) => {
     started = resolve
@@ -29,30 +44,41 @@ export async function openListener({ host, port, tls }: ListenerOptions): Promis
   const waitForHandler: http.RequestListener = (request, response) => {
     handler.then((answer) => answer(request, response))
   }
-  const options = {
+  const serverOptions = {
     ...LIMITS,
-    // Of two Authorization headers Node would keep the first and drop the other unseen; joined, they are no credentials at all.
+    headersTimeout: headerTimeoutMs,
+    // Node's default of 30 s would let a connection live three times as long as it may.
+    connectionsCheckingInterval: headerTimeoutMs / 10,
+    // Of two Authorization headers Node would keep the first and drop the second; joined, they are not valid credentials.
     joinDuplicateHeaders: true,
-    // RFC 9110 §7.8: who offers another protocol, such as HTTP/2 in clear text, is answered in the one it asked in; what
-    // HTTP/1.0 offers is ignored.
+    // checkHost answers with a problem document, where Node would send an empty 400 that is not logged.
+    requireHostHeader: false,
+    // RFC 9110 §7.8: an offer of another protocol, such as HTTP/2 in clear text, is ignored, as is any by HTTP/1.0.
     shouldUpgradeCallback: ({ headers, httpVersion }: http.IncomingMessage): boolean =>
       headers.upgrade?.toLowerCase() === 'websocket' && httpVersion !== '1.0' && server.listenerCount('upgrade') > 0,
   }
   const server: http.Server =
     tls === undefined
-      ? nodeHttp.createServer(options, waitForHandler)
-      : nodeHttps.createServer({ ...tls, ...options, minVersion: 'TLSv1.2' }, waitForHandler)
+      ? nodeHttp.createServer(serverOptions, waitForHandler)
+      : nodeHttps.createServer({ ...tls, ...serverOptions, ...TLS, handshakeTimeout: headerTimeoutMs }, waitForHandler)
+  // Replaced once there is a log; until then a handshake that fails must not stay open either.
+  server.on('clientError', (_error, socket) => void (server.listenerCount('clientError') === 1 && socket.destroy()))
   const early = holdUpgrades(server)
   await listen(server, host, port)
   return {
     server,
     port: (server.address() as AddressInfo).port,
-    answerWith(answer) {
+    answerWith({ handle, upgrade }) {
+      if (upgrade !== undefined) server.on('upgrade', upgrade)
       early.handOver()
       server.removeListener('request', waitForHandler)
-      server.on('request', answer)
-      started(answer)
+      server.on('request', handle)
+      started(handle)
     },
+    setCertificate(certificate) {
+      if (server instanceof TlsServer) server.setSecureContext({ ...certificate, ...TLS })
+    },
+    announceClose: () => announceClose(server),
     close(graceMs) {
       early.end()
       return close(server, graceMs)
@@ -60,7 +86,7 @@ export async function openListener({ host, port, tls }: ListenerOptions): Promis
   }
 }
 
-/** Upgrades too wait until there is somebody to take them. */
+/** Upgrades that arrive before the pipeline is ready wait for it. */
 function holdUpgrades(server: http.Server): { handOver(): void; end(): void } {
   const held: [http.IncomingMessage, Duplex, Buffer][] = []
   const hold = (request: http.IncomingMessage, socket: Duplex, head: Buffer): void => {
@@ -93,11 +119,19 @@ function listen(server: http.Server, host: string, port: number): Promise<void> 
   })
 }
 
+function announceClose(server: http.Server): void {
+  if (!server.listeners('request').includes(sayClose)) server.prependListener('request', sayClose)
+}
+
+function sayClose(_request: http.IncomingMessage, response: http.ServerResponse): void {
+  response.setHeader('connection', 'close')
+}
+
 async function close(server: http.Server, graceMs: number): Promise<void> {
-  server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'))
+  announceClose(server)
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   server.closeIdleConnections()
-  // A connection that becomes idle only now would otherwise be kept alive until its own time is up.
+  // A connection that becomes idle only now would otherwise stay open until its keep-alive time is over.
   const sweep = setInterval(() => server.closeIdleConnections(), 50)
   const cut = setTimeout(() => server.closeAllConnections(), graceMs)
   await closed

@@ -1,21 +1,21 @@
-/** `/openapi.json`: every service names its routes in a table, and the description of all of them is made here (OpenAPI 3.1). */
-import type { FastifyInstance } from 'fastify'
+/** `/openapi.json` (OpenAPI 3.1), generated from the route tables of the services. */
 import { VERSION } from '../protocol/version.ts'
+import type { Route } from './route.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
 export interface ApiRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** With `{name}` for what varies. */
+  /** With `{name}` for parameters. */
   readonly path: string
   readonly tag: string
   readonly summary: string
   readonly description?: string
-  /** Any one of these scopes opens it; empty asks for a good token alone, undefined for nothing. */
+  /** Any one of these scopes is enough; empty needs a valid token alone, undefined needs none. */
   readonly scopes?: readonly string[]
   readonly parameters?: readonly ApiParameter[]
   readonly body?: ApiContent
-  /** An empty body means something, too. */
+  /** The body may be empty. */
   readonly mayLackBody?: true
   readonly replies: Readonly<Record<number, ApiReply>>
 }
@@ -37,28 +37,30 @@ export interface ApiReply {
   readonly headers?: readonly string[]
 }
 
-export function registerOpenApi(app: FastifyInstance, issuer: string, routes: readonly ApiRoute[]): void {
+export function openApiRoute(issuer: string, routes: readonly ApiRoute[]): Route {
   let text: string | undefined
-  app.get('/openapi.json', async (_request, reply) => {
-    // Made when first asked for: most servers never are.
-    text ??= JSON.stringify(describeApi(issuer, routes))
-    return reply.header('access-control-allow-origin', '*').type('application/json; charset=utf-8').send(text)
-  })
+  return {
+    method: 'GET',
+    path: '/openapi.json',
+    handle(context) {
+      text ??= JSON.stringify(describeApi(issuer, routes))
+      context.setHeader('access-control-allow-origin', '*')
+      context.send('application/json; charset=utf-8', text)
+    },
+  }
 }
 
 export function describeApi(issuer: string, routes: readonly ApiRoute[]): JsonSchema {
-  const paths: Record<string, Record<string, JsonSchema>> = {}
-  for (const route of routes) {
-    const path = paths[route.path] ?? {}
-    path[route.method.toLowerCase()] = operation(route)
-    paths[route.path] = path
-  }
+  const paths = [...Map.groupBy(routes, ({ path }) => path)].map(
+    ([path, methods]) =>
+      [path, Object.fromEntries(methods.map((route) => [route.method.toLowerCase(), operation(route)]))] as const,
+  )
   return {
     openapi: '3.1.0',
     info: { title: 'Gatehouse', version: VERSION },
     servers: [{ url: issuer }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
-    paths,
+    paths: Object.fromEntries(paths),
     components: {
       schemas: { Problem: PROBLEM },
       securitySchemes: {

@@ -1,37 +1,44 @@
-/** A failure as the caller sees it (RFC 9457), from the application or from what answers without it. */
-import type { ServerResponse } from 'node:http'
-import type { FastifyReply } from 'fastify'
+/** Error replies as problem documents (RFC 9457). */
+import { RETRY_SECONDS, unavailableReason } from '../lib/unavailable.ts'
 import { problemOf } from '../protocol/problem.ts'
 import { Refusal } from '../protocol/refusal.ts'
-import { SECURITY_HEADERS } from './every-answer.ts'
+import type { Context } from './context.ts'
 
-/** What is our own fault: the caller learns no more than that. */
+export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
+
+/** The reply to an internal error. It reveals no details. */
 export const FAULT = new Refusal(
   'server.fault',
   500,
   'The server failed to answer; the fault is logged under the request id',
 )
 
-export function problem(reply: FastifyReply, refusal: Refusal): FastifyReply {
-  return reply
-    .code(refusal.status)
-    .headers(refusal.details.headers ?? {})
-    .type(PROBLEM)
-    .send(problemOf(refusal))
+/** The database is away: the caller learns why and when to retry; the log has one line about it, not one per request. */
+export function outageOf(error: unknown): Refusal | undefined {
+  const reason = unavailableReason(error)
+  if (reason === undefined) return undefined
+  const headers = { 'retry-after': RETRY_SECONDS }
+  return new Refusal('server.unavailable', 503, `The database is not available: ${reason}`, { headers })
 }
 
-/** The same to a request that no application has. */
-export function answerProblem(response: ServerResponse, requestId: string, refusal: Refusal): void {
-  const text = JSON.stringify(problemOf(refusal))
-  response
-    .writeHead(refusal.status, {
-      ...SECURITY_HEADERS,
-      'request-id': requestId,
-      ...refusal.details.headers,
-      'content-type': PROBLEM,
-      'content-length': Buffer.byteLength(text),
-    })
-    .end(text)
+export function replyWithProblem(context: Context, error: unknown): void {
+  const refusal = logFailure(context, error) ?? FAULT
+  context.setHeaders(refusal.details.headers ?? {})
+  context.send(PROBLEM_TYPE, JSON.stringify(problemOf(refusal)), refusal.status)
 }
 
-export const PROBLEM = 'application/problem+json; charset=utf-8'
+/** Returns the error if it is a Refusal, and the refusal for an outage of the database. Anything else is a bug: it is logged in full. */
+export function logFailure(context: Context, error: unknown): Refusal | undefined {
+  const outage = outageOf(error)
+  if (outage !== undefined) {
+    context.log.debug({ reason: outage.message }, 'refused')
+    return outage
+  }
+  if (!(error instanceof Refusal)) {
+    context.log.error({ err: error }, 'failed')
+    return undefined
+  }
+  if (error.cause !== undefined)
+    context.log[error.status < 500 ? 'info' : 'error']({ err: error.cause, code: error.code }, 'refused')
+  return error
+}

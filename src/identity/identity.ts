@@ -1,21 +1,21 @@
-/** The working parts of identity, put together once: who signs, what tokens say, who is calling, what was taken back. */
+/** Opens the parts of the identity service: signer, issuer, authentication, revocations, caches, password checks. */
 import type { Bus } from '../events/bus.ts'
-import { type Denylist, openDenylist } from '../events/denylist.ts'
+import { openRevocationList, type RevocationList } from '../events/revocation-list.ts'
 import type { Audit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
-import type { Metrics } from '../protocol/metrics.ts'
 import type { Authenticate } from '../protocol/principal.ts'
+import { createRevocations, type Revocations } from '../store/revocations.ts'
 import type { Stores } from '../store/stores.ts'
-import { createTakeBack, type TakeBack } from '../store/take-back.ts'
-import { createAccess } from './access.ts'
-import { displayNameOf } from './claims.ts'
-import { type ClientDirectory, createClientDirectory } from './client-directory.ts'
-import type { TokenLifetimes } from './grants/env.ts'
-import { createHashing, type Hashing } from './hashing.ts'
-import { createIssuer, type Issuer } from './issuer.ts'
-import { type CheckPassword, createPasswordCheck } from './password-check.ts'
-import { createSecretThrottle, type SecretThrottle } from './secret-throttle.ts'
-import { openSigner, type Signer } from './signer.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { createSecretThrottle, type SecretThrottle } from './clients/client-auth.ts'
+import { type ClientDirectory, createClientDirectory } from './clients/client-directory.ts'
+import type { TokenLifetimes } from './grants/grant.ts'
+import { createHashing, type Hashing } from './passwords/hashing.ts'
+import { type CheckPassword, createPasswordCheck } from './passwords/password-check.ts'
+import { createAccess } from './tokens/access.ts'
+import { displayNameOf } from './tokens/claims.ts'
+import { createIssuer, type Issuer } from './tokens/issuer.ts'
+import { openSigner, type Signer } from './tokens/signer.ts'
 import { createUserDirectory, type UserDirectory } from './user-directory.ts'
 
 export interface IdentityOptions {
@@ -24,7 +24,7 @@ export interface IdentityOptions {
   readonly bus: Bus
   readonly audit: Audit
   readonly clock: Clock
-  /** Seals the private signing keys. */
+  /** Encrypts the private signing keys at rest. */
   readonly sealingKey: Buffer
   readonly rotateKeysEveryMs: number
   readonly lifetimes: TokenLifetimes
@@ -36,8 +36,8 @@ export interface Identity {
   readonly issuer: Issuer
   readonly signer: Signer
   readonly authenticate: Authenticate
-  readonly denylist: Denylist
-  readonly takeBack: TakeBack
+  readonly revocationList: RevocationList
+  readonly revocations: Revocations
   readonly clients: ClientDirectory
   readonly users: UserDirectory
   readonly checkPassword: CheckPassword
@@ -49,7 +49,7 @@ export interface Identity {
 
 export async function openIdentity(options: IdentityOptions): Promise<Identity> {
   const { stores, bus, audit, clock, lifetimes, onError } = options
-  const [signer, denylist] = await Promise.all([
+  const [signer, revocationList] = await Promise.all([
     openSigner({
       keys: stores.signingKeys,
       sealingKey: options.sealingKey,
@@ -59,21 +59,23 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       audit,
       onError,
     }),
-    openDenylist(bus, stores.events, clock),
+    openRevocationList(bus, stores.events, clock),
   ])
   const users = createUserDirectory(stores.users, bus, clock)
   const access = createAccess({
     issuer: options.issuer,
     signer,
-    denylist,
+    revocationList,
     clock,
     async namesOf(userId) {
       const user = await users.findById(userId)
       return user === undefined ? undefined : { username: user.username, displayName: displayNameOf(user) }
     },
   })
-  const unsubscribe = bus.subscribe(({ kind }) => {
-    if (kind === 'keys-changed') access.forget()
+  const unsubscribe = bus.subscribe((event) => {
+    // Row filters can refer to the username, which may belong to another user next.
+    const isRename = event.kind === 'user-changed' && event.renamed === true
+    if (event.kind === 'keys-changed' || isRename) access.forget()
   })
   const hashing = createHashing(options.metrics)
   return {
@@ -82,12 +84,12 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       signer,
       clock,
       accessTokenLifetimeMs: lifetimes.accessTokenMs,
-      sessionEnded: denylist.sessionEnded,
+      sessionEnded: revocationList.sessionEnded,
     }),
     signer,
     authenticate: access.authenticate,
-    denylist,
-    takeBack: createTakeBack({ grants: stores.grants, publish: bus.publish, clock }),
+    revocationList,
+    revocations: createRevocations({ grants: stores.grants, publish: bus.publish, clock }),
     clients: createClientDirectory(stores.clients, bus, clock),
     users,
     checkPassword: createPasswordCheck({
@@ -104,7 +106,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     close() {
       unsubscribe()
       users.close()
-      denylist.close()
+      revocationList.close()
       signer.close()
     },
   }

@@ -1,4 +1,4 @@
-/** The errors of the OAuth endpoints (RFC 6749 §5.2 and its extensions): which exist, and what each means for a client. */
+/** The errors of the OAuth endpoints (RFC 6749 §5.2 and extensions) and what a client can do about each. */
 import { Refusal } from '../protocol/refusal.ts'
 
 export interface OAuthError {
@@ -11,28 +11,28 @@ export interface OAuthError {
 export const OAUTH_ERRORS = {
   invalid_request: {
     status: 400,
-    when: 'A parameter is missing, comes twice or cannot be read.',
-    advice: 'Mend what the description names.',
+    when: 'A parameter is missing, repeated or malformed.',
+    advice: 'Correct the parameter that the description names.',
   },
   invalid_client: {
     status: 401,
-    when: 'The client is unknown, disabled, or did not prove itself.',
+    when: 'The client is unknown or disabled, or failed to authenticate.',
     advice: 'Check id, secret and the way it is sent; the audit log has the reason under `client.refused`.',
   },
   invalid_grant: {
     status: 400,
-    when: 'The code, refresh token, device code or password is not good, or no longer.',
-    advice: 'Start the flow again. A refresh token that was used twice has ended its whole grant.',
+    when: 'The code, refresh token, device code or password is invalid, expired or already used.',
+    advice: 'Start the flow again. Using a refresh token twice revokes its grant.',
   },
   invalid_token: {
     status: 401,
-    when: 'The access token is unknown, expired or taken back.',
+    when: 'The access token is unknown, expired or revoked.',
     advice: 'Refresh it, or sign in again.',
   },
   insufficient_scope: {
     status: 403,
     when: 'The access token lacks a scope.',
-    advice: 'Ask for a token with the scope that `WWW-Authenticate` names.',
+    advice: 'Request a token with the scope that `WWW-Authenticate` names.',
   },
   unauthorized_client: {
     status: 400,
@@ -47,34 +47,34 @@ export const OAUTH_ERRORS = {
   invalid_scope: {
     status: 400,
     when: 'A scope is not offered, not allowed for the client, or more than was granted.',
-    advice: 'Ask for less, or let an operator allow it.',
+    advice: 'Request fewer scopes, or have an operator allow them.',
   },
   access_denied: {
     status: 400,
-    when: 'The person at the device declined.',
-    advice: 'Start again if they did not mean it.',
+    when: 'The user declined.',
+    advice: 'Start again if it was a mistake.',
   },
   authorization_pending: {
     status: 400,
-    when: 'Nobody has decided about the device yet.',
-    advice: 'Ask again after `interval` seconds.',
+    when: 'The user has not decided yet.',
+    advice: 'Poll again after `interval` seconds.',
   },
   slow_down: {
     status: 400,
-    when: 'The device asks too often.',
-    advice: 'Wait five seconds longer between two requests from now on.',
+    when: 'The device polls too often.',
+    advice: 'Increase the polling interval by five seconds.',
   },
-  expired_token: { status: 400, when: 'The device code has expired.', advice: 'Ask for a new one.' },
+  expired_token: { status: 400, when: 'The device code has expired.', advice: 'Request a new one.' },
   temporarily_unavailable: {
     status: 503,
-    when: 'Too many attempts or too much to do at once (429 for a rate limit).',
+    when: 'The database is not available, the server is overloaded, or there were too many failed attempts (429, as for a rate limit).',
     advice: 'Wait as long as `Retry-After` says, then try again.',
   },
 } as const satisfies Readonly<Record<string, OAuthError>>
 
 export type OAuthErrorCode = keyof typeof OAUTH_ERRORS
 
-/** `why` reaches the log and the audit, never the caller. */
+/** `why` goes to the log and the audit log, never to the caller. */
 export function refuse(
   code: OAuthErrorCode,
   text: string,

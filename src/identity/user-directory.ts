@@ -1,5 +1,6 @@
-/** People as they stand, remembered for a moment: for those who ask on every request. What grants tokens reads the store itself. */
+/** A short-lived cache of users for code that runs on every request. Code that issues tokens reads the store directly. */
 import type { Bus } from '../events/bus.ts'
+import { LruMap } from '../lib/lru-map.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { GateEvent } from '../protocol/gate-event.ts'
 import type { User, Users } from '../store/users.ts'
@@ -9,44 +10,49 @@ export interface UserDirectory {
   close(): void
 }
 
-const MOST_REMEMBERED = 10_000
-/** For changes that nobody told of. */
-const REMEMBERED_MS = 1_000
+const MAX_CACHED = 10_000
+/** For changes that no event reports. */
+const CACHED_MS = 1_000
 
 export function createUserDirectory(users: Pick<Users, 'findById'>, bus: Bus, clock: Clock): UserDirectory {
-  const remembered = new Map<string, { readonly user: User; readonly at: number }>()
-  /** Counts the events: what was read while one came may be older than it. */
-  let told = 0
+  let cached = new LruMap<{ readonly user: User; readonly at: number }>(MAX_CACHED)
+  /** Counts the events: a user read from the store while one arrives may be outdated already. */
+  let changes = 0
   const unsubscribe = bus.subscribe((event) => {
-    const subject = subjectOf(event)
-    if (subject === undefined) return
-    told++
-    remembered.delete(subject)
+    if (event.kind === 'roles-changed') {
+      changes++
+      cached = new LruMap(MAX_CACHED)
+      return
+    }
+    const subjects = subjectsOf(event)
+    if (subjects.length === 0) return
+    changes++
+    for (const subject of subjects) cached.delete(subject)
   })
 
   return {
     async findById(id) {
       const now = clock()
-      const known = remembered.get(id)
-      if (known !== undefined && Math.abs(now - known.at) < REMEMBERED_MS) return known.user
-      const before = told
+      const known = cached.get(id)
+      if (known !== undefined && Math.abs(now - known.at) < CACHED_MS) return known.user
+      const before = changes
       const user = await users.findById(id)
-      if (user === undefined || told !== before) return user
-      if (remembered.size >= MOST_REMEMBERED) remembered.clear()
-      remembered.set(id, { user, at: now })
+      if (user !== undefined && changes === before) cached.set(id, { user, at: now })
       return user
     },
     close: unsubscribe,
   }
 }
 
-function subjectOf(event: GateEvent): string | undefined {
+function subjectsOf(event: GateEvent): readonly string[] {
   switch (event.kind) {
     case 'user-changed':
     case 'rights-changed':
     case 'subject-cut':
-      return event.subject
+      return [event.subject]
+    case 'subjects-cut':
+      return event.subjects
     default:
-      return undefined
+      return []
   }
 }

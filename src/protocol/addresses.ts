@@ -1,57 +1,67 @@
-/** Which addresses a client may register; each check says what is wrong in a few words, or undefined. */
+/** The URIs that a client may register. Each check returns what is wrong, or undefined. */
 
-/** Where codes and tokens are sent: https, a loopback http address, or an app's own scheme (RFC 8252 §7, RFC 9700 §2.1). */
+/** Redirect URIs: https, http on loopback, or a private-use scheme (RFC 8252 §7, RFC 9700 §2.1). */
 export function redirectUriFault(text: string): string | undefined {
   const read = readAddress(text)
   if (typeof read === 'string') return read
   if (read.protocol === 'https:') return undefined
   if (read.protocol === 'http:') return plainHttpFault(read)
   if (!read.protocol.includes('.')) {
-    return `the scheme ${read.protocol} is not taken: use https, http on loopback, or a scheme with a dot such as com.example.app:`
+    return `the scheme ${read.protocol} is not allowed: use https, http on loopback, or a scheme with a dot such as com.example.app:`
   }
   return undefined
 }
 
-/** Where the server or the browser calls the client: https, or http on loopback. */
+/** URIs that the server or the browser calls: https, or http on loopback. */
 export function webAddressFault(text: string): string | undefined {
   const read = readAddress(text)
   if (typeof read === 'string') return read
   if (read.protocol === 'https:') return undefined
-  return read.protocol === 'http:' ? plainHttpFault(read) : 'an https address is needed'
+  return read.protocol === 'http:' ? plainHttpFault(read) : 'an https URI is required'
 }
 
-/** OpenID Connect Registration §2: initiate_login_uri is https, without exception. */
+/** OpenID Connect Registration §2: initiate_login_uri must use https. */
 export function secureAddressFault(text: string): string | undefined {
   const read = readAddress(text)
   if (typeof read === 'string') return read
-  return read.protocol === 'https:' ? undefined : 'an https address is needed'
+  return read.protocol === 'https:' ? undefined : 'an https URI is required'
 }
 
-/** A browser's origin (RFC 6454): scheme, host, port and nothing after. */
+/** An origin (RFC 6454): scheme, host and port only. */
 export function originFault(text: string): string | undefined {
   const fault = webAddressFault(text)
   if (fault !== undefined) return fault
   const { origin } = new URL(text)
-  return origin === text ? undefined : `an origin has no path and no default port: write ${origin}`
+  return origin === text ? undefined : `an origin must not have a path or a default port: write ${origin}`
 }
 
-/** True for the addresses that never leave the machine. */
-function isLoopbackHost(host: string): boolean {
+/** IPv6 with or without brackets. */
+export function isLoopback(host: string): boolean {
   const bare = host.replace(/^\[|\]$/g, '')
   return bare === 'localhost' || bare === '::1' || /^127(\.\d{1,3}){3}$/.test(bare)
 }
 
-/** What is wrong with the text as an address at all, or its parts. Registered addresses are compared letter by letter, so nothing in them may be open to two readings. */
+/** Parses the URI, or returns what is wrong. URIs are compared as exact strings, so nothing in them may be ambiguous. */
 function readAddress(text: string): URL | string {
-  if (/[^\x21-\x7e]/.test(text)) return 'an address has no spaces and no characters outside ASCII'
-  if (text.includes('*')) return 'wildcards are not taken: list each address'
-  if (text.includes('\\')) return 'an address has no backslash'
+  if (/[^\x21-\x7e]/.test(text)) return 'spaces and characters outside ASCII are not allowed'
+  if (text.includes('*')) return 'wildcards are not allowed: list each URI'
+  if (text.includes('\\')) return 'a backslash is not allowed'
   const address = URL.parse(text)
-  if (address === null) return 'this is not an absolute address'
+  if (address === null) return 'this is not an absolute URI'
   if (text.includes('#')) return 'a fragment (#…) is not allowed'
-  if (address.username !== '' || address.password !== '') return 'an address has no user or password'
-  if (/(^|\/)\.\.?(\/|$)|%2e/i.test(pathOf(text))) return 'an address has no . or .. segments'
+  if (address.username !== '' || address.password !== '') return 'a user or password is not allowed'
+  if (!isPlainHost(address)) return `the host ${address.hostname} may contain only letters, digits, dots and hyphens`
+  if (/(^|\/)\.\.?(\/|$)|%2e/i.test(pathOf(text))) return '. and .. segments are not allowed'
   return address
+}
+
+/**
+ * URL parsers accept more in a host than DNS does. The hosts of clients enter content security policies, in which `;`
+ * begins another directive, `,` another policy, and `'` a keyword.
+ */
+function isPlainHost({ protocol, hostname }: URL): boolean {
+  if (protocol !== 'https:' && protocol !== 'http:') return true
+  return /^(\[[\da-f:.]+\]|[a-z\d_.-]+)$/.test(hostname)
 }
 
 function pathOf(text: string): string {
@@ -59,6 +69,6 @@ function pathOf(text: string): string {
 }
 
 function plainHttpFault(address: URL): string | undefined {
-  if (isLoopbackHost(address.hostname)) return undefined
-  return 'http is for loopback (localhost, 127.0.0.1, [::1]) only: use https'
+  if (isLoopback(address.hostname)) return undefined
+  return 'http is allowed on loopback only (localhost, 127.0.0.1, [::1]): use https'
 }

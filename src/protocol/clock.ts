@@ -1,4 +1,4 @@
-/** Milliseconds since the epoch; passed in wherever time matters, so that tests can turn it. */
+/** The time in milliseconds since the epoch, injected so that tests can control it. */
 export type Clock = () => number
 
 export const systemClock: Clock = () => Date.now()

@@ -1,4 +1,4 @@
-/** The words of the streaming connection: sub-protocols, versions, actions and the shape of a message. */
+/** The envelope of streaming messages: sub-protocols, versions, actions and members. */
 
 export const STREAM_PATH = '/Platform'
 export const SUB_PROTOCOLS = ['PlatformJson', 'PlatformMsgPack'] as const
@@ -10,22 +10,22 @@ export type Action = (typeof ACTIONS)[number]
 export const DEFAULT_CONTROLLER = 'Platform'
 export const DEFAULT_ACTION: Action = 'Publish'
 
-/** Integers beyond 2^53 are bigints, so that the digits a client sent are the digits it gets back. */
+/** Integers beyond 2^53 are bigints, so that a client gets back exactly the digits it sent. */
 export type TransactionId = number | bigint
 
-/** A message as it leaves; members that are undefined are left out. */
+/** An outgoing message; undefined members are omitted. */
 export interface Message {
   readonly Controller?: string | undefined
   readonly Topic?: string | undefined
-  readonly Action: Action
+  readonly Action: Action | undefined
   readonly TransactionID?: TransactionId | undefined
   readonly Data?: unknown
   readonly Confirm?: boolean | undefined
 }
 
-/** The majors that a client may ask for as `version=<major>.<minor>`; the last is taken when it asks for none. */
+/** The versions that a client may request as `version=<major>.<minor>`. The default is the last. */
 export const STREAM_VERSIONS = ['1.x', '2.x'] as const
 
-export function isAction(word: unknown): word is Action {
-  return typeof word === 'string' && (ACTIONS as readonly string[]).includes(word)
+export function isAction(name: unknown): name is Action {
+  return typeof name === 'string' && (ACTIONS as readonly string[]).includes(name)
 }

@@ -1,18 +1,28 @@
-/** What one part changes and every part, on every node, must feel at once. */
+/**
+ * The events of the bus. They are stored as JSON and read by other nodes, including nodes of the previous version, so
+ * names must not change, and a listener ignores kinds that it does not know.
+ */
 
-/** Times are milliseconds since the epoch. An event is kept for catch-up until nobody can need it any more. */
+/** Times are milliseconds since the epoch. An event is stored until no node can need it any more. */
 export type GateEvent =
-  /** One access token was taken back. */
+  /** One access token is revoked. */
   | { readonly kind: 'token-revoked'; readonly tokenId: string; readonly expiresAt: number }
-  /** A grant and every token that descends from it (a family of refresh tokens, a reused code). */
+  /** A grant and every token issued under it are revoked. */
   | { readonly kind: 'grant-revoked'; readonly grantId: string; readonly expiresAt: number }
   /** A browser session ended: signed out, expired, ended by its user or an operator. */
   | { readonly kind: 'session-ended'; readonly sessionId: string; readonly expiresAt: number }
-  /** Every token of a user issued until `at`: disabled, deleted, password changed. */
+  /** Every token of a user issued up to `at` is revoked: user disabled or deleted, password changed. */
   | { readonly kind: 'subject-cut'; readonly subject: string; readonly at: number; readonly expiresAt: number }
-  /** Every token of a client issued until `at`: disabled, deleted. */
+  /** The same for many users at once. */
+  | {
+      readonly kind: 'subjects-cut'
+      readonly subjects: readonly string[]
+      readonly at: number
+      readonly expiresAt: number
+    }
+  /** Every token of a client issued up to `at` is revoked: client disabled or deleted. */
   | { readonly kind: 'client-cut'; readonly clientId: string; readonly at: number; readonly expiresAt: number }
-  /** The rights and roles of a user became these: what was issued until `at` keeps only what is still in the rights, and speaks in the new roles. */
+  /** A user's rights and roles changed: tokens issued up to `at` lose the rights not listed here and get these roles. */
   | {
       readonly kind: 'rights-changed'
       readonly subject: string
@@ -21,7 +31,17 @@ export type GateEvent =
       readonly at: number
       readonly expiresAt: number
     }
-  /** What a client may ask for became this: what was issued until `at` keeps only what is in it; with nothing in it, nothing. */
+  /**
+   * Roles changed: the scopes of all roles as of then. Tokens of users issued up to `at` lose the rights that none of
+   * their roles gives any more, and the roles that are not listed.
+   */
+  | {
+      readonly kind: 'roles-changed'
+      readonly roles: readonly { readonly name: string; readonly scopes: readonly string[] }[]
+      readonly at: number
+      readonly expiresAt: number
+    }
+  /** The scopes allowed to a client changed: tokens issued up to `at` lose the others; with none left they are revoked. */
   | {
       readonly kind: 'client-scopes-changed'
       readonly clientId: string
@@ -29,15 +49,15 @@ export type GateEvent =
       readonly at: number
       readonly expiresAt: number
     }
-  /** An operator closes one live streaming session, or all of a user's. */
+  /** An operator closes one streaming connection, or all of a user. */
   | { readonly kind: 'stream-kick'; readonly connectionId?: string; readonly subject?: string }
-  /** A key was made or retired; nothing that a withdrawn one signed counts any more. */
+  /** A signing key was created, retired or withdrawn; tokens signed with a withdrawn key are invalid. */
   | { readonly kind: 'keys-changed'; readonly withdrawn?: string }
-  /** The profile or the name of a user became another. */
-  | { readonly kind: 'user-changed'; readonly subject: string }
+  /** The profile or the username of a user changed. */
+  | { readonly kind: 'user-changed'; readonly subject: string; readonly renamed?: true }
   | { readonly kind: 'clients-changed'; readonly clientId?: string }
   | { readonly kind: 'catalogue-changed' }
-  /** One node asks all the others something. */
+  /** A call to all nodes (see events/cluster.ts): `question` is its id, `words` are its parameters. */
   | {
       readonly kind: 'nodes-asked'
       readonly question: string

@@ -1,70 +1,80 @@
-/** The refusals that any part of the server may answer with over HTTP, and those of administration, pages and upgrades: one table, from which the documentation is made. */
+/** Error codes of HTTP, administration, pages and WebSocket upgrades, from which the docs are generated. */
 
 export interface HttpError {
   readonly status: number
   readonly title: string
-  /** What the caller, or the operator, can do about it. */
+  /** What the caller or the operator can do. */
   readonly advice: string
 }
 
-const AGAIN = 'Wait as long as `Retry-After` says, then try again.'
-const TOKEN = 'Send `Authorization: Bearer` with an access token of this server.'
+const AGAIN = 'Retry after the seconds in `Retry-After`.'
+const TOKEN = 'Send `Authorization: Bearer` with an access token from this server.'
 const SIGN_IN = 'Refresh the token, or sign in again.'
 
 export const HTTP_ERRORS = {
-  'http.bad_request': { status: 400, title: 'The request cannot be read', advice: 'Mend what the detail names.' },
-  'http.not_found': { status: 404, title: 'Nothing is served here', advice: 'Mend the address.' },
+  'http.bad_request': { status: 400, title: 'The request is malformed', advice: 'Correct what `detail` names.' },
+  'http.not_found': { status: 404, title: 'There is no such resource', advice: 'Correct the URL.' },
   'http.method_not_allowed': {
     status: 405,
-    title: 'The address takes other methods',
+    title: 'The method is not allowed',
     advice: 'Use one of the methods in `Allow`.',
   },
-  'http.timeout': { status: 408, title: 'The request came too slowly', advice: 'Send it again, without pauses.' },
+  'http.timeout': { status: 408, title: 'The request was too slow', advice: 'Send it again without pauses.' },
+  'http.headers_too_large': {
+    status: 431,
+    title: 'The header fields are too large',
+    advice: 'Send fewer or shorter header fields: the limit is 16 KiB in total.',
+  },
   'http.body_too_large': { status: 413, title: 'The body is too large', advice: 'Send less at once.' },
   'request.url_too_long': {
     status: 414,
-    title: 'The address is too long',
-    advice: 'Send the parameters in the body of a POST where the endpoint takes one.',
+    title: 'The URL is too long',
+    advice: 'Send the parameters in the body of a POST, where the endpoint accepts one.',
   },
   'http.unsupported_media_type': {
     status: 415,
     title: 'The content type is not accepted here',
-    advice: 'Send the content type that the endpoint is documented with.',
+    advice: 'Send the documented content type.',
   },
-  'http.too_many_requests': { status: 429, title: 'A rate limit is used up', advice: AGAIN },
+  'http.too_many_requests': { status: 429, title: 'A rate limit is exceeded', advice: AGAIN },
   'server.fault': {
     status: 500,
     title: 'The server failed',
-    advice: 'Look into the log under the request id; report it if it stays.',
+    advice: 'Look up the request id in the log; report the error if it persists.',
   },
-  'access.token_needed': { status: 401, title: 'An access token is needed', advice: TOKEN },
-  'access.invalid_token': { status: 401, title: 'The access token is not valid here', advice: SIGN_IN },
+  'server.unavailable': {
+    status: 503,
+    title: 'The database is not available',
+    advice: 'Retry after the seconds in `Retry-After`; `detail` has the reason.',
+  },
+  'access.token_needed': { status: 401, title: 'An access token is required', advice: TOKEN },
+  'access.invalid_token': { status: 401, title: 'The access token is invalid', advice: SIGN_IN },
   'access.insufficient_scope': {
     status: 403,
     title: 'The access token lacks a scope',
-    advice: 'Ask for a token with the scope that `WWW-Authenticate` names.',
+    advice: 'Request a token with the scope in `WWW-Authenticate`.',
   },
-  'admin.bad_parameter': { status: 400, title: 'A parameter is wrong', advice: 'Correct what the detail names.' },
-  'admin.not_found': { status: 404, title: 'There is no such thing', advice: 'Look at the list of what there is.' },
+  'admin.bad_parameter': { status: 400, title: 'A parameter is invalid', advice: 'Correct what `detail` names.' },
+  'admin.not_found': { status: 404, title: 'The object does not exist', advice: 'List the existing ones.' },
   'admin.conflict': {
     status: 409,
-    title: 'The change contradicts what is there',
-    advice: 'Change what the detail names.',
+    title: 'The change conflicts with existing data',
+    advice: 'Change what `detail` names.',
   },
   'admin.not_here': {
     status: 409,
-    title: 'No node runs that service',
+    title: 'No node runs the service',
     advice: 'Start a node with the service; see `GATEHOUSE_SERVICES`.',
   },
   'admin.changed_meanwhile': {
     status: 412,
-    title: 'It was changed meanwhile',
+    title: 'The object was changed in the meantime',
     advice: 'Read it again and repeat the change with the new `ETag`.',
   },
-  'admin.bad_body': { status: 422, title: 'The body has faults', advice: 'Mend each that `Faults` lists.' },
+  'admin.bad_body': { status: 422, title: 'The body is invalid', advice: 'Correct the faults listed in `Faults`.' },
   'admin.precondition_required': {
     status: 428,
-    title: 'The change does not say what it is based on',
+    title: 'If-Match is required',
     advice: 'Send `If-Match` with the `ETag` that you have read, or `*`.',
   },
   'admin.busy': { status: 503, title: 'Too many passwords are being hashed', advice: AGAIN },
@@ -76,37 +86,55 @@ export const HTTP_ERRORS = {
   'page.forged': {
     status: 403,
     title: 'The form does not belong to this browser',
-    advice: 'Allow cookies, and open the page under the host name of the issuer.',
+    advice: 'Allow cookies, and open the page on the host of the issuer.',
   },
-  'stream.version': { status: 400, title: 'The version is not spoken', advice: 'Use one of `SupportedVersions`.' },
+  'stream.version': { status: 400, title: 'The version is not supported', advice: 'Use one of `SupportedVersions`.' },
   'stream.sub_protocol': {
     status: 400,
-    title: 'No known sub-protocol is offered',
+    title: 'No supported sub-protocol is offered',
     advice: 'Offer one of `SupportedSubProtocols`.',
   },
-  'stream.token_needed': { status: 401, title: 'The header holds no token', advice: TOKEN },
+  'stream.handshake': {
+    status: 400,
+    title: 'The WebSocket handshake is malformed',
+    advice: 'Use a WebSocket library that follows RFC 6455.',
+  },
+  'stream.token_needed': { status: 401, title: 'The header contains no token', advice: TOKEN },
   'stream.provider': { status: 401, title: 'The provider is unknown', advice: 'Use `Bearer`, the only one.' },
-  'stream.invalid_token': { status: 401, title: 'The access token is not valid here', advice: SIGN_IN },
+  'stream.invalid_token': { status: 401, title: 'The access token is invalid', advice: SIGN_IN },
   'stream.origin': {
     status: 403,
-    title: 'Pages of this origin may not connect',
-    advice: 'An operator adds the origin to `GATEHOUSE_STREAM_ORIGINS`.',
+    title: 'The origin is not allowed',
+    advice: 'Add the origin to `GATEHOUSE_STREAM_ORIGINS`.',
   },
-  'stream.not_found': { status: 404, title: 'Nothing is streamed here', advice: 'Connect to `/Platform`.' },
+  'stream.not_found': {
+    status: 404,
+    title: 'There is no streaming endpoint at this path',
+    advice: 'Connect to `/Platform`.',
+  },
   'stream.upgrade_required': {
     status: 426,
-    title: 'The address speaks WebSocket',
+    title: 'A WebSocket upgrade is required',
     advice: 'Open a WebSocket connection.',
+  },
+  'stream.websocket_version': {
+    status: 426,
+    title: 'The WebSocket version is not supported',
+    advice: 'Send `Sec-WebSocket-Version: 13`.',
   },
   'stream.address_full': { status: 429, title: 'The address has too many connections', advice: AGAIN },
   'stream.user_full': { status: 429, title: 'The user has too many connections', advice: AGAIN },
-  'stream.failure': { status: 500, title: 'The server failed', advice: 'Look into its log; report it if it stays.' },
+  'stream.failure': {
+    status: 500,
+    title: 'The server failed',
+    advice: 'Look into its log; report the error if it persists.',
+  },
   'stream.full': { status: 503, title: 'The node is full', advice: AGAIN },
   'stream.stopping': { status: 503, title: 'The node is stopping', advice: AGAIN },
 } as const satisfies Readonly<Record<string, HttpError>>
 
-/** For people, beside a code that may be another table's. */
+/** The title of a code; the code itself if it is from another table. */
 export function titleOf(code: string): string {
   const errors: Readonly<Record<string, HttpError>> = HTTP_ERRORS
-  return errors[code]?.title ?? code
+  return (Object.hasOwn(errors, code) ? errors[code]?.title : undefined) ?? code
 }

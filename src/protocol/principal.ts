@@ -1,6 +1,6 @@
-/** Who is calling: what a checked access token says, in our own words. */
+/** The authenticated caller, from the claims of a verified access token. */
 export interface Principal {
-  /** The user's or, for a token without a user, the client's identifier. */
+  /** The id of the user or, for a token without a user, of the client. */
   readonly subject: string
   readonly kind: 'user' | 'client'
   readonly clientId: string
@@ -10,20 +10,20 @@ export interface Principal {
   readonly tokenId: string
   /** The key that signed the token. */
   readonly keyId?: string
-  /** The browser session or grant family that the token descends from; ending it ends the token. */
+  /** The browser session and the grant under which the token was issued; it is revoked with them. */
   readonly sessionId: string | undefined
   readonly grantId: string | undefined
   readonly username: string | undefined
   readonly displayName: string | undefined
-  /** Seconds since the epoch; the first to the millisecond, so that it can be held against the time of a cut. */
+  /** Seconds since the epoch; `issuedAt` has milliseconds, to compare it with the time of a revocation. */
   readonly issuedAt: number
   readonly expiresAt: number
   readonly authTime: number | undefined
 }
 
 /**
- * The one door check of all three services: a raw access token in, a Principal out.
- * Undefined means refused, whatever the reason (forged, expired, revoked, of another issuer).
- * A token that was checked lately is known at once, without a promise.
+ * Authentication of all three services: a raw access token in, a Principal out.
+ * Undefined if the token is invalid for whatever reason (forged, expired, revoked, of another issuer).
+ * A recently verified token is answered synchronously.
  */
 export type Authenticate = (accessToken: string) => Principal | undefined | Promise<Principal | undefined>

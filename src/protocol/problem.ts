@@ -1,4 +1,4 @@
-/** A refusal as problem details (RFC 9457): one shape, whichever part of the server refuses. */
+/** A refusal as problem details (RFC 9457). */
 import { titleOf } from './http-errors.ts'
 import type { Refusal } from './refusal.ts'
 
@@ -11,7 +11,7 @@ export interface Problem {
   readonly [member: string]: unknown
 }
 
-/** `title` is for codes that are not in the table of HTTP's own. */
+/** `title` is needed for codes that are not in HTTP_ERRORS. */
 export function problemOf({ code, status, message, details }: Refusal, title = titleOf(code)): Problem {
   return { type: `urn:gatehouse:error:${code}`, title, status, detail: message, Code: code, ...details.members }
 }

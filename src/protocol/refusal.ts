@@ -1,4 +1,4 @@
-/** A request that is refused through the caller's own fault; each door turns it into its reply in one place. */
+/** A request refused because of the caller; the pipeline turns it into a response in one place. */
 export class Refusal extends Error {
   readonly code: string
   readonly status: number
@@ -14,9 +14,9 @@ export class Refusal extends Error {
 }
 
 export interface RefusalDetails {
-  /** What the log may know and the caller must not. */
+  /** For the log only. */
   readonly cause?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** Members that the reply carries beside code and text (for example Position, Expected, Hint). */
+  /** Further members of the response, such as Position, Expected and Hint. */
   readonly members?: Readonly<Record<string, unknown>>
 }

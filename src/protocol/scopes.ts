@@ -1,4 +1,4 @@
-/** The scopes of the contract, in the order in which discovery lists them, and the resource each one opens. */
+/** The supported scopes in the order of the discovery document, and their audiences. */
 export const SCOPES = [
   'openid',
   'profile',
@@ -18,7 +18,7 @@ export type Scope = (typeof SCOPES)[number]
 export const PLATFORM_AUDIENCE = 'platform'
 export const IDENTITY_AUDIENCE = 'identity'
 
-/** Scopes that are rights, held through roles; the others ask for claims or for a kind of token. */
+/** Whether the scope is a right, which users hold through roles. Other scopes request claims or a refresh token. */
 export function isRight(scope: string): boolean {
   return scope.includes('/')
 }
@@ -27,7 +27,7 @@ export function isPlatformScope(scope: string): boolean {
   return scope.startsWith('Platform/')
 }
 
-/** RFC 9068 §2.2: the audience is the API that the scope opens, never the client. */
+/** RFC 9068 §2.2: the audience is the API of the scope, never the client. */
 export function audiencesOf(scopes: Iterable<string>): string[] {
   const audiences = new Set<string>()
   for (const scope of scopes) audiences.add(isPlatformScope(scope) ? PLATFORM_AUDIENCE : IDENTITY_AUDIENCE)

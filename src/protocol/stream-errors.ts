@@ -1,7 +1,7 @@
-/** The error codes of the streaming connection; the guide for client developers is made from this table. */
+/** The error codes of streaming messages. The guide for client developers is generated from this table. */
 
 export interface StreamError {
-  /** What follows the code in `Data`, if anything does. */
+  /** What follows the code in `Data`; empty if nothing does. */
   readonly context: string
   readonly when: string
   readonly advice: string
@@ -10,58 +10,58 @@ export interface StreamError {
 export const STREAM_ERRORS = {
   Authority: {
     context: '',
-    when: 'The connection does not hold the right that the topic needs, or no longer holds it.',
-    advice: 'Authenticate, or authenticate again with a token that carries the scope; then repeat the request.',
+    when: 'The connection does not have the scope that the topic needs, or no longer has it.',
+    advice: 'Authenticate with a token that has the scope, then repeat the request.',
   },
   Controller: {
-    context: 'the name that was asked for',
-    when: 'No controller of that name exists here.',
-    advice: 'Mend the name; names are case-sensitive.',
+    context: 'the requested name',
+    when: 'There is no controller with that name.',
+    advice: 'Correct the name; names are case-sensitive.',
   },
   'Operation.Unknown': {
-    context: 'the topic that was asked for',
-    when: 'The controller has no such topic, or the topic does not take this action.',
-    advice: 'Mend the topic or the action.',
+    context: 'the requested topic',
+    when: 'The controller has no such topic, or the topic does not support this action.',
+    advice: 'Correct the topic or the action.',
   },
   'Operation.NoResult': {
     context: '',
-    when: 'The request carried no TransactionID and its topic is not subscribed to, so that its result has nowhere to go.',
-    advice: 'Send a TransactionID, or subscribe first. The operation itself was carried out.',
+    when: 'The request has no TransactionID and its topic is not subscribed to, so the result cannot be delivered.',
+    advice: 'Send a TransactionID, or subscribe first. The operation itself was executed.',
   },
   'Operation.Timeout': {
     context: '',
-    when: 'The operation took longer than the ActionTimeout (or SubscriptionTimeout) in force.',
-    advice: 'Repeat it, or allow it more time with Configure.',
+    when: 'The operation took longer than the ActionTimeout (or SubscriptionTimeout).',
+    advice: 'Repeat it, or set a longer timeout with Configure.',
   },
   'Operation.Abort': {
     context: '',
-    when: 'The operation was ended by Cancel.',
-    advice: 'Nothing; this is the answer to the cancelled request.',
+    when: 'The operation was cancelled by the client.',
+    advice: 'Nothing; this is the reply to the cancelled request.',
   },
   Data: {
-    context: 'the member at fault',
+    context: 'the invalid member',
     when: 'A member is missing, or its value is out of range.',
-    advice: 'Mend the request.',
+    advice: 'Correct the request.',
   },
   'Data.Deserialise': {
-    context: 'the member at fault, if one is known',
-    when: 'The message is not readable, or a member has the wrong type.',
-    advice: 'Mend the request. Several unreadable messages in a row close the connection with 1007.',
+    context: 'the invalid member, if known',
+    when: 'The message cannot be decoded, or a member has the wrong type.',
+    advice: 'Correct the request. Several unreadable messages in a row close the connection with 1007.',
   },
   Limited: {
-    context: 'the limit that was met',
-    when: 'A limit was met: messages per second, subscriptions of a connection, connections of a user, rejected sign-ins of an address.',
-    advice: 'Wait a second, then go on more slowly.',
+    context: 'the limit that was reached',
+    when: 'A limit was reached: messages per second, subscriptions of a connection, connections of a user, rejected sign-ins of an address.',
+    advice: 'Wait a second, then continue more slowly.',
   },
   Session: {
     context: '',
-    when: 'The session that the request belongs to has ended.',
+    when: 'The session ended before the request was answered.',
     advice: 'Sign in again on a new connection.',
   },
   Fault: {
     context: '',
     when: 'The server failed; the cause is in its log.',
-    advice: 'Repeat the request later; report it if it stays.',
+    advice: 'Repeat the request later; report the error if it persists.',
   },
 } as const satisfies Record<string, StreamError>
 

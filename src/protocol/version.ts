@@ -1,2 +1,2 @@
-/** The version of this program; the package file says the same (a test holds them together). */
+/** The version of this program. A test compares it with package.json. */
 export const VERSION = '0.1.0'

@@ -1,8 +1,8 @@
-/** Dates and spans of time as the streaming connection writes them: ISO 8601 in UTC, and `[d.]hh:mm:ss[.f]`. */
+/** Dates and time spans in streaming messages: ISO 8601 in UTC, and `[d.]hh:mm:ss[.f]`. */
 
 let last = { milliseconds: 0, text: '1970-01-01T00:00:00Z' }
 
-/** `2026-11-15T00:26:00Z`; the fraction appears only when there is one. Many in a row are about the same second. */
+/** `2026-11-15T00:26:00Z`, with a fraction only if it is not zero. Consecutive calls are often for the same time. */
 export function formatDateTime(milliseconds: number): string {
   if (milliseconds !== last.milliseconds) {
     const text = new Date(milliseconds).toISOString()
@@ -11,7 +11,7 @@ export function formatDateTime(milliseconds: number): string {
   return last.text
 }
 
-/** `00:00:35`, `1.02:03:04.5`; `fraction` writes at least that many digits after the point. */
+/** `00:00:35`, `1.02:03:04.5`; `fraction` is the minimum number of decimals. */
 export function formatTimeSpan(milliseconds: number, fraction = 0): string {
   const whole = Math.max(0, Math.round(milliseconds))
   const days = Math.floor(whole / DAY)
@@ -28,7 +28,7 @@ export function formatTimeSpan(milliseconds: number, fraction = 0): string {
   return `${days === 0 ? '' : `${days}.`}${time}${digits === '' ? '' : `.${digits}`}`
 }
 
-/** Undefined when the text is no time span. */
+/** Undefined if the text is not a time span. */
 export function parseTimeSpan(text: string): number | undefined {
   const parts = TIME_SPAN.exec(text)?.groups
   if (parts === undefined) return undefined

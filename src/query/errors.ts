@@ -1,10 +1,10 @@
-/** Every way in which the query service refuses a request: one table, from which the documentation is made. */
+/** The error codes of the query service. The documentation is generated from this table. */
 import { Refusal, type RefusalDetails } from '../protocol/refusal.ts'
 
 interface ErrorEntry {
   readonly status: number
   readonly title: string
-  /** What the caller can do about it; printed in the documentation. */
+  /** What the caller can do about it, for the documentation. */
   readonly advice: string
 }
 
@@ -12,23 +12,23 @@ export const QUERY_ERRORS = {
   'Request.BadJson': { status: 400, title: 'The body is not JSON', advice: 'Send valid JSON in UTF-8.' },
   'Request.BadBody': {
     status: 400,
-    title: 'The body has the wrong shape',
-    advice: 'Follow the shape that the detail names.',
+    title: 'The body has the wrong structure',
+    advice: 'Follow the structure that the detail describes.',
   },
   'Request.BadParameter': {
     status: 400,
-    title: 'A query parameter is wrong',
+    title: 'A query parameter is invalid',
     advice: 'Correct the parameter that the detail names.',
   },
   'Request.BadRequestId': {
     status: 400,
     title: 'The Request-Id cannot be used',
-    advice: 'Use 1 to 128 visible ASCII characters that no running query of yours bears.',
+    advice: 'Use 1 to 128 visible ASCII characters that none of your running queries uses.',
   },
   'Request.BadCursor': {
     status: 400,
     title: 'The cursor does not belong to this request',
-    advice: 'Repeat the request that gave the cursor, adding only `after`.',
+    advice: 'Repeat the request that returned the cursor, adding only `after`.',
   },
   'Request.TooLarge': {
     status: 413,
@@ -42,17 +42,17 @@ export const QUERY_ERRORS = {
   },
   'Request.NotAcceptable': {
     status: 406,
-    title: 'No result format fits the Accept header',
+    title: 'No result format matches the Accept header',
     advice: 'Accept JSON, NDJSON, CSV or an Arrow stream.',
   },
   'Request.UnknownRequest': {
     status: 404,
-    title: 'No running query bears this Request-Id',
-    advice: 'It may have ended already.',
+    title: 'No running query has this Request-Id',
+    advice: 'It may have finished already.',
   },
   'Request.IdempotencyMismatch': {
     status: 422,
-    title: 'The Idempotency-Key was used for another body',
+    title: 'The Idempotency-Key was used with another body',
     advice: 'Use a new key for a new request.',
   },
   'Auth.Required': {
@@ -68,12 +68,12 @@ export const QUERY_ERRORS = {
   'Auth.MissingScope': {
     status: 403,
     title: 'The access token lacks a scope',
-    advice: 'Ask for a token with the scope in `Scope`.',
+    advice: 'Request a token with the scope in `Scope`.',
   },
   'Data.UnknownTable': {
     status: 404,
     title: 'There is no such table',
-    advice: 'Look in cataloguetables for the tables that you may read.',
+    advice: 'The table cataloguetables lists the tables that you may read.',
   },
   'Data.BadValue': {
     status: 422,
@@ -82,13 +82,13 @@ export const QUERY_ERRORS = {
   },
   'Data.UniqueViolation': {
     status: 409,
-    title: 'A row with this key exists',
+    title: 'A row with this key already exists',
     advice: 'Change the key, or use ON CONFLICT.',
   },
   'Data.TableExists': { status: 409, title: 'The name is taken', advice: 'Choose another name.' },
   'Data.ReservedName': {
     status: 400,
-    title: 'The name is kept for the service',
+    title: 'The name is reserved for the service',
     advice: 'Choose a name that does not begin with _gh_ or sqlite_.',
   },
   'Data.Conflict': { status: 409, title: 'The change conflicts with another', advice: 'Try again.' },
@@ -99,8 +99,13 @@ export const QUERY_ERRORS = {
   },
   'Data.WritesStopped': {
     status: 503,
-    title: 'Nothing can be written',
-    advice: 'The disk failed under the database: its operator has to see to it and restart the server.',
+    title: 'Writes are not possible',
+    advice: 'The disk under the database failed: an operator must repair it and restart the server.',
+  },
+  'Data.Unavailable': {
+    status: 503,
+    title: 'The database is not available',
+    advice: 'Try again after the seconds in Retry-After.',
   },
   'Criteria.UnknownOperator': {
     status: 400,
@@ -112,21 +117,30 @@ export const QUERY_ERRORS = {
     title: 'The column is unknown',
     advice: 'Use one of the columns in `Expected`.',
   },
-  'Criteria.BadNull': { status: 400, title: 'Null cannot be compared so', advice: 'Use `is null` or `is not null`.' },
+  'Criteria.BadNull': {
+    status: 400,
+    title: 'The operator cannot compare with null',
+    advice: 'Use `is null` or `is not null`.',
+  },
   'Limit.Time': {
     status: 408,
     title: 'The time limit was reached',
-    advice: 'Ask for less, or raise the limit in the settings.',
+    advice: 'Request less data, or raise the limit in the settings.',
+  },
+  'Limit.WriteTime': {
+    status: 408,
+    title: 'A long write was stopped because others waited',
+    advice: 'Split the write into smaller ones, repeat it at a quieter time, or raise query_write_wait.',
   },
   'Limit.Cancelled': {
     status: 499,
     title: 'The query was cancelled',
-    advice: 'Somebody with the right to do so cancelled it.',
+    advice: 'You or an administrator cancelled it.',
   },
   'Limit.Concurrency': {
     status: 429,
     title: 'Too many queries at once',
-    advice: 'Wait for one of your queries to end.',
+    advice: 'Wait until one of your queries has finished.',
   },
   'Limit.Complexity': {
     status: 400,
@@ -136,9 +150,14 @@ export const QUERY_ERRORS = {
   'Limit.Bytes': {
     status: 422,
     title: 'The result is too large for its format',
-    advice: 'Ask for pages with `limit`, or for NDJSON, which says where it was cut.',
+    advice: 'Request pages with `limit`, or NDJSON, which reports where it was cut.',
   },
-  'Limit.Memory': { status: 422, title: 'The query needs too much memory', advice: 'Ask for less at once.' },
+  'Limit.Memory': { status: 422, title: 'The query needs too much memory', advice: 'Request less data at once.' },
+  'Limit.Value': {
+    status: 422,
+    title: 'A text is too long',
+    advice: 'Create a shorter text, or fewer texts in one statement: together they have at most 16 MiB for each row.',
+  },
   'Limit.Overload': {
     status: 503,
     title: 'The service is busy',

@@ -1,18 +1,20 @@
-/** The query service put together: the engine, the catalogue, the doors, and what the rest of the program may ask of it. */
+/** Assembles the query service: engine, catalogue, planner and routes. */
 import type { Bus } from '../events/bus.ts'
-import type { DirectRoute } from '../http/direct-routes.ts'
+import type { RouteGroup } from '../http/route.ts'
 import { type Audit, noAudit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
-import type { Metrics } from '../protocol/metrics.ts'
-import { type AuditSource, createAuditTable } from './audit-table.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import { createTables, type Tables } from './catalogue/tables.ts'
-import { type EndpointEnv, queryRoutes } from './endpoint.ts'
 import type { Engine } from './engines/engine.ts'
 import { openEngine } from './engines/open.ts'
+import { Outage, type OutageLog } from './engines/outage.ts'
+import { type EndpointsEnv, queryGroup } from './http/endpoints.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
-import { Planner } from './planner.ts'
-import { RunningQueries } from './running.ts'
+import { Planner } from './plan/planner.ts'
+import { type AuditSource, createAuditTable } from './run/audit-table.ts'
+import { RunningQueries } from './run/running.ts'
+import { asUnavailable } from './unavailable.ts'
 
 export interface QueryLimits {
   readonly statementBytes: number
@@ -21,12 +23,16 @@ export interface QueryLimits {
   readonly resultBytes: number
   readonly milliseconds: number
   readonly perUser: number
-  /** Reader processes of the embedded engine, or connections to PostgreSQL. */
+  /** The number of reader processes of the embedded engine, or of connections to PostgreSQL. */
   readonly concurrency: number
   readonly waiting: number
+  /** How long a write waits for a long one of another owner before that one is stopped (embedded engine); 0 waits on. */
+  readonly writeWaitMs: number
+  readonly stallMs: number
+  readonly sendQueueBytes: number
 }
 
-const QUERY_LIMITS: QueryLimits = {
+const DEFAULT_QUERY_LIMITS: QueryLimits = {
   statementBytes: DEFAULT_LIMITS.statementBytes,
   bodyBytes: 8 * 1024 * 1024,
   resultRows: 100_000,
@@ -35,63 +41,71 @@ const QUERY_LIMITS: QueryLimits = {
   perUser: 32,
   concurrency: 4,
   waiting: 256,
+  writeWaitMs: 5000,
+  stallMs: 5000,
+  sendQueueBytes: 128 * 1024 * 1024,
 }
 
 export interface QueryOptions {
   readonly bus: Bus
   readonly clock: Clock
   readonly onError: (error: unknown) => void
+  readonly log?: OutageLog
   readonly database: { readonly dataFolder: string; readonly databaseUrl: string }
   readonly limits?: Partial<QueryLimits>
-  /** Where changes of the catalogue go on record. */
+  /** Records changes of the catalogue. */
   readonly audit?: Audit
-  /** What the table auditlog shows; nothing new where it is not given. */
+  /** The source of the table auditlog. */
   readonly auditLog?: AuditSource
 }
 
-export type QueryDoorOptions = Pick<EndpointEnv, 'authenticate' | 'admit' | 'metrics' | 'trace'> & {
+export interface QueryRouteOptions extends Pick<EndpointsEnv, 'metrics' | 'trace'> {
   /** Cancels a query that another node runs. */
-  readonly cancelElsewhere?: EndpointEnv['cancel']
+  readonly cancelElsewhere?: EndpointsEnv['cancel']
 }
 
 export interface QueryService {
-  /** The tables themselves, for the declarative file and the demonstration data. */
+  /** For the declarative file and the demonstration data. */
   readonly tables: Tables
   readonly running: RunningQueries
   readonly planner: Planner
-  /** The doors, which are answered before the application is asked: lookups by key are the most that come. */
-  routes(options: QueryDoorOptions): readonly DirectRoute[]
-  /** For a health check: rejects when the database does not answer, or takes no writes until a restart. */
+  routes(options: QueryRouteOptions): RouteGroup
+  /** For a health check: rejects if the database does not answer, or cannot write until the server restarts. */
   check(): Promise<void>
   close(): Promise<void>
 }
 
-/** How long an Idempotency-Key is remembered. */
-const REMEMBERED_MICROS = 24n * 3_600_000_000n
-const TEND_EVERY_MS = 60_000
-const NO_LOG: AuditSource = { read: async () => ({ rows: [], first: 0 }) }
+/** How long the response to an Idempotency-Key is kept. */
+const RESPONSE_MICROS = 24n * 3_600_000_000n
+const CLEANUP_INTERVAL_MS = 60_000
+const EMPTY_LOG: AuditSource = { read: async () => ({ rows: [], first: 0 }) }
 
 export async function openQuery(options: QueryOptions): Promise<QueryService> {
-  const { bus, clock, onError, database, limits: given, audit = noAudit, auditLog = NO_LOG } = options
-  const limits = { ...QUERY_LIMITS, ...given }
-  const { concurrency, waiting, milliseconds } = limits
-  const engine = await openEngine({ ...database, concurrency, waiting, milliseconds })
+  const { bus, clock, database, limits: overrides, audit = noAudit, auditLog = EMPTY_LOG } = options
+  const limits = { ...DEFAULT_QUERY_LIMITS, ...overrides }
+  const { concurrency, waiting, milliseconds, writeWaitMs } = limits
+  const outage = new Outage(options.log)
+  const engine = await openEngine({ ...database, concurrency, waiting, milliseconds, writeWaitMs, outage })
+  /** An outage is logged when it begins and when it ends, not each time something fails in it. */
+  const onError = (error: unknown): void => {
+    if (asUnavailable(error) === undefined) options.onError(error)
+  }
   const catalogue = await Catalogue.open(engine, bus, onError)
   const planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
   const running = new RunningQueries(limits, clock)
   const auditTable = createAuditTable(auditLog, engine.auditCopy)
-  const tending = setInterval(() => {
-    engine.forgetRequests(BigInt(clock()) * 1000n - REMEMBERED_MICROS).catch(onError)
+  const cleanup = setInterval(() => {
+    engine.deleteResponsesBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
     auditTable.trim().catch(onError)
-  }, TEND_EVERY_MS)
-  tending.unref()
+  }, CLEANUP_INTERVAL_MS)
+  cleanup.unref()
   return {
     tables: createTables({ engine, catalogue, clock }),
     running,
     planner,
     routes({ cancelElsewhere: cancel = async () => false, ...options }) {
       watch(options.metrics, engine, running)
-      return queryRoutes({
+      return queryGroup({
         ...options,
         cancel,
         engine,
@@ -106,7 +120,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     },
     check: () => engine.check(),
     async close() {
-      clearInterval(tending)
+      clearInterval(cleanup)
       running.stopAll()
       catalogue.close()
       await engine.close()
@@ -116,6 +130,8 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
 
 function watch(metrics: Metrics | undefined, engine: Engine, running: RunningQueries): void {
   metrics?.watch('gatehouse_queries_running', () => [[{}, running.size]])
+  metrics?.watch('gatehouse_queries_waiting', () => [[{}, engine.load.waiting]])
+  metrics?.watch('gatehouse_query_writes_stopped_total', () => [[{}, engine.load.stoppedWrites]])
   metrics?.watch('gatehouse_query_processes', () => {
     const { busy, total } = engine.load
     return [

@@ -1,20 +1,17 @@
-/** Brings the stores to what the declarative file and the demonstration say, before the services read their state. */
-import type { Config } from '../config.ts'
+/** Applies the declarative file and the demonstration data: the last step of a start, so that nothing can refuse it later. */
+import type { Declared } from '../declarative/reconcile.ts'
 import type { TablesPort } from '../declarative/tables-port.ts'
-import type { Logger } from '../http/log.ts'
-import type { Clock } from '../protocol/clock.ts'
-import type { Ground } from './ground.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Resources } from './resources.ts'
 
-/** On a start that declares nothing none of it is even loaded. */
 export async function reconcileDeclared(
-  config: Config,
-  { database, audit, masterKey }: Ground,
-  { tables, logger, clock }: { tables: TablesPort | undefined; logger: Logger; clock: Clock },
+  declared: Declared | undefined,
+  { database, audit, masterKey, clock }: Resources,
+  tables: TablesPort | undefined,
+  logger: Logger,
 ): Promise<void> {
-  if (config.config === '' && !config.demo) return
-  const { findDeclared, reconcile, summarise } = await import('../declarative/reconcile.ts')
-  const declared = await findDeclared(config)
   if (declared === undefined) return
+  const { reconcile, summarise } = await import('../declarative/reconcile.ts')
   const digestKey = masterKey.derive('declared passwords')
   const changes = await reconcile(declared, { database, clock, environment: process.env, tables, digestKey })
   if (changes.length === 0) return

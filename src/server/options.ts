@@ -1,18 +1,20 @@
-/** The settings in the words of the parts that they are for. */
+/** Converts settings to the options of each part of the server. */
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
 import { createSecureContext } from 'node:tls'
-import type { Config } from '../config.ts'
-import { BadSetting } from '../setting-parsers.ts'
+import type { Config } from '../config/config.ts'
+import { BadSetting } from '../config/parsers.ts'
+import type { GroupBudgets } from '../http/rate-limits.ts'
 
-export function budgetsOf(config: Config) {
-  return {
-    token: config.limitToken,
-    pages: config.limitPages,
-    query: config.limitQuery,
-    stream: config.limitStream,
-    admin: config.limitAdmin,
-  }
+/** The rate limits by the limit groups that routes name. */
+export function budgetsOf(config: Config): ReadonlyMap<string, GroupBudgets> {
+  return new Map([
+    ['token', config.limitToken],
+    ['pages', config.limitPages],
+    ['query', config.limitQuery],
+    ['stream', config.limitStream],
+    ['admin', config.limitAdmin],
+  ])
 }
 
 export function lifetimesOf(config: Config) {
@@ -34,6 +36,9 @@ export function queryLimitsOf(config: Config) {
     perUser: config.queryPerUser,
     concurrency: config.queryConcurrency,
     waiting: config.queryWaiting,
+    stallMs: config.queryStall,
+    sendQueueBytes: config.querySendQueueBytes,
+    writeWaitMs: config.queryWriteWait,
   }
 }
 
@@ -49,7 +54,7 @@ export function readTls(config: Config): { cert: Buffer; key: Buffer } | undefin
   }
 }
 
-/** Read at the start, so that a file that is missing shows then and not to the first visitor. */
+/** Read at the start, so that a missing file is found then and not by the first visitor. */
 export function readBrand(config: Config) {
   const { brandName: name, brandColour: colour, brandLogo: file } = config
   if (file === '') return { name, colour, logo: undefined }

@@ -1,19 +1,19 @@
-/** Traces, where a collector is configured; where none is, nothing of them is loaded or asked. */
-import type { Config } from '../config.ts'
-import type { Logger } from '../http/log.ts'
-import type { Tracing } from '../http/traces.ts'
-import type { SpanAttributes, Trace } from '../protocol/trace.ts'
+/** Traces, where a collector is configured; without one nothing of this is loaded. */
+import type { Config } from '../config/config.ts'
 import type { DatabaseOptions } from '../store/database.ts'
-import type { Closing } from './closing.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { SpanAttributes, Trace } from '../telemetry/trace.ts'
+import type { Tracing } from '../telemetry/traces.ts'
+import type { Cleanup } from './cleanup.ts'
 
-export async function traceIfAsked(
+export async function openTracingIfSet(
   config: Config,
   node: string,
   logger: Logger,
-  closing: Closing,
+  closing: Cleanup,
 ): Promise<Tracing | undefined> {
   if (config.traceEndpoint === '') return undefined
-  const { openTracing } = await import('../http/traces.ts')
+  const { openTracing } = await import('../telemetry/traces.ts')
   const tracing = openTracing({
     endpoint: config.traceEndpoint,
     ratio: config.traceRatio,
@@ -24,7 +24,7 @@ export async function traceIfAsked(
   return tracing
 }
 
-/** A span for each statement of the identity database, named for what it does to which table; values are never in the text. */
+/** A span for each statement of the identity database, named by operation and table. The text contains no values. */
 export function statementSpans(trace: Trace, url: string): NonNullable<DatabaseOptions['onStatement']> {
   const system = url === '' ? 'sqlite' : 'postgresql'
   const known = new Map<string, { name: string; attributes: SpanAttributes }>()
@@ -46,7 +46,7 @@ function describe(sql: string, system: string): { name: string; attributes: Span
   return { name: `${operation} ${table}`, attributes: { ...attributes, 'db.collection.name': table } }
 }
 
-/** What stands in parentheses, such as a sub-query, reads tables of its own. */
+/** Sub-queries in parentheses read other tables. */
 function withoutParentheses(sql: string): string {
   const less = sql.replace(/\([^()]*\)/g, ' ')
   return less === sql ? sql : withoutParentheses(less)

@@ -1,12 +1,12 @@
-/** Who may act for a person: an application that they allowed it, or one that needed no consent (a password given to it, a client of our own). */
+/** The applications that may act for a user: by consent, or by a grant that needed none (password grant, first-party client). */
 import type { Consents } from './consents.ts'
 import type { Grants } from './grants.ts'
 
 export interface Application {
   readonly clientId: string
-  /** Everything that it was ever allowed or holds now. */
+  /** The scopes of the consent and of all current grants. */
   readonly scopes: readonly string[]
-  /** Whether the person was asked, and said yes. */
+  /** Whether the user gave consent. */
   readonly isConsented: boolean
   readonly createdAt: number
   readonly updatedAt: number

@@ -1,4 +1,4 @@
-/** The chain of the audit log: each row's hash covers its content and the hash before it, so that no row can change, go or move unseen. */
+/** The hash chain of the audit log: each hash covers the row and the previous hash, so no row can be changed, removed or moved unnoticed. */
 
 import { createHash } from 'node:crypto'
 import type { Kysely, Transaction } from 'kysely'
@@ -9,7 +9,7 @@ import { transact } from './transaction.ts'
 
 export type UnchainedRow = Omit<AuditRow, 'seq' | 'hash'>
 
-/** Runs `work` as the only writer of the chain, on every node; what it returns is appended in the same transaction. */
+/** Runs `work` as the only writer of the chain on all nodes, and appends the rows it returns in the same transaction. */
 export async function extendChain(
   database: Pick<Database, 'db' | 'engine'>,
   work: (tx: Transaction<Schema>, head: AuditHeadRow) => Promise<readonly UnchainedRow[]>,
@@ -41,7 +41,7 @@ export function hashOf(previous: string, row: Omit<AuditRow, 'hash'>): string {
   return createHash('sha256').update(previous).update('\n').update(canonical).digest('hex')
 }
 
-/** A SQLite transaction here is the only writer already; PostgreSQL serialises on the row of the head. */
+/** On SQLite a transaction is the only writer anyway; on PostgreSQL writers queue for the head row. */
 async function lockHead(tx: Kysely<Schema>, engine: Database['engine']): Promise<AuditHeadRow> {
   const query = tx.selectFrom('audit_head').selectAll().where('id', '=', 1)
   return await (engine === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow()
@@ -56,7 +56,7 @@ function chain(head: AuditHeadRow, rows: readonly UnchainedRow[]): AuditRow[] {
   })
 }
 
-/** All rows travel as one JSON parameter: one short statement for any number of them. */
+/** All rows are one JSON parameter, so the statement is the same for any number of rows. */
 async function insertRows(tx: Kysely<Schema>, engine: Database['engine'], rows: readonly AuditRow[]): Promise<void> {
   const json = JSON.stringify(rows)
   if (engine === 'postgres') {

@@ -1,9 +1,9 @@
-/** Reads the audit log: the newest first by page for people, everything in order for an export. */
+/** Reads the audit log: pages with the newest row first, or an export in order. */
 import type { Database } from './database.ts'
 import type { AuditRow } from './schema.ts'
 
 export interface AuditFilter {
-  /** A whole name (`token.refused`) or the part before the dot (`token`). */
+  /** A full name (`token.refused`) or the part before the dot (`token`). */
   readonly event?: string | undefined
   readonly outcome?: string | undefined
   readonly actor?: string | undefined
@@ -27,7 +27,7 @@ export function readAuditPage(
   return query.execute()
 }
 
-/** One JSON object a line, oldest first, as it was when the export began. */
+/** One JSON object per line, oldest first, up to the row that was last when the export began. */
 export async function* exportAuditLog(db: Database['db'], filter: AuditFilter): AsyncGenerator<string> {
   const head = await db.selectFrom('audit_head').select('seq').where('id', '=', 1).executeTakeFirstOrThrow()
   let after = 0
@@ -45,7 +45,7 @@ export async function* exportAuditLog(db: Database['db'], filter: AuditFilter): 
   }
 }
 
-/** What a copy that ends with `after` lacks, and where the log begins; undefined where no such row is in the log. */
+/** The rows that follow `after`, and where the log begins. Undefined if `after` is not in the log. */
 export async function readAuditAfter(
   db: Database['db'],
   after: Pick<AuditRow, 'seq' | 'hash'> | undefined,

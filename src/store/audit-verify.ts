@@ -1,14 +1,14 @@
-/** Walks the audit log from its first row to its head and says where the chain is broken. */
+/** Verifies the hash chain of the audit log from its first row to its head and reports where it is broken. */
 import { hashOf } from './audit-chain.ts'
 import type { Database } from './database.ts'
 import type { AuditRow } from './schema.ts'
 
 export interface AuditVerdict {
-  /** Rows that are present and were checked. */
+  /** Rows that were checked. */
   readonly rows: number
-  /** The chain's last hash: noted elsewhere, it later proves that nothing before it was rewritten. */
+  /** The last hash of the chain. Recorded elsewhere, it can later prove that nothing before it was rewritten. */
   readonly head: { readonly seq: number; readonly hash: string }
-  /** Empty when the log is whole. */
+  /** Empty when the log is intact. */
   readonly faults: readonly AuditFault[]
 }
 
@@ -23,7 +23,7 @@ const MOST_FAULTS = 100
 
 export async function verifyAuditLog(
   { db }: Pick<Database, 'db'>,
-  noted?: { readonly seq: number; readonly hash: string },
+  recorded?: { readonly seq: number; readonly hash: string },
 ): Promise<AuditVerdict> {
   const faults: AuditFault[] = []
   const report = (kind: AuditFault['kind'], seq: number, message: string) => {
@@ -31,45 +31,45 @@ export async function verifyAuditLog(
   }
   const head = await db.selectFrom('audit_head').select(['seq', 'hash']).where('id', '=', 1).executeTakeFirst()
   if (head === undefined) {
-    report('head-mismatch', 0, 'The head of the log is gone')
+    report('head-mismatch', 0, 'The head of the log is missing')
     return { rows: 0, head: { seq: 0, hash: '' }, faults }
   }
   const first = await db.selectFrom('audit_log').selectAll().orderBy('seq').limit(1).executeTakeFirst()
   let expected = first?.seq ?? 1
   let previous: string | undefined = expected === 1 ? '' : await prunedHash(db, expected - 1)
   if (previous === undefined)
-    report('missing', expected - 1, `Rows up to ${expected - 1} are gone and no row says that they were pruned`)
-  if (noted !== undefined && noted.seq > 0 && noted.seq < expected)
-    report('missing', noted.seq, `Row ${noted.seq} was noted and is gone: the note proves nothing any more`)
+    report('missing', expected - 1, `Rows up to ${expected - 1} are missing and no row records that they were pruned`)
+  if (recorded !== undefined && recorded.seq > 0 && recorded.seq < expected)
+    report('missing', recorded.seq, `The recorded row ${recorded.seq} is missing, so its hash cannot be compared`)
   let rows = 0
   for await (const row of rowsUpTo(db, head.seq)) {
     rows += 1
     if (row.seq !== expected) {
-      report('missing', expected, `Row ${expected}${row.seq - 1 > expected ? ` to ${row.seq - 1}` : ''} is gone`)
+      report('missing', expected, missing(expected, row.seq - 1))
       previous = undefined
     }
     if (previous !== undefined && hashOf(previous, row) !== row.hash)
-      report('altered', row.seq, `Row ${row.seq} is not what was written, or its predecessor is not`)
-    if (noted !== undefined && row.seq === noted.seq && row.hash !== noted.hash)
-      report('head-mismatch', row.seq, `Row ${row.seq} does not have the hash that was noted`)
-    // What the row says of itself carries the walk on: one change is one fault, not one for every later row.
+      report('altered', row.seq, `Row ${row.seq} or the row before it was altered`)
+    if (recorded !== undefined && row.seq === recorded.seq && row.hash !== recorded.hash)
+      report('head-mismatch', row.seq, `Row ${row.seq} does not have the recorded hash`)
+    // Continue with the stored hash, so that one change is one fault and not one for every later row.
     previous = row.hash
     expected = row.seq + 1
   }
   if (expected <= head.seq)
-    report('truncated', expected, `Rows ${expected} to ${head.seq} at the end of the log are gone`)
+    report('truncated', expected, `Rows ${expected} to ${head.seq} at the end of the log are missing`)
   else if (previous !== undefined && head.seq > 0 && previous !== head.hash)
-    report('head-mismatch', head.seq, 'The last row is not the one that the head names')
-  if (noted !== undefined && noted.seq > head.seq)
-    report('truncated', noted.seq, `The log ends at ${head.seq}, before the noted row ${noted.seq}`)
+    report('head-mismatch', head.seq, 'The hash of the last row is not the hash in the head')
+  if (recorded !== undefined && recorded.seq > head.seq)
+    report('truncated', recorded.seq, `The log ends at ${head.seq}, before the recorded row ${recorded.seq}`)
   for (const { seq } of await db.selectFrom('audit_log').select('seq').where('seq', '>', head.seq).execute()) {
     const now = await db.selectFrom('audit_head').select('seq').where('id', '=', 1).executeTakeFirstOrThrow()
-    if (seq > now.seq) report('unexpected', seq, `Row ${seq} stands after the head of the log`)
+    if (seq > now.seq) report('unexpected', seq, `Row ${seq} comes after the head of the log`)
   }
   return { rows, head, faults }
 }
 
-/** Retention leaves a row that names the last removed one; only that may explain a log that does not begin at 1. */
+/** The last hash that retention removed, as its row records it: the only valid reason for a log that does not begin at 1. */
 async function prunedHash(db: Database['db'], through: number): Promise<string | undefined> {
   const rows = await db
     .selectFrom('audit_log')
@@ -82,6 +82,10 @@ async function prunedHash(db: Database['db'], through: number): Promise<string |
     if (named === through && typeof hash === 'string') return hash
   }
   return undefined
+}
+
+function missing(first: number, last: number): string {
+  return first === last ? `Row ${first} is missing` : `Rows ${first} to ${last} are missing`
 }
 
 async function* rowsUpTo(db: Database['db'], last: number): AsyncGenerator<AuditRow> {

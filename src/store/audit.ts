@@ -1,4 +1,4 @@
-/** The audit log's writer: events are taken at once and written together, durable within a second and before a stop. */
+/** The writer of the audit log. Events are queued and written in batches: durable within a second, and before a shutdown. */
 import { type Audit, type AuditEvent, type AuditValue, outcomeOf } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import { extendChain, type UnchainedRow } from './audit-chain.ts'
@@ -7,16 +7,16 @@ import type { Database } from './database.ts'
 export interface AuditLog extends Audit {
   /** Resolves when everything recorded so far is durable. */
   flush(): Promise<void>
-  /** Flushes, then takes nothing more. */
+  /** Flushes, then discards further events. */
   close(): Promise<void>
-  /** For metrics: rows that wait to be written, and rows lost because the database was away for too long. */
+  /** For metrics: rows not yet written, and rows lost because the database was unavailable for too long. */
   readonly waiting: number
   readonly lost: number
 }
 
 export interface AuditOptions {
   readonly clock: Clock
-  /** Which process wrote the row. */
+  /** The process that writes the rows. */
   readonly node: string
   readonly onError: (error: unknown) => void
 }
@@ -24,7 +24,7 @@ export interface AuditOptions {
 const FLUSH_AFTER_MS = 200
 const RETRY_AFTER_MS = 1_000
 const ROWS_AT_ONCE = 1_000
-/** While the database is away this many rows are kept; what comes then is counted as lost and logged. */
+/** Rows kept while the database is unavailable. Further rows are counted as lost and logged. */
 const MOST_WAITING = 50_000
 const LONGEST_TEXT = 512
 
@@ -42,7 +42,7 @@ export function openAuditLog(
     record(event) {
       if (closed || queue.length >= MOST_WAITING) {
         lost += 1
-        if (lost === 1 || lost % 1_000 === 0) onError(new Error(`${lost} audit rows could not be kept`))
+        if (lost === 1 || lost % 1_000 === 0) onError(new Error(`${lost} audit rows were lost`))
         return
       }
       queue.push(rowOf(event, clock(), node))
@@ -53,7 +53,7 @@ export function openAuditLog(
     async close() {
       closed = true
       clearTimeout(timer)
-      // A stop goes on when the database is away; what could not be written is said in the log.
+      // An unavailable database does not block the shutdown; the loss is logged.
       await writeAll().catch(onError)
     },
     get waiting() {
@@ -93,7 +93,7 @@ export function openAuditLog(
   async function writeSome(): Promise<void> {
     const rows = queue.slice(0, ROWS_AT_ONCE)
     await extendChain(database, async () => rows)
-    // Only what is durable leaves the queue.
+    // Rows leave the queue only when they are durable.
     queue.splice(0, rows.length)
   }
 }
@@ -119,7 +119,7 @@ function textOf(text: string | undefined): string | null {
   return text === undefined ? null : printable(text)
 }
 
-/** Bounded, and free of what a database cannot store (NUL, lone surrogates). */
+/** Truncated, and without what a database cannot store (NUL, lone surrogates). */
 function printable(text: string): string {
   return text.slice(0, LONGEST_TEXT).replaceAll('\0', '').toWellFormed()
 }

@@ -1,6 +1,6 @@
-/** Client metadata by its registered names (OpenID Connect Registration §2, RFC 7591) and the Client that the code works with. */
+/** Client metadata by its registered names (OpenID Connect Registration §2, RFC 7591), and the Client that it is parsed to. */
 
-/** What the database and the declarative file hold. Members from `code_challenge_methods` on are ours. */
+/** As stored in the database and written in a declarative file. Members from `code_challenge_methods` on are our own. */
 export interface ClientMetadata {
   readonly client_id: string
   readonly client_name?: string
@@ -10,7 +10,7 @@ export interface ClientMetadata {
   readonly tos_uri?: string
   readonly contacts?: readonly string[]
   readonly application_type?: 'web' | 'native'
-  /** Absent: a client with a secret may send it either way. */
+  /** If absent, the client may send its secret by either method. */
   readonly token_endpoint_auth_method?: AuthMethod
   readonly redirect_uris?: readonly string[]
   readonly post_logout_redirect_uris?: readonly string[]
@@ -69,7 +69,7 @@ export interface Client {
   readonly logoUri: string | undefined
   readonly policyUri: string | undefined
   readonly termsUri: string | undefined
-  /** A public client has no secret: it is named, never authenticated. */
+  /** A public client has no secret and is not authenticated (RFC 6749 §2.1). */
   readonly public: boolean
   readonly native: boolean
   readonly authMethods: ReadonlySet<AuthMethod>
@@ -78,7 +78,7 @@ export interface Client {
   readonly postLogoutRedirectUris: readonly string[]
   readonly grantTypes: ReadonlySet<GrantType>
   readonly responseTypes: ReadonlySet<ResponseType>
-  /** Everything that it may ask for. */
+  /** The scopes that it may request. */
   readonly scopes: ReadonlySet<string>
   readonly frontchannelLogout: { readonly uri: string; readonly sessionRequired: boolean } | undefined
   readonly backchannelLogout: { readonly uri: string; readonly sessionRequired: boolean } | undefined
@@ -90,7 +90,7 @@ export interface Client {
   readonly requirePkce: boolean
   readonly skipConsent: boolean
   readonly requireSecondFactor: boolean
-  /** What the scopes open is in the ID token too, not at userinfo alone. */
+  /** The claims of the scopes are in the ID token too, not only at the userinfo endpoint. */
   readonly claimsInIdToken: boolean
   readonly allowedOrigins: readonly string[]
   /** Seconds; undefined for the server's default. */
@@ -138,7 +138,7 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     requireAuthTime: metadata.require_auth_time ?? false,
     initiateLoginUri: metadata.initiate_login_uri,
     challengeMethods: new Set(metadata.code_challenge_methods ?? (isPublic ? ['S256'] : ['plain', 'S256'])),
-    // RFC 9700 §2.1.1: a public client cannot go without.
+    // RFC 9700 §2.1.1: public clients must use PKCE.
     requirePkce: isPublic || (metadata.require_pkce ?? false),
     skipConsent: metadata.skip_consent ?? false,
     requireSecondFactor: metadata.require_second_factor ?? false,
@@ -149,7 +149,7 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
   }
 }
 
-/** A response type is a set of words in any order; undefined for one that is not offered or repeats a word. */
+/** The words of a response type may be in any order. Undefined for one that is unsupported or repeats a word. */
 export function parseResponseType(text: string): ResponseType | undefined {
   const words = text.split(' ').sort()
   return RESPONSE_TYPES.find((type) => type.split(' ').sort().join(' ') === words.join(' '))

@@ -1,4 +1,4 @@
-/** Registered clients and their secrets; two secrets may be good at once, so that one can replace the other. */
+/** Registered clients and their secrets. Two secrets may be valid at once, for rotation. */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
@@ -29,12 +29,18 @@ export function createClients(db: Kysely<Schema>, clock: Clock) {
       return rows.map((row) => toClient(metadataOf(row), (secrets.get(row.client_id) ?? []).map(toSecret)))
     },
 
-    /** As it was registered, for those who show or change it. */
+    /** The ids of one page, in order. */
+    async listIds({ after, limit }: { after: string; limit: number }): Promise<string[]> {
+      const page = db.selectFrom('clients').select('client_id').where('client_id', '>', after)
+      return (await page.orderBy('client_id').limit(limit).execute()).map(({ client_id }) => client_id)
+    },
+
+    /** As registered, to show or change it. */
     metadata: readMetadata,
 
     async put(metadata: ClientMetadata): Promise<void> {
       if (metadata.client_id.startsWith(USER_ID_PREFIX)) {
-        throw new BadClientId(`A client id does not begin with ${USER_ID_PREFIX}: that names people`)
+        throw new BadClientId(`A client_id must not begin with ${USER_ID_PREFIX}, the prefix of user ids`)
       }
       const { disabled = false, ...rest } = metadata
       const values = { metadata: JSON.stringify(rest), disabled: Number(disabled), updated_at: clock() }
@@ -47,7 +53,7 @@ export function createClients(db: Kysely<Schema>, clock: Clock) {
 
     async remove(clientId: string): Promise<void> {
       await db.deleteFrom('client_secrets').where('client_id', '=', clientId).execute()
-      // Whoever is registered under this name next has been allowed nothing.
+      // A client registered later under the same id must not inherit consents.
       await db.deleteFrom('consents').where('client_id', '=', clientId).execute()
       await db.deleteFrom('clients').where('client_id', '=', clientId).execute()
     },
@@ -76,7 +82,7 @@ export function createClients(db: Kysely<Schema>, clock: Clock) {
       await db.deleteFrom('client_secrets').where('client_id', '=', clientId).where('id', '=', secretId).execute()
     },
 
-    /** The other secrets stop being good at `at`. */
+    /** Makes the other secrets expire at `at`. */
     async expireOtherSecrets(clientId: string, keptId: string, at: number): Promise<void> {
       await db
         .updateTable('client_secrets')
@@ -104,34 +110,34 @@ export function createClients(db: Kysely<Schema>, clock: Clock) {
   }
 }
 
-/** The client's name salts the digest: two clients with one secret do not show it. */
+/** The client id is the salt: equal secrets of two clients have different digests. */
 export function secretDigest(clientId: string, secret: string): string {
   return hash('sha256', `${clientId}\0${secret}`, 'base64url')
 }
 
-/** The secret that proved each client last: who sends it again costs no digest. It is gone when the client is next read. */
-const provenLast = new WeakMap<Client, { readonly secret: Uint8Array; readonly stored: ClientSecret }>()
+/** The secret that last authenticated each client, to save the digest when it comes again. Dropped when the client is reloaded. */
+const lastVerified = new WeakMap<Client, { readonly secret: Uint8Array; readonly stored: ClientSecret }>()
 
-/** Compares with every secret that is good now, in constant time for each; an unknown client costs the same. */
+/** Compares with every valid secret, each in constant time. An unknown client takes as long. */
 export function secretMatches(client: Client | undefined, clientId: string, secret: string, now: number): boolean {
   const offered = Buffer.from(secret)
-  const last = client === undefined ? undefined : provenLast.get(client)
-  if (last !== undefined && isSame(last.secret, offered) && isGood(last.stored, now)) return true
+  const last = client === undefined ? undefined : lastVerified.get(client)
+  if (last !== undefined && isSame(last.secret, offered) && isValid(last.stored, now)) return true
   const digest = Buffer.from(secretDigest(clientId, secret))
-  let good = false
+  let matches = false
   for (const stored of client?.secrets ?? []) {
-    if (!isSame(Buffer.from(stored.digest), digest) || !isGood(stored, now)) continue
-    good = true
-    if (client !== undefined) provenLast.set(client, { secret: new Uint8Array(offered), stored })
+    if (!isSame(Buffer.from(stored.digest), digest) || !isValid(stored, now)) continue
+    matches = true
+    if (client !== undefined) lastVerified.set(client, { secret: new Uint8Array(offered), stored })
   }
-  return good
+  return matches
 }
 
 function isSame(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && timingSafeEqual(one, other)
 }
 
-function isGood({ expiresAt }: ClientSecret, now: number): boolean {
+function isValid({ expiresAt }: ClientSecret, now: number): boolean {
   return expiresAt === undefined || now < expiresAt
 }
 

@@ -1,12 +1,12 @@
-/** Authorization codes: kept as digests, spent once (RFC 6749 §4.1.2). */
+/** Authorization codes: stored as digests, usable once (RFC 6749 §4.1.2). */
 import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import type { ChallengeMethod } from './client-metadata.ts'
 import { digestOf, newSecret } from './opaque.ts'
-import { prepare } from './prepared.ts'
+import { prepare } from './prepared-query.ts'
 import type { Schema } from './schema.ts'
 
-/** What a code is bound to beside its grant. */
+/** What a code is bound to, besides its grant. */
 export interface CodeDetails {
   readonly redirectUri: string
   readonly nonce?: string | undefined
@@ -16,16 +16,16 @@ export interface CodeDetails {
 export type SpentCode = { readonly grantId: string; readonly details: CodeDetails } & (
   | { readonly outcome: 'fresh' }
   | { readonly outcome: 'expired' }
-  /** Its grant had been revoked before. */
+  /** Its grant was revoked before. */
   | { readonly outcome: 'revoked' }
-  /** It was spent before: whoever presents it now, or did then, stole it. */
+  /** It was spent before: one of the two senders stole it. */
   | { readonly outcome: 'reused' }
 )
 
 export type Codes = ReturnType<typeof createCodes>
 
 export function createCodes(db: Kysely<Schema>, clock: Clock) {
-  // With the state of the grant at that very moment: whoever spends the code again revokes it, and is not to undo that another was first.
+  // Reads the state of the grant in the same statement: a concurrent second use revokes the grant, and must be noticed.
   const spendOnce = prepare(db, ({ digest, now }: { digest: string; now: number }) =>
     db
       .updateTable('codes')
@@ -41,7 +41,7 @@ export function createCodes(db: Kysely<Schema>, clock: Clock) {
   )
 
   return {
-    /** Returns the code itself, which is stored nowhere. */
+    /** Returns the code itself, which is not stored. */
     async issue(grantId: string, details: CodeDetails, lifetimeMs: number): Promise<string> {
       const code = newSecret()
       await db
@@ -57,7 +57,7 @@ export function createCodes(db: Kysely<Schema>, clock: Clock) {
       return code
     },
 
-    /** Undefined for a code that was never issued, or so long ago that it is forgotten. */
+    /** Undefined for a code that was never issued, or has been pruned. */
     async spend(code: string): Promise<SpentCode | undefined> {
       const digest = digestOf(code)
       const now = clock()
@@ -67,8 +67,8 @@ export function createCodes(db: Kysely<Schema>, clock: Clock) {
       return known === undefined ? undefined : describe(known, 'reused')
     },
 
-    /** For who spent it and got nothing for it: good once more, at least until then. */
-    async giveBack(code: string, until: number): Promise<void> {
+    /** Makes a code usable again, until `until` at least, when spending it did not lead to a token. */
+    async restore(code: string, until: number): Promise<void> {
       await db
         .updateTable('codes')
         .set((eb) => ({

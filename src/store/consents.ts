@@ -1,4 +1,4 @@
-/** What people have allowed applications, remembered so that they are asked once. */
+/** Consents of users to applications, stored so that each is asked for once. */
 
 import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
@@ -36,7 +36,7 @@ export function createConsents(db: Kysely<Schema>, clock: Clock) {
       return rows.map(toConsent)
     },
 
-    /** Adds to what was allowed before. */
+    /** Adds to the scopes allowed before. */
     async allow(userId: string, clientId: string, scopes: readonly string[]): Promise<void> {
       const now = clock()
       await transact(db, async (tx) => {

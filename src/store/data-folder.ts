@@ -1,6 +1,8 @@
-/** The folder that holds everything Gatehouse must keep: made once, marked, and refused when it is somebody else's or half made. */
+/** The data folder, which holds everything that must be kept. A folder with other content, or only partly created, is refused. */
 import {
+  accessSync,
   closeSync,
+  constants,
   existsSync,
   fsyncSync,
   mkdirSync,
@@ -18,38 +20,61 @@ export class BadDataFolder extends Error {
 
 export interface DataFolder {
   readonly path: string
-  /** The content of a file made on first use, readable by its owner alone. */
-  secret(name: string, make: () => Buffer): Buffer
-  close(): void
+  /** The content of a file, created on first use and readable by its owner only. */
+  secret(name: string, generate: () => Buffer): Buffer
 }
 
-/** A folder without it is not, or not yet, a data folder. */
+/** The marker file. A folder without it is not a data folder, or not a complete one. */
 export const MARK = 'gatehouse.json'
 const FORMAT = 1
 
 export function openDataFolder(path: string): DataFolder {
+  checkDataFolder(path)
   try {
-    makeFolder(path)
-    const entries = readdirSync(path)
-    if (entries.includes(MARK)) readMark(path)
-    else if (entries.length === 0 || entries.every((entry) => entry.endsWith('.tmp')))
-      writeDurably(join(path, MARK), JSON.stringify({ format: FORMAT }))
-    else throw foreign(path, entries)
+    createFolder(path)
+    if (!existsSync(join(path, MARK))) writeDurably(join(path, MARK), JSON.stringify({ format: FORMAT }))
   } catch (error) {
-    throw error instanceof BadDataFolder ? error : unusable(path, error)
+    throw unusable(path, error)
   }
   return {
     path,
-    secret: (name, make) => readOrMake(join(path, name), make),
-    close() {},
+    secret: (name, generate) => readOrCreate(join(path, name), generate),
   }
 }
 
-/** Node's own recursive mkdir never returns where the file system answers ENOENT to an existing parent, as /proc does. */
-function makeFolder(path: string): void {
+/** Throws BadDataFolder if the folder, or the place where it would be created, cannot be used. Writes nothing. */
+export function checkDataFolder(path: string): void {
+  try {
+    if (!existsSync(path)) {
+      accessSync(existingParent(path), constants.W_OK)
+      return
+    }
+    const entries = readdirSync(path)
+    if (entries.includes(MARK)) readMark(path)
+    else if (!entries.every((entry) => entry.endsWith('.tmp'))) throw foreign(path, entries)
+    accessSync(path, constants.W_OK)
+    for (const entry of entries.filter((name) => name.endsWith('.db')))
+      accessSync(join(path, entry), constants.R_OK | constants.W_OK)
+  } catch (error) {
+    throw error instanceof BadDataFolder ? error : unusable(path, error)
+  }
+}
+
+function existingParent(path: string): string {
+  const parent = dirname(path)
+  return existsSync(parent) || parent === path ? parent : existingParent(parent)
+}
+
+/** Node's recursive mkdir does not return where the file system answers ENOENT for an existing parent, as /proc does. */
+export function createFolder(path: string): void {
   if (existsSync(path)) return
-  makeFolder(dirname(path))
-  mkdirSync(path, { mode: 0o700 })
+  createFolder(dirname(path))
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process may have created it in the meantime.
+    if (!existsSync(path)) throw unusable(path, error)
+  }
 }
 
 function readMark(path: string): void {
@@ -59,12 +84,12 @@ function readMark(path: string): void {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
     throw new BadDataFolder(
-      `${join(path, MARK)} is damaged: restore the data folder from a backup, or move it away to start anew.`,
+      `${join(path, MARK)} is damaged: restore the data folder from a backup, or move it away to start over.`,
     )
   }
   if (format !== FORMAT) {
     throw new BadDataFolder(
-      `The data folder ${path} has format ${String(format)}, this program knows ${FORMAT}: start the newer gatehouse that made it.`,
+      `The data folder ${path} has format ${String(format)}, but this version supports ${FORMAT}: start the newer gatehouse that created it.`,
     )
   }
 }
@@ -72,23 +97,23 @@ function readMark(path: string): void {
 function foreign(path: string, entries: string[]): BadDataFolder {
   const sample = entries.slice(0, 3).join(', ')
   return new BadDataFolder(
-    `The folder ${path} is not a finished gatehouse data folder (it has ${sample} but no ${MARK}): name another with GATEHOUSE_DATA, or move it away.`,
+    `The folder ${path} is not a complete gatehouse data folder (it has ${sample} but no ${MARK}): set GATEHOUSE_DATA to another folder, or move this one away.`,
   )
 }
 
 function unusable(path: string, error: unknown): BadDataFolder {
   const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
   return new BadDataFolder(
-    `The data folder ${path} cannot be used (${reason}): make it writable for this user, or name another with GATEHOUSE_DATA.`,
+    `The data folder ${path} cannot be used (${reason}): make it writable for this user, or set GATEHOUSE_DATA to another folder.`,
   )
 }
 
-function readOrMake(file: string, make: () => Buffer): Buffer {
-  if (!existsSync(file)) writeDurably(file, make())
+function readOrCreate(file: string, generate: () => Buffer): Buffer {
+  if (!existsSync(file)) writeDurably(file, generate())
   return readFileSync(file)
 }
 
-/** Whole or not at all, even when the power goes. */
+/** Atomic, also across a power failure. */
 function writeDurably(file: string, content: string | Buffer): void {
   const temporary = `${file}.tmp`
   writeFileSync(temporary, content, { mode: 0o600 })

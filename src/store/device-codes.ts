@@ -1,4 +1,4 @@
-/** Device authorizations (RFC 8628): a device polls with its secret, a person decides by the short code, first decision wins. */
+/** Device authorizations (RFC 8628): the device polls with its device code, a user decides with the user code; the first decision counts. */
 import { randomInt } from 'node:crypto'
 import type { Kysely, Selectable } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
@@ -10,7 +10,7 @@ export type DeviceState = 'pending' | 'approved' | 'denied' | 'redeemed'
 
 export interface DeviceRequest {
   readonly clientId: string
-  /** What the device asked for. */
+  /** Requested by the device. */
   readonly scopes: readonly string[]
   readonly state: DeviceState
   readonly approval: DeviceApproval | undefined
@@ -21,7 +21,7 @@ export interface DeviceRequest {
 export interface DeviceApproval {
   readonly userId: string
   readonly sessionId: string | undefined
-  /** What the person allowed. */
+  /** Allowed by the user. */
   readonly scopes: readonly string[]
   readonly authTime: number
   readonly approvedAt: number
@@ -31,7 +31,7 @@ export interface DeviceApproval {
 
 export interface IssuedDeviceCode {
   readonly deviceCode: string
-  /** Eight letters, shown in two halves. */
+  /** Eight letters, written in two groups of four. */
   readonly userCode: string
 }
 
@@ -39,7 +39,7 @@ export type Poll = { readonly outcome: 'unknown' } | ({ readonly outcome: 'known
 
 export type DeviceCodes = ReturnType<typeof createDeviceCodes>
 
-/** RFC 8628 §6.1: twenty consonants, so that no word and no doubtful letter appears; 34 bits. */
+/** RFC 8628 §6.1: twenty consonants, so that no words and no ambiguous letters occur; 34 bits. */
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
 const SLOW_DOWN_SECONDS = 5
 
@@ -75,7 +75,7 @@ export function createDeviceCodes(db: Kysely<Schema>, clock: Clock) {
       }
     },
 
-    /** What a person may still decide about; case, dashes and spaces do not matter. */
+    /** An undecided request. Case, dashes and spaces in the code do not matter. */
     async findPending(userCode: string): Promise<DeviceRequest | undefined> {
       const row = await db
         .selectFrom('device_codes')
@@ -87,7 +87,7 @@ export function createDeviceCodes(db: Kysely<Schema>, clock: Clock) {
       return row === undefined ? undefined : toRequest(row)
     },
 
-    /** False when somebody decided before, or too late. */
+    /** False if it was decided before, or has expired. */
     async decide(userCode: string, approval: Omit<DeviceApproval, 'approvedAt'> | 'denied'): Promise<boolean> {
       const approved = (given: object) => JSON.stringify({ ...given, approvedAt: clock() })
       const decided = await db
@@ -101,7 +101,7 @@ export function createDeviceCodes(db: Kysely<Schema>, clock: Clock) {
       return decided !== undefined
     },
 
-    /** RFC 8628 §3.5: a device that polls too fast must wait five seconds longer from then on. */
+    /** RFC 8628 §3.5: polling too fast increases the interval by five seconds. */
     async poll(deviceCode: string): Promise<Poll> {
       const now = clock()
       const digest = digestOf(deviceCode)
@@ -118,16 +118,16 @@ export function createDeviceCodes(db: Kysely<Schema>, clock: Clock) {
         .returningAll()
         .executeTakeFirst()
       if (row !== undefined) return { ...toRequest(row), outcome: 'known' }
-      const hurried = await db
+      const tooFast = await db
         .updateTable('device_codes')
         .set((eb) => ({ polled_at: now, poll_interval: eb('poll_interval', '+', SLOW_DOWN_SECONDS) }))
         .where('digest', '=', digest)
         .returningAll()
         .executeTakeFirst()
-      return hurried === undefined ? { outcome: 'unknown' } : { ...toRequest(hurried), outcome: 'too-fast' }
+      return tooFast === undefined ? { outcome: 'unknown' } : { ...toRequest(tooFast), outcome: 'too-fast' }
     },
 
-    /** The approval, to the one caller who comes first. */
+    /** Returns the approval to the first caller only. */
     async redeem(deviceCode: string): Promise<DeviceApproval | undefined> {
       const row = await db
         .updateTable('device_codes')
@@ -162,6 +162,6 @@ const STATES: readonly DeviceState[] = ['pending', 'approved', 'denied', 'redeem
 
 function toState(text: string): DeviceState {
   const state = STATES.find((known) => known === text)
-  if (state === undefined) throw new Error(`A device code in the unknown state ${text}`)
+  if (state === undefined) throw new Error(`A device code has the unknown state ${text}`)
   return state
 }

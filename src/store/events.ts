@@ -1,4 +1,4 @@
-/** The durable log of what every node must feel; revocations are read back from it at start until no token can need them. */
+/** The durable event log behind the bus. Revocations are loaded from it at start, until every token they concern has expired. */
 import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import type { GateEvent } from '../protocol/gate-event.ts'
@@ -13,15 +13,15 @@ export interface RecordedEvent {
 
 export type Events = ReturnType<typeof createEvents>
 
-/** Where PostgreSQL tells of a new event: its number, a space, its body (or nothing, when it is too long to be told). */
+/** The NOTIFY channel for new events: sequence number, space, body (empty when it exceeds the limit of NOTIFY, 8000 bytes). */
 export const CHANNEL = 'gatehouse_events'
-const MOST_TOLD = 7500
-/** Events without an end of their own: a node that was away longer starts anew and reads everything. */
+const LONGEST_NOTIFIED = 7500
+/** For events without an expiry of their own. A node that was away for longer restarts and reads everything. */
 const KEPT_MS = 24 * 3600 * 1000
 
 export function createEvents(db: Kysely<Schema>, engine: Engine, clock: Clock) {
   return {
-    /** Durable when it resolves; PostgreSQL tells the listening nodes in the same statement. */
+    /** Durable when it resolves. On PostgreSQL the same statement notifies the listening nodes. */
     async append(event: GateEvent): Promise<number> {
       const now = clock()
       const values = {
@@ -32,12 +32,12 @@ export function createEvents(db: Kysely<Schema>, engine: Engine, clock: Clock) {
       }
       const insert = db.insertInto('events').values(values).returning('seq')
       if (engine === 'sqlite') return (await insert.executeTakeFirstOrThrow()).seq
-      const told = values.body.length > MOST_TOLD ? '' : values.body
+      const notified = values.body.length > LONGEST_NOTIFIED ? '' : values.body
       const row = await db
-        .with('told', () => insert)
-        .selectFrom('told')
+        .with('inserted', () => insert)
+        .selectFrom('inserted')
         .select('seq')
-        .select(sql`pg_notify(${CHANNEL}, seq || ' ' || ${told}::text)`.as('notified'))
+        .select(sql`pg_notify(${CHANNEL}, seq || ' ' || ${notified}::text)`.as('notified'))
         .executeTakeFirstOrThrow()
       return row.seq
     },
@@ -55,7 +55,7 @@ export function createEvents(db: Kysely<Schema>, engine: Engine, clock: Clock) {
       return row?.seq ?? 0
     },
 
-    /** Those that still matter, of the given kinds. */
+    /** Events of these kinds that have not expired. */
     async live(kinds: readonly GateEvent['kind'][]): Promise<GateEvent[]> {
       const rows = await db
         .selectFrom('events')

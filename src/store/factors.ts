@@ -1,5 +1,4 @@
-/** Second factors: authenticator apps, passkeys and recovery codes; each proof of one can be used once. */
-
+/** Second factors: authenticator apps, passkeys and recovery codes. Every code and assertion is accepted once. */
 import type { Kysely, Selectable } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import type { Engine } from './database.ts'
@@ -15,9 +14,9 @@ export interface Factor {
   readonly userId: string
   readonly kind: FactorKind
   readonly label: string
-  /** Sealed, or a digest, or a public key: nothing here signs anybody in. */
+  /** Sealed, a digest, or a public key: not usable to sign in. */
   readonly secret: string
-  /** The last time step of an app, or the signature count of a passkey. */
+  /** The last time step of a TOTP, or the signature counter of a passkey. */
   readonly counter: number
   readonly createdAt: number
   readonly usedAt: number | undefined
@@ -26,7 +25,7 @@ export interface Factor {
 export type NewFactor = Pick<Factor, 'userId' | 'kind' | 'label' | 'secret' | 'counter'>
 export type Removal =
   | { readonly outcome: 'removed'; readonly factor: Factor }
-  /** It is the last one, and must stay. */
+  /** It is the last one, and one is required. */
   | { readonly outcome: 'kept' }
   | { readonly outcome: 'unknown' }
 
@@ -51,7 +50,7 @@ export function createFactors(db: Kysely<Schema>, engine: Engine, clock: Clock) 
       return row.id
     },
 
-    /** False when this step or count was used before, by whoever: a code seen over a shoulder is worth nothing. */
+    /** False when this time step or counter was used before, which prevents replay. */
     async advance(id: string, counter: number): Promise<boolean> {
       const row = await db
         .updateTable('factors')
@@ -63,12 +62,12 @@ export function createFactors(db: Kysely<Schema>, engine: Engine, clock: Clock) 
       return row !== undefined
     },
 
-    /** For passkeys that do not count (their count stays 0). */
+    /** For passkeys without a signature counter (it stays 0). */
     async touch(id: string): Promise<void> {
       await db.updateTable('factors').set({ used_at: clock() }).where('id', '=', id).execute()
     },
 
-    /** True for exactly one of those who spend the same recovery code. */
+    /** True for exactly one of several concurrent calls with the same code. */
     async spendRecoveryCode(userId: string, digest: string): Promise<boolean> {
       const row = await db
         .deleteFrom('factors')
@@ -80,7 +79,7 @@ export function createFactors(db: Kysely<Schema>, engine: Engine, clock: Clock) 
       return row !== undefined
     },
 
-    /** The new ones take the place of all that there were. */
+    /** Replaces all recovery codes of the user. */
     async replaceRecoveryCodes(userId: string, digests: readonly string[]): Promise<void> {
       const now = clock()
       await transact(db, async (tx) => {
@@ -93,11 +92,11 @@ export function createFactors(db: Kysely<Schema>, engine: Engine, clock: Clock) 
       })
     },
 
-    /** One step, so that of several which are removed at once one stays where one must. With the last go the recovery codes. */
+    /** One transaction, so that concurrent removals cannot remove a required last factor. Recovery codes go with the last one. */
     async remove(userId: string, id: string, { keepLast = false } = {}): Promise<Removal> {
       return transact(db, async (tx) => {
-        const held = await lockHeld(tx, userId)
-        const isLast = held.length === 1 && held[0]?.id === id
+        const present = await lockFactors(tx, userId)
+        const isLast = present.length === 1 && present[0]?.id === id
         if (isLast && keepLast) return { outcome: 'kept' }
         const row = await tx
           .deleteFrom('factors')
@@ -113,15 +112,15 @@ export function createFactors(db: Kysely<Schema>, engine: Engine, clock: Clock) 
     },
   }
 
-  /** A SQLite transaction is the only writer already; on PostgreSQL whoever removes another waits here, and then sees what is left. */
-  function lockHeld(tx: Kysely<Schema>, userId: string): Promise<{ id: string }[]> {
-    const held = tx
+  /** On SQLite a transaction is the only writer anyway; on PostgreSQL concurrent removals wait here, then see what is left. */
+  function lockFactors(tx: Kysely<Schema>, userId: string): Promise<{ id: string }[]> {
+    const query = tx
       .selectFrom('factors')
       .select('id')
       .where('user_id', '=', userId)
       .where('kind', '<>', 'recovery')
       .orderBy('id')
-    return (engine === 'postgres' ? held.forUpdate() : held).execute()
+    return (engine === 'postgres' ? query.forUpdate() : query).execute()
   }
 }
 
@@ -140,7 +139,7 @@ function toNewRow(factor: NewFactor, now: number): FactorRow {
 
 function toFactor(row: Selectable<FactorRow>): Factor {
   const kind = FACTOR_KINDS.find((known) => known === row.kind)
-  if (kind === undefined) throw new Error(`A factor of the unknown kind ${row.kind}`)
+  if (kind === undefined) throw new Error(`A second factor has the unknown kind ${row.kind}`)
   return {
     id: row.id,
     userId: row.user_id,

@@ -1,8 +1,8 @@
-/** Grants: what somebody allowed a client once. Every code, access token and refresh token descends from one, and falls with it. */
+/** Grants: an authorization given to a client. Every code, access token and refresh token belongs to one and is revoked with it. */
 import type { Kysely, Selectable } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import { newId } from './opaque.ts'
-import { prepare } from './prepared.ts'
+import { prepare } from './prepared-query.ts'
 import type { GrantRow, Schema } from './schema.ts'
 
 export type GrantKind = 'authorization_code' | 'implicit' | 'password' | 'device_code'
@@ -12,20 +12,20 @@ export interface Grant {
   readonly kind: GrantKind
   readonly clientId: string
   readonly userId: string
-  /** The browser session, which tokens name as `sid`. */
+  /** The browser session, the `sid` claim of tokens. */
   readonly sessionId: string | undefined
   readonly scopes: readonly string[]
-  /** Milliseconds, when the person proved who they are. */
+  /** When the user authenticated, in milliseconds. */
   readonly authTime: number
   readonly details: GrantDetails
   readonly createdAt: number
-  /** No token of the family lives longer. */
+  /** No token of the grant lives longer. */
   readonly expiresAt: number
   readonly revokedAt: number | undefined
 }
 
 export interface GrantDetails {
-  /** RFC 8176: how they proved it. */
+  /** Authentication methods (RFC 8176). */
   readonly amr: readonly string[]
   readonly acr?: string | undefined
   /** The `claims` parameter (OpenID Connect Core §5.5). */
@@ -33,11 +33,11 @@ export interface GrantDetails {
 }
 
 export interface ClaimsRequest {
-  readonly userinfo?: Readonly<Record<string, ClaimWish>>
-  readonly id_token?: Readonly<Record<string, ClaimWish>>
+  readonly userinfo?: Readonly<Record<string, RequestedClaim>>
+  readonly id_token?: Readonly<Record<string, RequestedClaim>>
 }
 
-export type ClaimWish = {
+export type RequestedClaim = {
   readonly essential?: boolean
   readonly value?: unknown
   readonly values?: readonly unknown[]
@@ -97,7 +97,7 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
       return rows.map(toGrant)
     },
 
-    /** Which clients hold which scopes by grants that are neither revoked nor expired: each combination once, with its first and last. */
+    /** The clients and scopes of current grants: each combination once, with the times of its first and last grant. */
     async listClientsOfUser(userId: string): Promise<GrantedClient[]> {
       const rows = await db
         .selectFrom('grants')
@@ -115,13 +115,13 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
         .execute()
       return rows.map(({ client_id, scopes, first, last }) => ({
         clientId: client_id,
-        scopes: wordsOf(scopes),
+        scopes: splitScopes(scopes),
         createdAt: Number(first),
         updatedAt: Number(last),
       }))
     },
 
-    /** The grants among the matching that were alive until now. */
+    /** Revokes the matching grants and returns the ids of those that were valid until now. */
     async revoke(which: GrantSelection): Promise<string[]> {
       let query = db
         .updateTable('grants')
@@ -132,7 +132,7 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
       if (which.userId !== undefined) query = query.where('user_id', '=', which.userId)
       if (which.clientId !== undefined) query = query.where('client_id', '=', which.clientId)
       if (which.sessionId !== undefined) query = query.where('session_id', '=', which.sessionId)
-      // B-47: what was granted for offline use outlives the browser session.
+      // B-47: grants with offline access outlive the browser session.
       if (which.keepOffline === true) {
         query = query.where((eb) => eb.not(eb(eb.ref('scopes'), 'like', '%offline_access%')))
       }
@@ -142,7 +142,7 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
   }
 }
 
-/** At least one member must be given: nothing revokes everything. */
+/** At least one condition is required, so that no call can revoke everything. */
 export type GrantSelection = (
   | { readonly id: string }
   | { readonly userId: string }
@@ -164,7 +164,7 @@ export function toGrant(row: Selectable<GrantRow>): Grant {
     clientId: row.client_id,
     userId: row.user_id,
     sessionId: row.session_id ?? undefined,
-    scopes: wordsOf(row.scopes),
+    scopes: splitScopes(row.scopes),
     authTime: row.auth_time,
     details,
     createdAt: row.created_at,
@@ -173,7 +173,7 @@ export function toGrant(row: Selectable<GrantRow>): Grant {
   }
 }
 
-function wordsOf(scopes: string): string[] {
+function splitScopes(scopes: string): string[] {
   return scopes.split(' ').filter((scope) => scope !== '')
 }
 
@@ -181,6 +181,6 @@ const KINDS: readonly GrantKind[] = ['authorization_code', 'implicit', 'password
 
 function toKind(text: string): GrantKind {
   const kind = KINDS.find((known) => known === text)
-  if (kind === undefined) throw new Error(`A grant of the unknown kind ${text}`)
+  if (kind === undefined) throw new Error(`A grant has the unknown kind ${text}`)
   return kind
 }

@@ -1,4 +1,4 @@
-/** What a browser is in the middle of (a sign-in, a consent, a sign-out), kept here and named to it by a handle. */
+/** The state of an interaction in the browser (sign-in, consent, sign-out), stored here and referenced by a handle. */
 import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import { digestOf, newSecret } from './opaque.ts'
@@ -12,7 +12,7 @@ export interface Interaction<Details> {
 
 export type Interactions<Details> = ReturnType<typeof createInteractions<Details>>
 
-/** Long enough to look for one's phone, short enough that a page left open overnight starts anew. */
+/** Long enough to fetch a phone; a page left open overnight starts over. */
 export const INTERACTION_LIFETIME_MS = 60 * 60 * 1000
 
 export function createInteractions<Details>(db: Kysely<Schema>, clock: Clock) {
@@ -42,7 +42,7 @@ export function createInteractions<Details>(db: Kysely<Schema>, clock: Clock) {
       return row === undefined ? undefined : { handle, details: JSON.parse(row.details), createdAt: row.created_at }
     },
 
-    /** Goes on from the state that was read; false when another request has gone on from it already. */
+    /** Compare and set: false when another request has changed the state since `read`. */
     async replace(read: Pick<Interaction<Details>, 'handle' | 'details'>, details: Details): Promise<boolean> {
       const row = await db
         .updateTable('interactions')
@@ -54,7 +54,7 @@ export function createInteractions<Details>(db: Kysely<Schema>, clock: Clock) {
       return row !== undefined
     },
 
-    /** Ends it; of several requests that do, one is told true and may act on it. */
+    /** Deletes it. True for exactly one of several concurrent requests, which may then act on it. */
     async finish(handle: string): Promise<boolean> {
       const row = await db
         .deleteFrom('interactions')

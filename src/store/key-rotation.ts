@@ -1,15 +1,16 @@
-/** The life of signing keys: made, published before they sign, retired after the last token that they signed (RSA-2048, RS256). */
-import { createHash, generateKeyPair, type JsonWebKey } from 'node:crypto'
+/** Rotation of signing keys (RSA-2048, RS256): published before first use, and until the last token they signed has expired. */
+import { createHash, createPrivateKey, generateKeyPair, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import { seal } from './opaque.ts'
+import { WrongMasterKey } from './master-key.ts'
+import { seal, unseal } from './opaque.ts'
+import { LONGEST_TOKEN_MS } from './revocations.ts'
 import type { SigningKeys, StoredKey } from './signing-keys.ts'
-import { LONGEST_TOKEN_MS } from './take-back.ts'
 
-/** Private halves are sealed for this use alone. */
+/** The purpose that private keys are sealed for. */
 export const SEALED_KEY = 'gatehouse signing key'
-const LONGEST_LEAD_MS = 24 * 3600 * 1000
+const LONGEST_PUBLISHED_AHEAD_MS = 24 * 3600 * 1000
 
-export interface KeyTending {
+export interface KeyRotationOptions {
   readonly keys: SigningKeys
   readonly sealingKey: Buffer
   readonly rotateEveryMs: number
@@ -20,37 +21,53 @@ export interface KeyChanges {
   readonly retired: readonly string[]
 }
 
-/** Does what is due, and says what it did; running it twice, or on two nodes at once, does no harm. */
-export async function tendKeys({ keys, sealingKey, rotateEveryMs }: KeyTending, now: number): Promise<KeyChanges> {
+/** Creates and retires the keys that are due. Idempotent, and safe to run on several nodes at once. */
+export async function rotateDueKeys(
+  { keys, sealingKey, rotateEveryMs }: KeyRotationOptions,
+  now: number,
+): Promise<KeyChanges> {
   const stored = await keys.list()
   const created: StoredKey[] = []
   const current = signingKeyOf(stored, now)
-  // Validators must have met a key before the first token that it signs.
-  const lead = Math.min(LONGEST_LEAD_MS, rotateEveryMs / 4)
-  if (current === undefined) created.push(await makeKey(sealingKey, now, now))
-  else if (!stored.some(({ activeFrom }) => activeFrom > now) && now >= current.activeFrom + rotateEveryMs - lead)
-    created.push(await makeKey(sealingKey, now, Math.max(now + lead, current.activeFrom + rotateEveryMs)))
+  // Validators must be able to fetch a key before the first token signed with it arrives.
+  const ahead = Math.min(LONGEST_PUBLISHED_AHEAD_MS, rotateEveryMs / 4)
+  if (current === undefined) created.push(await generateKey(sealingKey, now, now))
+  else if (!stored.some(({ activeFrom }) => activeFrom > now) && now >= current.activeFrom + rotateEveryMs - ahead)
+    created.push(await generateKey(sealingKey, now, Math.max(now + ahead, current.activeFrom + rotateEveryMs)))
   for (const key of created) await keys.add(key)
 
-  const outlived = stored.filter(
+  const superseded = stored.filter(
     ({ retiredAt, activeFrom }) => retiredAt === undefined && current !== undefined && activeFrom < current.activeFrom,
   )
-  for (const { kid } of outlived) await keys.retire(kid, now, now + LONGEST_TOKEN_MS)
-  return { created, retired: outlived.map(({ kid }) => kid) }
+  for (const { kid } of superseded) await keys.retire(kid, now, now + LONGEST_TOKEN_MS)
+  return { created, retired: superseded.map(({ kid }) => kid) }
 }
 
-/** A key that signs from `activeFrom` on, whether or not rotation is due. */
+/** Adds a key that signs from `activeFrom` on, whether or not rotation is due. */
 export async function addKey(
-  { keys, sealingKey }: Pick<KeyTending, 'keys' | 'sealingKey'>,
+  { keys, sealingKey }: Pick<KeyRotationOptions, 'keys' | 'sealingKey'>,
   now: number,
   activeFrom: number,
 ): Promise<StoredKey> {
-  const key = await makeKey(sealingKey, now, activeFrom)
+  const key = await generateKey(sealingKey, now, activeFrom)
   await keys.add(key)
   return key
 }
 
-/** The newest whose time has come; when a node with a clock ahead of ours has retired that one, the next. */
+/** Throws WrongMasterKey if another master key sealed it. */
+export function openPrivateKey(sealed: string, sealingKey: Buffer): KeyObject {
+  let der: Buffer
+  try {
+    der = unseal(sealed, sealingKey, SEALED_KEY)
+  } catch {
+    throw new WrongMasterKey(
+      'The signing keys are sealed under another master key: set GATEHOUSE_MASTER_KEY to the key that sealed them, or restore master.key in the data folder.',
+    )
+  }
+  return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+}
+
+/** The newest active key. If a node whose clock is ahead has already retired it, the next one. */
 export function signingKeyOf(keys: readonly StoredKey[], now: number): StoredKey | undefined {
   const unretired = keys.filter(({ retiredAt }) => retiredAt === undefined)
   return unretired.findLast(({ activeFrom }) => activeFrom <= now) ?? unretired[0]
@@ -60,12 +77,12 @@ export function isPublished({ removedAfter }: StoredKey, now: number): boolean {
   return removedAfter === undefined || now < removedAfter
 }
 
-/** Somebody else may have its private half: nothing that it signed counts, whenever that was. */
+/** The private key may be compromised: nothing that it signed is valid, whenever it was signed. */
 export function isWithdrawn({ retiredAt, removedAfter }: StoredKey): boolean {
   return retiredAt !== undefined && removedAfter !== undefined && removedAfter <= retiredAt
 }
 
-async function makeKey(sealingKey: Buffer, now: number, activeFrom: number): Promise<StoredKey> {
+async function generateKey(sealingKey: Buffer, now: number, activeFrom: number): Promise<StoredKey> {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
   const publicJwk = publicKey.export({ format: 'jwk' })
   return {
@@ -79,7 +96,7 @@ async function makeKey(sealingKey: Buffer, now: number, activeFrom: number): Pro
   }
 }
 
-/** RFC 7638: the members in the order of their names. */
+/** RFC 7638 §3: the required members in lexicographic order. */
 function thumbprint({ e, kty, n }: JsonWebKey): string {
   return createHash('sha256').update(JSON.stringify({ e, kty, n })).digest('base64url')
 }

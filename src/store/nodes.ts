@@ -1,41 +1,40 @@
-/** The nodes on one database: which are there, and what each said to a question that went to all. */
+/** The registry of nodes on one database, and the replies they write to a call that went to all of them. */
 import { hostname } from 'node:os'
 import type { Clock } from '../protocol/clock.ts'
 import type { Database, Engine } from './database.ts'
 
 export interface Node {
-  /** Unique among all that ever ran. */
+  /** Random, and new at every start. */
   readonly id: string
   /** For people: see `nodeName`. */
   readonly name: string
 }
 
-/** Which process of which machine. */
+/** Host and process. */
 export function nodeName(): string {
   return `${hostname()}:${process.pid}`
 }
 
 export type Nodes = ReturnType<typeof createNodes>
 
-/** A node that has not been seen for this long is gone. On a SQLite file, which is at rest at night, they say it seldom. */
-const GONE_AFTER_MS: Readonly<Record<Engine, number>> = { postgres: 20_000, sqlite: 3_600_000 }
-/** Answers that nobody fetched. */
-const ANSWER_KEPT_MS = 60_000
+/** A node without a heartbeat for this long is considered gone. SQLite beats rarely, so that an idle disk can sleep. */
+const EXPIRES_AFTER_MS: Readonly<Record<Engine, number>> = { postgres: 20_000, sqlite: 3_600_000 }
+/** For replies that the caller did not delete. */
+const REPLY_KEPT_MS = 60_000
 
 export function createNodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clock: Clock) {
   return {
-    /** How often a node should say that it is there. */
-    seenEveryMs: GONE_AFTER_MS[engine] / 4,
+    heartbeatMs: EXPIRES_AFTER_MS[engine] / 4,
 
-    /** Before a node is first seen. All nodes on a SQLite file are processes of one machine: those that were killed are forgotten. */
-    async arrive(): Promise<void> {
+    /** Nodes on a SQLite file are processes of this machine: removes those that were killed. */
+    async removeDead(): Promise<void> {
       if (engine !== 'sqlite') return
       const known = await db.selectFrom('nodes').select(['id', 'name']).execute()
-      const gone = known.filter(({ name }) => !isRunning(name)).map(({ id }) => id)
-      if (gone.length > 0) await db.deleteFrom('nodes').where('id', 'in', gone).execute()
+      const dead = known.filter(({ name }) => !isRunning(name)).map(({ id }) => id)
+      if (dead.length > 0) await db.deleteFrom('nodes').where('id', 'in', dead).execute()
     },
 
-    async seen({ id, name }: Node): Promise<void> {
+    async heartbeat({ id, name }: Node): Promise<void> {
       await db
         .insertInto('nodes')
         .values({ id, name, seen_at: clock() })
@@ -43,44 +42,41 @@ export function createNodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clo
         .execute()
     },
 
-    async leave(id: string): Promise<void> {
+    async remove(id: string): Promise<void> {
       await db.deleteFrom('nodes').where('id', '=', id).execute()
     },
 
-    present(): Promise<Node[]> {
+    list(): Promise<Node[]> {
       return db
         .selectFrom('nodes')
         .select(['id', 'name'])
-        .where('seen_at', '>', clock() - GONE_AFTER_MS[engine])
+        .where('seen_at', '>', clock() - EXPIRES_AFTER_MS[engine])
         .orderBy('name')
         .execute()
     },
 
-    async answer(question: string, node: string, body: string): Promise<void> {
+    async reply(callId: string, node: string, body: string): Promise<void> {
       await db
         .insertInto('node_answers')
-        .values({ question, node, body, expires_at: clock() + ANSWER_KEPT_MS })
+        .values({ question: callId, node, body, expires_at: clock() + REPLY_KEPT_MS })
         .onConflict((conflict) => conflict.doNothing())
         .execute()
     },
 
-    async answersTo(question: string): Promise<Map<string, string>> {
-      const rows = await db
-        .selectFrom('node_answers')
-        .select(['node', 'body'])
-        .where('question', '=', question)
-        .execute()
+    /** The body of each reply, by node id. */
+    async repliesTo(callId: string): Promise<Map<string, string>> {
+      const rows = await db.selectFrom('node_answers').select(['node', 'body']).where('question', '=', callId).execute()
       return new Map(rows.map(({ node, body }) => [node, body]))
     },
 
-    async forget(question: string): Promise<void> {
-      await db.deleteFrom('node_answers').where('question', '=', question).execute()
+    async deleteReplies(callId: string): Promise<void> {
+      await db.deleteFrom('node_answers').where('question', '=', callId).execute()
     },
   }
 }
 
-/** Of another process of this machine; what had our own number before us is gone. */
-function isRunning(name: string): boolean {
+/** Whether another process of this machine has this name. A row with our pid is from an earlier process. */
+export function isRunning(name: string): boolean {
   const pid = Number(name.slice(name.lastIndexOf(':') + 1))
   if (name !== `${hostname()}:${pid}` || pid === process.pid) return false
   try {

@@ -1,4 +1,4 @@
-/** The driver of PostgreSQL, loaded by the first who needs it: an installation on SQLite never does. */
+/** The PostgreSQL driver, loaded on first use: an installation on SQLite never needs it. */
 import { createRequire } from 'node:module'
 
 const require = createRequire(import.meta.url)

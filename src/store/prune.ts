@@ -1,14 +1,15 @@
-/** Removes what has expired, a small batch at a time, so that nobody ever waits for it. */
+/** Deletes expired rows in small batches, so that other writers never wait long. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../protocol/clock.ts'
-import { pruneAuditLog } from './audit-retention.ts'
+import { rowOf } from './audit.ts'
+import { extendChain } from './audit-chain.ts'
 import type { Database } from './database.ts'
 import { sql } from './kysely.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-/** A row goes when `column` lies more than `kept` back; what is kept longer than it lives still tells a late caller the truth. */
+/** A row is deleted `kept` milliseconds after the time in `column`. Some are kept for a while, so that late requests get a precise error. */
 export const EXPIRING = [
   { table: 'codes', column: 'expires_at', kept: DAY },
   { table: 'refresh_tokens', column: 'expires_at', kept: 0 },
@@ -26,17 +27,18 @@ export const EXPIRING = [
 export interface PruneOptions {
   readonly clock: Clock
   readonly node: string
-  /** Milliseconds that audit rows are kept; undefined keeps them for ever. */
+  /** Milliseconds that audit rows are kept; undefined keeps them indefinitely. */
   readonly auditKept: number | undefined
   readonly rowsAtOnce?: number
   readonly onPruned?: (table: string, rows: number) => void
 }
 
 const ROWS_AT_ONCE = 500
+const AUDIT_ROWS_AT_ONCE = 5_000
 const PAUSE_MS = 20
 const EVERY_MS = 60_000
 
-/** One sweep over everything. */
+/** One pass over all tables. */
 export async function prune(database: Pick<Database, 'db' | 'engine'>, options: PruneOptions): Promise<void> {
   for (const { table, column, kept } of EXPIRING) {
     const rows = await pruneTable(database, table, column, options.clock() - kept, options.rowsAtOnce ?? ROWS_AT_ONCE)
@@ -50,13 +52,13 @@ export async function prune(database: Pick<Database, 'db' | 'engine'>, options: 
   if (rows > 0) options.onPruned?.('audit_log', rows)
 }
 
-/** Sweeps every minute, at another moment on each node, until stopped. */
+/** Prunes every minute until stopped. Nodes start at random offsets. */
 export function startPruning(
   database: Pick<Database, 'db' | 'engine'>,
   options: PruneOptions & { readonly onError: (error: unknown) => void },
 ): { stop(): Promise<void> } {
   let running: Promise<void> | undefined
-  const sweep = () => {
+  const run = () => {
     running ??= prune(database, options)
       .catch(options.onError)
       .finally(() => {
@@ -65,8 +67,8 @@ export function startPruning(
   }
   let interval: NodeJS.Timeout | undefined
   const first = setTimeout(() => {
-    sweep()
-    interval = setInterval(sweep, EVERY_MS).unref()
+    run()
+    interval = setInterval(run, EVERY_MS).unref()
   }, Math.random() * EVERY_MS).unref()
   return {
     async stop() {
@@ -77,7 +79,7 @@ export function startPruning(
   }
 }
 
-/** A session goes with what names its clients; one that has not ended is never touched, for its clients must be told first. */
+/** Deletes ended sessions with their clients. A session that has not ended stays, since its clients must be notified first. */
 async function pruneSessions({ db }: Pick<Database, 'db'>, before: number, most: number): Promise<number> {
   let total = 0
   for (;;) {
@@ -100,15 +102,55 @@ async function pruneTable(
   before: number,
   most: number,
 ): Promise<number> {
-  const place = sql.ref(engine === 'sqlite' ? 'rowid' : 'ctid')
-  // Two nodes that sweep at once take different rows instead of waiting for each other.
+  const rowId = sql.ref(engine === 'sqlite' ? 'rowid' : 'ctid')
+  // Nodes that prune at the same time take different rows instead of waiting for each other.
   const lock = engine === 'sqlite' ? sql`` : sql`for update skip locked`
   let total = 0
   for (;;) {
-    const { numAffectedRows = 0n } = await sql`delete from ${sql.table(table)} where ${place} in (
-      select ${place} from ${sql.table(table)} where ${sql.ref(column)} < ${before} limit ${most} ${lock})`.execute(db)
+    const { numAffectedRows = 0n } = await sql`delete from ${sql.table(table)} where ${rowId} in (
+      select ${rowId} from ${sql.table(table)} where ${sql.ref(column)} < ${before} limit ${most} ${lock})`.execute(db)
     total += Number(numAffectedRows)
     if (Number(numAffectedRows) < most) return total
     await sleep(PAUSE_MS)
   }
+}
+
+/** Deletes audit rows past their retention, from the front only, and leaves a row from which the chain continues. Returns their number. */
+export async function pruneAuditLog(
+  database: Pick<Database, 'db' | 'engine'>,
+  { before, now, node }: { before: number; now: number; node: string },
+): Promise<number> {
+  let total = 0
+  for (;;) {
+    const removed = await pruneBatch(database, before, now, node)
+    total += removed
+    if (removed < AUDIT_ROWS_AT_ONCE) return total
+  }
+}
+
+async function pruneBatch(
+  database: Pick<Database, 'db' | 'engine'>,
+  before: number,
+  now: number,
+  node: string,
+): Promise<number> {
+  let removed = 0
+  await extendChain(database, async (tx) => {
+    const rows = await tx
+      .selectFrom('audit_log')
+      .select(['seq', 'at', 'hash'])
+      .orderBy('seq')
+      .limit(AUDIT_ROWS_AT_ONCE)
+      .execute()
+    // Clocks of nodes differ: stop at the first row to keep, so that no gap arises.
+    const keep = rows.findIndex((row) => row.at >= before)
+    const expired = keep < 0 ? rows : rows.slice(0, keep)
+    const last = expired.at(-1)
+    if (last === undefined) return []
+    removed = expired.length
+    await tx.deleteFrom('audit_log').where('seq', '<=', last.seq).execute()
+    const details = { through: last.seq, hash: last.hash, removed }
+    return [rowOf({ event: 'audit.pruned', details }, now, node)]
+  })
+  return removed
 }

@@ -1,10 +1,10 @@
-/** Refresh tokens: kept as digests, each replaced by one successor when it is used; a late second use gives the family away (RFC 9700 §4.14). */
+/** Refresh tokens: stored as digests and rotated on use; a late second use reveals a stolen token (RFC 9700 §4.14). */
 import { hash } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import { type Grant, toGrant } from './grants.ts'
 import { digestOf, newSecret } from './opaque.ts'
-import { prepare } from './prepared.ts'
+import { prepare } from './prepared-query.ts'
 import type { RefreshTokenRow, Schema } from './schema.ts'
 
 export interface RefreshToken {
@@ -16,13 +16,13 @@ export interface RefreshToken {
 
 export type Rotation =
   | { readonly outcome: 'rotated'; readonly successor: string }
-  /** Used again within the grace: the same successor once more (a lost response, two tabs). */
+  /** Used again within the grace period: the same successor again (a lost response, two tabs). */
   | { readonly outcome: 'repeated'; readonly successor: string }
-  /** Used again after the grace, or after its successor was used: somebody else has it. */
+  /** Used again after the grace period, or after its successor was used: the token was stolen. */
   | { readonly outcome: 'reused' }
 
 export interface RefreshLifetimes {
-  /** How long an unused token lives. */
+  /** Lifetime of an unused token. */
   readonly idleMs: number
   readonly graceMs: number
 }
@@ -54,7 +54,7 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
   )
 
   return {
-    /** The first token of a grant; returned here and stored nowhere. */
+    /** Issues the first token of a grant. The token itself is not stored. */
     async issue(grant: Pick<Grant, 'id' | 'expiresAt'>, { idleMs }: Pick<RefreshLifetimes, 'idleMs'>): Promise<string> {
       const token = newSecret()
       const now = clock()
@@ -69,7 +69,7 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
       return token
     },
 
-    /** The token with its grant, whatever state either is in. */
+    /** The token with its grant, in whatever state they are. */
     async find(token: string): Promise<RefreshToken | undefined> {
       const [row] = await byDigest({ digest: digestOf(token) })
       if (row === undefined) return undefined
@@ -82,8 +82,8 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
     },
 
     /**
-     * A token is spent by the insertion of its successor: of all who try, the unique index on the parent lets one through.
-     * The successor is kept under a mask that only the parent's holder can make, so that a repeated use gets the same.
+     * A token is spent by inserting its successor: of concurrent attempts the unique index on the parent admits one.
+     * The successor is stored masked with a pad derived from the parent, so that a repeated use can return the same token.
      */
     async rotate(token: string, found: RefreshToken, { idleMs, graceMs }: RefreshLifetimes): Promise<Rotation> {
       const successor = newSecret()
@@ -121,8 +121,8 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
 }
 
 /**
- * A one-time pad, put on and taken off in the same way: 256 bits that follow from the parent token alone, for the 256
- * bits of the one successor that it can have. The words before it make the pad another value than the token's digest.
+ * A one-time pad, applied and removed by the same XOR: 256 bits derived from the parent token alone, for the 256 bits of
+ * its only successor. The prefix makes the pad differ from the token's digest.
  */
 function masked(secret: string, parent: string): string {
   const pad = hash('sha256', `gatehouse refresh successor ${parent}`, 'buffer')

@@ -1,4 +1,4 @@
-/** Roles: names for sets of scopes, given to users. */
+/** Roles: named sets of scopes, assigned to users. */
 import type { Kysely } from 'kysely'
 import type { Schema } from './schema.ts'
 
@@ -13,8 +13,12 @@ export type Roles = ReturnType<typeof createRoles>
 
 export function createRoles(db: Kysely<Schema>) {
   return {
-    async list(): Promise<Role[]> {
-      const rows = await db.selectFrom('roles').selectAll().orderBy('name').execute()
+    /** All, or one page; ordered by name. */
+    async list({ after, limit }: { after?: string; limit?: number } = {}): Promise<Role[]> {
+      let query = db.selectFrom('roles').selectAll().orderBy('name')
+      if (after !== undefined) query = query.where('name', '>', after)
+      if (limit !== undefined) query = query.limit(limit)
+      const rows = await query.execute()
       return rows.map((row) => ({
         name: row.name,
         scopes: JSON.parse(row.scopes),
@@ -41,7 +45,7 @@ export function createRoles(db: Kysely<Schema>) {
       await db.deleteFrom('roles').where('name', '=', name).execute()
     },
 
-    /** Users who have the role, whose rights change with it. */
+    /** The ids of the users who have the role. */
     async holders(name: string): Promise<string[]> {
       const rows = await db.selectFrom('user_roles').select('user_id').where('role', '=', name).execute()
       return rows.map(({ user_id }) => user_id)

@@ -1,4 +1,4 @@
-/** The tables of the identity database as the stores see them. Times are milliseconds, flags 0 or 1, lists and objects JSON text. */
+/** The tables of the identity database. Times are in milliseconds, flags are 0 or 1, lists and objects are JSON. */
 import type { Generated } from 'kysely'
 
 export interface Schema {
@@ -103,7 +103,7 @@ export interface RefreshTokenRow {
   parent_digest: string | null
   issued_at: number
   expires_at: number
-  /** This token, readable only by who holds its parent. */
+  /** This token, masked so that only the holder of its parent can read it. */
   sealed: string | null
 }
 
@@ -207,7 +207,7 @@ export interface AuditRow {
   hash: string
 }
 
-/** One row: the last of the log, which the next is chained to. `seq` is also how many were ever written. */
+/** One row: the last entry of the log, to which the next is chained. `seq` is also the number of rows ever written. */
 export interface AuditHeadRow {
   id: number
   seq: number

@@ -1,18 +1,18 @@
-/** Browser sessions: kept here, named to the browser by a secret that is stored only as its digest. */
+/** Browser sessions, identified by a cookie whose value is stored only as a digest. */
 import type { Kysely, Selectable } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import { digestOf, newId, newSecret } from './opaque.ts'
 import type { Schema, SessionRow } from './schema.ts'
 
 export interface Session {
-  /** What tokens name as `sid`; tells nothing of the cookie. */
+  /** The `sid` claim of tokens; independent of the cookie. */
   readonly id: string
   readonly userId: string
-  /** When the person last proved who they are. */
+  /** When the user last authenticated. */
   readonly authTime: number
-  /** RFC 8176: how they proved it. */
+  /** Authentication methods (RFC 8176). */
   readonly amr: readonly string[]
-  /** What the session iframe compares. No credential. */
+  /** Compared by the session iframe (OpenID Connect Session Management). Not a credential. */
   readonly browserState: string
   readonly userAgent: string
   readonly address: string
@@ -22,16 +22,16 @@ export interface Session {
 }
 
 export interface SessionLifetimes {
-  /** Milliseconds without a request after which a session is over. */
+  /** Milliseconds without a request after which a session expires. */
   readonly idle: number
-  /** Milliseconds after which it is over in any case. */
+  /** Milliseconds after which it expires in any case. */
   readonly absolute: number
 }
 
 const HOUR = 3600_000
-export const USUAL_LIFETIMES: SessionLifetimes = { idle: 12 * HOUR, absolute: 7 * 24 * HOUR }
+export const DEFAULT_LIFETIMES: SessionLifetimes = { idle: 12 * HOUR, absolute: 7 * 24 * HOUR }
 
-export interface Proof {
+export interface SignIn {
   readonly amr: readonly string[]
   readonly userAgent: string
   readonly address: string
@@ -39,28 +39,28 @@ export interface Proof {
 
 export interface OpenedSession {
   readonly session: Session
-  /** The secret for the browser's cookie; it cannot be read again. */
+  /** The value of the browser's cookie; only its digest is stored. */
   readonly cookie: string
 }
 
 export type Sessions = ReturnType<typeof createSessions>
 
-/** Being seen is written at most this often: a session is read far more than it changes. */
-const SEEN_STEP_MS = 60_000
+/** `seen_at` is written at most this often, so that most requests only read. */
+const SEEN_EVERY_MS = 60_000
 
 export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifetimes) {
   return {
-    async open(userId: string, proof: Proof): Promise<OpenedSession> {
+    async open(userId: string, signIn: SignIn): Promise<OpenedSession> {
       const now = clock()
       const cookie = newSecret()
       const session: Session = {
         id: newId(),
         userId,
         authTime: now,
-        amr: proof.amr,
+        amr: signIn.amr,
         browserState: newId(),
-        userAgent: proof.userAgent,
-        address: proof.address,
+        userAgent: signIn.userAgent,
+        address: signIn.address,
         createdAt: now,
         seenAt: now,
         expiresAt: now + lifetimes.absolute,
@@ -72,11 +72,11 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
       return { session, cookie }
     },
 
-    /** The same person proved it again, or by more: the session goes on under a new cookie. Undefined when it has ended meanwhile. */
-    async renew(session: Session, proof: Proof): Promise<OpenedSession | undefined> {
+    /** For a user who authenticated again or with another factor: continues the session under a new cookie. Undefined if it has ended. */
+    async renew(session: Session, signIn: SignIn): Promise<OpenedSession | undefined> {
       const now = clock()
       const cookie = newSecret()
-      const renewed: Session = { ...session, ...proof, authTime: now, seenAt: now }
+      const renewed: Session = { ...session, ...signIn, authTime: now, seenAt: now }
       const row = await db
         .updateTable('sessions')
         .set({ ...toRow(renewed), digest: digestOf(cookie) })
@@ -87,12 +87,12 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
       return row === undefined ? undefined : { session: renewed, cookie }
     },
 
-    /** Undefined for a cookie that names no living session. */
+    /** Undefined if the session does not exist, has ended or has expired. */
     async find(cookie: string): Promise<Session | undefined> {
       const now = clock()
       const row = await alive(now).where('digest', '=', digestOf(cookie)).selectAll().executeTakeFirst()
       if (row === undefined) return undefined
-      if (now - row.seen_at >= SEEN_STEP_MS) {
+      if (now - row.seen_at >= SEEN_EVERY_MS) {
         await db.updateTable('sessions').set({ seen_at: now }).where('id', '=', row.id).execute()
       }
       return toSession({ ...row, seen_at: now })
@@ -103,7 +103,7 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
       return row === undefined ? undefined : toSession(row)
     },
 
-    /** The one used last comes first. */
+    /** Most recently used first. */
     async listOfUser(userId: string): Promise<Session[]> {
       const rows = await alive(clock())
         .where('user_id', '=', userId)
@@ -114,7 +114,25 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
       return rows.map(toSession)
     },
 
-    /** The session, if it was not ended before: of several who end it, one is told. */
+    /** One page, newest first: those after the session that began at `createdAt` and has the id. */
+    async pageOfUser(
+      userId: string,
+      limit: number,
+      after?: { readonly createdAt: number; readonly id: string },
+    ): Promise<Session[]> {
+      let query = alive(clock()).where('user_id', '=', userId).selectAll()
+      if (after !== undefined)
+        query = query.where((eb) =>
+          eb.or([
+            eb('created_at', '<', after.createdAt),
+            eb.and([eb('created_at', '=', after.createdAt), eb('id', '>', after.id)]),
+          ]),
+        )
+      const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(limit).execute()
+      return rows.map(toSession)
+    },
+
+    /** Returns the session to exactly one of several concurrent callers; undefined if it has ended already. */
     async end(id: string): Promise<Session | undefined> {
       const row = await db
         .updateTable('sessions')
@@ -126,7 +144,7 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
       return row === undefined ? undefined : toSession(row)
     },
 
-    /** Sessions whose time is up and which nobody has ended yet. */
+    /** Expired sessions that have not been ended yet. */
     async listExpired(limit = 500): Promise<Session[]> {
       const now = clock()
       const rows = await db
@@ -139,7 +157,7 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
       return rows.map(toSession)
     },
 
-    /** The person used the session for this client, which will want to know of its end. */
+    /** Records that the session was used for this client, which is notified when the session ends. */
     async addClient(sessionId: string, clientId: string): Promise<void> {
       await db
         .insertInto('session_clients')
@@ -158,7 +176,7 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
       return rows.map(({ client_id }) => client_id)
     },
 
-    /** The clients of an ended session and its user, to the one caller who comes first: each client is told once. */
+    /** Removes and returns the clients of an ended session and its user. Only the first caller gets them, so each client is notified once. */
     async takeClients(sessionId: string): Promise<{ userId: string; clientIds: string[] } | undefined> {
       const rows = await db
         .deleteFrom('session_clients')

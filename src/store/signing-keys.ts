@@ -1,4 +1,4 @@
-/** Signing keys: public halves for everyone, private halves sealed. */
+/** Signing keys: the public key as a JWK, the private key sealed. */
 import type { JsonWebKey } from 'node:crypto'
 import type { Kysely } from 'kysely'
 import type { Schema } from './schema.ts'
@@ -9,10 +9,10 @@ export interface StoredKey {
   /** Empty once the key no longer signs. */
   readonly sealedPrivateKey: string
   readonly createdAt: number
-  /** It is published from its creation, and signs from here on. */
+  /** Signs from this time on. It is published from its creation. */
   readonly activeFrom: number
   readonly retiredAt: number | undefined
-  /** Published until then: the last token that it signed has expired. Not after its retirement when it was withdrawn. */
+  /** Published until then, when the last token that it signed has expired. Equal to `retiredAt` for a withdrawn key. */
   readonly removedAfter: number | undefined
 }
 
@@ -20,7 +20,7 @@ export type SigningKeys = ReturnType<typeof createSigningKeys>
 
 export function createSigningKeys(db: Kysely<Schema>) {
   return {
-    /** Retired keys too: an old ID token is still a hint about who was signed in. */
+    /** Includes retired keys: an expired ID token is still accepted as a hint. */
     async list(): Promise<StoredKey[]> {
       const rows = await db.selectFrom('signing_keys').selectAll().orderBy('active_from').orderBy('kid').execute()
       return rows.map((row) => ({
@@ -49,7 +49,7 @@ export function createSigningKeys(db: Kysely<Schema>) {
         .execute()
     },
 
-    /** Its private half is wiped: it never signs again. */
+    /** Deletes the private key, so that it can never sign again. */
     async retire(kid: string, retiredAt: number, removedAfter: number): Promise<void> {
       await db
         .updateTable('signing_keys')
@@ -59,7 +59,7 @@ export function createSigningKeys(db: Kysely<Schema>) {
         .execute()
     },
 
-    /** Retired already or not: from now on it is as if it had never been ours. */
+    /** For a compromised key, retired or not: nothing that it signed is accepted from now on. */
     async withdraw(kid: string, now: number): Promise<void> {
       await db
         .updateTable('signing_keys')

@@ -1,8 +1,10 @@
-/** Kysely over better-sqlite3 with group commit: writes that arrive together share one durable transaction. */
+/** Kysely's dialect for better-sqlite3: one connection reads, one writes with group commit. */
 import SqliteDatabase from 'better-sqlite3'
 import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely'
+import { LruMap } from '../lib/lru-map.ts'
+import { Availability } from './availability.ts'
+import { GroupCommit } from './group-commit.ts'
 import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from './kysely.ts'
-import { WalSync } from './wal-sync.ts'
 
 const CACHED_STATEMENTS = 500
 
@@ -12,8 +14,8 @@ export interface SqliteDialect extends Dialect {
 }
 
 /** For one Kysely. */
-export function createSqliteDialect(file: string): SqliteDialect {
-  const driver = new SqliteDriver(file)
+export function createSqliteDialect(file: string, availability = new Availability(() => {})): SqliteDialect {
+  const driver = new SqliteDriver(file, availability)
   return {
     checkWrites: () => driver.checkWrites(),
     createDriver: () => driver,
@@ -23,173 +25,125 @@ export function createSqliteDialect(file: string): SqliteDialect {
   }
 }
 
-/** One connection writes, one reads: a reader never sees an open transaction of the writer. */
+interface OpenDatabase {
+  readonly writer: CachedDatabase
+  /** A connection of its own, which never sees an open transaction of the writer. */
+  readonly reader: CachedDatabase
+  readonly commits: GroupCommit
+}
+
 class SqliteDriver implements Driver {
   readonly #file: string
-  readonly #queue: PendingWrite[] = []
-  #writer: CachedDatabase | undefined
-  #reader: CachedDatabase | undefined
-  #wal: WalSync | undefined
-  #transactionOpen = false
-  #flushScheduled = false
+  #open: OpenDatabase | undefined
   readonly #idle: SqliteConnection[] = []
-  readonly #waitingForTransaction: (() => void)[] = []
+  readonly #availability: Availability
 
-  constructor(file: string) {
+  constructor(file: string, availability: Availability) {
     this.#file = file
+    this.#availability = availability
   }
 
   async init(): Promise<void> {
-    this.#writer = new CachedDatabase(this.#file, false)
-    this.#reader = new CachedDatabase(this.#file, true)
+    const writer = new CachedDatabase(this.#file, false)
+    const reader = new CachedDatabase(this.#file, true)
+    this.#open = { writer, reader, commits: new GroupCommit(writer.database, this.#file) }
   }
 
   async acquireConnection(): Promise<SqliteConnection> {
     return this.#idle.pop() ?? new SqliteConnection(this)
   }
 
-  /** Kept: a connection that Kysely has not seen before costs it more than a read by key. */
+  /** Kept: a connection that is new to Kysely costs more than a read by key. */
   async releaseConnection(connection: SqliteConnection): Promise<void> {
     this.#idle.push(connection)
   }
 
   checkWrites(): void {
-    this.#wal?.check()
+    this.#open?.commits.check()
   }
 
   async beginTransaction(connection: SqliteConnection): Promise<void> {
-    while (this.#transactionOpen) await new Promise<void>((resolve) => this.#waitingForTransaction.push(resolve))
+    const { writer, commits } = this.#opened()
+    const release = await commits.acquire()
     try {
-      this.#flush()
-      this.checkWrites()
-      this.#open(this.#writer).exec('begin immediate')
+      commits.check()
+      writer.database.exec('begin immediate')
     } catch (error) {
-      // Its turn goes to the next who waits.
-      this.#waitingForTransaction.shift()?.()
+      release()
+      this.#availability.failed(error)
       throw error
     }
-    this.#transactionOpen = true
-    connection.inTransaction = true
+    connection.releaseWriter = release
   }
 
-  /** Kysely asks for a rollback when this throws. */
+  /** Kysely calls for a rollback when this throws. */
   async commitTransaction(connection: SqliteConnection): Promise<void> {
-    this.checkWrites()
-    this.#endTransaction(connection, 'commit')
-    await this.#durable()
+    await this.#watched(true, () => {
+      this.checkWrites()
+      this.#endTransaction(connection, 'commit')
+      return this.#opened().commits.durable()
+    })
   }
 
-  /** Asked for after a commit that failed, too: then there is nothing left to take back, and the writer may be another's. */
+  /** Also called after a failed commit: then nothing is left to undo, and the writer may belong to another transaction. */
   async rollbackTransaction(connection: SqliteConnection): Promise<void> {
     if (connection.inTransaction) this.#endTransaction(connection, 'rollback')
   }
 
   async destroy(): Promise<void> {
-    this.#flush()
-    // Those who wait for it hear of a failure themselves.
-    await this.#wal?.durable().catch(() => {})
-    this.#wal?.close()
-    this.#reader?.close()
-    this.#writer?.close()
+    if (this.#open === undefined) return
+    const { writer, reader, commits } = this.#open
+    await commits.close()
+    reader.database.close()
+    writer.database.close()
   }
 
-  execute<R>(query: CompiledQuery, inTransaction: boolean): Promise<QueryResult<R>> {
-    if (inTransaction) return attempt(() => this.#open(this.#writer).run<R>(query))
-    if (this.#open(this.#reader).isReadOnly(query)) return attempt(() => this.#open(this.#reader).run<R>(query))
-    return new Promise((resolve, reject) => {
-      this.#queue.push({
-        run: () => {
-          const result = this.#open(this.#writer).run<R>(query)
-          return () => resolve(result)
-        },
-        reject,
-      })
-      this.#scheduleFlush()
-    })
+  async execute<R>(query: CompiledQuery, inTransaction: boolean): Promise<QueryResult<R>> {
+    const { writer, reader, commits } = this.#opened()
+    if (inTransaction) return this.#watched(false, () => writer.run<R>(query))
+    if (reader.isReadOnly(query)) return reader.run<R>(query)
+    return this.#watched(true, () => commits.write(() => writer.run<R>(query), { isOneStatement: true }))
   }
 
-  #endTransaction(connection: SqliteConnection, word: 'commit' | 'rollback'): void {
-    const writer = this.#open(this.#writer)
+  async #watched<T>(isWrite: boolean, run: () => T | Promise<T>): Promise<T> {
     try {
-      writer.exec(word)
-    } finally {
-      writer.rollbackIfOpen()
-      connection.inTransaction = false
-      this.#transactionOpen = false
-      this.#waitingForTransaction.shift()?.()
-      if (this.#queue.length > 0) this.#scheduleFlush()
-    }
-  }
-
-  #scheduleFlush(): void {
-    if (this.#flushScheduled || this.#transactionOpen) return
-    this.#flushScheduled = true
-    setImmediate(() => {
-      this.#flushScheduled = false
-      if (!this.#transactionOpen) this.#flush()
-    })
-  }
-
-  /** A failing statement undoes itself alone (SQLite's ABORT); nothing is acknowledged before the commit is on disk. */
-  #flush(): void {
-    if (this.#queue.length === 0) return
-    const batch = this.#queue.splice(0)
-    const acknowledge: (() => void)[] = []
-    const writer = this.#open(this.#writer)
-    try {
-      this.checkWrites()
-      writer.exec('begin immediate')
-      for (const write of batch) {
-        try {
-          acknowledge.push(write.run())
-        } catch (error) {
-          acknowledge.push(() => write.reject(error))
-        }
-      }
-      writer.exec('commit')
+      const result = await run()
+      this.#availability.succeeded(isWrite)
+      return result
     } catch (error) {
-      writer.rollbackIfOpen()
-      for (const write of batch) write.reject(error)
-      return
+      this.#availability.failed(error)
+      throw error
     }
-    this.#durable().then(
-      () => {
-        for (const reply of acknowledge) reply()
-      },
-      (error) => {
-        for (const write of batch) write.reject(error)
-      },
-    )
   }
 
-  /**
-   * SQLite itself syncs the first commit, and with it the folder that the new log is in. From then on the log is synced
-   * here, beside the event loop; SQLite goes on to sync it before each checkpoint.
-   */
-  async #durable(): Promise<void> {
-    if (this.#wal !== undefined) return this.#wal.durable()
-    this.#wal = WalSync.of(this.#file)
-    if (this.#wal !== undefined) this.#open(this.#writer).leaveSyncing()
+  #endTransaction(connection: SqliteConnection, statement: 'commit' | 'rollback'): void {
+    const { database } = this.#opened().writer
+    try {
+      database.exec(statement)
+    } finally {
+      if (database.inTransaction) database.exec('rollback')
+      connection.releaseWriter?.()
+      connection.releaseWriter = undefined
+    }
   }
 
-  #open(database: CachedDatabase | undefined): CachedDatabase {
-    if (database === undefined) throw new Error('The SQLite driver is not open')
-    return database
+  #opened(): OpenDatabase {
+    if (this.#open === undefined) throw new Error('The SQLite driver is not open')
+    return this.#open
   }
-}
-
-interface PendingWrite {
-  /** Runs the statement and returns what tells its caller, after the commit. */
-  run(): () => void
-  reject(error: unknown): void
 }
 
 class SqliteConnection implements DatabaseConnection {
-  inTransaction = false
+  /** Set while a transaction holds the writer. */
+  releaseWriter: (() => void) | undefined
   readonly #driver: SqliteDriver
 
   constructor(driver: SqliteDriver) {
     this.#driver = driver
+  }
+
+  get inTransaction(): boolean {
+    return this.releaseWriter !== undefined
   }
 
   executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
@@ -203,16 +157,15 @@ class SqliteConnection implements DatabaseConnection {
 }
 
 class CachedDatabase {
-  readonly #database: SqliteDatabase.Database
-  readonly #statements = new Map<string, SqliteDatabase.Statement>()
+  readonly database: SqliteDatabase.Database
+  readonly #statements = new LruMap<SqliteDatabase.Statement>(CACHED_STATEMENTS)
 
   constructor(file: string, readonly: boolean) {
-    this.#database = new SqliteDatabase(file, { readonly, timeout: 5000 })
-    if (!readonly) {
-      this.#database.pragma('journal_mode = wal')
-      this.#database.pragma('synchronous = full')
-      this.#database.pragma('foreign_keys = on')
-    }
+    this.database = new SqliteDatabase(file, { readonly, timeout: 5000 })
+    if (readonly) return
+    this.database.pragma('journal_mode = wal')
+    this.database.pragma('synchronous = full')
+    this.database.pragma('foreign_keys = on')
   }
 
   isReadOnly(query: CompiledQuery): boolean {
@@ -228,31 +181,10 @@ class CachedDatabase {
     return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) }
   }
 
-  exec(sql: string): void {
-    this.#database.exec(sql)
-  }
-
-  /** Commits are written at once, and synced by somebody else. */
-  leaveSyncing(): void {
-    this.#database.pragma('synchronous = normal')
-  }
-
-  rollbackIfOpen(): void {
-    if (this.#database.inTransaction) this.#database.exec('rollback')
-  }
-
-  close(): void {
-    this.#database.close()
-  }
-
   #statement(sql: string): SqliteDatabase.Statement {
     let statement = this.#statements.get(sql)
     if (statement === undefined) {
-      statement = this.#database.prepare(sql)
-      if (this.#statements.size >= CACHED_STATEMENTS) {
-        const oldest = this.#statements.keys().next().value
-        if (oldest !== undefined) this.#statements.delete(oldest)
-      }
+      statement = this.database.prepare(sql)
       this.#statements.set(sql, statement)
     }
     return statement
@@ -261,8 +193,4 @@ class CachedDatabase {
 
 function toSqliteValue(value: unknown): unknown {
   return typeof value === 'boolean' ? Number(value) : value
-}
-
-async function attempt<T>(work: () => T): Promise<T> {
-  return work()
 }

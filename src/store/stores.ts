@@ -1,4 +1,4 @@
-/** Every store over one database, for those who need several. */
+/** All stores of one database. */
 import type { Clock } from '../protocol/clock.ts'
 import { createClients } from './clients.ts'
 import { createCodes } from './codes.ts'
@@ -8,9 +8,10 @@ import { createDeviceCodes } from './device-codes.ts'
 import { createEvents } from './events.ts'
 import { createFactors } from './factors.ts'
 import { createGrants } from './grants.ts'
+import { createNodes } from './nodes.ts'
 import { createRefreshTokens } from './refresh-tokens.ts'
 import { createRoles } from './roles.ts'
-import { createSessions, type SessionLifetimes, USUAL_LIFETIMES } from './sessions.ts'
+import { createSessions, DEFAULT_LIFETIMES, type SessionLifetimes } from './sessions.ts'
 import { createSigningKeys } from './signing-keys.ts'
 import { createThrottles } from './throttles.ts'
 import { createUsers } from './users.ts'
@@ -20,7 +21,7 @@ export type Stores = ReturnType<typeof createStores>
 export function createStores(
   { db, engine }: Database,
   clock: Clock,
-  { sessions = USUAL_LIFETIMES }: { sessions?: SessionLifetimes } = {},
+  { sessions = DEFAULT_LIFETIMES }: { sessions?: SessionLifetimes } = {},
 ) {
   return {
     users: createUsers(db, clock),
@@ -36,5 +37,6 @@ export function createStores(
     signingKeys: createSigningKeys(db),
     throttles: createThrottles(db, clock),
     events: createEvents(db, engine, clock),
+    nodes: createNodes({ db, engine }, clock),
   }
 }

@@ -1,16 +1,16 @@
-/** Counts of failures that make the next try wait, shared by every node. */
+/** Back-off after failed attempts, shared by all nodes. */
 import type { Kysely } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import { sql } from './kysely.ts'
 import type { Schema } from './schema.ts'
 
 export interface ThrottlePolicy {
-  /** Tries that cost no wait. */
+  /** Attempts without a wait. */
   readonly free: number
-  /** The first wait; it doubles with each further try. */
+  /** The first wait; it doubles with each further attempt. */
   readonly firstWaitMs: number
   readonly longestWaitMs: number
-  /** After so long without a try everything is forgotten. */
+  /** The count restarts after this long without an attempt. */
   readonly forgetMs: number
 }
 
@@ -24,14 +24,14 @@ export type Throttles = ReturnType<typeof createThrottles>
 export function createThrottles(db: Kysely<Schema>, clock: Clock) {
   const throttles = {
     /**
-     * Counts a try before it is made, so that tries made at once cannot slip through together.
-     * Returns 0 when it may be made, otherwise the milliseconds to wait; a try that must wait is not counted.
+     * Counts an attempt before it is made, so that concurrent attempts cannot pass together.
+     * Returns 0 when it may be made, otherwise the milliseconds to wait; an attempt that must wait is not counted.
      */
     async take(key: string, policy: ThrottlePolicy): Promise<number> {
       const now = clock()
       const doublings = Math.ceil(Math.log2(policy.longestWaitMs / policy.firstWaitMs))
       const count = sql<number>`case when throttles.updated_at < ${now - policy.forgetMs} then 1 else throttles.failures + 1 end`
-      // No wait is no time at all: a node whose clock is a little behind must not wait for ours.
+      // 0 rather than now: a node whose clock is behind must not wait either.
       const until = sql<number>`case
         when throttles.updated_at < ${now - policy.forgetMs} or throttles.failures < ${policy.free} then 0
         when throttles.failures >= ${policy.free + doublings} then cast(${now + policy.longestWaitMs} as bigint)
@@ -52,17 +52,19 @@ export function createThrottles(db: Kysely<Schema>, clock: Clock) {
       return Math.max(1, (row?.until ?? now) - now)
     },
 
-    /** One try that several counts look at. When one of them makes it wait, no other has counted it. */
-    async takeAll(counts: readonly ThrottleCount[]): Promise<number> {
+    /** Counts one attempt against several keys. If one of them requires a wait, none counts it, and `blocked` names those that do. */
+    async takeAll(counts: readonly ThrottleCount[]): Promise<{ waitMs: number; blocked: readonly string[] }> {
       const waits = await Promise.all(counts.map(({ key, policy }) => throttles.take(key, policy)))
-      const wait = Math.max(...waits)
-      if (wait > 0) await throttles.giveBack(counts.flatMap(({ key }, index) => (waits[index] === 0 ? [key] : [])))
-      return wait
+      const keysWhere = (matches: (wait: number) => boolean) =>
+        counts.flatMap(({ key }, index) => (matches(waits[index] ?? 0) ? [key] : []))
+      const blocked = keysWhere((wait) => wait > 0)
+      if (blocked.length > 0) await throttles.refund(keysWhere((wait) => wait === 0))
+      return { waitMs: Math.max(...waits), blocked }
     },
 
-    /** The try did not fail after all. */
-    async giveBack(keys: readonly string[]): Promise<void> {
-      // PostgreSQL takes no empty list.
+    /** Undoes the count of an attempt that did not fail. */
+    async refund(keys: readonly string[]): Promise<void> {
+      // PostgreSQL rejects an empty list.
       if (keys.length === 0) return
       await db
         .updateTable('throttles')
@@ -76,7 +78,7 @@ export function createThrottles(db: Kysely<Schema>, clock: Clock) {
       await db.deleteFrom('throttles').where('key', 'in', keys).execute()
     },
 
-    /** A mark that is kept until its time, for example that a person signed in from an address before. */
+    /** Sets a flag that expires at `until`, for example that a user signed in from an address before. */
     async mark(key: string, until: number): Promise<void> {
       const values = { failures: 0, until, updated_at: clock() }
       await db

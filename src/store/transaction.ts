@@ -1,8 +1,11 @@
-/** Several statements as one, tried again as a whole when it lost a race to another. */
+/** Transactions that are retried as a whole after a serialization failure or deadlock. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Kysely, Transaction } from 'kysely'
 import { mayTryAgain } from './postgres-dialect.ts'
 import type { Schema } from './schema.ts'
+
+/** Advisory lock of PostgreSQL: administrators and declarative files change identity data one at a time, on all nodes. */
+export const CHANGE_LOCK = 7_203_519_002
 
 const MOST_TRIES = 6
 const FIRST_PAUSE_MS = 5

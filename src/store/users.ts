@@ -1,8 +1,8 @@
-/** People who can sign in, with the roles they have and the rights that follow from them. */
+/** Users with their roles, and the rights that the roles give. */
 import { randomBytes } from 'node:crypto'
-import type { Kysely, Selectable } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
-import { prepare } from './prepared.ts'
+import { prepare } from './prepared-query.ts'
 import type { Schema, UserRow } from './schema.ts'
 
 /** The standard claims by their registered names (OpenID Connect Core §5.1). */
@@ -13,11 +13,11 @@ export interface User {
   readonly username: string
   readonly passwordHash: string | undefined
   readonly passwordChangedAt: number
-  /** Digest of the password that a declarative file set, so that only a change there sets it again. */
+  /** Digest of the password set by a declarative file, so that only a change in the file sets it again. */
   readonly declaredDigest: string | undefined
   readonly profile: Profile
   readonly roles: readonly string[]
-  /** Scopes that the roles give. */
+  /** The scopes of the roles. */
   readonly rights: ReadonlySet<string>
   readonly roleRequiresSecondFactor: boolean
   readonly hasSecondFactor: boolean
@@ -42,9 +42,15 @@ export interface UserChange {
   readonly declaredDigest?: string | undefined
 }
 
+interface UserPage {
+  readonly after?: string
+  readonly limit?: number
+  readonly prefix?: string
+}
+
 export type Users = ReturnType<typeof createUsers>
 
-/** No client identifier may begin so: the subject of a token says whether it is a person (RFC 9068 §5). */
+/** No client_id may begin with it: the subject of a token tells a user from a client (RFC 9068 §5). */
 export const USER_ID_PREFIX = 'usr_'
 
 export class UsernameTaken extends Error {
@@ -52,7 +58,7 @@ export class UsernameTaken extends Error {
 }
 
 export function createUsers(db: Kysely<Schema>, clock: Clock) {
-  /** One row for each role of the user. */
+  /** One row per role of the user. */
   const withRoles = () =>
     db
       .selectFrom('users')
@@ -73,22 +79,25 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
 
   return {
     async findById(id: string): Promise<User | undefined> {
-      return gather(await byId({ id }))[0]
+      return groupRows(await byId({ id }))[0]
     },
 
     async findByUsername(username: string): Promise<User | undefined> {
-      return gather(await byName({ key: usernameKey(username) }))[0]
+      return groupRows(await byName({ key: usernameKey(username) }))[0]
     },
 
-    /** In the order of their names, a page at a time. */
-    async list({ after = '', limit = 100 }: { after?: string; limit?: number } = {}): Promise<User[]> {
-      const page = db
+    /** One page, ordered by name; with a prefix, of the names that begin with it. */
+    async list({ after = '', limit = 100, prefix = '' }: UserPage = {}): Promise<User[]> {
+      const start = usernameKey(prefix)
+      let page = db
         .selectFrom('users')
         .select('id')
         .where('username_key', '>', usernameKey(after))
         .orderBy('username_key')
         .limit(limit)
-      return gather(await withRoles().where('users.id', 'in', page).orderBy('username_key').execute())
+      // Not LIKE, whose wildcards and case differ between the engines; both count characters here.
+      if (start !== '') page = page.where(sql`substr(username_key, 1, ${[...start].length})`, '=', start)
+      return groupRows(await withRoles().where('users.id', 'in', page).orderBy('username_key').execute())
     },
 
     async create(user: NewUser): Promise<string> {
@@ -111,7 +120,7 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
         .onConflict((conflict) => conflict.column('username_key').doNothing())
         .returning('id')
         .executeTakeFirst()
-      if (inserted === undefined) throw new UsernameTaken(`There is already a user named ${user.username}`)
+      if (inserted === undefined) throw new UsernameTaken(`The username ${user.username} is taken`)
       await addRoles(id, user.roles ?? [])
       return id
     },
@@ -141,7 +150,7 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
         .execute()
     },
 
-    /** The same password under newer parameters; a password changed meanwhile is left alone. */
+    /** Stores the same password hashed with newer parameters, unless the password has changed since. */
     async rehash(id: string, from: string, to: string): Promise<void> {
       await db
         .updateTable('users')
@@ -160,7 +169,7 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
       await addRoles(id, roles)
     },
 
-    /** Sessions of nobody open nothing; they stay until they are ended, which is when their applications are told. */
+    /** Sessions of the user become useless but stay until they are ended, because ending one notifies its applications. */
     async remove(id: string): Promise<void> {
       await db.deleteFrom('users').where('id', '=', id).execute()
       for (const table of ['user_roles', 'factors', 'consents'] as const) {
@@ -187,7 +196,7 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
   }
 }
 
-/** Names that a person would call the same are the same. */
+/** Usernames are compared in NFKC and case-insensitively. */
 export function usernameKey(username: string): string {
   return username.normalize('NFKC').trim().toLowerCase()
 }
@@ -199,7 +208,7 @@ type Row = Selectable<UserRow> & {
   factors: number | null
 }
 
-function gather(rows: readonly Row[]): User[] {
+function groupRows(rows: readonly Row[]): User[] {
   const byId = new Map<string, Row[]>()
   for (const row of rows) {
     const same = byId.get(row.id)

@@ -1,8 +1,8 @@
-/** Makes commits of SQLite durable without holding up the event loop: one sync of the write-ahead log serves all who wait. */
+/** Makes commits of SQLite durable without blocking the event loop: one sync of the write-ahead log serves every waiting commit. */
 import { closeSync, fdatasync, openSync } from 'node:fs'
 import { basename } from 'node:path'
 
-/** The disk has refused to keep what was committed: whoever waits for it is told so, and nothing more may be written. */
+/** A sync failed: commits that wait for it are lost, and nothing more may be written. */
 export class WritesStopped extends Error {}
 
 interface Waiting {
@@ -11,15 +11,15 @@ interface Waiting {
 }
 
 /**
- * For a connection with `synchronous = normal`. Why everything that `durable` has answered for survives the loss of power:
+ * For a connection with `synchronous = normal`. Why everything that `durable` has confirmed survives a power failure:
  *
- * - Frames are in the log before the sync begins, so it carries them, or they are in the database file already: SQLite begins the
- *   log anew only after a checkpoint of all of it, and that has synced the log before it copied and the database file after. A
- *   checkpoint during a sync of ours therefore takes nothing away; the sync then covers the newer frames too, no harm done.
- * - The folder knows the log: SQLite syncs the header of a log that begins, and the folder with its first sync of the file.
- * - A sync that fails is the last one. Linux may take pages that it could not write for clean: a later sync would succeed
- *   over the hole. Only a restart reads what the disk really holds. A failure that meets a sync of SQLite's own, here or in
- *   another process, is not lost: Linux tells of it once through every descriptor that is open, thus through ours as well.
+ * - Frames are in the log before the sync starts, so the sync covers them, unless they are in the database file already: SQLite
+ *   restarts the log only after a checkpoint of all of it, which syncs the log before copying and the database file after. A
+ *   checkpoint during our sync therefore loses nothing; the sync then covers newer frames as well.
+ * - The log's directory entry is durable: SQLite syncs the header of a log that it starts, and the folder with its first sync of the file.
+ * - A failed sync is the last one. Linux may mark pages that it could not write as clean, and a later sync would succeed over the
+ *   hole. Only a restart reads what the disk really holds. A failure during a sync of SQLite's own, here or in another process, is
+ *   not missed: Linux reports it once through every open descriptor, including ours.
  */
 export class WalSync {
   readonly #descriptor: number
@@ -28,10 +28,10 @@ export class WalSync {
   #isSyncing = false
   #failure: WritesStopped | undefined
 
-  /** Undefined where there is no write-ahead log (yet). */
+  /** Undefined when there is no write-ahead log (yet). */
   static of(databaseFile: string): WalSync | undefined {
     try {
-      // Not for reading alone: Windows syncs only what may be written.
+      // Opened for writing too: Windows syncs no read-only descriptor.
       return new WalSync(openSync(`${databaseFile}-wal`, 'r+'), basename(databaseFile))
     } catch {
       return undefined
@@ -43,7 +43,7 @@ export class WalSync {
     this.#name = name
   }
 
-  /** Throws once a sync has failed; to be asked before anything is written. */
+  /** Throws once a sync has failed; to be called before anything is written. */
   check(): void {
     if (this.#failure !== undefined) throw this.#failure
   }
@@ -57,12 +57,12 @@ export class WalSync {
     })
   }
 
-  /** Once nobody waits any more. */
+  /** To be called when no commit is waiting. */
   close(): void {
     closeSync(this.#descriptor)
   }
 
-  /** A sync that has begun may have missed the newest commits: they wait for the next. */
+  /** A sync that has started may miss the newest commits: they wait for the next one. */
   #sync(): void {
     const waiting = this.#waiting
     this.#waiting = []
@@ -79,7 +79,7 @@ export class WalSync {
 
   #stop(cause: Error, waiting: readonly Waiting[]): void {
     const failure = new WritesStopped(
-      `The disk did not keep the log of ${this.#name}; nothing is written to it until the server is restarted`,
+      `Could not sync the log of ${this.#name}; nothing is written to it until the server is restarted`,
       { cause },
     )
     this.#failure = failure

@@ -1,84 +1,85 @@
-/** What a connection may do: the states of its authority, what events do to it, and how it is shown to the client. */
+/** What a connection may do: the states of its authority, how events change it, and how the client sees it. */
 import type { GateEvent } from '../events/bus.ts'
 import type { Principal } from '../protocol/principal.ts'
+import { limitRights, type RoleRights, rightsOf } from '../protocol/role-rights.ts'
 import { isPlatformScope, isRight } from '../protocol/scopes.ts'
 import { formatDateTime, formatTimeSpan } from '../protocol/wire-time.ts'
 import type { AuthenticationResult, Need } from './controller.ts'
 import type { Profile } from './profile.ts'
 
-/** Times are milliseconds since the epoch; at `until` a connection without authority is closed. */
+/** Times are milliseconds since the epoch. Without an active authority the connection is closed at `closeAt`. */
 export type Authority =
-  /** Never authenticated. */
-  | { readonly state: 'none'; readonly until: number }
-  | Held
-  /** Expired: its subscriptions wait for the same user to come back with a fresh token. */
-  | { readonly state: 'lapsed'; readonly principal: Principal; readonly until: number }
-  /** The token was taken back: nothing is kept but the connection. */
-  | { readonly state: 'revoked'; readonly principal: Principal; readonly until: number }
+  | { readonly state: 'anonymous'; readonly closeAt: number }
+  | ActiveAuthority
+  /** The token expired. Subscriptions are paused until the same user presents a fresh token. */
+  | { readonly state: 'expired'; readonly principal: Principal; readonly closeAt: number }
+  /** The token was revoked. Subscriptions that need authority have ended. */
+  | { readonly state: 'revoked'; readonly principal: Principal; readonly closeAt: number }
 
-export interface Held {
-  readonly state: 'held'
-  /** What the token says, with the scopes that the user still has a right to and the client may still ask for. */
+export interface ActiveAuthority {
+  readonly state: 'active'
+  /** The token's principal, with only the scopes that its user and client still have. */
   readonly principal: Principal
-  /** The scopes that it was presented with. */
-  readonly presented: ReadonlySet<string>
-  readonly limits: Limits
+  /** The scopes of the token as presented. */
+  readonly tokenScopes: ReadonlySet<string>
+  readonly rights: CurrentRights
   readonly expiresAt: number
-  /** Whether the client has been told that the end is near. */
+  /** Whether the client has been warned that the token is about to expire. */
   readonly warned: boolean
-  /** What the client may give to AuthToken later; kept only where its profile shows it again. */
+  /** A token that the client can pass to AuthToken later; kept only if the profile shows it repeatedly. */
   readonly restoreToken: string | undefined
 }
 
-/** What user and client were left with since the token was presented; each changes without the other. */
-export interface Limits {
-  readonly user?: Limit & { readonly roles: readonly string[] }
-  readonly client?: Limit
+/** The rights of user and client as of their latest change since the token was presented. */
+export interface CurrentRights {
+  readonly user?: RightsAt & { readonly roles: readonly string[] }
+  readonly roles?: { readonly rights: RoleRights; readonly at: number }
+  readonly client?: RightsAt
 }
 
-interface Limit {
-  readonly scopes: readonly string[]
+interface RightsAt {
+  readonly scopes: ReadonlySet<string>
   readonly at: number
 }
 
-const NO_LIMITS: Limits = {}
+const UNCHANGED: CurrentRights = {}
 
-export function hold(principal: Principal, restoreToken: string | undefined): Held {
+export function activate(principal: Principal, restoreToken: string | undefined): ActiveAuthority {
   const expiresAt = principal.expiresAt * 1000
   return {
-    state: 'held',
+    state: 'active',
     principal,
-    presented: principal.scopes,
-    limits: NO_LIMITS,
+    tokenScopes: principal.scopes,
+    rights: UNCHANGED,
     expiresAt,
     warned: false,
     restoreToken,
   }
 }
 
-/** Exact to the millisecond, however late the sweep notices. */
-export function inForce(authority: Authority, now: number): Held | undefined {
-  return authority.state === 'held' && now < authority.expiresAt ? authority : undefined
+/** Undefined from the millisecond of expiry, even if the sweep has not noticed it yet. */
+export function activeAuthority(authority: Authority, now: number): ActiveAuthority | undefined {
+  return authority.state === 'active' && now < authority.expiresAt ? authority : undefined
 }
 
 export function satisfies(authority: Authority, need: Need, now: number): boolean {
   if (need === 'nothing') return true
-  const held = inForce(authority, now)
-  return held !== undefined && (need === 'identity' || held.principal.scopes.has(need))
+  const active = activeAuthority(authority, now)
+  return active !== undefined && (need === 'identity' || active.principal.scopes.has(need))
 }
 
-export type Effect =
+/** What an event means for a token. */
+export type EventEffect =
   | { readonly kind: 'none' }
-  /** The access token counts no more; another may be presented. */
+  /** The access token is no longer valid; the client may present another. */
   | { readonly kind: 'revoked' }
-  /** The session behind the connection is over. */
+  /** The session behind the token has ended. */
   | { readonly kind: 'ended' }
-  | { readonly kind: 'rights'; readonly limits: Limits }
+  | { readonly kind: 'rights-changed'; readonly rights: CurrentRights }
 
-const NO_EFFECT: Effect = { kind: 'none' }
+const NO_EFFECT: EventEffect = { kind: 'none' }
 
-/** What an event means for whoever holds this principal. */
-export function effectOf(event: GateEvent, principal: Principal): Effect {
+export function effectOf(event: GateEvent, principal: Principal): EventEffect {
   switch (event.kind) {
     case 'token-revoked':
       return event.tokenId === principal.tokenId ? { kind: 'revoked' } : NO_EFFECT
@@ -88,17 +89,27 @@ export function effectOf(event: GateEvent, principal: Principal): Effect {
       return event.sessionId === principal.sessionId ? { kind: 'ended' } : NO_EFFECT
     case 'subject-cut':
       return event.subject === principal.subject && wasIssuedBefore(principal, event.at) ? { kind: 'ended' } : NO_EFFECT
+    case 'subjects-cut':
+      return wasIssuedBefore(principal, event.at) && subjectsOf(event).has(principal.subject)
+        ? { kind: 'ended' }
+        : NO_EFFECT
     case 'client-cut':
       return event.clientId === principal.clientId && wasIssuedBefore(principal, event.at)
         ? { kind: 'ended' }
         : NO_EFFECT
     case 'rights-changed':
       return event.subject === principal.subject && wasIssuedBefore(principal, event.at)
-        ? { kind: 'rights', limits: { user: event } }
+        ? { kind: 'rights-changed', rights: { user: { ...event, scopes: new Set(event.scopes) } } }
+        : NO_EFFECT
+    case 'roles-changed':
+      return principal.kind === 'user' && wasIssuedBefore(principal, event.at)
+        ? { kind: 'rights-changed', rights: { roles: { at: event.at, rights: rightsOfEvent(event) } } }
         : NO_EFFECT
     case 'client-scopes-changed':
       if (event.clientId !== principal.clientId || !wasIssuedBefore(principal, event.at)) return NO_EFFECT
-      return event.scopes.length === 0 ? { kind: 'ended' } : { kind: 'rights', limits: { client: event } }
+      return event.scopes.length === 0
+        ? { kind: 'ended' }
+        : { kind: 'rights-changed', rights: { client: { at: event.at, scopes: new Set(event.scopes) } } }
     case 'stream-kick':
       return event.subject === principal.subject ? { kind: 'ended' } : NO_EFFECT
     case 'keys-changed':
@@ -108,56 +119,90 @@ export function effectOf(event: GateEvent, principal: Principal): Effect {
     case 'catalogue-changed':
     case 'nodes-asked':
       return NO_EFFECT
+    default:
+      return ignoreUnknown(event)
   }
 }
 
-/** Whether a token that was good before these events is still good after them. */
-export function outlives(principal: Principal, events: readonly GateEvent[]): boolean {
-  return events.every((event) => ['none', 'rights'].includes(effectOf(event, principal).kind))
+/** A kind from a node of a later version. */
+function ignoreUnknown(_event: never): EventEffect {
+  return NO_EFFECT
+}
+
+/** All connections of a node receive the same event: what is derived from it is computed once. */
+const rightsOfEvent = oncePerEvent((event: Extract<GateEvent, { kind: 'roles-changed' }>) => rightsOf(event.roles))
+const subjectsOf = oncePerEvent((event: Extract<GateEvent, { kind: 'subjects-cut' }>) => new Set(event.subjects))
+
+function oncePerEvent<E extends GateEvent, T>(derive: (event: E) => T): (event: E) => T {
+  const derived = new WeakMap<E, T>()
+  return (event) => {
+    const value = derived.get(event) ?? derive(event)
+    derived.set(event, value)
+    return value
+  }
+}
+
+/** Whether none of these events invalidates the token. */
+export function survives(principal: Principal, events: readonly GateEvent[]): boolean {
+  return events.every((event) => ['none', 'rights-changed'].includes(effectOf(event, principal).kind))
 }
 
 function wasIssuedBefore(principal: Principal, at: number): boolean {
   return principal.issuedAt * 1000 <= at
 }
 
-export function narrowed(held: Held, news: Limits): Held {
-  const user = later(held.limits.user, news.user)
-  const client = later(held.limits.client, news.client)
-  const isLeft = (scope: string) =>
-    (client?.scopes.includes(scope) ?? true) && (!isRight(scope) || (user?.scopes.includes(scope) ?? true))
-  const scopes = new Set([...held.presented].filter(isLeft))
-  const principal = { ...held.principal, scopes, roles: user?.roles ?? held.principal.roles }
-  return { ...held, principal, limits: { ...(user && { user }), ...(client && { client }) } }
+/** Limits the authority to what user and client still have; scopes that the token lacks are never added. */
+export function withRights(authority: ActiveAuthority, changed: CurrentRights): ActiveAuthority {
+  const user = latest(authority.rights.user, changed.user)
+  const roles = latest(authority.rights.roles, changed.roles)
+  const client = latest(authority.rights.client, changed.client)
+  const left = limitRights(user?.roles ?? authority.principal.roles, user, roles)
+  const isAllowed = (scope: string) => (client?.scopes.has(scope) ?? true) && (!isRight(scope) || left.has(scope))
+  const scopes = new Set([...authority.tokenScopes].filter(isAllowed))
+  const principal = { ...authority.principal, scopes, roles: left.roles }
+  return {
+    ...authority,
+    principal,
+    rights: { ...(user && { user }), ...(roles && { roles }), ...(client && { client }) },
+  }
 }
 
-/** Events of two nodes may arrive in either order. */
-function later<T extends Limit>(known: T | undefined, news: T | undefined): T | undefined {
-  return known === undefined || (news !== undefined && news.at >= known.at) ? news : known
+/** Events from two nodes may arrive in either order. */
+function latest<T extends { readonly at: number }>(known: T | undefined, changed: T | undefined): T | undefined {
+  return known === undefined || (changed !== undefined && changed.at >= known.at) ? changed : known
 }
 
-/** The authentication result of the contract, in the words of the client's profile. */
-export function describe(authority: Authority, profile: Profile, vendor: string, now: number): AuthenticationResult {
-  const held = inForce(authority, now)
-  if (held === undefined) return { Result: profile.rejected }
-  const { principal, restoreToken } = held
+/** The authentication result of the contract, as the client's profile expects it. */
+export function describeAuthority(
+  authority: Authority,
+  profile: Profile,
+  vendor: string,
+  now: number,
+): AuthenticationResult {
+  const active = activeAuthority(authority, now)
+  if (active === undefined) return { Result: profile.rejected }
+  const { principal, restoreToken } = active
   return {
     Result: 'Success',
     ...(restoreToken === undefined ? {} : { AccessToken: restoreToken }),
     ...(principal.displayName === undefined ? {} : { DisplayName: principal.displayName }),
     UserID: principal.username ?? principal.subject,
-    ExpiryDate: formatDateTime(held.expiresAt),
-    ...(profile.showsExpiresIn ? { ExpiresIn: formatTimeSpan(held.expiresAt - now, 1) } : {}),
-    Scope: shownScopes(principal.scopes, vendor),
+    ExpiryDate: formatDateTime(active.expiresAt),
+    ...(profile.showsExpiresIn ? { ExpiresIn: formatTimeSpan(active.expiresAt - now, 1) } : {}),
+    Scope: vendorScopes(principal.scopes, vendor),
   }
 }
 
-const shown = new WeakMap<ReadonlySet<string>, { readonly vendor: string; readonly names: readonly string[] }>()
+const vendorScopesBySet = new WeakMap<
+  ReadonlySet<string>,
+  { readonly vendor: string; readonly names: readonly string[] }
+>()
 
-/** Sets never change and are shared by the tokens of a client, so each is put into the client's words once. */
-function shownScopes(scopes: ReadonlySet<string>, vendor: string): readonly string[] {
-  const known = shown.get(scopes)
+/** Scope sets are immutable and shared by the tokens of a client, so each is translated once. */
+function vendorScopes(scopes: ReadonlySet<string>, vendor: string): readonly string[] {
+  const known = vendorScopesBySet.get(scopes)
   if (known?.vendor === vendor) return known.names
   const names = [...scopes].filter(isPlatformScope).map((scope) => `${vendor}.${scope.replaceAll('/', '.')}`)
-  shown.set(scopes, { vendor, names })
+  vendorScopesBySet.set(scopes, { vendor, names })
   return names
 }

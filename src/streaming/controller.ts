@@ -1,4 +1,4 @@
-/** What a controller is: topics, what each needs of its caller, and what it does. The extension point of the gateway. */
+/** The interface of streaming controllers, the extension point of the gateway. */
 import type { Clock } from '../protocol/clock.ts'
 import type { Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
@@ -8,65 +8,73 @@ import type { Profile } from './profile.ts'
 export interface Controller {
   readonly name: string
   readonly summary: string
-  /** A name that ends in `/*` stands for every topic with that beginning, for example `Price/*` for `Price/ACME`. */
+  /** A name that ends in `/*` matches every topic with that prefix: `Price/*` matches `Price/ACME`. */
   readonly topics: Readonly<Record<string, Topic>>
-  /** Called once when the gateway starts; what it returns is called when the gateway stops. */
-  start?(stage: Stage): (() => void) | undefined
+  /** The class of its feed, which clients of version 2 see. */
+  readonly feedClass?: FeedClass
+  /** Called once when the gateway starts. The function that it returns is called when the gateway stops. */
+  start?(publisher: Publisher): (() => void) | undefined
 }
+
+/** The classes that clients of version 2 know. */
+export const FEED_CLASSES = ['Authority', 'Market', 'News', 'Trading', 'Watchlist', 'Scanner', 'Channel'] as const
+export type FeedClass = (typeof FEED_CLASSES)[number]
 
 export interface Topic {
   readonly summary: string
   /** `nothing`, `identity` (any authenticated caller) or a scope such as `Platform/Market`. */
   readonly needs: Need
-  /** What `Publish` does. Its value is the `Data` of the reply; a Refusal made by `refuse` is an error reply. */
+  /** Handles `Publish`. Returns the `Data` of the reply; throws a Refusal created by `refuse` for an error reply. */
   publish?(call: Call): unknown
-  /** The topic that the reply carries, where it is not the topic of the request. */
+  /** The topic of the reply, if it differs from the topic of the request. */
   replyTopic?(call: Call): string
-  /** Present when the topic can be subscribed to. */
+  /** Present if clients can subscribe to the topic. */
   readonly subscription?: SubscriptionRules
 }
 
 export type Need = 'nothing' | 'identity' | (string & {})
 
+/**
+ * What happens when a subscriber reads too slowly: it gets only the latest message of the topic or, where each message
+ * counts, its connection is closed with 1013.
+ */
+export type SlowPolicy = 'latest' | 'close'
+
 export interface SubscriptionRules {
+  readonly slow: SlowPolicy
   /**
-   * What happens to messages for a subscriber that reads too slowly: only the newest of the topic is kept for it,
-   * or, where each message counts, its connection is closed with 1013.
-   */
-  readonly slow: 'latest' | 'close'
-  /**
-   * The state to begin with, sent right after the confirmation; undefined sends nothing. What is published while a
-   * promise of it is open follows it, so the state may already hold what those messages say.
+   * The initial state, sent right after the confirmation; undefined sends nothing. Messages published while a promise
+   * of it is pending are sent after it, so the state may already include them.
    */
   snapshot?(call: Call): unknown
 }
 
-/** What a controller may use while the gateway runs. */
-export interface Stage {
+/** What a controller can use while the gateway runs. */
+export interface Publisher {
   readonly clock: Clock
-  /** Sends to every subscriber of the topic whose rights are in force. */
+  /** Sends to every subscriber of the topic that currently has the authority it needs. */
   publish(topic: string, data: unknown): void
   subscribers(topic: string): number
 }
 
-/** One request, as a handler sees it. */
+/** A request as its handler sees it. */
 export interface Call {
   readonly controller: string
   readonly topic: string
   readonly data: unknown
-  /** Undefined when the caller has no authority in force. */
+  /** Undefined if the caller has no active authority. */
   readonly principal: Principal | undefined
   readonly caller: Caller
-  /** Aborted by Cancel, by a timeout and by the end of the connection. */
+  /** Aborted by Cancel, by a timeout and when the subscription or the connection ends. */
   readonly signal: AbortSignal
 }
 
-/** The calling connection, as far as the built-in controllers change it. */
+/** The connection that sent a request, as the built-in controllers see it. */
 export interface Caller {
   readonly connectionId: string
-  /** What the connection may do now, as the `Identify` family of replies shows it. */
+  /** The current authority as an authentication result. */
   identify(): AuthenticationResult
-  /** Tries to take on the authority of a token; the result is the reply. */
+  /** Checks a token and takes on its authority; the result is the reply. */
   signIn(provider: string, accessToken: string, signal: AbortSignal): Promise<AuthenticationResult>
   readonly profile: Profile
   timeouts(controller: string): Timeouts
@@ -79,7 +87,7 @@ export interface Timeouts {
   readonly subscription: number
 }
 
-/** Wire names: this object is the `Data` of the reply. */
+/** The `Data` of the reply, hence the wire names. */
 export interface AuthenticationResult {
   readonly Result: 'Success' | 'Reject' | 'Rejected'
   readonly AccessToken?: string
@@ -90,13 +98,13 @@ export interface AuthenticationResult {
   readonly Scope?: readonly string[]
 }
 
-/** An error reply: the code, and a context that the caller may see. */
+/** Creates an error reply. The client sees both the code and the context. */
 export function refuse(code: StreamErrorCode, context = '', cause?: unknown): Refusal {
-  const shown = STREAM_ERRORS[code].context === '' ? '' : context
-  return new Refusal(code, 400, shown, cause === undefined ? {} : { cause })
+  const text = STREAM_ERRORS[code].context === '' ? '' : context
+  return new Refusal(code, 400, text, cause === undefined ? {} : { cause })
 }
 
-/** The members of a request's `Data`; anything but an object is refused. */
+/** The members of a request's `Data`; refuses anything but an object. */
 export function members(data: unknown): Readonly<Record<string, unknown>> {
   if (data === undefined) throw refuse('Data', 'Data')
   if (!isMembers(data)) throw refuse('Data.Deserialise', 'Data')
@@ -107,9 +115,9 @@ function isMembers(data: unknown): data is Readonly<Record<string, unknown>> {
   return typeof data === 'object' && data !== null && !Array.isArray(data)
 }
 
-/** A text member: missing is `Data`, another type is `Data.Deserialise`. */
+/** A string member. A missing one is refused with `Data`, another type with `Data.Deserialise`. */
 export function textMember(from: Readonly<Record<string, unknown>>, name: string): string {
-  const value = from[name]
+  const value = Object.hasOwn(from, name) ? from[name] : undefined
   if (value === undefined) throw refuse('Data', name)
   if (typeof value !== 'string') throw refuse('Data.Deserialise', name)
   return value

@@ -1,69 +1,143 @@
-/** Reads an upgrade request: which version, which sub-protocol, whose token; refuses it with a reply of its own. */
+/** Reads a WebSocket upgrade request (RFC 6455 §4.2.1): version, sub-protocol, origin, access token; and answers it. */
+import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { Duplex } from 'node:stream'
-import { nodeHttp } from '../http/node-http.ts'
-import { STREAM_PATH, STREAM_VERSIONS, SUB_PROTOCOLS, type SubProtocol } from '../protocol/envelope.ts'
-import { problemOf } from '../protocol/problem.ts'
+import type { Socket } from 'node:net'
+import { queryStringOf } from '../http/request-target.ts'
+import { STREAM_VERSIONS, SUB_PROTOCOLS, type SubProtocol } from '../protocol/envelope.ts'
 import { Refusal } from '../protocol/refusal.ts'
+import { isBearer } from './connection-auth.ts'
 import { readAccessToken } from './controllers/auth.ts'
 import { type Profile, profileFor } from './profile.ts'
-import { isBearer } from './standing.ts'
+import type { StreamSettings } from './settings.ts'
+import { agreeOnWindows, describeWindows, type ExtensionOffer, type Windows } from './websocket/deflate.ts'
 
-export interface Handshake {
+/** What the WebSocket layer needs of the request. */
+export interface WebSocketHandshake {
+  readonly key: string
+  /** The agreed compression, undefined without. */
+  readonly windows: Windows | undefined
+}
+
+export interface Handshake extends WebSocketHandshake {
   readonly profile: Profile
   readonly subProtocol: SubProtocol
-  /** The access token of the Authorization header, if there is one. */
+  /** The access token of the Authorization header, if present. */
   readonly accessToken: string | undefined
 }
 
-export function readHandshake(request: IncomingMessage, origins: readonly string[]): Handshake {
-  const { path, query } = splitTarget(request)
-  if (path !== STREAM_PATH.toLowerCase()) throw new Refusal('stream.not_found', 404, 'Nothing is streamed here')
-  return {
-    profile: readProfile(query),
-    subProtocol: readSubProtocol(request.headers['sec-websocket-protocol']),
-    accessToken: readAuthorization(checkOrigin(request, origins).headers.authorization),
-  }
+type HandshakeSettings = Pick<StreamSettings, 'streamOrigins' | 'streamDeflate' | 'streamDeflateWindowBits'>
+
+/** Throws a Refusal if the request is not acceptable. Nothing is written. */
+export function readHandshake(request: IncomingMessage, settings: HandshakeSettings): Handshake {
+  const query = new URLSearchParams(queryStringOf(request.url ?? ''))
+  const { authorization, origin } = request.headers
+  const webSocket = readWebSocketHandshake(request, settings)
+  const profile = readProfile(query)
+  const subProtocol = readSubProtocol(request)
+  checkOrigin(origin, settings.streamOrigins)
+  return { ...webSocket, profile, subProtocol, accessToken: readAuthorization(authorization) }
 }
 
-/** The path in lower case: its case is not significant. */
-export function splitTarget(request: IncomingMessage): { path: string; query: URLSearchParams } {
-  const target = request.url ?? '/'
-  const mark = target.indexOf('?')
-  const path = mark < 0 ? target : target.slice(0, mark)
-  return { path: path.toLowerCase(), query: new URLSearchParams(mark < 0 ? '' : target.slice(mark + 1)) }
+/** 16 bytes in Base64. */
+const KEY = /^[A-Za-z0-9+/]{21}[AQgw]==$/
+
+/** The part of the handshake that RFC 6455 prescribes. The router has checked the method, and Node the Upgrade header. */
+export function readWebSocketHandshake({ headers }: IncomingMessage, settings: HandshakeSettings): WebSocketHandshake {
+  const { 'sec-websocket-version': version, 'sec-websocket-key': key, 'sec-websocket-extensions': extensions } = headers
+  // §4.2.2: the reply names the versions that the server speaks.
+  if (version !== '13')
+    throw new Refusal('stream.websocket_version', 426, 'Sec-WebSocket-Version must be 13', {
+      // The connection ends after the reply to a refused upgrade.
+      headers: { upgrade: 'websocket', connection: 'upgrade, close', 'sec-websocket-version': '13' },
+    })
+  if (key === undefined || !KEY.test(key))
+    throw new Refusal('stream.handshake', 400, 'Sec-WebSocket-Key must be 16 bytes in Base64')
+  const offers = readExtensions(extensions)
+  return { key, windows: settings.streamDeflate ? agreeOnWindows(offers, settings.streamDeflateWindowBits) : undefined }
+}
+
+const EXTENSION = /^[!#$%&'*+.^_`|~\w-]+$/
+const PARAMETER = /^(?<name>[!#$%&'*+.^_`|~\w-]+)(?:\s*=\s*(?<quote>"?)(?<value>[!#$%&'*+.^_`|~\w-]+)\k<quote>)?$/
+
+/** RFC 6455 §9.1. Commas and semicolons cannot be part of a value, not even in quotes. */
+function readExtensions(header = ''): ExtensionOffer[] {
+  return header
+    .split(',')
+    .map((extension) => extension.trim())
+    .filter((extension) => extension !== '')
+    .map((extension) => {
+      const [name = '', ...parameters] = extension.split(';').map((part) => part.trim())
+      if (!EXTENSION.test(name)) throw malformedExtensions()
+      return { name, parameters: parameters.map(readParameter) }
+    })
+}
+
+function readParameter(text: string): readonly [string, string | undefined] {
+  const { name, value } = PARAMETER.exec(text)?.groups ?? {}
+  if (name === undefined) throw malformedExtensions()
+  return [name, value]
+}
+
+function malformedExtensions(): Refusal {
+  return new Refusal('stream.handshake', 400, 'Sec-WebSocket-Extensions is malformed')
+}
+
+/** RFC 6455 §1.3. */
+const ACCEPT_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+
+/** Writes the 101 reply (RFC 6455 §4.2.2). The pipeline has put the request id, the client's or its own, into the headers. */
+export function acceptUpgrade(
+  socket: Socket,
+  request: IncomingMessage,
+  { key, windows }: WebSocketHandshake,
+  subProtocol: string | undefined,
+): void {
+  const lines = [
+    'HTTP/1.1 101 Switching Protocols',
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    `Sec-WebSocket-Accept: ${createHash('sha1').update(`${key}${ACCEPT_GUID}`).digest('base64')}`,
+    ...(subProtocol === undefined ? [] : [`Sec-WebSocket-Protocol: ${subProtocol}`]),
+    ...(windows === undefined ? [] : [`Sec-WebSocket-Extensions: ${describeWindows(windows)}`]),
+    `Request-Id: ${request.headers['request-id']}`,
+  ]
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`)
 }
 
 function readProfile(query: URLSearchParams): Profile {
   const versions = query.getAll('version')
-  const profile = versions.length > 1 ? undefined : profileFor(versions[0] ?? null)
+  const profile = versions.length > 1 ? undefined : profileFor(versions[0])
   if (profile !== undefined) return profile
-  throw new Refusal('stream.version', 400, `The version is one of ${STREAM_VERSIONS.join(', ')}, for example 1.1`, {
-    members: { SupportedVersions: STREAM_VERSIONS },
-  })
+  throw new Refusal(
+    'stream.version',
+    400,
+    `The version must be one of ${STREAM_VERSIONS.join(', ')}, for example 1.1`,
+    {
+      members: { SupportedVersions: STREAM_VERSIONS },
+    },
+  )
 }
 
-/** The first of the client's list that is spoken here. */
-export function chooseSubProtocol(offered: Iterable<string>): SubProtocol | undefined {
-  for (const name of offered) {
-    const known = SUB_PROTOCOLS.find((candidate) => candidate === name)
+/** The first sub-protocol of the client's list that is supported. */
+export function offeredSubProtocol({ headers }: IncomingMessage): SubProtocol | undefined {
+  for (const name of (headers['sec-websocket-protocol'] ?? '').split(',')) {
+    const known = SUB_PROTOCOLS.find((candidate) => candidate === name.trim())
     if (known !== undefined) return known
   }
   return undefined
 }
 
-function readSubProtocol(header: string | undefined): SubProtocol {
-  const chosen = chooseSubProtocol((header ?? '').split(',').map((name) => name.trim()))
+function readSubProtocol(request: IncomingMessage): SubProtocol {
+  const chosen = offeredSubProtocol(request)
   if (chosen !== undefined) return chosen
   throw new Refusal('stream.sub_protocol', 400, `Sec-WebSocket-Protocol must offer ${SUB_PROTOCOLS.join(' or ')}`, {
     members: { SupportedSubProtocols: SUB_PROTOCOLS },
   })
 }
 
-/** Only browsers send an Origin, and only for them it means something. */
-function checkOrigin(request: IncomingMessage, origins: readonly string[]): IncomingMessage {
-  const { origin } = request.headers
-  if (origin === undefined || origins.length === 0 || origins.includes(origin)) return request
+/** Only browsers send an Origin; for other clients it means nothing. */
+function checkOrigin(origin: string | undefined, origins: readonly string[]): void {
+  if (origin === undefined || origins.length === 0 || origins.includes(origin)) return
   throw new Refusal('stream.origin', 403, 'Pages of this origin may not connect')
 }
 
@@ -72,12 +146,12 @@ const CREDENTIALS = /^(?<provider>\S+)[ \t]+(?<token>\S+)$/
 function readAuthorization(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   if (isBearer(header.trim()))
-    throw new Refusal('stream.token_needed', 401, 'After Bearer stands no access token', {
+    throw new Refusal('stream.token_needed', 401, 'The Authorization header has no access token', {
       headers: { 'www-authenticate': 'Bearer' },
     })
   const { provider, token } = CREDENTIALS.exec(header.trim())?.groups ?? {}
   if (provider === undefined || token === undefined || !isBearer(provider))
-    throw new Refusal('stream.provider', 401, 'The only provider is Bearer', {
+    throw new Refusal('stream.provider', 401, 'The only supported provider is Bearer', {
       headers: { 'www-authenticate': 'Bearer' },
     })
   return readAccessToken(token)
@@ -87,26 +161,4 @@ export function invalidToken(): Refusal {
   return new Refusal('stream.invalid_token', 401, 'The access token is not valid here', {
     headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
   })
-}
-
-/** Answers the request that asked for an upgrade and ends its connection (RFC 9457). */
-export function replyWithRefusal(socket: Duplex, refusal: Refusal): void {
-  const { status, details } = refusal
-  const body = JSON.stringify(problemOf(refusal))
-  const headers = {
-    'content-type': 'application/problem+json; charset=utf-8',
-    'content-length': String(Buffer.byteLength(body)),
-    connection: 'close',
-    'cache-control': 'no-store',
-    ...details.headers,
-  }
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  // What else the client sends is thrown away, and whether it ends its side is not waited for.
-  socket.resume()
-  socket.once('finish', destroy)
-  socket.end(`HTTP/1.1 ${status} ${nodeHttp.STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
-}
-
-function destroy(this: Duplex): void {
-  this.destroy()
 }

@@ -1,23 +1,24 @@
-/** Who listens to what: topics, their subscribers, and the fan-out that encodes a message once for each codec. */
-import type { Message, SubProtocol } from '../protocol/envelope.ts'
-import type { Codec } from './codec.ts'
-import { frameMessage } from './frame.ts'
+/** Publish and subscribe within one node. A message is encoded once for each codec, not for each subscriber. */
+import type { Message } from '../protocol/envelope.ts'
+import type { Codec } from './codec/codec.ts'
+import { frameDeflated } from './websocket/deflate.ts'
+import { frameMessage } from './websocket/frame.ts'
 
 export interface Subscriber {
-  /** Takes a message of a topic that it listens to; `now` is the time of the publication. */
-  take(broadcast: Broadcast, now: number): void
+  /** Takes a message published at `now` on a topic that it subscribes to. */
+  deliver(broadcast: Broadcast, now: number): void
 }
 
 export class Hub {
   readonly #topics = new Map<string, Set<Subscriber>>()
 
-  join(key: string, subscriber: Subscriber): void {
+  subscribe(key: string, subscriber: Subscriber): void {
     const subscribers = this.#topics.get(key)
     if (subscribers === undefined) this.#topics.set(key, new Set([subscriber]))
     else subscribers.add(subscriber)
   }
 
-  leave(key: string, subscriber: Subscriber): void {
+  unsubscribe(key: string, subscriber: Subscriber): void {
     const subscribers = this.#topics.get(key)
     if (subscribers?.delete(subscriber) && subscribers.size === 0) this.#topics.delete(key)
   }
@@ -31,16 +32,16 @@ export class Hub {
     const subscribers = this.#topics.get(key)
     if (subscribers === undefined) return
     const broadcast = new Broadcast(key, { Controller: controller, Topic: topic, Action: 'Publish', Data: data })
-    for (const subscriber of subscribers) subscriber.take(broadcast, now)
+    for (const subscriber of subscribers) subscriber.deliver(broadcast, now)
   }
 }
 
-/** A message for many: encoded and framed when the first subscriber of a codec needs it, then shared. */
+/** A message for many subscribers: encoded, compressed and framed for the first one of each kind, then shared. */
 export class Broadcast {
   readonly key: string
   readonly message: Message
-  readonly #payloads: Partial<Record<SubProtocol, string | Buffer>> = {}
-  readonly #frames: Partial<Record<SubProtocol, Buffer>> = {}
+  readonly #payloads = new Map<string, string | Buffer>()
+  readonly #frames = new Map<string, Buffer | Promise<Buffer>>()
 
   constructor(key: string, message: Message) {
     this.key = key
@@ -48,19 +49,24 @@ export class Broadcast {
   }
 
   payload(codec: Codec): string | Buffer {
-    const payload = this.#payloads[codec.subProtocol] ?? codec.encode(this.message)
-    this.#payloads[codec.subProtocol] = payload
+    const payload = this.#payloads.get(codec.name) ?? codec.encode(this.message)
+    this.#payloads.set(codec.name, payload)
     return payload
   }
 
-  frame(codec: Codec): Buffer {
-    const frame = this.#frames[codec.subProtocol] ?? frameMessage(this.payload(codec))
-    this.#frames[codec.subProtocol] = frame
+  /** Compressed if window bits were agreed and the message is not shorter than the threshold. */
+  frame(codec: Codec, windowBits: number | undefined, threshold: number): Buffer | Promise<Buffer> {
+    const key = windowBits === undefined ? codec.name : `${codec.name} ${windowBits}`
+    const known = this.#frames.get(key)
+    if (known !== undefined) return known
+    const payload = this.payload(codec)
+    const frame = windowBits === undefined ? frameMessage(payload) : frameDeflated(payload, windowBits, threshold)
+    this.#frames.set(key, frame)
     return frame
   }
 }
 
-/** Neither name can hold a line feed inside the key of another, since controllers are named by the product. */
+/** Unique because the name of a controller never contains a line feed. */
 export function topicKey(controller: string, topic: string): string {
   return `${controller}\n${topic}`
 }

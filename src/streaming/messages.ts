@@ -1,32 +1,51 @@
-/** The messages that a connection sends: what they say, as the members of the wire. */
+/** The messages that a connection sends. */
 import type { Message } from '../protocol/envelope.ts'
-import type { Request, Unfit } from './request.ts'
-import type { Subscription } from './subscriptions.ts'
+import { Refusal } from '../protocol/refusal.ts'
+import { isStreamErrorCode } from '../protocol/stream-errors.ts'
+import type { ConnectionEnv, Transport } from './connection-types.ts'
+import { refuse } from './controller.ts'
+import { countError } from './metrics.ts'
+import type { Profile } from './profile.ts'
+import type { InvalidRequest, Request } from './request.ts'
 
 export function reply({ controller, id }: Request, topic: string, data: unknown): Message {
   return { Controller: controller, Topic: topic, Action: 'Publish', TransactionID: id, Data: data }
 }
 
-/** To a subscription: it answers no request in particular. */
+/** A message for a subscription; it answers no request. */
 export function push(controller: string, topic: string, data: unknown): Message {
   return { Controller: controller, Topic: topic, Action: 'Publish', Data: data }
 }
 
-export function confirmation({ controller, topic, action, id }: Request, confirmed: boolean): Message {
-  return { Controller: controller, Topic: topic, Action: action, TransactionID: id, Confirm: confirmed }
+export function confirmation(request: Request, confirmed: boolean, { confirmsUnsub }: Profile): Message {
+  const { controller, topic, action, id } = request
+  const confirm = action === 'Unsub' && !confirmsUnsub ? undefined : confirmed
+  return { Controller: controller, Topic: topic, Action: action, TransactionID: id, Confirm: confirm }
 }
 
-/** With whatever could be read of what it is about. */
-export function errorAbout(
-  { controller, topic, id }: Pick<Request | Unfit, 'controller' | 'topic' | 'id'>,
+/** Tells the client that the server has ended a subscription. */
+export function subscriptionEnd(controller: string, topic: string): Message {
+  return { Controller: controller, Topic: topic, Action: 'Unsub', Confirm: true }
+}
+
+/** What an error reply refers to, as far as it could be read. */
+type ErrorSubject = Pick<Request | InvalidRequest, 'controller' | 'topic' | 'id'>
+
+export function sendError(
+  transport: Transport,
+  { counters }: ConnectionEnv,
+  { controller, topic, id }: ErrorSubject,
   code: string,
-  context: string,
-): Message {
+  context = '',
+): void {
+  countError(counters, code, context)
   const data = context === '' ? code : `${code} ${context}`
-  return { Controller: controller, Topic: topic, Action: 'Error', TransactionID: id, Data: data }
+  transport.send({ Controller: controller, Topic: topic, Action: 'Error', TransactionID: id, Data: data })
 }
 
-/** The server itself ends a subscription. */
-export function ending({ controller, name }: Subscription): Message {
-  return { Controller: controller, Topic: name, Action: 'Unsub', Confirm: true }
+/** The error that the client sees. Anything but a Refusal with a known code is a fault: logged, and sent as `Fault`. */
+export function publicError(error: unknown, { onFault }: ConnectionEnv, connectionId: string): Refusal {
+  if (error instanceof Refusal && isStreamErrorCode(error.code)) return error
+  onFault(error, connectionId)
+  return refuse('Fault', '', error)
 }

@@ -1,8 +1,57 @@
-/** Shows what the gateway counts on the metrics page. */
-import type { Metrics } from '../protocol/metrics.ts'
-import type { Gateway } from './gateway.ts'
+/** The counters of the gateway, and how they appear as metrics. */
+import type { Metrics } from '../telemetry/metrics.ts'
 
-export function watchGateway(metrics: Metrics, { counters, liveSessions }: Gateway): void {
+export class StreamCounters {
+  messagesIn = 0
+  messagesOut = 0
+  /** Published messages that a newer one replaced because the client read too slowly. */
+  messagesCoalesced = 0
+  /** Connections closed as too slow, by the limit that was reached. */
+  readonly slowCloses = new Map<'connection' | 'address' | 'node', number>()
+  /** Error replies by code. */
+  readonly errors = new Map<string, number>()
+  /** `Limited` error replies by limit. */
+  readonly limited = new Map<string, number>()
+  signInsAccepted = 0
+  signInsRejected = 0
+  sessionsDisplaced = 0
+  connectionsOpened = 0
+  /** Closed connections by close code. */
+  readonly closes = new Map<number | 'other', number>()
+  /** Refused upgrades by problem code. */
+  readonly refusals = new Map<string, number>()
+}
+
+/** The limits of the gateway itself; limits of controllers are counted as "other". */
+const LIMITS: ReadonlySet<string> = new Set([
+  'messages per second',
+  'subscriptions',
+  'connections per user',
+  'rejected sign-ins',
+  'publications before the state',
+])
+
+export function countError({ errors, limited }: StreamCounters, code: string, context: string): void {
+  increment(errors, code)
+  if (code === 'Limited') increment(limited, LIMITS.has(context) ? context : 'other')
+}
+
+export function increment<Key>(counts: Map<Key, number>, key: Key): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
+}
+
+interface MeasuredGateway {
+  readonly counters: StreamCounters
+  liveSessions(): readonly MeasuredSession[]
+}
+
+interface MeasuredSession {
+  readonly subject: string | undefined
+  readonly subscriptions: number
+  readonly queuedBytes: number
+}
+
+export function watchGateway(metrics: Metrics, { counters, liveSessions }: MeasuredGateway): void {
   metrics.watch('gatehouse_streaming_connections', () => {
     const sessions = liveSessions()
     const authenticated = sessions.filter(({ subject }) => subject !== undefined).length
@@ -37,6 +86,9 @@ export function watchGateway(metrics: Metrics, { counters, liveSessions }: Gatew
     [{ outcome: 'rejected' }, counters.signInsRejected],
   ])
   metrics.watch('gatehouse_streaming_displaced_total', () => [[{}, counters.sessionsDisplaced]])
+  metrics.watch('gatehouse_streaming_slow_closes_total', () =>
+    [...counters.slowCloses].map(([limit, count]) => [{ limit }, count] as const),
+  )
   metrics.watch('gatehouse_streaming_coalesced_total', () => [[{}, counters.messagesCoalesced]])
 }
 

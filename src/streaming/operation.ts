@@ -1,90 +1,40 @@
-/** One message on its way through a connection: started in its turn, answered exactly once. */
+/** One request on a connection: executed when its turn comes, answered exactly once. */
 import type { Principal } from '../protocol/principal.ts'
-import { type Call, type Caller, refuse, type Topic } from './controller.ts'
-import type { AbortReason, Job } from './pipeline.ts'
-import type { Request, Unfit } from './request.ts'
+import type { ConnectionCaller } from './caller.ts'
+import type { ConnectionEnv, Transport } from './connection-types.ts'
+import { type Call, refuse, type Topic } from './controller.ts'
+import { IDENTIFY } from './controllers/auth.ts'
+import { topicKey } from './hub.ts'
+import { confirmation, publicError, push, reply, sendError } from './messages.ts'
+import type { InvalidRequest, Request } from './request.ts'
+import type { Subscriptions } from './subscriptions.ts'
 
-/** Does the work and writes the answers. */
-export interface Performer {
-  readonly caller: Caller
-  principal(): Principal | undefined
-  /** The result, or a promise of it; throws what `fail` answers. */
-  perform(operation: Operation, request: Request): unknown
-  complete(operation: Operation, request: Request, result: unknown): void
-  fail(operation: Operation, error: unknown): void
-  dueOf(request: Request): number
-  finished(operation: Operation): void
+/** What an operation uses of its connection. */
+export interface OperationHost {
+  readonly caller: ConnectionCaller
+  readonly subscriptions: Subscriptions
+  readonly transport: Transport
+  readonly env: ConnectionEnv
+  /** An operation that did not complete synchronously has ended. */
+  onOperationEnd(operation: Operation): void
 }
 
-export class Operation implements Job, Call {
-  readonly request: Request | Unfit
-  due = Number.POSITIVE_INFINITY
-  /** What the request turned out to be for, once it has been carried out. */
-  topicRules: Topic | undefined
-  readonly #performer: Performer
+export type AbortReason = 'cancelled' | 'timeout' | 'closed' | 'ended'
+
+export class Operation implements Call {
+  readonly request: Request | InvalidRequest
+  readonly caller: ConnectionCaller
+  /** When it times out, once it runs asynchronously. */
+  deadline = Number.POSITIVE_INFINITY
+  readonly #host: OperationHost
+  #topic: Topic | undefined
   #abort: AbortController | undefined
   #state: 'waiting' | 'cancelled' | 'running' | 'answered' = 'waiting'
 
-  constructor(request: Request | Unfit, performer: Performer) {
+  constructor(request: Request | InvalidRequest, host: OperationHost) {
     this.request = request
-    this.#performer = performer
-  }
-
-  start(): boolean {
-    const cancelled = this.#state === 'cancelled'
-    this.#state = 'running'
-    try {
-      if (cancelled) throw refuse('Operation.Abort')
-      const { request } = this
-      if (request.kind === 'unfit') throw refuse(request.code, request.context)
-      const result = this.#performer.perform(this, request)
-      if (result instanceof Promise) {
-        this.due = this.#performer.dueOf(request)
-        this.#await(request, result)
-        return false
-      }
-      this.#performer.complete(this, request, result)
-    } catch (error) {
-      this.#performer.fail(this, error)
-    }
-    this.#state = 'answered'
-    return true
-  }
-
-  async #await(request: Request, result: Promise<unknown>): Promise<void> {
-    let answer = (): void => {}
-    try {
-      const value = await result
-      answer = () => this.#performer.complete(this, request, value)
-    } catch (error) {
-      answer = () => this.#performer.fail(this, error)
-    }
-    if (this.#answer()) {
-      try {
-        answer()
-      } catch (error) {
-        this.#performer.fail(this, error)
-      }
-    }
-    this.#performer.finished(this)
-  }
-
-  abort(why: AbortReason): void {
-    this.#abort?.abort()
-    if (why === 'cancelled' && this.#state === 'waiting') this.#state = 'cancelled'
-    else if (why === 'closed') this.#state = 'answered'
-    else if (this.#answer()) this.#performer.fail(this, refuse(ABORTED[why]))
-  }
-
-  /** True for the one who may answer. */
-  #answer(): boolean {
-    if (this.#state === 'answered') return false
-    this.#state = 'answered'
-    return true
-  }
-
-  isFor(id: unknown): boolean {
-    return this.request.id === id && (this.#state === 'waiting' || this.#state === 'running')
+    this.caller = host.caller
+    this.#host = host
   }
 
   get controller(): string {
@@ -100,19 +50,149 @@ export class Operation implements Job, Call {
   }
 
   get principal(): Principal | undefined {
-    return this.#performer.principal()
+    return this.caller.auth.principal
   }
 
-  get caller(): Caller {
-    return this.#performer.caller
-  }
-
-  /** Made when a handler asks for it: most answer at once and never do. */
+  /** Created on first use: most handlers answer synchronously and never read it. */
   get signal(): AbortSignal {
     this.#abort ??= new AbortController()
     if (this.#state === 'answered') this.#abort.abort()
     return this.#abort.signal
   }
+
+  /** True if it completed; otherwise the host is notified when it ends. */
+  start(): boolean {
+    const { request } = this
+    const cancelled = this.#state === 'cancelled'
+    this.#state = 'running'
+    try {
+      if (cancelled) throw refuse('Operation.Abort')
+      if (request.kind === 'invalid') throw refuse(request.code, request.context)
+      const result = this.#execute(request)
+      if (result instanceof Promise) {
+        const { action, subscription } = this.caller.timeouts(request.controller)
+        this.deadline = this.#host.env.clock() + (request.action === 'Sub' ? subscription : action)
+        this.#completeLater(request, result)
+        return false
+      }
+      this.#complete(request, result)
+    } catch (error) {
+      this.#fail(error)
+    }
+    this.#state = 'answered'
+    return true
+  }
+
+  abort(reason: AbortReason): void {
+    this.#abort?.abort()
+    if (reason === 'cancelled' && this.#state === 'waiting') this.#state = 'cancelled'
+    else if (reason === 'closed') this.#state = 'answered'
+    else if (this.#claimAnswer()) this.#fail(refuse(ABORT_CODES[reason]))
+  }
+
+  /** Whether a Cancel with this TransactionID refers to this operation. */
+  isCancellable(id: unknown): boolean {
+    return this.request.id === id && (this.#state === 'waiting' || this.#state === 'running')
+  }
+
+  /** Finds the topic, checks the caller's authority and calls the handler: returns its result, or a promise of it. */
+  #execute(request: Request): unknown {
+    const { env, subscriptions } = this.#host
+    const topic = env.controllers.topic(request.controller, request.topic)
+    this.#topic = topic
+    if ((request.action === 'Publish' ? topic.publish : topic.subscription) === undefined)
+      throw refuse('Operation.Unknown', request.topic)
+    const key = topicKey(request.controller, request.topic)
+    if (request.action === 'Unsub') {
+      subscriptions.remove(key)
+      return undefined
+    }
+    if (!this.caller.auth.satisfies(topic.needs, env.clock())) throw refuse('Authority')
+    if (request.action === 'Publish') return topic.publish?.(this)
+    if (subscriptions.repeat(key)) return undefined
+    if (subscriptions.size >= env.settings.streamMaxSubscriptions) throw refuse('Limited', 'subscriptions')
+    const snapshot = topic.subscription?.snapshot?.(this)
+    if (snapshot instanceof Promise) subscriptions.prepare(request.controller, request.topic, topic)
+    return snapshot
+  }
+
+  async #completeLater(request: Request, promise: Promise<unknown>): Promise<void> {
+    let claimed = false
+    try {
+      const result = await promise
+      claimed = this.#claimAnswer()
+      if (claimed) this.#complete(request, result)
+    } catch (error) {
+      if (claimed || this.#claimAnswer()) this.#fail(error)
+    }
+    this.#host.onOperationEnd(this)
+  }
+
+  /** True for the first caller only: an operation is answered once. */
+  #claimAnswer(): boolean {
+    if (this.#state === 'answered') return false
+    this.#state = 'answered'
+    return true
+  }
+
+  #complete(request: Request, result: unknown): void {
+    if (request.action === 'Publish') this.#reply(request, result)
+    else if (request.action === 'Sub') this.#openSubscription(request, result)
+    else this.#confirm(request, true)
+    const { auth } = this.caller
+    if (!auth.hasNewSignIn) return
+    auth.hasNewSignIn = false
+    this.#host.subscriptions.onAuthorityChanged()
+  }
+
+  #reply(request: Request, result: unknown): void {
+    const { transport, env, subscriptions } = this.#host
+    const { controller, id } = request
+    const topic = this.#topic?.replyTopic?.(this) ?? request.topic
+    if (id !== undefined) {
+      transport.send(reply(request, topic, result))
+      return
+    }
+    const key = topicKey(controller, topic)
+    if (!subscriptions.has(key)) sendError(transport, env, request, 'Operation.NoResult')
+    // After a sign-in the new authority is pushed to Identify anyway.
+    else if (!this.caller.auth.hasNewSignIn || key !== IDENTIFY.key) transport.send(push(controller, topic, result))
+  }
+
+  /** Confirms the subscription, sends its snapshot, then what was published while the snapshot was fetched. */
+  #openSubscription(request: Request, snapshot: unknown): void {
+    const { transport, env, subscriptions } = this.#host
+    const { controller, topic: name } = request
+    const topic = this.#topic
+    const now = env.clock()
+    if (topic === undefined) return
+    // The authority may have changed while the snapshot was fetched.
+    if (!this.caller.auth.satisfies(topic.needs, now)) throw refuse('Authority')
+    const missed = subscriptions.open(controller, name, topic)
+    try {
+      this.#confirm(request, true)
+      if (snapshot !== undefined) transport.send(push(controller, name, snapshot))
+      for (const broadcast of missed) subscriptions.deliver(broadcast, now)
+    } catch (error) {
+      // The snapshot cannot be encoded. The client is told that the Sub failed, so the subscription must not exist.
+      subscriptions.remove(topicKey(controller, name))
+      throw error
+    }
+  }
+
+  #fail(error: unknown): void {
+    const { transport, env, subscriptions } = this.#host
+    const { request } = this
+    const { code, message } = publicError(error, env, this.caller.connectionId)
+    sendError(transport, env, request, code, message)
+    if (request.kind !== 'request' || request.action !== 'Sub') return
+    subscriptions.abandon(topicKey(request.controller, request.topic))
+    this.#confirm(request, false)
+  }
+
+  #confirm(request: Request, confirmed: boolean): void {
+    if (request.confirm) this.#host.transport.send(confirmation(request, confirmed, this.caller.profile))
+  }
 }
 
-const ABORTED = { cancelled: 'Operation.Abort', timeout: 'Operation.Timeout', ended: 'Session' } as const
+const ABORT_CODES = { cancelled: 'Operation.Abort', timeout: 'Operation.Timeout', ended: 'Session' } as const

@@ -1,7 +1,7 @@
-/** Reads the members of a message into a request, or into the error that answers it. */
+/** Validates a decoded message: the result is a request, or the error to reply with. */
 import { type Action, DEFAULT_ACTION, DEFAULT_CONTROLLER, isAction, type TransactionId } from '../protocol/envelope.ts'
 import type { StreamErrorCode } from '../protocol/stream-errors.ts'
-import type { Decoded } from './codec.ts'
+import type { Decoded } from './codec/codec.ts'
 
 export interface Request {
   readonly kind: 'request'
@@ -13,9 +13,9 @@ export interface Request {
   readonly confirm: boolean
 }
 
-/** A message that cannot be carried out; it is answered in its turn, with whatever of it could be read. */
-export interface Unfit {
-  readonly kind: 'unfit'
+/** A message that cannot be executed. It is answered when its turn comes, with the members that could be read. */
+export interface InvalidRequest {
+  readonly kind: 'invalid'
   readonly controller: string | undefined
   readonly topic: string | undefined
   readonly id: TransactionId | undefined
@@ -23,8 +23,8 @@ export interface Unfit {
   readonly context: string
 }
 
-export const UNREADABLE: Unfit = {
-  kind: 'unfit',
+export const UNREADABLE: InvalidRequest = {
+  kind: 'invalid',
   controller: undefined,
   topic: undefined,
   id: undefined,
@@ -32,31 +32,31 @@ export const UNREADABLE: Unfit = {
   context: '',
 }
 
-/** A connection keeps the names of what it subscribes to: a thousand of a megabyte each would be a gigabyte. */
-const LONGEST_TOPIC = 256
+/** A connection stores the names of its topics: a thousand names of a megabyte each would take a gigabyte. */
+const MAX_TOPIC_LENGTH = 256
 
-/** Undefined for an `Error` from the client: answering one could go on for ever. */
-export function readRequest({ members, id }: Decoded): Request | Unfit | undefined {
+/** Undefined for an `Error` from the client: answering it could start an endless exchange. */
+export function readRequest({ members, id }: Decoded): Request | InvalidRequest | undefined {
   const { Controller: controller = DEFAULT_CONTROLLER, Topic: topic, Action: action = DEFAULT_ACTION } = members
   const { Confirm: confirm = false, Data: data } = members
-  const unfit = (code: StreamErrorCode, context: string): Unfit => ({
-    kind: 'unfit',
+  const invalid = (code: StreamErrorCode, context: string): InvalidRequest => ({
+    kind: 'invalid',
     controller: typeof controller === 'string' ? controller : undefined,
     topic: typeof topic === 'string' ? topic : undefined,
     id: isTransactionId(id) ? id : undefined,
     code,
     context,
   })
-  if (id !== undefined && !isTransactionId(id)) return unfit('Data.Deserialise', 'TransactionID')
-  if (typeof controller !== 'string') return unfit('Data.Deserialise', 'Controller')
-  if (!isAction(action)) return unfit('Data.Deserialise', 'Action')
+  if (id !== undefined && !isTransactionId(id)) return invalid('Data.Deserialise', 'TransactionID')
+  if (typeof controller !== 'string') return invalid('Data.Deserialise', 'Controller')
+  if (!isAction(action)) return invalid('Data.Deserialise', 'Action')
   if (action === 'Error') return undefined
-  if (typeof confirm !== 'boolean') return unfit('Data.Deserialise', 'Confirm')
-  if (topic !== undefined && typeof topic !== 'string') return unfit('Data.Deserialise', 'Topic')
-  if (topic !== undefined && topic.length > LONGEST_TOPIC) return unfit('Data', 'Topic')
+  if (typeof confirm !== 'boolean') return invalid('Data.Deserialise', 'Confirm')
+  if (topic !== undefined && typeof topic !== 'string') return invalid('Data.Deserialise', 'Topic')
+  if (topic !== undefined && topic.length > MAX_TOPIC_LENGTH) return invalid('Data', 'Topic')
   if (action === 'Cancel') {
-    if (id === undefined) return unfit('Data', 'TransactionID')
-  } else if (topic === undefined) return unfit('Data', 'Topic')
+    if (id === undefined) return invalid('Data', 'TransactionID')
+  } else if (topic === undefined) return invalid('Data', 'Topic')
   return { kind: 'request', controller, topic: topic ?? '', action, id, data, confirm }
 }
 

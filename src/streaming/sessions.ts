@@ -1,22 +1,23 @@
-/** Which connections each user has, how many it may have, and who gives way. */
+/** The connections and sessions of each user: how many are allowed, and which session a newer one displaces. */
 import type { Principal } from '../protocol/principal.ts'
 import { refuse } from './controller.ts'
 import type { StreamSettings } from './settings.ts'
 
-export interface Member {
-  /** Ends the connection because its session gave way to a newer one. */
+/** A connection that counts towards its user's sessions. */
+export interface SessionMember {
+  /** Closes the connection because a newer session took its place. */
   displace(): void
 }
 
-interface User<Connection> {
-  /** With the session that each belongs to. */
-  readonly connections: Map<Connection, string>
-  /** In the order of sign-in, with the number of connections of each. */
+interface User {
+  /** Each connection with the session it belongs to. */
+  readonly members: Map<SessionMember, string>
+  /** The number of connections of each session, oldest session first. */
   readonly sessions: Map<string, number>
 }
 
-export class Sessions<Connection extends Member> {
-  readonly #users = new Map<string, User<Connection>>()
+export class Sessions {
+  readonly #users = new Map<string, User>()
   readonly #settings: StreamSettings
   readonly #onDisplaced: () => void
 
@@ -26,38 +27,38 @@ export class Sessions<Connection extends Member> {
   }
 
   isFull(subject: string): boolean {
-    return (this.#users.get(subject)?.connections.size ?? 0) >= this.#settings.streamMaxConnectionsPerUser
+    return (this.#users.get(subject)?.members.size ?? 0) >= this.#settings.streamMaxConnectionsPerUser
   }
 
-  /** Throws `Limited` when the user has too many connections; displaces the oldest when it has too many sessions. */
-  admit(connection: Connection, principal: Principal): void {
+  /** Throws `Limited` when the user has too many connections; displaces the oldest session when there are too many. */
+  admit(member: SessionMember, principal: Principal): void {
     const { subject } = principal
     const session = sessionOf(principal)
-    const user = this.#users.get(subject) ?? { connections: new Map(), sessions: new Map() }
-    const before = user.connections.get(connection)
+    const user = this.#users.get(subject) ?? { members: new Map(), sessions: new Map() }
+    const before = user.members.get(member)
     if (before === session) return
     if (before !== undefined) leave(user.sessions, before)
     else if (this.isFull(subject)) throw refuse('Limited', 'connections per user')
     this.#users.set(subject, user)
-    user.connections.set(connection, session)
+    user.members.set(member, session)
     user.sessions.set(session, (user.sessions.get(session) ?? 0) + 1)
     if (user.sessions.size > this.#settings.streamMaxSessionsPerUser) this.#displaceOldest(user)
   }
 
-  release(connection: Connection, subject: string): void {
+  release(member: SessionMember, subject: string): void {
     const user = this.#users.get(subject)
-    const session = user?.connections.get(connection)
+    const session = user?.members.get(member)
     if (user === undefined || session === undefined) return
-    user.connections.delete(connection)
+    user.members.delete(member)
     leave(user.sessions, session)
-    if (user.connections.size === 0) this.#users.delete(subject)
+    if (user.members.size === 0) this.#users.delete(subject)
   }
 
-  #displaceOldest({ connections, sessions }: User<Connection>): void {
+  #displaceOldest({ members, sessions }: User): void {
     const excess = sessions.size - this.#settings.streamMaxSessionsPerUser
     for (const oldest of [...sessions.keys()].slice(0, excess)) {
       this.#onDisplaced()
-      for (const [connection, session] of [...connections]) if (session === oldest) connection.displace()
+      for (const [member, session] of [...members]) if (session === oldest) member.displace()
     }
   }
 }
@@ -68,7 +69,7 @@ function leave(sessions: Map<string, number>, session: string): void {
   else sessions.set(session, left)
 }
 
-/** Connections that descend from one sign-in are one session, however often its tokens are renewed. */
+/** All connections that trace back to one sign-in share a session, however often its tokens are renewed. */
 function sessionOf(principal: Principal): string {
   return principal.grantId ?? principal.sessionId ?? principal.tokenId
 }

@@ -1,4 +1,4 @@
-/** The part of the configuration that the gateway reads; times are milliseconds, sizes are bytes. */
+/** The settings of the gateway. Times are in milliseconds, sizes in bytes. */
 export interface StreamSettings {
   readonly streamVendor: string
   readonly streamOrigins: readonly string[]
@@ -12,6 +12,8 @@ export interface StreamSettings {
   readonly streamMaxUnreadable: number
   readonly streamReceiveQueueBytes: number
   readonly streamSendQueueBytes: number
+  readonly streamSendQueueBytesPerAddress: number
+  readonly streamSendQueueBytesPerNode: number
   readonly streamMaxSubscriptions: number
   readonly streamMessagesPerSecond: number
   readonly streamMessageBurst: number

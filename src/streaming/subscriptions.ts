@@ -1,105 +1,125 @@
-/** What one connection listens to: counted, so that as many Unsub as Sub end a subscription. */
-import { refuse, type Topic } from './controller.ts'
-import { type Broadcast, type Hub, type Subscriber, topicKey } from './hub.ts'
+/** The subscriptions of one connection: counted, paused and resumed with its authority, fed by the hub. */
+import type { Refusal } from '../protocol/refusal.ts'
+import type { ConnectionCaller } from './caller.ts'
+import type { ConnectionEnv, Transport } from './connection-types.ts'
+import { type Call, refuse, type SlowPolicy, type Topic } from './controller.ts'
+import { IDENTIFY } from './controllers/auth.ts'
+import { type Broadcast, type Subscriber, topicKey } from './hub.ts'
+import { publicError, push, sendError, subscriptionEnd } from './messages.ts'
 
-export interface Subscription {
+interface Subscription {
   readonly key: string
   readonly controller: string
   readonly name: string
   readonly topic: Topic
-  readonly slow: 'latest' | 'close'
+  readonly slow: SlowPolicy
+  /** As many Unsub as Sub end it. */
   count: number
-  /** Its rights have lapsed: nothing is delivered until they are back. */
-  quiet: boolean
+  /** The authority it needs has expired: nothing is delivered until it is renewed. */
+  paused: boolean
 }
 
-/** A subscription whose state is being fetched. */
+/** A subscription whose snapshot is being fetched for the first time. */
 interface Opening {
   readonly key: string
   readonly backlog: Backlog
 }
 
-/** As many publications may come while one state is fetched, where each of them counts. */
-const MOST_MISSED = 1_000
+/** A subscription that fetches a new snapshot because its authority was renewed. */
+interface Resumption {
+  readonly abort: AbortController
+  readonly deadline: number
+  readonly backlog: Backlog
+}
 
-/** What is published while a state is fetched. */
-export class Backlog {
-  readonly #slow: 'latest' | 'close'
-  #missed: Broadcast[] = []
+/** How many messages may be published while a snapshot is fetched, for topics where each message counts. */
+const MAX_BACKLOG = 1_000
 
-  constructor(slow: 'latest' | 'close') {
+/** The messages published while a snapshot is fetched; they are sent after it. */
+class Backlog {
+  readonly #slow: SlowPolicy
+  #broadcasts: Broadcast[] = []
+
+  constructor(slow: SlowPolicy) {
     this.#slow = slow
   }
 
-  keep(broadcast: Broadcast): void {
-    if (this.#slow === 'latest') this.#missed = [broadcast]
-    else if (this.#missed.length <= MOST_MISSED) this.#missed.push(broadcast)
+  add(broadcast: Broadcast): void {
+    if (this.#slow === 'latest') this.#broadcasts = [broadcast]
+    else if (this.#broadcasts.length <= MAX_BACKLOG) this.#broadcasts.push(broadcast)
   }
 
-  /** Throws when more came than is kept. */
-  take(): readonly Broadcast[] {
-    if (this.#missed.length > MOST_MISSED) throw refuse('Limited', 'publications before the state')
-    return this.#missed
+  /** Throws if messages were dropped. */
+  drain(): readonly Broadcast[] {
+    if (this.#broadcasts.length > MAX_BACKLOG) throw refuse('Limited', 'publications before the state')
+    return this.#broadcasts
   }
 }
 
-export class Subscriptions {
-  readonly #hub: Hub
-  readonly #subscriber: Subscriber
+export class Subscriptions implements Subscriber {
+  readonly #caller: ConnectionCaller
+  readonly #transport: Transport
+  readonly #env: ConnectionEnv
   #byKey: Map<string, Subscription> | undefined
-  /** One at most: requests are carried out one after another. */
+  /** At most one, because requests are executed one at a time. */
   #opening: Opening | undefined
+  #resuming: Map<Subscription, Resumption> | undefined
 
-  constructor(hub: Hub, subscriber: Subscriber) {
-    this.#hub = hub
-    this.#subscriber = subscriber
+  constructor(caller: ConnectionCaller, transport: Transport, env: ConnectionEnv) {
+    this.#caller = caller
+    this.#transport = transport
+    this.#env = env
   }
 
   get size(): number {
     return this.#byKey?.size ?? 0
   }
 
-  get(key: string): Subscription | undefined {
-    return this.#byKey?.get(key)
+  has(key: string): boolean {
+    return this.#byKey?.has(key) ?? false
   }
 
-  /** A copy: the caller may drop some on its way. */
-  all(): Subscription[] {
-    return [...(this.#byKey?.values() ?? [])]
+  /** Called by the hub for each message published on a subscribed topic. */
+  deliver(broadcast: Broadcast, now: number): void {
+    const subscription = this.#byKey?.get(broadcast.key)
+    if (subscription === undefined) {
+      if (this.#opening?.key === broadcast.key) this.#opening.backlog.add(broadcast)
+      return
+    }
+    if (subscription.paused) return
+    const resumption = this.#resuming?.get(subscription)
+    if (resumption !== undefined) resumption.backlog.add(broadcast)
+    else if (this.#caller.auth.satisfies(subscription.topic.needs, now))
+      this.#transport.sendBroadcast(broadcast, subscription.slow)
   }
 
-  /** From now on nothing of the topic is lost, though nothing is delivered before it is open. */
+  /** Collects what is published on the topic from now on; nothing is delivered before `open`. */
   prepare(controller: string, name: string, topic: Topic): void {
     const key = topicKey(controller, name)
-    this.#opening = { key, backlog: new Backlog(slowOf(topic)) }
-    this.#hub.join(key, this.#subscriber)
+    this.#opening = { key, backlog: new Backlog(slowPolicy(topic)) }
+    this.#env.hub.subscribe(key, this)
   }
 
-  /** Puts aside what is published on the topic that is being opened. */
-  keep(broadcast: Broadcast): void {
-    if (this.#opening?.key === broadcast.key) this.#opening.backlog.keep(broadcast)
-  }
-
-  /** Opens the subscription, unless it is open; returns what was published since it was prepared. */
+  /** Opens the subscription if it is not open; returns what was published since `prepare`. */
   open(controller: string, name: string, topic: Topic): readonly Broadcast[] {
     const key = topicKey(controller, name)
     if (this.#byKey?.has(key)) return []
-    const missed = this.#opening?.key === key ? this.#opening.backlog.take() : []
+    const missed = this.#opening?.key === key ? this.#opening.backlog.drain() : []
     this.#opening = undefined
     this.#byKey ??= new Map()
-    this.#byKey.set(key, { key, controller, name, topic, slow: slowOf(topic), count: 1, quiet: false })
-    this.#hub.join(key, this.#subscriber)
+    this.#byKey.set(key, { key, controller, name, topic, slow: slowPolicy(topic), count: 1, paused: false })
+    this.#env.hub.subscribe(key, this)
     return missed
   }
 
-  /** The state could not be fetched. */
+  /** Undoes `prepare` after a failure. */
   abandon(key: string): void {
     if (this.#opening?.key !== key) return
     this.#opening = undefined
-    this.#hub.leave(key, this.#subscriber)
+    this.#env.hub.unsubscribe(key, this)
   }
 
-  /** Counts one more Sub of an open subscription; false when there is none. */
+  /** Counts another Sub of an open subscription; false if it is not open. */
   repeat(key: string): boolean {
     const subscription = this.#byKey?.get(key)
     if (subscription === undefined) return false
@@ -110,21 +130,102 @@ export class Subscriptions {
   /** Counts one Unsub; the last one ends the subscription. */
   remove(key: string): void {
     const subscription = this.#byKey?.get(key)
-    if (subscription !== undefined && --subscription.count === 0) this.drop(subscription)
+    if (subscription !== undefined && --subscription.count === 0) this.#drop(subscription)
   }
 
-  drop({ key }: Subscription): void {
-    this.#byKey?.delete(key)
-    if (this.#byKey?.size === 0) this.#byKey = undefined
-    this.#hub.leave(key, this.#subscriber)
+  /** Pushes the new authority to `Auth/Identify`, then resumes, pauses or ends each subscription. */
+  onAuthorityChanged(): void {
+    const { auth } = this.#caller
+    if (this.has(IDENTIFY.key)) this.#transport.send(push(IDENTIFY.controller, IDENTIFY.topic, auth.describe()))
+    const now = this.#env.clock()
+    for (const subscription of [...(this.#byKey?.values() ?? [])]) {
+      if (auth.satisfies(subscription.topic.needs, now)) {
+        if (subscription.paused) this.#resume(subscription)
+      } else if (auth.authority.state === 'expired') {
+        subscription.paused = true
+        this.#cancelResumption(subscription)
+      } else this.#end(subscription, refuse('Authority'))
+    }
+  }
+
+  /** When the first resumption times out. */
+  nextDeadline(): number {
+    if (this.#resuming === undefined) return Number.POSITIVE_INFINITY
+    return Math.min(...[...this.#resuming.values()].map(({ deadline }) => deadline))
+  }
+
+  tick(now: number): void {
+    for (const [subscription, { deadline }] of [...(this.#resuming ?? [])])
+      if (deadline <= now) this.#end(subscription, refuse('Operation.Timeout'))
   }
 
   clear(): void {
     if (this.#opening !== undefined) this.abandon(this.#opening.key)
-    for (const subscription of this.all()) this.drop(subscription)
+    for (const subscription of [...(this.#byKey?.values() ?? [])]) this.#drop(subscription)
+  }
+
+  /** Topics with a snapshot send a new one, followed by what was published while it was fetched. */
+  async #resume(subscription: Subscription): Promise<void> {
+    const { key, controller, name, topic, slow } = subscription
+    const { auth } = this.#caller
+    subscription.paused = false
+    if (topic.subscription?.snapshot === undefined) return
+    const abort = new AbortController()
+    const deadline = this.#env.clock() + this.#caller.timeouts(controller).subscription
+    const backlog = new Backlog(slow)
+    this.#resuming ??= new Map()
+    this.#resuming.set(subscription, { abort, deadline, backlog })
+    try {
+      const snapshot = await topic.subscription.snapshot(this.#snapshotCall(controller, name, abort.signal))
+      if (abort.signal.aborted) return
+      const missed = backlog.drain()
+      const now = this.#env.clock()
+      this.#resuming.delete(subscription)
+      if (snapshot !== undefined && auth.satisfies(topic.needs, now))
+        this.#transport.send(push(controller, name, snapshot))
+      for (const broadcast of missed) this.deliver(broadcast, now)
+    } catch (error) {
+      if (abort.signal.aborted || this.#byKey?.get(key) !== subscription) return
+      this.#end(subscription, publicError(error, this.#env, this.#caller.connectionId))
+    }
+  }
+
+  #snapshotCall(controller: string, topic: string, signal: AbortSignal): Call {
+    const caller = this.#caller
+    return {
+      controller,
+      topic,
+      data: undefined,
+      get principal() {
+        return caller.auth.principal
+      },
+      caller,
+      signal,
+    }
+  }
+
+  /** Ends a subscription that the client still expects to be open. */
+  #end(subscription: Subscription, { code, message }: Refusal): void {
+    const { controller, name: topic } = subscription
+    this.#drop(subscription)
+    sendError(this.#transport, this.#env, { controller, topic, id: undefined }, code, message)
+    this.#transport.send(subscriptionEnd(controller, topic))
+  }
+
+  #drop(subscription: Subscription): void {
+    const { key } = subscription
+    this.#cancelResumption(subscription)
+    this.#byKey?.delete(key)
+    if (this.#byKey?.size === 0) this.#byKey = undefined
+    this.#env.hub.unsubscribe(key, this)
+  }
+
+  #cancelResumption(subscription: Subscription): void {
+    this.#resuming?.get(subscription)?.abort.abort()
+    this.#resuming?.delete(subscription)
   }
 }
 
-function slowOf({ subscription }: Topic): 'latest' | 'close' {
+function slowPolicy({ subscription }: Topic): SlowPolicy {
   return subscription?.slow ?? 'close'
 }

@@ -1,4 +1,4 @@
-/** Administration of a whole running server: real tokens, live streams, running queries, metrics and the record of it all. */
+/** Administration of a running server: real tokens, streaming connections, running queries, metrics, audit log. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, test } from 'node:test'
@@ -36,13 +36,13 @@ onEveryEngine('a server in operation', (place) => {
   const items = async (path: string): Promise<Record<string, unknown>[]> =>
     JSON.parse((await call('GET', path)).text).items
 
-  test('a trader may administer nothing', async () => {
+  test('a token without administration scopes is refused', async () => {
     for (const path of ['/admin/users', '/admin/streams', '/admin/audit', '/admin/settings', '/metrics'])
       assert.equal((await call('GET', path, trader)).status, 403, path)
     assert.equal((await fetch(`${server.issuer}/metrics`)).status, 401)
   })
 
-  test('metrics tell of tokens, requests and what runs', async () => {
+  test('metrics count tokens, requests and connections', async () => {
     await fetch(`${server.issuer}/connect/token`, {
       method: 'POST',
       body: new URLSearchParams({ grant_type: 'password', username: 'alice', password: 'no', client_id: 'demo-cli' }),
@@ -60,7 +60,29 @@ onEveryEngine('a server in operation', (place) => {
       assert.match(text, line)
   })
 
-  test('live streams are listed and closed', async () => {
+  test('a renamed user does not keep the rows of the old name, with a token in use', async () => {
+    const query = async (statement: string, token: string) =>
+      JSON.parse((await call('POST', '/Query', token, statement)).text)
+    const scopes = "READ SCOPE 'Platform/Trading' WRITE SCOPE 'Platform/Trading'"
+    await query(`CREATE TABLE own (id Integer PRIMARY KEY, owner Text) ${scopes} ROW FILTER (owner = :username)`, admin)
+    await query("INSERT INTO own VALUES (1, 'alice')", trader)
+    assert.deepEqual((await query('SELECT id FROM own', trader)).Rows, [{ id: 1 }])
+    const rename = async (from: string, username: string) => {
+      const headers = {
+        authorization: `Bearer ${admin}`,
+        'content-type': 'application/merge-patch+json',
+        'if-match': '*',
+      }
+      const init = { method: 'PATCH', headers, body: JSON.stringify({ username }) }
+      assert.equal((await fetch(`${server.issuer}/admin/users/${from}`, init)).status, 200)
+    }
+    await rename('alice', 'alicia')
+    await until('the row is gone', 2000, async () => (await query('SELECT id FROM own', trader)).Rows.length === 0)
+    await rename('alicia', 'alice')
+    await until('the row is back', 2000, async () => (await query('SELECT id FROM own', trader)).Rows.length === 1)
+  })
+
+  test('streaming connections are listed and closed', async () => {
     const socket = new WebSocket(`${server.issuer.replace('http', 'ws')}/Platform?version=1.1`, 'PlatformJson', {
       headers: { authorization: `Bearer ${trader}` },
     })
@@ -86,7 +108,7 @@ onEveryEngine('a server in operation', (place) => {
     assert.equal((await call('DELETE', '/admin/queries/none')).status, 404)
   })
 
-  test('who defined a table is on record', async () => {
+  test('table definitions are recorded in the audit log', async () => {
     const made = await call('POST', '/query', admin, 'CREATE TABLE kept (id Integer PRIMARY KEY)')
     assert.equal(made.status, 200, made.text)
     await call('POST', '/query', admin, 'ALTER TABLE kept ADD COLUMN note Text')
@@ -103,14 +125,14 @@ onEveryEngine('a server in operation', (place) => {
     assert.match(String(rows[0]?.actor), /^usr_/)
   })
 
-  test('the settings in force are shown without secrets', async () => {
+  test('the effective settings are shown without secrets', async () => {
     const settings = await items('/admin/settings')
     const url = settings.find(({ name }) => name === 'database_url')
     assert.equal(url?.value, place().engine === 'postgres' ? '********' : '')
     assert.equal(settings.find(({ name }) => name === 'demo')?.source, 'flag')
   })
 
-  test('the description of the interface is served', async () => {
+  test('the OpenAPI document is served', async () => {
     const response = await fetch(`${server.issuer}/openapi.json`)
     const api = JSON.parse(await response.text())
     assert.equal(api.openapi, '3.1.0')
@@ -118,7 +140,7 @@ onEveryEngine('a server in operation', (place) => {
       assert.ok(path in api.paths, path)
   })
 
-  test('rate limits stand in the answers where the caller is counted, and hold', async () => {
+  test('rate limits are enforced, and reported in the responses that they count', async () => {
     const limited = await startTestServer(place(), {
       flags: { '--limit-exempt': '', '--limit-query': 'address=1000/60 user=3/60', '--limit-admin': 'client=2/60' },
     })

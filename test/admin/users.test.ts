@@ -1,4 +1,4 @@
-/** Administration of people over HTTP: what a user is, what they have open and allowed, and what the rest of the system is told. */
+/** Administration of users over HTTP: profile, password, sessions, consents, and the events that changes publish. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
@@ -6,7 +6,7 @@ import { verifyPassword } from '../../src/store/password-hash.ts'
 import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
 import { onEveryEngine } from '../support/engines.ts'
 
-onEveryEngine('administration of people', (place) => {
+onEveryEngine('administration of users', (place) => {
   let admin: TestAdmin
   before(async () => {
     admin = await startTestAdmin(place())
@@ -14,18 +14,18 @@ onEveryEngine('administration of people', (place) => {
   after(() => admin.stop())
 
   test('a user is created, shown by id and name, changed, and deleted', async () => {
-    const made = await admin.call('POST', '/admin/users', {
+    const created = await admin.call('POST', '/admin/users', {
       body: { username: 'alice', password: 'correct horse', email: 'alice@example.com', name: 'Alice' },
     })
-    assert.equal(made.status, 201)
-    assert.match(made.body.id, /^usr_/)
-    assert.equal(made.headers.get('location'), `/admin/users/${made.body.id}`)
-    assert.partialDeepStrictEqual(made.body, { username: 'alice', email: 'alice@example.com', has_password: true })
-    assert.ok(!made.text.includes('correct horse') && !made.text.includes('argon2'))
+    assert.equal(created.status, 201)
+    assert.match(created.body.id, /^usr_/)
+    assert.equal(created.headers.get('location'), `/admin/users/${created.body.id}`)
+    assert.partialDeepStrictEqual(created.body, { username: 'alice', email: 'alice@example.com', has_password: true })
+    assert.ok(!created.text.includes('correct horse') && !created.text.includes('argon2'))
     const byName = await admin.call('GET', '/admin/users/ALICE')
-    assert.deepEqual(byName.body, made.body)
+    assert.deepEqual(byName.body, created.body)
     const tag = byName.headers.get('etag') ?? ''
-    assert.equal(tag, made.headers.get('etag'))
+    assert.equal(tag, created.headers.get('etag'))
 
     const changed = await admin.call('PATCH', '/admin/users/alice', {
       body: { name: null, locale: 'en' },
@@ -37,7 +37,7 @@ onEveryEngine('administration of people', (place) => {
     assert.equal((await admin.call('DELETE', '/admin/users/alice', { ifMatch: tag })).status, 412)
     assert.equal((await admin.call('DELETE', '/admin/users/alice')).status, 204)
     assert.equal((await admin.call('GET', '/admin/users/alice')).status, 404)
-    assert.partialDeepStrictEqual(admin.events.at(-1), { kind: 'subject-cut', subject: made.body.id })
+    assert.partialDeepStrictEqual(admin.events.at(-1), { kind: 'subject-cut', subject: created.body.id })
   })
 
   test('a change without If-Match is 428, with a stale one 412, and nothing is written', async () => {
@@ -53,7 +53,7 @@ onEveryEngine('administration of people', (place) => {
     assert.equal((await admin.call('GET', '/admin/users/bob')).body.nickname, 'one')
   })
 
-  test('a change that changes nothing leaves the ETag of a user as it is', async () => {
+  test('a patch without effect keeps the ETag', async () => {
     const body = { username: 'dora', nickname: 'd', roles: ['reader', 'auditor'] }
     for (const name of body.roles) await admin.env.stores.roles.put({ name, scopes: [] })
     const tag = (await admin.call('POST', '/admin/users', { body })).headers.get('etag') ?? ''
@@ -74,7 +74,7 @@ onEveryEngine('administration of people', (place) => {
     })
   })
 
-  test('of many changes to one version exactly one is made', async () => {
+  test('of concurrent changes to one version exactly one succeeds', async () => {
     await admin.call('POST', '/admin/users', { body: { username: 'carol' } })
     const tag = (await admin.call('GET', '/admin/users/carol')).headers.get('etag') ?? ''
     const answers = await Promise.all(
@@ -92,10 +92,10 @@ onEveryEngine('administration of people', (place) => {
     ['an unknown member', { username: 'x', usernam: 'y' }, /unknown member/],
     ['a wrong type', { username: 'x', disabled: 'yes' }, /disabled: must be true or false/],
     ['an unknown role', { username: 'x', roles: ['nobody'] }, /unknown role/],
-    ['a short password', { username: 'x', password: 'short' }, /password: has 8/],
+    ['a short password', { username: 'x', password: 'short' }, /password: must have 8/],
     ['a ready hash', { username: 'x', password_hash: '$argon2id$' }, /password_hash/],
   ] as const) {
-    test(`a user with ${name} is 422 and says where`, async () => {
+    test(`a user with ${name} is 422 with the path of the fault`, async () => {
       const answer = await admin.call('POST', '/admin/users', { body })
       assert.equal(answer.status, 422)
       assert.equal(answer.body.Code, 'admin.bad_body')
@@ -104,7 +104,7 @@ onEveryEngine('administration of people', (place) => {
     })
   }
 
-  test('a misspelled password resets none, and no answer repeats one', async () => {
+  test('a misspelled member resets no password, and no response repeats one', async () => {
     await admin.call('POST', '/admin/users', { body: { username: 'paula', password: 'kept-as-it-is' } })
     const misspelled = await admin.call('PUT', '/admin/users/paula/password', { body: { pasword: 'new-password' } })
     assert.equal(misspelled.status, 422)
@@ -116,7 +116,7 @@ onEveryEngine('administration of people', (place) => {
     assert.equal((await admin.call('PATCH', '/admin/users/paula', proto)).status, 422)
   })
 
-  test('nothing is found under names that no database holds', async () => {
+  test('names with characters that no database stores are not found', async () => {
     for (const path of ['users/%00', 'users/usr_%00', 'clients/%00', 'roles/%00', 'keys/%00', 'queries/%00'])
       for (const method of ['GET', 'DELETE']) {
         const { status } = await admin.call(method, `/admin/${path}`)
@@ -137,7 +137,7 @@ onEveryEngine('administration of people', (place) => {
     assert.equal(xml.status, 415)
   })
 
-  test('users come page by page, each once', async () => {
+  test('paging returns each user once', async () => {
     for (let index = 0; index < 7; index++)
       await admin.call('POST', '/admin/users', { body: { username: `page-${index}` } })
     const names: string[] = []
@@ -151,7 +151,7 @@ onEveryEngine('administration of people', (place) => {
     assert.equal(names.filter((name) => name.startsWith('page-')).length, 7)
   })
 
-  test('disabling, lowering rights and resetting a password are felt at once', async () => {
+  test('disabling a user, reducing rights and resetting a password publish revocations', async () => {
     await admin.call('POST', '/admin/roles', { body: { name: 'dealer', scopes: ['Platform/Trading'] } })
     const { body: user } = await admin.call('POST', '/admin/users', { body: { username: 'frank', roles: ['dealer'] } })
     admin.events.length = 0
@@ -176,7 +176,7 @@ onEveryEngine('administration of people', (place) => {
     assert.equal(own.status, 204)
   })
 
-  test('factors, sessions and consents of a user are listed without secrets and taken away', async () => {
+  test('factors, sessions and consents of a user are listed without secrets and removed', async () => {
     const { body: user } = await admin.call('POST', '/admin/users', { body: { username: 'henry' } })
     const { factors, sessions, consents } = admin.env.stores
     await factors.add({ userId: user.id, kind: 'totp', label: 'phone', secret: 'sealed-secret', counter: 0 })
@@ -203,7 +203,7 @@ onEveryEngine('administration of people', (place) => {
     assert.deepEqual((await admin.call('DELETE', '/admin/users/henry/sessions')).body, { ended: 0 })
   })
 
-  test('a client that needed no consent is listed among those that act for a user, and ended as they are', async () => {
+  test('a client that needed no consent is listed with the others, and its access can be ended', async () => {
     const { body: user } = await admin.call('POST', '/admin/users', { body: { username: 'irene' } })
     const { consents, grants } = admin.env.stores
     await consents.allow(user.id, 'asked', ['openid'])

@@ -1,4 +1,4 @@
-/** Flows that only a real browser proves: scripts under the security policy, cookies across sites, frames. */
+/** Flows that need a real browser: scripts under the CSP, cross-site cookies, iframes. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { complaintsOf, type Page } from '../support/chromium.ts'
@@ -11,7 +11,7 @@ describe('in a real browser', () => {
   })
   after(() => scene.stop())
 
-  test('A2: form_post submits itself under the security policy', async () => {
+  test('A2: form_post submits itself under the CSP', async () => {
     const context = await scene.browser.newContext()
     const page = await context.newPage()
     const complaints = complaintsOf(page)
@@ -26,7 +26,7 @@ describe('in a real browser', () => {
     await context.close()
   })
 
-  test('A2: form_post without script has a button', async () => {
+  test('A2: form_post without scripts has a button', async () => {
     const context = await scene.browser.newContext({ script: false })
     const page = await context.newPage()
     scene.shop.forget()
@@ -37,7 +37,7 @@ describe('in a real browser', () => {
     await context.close()
   })
 
-  test('oidcc-ensure-post-request-succeeds: a form posted from another site finds the session', async () => {
+  test('oidcc-ensure-post-request-succeeds: a cross-site form POST finds the session', async () => {
     const { context, page } = await signedInPage(scene, 'shop')
     const fields = [...new URL(scene.authorize('shop', { state: 'posted' })).searchParams]
       .map(([name, value]) => `<input type="hidden" name="${name}" value="${value}">`)
@@ -53,7 +53,7 @@ describe('in a real browser', () => {
     await context.close()
   })
 
-  test('oidcc-session-management-rp-initiated-logout: the session iframe says unchanged, then changed', async () => {
+  test('oidcc-session-management-rp-initiated-logout: the session iframe answers unchanged, then changed', async () => {
     const { context, page, answer } = await signedInPage(scene, 'shop')
     const state = answer.get('session_state') ?? ''
     const watcher = await watch(await context.newPage(), scene.shop.origin)
@@ -66,19 +66,19 @@ describe('in a real browser', () => {
     await context.close()
   })
 
-  test('B-76, C-116: the session iframe answers nonsense with error and strangers with changed', async () => {
+  test('B-76, C-116: the session iframe answers error to malformed messages and changed to other origins', async () => {
     const { context, answer } = await signedInPage(scene, 'shop')
     const state = answer.get('session_state') ?? ''
     const own = await watch(await context.newPage(), scene.shop.origin)
     for (const nonsense of ['', 'shop', ' ', 'shop not-a-state', `shop ${state} more`])
       assert.equal((await own(nonsense)).data, 'error', JSON.stringify(nonsense))
-    assert.equal((await own(`desk ${state}`)).data, 'changed', 'of another client')
-    const stranger = await watch(await context.newPage(), scene.desk.origin)
-    assert.equal((await stranger(`shop ${state}`)).data, 'changed', 'from another origin')
+    assert.equal((await own(`desk ${state}`)).data, 'changed', 'client_id of another client')
+    const otherOrigin = await watch(await context.newPage(), scene.desk.origin)
+    assert.equal((await otherOrigin(`shop ${state}`)).data, 'changed', 'from another origin')
     await context.close()
   })
 
-  test('oidcc-frontchannel-rp-initiated-logout, B-74: every client of the session is told in a frame, then the browser goes on', async () => {
+  test('oidcc-frontchannel-rp-initiated-logout, B-74: the logout URI of every client of the session is loaded, then the browser continues', async () => {
     const { context, page } = await signedInPage(scene, 'shop')
     await page.goto(scene.authorize('desk'))
     const allow = page.locator('#consent-allow')
@@ -123,7 +123,7 @@ describe('in a real browser', () => {
     await context.close()
   })
 
-  test('C-113: a picture from another site signs nobody out', async () => {
+  test('C-113: an image of another site signs nobody out', async () => {
     const { context, page } = await signedInPage(scene, 'shop')
     scene.desk.serve('/evil', `<!doctype html><title>Evil</title><img src="${scene.issuer}/connect/endsession">`)
     await page.goto(`${scene.desk.origin}/evil`)
@@ -134,7 +134,7 @@ describe('in a real browser', () => {
     await context.close()
   })
 
-  /** A page of a relying party with the session iframe in it; asks it what it is told to. */
+  /** Opens a page of a relying party with the session iframe; returns a function that sends it a message. */
   async function watch(
     page: Page,
     origin: string,

@@ -1,15 +1,15 @@
-/** Every page that people meet: no barriers by axe-core in both themes and at phone width, nothing from elsewhere. */
+/** Every page passes axe-core in both themes and at phone width, and loads nothing from other origins. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { complaintsOf, type Page } from '../support/chromium.ts'
-import { findBarriers } from './axe.ts'
+import { findViolations } from './axe.ts'
 import { openScene, type Scene, signedInPage, signIn } from './scene.ts'
 
-/** How to come to each page, starting in a fresh browser or as Alice. */
+/** How to open each page, in a new browser or signed in as Alice. */
 const PAGES: readonly { name: string; as?: 'alice'; open: (page: Page, scene: Scene) => Promise<unknown> }[] = [
   { name: 'sign-in', open: (page, scene) => page.goto(scene.authorize('shop')) },
   {
-    name: 'sign-in with a mistake',
+    name: 'sign-in with an error',
     async open(page, scene) {
       await page.goto(scene.authorize('shop'))
       await page.locator('#username').fill('nobody-of-that-name')
@@ -113,7 +113,7 @@ describe('pages', () => {
 
   for (const { name, as, open } of PAGES) {
     for (const dark of [false, true]) {
-      test(`${name}, ${dark ? 'dark' : 'light'}: no barriers, nothing from elsewhere`, async () => {
+      test(`${name}, ${dark ? 'dark' : 'light'}: accessible, and nothing from other origins`, async () => {
         const { page, close } = await visitor(as, dark)
         const complaints = complaintsOf(page)
         const foreign: string[] = []
@@ -122,7 +122,7 @@ describe('pages', () => {
           if (protocol !== 'data:' && ![scene.issuer, scene.shop.origin].includes(origin)) foreign.push(request.url())
         })
         await open(page, scene)
-        assert.deepEqual(await findBarriers(page), [])
+        assert.deepEqual(await findViolations(page), [])
         assert.deepEqual(foreign, [])
         assert.deepEqual(
           complaints.filter((text) => !/status of 4\d\d/.test(text)),
@@ -136,15 +136,15 @@ describe('pages', () => {
     }
   }
 
-  test('axe-core sees a barrier where there is one', async () => {
+  test('axe-core finds a violation where there is one', async () => {
     const { page, close } = await visitor(undefined, false)
     scene.shop.serve('/barrier', '<!doctype html><html lang="en"><title>x</title><main><img src="data:,"></main>')
     await page.goto(`${scene.shop.origin}/barrier`)
-    assert.match((await findBarriers(page)).join(), /^image-alt: /)
+    assert.match((await findViolations(page)).join(), /^image-alt: /)
     await close()
   })
 
-  test('C-77: a device code is typed, shown with the client and its wishes, and decided', async () => {
+  test('C-77: the user enters a device code, sees the client and its scopes, and decides', async () => {
     const { page, close } = await visitor(undefined, false)
     const { user_code: userCode, device_code: deviceCode } = await startDevice(scene)
     await page.goto(`${scene.issuer}/device`)
@@ -187,7 +187,7 @@ async function startDevice(scene: Scene): Promise<DeviceAnswer> {
   return (await response.json()) as DeviceAnswer
 }
 
-/** The server by a name that this process can resolve. */
+/** The server under a name that this process can resolve. */
 function postForm({ gatehouse }: Scene, path: string, form: Record<string, string>): Promise<Response> {
   return fetch(`https://localhost:${gatehouse.server.port}${path}`, { method: 'POST', body: new URLSearchParams(form) })
 }

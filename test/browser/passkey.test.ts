@@ -1,8 +1,8 @@
-/** Passkeys in a real browser with a virtual authenticator: made on the account page, used alone and after a password. */
+/** Passkeys in a real browser with a virtual authenticator: created on the account page, used alone and after a password. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { complaintsOf, type Page } from '../support/chromium.ts'
-import { findBarriers } from './axe.ts'
+import { findViolations } from './axe.ts'
 import { ALICE, openScene, type Scene, signedInPage } from './scene.ts'
 
 describe('passkeys', () => {
@@ -12,7 +12,7 @@ describe('passkeys', () => {
   })
   after(() => scene.stop())
 
-  test('a passkey made on the account page signs in alone and after a password, and amr tells which', async () => {
+  test('a passkey created on the account page signs in alone and after a password, and amr tells which', async () => {
     const { context, page } = await signedInPage(scene, 'shop')
     const complaints = complaintsOf(page)
     await plugInAuthenticator(page)
@@ -45,7 +45,7 @@ describe('passkeys', () => {
     await context.close()
   })
 
-  test('the page that sets up an authenticator app has no barriers', async () => {
+  test('the page that sets up an authenticator app is accessible', async () => {
     const context = await scene.browser.newContext()
     const page = await context.newPage()
     await page.goto(`${scene.issuer}/account`)
@@ -68,7 +68,7 @@ describe('passkeys', () => {
 async function assertNoBarriers(page: Page): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
-    assert.deepEqual(await findBarriers(page), [], `${page.url()} in ${colorScheme}`)
+    assert.deepEqual(await findViolations(page), [], `${page.url()} in ${colorScheme}`)
   }
 }
 

@@ -1,4 +1,4 @@
-/** The stage of the browser tests: our server and two relying parties on three sites, over https, in a real Chromium. */
+/** The set-up of the browser tests: our server and two relying parties on three sites, over https, in a real Chromium. */
 import type { Declaration } from '../../src/declarative/shape.ts'
 import { trustedCertificate } from '../support/certificate.ts'
 import { type BrowserContext, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
@@ -16,12 +16,12 @@ export interface Scene {
   readonly issuer: string
   readonly shop: RelyingParty
   readonly desk: RelyingParty
-  /** The address of an authorization request of a client; prompt, state, … as given. */
+  /** The URL of an authorization request of a client with these parameters. */
   authorize(clientId: string, parameters?: Readonly<Record<string, string>>): string
   stop(): Promise<void>
 }
 
-/** Clients: `shop` and `desk` are confidential web applications on sites of their own, `spa` a public one at the shop. */
+/** Clients: `shop` and `desk` are confidential web applications, each on its own site, `spa` is a public client on the shop. */
 export async function openScene(): Promise<Scene> {
   const certificate = trustedCertificate()
   const shop = await startRelyingParty({ certificate, host: 'shop.example' })
@@ -65,7 +65,7 @@ export async function openScene(): Promise<Scene> {
   }
 }
 
-/** Types Alice's name and password into the page that is open, and agrees when asked. */
+/** Signs in as Alice on the open page, and consents if asked. */
 export async function signIn(page: Page, { username, password }: { username: string; password: string } = ALICE) {
   await page.locator('#username').fill(username)
   await page.locator('#password').fill(password)
@@ -75,7 +75,7 @@ export async function signIn(page: Page, { username, password }: { username: str
   if ((await allow.count()) > 0) await allow.click()
 }
 
-/** A context in which Alice has signed in to a client; the page stands at the client's callback. */
+/** A browser context in which Alice has signed in to a client; the page is at the client's callback. */
 export async function signedInPage(
   scene: Scene,
   clientId: string,

@@ -1,4 +1,4 @@
-/** A file applied by another process while the server runs is felt there at once. */
+/** `gatehouse apply` in another process takes effect on the running server at once. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -63,16 +63,16 @@ async function query(token: string | undefined, statement: string): Promise<numb
   return response.status
 }
 
-/** The contract gives a change one second to be felt; a busy machine gets more before the test gives up. */
-async function becomes(status: number, ask: () => Promise<number>): Promise<void> {
+/** A change must take effect within a second; on a busy machine the test waits longer. */
+async function becomes(status: number, measure: () => Promise<number>): Promise<void> {
   for (let tries = 0; tries < 100; tries++) {
-    if ((await ask()) === status) return
+    if ((await measure()) === status) return
     await sleep(100)
   }
-  assert.equal(await ask(), status)
+  assert.equal(await measure(), status)
 }
 
-test('a disabled user is cut, the other user is not', async () => {
+test('tokens of a disabled user stop working, those of others do not', async () => {
   const [alice, bob] = await Promise.all([tokenOf('alice', 'wonderland-1'), tokenOf('bob', 'wonderland-2')])
   assert.equal(await query(alice, 'select name from cataloguetables'), 200)
   await apply({ ...FIRST, users: FIRST.users.map((user) => ({ ...user, disabled: user.username === 'alice' })) })
@@ -81,7 +81,7 @@ test('a disabled user is cut, the other user is not', async () => {
   assert.equal(await tokenOf('alice', 'wonderland-1'), undefined)
 })
 
-test('a scope that a client loses is lost to tokens that are out, and comes back with it', async () => {
+test('issued tokens lose a scope with their client, and regain it', async () => {
   const bob = await tokenOf('bob', 'wonderland-2')
   assert.equal(await query(bob, 'select name from cataloguetables'), 200)
   await apply({ ...FIRST, clients: FIRST.clients.map((client) => ({ ...client, scope: 'openid' })) })
@@ -106,7 +106,7 @@ test('a new table can be queried', async () => {
   await becomes(200, () => query(bob, 'select id from notes where note is null'))
 })
 
-test('a client that is no longer there gets nothing', async () => {
+test('a removed client gets no tokens', async () => {
   await apply({ clients: [], prune: true })
   await becomes(0, async () => ((await tokenOf('bob', 'wonderland-2')) === undefined ? 0 : 1))
 })

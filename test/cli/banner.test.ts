@@ -1,4 +1,4 @@
-/** What the demonstration prints works as it stands, in a plain shell. */
+/** The commands in the banner of the demo work in a plain shell. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,8 +15,7 @@ let lines: string[]
 
 before(async () => {
   server = await serveProcess(['--data', join(data, 'data'), '--demo', '--log-level', 'info'])
-  while (!server.output().stdout.includes('Everything is kept in'))
-    await new Promise((resolve) => setTimeout(resolve, 20))
+  while (!server.output().stdout.includes('All data is in')) await new Promise((resolve) => setTimeout(resolve, 20))
   lines = [...server.output().stdout.matchAll(/^ {2}((?:curl|TOKEN=|npx) ?.*)$/gm)].map(([, line = '']) => line)
 })
 after(async () => {
@@ -24,7 +23,7 @@ after(async () => {
   rmSync(data, { recursive: true, force: true })
 })
 
-test('the banner names the three services and says that the passwords are known', () => {
+test('the banner names the three services and says that the passwords are public', () => {
   const { stdout } = server.output()
   assert.ok(stdout.includes(`Identity   ${server.issuer}\n`))
   assert.ok(stdout.includes(`Streaming  ${server.issuer.replace('http', 'ws')}/Platform\n`))
@@ -33,7 +32,7 @@ test('the banner names the three services and says that the passwords are known'
   assert.match(stdout, /loopback only/)
 })
 
-test('its four lines, pasted one after the other, give discovery, a token, the catalogue and rows', async () => {
+test('the first four commands print discovery, a token, the catalogue and rows', async () => {
   assert.equal(lines.length, 5)
   const { stdout } = await run('sh', ['-c', lines.slice(0, 4).join('\n')])
   const [discovery = '', token = '', catalogue = '', trades = ''] = stdout.trimEnd().split('\n')
@@ -47,7 +46,7 @@ test('its four lines, pasted one after the other, give discovery, a token, the c
   for (const row of Rows) assert.ok(row.quantity > 300, JSON.stringify(row))
 })
 
-test('its last line opens a streaming session', async () => {
+test('the last command opens a streaming session', async () => {
   const line = lines[4] ?? ''
   assert.match(line, /^npx gatehouse stream /)
   const args = line.split(' ').slice(2)

@@ -1,4 +1,4 @@
-/** The commands that set an installation up, run as processes. */
+/** The commands that set up an installation: help, config, apply, user add and schema. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ const base = mkdtempSync(join(tmpdir(), 'gatehouse-cli-'))
 after(() => rmSync(base, { recursive: true, force: true }))
 const data = ['--data', join(base, 'data')]
 
-test('help lists every command, and each has help of its own', async () => {
+test('help lists every command, and each has its own help', async () => {
   const overview = await runGatehouse(['--help'])
   assert.equal(overview.status, 0)
   for (const { name, summary } of COMMANDS)
@@ -23,7 +23,7 @@ test('help lists every command, and each has help of its own', async () => {
   assert.equal((await runGatehouse(['help', 'user', 'add'])).stdout, add.stdout)
 })
 
-test('an unknown command is status 2 and names the nearest', async () => {
+test('an unknown command exits with 2 and suggests the nearest', async () => {
   for (const [args, near] of [
     [['sreve'], 'serve'],
     [['user', 'ad'], 'user add'],
@@ -34,7 +34,7 @@ test('an unknown command is status 2 and names the nearest', async () => {
   }
 })
 
-test('config shows each setting with where it came from, secrets masked', async () => {
+test('config shows each setting and its source, with secrets masked', async () => {
   const file = join(base, 'settings.yaml')
   writeFileSync(file, 'settings:\n  log_level: warn\n  database_url: {env: DB}\n  port: 7000\n')
   const environment = { GATEHOUSE_CONFIG: file, GATEHOUSE_PORT: '7001', DB: 'postgres://u:hidden@h/d' }
@@ -56,7 +56,7 @@ test('config shows each setting with where it came from, secrets masked', async 
   })
 })
 
-test('settings in the file are refused by their path, with the nearest name', async () => {
+test('an unknown setting in the file is named with its path and the nearest name', async () => {
   const file = join(base, 'misspelled.yaml')
   writeFileSync(file, 'settings: {log_levle: warn}\n')
   const { status, stderr } = await runGatehouse(['config', '--config', file])
@@ -64,7 +64,7 @@ test('settings in the file are refused by their path, with the nearest name', as
   assert.match(stderr, /settings\.log_levle; did you mean settings\.log_level\?/)
 })
 
-test('apply shows the difference first, makes it then, and finds none afterwards', async () => {
+test('apply shows the changes with --dry-run, makes them, and finds none afterwards', async () => {
   const file = join(base, 'gatehouse.yaml')
   writeFileSync(
     file,
@@ -74,7 +74,7 @@ test('apply shows the difference first, makes it then, and finds none afterwards
   const dry = await runGatehouse([...args, '--dry-run'])
   assert.equal(dry.stdout, '+ role trader\n+ user alice\n2 to be created, 0 to be changed, 0 to be removed.\n')
   assert.equal((await runGatehouse(args)).stdout, '+ role trader\n+ user alice\n2 created, 0 changed, 0 removed.\n')
-  assert.equal((await runGatehouse(args)).stdout, 'Nothing differs.\n')
+  assert.equal((await runGatehouse(args)).stdout, 'Nothing to change.\n')
   writeFileSync(file, 'roles:\n  - {name: trader, scopes: [Platform/News]}\n')
   const json = await runGatehouse([...args, '--json', '--dry-run'])
   assert.deepEqual(JSON.parse(json.stdout), {
@@ -93,18 +93,18 @@ test('apply shows the difference first, makes it then, and finds none afterwards
   assert.match(none.stderr, /--config/)
 })
 
-test('user add takes the password from stdin and refuses what it must', async () => {
+test('user add reads the password from stdin and refuses invalid input', async () => {
   const added = await runGatehouse(['user', 'add', 'bob', '--role', 'trader', '--name', 'Bob', ...data], {
     stdin: 'long enough\n',
   })
   assert.match(added.stdout, /^User bob was added as usr_\S+\.\n$/)
   assert.equal(added.status, 0)
   const cases: readonly (readonly [readonly string[], string, number, RegExp])[] = [
-    [['BOB'], 'long enough\n', 1, /already a user/],
+    [['BOB'], 'long enough\n', 1, /is taken/],
     [['carol'], 'short\n', 1, /8 to 1024/],
     [['carol', '--role', 'tradr'], 'long enough\n', 1, /did you mean "trader"/],
     [[], '', 2, /USERNAME/],
-    [['carol', 'her-password'], '', 2, /takes USERNAME; 2 were given/],
+    [['carol', 'her-password'], '', 2, /takes USERNAME; 2 arguments were given/],
   ]
   for (const [args, stdin, expected, message] of cases) {
     const { status, stderr, stdout } = await runGatehouse(['user', 'add', ...args, ...data], { stdin })

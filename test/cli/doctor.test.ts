@@ -1,14 +1,14 @@
-/** The doctor finds what is planted, says how to mend it, and calls a healthy installation healthy. */
+/** `gatehouse doctor` finds faults, says how to fix them, and finds none in a healthy installation; `gatehouse migrate`. */
 import assert from 'node:assert/strict'
-import { chmod, mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import SqliteDatabase from 'better-sqlite3'
 import { sql } from 'kysely'
 import { examine } from '../../src/cli/doctor/doctor.ts'
 import type { Finding } from '../../src/cli/doctor/finding.ts'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { createCertificate, writeCertificate } from '../support/certificate.ts'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
@@ -17,13 +17,14 @@ import { runGatehouse } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
 
 const DAY = 86_400_000
+const NOBODY = 65534
 let base: string
 before(async () => {
   base = await mkdtemp(join(tmpdir(), 'gatehouse-doctor-'))
 })
 after(() => rm(base, { recursive: true, force: true }))
 
-/** A data folder as a first start leaves it. */
+/** A data folder after a first start. */
 async function healthy(): Promise<TestPlace> {
   const dataFolder = join(await mkdtemp(join(base, 'place-')), 'data')
   const place: TestPlace = { engine: 'sqlite', dataFolder, databaseUrl: '' }
@@ -61,112 +62,117 @@ onEveryEngine('a healthy installation', (place) => {
   })
 })
 
-describe('planted faults', () => {
-  const planted: readonly {
+describe('faults and warnings', () => {
+  const faults: readonly {
     name: string
     finds: string
-    plant?: (place: TestPlace) => unknown
+    cause?: (place: TestPlace) => unknown
     flags?: Record<string, string>
     now?: () => number
   }[] = [
     {
-      name: 'a data folder that is not there',
-      plant: (place) => rm(place.dataFolder, { recursive: true }),
+      name: 'a missing data folder',
+      cause: (place) => rm(place.dataFolder, { recursive: true }),
       finds: 'fault folder.missing',
     },
     {
       name: 'a data folder without its mark',
-      plant: (place) => rm(join(place.dataFolder, 'gatehouse.json')),
+      cause: (place) => rm(join(place.dataFolder, 'gatehouse.json')),
       finds: 'fault folder.foreign',
     },
     {
-      name: 'a data folder that others can read',
-      plant: (place) => chmod(place.dataFolder, 0o755),
+      name: 'a data folder that other users can read',
+      cause: (place) => chmod(place.dataFolder, 0o755),
       finds: 'fault folder.open',
     },
     {
-      name: 'a key that others can read',
-      plant: (place) => chmod(join(place.dataFolder, 'master.key'), 0o644),
+      name: 'a key that other users can read',
+      cause: (place) => chmod(join(place.dataFolder, 'master.key'), 0o644),
       finds: 'fault folder.key_open',
     },
     {
-      name: 'a master key that is gone',
-      plant: (place) => rm(join(place.dataFolder, 'master.key')),
+      name: 'a database file that other users can read',
+      cause: (place) => chmod(join(place.dataFolder, 'query.db'), 0o640),
+      finds: 'fault folder.database_open',
+    },
+    {
+      name: 'a missing master key',
+      cause: (place) => rm(join(place.dataFolder, 'master.key')),
       finds: 'fault keys.master_missing',
     },
     {
-      name: 'a master key that is another',
-      plant: (place) => writeFile(join(place.dataFolder, 'master.key'), Buffer.alloc(32, 7)),
+      name: 'a different master key',
+      cause: (place) => writeFile(join(place.dataFolder, 'master.key'), Buffer.alloc(32, 7)),
       finds: 'fault keys.sealed',
     },
     {
-      name: 'a database that is cut short',
-      plant: (place) => truncate(join(place.dataFolder, 'identity.db'), 20_000),
+      name: 'a truncated database',
+      cause: (place) => truncate(join(place.dataFolder, 'identity.db'), 20_000),
       finds: 'fault database.damaged',
     },
     {
-      name: 'a database that is gone',
-      plant: (place) => rm(join(place.dataFolder, 'identity.db')),
+      name: 'a missing database',
+      cause: (place) => rm(join(place.dataFolder, 'identity.db')),
       finds: 'fault database.missing',
     },
     {
-      name: 'a database from the future',
-      plant: (place) => onDatabase(place, "insert into schema_version values (999, 'x', 0)"),
+      name: 'a database with a newer schema',
+      cause: (place) => onDatabase(place, "insert into schema_version values (999, 'x', 0)"),
       finds: 'fault database.too_new',
     },
     {
-      name: 'a database from the past',
-      plant: (place) => onDatabase(place, 'delete from schema_version where version > 1'),
+      name: 'a database with an older schema',
+      cause: (place) => onDatabase(place, 'delete from schema_version where version > 1'),
       finds: 'warning database.behind',
     },
     {
-      name: 'a database that does not answer',
+      name: 'an unreachable database',
       flags: { '--database-url': 'postgres://nobody:hidden@127.0.0.1:1/none' },
       finds: 'fault database.unreachable',
     },
     {
-      name: 'an audit row that was changed',
-      plant: (place) => onDatabase(place, "update audit_log set actor = 'somebody' where seq = 1"),
+      name: 'an altered audit row',
+      cause: (place) => onDatabase(place, "update audit_log set actor = 'somebody' where seq = 1"),
       finds: 'fault audit.broken',
     },
     {
-      name: 'a clock that runs an hour behind',
+      name: 'a clock that is an hour slow',
       now: () => Date.now() - 3_600_000,
       finds: 'fault clock.behind',
     },
     {
-      name: 'a signing key that was never replaced',
-      plant: (place) => onDatabase(place, `update signing_keys set active_from = ${Date.now() - 200 * DAY}`),
+      name: 'a signing key that was not rotated',
+      cause: (place) => onDatabase(place, `update signing_keys set active_from = ${Date.now() - 200 * DAY}`),
       finds: 'warning keys.old',
     },
     {
-      name: 'a client that cannot prove itself',
-      plant: (place) => onDatabase(place, 'delete from client_secrets'),
+      name: 'a confidential client without a secret',
+      cause: (place) => onDatabase(place, 'delete from client_secrets'),
       finds: 'fault access.no_secret',
     },
     {
-      name: 'nobody who may administer',
-      plant: (place) => onDatabase(place, 'delete from user_roles'),
+      name: 'an installation without an administrator',
+      cause: (place) => onDatabase(place, 'delete from user_roles'),
       finds: 'warning access.no_admin',
     },
     {
-      name: 'a server open to all without TLS',
+      name: 'a public server without TLS',
       flags: { '--host': '0.0.0.0' },
       finds: 'warning settings.no_tls',
     },
   ]
 
-  for (const { name, finds, plant, flags, now } of planted) {
+  for (const { name, finds, cause, flags, now } of faults) {
     test(`${name} is found`, async () => {
       const place = await healthy()
-      assert.ok(!(await codes(place)).includes(finds), 'found before it was planted')
-      await plant?.(place)
+      assert.ok(!(await codes(place)).includes(finds), 'found before it was caused')
+      await cause?.(place)
       const found = await codes(place, flags, now)
       assert.ok(found.includes(finds), found.join(', '))
     })
   }
 
-  test('certificates that expired, end soon, have another key or another name are found', async () => {
+  test('certificates that have expired, expire soon, or have another key or name are found', async () => {
     const place = await healthy()
     const usual = await codes(place)
     const files = await writeCertificate(createCertificate(['gate.example']), base)
@@ -201,7 +207,7 @@ onEveryEngine('the copy of the audit log', (place) => {
     await database.close()
   }
 
-  test('is compared with the log: a changed row and a missing one are found, an empty copy is none', async () => {
+  test('is compared with the log: altered and missing rows are found; an empty copy is accepted', async () => {
     const server = await startTestServer(place(), { flags: { '--demo': 'true' } })
     const { headers } = bearer((await signIn(server, ADMIN)).access_token)
     const read = await fetch(`http://127.0.0.1:${server.port}/query`, {
@@ -224,12 +230,12 @@ onEveryEngine('the copy of the audit log', (place) => {
   })
 })
 
-test('the command says what is wrong in a line, how to mend it in the next, and ends with status 1', async () => {
+test('the command prints each fault and its fix, and exits with status 1', async () => {
   const place = await healthy()
   await chmod(place.dataFolder, 0o755)
   const written = await runGatehouse(['doctor', '--data', place.dataFolder])
   assert.equal(written.status, 1)
-  assert.match(written.stdout, /FAULT {4}Others can look into .* \[folder\.open\]\n {9}→ chmod 700/)
+  assert.match(written.stdout, /FAULT {4}Other users can read .* \[folder\.open\]\n {9}→ chmod 700/)
   const json = await runGatehouse(['doctor', '--json', '--port', 'x'])
   const { findings }: { findings: Finding[] } = JSON.parse(json.stdout)
   assert.equal(json.status, 1)
@@ -241,16 +247,60 @@ test('the command says what is wrong in a line, how to mend it in the next, and 
   assert.equal((await runGatehouse(['doctor', '--data', place.dataFolder])).status, 0)
 })
 
-test('the password of a database is in no finding', async () => {
+test('a folder that cannot be written: the intact databases in it are not called damaged', async () => {
+  const place = await healthy()
+  const args = ['doctor', '--json', '--data', place.dataFolder]
+  // Root may write everywhere, so the doctor runs as another user, who owns the folder.
+  const uid = process.getuid?.() === 0 ? NOBODY : undefined
+  await chmod(base, 0o755)
+  await chmod(dirname(place.dataFolder), 0o755)
+  if (uid !== undefined) {
+    for (const name of await readdir(place.dataFolder)) await chown(join(place.dataFolder, name), uid, uid)
+    await chown(place.dataFolder, uid, uid)
+  }
+  await chmod(place.dataFolder, 0o500)
+  try {
+    const { stdout } = await runGatehouse(args, uid === undefined ? {} : { uid })
+    const { findings }: { findings: Finding[] } = JSON.parse(stdout)
+    assert.deepEqual(
+      findings.filter(({ level }) => level === 'fault').map(({ code }) => code),
+      ['folder.readonly'],
+    )
+    const database = findings.find(({ code }) => code === 'database')
+    assert.ok(database?.message.includes(join(place.dataFolder, 'identity.db')), database?.message)
+    assert.ok(findings.some(({ code }) => code === 'audit') && findings.some(({ code }) => code === 'keys'))
+  } finally {
+    await chmod(place.dataFolder, 0o700)
+  }
+})
+
+test('a thousand clients with the same fault are one finding', async () => {
+  const place = await healthy()
+  onDatabase(
+    place,
+    `with recursive n(i) as (select 1 union all select i + 1 from n where i < 1000)
+     insert into clients (client_id, metadata, disabled, created_at, updated_at)
+     select 'bare-' || i, '{"client_id":"bare-' || i || '","redirect_uris":["https://a.example/"]}', 0, 0, 0 from n`,
+  )
+  const { config } = loadConfig({ flags: { '--data': place.dataFolder } })
+  const found = (await examine(config)).filter(({ code }) => code === 'access.no_secret')
+  assert.equal(found.length, 1)
+  assert.match(
+    found[0]?.message ?? '',
+    /^1000 clients \(bare-1, .* and 995 more\) are confidential but have no secret$/,
+  )
+})
+
+test('no finding contains the password of the database', async () => {
   const { stdout } = await runGatehouse(['doctor', '--database-url', 'postgres://u:hidden@127.0.0.1:1/d'])
   assert.ok(stdout.includes('does not answer') && !stdout.includes('hidden'))
 })
 
 onEveryEngine('migrations', (place) => {
-  test('can be rehearsed: the changes are tried and taken back', async () => {
+  test('can be rehearsed: they run and are rolled back', async () => {
     const settings = ['--data', place().dataFolder, '--database-url', place().databaseUrl]
     const migrated = await runGatehouse(['migrate', ...settings])
-    assert.match(migrated.stdout, /went from schema 0 to \d+/)
+    assert.match(migrated.stdout, /was migrated from schema 0 to \d+/)
     const again = await runGatehouse(['migrate', '--dry-run', '--json', ...settings])
     assert.deepEqual(JSON.parse(again.stdout).pending, [])
     if (place().engine === 'sqlite') {

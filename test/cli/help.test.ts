@@ -1,4 +1,4 @@
-/** The help of every command, run as a process and held against a golden file. */
+/** The help of every command, compared with a golden file. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { COMMANDS } from '../../src/cli/commands.ts'
@@ -13,7 +13,7 @@ test('every command has help with an example', async () => {
     for (let command = waiting.shift(); command !== undefined; command = waiting.shift()) {
       const { status, stdout } = await runGatehouse([...command.name.split(' '), '--help'])
       assert.equal(status, 0, command.name)
-      assert.ok(stdout.includes(`  gatehouse ${command.name}`), `${command.name} shows no example`)
+      assert.ok(stdout.includes(`  gatehouse ${command.name}`), `${command.name} has no example`)
       pages.set(command.name, stdout)
     }
   }

@@ -1,4 +1,4 @@
-/** A first start that is killed at any moment leaves a data folder from which the next start makes everything whole. */
+/** After a first start that was killed at any moment, the next start completes the data folder. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -14,13 +14,13 @@ after(() => rmSync(base, { recursive: true, force: true }))
 
 const PROGRAM = fileURLToPath(new URL('../../bin/gatehouse.js', import.meta.url))
 
-test('kill -9 in the middle of the first start, again and again', async () => {
+test('kill -9 during the first start, repeatedly', async () => {
   const folder = join(base, 'data')
-  const whole = join(base, 'whole')
-  const began = performance.now()
-  await (await serveProcess(['--data', whole, '--demo'])).stop()
-  const startMs = performance.now() - began
-  // From the moment the folder appears to the moment the demonstration data is complete.
+  const complete = join(base, 'complete')
+  const started = performance.now()
+  await (await serveProcess(['--data', complete, '--demo'])).stop()
+  const startMs = performance.now() - started
+  // From when the folder appears to when the demo data is complete.
   for (const share of [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]) {
     const child = spawn(process.execPath, [PROGRAM, 'serve', '--demo', '--port', '0', '--data', folder], {
       stdio: 'ignore',

@@ -1,4 +1,4 @@
-/** Administration of a running server: the device login, the file of its tokens, calls, refreshing and logging out. */
+/** Administration of a running server: device login, stored credentials, requests, refresh and logout. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { credentialsFile, writeCredentials } from '../../src/cli/admin/credentials.ts'
+import { credentialsFile, writeLogin } from '../../src/cli/credentials.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
 import { createStores, type Stores } from '../../src/store/stores.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
@@ -47,7 +47,7 @@ after(async () => {
 const remote = (...args: string[]): Promise<Finished> =>
   runGatehouse([...args, '--server', server.issuer], { environment: { XDG_CONFIG_HOME: home } })
 
-/** Alice confirms the first code that waits. */
+/** Confirms the first pending device code as alice. */
 async function approve(): Promise<void> {
   const alice = await stores.users.findByUsername('alice')
   const pending = () =>
@@ -56,12 +56,12 @@ async function approve(): Promise<void> {
       .select(['user_code', 'client_id', 'scopes'])
       .where('state', '=', 'pending')
       .executeTakeFirst()
-  await until('a device waits', 20_000, async () => (await pending()) !== undefined)
-  const waiting = await pending()
+  await until('a device code is pending', 20_000, async () => (await pending()) !== undefined)
+  const code = await pending()
   const userId = alice?.id ?? ''
-  const scopes = waiting?.scopes.split(' ') ?? []
-  await stores.consents.allow(userId, waiting?.client_id ?? '', scopes)
-  await stores.deviceCodes.decide(waiting?.user_code ?? '', {
+  const scopes = code?.scopes.split(' ') ?? []
+  await stores.consents.allow(userId, code?.client_id ?? '', scopes)
+  await stores.deviceCodes.decide(code?.user_code ?? '', {
     userId,
     sessionId: undefined,
     scopes,
@@ -70,13 +70,13 @@ async function approve(): Promise<void> {
   })
 }
 
-test('commands for a server need a login first', async () => {
+test('commands with --server need a login', async () => {
   const { status, stderr } = await remote('user', 'list')
-  assert.equal(status, 2)
-  assert.match(stderr, /Nobody is logged in .*: gatehouse login --server/)
+  assert.equal(status, 1)
+  assert.match(stderr, /You are not logged in to .* Run: gatehouse login --server/)
 })
 
-test('a device login keeps its tokens for the owner alone, and commands work with them', async () => {
+test('the device login stores its tokens in a private file, and commands use them', async () => {
   const running = remote('login')
   await approve()
   const { status, stdout, stderr } = await running
@@ -89,11 +89,11 @@ test('a device login keeps its tokens for the owner alone, and commands work wit
   const users = await remote('user', 'list', '--json')
   assert.equal(users.status, 0, users.stderr)
   assert.equal(JSON.parse(users.stdout).items[0].username, 'alice')
-  assert.match((await remote('audit', 'verify')).stdout, /^The audit log is whole/)
+  assert.match((await remote('audit', 'verify')).stdout, /^The audit log is intact/)
   const exported = (await remote('audit', 'export')).stdout.trimEnd().split('\n')
   assert.ok(exported.every((line) => JSON.parse(line).hash.length === 64))
-  const made = JSON.parse((await remote('client', 'add', 'far', '--grant', 'client_credentials', '--json')).stdout)
-  assert.ok(made.client_secret.length >= 43)
+  const client = JSON.parse((await remote('client', 'add', 'far', '--grant', 'client_credentials', '--json')).stdout)
+  assert.ok(client.client_secret.length >= 43)
   const added = await runGatehouse(['user', 'add', 'far-away', '--role', 'admin', '--server', server.issuer], {
     environment: { XDG_CONFIG_HOME: home },
     stdin: 'long enough 2\n',
@@ -101,12 +101,12 @@ test('a device login keeps its tokens for the owner alone, and commands work wit
   assert.match(added.stdout, /^User far-away was added as usr_/, added.stderr)
   assert.ok(await stores.users.findByUsername('far-away'))
   const refused = await remote('user', 'show', 'nobody')
-  assert.deepEqual([refused.status, refused.stderr], [2, 'gatehouse: There is no user "nobody" (404)\n'])
+  assert.deepEqual([refused.status, refused.stderr], [1, 'gatehouse: There is no user "nobody" (404)\n'])
   const settings = JSON.parse((await remote('settings', 'list', '--json')).stdout)
   assert.ok(settings.items.some(({ name }: { name: string }) => name === 'limit_token'))
 })
 
-test('an expired token is renewed, and the file keeps the new one', async () => {
+test('an expired token is refreshed and stored', async () => {
   const all = JSON.parse(readFileSync(file, 'utf8'))
   const before = all[server.issuer]
   writeFileSync(file, JSON.stringify({ [server.issuer]: { ...before, expiresAt: 0 } }), { mode: 0o600 })
@@ -115,55 +115,55 @@ test('an expired token is renewed, and the file keeps the new one', async () => 
   assert.notEqual(renewed.refreshToken, before.refreshToken)
 })
 
-test('a file that others can read is not used', async () => {
+test('a credentials file that other users can read is not used', async () => {
   chmodSync(file, 0o644)
   const { status, stderr } = await remote('role', 'list')
-  assert.equal(status, 2)
-  assert.match(stderr, /Others can read/)
+  assert.equal(status, 1)
+  assert.match(stderr, /Other users can read/)
   chmodSync(file, 0o600)
 })
 
-test('logging out revokes and forgets', async () => {
+test('logout revokes and deletes the tokens', async () => {
   const { accessToken } = JSON.parse(readFileSync(file, 'utf8'))[server.issuer]
   assert.equal((await remote('logout')).status, 0)
   assert.ok(!readFileSync(file, 'utf8').includes(accessToken))
   const answer = await fetch(`${server.issuer}/admin/users`, { headers: { authorization: `Bearer ${accessToken}` } })
   assert.equal(answer.status, 401)
-  assert.equal((await remote('logout')).status, 2)
+  assert.equal((await remote('logout')).status, 1)
 })
 
-test('an address that is no identity server is refused before anything is sent', async () => {
+test('an address that is not the issuer is refused', async () => {
   const { status, stderr } = await runGatehouse(['login', '--server', server.issuer.replace('localhost', '127.0.0.1')])
-  assert.equal(status, 2)
-  assert.match(stderr, /calls itself http:\/\/localhost/)
+  assert.equal(status, 1)
+  assert.match(stderr, /The issuer of http:\/\/127\.0\.0\.1:\d+ is http:\/\/localhost:\d+: use that address/)
 })
 
-test('a server that is away, or hidden by a page of its proxy, is said in one line', async () => {
+test('an unreachable server, or a proxy that answers with a page, is reported in one line', async () => {
   const proxy = createServer((_request, response) => response.end('<h1>Back soon</h1>')).listen(0, '127.0.0.1')
   await once(proxy, 'listening')
   const { port } = proxy.address() as AddressInfo
   const address = `http://127.0.0.1:${port}`
-  const folder = join(home, 'away')
+  const folder = join(home, 'unreachable')
   const environment = { XDG_CONFIG_HOME: folder }
-  writeCredentials(
+  writeLogin(
     address,
     { clientId: 'x', accessToken: 'x', expiresAt: Number.MAX_SAFE_INTEGER, refreshToken: undefined },
     credentialsFile(environment),
   )
   const list = () => runGatehouse(['user', 'list', '--server', address], { environment })
   assert.deepEqual(await list(), {
-    status: 2,
+    status: 1,
     stdout: '',
-    stderr: `gatehouse: What answers at ${address} is no Gatehouse: it did not say JSON\n`,
+    stderr: `gatehouse: ${address} is not a Gatehouse server: its answer is not JSON\n`,
   })
   proxy.close()
   proxy.closeAllConnections()
-  const away = await list()
-  assert.equal(away.status, 2)
-  assert.match(away.stderr, /^gatehouse: Nothing answers at [^\n]*ECONNREFUSED[^\n]*\n$/)
+  const unreachable = await list()
+  assert.equal(unreachable.status, 1)
+  assert.match(unreachable.stderr, /^gatehouse: \S* cannot be reached [^\n]*ECONNREFUSED[^\n]*\n$/)
 })
 
-test('a file of credentials that holds something else is named, not used', async () => {
+test('a damaged credentials file is reported and not used', async () => {
   const environment = { XDG_CONFIG_HOME: join(home, 'damaged') }
   const damaged = credentialsFile(environment)
   mkdirSync(dirname(damaged), { recursive: true })
@@ -179,7 +179,7 @@ test('a file of credentials that holds something else is named, not used', async
     const { status, stderr } = await runGatehouse(['user', 'list', '--server', server.issuer], { environment })
     assert.deepEqual(
       { status, stderr },
-      { status: 2, stderr: `gatehouse: ${damaged} is damaged: remove it and log in again.\n` },
+      { status: 1, stderr: `gatehouse: ${damaged} is damaged: remove it and log in again.\n` },
     )
   }
 })

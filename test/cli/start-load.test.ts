@@ -1,4 +1,4 @@
-/** A start is quick because it loads little: these packages are for those who need them, when they need them. */
+/** A fast start: `serve` does not load packages that are only needed later. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,6 +16,7 @@ const NOT_AT_START = [
   '@msgpack/msgpack',
   'ajv',
   'apache-arrow',
+  'lean-qr',
   'pg',
   'typebox',
   'undici',
@@ -38,7 +39,7 @@ test('a second start on SQLite loads none of the large packages', async () => {
     server.child.stderr?.on('data', look)
   })
   await server.stop()
-  assert.ok(loaded.includes('fastify'), 'the packages are seen at all')
+  assert.ok(loaded.includes('pino'), 'loaded packages are detected')
   assert.deepEqual(
     NOT_AT_START.filter((name) => loaded.includes(name)),
     [],

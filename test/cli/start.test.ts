@@ -1,4 +1,4 @@
-/** Starting and stopping as a process: what an operator sees when something is in the way, and that a stop loses nothing. */
+/** Starting and stopping `gatehouse serve`: error messages when it cannot start, and a clean stop. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -18,13 +18,18 @@ function newFolder(): string {
   return join(base, `data-${++counter}`)
 }
 
-describe('a start that cannot be is one line that says what to do, and a status that is not 0', () => {
-  async function refusal(args: readonly string[], environment: Record<string, string> = {}): Promise<string> {
+describe('a start that fails prints one line that says what to do', () => {
+  async function refusal(
+    args: readonly string[],
+    environment: Record<string, string> = {},
+    expected = 1,
+  ): Promise<string> {
     const { status, stdout, stderr } = await runGatehouse(['serve', ...args], { environment })
-    assert.equal(stdout, '')
+    const logged = stdout.split('\n').filter((line) => line !== '' && !line.includes('"msg":"starting"'))
+    assert.deepEqual(logged, [], 'nothing but that it is starting')
     assert.equal(stderr.trimEnd().split('\n').length, 1, stderr)
     assert.ok(stderr.startsWith('gatehouse: '), stderr)
-    assert.equal(status, 1)
+    assert.equal(status, expected)
     return stderr
   }
 
@@ -40,7 +45,7 @@ describe('a start that cannot be is one line that says what to do, and a status 
     }
   })
 
-  test('the data folder cannot be made', async () => {
+  test('the data folder cannot be created', async () => {
     const file = join(base, 'a-file')
     writeFileSync(file, '')
     for (const folder of [join(file, 'data'), '/sys/gatehouse'])
@@ -56,11 +61,11 @@ describe('a start that cannot be is one line that says what to do, and a status 
     assert.match(await refusal(['--port', '0', '--data', folder]), /cannot be used \(EACCES\).*GATEHOUSE_DATA/)
   })
 
-  test('the data folder is half made, or somebody else’s', async () => {
+  test('the data folder is incomplete or belongs to another program', async () => {
     const folder = newFolder()
     mkdirSync(folder)
     writeFileSync(join(folder, 'identity.db'), '')
-    assert.match(await refusal(['--port', '0', '--data', folder]), /not a finished gatehouse data folder/)
+    assert.match(await refusal(['--port', '0', '--data', folder]), /not a complete gatehouse data folder/)
   })
 
   test('the mark of the data folder is damaged', async () => {
@@ -76,7 +81,7 @@ describe('a start that cannot be is one line that says what to do, and a status 
     writeFileSync(join(folder, 'gatehouse.json'), '{"format":1}')
     writeFileSync(
       join(folder, 'identity.db'),
-      'this is not a database, though it is long enough to be taken for one '.repeat(20),
+      'this is not a database, although it is long enough to be one '.repeat(20),
     )
     assert.match(await refusal(['--port', '0', '--data', folder]), /identity\.db.*restore/)
   })
@@ -88,12 +93,12 @@ describe('a start that cannot be is one line that says what to do, and a status 
     const database = new SqliteDatabase(join(folder, 'identity.db'))
     database.prepare("insert into schema_version (version, name, applied_at) values (999, 'future', 0)").run()
     database.close()
-    assert.match(await refusal(['--port', '0', '--data', folder]), /schema 999.*newer gatehouse/)
+    assert.match(await refusal(['--port', '0', '--data', folder]), /schema version 999.*newer gatehouse/)
   })
 
-  test('a setting is misspelled or has a bad value', async () => {
-    assert.match(await refusal(['--prot', '1']), /Unknown setting --prot; did you mean --port\?/)
-    assert.match(await refusal(['--prot']), /Unknown setting --prot; did you mean --port\?/)
+  test('a setting is misspelled or has an invalid value', async () => {
+    assert.match(await refusal(['--prot', '1'], {}, 2), /Unknown option --prot; did you mean --port\?/)
+    assert.match(await refusal(['--prot'], {}, 2), /Unknown option --prot; did you mean --port\?/)
     assert.match(await refusal([], { GATEHOUSE_DATABSE_URL: 'x' }), /did you mean GATEHOUSE_DATABASE_URL\?/)
     assert.match(await refusal(['--port', 'http']), /--port: "http" is not a whole number/)
     assert.match(await refusal(['--demo', '--host', '0.0.0.0']), /loopback only/)
@@ -112,7 +117,7 @@ describe('a start that cannot be is one line that says what to do, and a status 
     assert.ok(!line.includes('hidden'))
   })
 
-  test('the TLS files are not there', async () => {
+  test('the TLS files are missing', async () => {
     const line = await refusal([
       '--port',
       '0',
@@ -127,7 +132,7 @@ describe('a start that cannot be is one line that says what to do, and a status 
   })
 })
 
-test('a declarative file with a fault stops the start, with one line for each fault', async () => {
+test('a declarative file with errors prevents the start, with one line for each', async () => {
   const file = join(base, 'bad.yaml')
   writeFileSync(
     file,
@@ -139,7 +144,7 @@ test('a declarative file with a fault stops the start, with one line for each fa
   assert.match(stderr, /bad\.yaml: users\[0\]\.roles\[0\]: unknown role "nobody"/)
 })
 
-test('SIGTERM: the request in flight is answered, then the process ends with 0', async () => {
+test('SIGTERM: the request in flight is answered, then the process exits with 0', async () => {
   const server = await serveProcess(['--data', newFolder()])
   const socket = connect(server.port, '127.0.0.1')
   await new Promise((resolve) => socket.once('connect', resolve))
@@ -148,16 +153,16 @@ test('SIGTERM: the request in flight is answered, then the process ends with 0',
     reply += chunk
   })
   const closed = new Promise((resolve) => socket.once('close', resolve))
-  // A whole request first, so that the server has surely taken the connection.
+  // A complete request first, so that the server has accepted the connection.
   socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
   await new Promise((resolve) => socket.once('data', resolve))
   reply = ''
-  // Half a request is in flight when the signal comes; the other half follows.
+  // Half a request has been sent when the signal arrives; the other half follows.
   socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n')
   await new Promise((resolve) => setTimeout(resolve, 500))
   server.child.kill('SIGTERM')
   await new Promise((resolve) => setTimeout(resolve, 300))
-  assert.equal(server.child.exitCode, null, 'it waits for the request')
+  assert.equal(server.child.exitCode, null, 'the server waits for the request')
   socket.write('\r\n')
   await closed
   assert.match(reply, /^HTTP\/1\.1 200 OK/)
@@ -166,19 +171,19 @@ test('SIGTERM: the request in flight is answered, then the process ends with 0',
   assert.match(server.output().stdout, /"msg":"stopped"/)
 })
 
-test('SIGINT, and a stop with an idle keep-alive connection, end at once with 0', async () => {
+test('SIGINT with an idle keep-alive connection: the process exits at once with 0', async () => {
   const server = await serveProcess(['--data', newFolder()])
   const socket = connect(server.port, '127.0.0.1')
   socket.on('error', () => {})
   socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n')
   await new Promise((resolve) => socket.once('data', resolve))
-  const asked = Date.now()
+  const signalled = Date.now()
   assert.equal(await server.stop('SIGINT'), 0)
-  assert.ok(Date.now() - asked < 8000, 'it does not wait for the grace of 10 s')
+  assert.ok(Date.now() - signalled < 8000, 'it does not wait for the grace period of 10 s')
   socket.destroy()
 })
 
-test('the end of the shell that npm put between ends the server too', async () => {
+test('the server stops when the shell that npm started ends', async () => {
   const shell = spawn(
     'sh',
     ['-c', `"${process.execPath}" bin/gatehouse.js serve --port 0 --data "${newFolder()}"; true`],
@@ -192,13 +197,13 @@ test('the end of the shell that npm put between ends the server too', async () =
   shell.stdout.setEncoding('utf8')
   for await (const chunk of shell.stdout) {
     output += chunk
-    // The pipe closes only when the server, which inherited it, has ended as well.
+    // The pipe closes only when the server, which inherited it, has exited too.
     if (output.includes('"msg":"started"')) shell.kill('SIGTERM')
   }
   assert.match(output, /"msg":"stopped"/)
 })
 
-test('what was made at the first start is there at the second: key, users, and no difference', async () => {
+test('a second start finds what the first one created', async () => {
   const folder = newFolder()
   const first = await serveProcess(['--data', folder, '--demo'])
   assert.match(first.output().stdout, /"created":\d+/)

@@ -1,4 +1,4 @@
-/** `gatehouse stream` as a process, against a running server; and what its typed lines mean. */
+/** `gatehouse stream` against a running server, and the parser of its lines. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { Expectations } from '../../src/cli/stream-expectations.ts'
-import { completeLine, KNOWN_TOPICS, readLine } from '../../src/cli/stream-line.ts'
+import { completeLine, KNOWN_TOPICS, parseLine } from '../../src/cli/stream/line.ts'
+import { PendingMessages } from '../../src/cli/stream/pending.ts'
 import { authController } from '../../src/streaming/controllers/auth.ts'
-import { Controllers } from '../../src/streaming/controllers/catalogue.ts'
 import { createPlatformController } from '../../src/streaming/controllers/platform.ts'
+import { Controllers } from '../../src/streaming/controllers/registry.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
@@ -32,9 +32,9 @@ after(async () => {
   await leave()
 })
 
-const read = (line: string) => readLine(line, () => 7)
+const parse = (line: string) => parseLine(line, () => 7)
 
-test('a typed line is a request, a subscription, a message or a command', () => {
+test('a line is a request, a subscription, a message or a command', () => {
   for (const [line, text] of [
     ['Platform/QueryServerInfo', '{"Controller":"Platform","Topic":"QueryServerInfo","TransactionID":7}'],
     ['  Ticker/Price/ACME  ', '{"Controller":"Ticker","Topic":"Price/ACME","TransactionID":7}'],
@@ -50,32 +50,32 @@ test('a typed line is a request, a subscription, a message or a command', () => 
     ['cancel 12', '{"Action":"Cancel","TransactionID":12}'],
     ['{"Topic":"X"}', '{"Topic":"X"}'],
   ] as const) {
-    assert.deepEqual(read(line), { kind: 'message', text })
+    assert.deepEqual(parse(line), { kind: 'message', text })
   }
-  assert.deepEqual(read('signin alice'), { kind: 'signin', username: 'alice' })
-  assert.deepEqual(read('quit'), { kind: 'quit' })
-  for (const line of ['', '  ', '# a remark']) assert.deepEqual(read(line), { kind: 'nothing' })
+  assert.deepEqual(parse('signin alice'), { kind: 'signin', username: 'alice' })
+  assert.deepEqual(parse('quit'), { kind: 'quit' })
+  for (const line of ['', '  ', '# a comment']) assert.deepEqual(parse(line), { kind: 'nothing' })
   for (const line of ['nonsense', 'sub', 'sub nonsense', 'cancel', 'cancel x', 'signin', 'A/B {', '/X', 'X/']) {
-    assert.throws(() => read(line), { name: 'Usage' }, line)
+    assert.throws(() => parse(line), { name: 'UsageError' }, line)
   }
 })
 
-test('Tab completes commands and topics, after sub and unsub only topics', () => {
+test('Tab completes commands and topics; after sub and unsub only topics', () => {
   assert.deepEqual(completeLine('Auth/Q', KNOWN_TOPICS), [['Auth/QueryConfigure', 'Auth/QueryIdentify'], 'Auth/Q'])
   assert.deepEqual(completeLine('sub Auth/I', KNOWN_TOPICS), [['Auth/Identify'], 'Auth/I'])
   assert.deepEqual(completeLine('su', KNOWN_TOPICS), [['sub '], 'su'])
   assert.deepEqual(completeLine('unsub su', KNOWN_TOPICS), [[], 'su'])
 })
 
-test('the topics that can be completed are those that every server has', () => {
+test('the completed topics are those of every server', () => {
   const info = { Name: '', Class: '', Version: '' }
-  const controllers = new Controllers([authController, createPlatformController(info, () => [])])
+  const controllers = new Controllers([authController, createPlatformController(info, [])])
   assert.deepEqual([...KNOWN_TOPICS].sort(), controllers.names().sort())
 })
 
-test('in a pipe: lines in, messages out in order, and an end when all are answered', async () => {
+test('in a pipe: sends lines, prints messages in order, and ends when all requests are answered', async () => {
   const stdin =
-    'Platform/QueryServerInfo\n# a remark\n{"Controller":"Auth","Topic":"QueryIdentify","TransactionID":9007199254740993}\n'
+    'Platform/QueryServerInfo\n# a comment\n{"Controller":"Auth","Topic":"QueryIdentify","TransactionID":9007199254740993}\n'
   const { status, stdout, stderr } = await runGatehouse(['stream', address], { stdin })
   assert.equal(status, 0, stderr)
   const [info = '', identity = '', ...rest] = stdout.trim().split('\n')
@@ -90,9 +90,12 @@ test('in a pipe: lines in, messages out in order, and an end when all are answer
 test('in a pipe: signs in with a password file or a token file', async () => {
   const passwordFile = join(place.dataFolder, 'password.txt')
   await writeFile(passwordFile, 'wonderland-1\n')
-  const byPassword = await runGatehouse(['stream', address, '--username', 'alice', '--password-file', passwordFile], {
-    stdin: 'Auth/QueryIdentify\n',
-  })
+  const byPassword = await runGatehouse(
+    ['stream', server.issuer, '--username', 'alice', '--password-file', passwordFile],
+    {
+      stdin: 'Auth/QueryIdentify\n',
+    },
+  )
   assert.equal(byPassword.status, 0, byPassword.stderr)
   assert.equal(JSON.parse(byPassword.stdout).Data.UserID, 'alice')
 
@@ -112,33 +115,39 @@ test('in a pipe: signs in with a password file or a token file', async () => {
   assert.ok(JSON.parse(byToken.stdout).Data.ExpiresIn)
 })
 
-test('what goes wrong is one line: a wrong password, an unreachable server, a wrong option', async () => {
+test('failures are one line: a wrong password, an unreachable server, a wrong option', async () => {
   const passwordFile = join(place.dataFolder, 'wrong.txt')
   await writeFile(passwordFile, 'wrong\n')
   const emptyFile = join(place.dataFolder, 'empty.txt')
   await writeFile(emptyFile, '\n')
-  for (const [args, complaint] of [
-    [[address, '--username', 'alice', '--password-file', passwordFile], /did not sign alice in: invalid_grant/],
-    [[address, '--username', 'alice'], /--password-file/],
-    [[address, '--token-file', '/nowhere'], /cannot be read/],
-    [['http://127.0.0.1:1'], /cannot be reached/],
-    [['nonsense'], /not an address/],
-    [[address, '--nonsense'], /There is no option --nonsense/],
-    [[address, '--token'], /--token-file FILE/],
-    [[address, '--token', 'x.y.z'], /--token-file FILE/],
-    [[address, '--token-file'], /--token-file needs a value/],
-    [[address, '--token-file', '--wait', '1'], /--token-file needs a value/],
-    [[address, '--token-file', emptyFile], /holds no token/],
-    [[address, '--version', '9.9'], /status 400: The version is one of 1\.x, 2\.x/],
+  for (const [status, args, message] of [
+    [
+      1,
+      [server.issuer, '--username', 'alice', '--password-file', passwordFile],
+      /did not sign alice in: invalid_grant/,
+    ],
+    [1, ['http://127.0.0.1:1'], /cannot be reached/],
+    [1, [address, '--version', '9.9'], /status 400: The version must be one of 1\.x, 2\.x/],
+    [2, [address, '--username', 'alice'], /--password-file/],
+    [2, [address, '--token-file', '/nowhere'], /cannot be read/],
+    [2, ['nonsense'], /not a server address/],
+    [2, [address, '--wait', 'long'], /--wait takes a number of seconds/],
+    [2, [address, '--nonsense'], /Unknown option --nonsense/],
+    [2, [address, '--token'], /--token-file FILE/],
+    [2, [address, '--token', 'x.y.z'], /--token-file FILE/],
+    [2, [address, '--token-file'], /--token-file needs a value/],
+    [2, [address, '--token-file', '--wait', '1'], /--token-file needs a value/],
+    [2, [address, '--token-file', emptyFile], /is empty/],
   ] as const) {
-    const { status, stderr } = await runGatehouse(['stream', ...args], { stdin: '' })
-    assert.equal(status, 2, stderr)
-    assert.match(stderr, complaint)
+    const finished = await runGatehouse(['stream', ...args], { stdin: '' })
+    const { stderr } = finished
+    assert.equal(finished.status, status, stderr)
+    assert.match(stderr, message)
     assert.equal(stderr.trim().split('\n').length, 1, stderr)
   }
 })
 
-test('in a pipe a line that means nothing is one line of complaint, not a crash', async () => {
+test('in a pipe an invalid line is reported in one line', async () => {
   for (const line of ['nonsense', 'quit', 'Platform/QueryServerInfo {']) {
     const { status, stderr } = await runGatehouse(['stream', address], { stdin: `${line}\n` })
     assert.equal(status, 2, line)
@@ -146,13 +155,13 @@ test('in a pipe a line that means nothing is one line of complaint, not a crash'
   }
 })
 
-test('a session that ended as it should leaves no word on stderr', async () => {
+test('a session that ends normally writes nothing to stderr', async () => {
   const { status, stdout, stderr } = await runGatehouse(['stream', address], { stdin: 'Platform/QueryServerInfo\n' })
   assert.deepEqual([status, stderr], [0, ''])
   assert.match(stdout, /"Class":"Gatehouse"/)
 })
 
-test('in a pipe: what is subscribed to is shown until the wait is over', async () => {
+test('in a pipe: messages of subscriptions are printed until the wait is over', async () => {
   const started = performance.now()
   const { status, stdout } = await runGatehouse(['stream', address, '--wait', '2'], {
     stdin: 'sub Platform/ServerInfo\n',
@@ -163,9 +172,9 @@ test('in a pipe: what is subscribed to is shown until the wait is over', async (
   assert.deepEqual(actions, ['Sub', 'Publish'])
 })
 
-test('what is still to come: answers by their ids, and messages of what is subscribed to', () => {
+test('pending messages: replies by id, and messages of subscriptions', () => {
   const sub = '"Controller":"A","Topic":"T","Action":"Sub","TransactionID":1'
-  for (const [said, heard, isNothing] of [
+  for (const [sent, received, isEmpty] of [
     [['{"Topic":"T","TransactionID":1}'], [], false],
     [['{"Topic":"T","TransactionID":1}'], ['{"Action":"Publish","Data":{}}'], false],
     [['{"Topic":"T","TransactionID":1}'], ['{"Action":"Error","TransactionID":1}'], true],
@@ -178,21 +187,21 @@ test('what is still to come: answers by their ids, and messages of what is subsc
     [[`{${sub}}`], ['{"Controller":"A","Topic":"T","Action":"Error","TransactionID":1}'], true],
     [[`{${sub},"Confirm":true}`], [`{${sub},"Confirm":true}`], false],
     [[`{${sub},"Confirm":true}`], [`{${sub},"Confirm":true}`, '{"Controller":"A","Topic":"T","Action":"Unsub"}'], true],
-    // The error is the answer; that it is not confirmed is not the answer to another request of the same id.
+    // The error is the reply; the "Confirm":false that follows does not answer another request of the same id.
     [
       [`{${sub},"Confirm":true}`, '{"Topic":"X","TransactionID":1}'],
       ['{"Controller":"A","Topic":"T","Action":"Error","TransactionID":1}', `{${sub},"Confirm":false}`],
       false,
     ],
   ] as const) {
-    const expected = new Expectations()
-    for (const text of said) expected.said(text)
-    for (const text of heard) expected.heard(text)
-    assert.equal(expected.isNothing, isNothing, `${said} ${heard}`)
+    const pending = new PendingMessages()
+    for (const text of sent) pending.onSent(text)
+    for (const text of received) pending.onReceived(text)
+    assert.equal(pending.isEmpty, isEmpty, `${sent} ${received}`)
   }
 })
 
-test('a server whose issuer has a path streams below it', async (t) => {
+test('a server whose issuer has a path serves the stream below it', async (t) => {
   const { place: other, leave: leaveOther } = await openPlace('sqlite')
   t.after(leaveOther)
   const flags = { '--demo': 'true', '--stream-drain-time': '0.1', '--issuer': 'http://localhost:5999/gate' }
@@ -200,22 +209,22 @@ test('a server whose issuer has a path streams below it', async (t) => {
   t.after(() => below.stop())
   ;(await connect(below.port, { path: '/gate/Platform?version=1.1' })).socket.terminate()
   const origin = `127.0.0.1:${below.port}`
-  for (const at of [`http://${origin}/gate`, `ws://${origin}/gate/Platform`, `http://${origin}/`]) {
-    const { status, stdout } = await runGatehouse(['stream', at], { stdin: 'Platform/QueryServerInfo\n' })
-    assert.equal(status, 0, at)
-    assert.match(stdout, /"Class":"Gatehouse"/, at)
+  for (const url of [`http://${origin}/gate`, `ws://${origin}/gate/Platform`, `http://${origin}/`]) {
+    const { status, stdout } = await runGatehouse(['stream', url], { stdin: 'Platform/QueryServerInfo\n' })
+    assert.equal(status, 0, url)
+    assert.match(stdout, /"Class":"Gatehouse"/, url)
   }
 })
 
 const hasScript = spawnSync('script', ['--version']).status === 0
 
-test('at a terminal: a prompt, both directions with marks, completion, history, a clear word for a bad line, quit', {
+test('in a terminal: prompt, messages in both directions, completion, history, errors, signin and quit', {
   skip: hasScript ? false : 'needs script(1) for a pseudo-terminal',
 }, async (t) => {
-  const terminal = openTerminal(['stream', address])
+  const terminal = openTerminal(['stream', server.issuer])
   t.after(() => terminal.child.kill('SIGKILL'))
   await terminal.until('connected to')
-  // Keys that arrive together count as pasted text, in which a Tab is only a Tab.
+  // Readline treats keys that arrive together as pasted text, in which Tab does not complete.
   terminal.type('Platform/QueryServ')
   await terminal.until('QueryServ')
   terminal.type('\t')
@@ -227,7 +236,7 @@ test('at a terminal: a prompt, both directions with marks, completion, history, 
   await terminal.until('"TransactionID":2}')
   terminal.type('{"Topic":"\\u009b31mred"}\r')
   await terminal.until('"Topic":"\\u009b31mred","Action":"Error"')
-  assert.ok(!terminal.seen().includes('\u009b'), 'what comes does not command the terminal')
+  assert.ok(!terminal.seen().includes('\u009b'), 'data does not control the terminal')
   terminal.type('nonsense\r')
   await terminal.until('! ')
   terminal.type('topics\r')
@@ -236,14 +245,14 @@ test('at a terminal: a prompt, both directions with marks, completion, history, 
   await terminal.until('Password of alice: ')
   terminal.type('wonderland-1\r')
   await terminal.until('· signed in as alice')
-  assert.ok(!terminal.seen().includes('wonderland-1'), 'a password is not shown')
+  assert.ok(!terminal.seen().includes('wonderland-1'), 'a password is not echoed')
   terminal.type('Auth/QueryIdentify\r')
   await terminal.until('"Result":"Success"')
   terminal.type('quit\r')
   assert.equal(await terminal.ended, 0)
 })
 
-test('at a terminal: Ctrl-D leaves, and so does the end of the session, with its reason', {
+test('in a terminal: Ctrl-D ends the session; when the server closes it, the reason is shown', {
   skip: hasScript ? false : 'needs script(1) for a pseudo-terminal',
 }, async (t) => {
   const left = openTerminal(['stream', address])
@@ -263,7 +272,7 @@ test('at a terminal: Ctrl-D leaves, and so does the end of the session, with its
   assert.equal(await cut.ended, 0)
 })
 
-/** script(1) gives the process a terminal of its own; what it is typed and shows passes through pipes. */
+/** script(1) gives the process a pseudo-terminal, whose input and output are pipes here. */
 function openTerminal(args: readonly string[]) {
   const words = [process.execPath, PROGRAM, ...args].map((word) => `'${word}'`).join(' ')
   const child = spawn('script', ['-qec', words, '/dev/null'], { env: { ...process.env, NO_COLOR: '1', TERM: 'xterm' } })
@@ -276,7 +285,7 @@ function openTerminal(args: readonly string[]) {
     ended: once(child, 'exit').then(([status]) => status),
     seen: () => output.text,
     type: (keys: string) => child.stdin.write(keys),
-    /** What is found counts as read: the next look begins after it. */
+    /** Waits for the text; the next search starts after it. */
     async until(words: string): Promise<void> {
       for (let tries = 0; tries < 500; tries++) {
         const at = output.text.indexOf(words, output.from)
@@ -286,7 +295,7 @@ function openTerminal(args: readonly string[]) {
         }
         await pause(20)
       }
-      assert.fail(`${words} was not shown, but:\n${output.text.slice(output.from)}`)
+      assert.fail(`${words} was not shown:\n${output.text.slice(output.from)}`)
     },
   }
 }

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import express from 'express'
 import { auth } from 'express-openid-connect'
 import session from 'express-session'
-import { type OpenGatehouse, openGatehouse, SECRET } from './place.ts'
+import { type OpenGatehouse, openGatehouse, SECRET } from './gatehouse.ts'
 import { type Application, createVisitor, openApplication } from './visit-application.ts'
 
 describe('express-openid-connect', () => {
@@ -51,7 +51,7 @@ describe('express-openid-connect', () => {
     await gatehouse.close()
   })
 
-  test('form_post sign-in, and sign-out that comes back', async () => {
+  test('form_post sign-in, and sign-out that returns to the application', async () => {
     const visitor = createVisitor(application, gatehouse.issuer)
     assert.deepEqual(await userOf(visitor.open('/')), null)
     assert.ok(await userOf(visitor.open('/login')))
@@ -61,7 +61,7 @@ describe('express-openid-connect', () => {
     assert.equal(await userOf(visitor.open('/')), null)
   })
 
-  test('a sign-out elsewhere ends the session through the back channel', async () => {
+  test('a sign-out at the provider ends the session by back-channel logout', async () => {
     const visitor = createVisitor(application, gatehouse.issuer)
     assert.ok(await userOf(visitor.open('/login')))
     const page = await visitor.atProvider.get(gatehouse.metadata.end_session_endpoint)

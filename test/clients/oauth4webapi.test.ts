@@ -1,4 +1,4 @@
-/** npm `oauth4webapi`: the strictest reader of answers that we know, step by step. */
+/** npm `oauth4webapi`, a client library that checks responses strictly. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as oauth from 'oauth4webapi'
@@ -11,7 +11,7 @@ import {
   openGatehouse,
   SECRET,
   webClient,
-} from './place.ts'
+} from './gatehouse.ts'
 
 const insecure = { [oauth.allowInsecureRequests]: true }
 const web: oauth.Client = { client_id: 'web' }
@@ -33,13 +33,13 @@ describe('oauth4webapi', () => {
     return (await followAsAlice(gatehouse, start)).url
   }
 
-  test('RFC 8414 discovery gives the same document', async () => {
+  test('RFC 8414 discovery returns the same document', async () => {
     const issuer = new URL(gatehouse.issuer)
     const response = await oauth.discoveryRequest(issuer, { ...insecure, algorithm: 'oauth2' })
     assert.deepEqual(await oauth.processDiscoveryResponse(issuer, response), server)
   })
 
-  test('code flow with PKCE, the ID token signature checked', async () => {
+  test('code flow with PKCE and a check of the ID token signature', async () => {
     const verifier = oauth.generateRandomCodeVerifier()
     const [state, nonce] = [oauth.generateRandomState(), oauth.generateRandomNonce()]
     const url = await authorize({
@@ -79,7 +79,7 @@ describe('oauth4webapi', () => {
     assert.ok((await oauth.processAuthorizationCodeResponse(server, web, response, expected)).access_token)
   })
 
-  test('an error is an error to it, with iss checked', async () => {
+  test('an error response is recognised, and its iss checked', async () => {
     const state = oauth.generateRandomState()
     const start = new URL(server.authorization_endpoint ?? '')
     start.search = new URLSearchParams({
@@ -94,7 +94,7 @@ describe('oauth4webapi', () => {
     assert.throws(() => oauth.validateAuthResponse(server, web, url, state), { error: 'login_required' })
   })
 
-  test('client credentials, introspection, revocation, and a JWT access token as RFC 9068 has it', async () => {
+  test('client credentials, introspection, revocation, and a JWT access token by RFC 9068', async () => {
     const parameters = new URLSearchParams({ scope: 'Platform/Market' })
     const granted = await oauth.clientCredentialsGrantRequest(server, web, basic, parameters, insecure)
     const tokens = await oauth.processClientCredentialsResponse(server, web, granted)

@@ -1,4 +1,4 @@
-/** npm `oidc-client-ts` in a real browser: redirect sign-in, silent renewal both ways, session monitor, sign-out. */
+/** npm `oidc-client-ts` in a real browser: sign-in by redirect, both kinds of silent renewal, session monitor, sign-out. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -34,7 +34,7 @@ describe('oidc-client-ts', () => {
   })
   after(() => scene.stop())
 
-  test('redirect sign-in with PKCE and userinfo across origins', async () => {
+  test('sign-in by redirect with PKCE, and userinfo across origins', async () => {
     const { context, page } = await signInToApplication()
     const profile = JSON.parse(String(await page.evaluate('user.then(({ profile }) => JSON.stringify(profile))')))
     assert.equal(profile.name, 'Alice Liddell')
@@ -42,7 +42,7 @@ describe('oidc-client-ts', () => {
     await context.close()
   })
 
-  test('silent renewal by an iframe gives a new access token', async () => {
+  test('silent renewal by iframe returns a new access token', async () => {
     const { context, page } = await signInToApplication()
     const before = await page.evaluate('user.then((user) => user.access_token)')
     const after = await page.evaluate('manager.signinSilent().then((user) => user.access_token)')
@@ -51,7 +51,7 @@ describe('oidc-client-ts', () => {
     await context.close()
   })
 
-  test('silent renewal by a refresh token rotates it', async () => {
+  test('silent renewal by refresh token rotates it', async () => {
     const { context, page } = await signInToApplication({ scope: 'openid offline_access', prompt: 'consent' })
     const before = await page.evaluate('user.then((user) => user.refresh_token)')
     const after = await page.evaluate('manager.signinSilent().then((user) => user.refresh_token)')
@@ -61,7 +61,7 @@ describe('oidc-client-ts', () => {
     await context.close()
   })
 
-  test('the session monitor notices a sign-out elsewhere', async () => {
+  test('the session monitor detects a sign-out in another window', async () => {
     const { context, page } = await signInToApplication()
     await page.evaluate('user.then(() => manager.querySessionStatus())')
     const elsewhere = await context.newPage()
@@ -72,7 +72,7 @@ describe('oidc-client-ts', () => {
     await context.close()
   })
 
-  test('sign-out comes back to the application', async () => {
+  test('sign-out returns to the application', async () => {
     const { context, page } = await signInToApplication()
     await page.evaluate('user.then(() => { manager.signoutRedirect({ state: "bye" }) })')
     await page.waitForURL('**/signed-out*')

@@ -1,4 +1,4 @@
-/** npm `openid-client`, a certified relying party, against our server. */
+/** npm `openid-client`, a certified client library. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as client from 'openid-client'
@@ -13,7 +13,7 @@ import {
   SECRET,
   SIGNED_OUT,
   webClient,
-} from './place.ts'
+} from './gatehouse.ts'
 
 describe('openid-client', () => {
   let gatehouse: OpenGatehouse
@@ -97,7 +97,7 @@ describe('openid-client', () => {
     assert.ok(tokens.claims()?.sub)
   })
 
-  test('implicit authentication: an ID token alone', async () => {
+  test('implicit flow with only an ID token', async () => {
     const config = await discover(client.ClientSecretBasic(SECRET), 'web', client.useIdTokenResponseType)
     const nonce = client.randomNonce()
     const start = client.buildAuthorizationUrl(config, { redirect_uri: CALLBACK, scope: 'openid email', nonce })

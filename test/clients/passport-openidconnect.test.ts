@@ -1,11 +1,11 @@
-/** npm `passport-openidconnect`: the code flow as many Node applications still do it. */
+/** npm `passport-openidconnect`, which many Node applications use for the code flow. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import express from 'express'
 import session from 'express-session'
 import passport from 'passport'
 import Strategy from 'passport-openidconnect'
-import { type OpenGatehouse, openGatehouse, SECRET } from './place.ts'
+import { type OpenGatehouse, openGatehouse, SECRET } from './gatehouse.ts'
 import { type Application, createVisitor, openApplication } from './visit-application.ts'
 
 describe('passport-openidconnect', () => {

@@ -1,4 +1,4 @@
-/** The few functions that the tests use of packages without types. */
+/** Types of the functions that the tests use from untyped packages. */
 declare module 'express' {
   import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 

@@ -1,13 +1,13 @@
-/** A person uses a web application that signs people in through our server; the application runs in this process. */
+/** Drives a web application in this process that signs in through our server. */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createUserAgent, type Page, type UserAgent } from '../support/user-agent.ts'
 import { visit } from '../support/visitor.ts'
-import { ALICE } from './place.ts'
+import { ALICE } from './gatehouse.ts'
 
 export interface Application {
   readonly origin: string
-  /** The application is made once its address is known. */
+  /** The application is created once its URL is known. */
   answerWith(listener: http.RequestListener): void
   stop(): Promise<void>
 }
@@ -26,11 +26,11 @@ export async function openApplication(): Promise<Application> {
   }
 }
 
-/** Two hosts, two jars of cookies, one person. */
+/** One user with a cookie jar for each of the two hosts. */
 export interface Visitor {
   readonly atApplication: UserAgent
   readonly atProvider: UserAgent
-  /** Opens a page of the application and follows wherever it leads, signing in on the way. */
+  /** Opens a page of the application, follows its redirects and signs in. */
   open(path: string): Promise<Page>
 }
 
@@ -47,7 +47,7 @@ export function createVisitor(application: Application, issuer: string): Visitor
         if (end.kind === 'page') return end
         at = end.method === 'POST' ? await atApplication.post(end.url, end.form) : await atApplication.get(end.url)
       }
-      if (at.kind === 'left') throw new Error(`The application keeps sending away: ${at.url}`)
+      if (at.kind === 'left') throw new Error(`The application keeps redirecting: ${at.url}`)
       return at
     },
   }

@@ -1,9 +1,17 @@
-/** The table of settings: where values come from, what each takes, and how a mistake is told. */
+/** The table of settings: sources, parsing, and error messages. */
 import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
-import { environmentName, fileName, flagName, issuerOf, loadConfig, SETTINGS, settingNames } from '../../src/config.ts'
-import { BadSetting } from '../../src/setting-parsers.ts'
+import {
+  environmentName,
+  fileName,
+  flagName,
+  issuerOf,
+  loadConfig,
+  SETTINGS,
+  settingNames,
+} from '../../src/config/config.ts'
+import { BadSetting, choicesOf } from '../../src/config/parsers.ts'
 
 function configOf(flags: Record<string, string>) {
   return loadConfig({ flags }).config
@@ -18,14 +26,14 @@ test('a setting has one name in three spellings', () => {
   }
 })
 
-test('every setting has a default that it takes itself, and help that ends in a full stop', () => {
+test('every setting can parse its default, and its help ends in a full stop', () => {
   for (const name of settingNames()) {
     assert.doesNotThrow(() => SETTINGS[name].parse(SETTINGS[name].default), name)
     assert.match(SETTINGS[name].help, /^[A-Z].*\.$/, name)
   }
 })
 
-test('the defaults of the contract', () => {
+test('the documented defaults', () => {
   const { config, sources } = loadConfig({})
   assert.equal(config.host, '127.0.0.1')
   assert.equal(config.port, 5080)
@@ -36,7 +44,7 @@ test('the defaults of the contract', () => {
   assert.ok(Object.isFrozen(config))
 })
 
-test('flags win over the environment, the environment over the file', () => {
+test('flags take precedence over the environment, the environment over the file', () => {
   const given = {
     file: { port: '1001', log_level: 'warn', host: 'localhost' },
     environment: { GATEHOUSE_PORT: '1002', GATEHOUSE_LOG_LEVEL: 'debug', PATH: '/bin' },
@@ -51,7 +59,7 @@ test('flags win over the environment, the environment over the file', () => {
   assert.equal(texts.port, '1003')
 })
 
-describe('what is wrong is said with the name that was written', () => {
+describe('errors use the name as it was written', () => {
   const cases: readonly (readonly [Parameters<typeof loadConfig>[0], RegExp])[] = [
     [{ flags: { '--prot': '1' } }, /^Unknown setting --prot; did you mean --port\?$/],
     [{ environment: { GATEHOUSE_PROT: '1' } }, /^Unknown setting GATEHOUSE_PROT; did you mean GATEHOUSE_PORT\?$/],
@@ -60,7 +68,7 @@ describe('what is wrong is said with the name that was written', () => {
     [{ flags: { '--port': '70000' } }, /^--port: 70000 is not a port/],
     [{ environment: { GATEHOUSE_PORT: '-1' } }, /^GATEHOUSE_PORT: "-1" is not a whole number/],
     [{ file: { port: '1.5' } }, /^settings\.port: "1\.5" is not a whole number/],
-    [{ flags: { '--data': '' } }, /^--data: a folder is needed/],
+    [{ flags: { '--data': '' } }, /^--data: a folder is required/],
     [{ flags: { '--log-level': 'wran' } }, /^--log-level: "wran" is not one of .*did you mean warn\?/],
     [
       { flags: { '--services': 'identity,querry' } },
@@ -76,14 +84,14 @@ describe('what is wrong is said with the name that was written', () => {
     [{ flags: { '--limit-exempt': '2001:db8::/129' } }, /^--limit-exempt: "2001:db8::\/129" is neither an address/],
     [
       { flags: { '--trace-endpoint': 'http://u:hidden@h/' } },
-      /^--trace-endpoint: an address here has no user and passw/,
+      /^--trace-endpoint: the URL must not contain a user or passw/,
     ],
     [{ flags: { '--database-url': 'mysql://x' } }, /^--database-url: it must look like postgres:/],
-    [{ flags: { '--issuer': 'http://id.example.com' } }, /must be https/],
-    [{ flags: { '--issuer': 'https://id.example.com/?a=b' } }, /^--issuer: an issuer has no query/],
+    [{ flags: { '--issuer': 'http://id.example.com' } }, /must use https/],
+    [{ flags: { '--issuer': 'https://id.example.com/?a=b' } }, /^--issuer: an issuer must not have a query/],
     [{ flags: { '--issuer': 'id.example.com' } }, /^--issuer: /],
     [{ flags: { '--master-key': 'c2hvcnQ=' } }, /^--master-key: it must be 32 bytes/],
-    [{ flags: { '--tls-key': 'key.pem' } }, /GATEHOUSE_TLS_CERTIFICATE and GATEHOUSE_TLS_KEY go together/],
+    [{ flags: { '--tls-key': 'key.pem' } }, /GATEHOUSE_TLS_CERTIFICATE and GATEHOUSE_TLS_KEY must be set together/],
     [{ flags: { '--demo': 'true', '--host': '0.0.0.0' } }, /loopback only/],
   ]
   for (const [given, message] of cases) {
@@ -95,7 +103,7 @@ describe('what is wrong is said with the name that was written', () => {
     })
   }
 
-  test('a secret is never repeated', () => {
+  test('an error does not quote a secret', () => {
     for (const flag of ['--database-url', '--master-key']) {
       assert.throws(
         () => configOf({ [flag]: 'hidden-value' }),
@@ -105,7 +113,7 @@ describe('what is wrong is said with the name that was written', () => {
   })
 })
 
-test('the issuer: as set, or made from scheme, host and port', () => {
+test('the issuer is as set, or derived from scheme, host and port', () => {
   const cases: readonly (readonly [Record<string, string>, number, string])[] = [
     [{}, 5080, 'http://localhost:5080'],
     [{ '--host': '0.0.0.0' }, 81, 'http://localhost:81'],
@@ -116,4 +124,23 @@ test('the issuer: as set, or made from scheme, host and port', () => {
     [{ '--issuer': 'https://id.example.com/tenant' }, 5080, 'https://id.example.com/tenant'],
   ]
   for (const [flags, port, expected] of cases) assert.equal(issuerOf(configOf(flags), port), expected)
+})
+
+test('every choice is known to the docs: a value that is refused with a list has that list', () => {
+  let lists = 0
+  for (const name of settingNames()) {
+    const refusal = (): string => {
+      try {
+        SETTINGS[name].parse('no such value')
+        return ''
+      } catch (error) {
+        return String(error)
+      }
+    }
+    const [, listed] = /is not one of ([\w, ]+)/.exec(refusal()) ?? []
+    if (listed === undefined) continue
+    lists++
+    assert.deepEqual(choicesOf(SETTINGS[name].parse), listed.split(', '), name)
+  }
+  assert.ok(lists >= 3)
 })

@@ -1,4 +1,4 @@
-/** Rows about sign-in, tabs, sign-out and requests that mean harm (C-110 to C-120). */
+/** Rows about sign-in, tabs, sign-out and malicious requests (C-110 to C-120). */
 import assert from 'node:assert/strict'
 import { otherPerson } from '../support/providers/gatehouse.ts'
 import { clientFixtures, POST_LOGOUT, person } from '../support/providers/provider.ts'
@@ -12,7 +12,7 @@ const { client2 } = clientFixtures('https://127.0.0.1:1/')
 export const abuseRows: readonly RowTest[] = [
   {
     id: 'C-110',
-    name: 'a wrong password and an unknown user get the same status and the same words',
+    name: 'a wrong password and an unknown user get the same status and the same text',
     ours: true,
     async run(trial) {
       const texts = []
@@ -37,7 +37,7 @@ export const abuseRows: readonly RowTest[] = [
   },
   {
     id: 'C-114',
-    name: "another person's hint does not sign this one out without a question",
+    name: "another user's hint does not sign this one out without confirmation",
     ours: true,
     async run(trial) {
       const { id_token: hint = '' } = await getTokens(trial)
@@ -54,7 +54,7 @@ export const abuseRows: readonly RowTest[] = [
   },
   {
     id: 'C-117',
-    name: 'two sign-ins in two tabs end each at its own client with its own state',
+    name: 'two sign-ins in two tabs each end at their own client with their own state',
     async run(trial) {
       const second = trial.withClient(client2)
       const [one, two] = [await start(trial, { state: 'tab-1' }), await start(second, { state: 'tab-2' })]
@@ -70,7 +70,7 @@ export const abuseRows: readonly RowTest[] = [
   },
   {
     id: 'C-117',
-    name: 'a form of a finished or expired sign-in is answered with a page that explains, never with tokens',
+    name: 'a form of a finished or expired sign-in gets an error page, never tokens',
     ours: true,
     async run(trial) {
       const page = await start(trial)
@@ -81,13 +81,13 @@ export const abuseRows: readonly RowTest[] = [
       const waiting = await start(other)
       await trial.provider.elapse(24 * 3600_000)
       const expired = await signIn(other.agent, waiting, person)
-      assert.ok(expired.kind === 'page', 'an expired sign-in went on')
+      assert.ok(expired.kind === 'page', 'an expired sign-in continued')
       assert.ok(expired.status >= 400 && expired.status < 500, `${expired.status}`)
     },
   },
   {
     id: 'C-118',
-    name: 'long addresses, many parameters, unicode and endless scopes are refused or ignored, never a fault',
+    name: 'long URLs, many parameters, Unicode and very long scopes are refused or ignored, never a server error',
     ours: true,
     async run(trial) {
       const address = trial.provider.metadata.authorization_endpoint
@@ -104,7 +104,7 @@ export const abuseRows: readonly RowTest[] = [
   },
   {
     id: 'C-120',
-    name: 'the issuer is the same string in discovery, in the answer and in the ID token',
+    name: 'the issuer is the same string in discovery, in the response and in the ID token',
     async run(trial) {
       const { issuer, metadata } = trial.provider
       const { parameters } = await answer(trial)

@@ -1,21 +1,21 @@
-/** Rows about the authorization answer: where it goes, what it holds, and when there is a page instead (B-01 to B-15). */
+/** Rows about the authorization response: where it goes, what it contains, and when there is an error page instead (B-01 to B-15). */
 import assert from 'node:assert/strict'
 import { ownClients } from '../support/providers/gatehouse.ts'
 import { CALLBACK, clientFixtures, person, RESPONSE_TYPES } from '../support/providers/provider.ts'
 import { signIn, visit } from '../support/visitor.ts'
 import { answer, errorOf, errorPage, pairsOf, placeOf, type RowTest, sendPairs } from './steps.ts'
-import { assertErrorPage, assertLeft, checkPlace, type Parameters } from './trial.ts'
+import { assertErrorPage, assertRedirected, checkResponsePart, type Parameters } from './trial.ts'
 
 const { codeOnly, twoAddresses } = clientFixtures('https://127.0.0.1:1/')
 const TYPES = Object.values(RESPONSE_TYPES)
 
-/** Values whose characters must survive query, fragment and form. */
+/** Values whose characters must be preserved in query, fragment and form. */
 const STATES = ['x', 'y'.repeat(128), 'z'.repeat(2048), '-._~ %&+=#"<>', "é€😀'`\\", '%2B%26']
 
 export const answerRows: readonly RowTest[] = [
   {
     id: 'B-01',
-    name: 'a code goes to the query, anything with a token to the fragment; both modes that are allowed work',
+    name: 'a code is returned in the query, anything with a token in the fragment; both allowed modes work',
     async run(trial) {
       for (const type of TYPES) {
         const isCode = type === 'code'
@@ -25,13 +25,13 @@ export const answerRows: readonly RowTest[] = [
           ['form_post', 'post'],
           ...(isCode ? ([['query', 'query']] as const) : []),
         ] as const)
-          checkPlace(await answer(trial, { response_type: type, response_mode: mode }), place)
+          checkResponsePart(await answer(trial, { response_type: type, response_mode: mode }), place)
       }
     },
   },
   {
     id: 'B-02',
-    name: 'a token is never put into a query, and an unknown response_mode is invalid_request by the default mode',
+    name: 'a token is never returned in the query; an unknown response_mode is invalid_request in the default mode',
     ours: true,
     async run(trial) {
       for (const type of TYPES) {
@@ -46,7 +46,7 @@ export const answerRows: readonly RowTest[] = [
   },
   {
     id: 'B-03',
-    name: 'response_type is a set; strange ones are unsupported, none at all is invalid',
+    name: 'response_type is a set; an unknown one is unsupported, a missing one is invalid',
     async run(trial) {
       await trial.succeed({ response_type: 'id_token code', response_mode: 'fragment' })
       for (const type of ['foo', 'code foo', 'none'])
@@ -58,7 +58,7 @@ export const answerRows: readonly RowTest[] = [
   },
   {
     id: 'B-03',
-    name: 'a doubled member is unsupported, a response type of other clients unauthorized',
+    name: 'a repeated member is unsupported; a response type that the client is not registered for is unauthorized',
     ours: true,
     async run(trial) {
       assert.equal(await errorOf(trial, { response_type: 'code code' }), 'unsupported_response_type')
@@ -68,7 +68,7 @@ export const answerRows: readonly RowTest[] = [
   },
   {
     id: 'B-04',
-    name: 'every response type answers with its own members and no others',
+    name: 'every response type returns its own parameters and no others',
     ours: true,
     async run(trial) {
       const common = ['iss', 'session_state', 'state']
@@ -85,7 +85,7 @@ export const answerRows: readonly RowTest[] = [
   },
   {
     id: 'B-05',
-    name: 'state comes back byte for byte in every mode, on success and on error, and only if it was sent',
+    name: 'state is returned unchanged in every mode, on success and on error, and only if it was sent',
     async run(trial) {
       for (const mode of ['query', 'fragment', 'form_post']) {
         for (const state of STATES) {
@@ -103,7 +103,7 @@ export const answerRows: readonly RowTest[] = [
   },
   {
     id: 'B-06',
-    name: 'iss stands in every answer of every response type and mode',
+    name: 'iss is in every response of every response type and mode',
     ours: true,
     async run(trial) {
       const { issuer, metadata } = trial.provider
@@ -120,7 +120,7 @@ export const answerRows: readonly RowTest[] = [
   },
   {
     id: 'B-07',
-    name: 'session_state stands in every OpenID answer: hash, dot, salt, no space; a new salt each time',
+    name: 'session_state is in every OpenID response: hash, dot, salt, no space; a new salt each time',
     ours: true,
     async run(trial) {
       const states = new Set<string>()
@@ -137,13 +137,13 @@ export const answerRows: readonly RowTest[] = [
   },
   {
     id: 'B-08',
-    name: 'authorize takes GET and form POST, each with its own parameters only',
+    name: 'authorize accepts GET and form POST, each with its own parameters only',
     async run(trial) {
       await trial.succeed({}, 'POST')
       const url = new URL(trial.provider.metadata.authorization_endpoint)
       for (const [name, value] of pairsOf(trial.request())) url.searchParams.set(name, value)
       const posted = await trial.agent.post(url, [])
-      assert.ok(posted.kind === 'page' && posted.status >= 400, 'a POST was answered by its address')
+      assert.ok(posted.kind === 'page' && posted.status >= 400, 'a POST took its parameters from the query')
       for (const method of ['PUT', 'DELETE', 'PATCH']) {
         const { status } = await fetch(url, { method })
         assert.ok(status === 405 || status === 404, `${method} ${status}`)
@@ -166,7 +166,7 @@ export const answerRows: readonly RowTest[] = [
   },
   {
     id: 'B-10',
-    name: 'an unknown client or redirect address ends at a page',
+    name: 'an unknown client or redirect URI gets an error page',
     async run(trial) {
       for (const changes of [
         { client_id: undefined },
@@ -182,7 +182,7 @@ export const answerRows: readonly RowTest[] = [
   },
   {
     id: 'B-10',
-    name: 'a disabled client, and a doubled client_id or redirect_uri, end at a page',
+    name: 'a disabled client, and a repeated client_id or redirect_uri, get an error page',
     ours: true,
     async run(trial) {
       await errorPage(trial.withClient(ownClients.disabled), {})
@@ -194,7 +194,7 @@ export const answerRows: readonly RowTest[] = [
   },
   {
     id: 'B-11',
-    name: 'with a known client and address every other mistake goes to the client',
+    name: 'with a valid client and redirect URI every other error is returned to the client',
     async run(trial) {
       for (const [error, changes] of [
         ['invalid_request', { response_type: undefined }],
@@ -209,7 +209,7 @@ export const answerRows: readonly RowTest[] = [
   },
   {
     id: 'B-12',
-    name: 'redirect addresses are compared as strings',
+    name: 'redirect URIs are compared as strings',
     async run(trial) {
       for (const address of [
         `${CALLBACK}/`,
@@ -226,7 +226,7 @@ export const answerRows: readonly RowTest[] = [
   },
   {
     id: 'B-13',
-    name: 'a person who refuses gives access_denied',
+    name: 'access_denied if the user denies consent',
     ours: true,
     async run(trial) {
       const url = new URL(trial.provider.metadata.authorization_endpoint)
@@ -241,12 +241,12 @@ export const answerRows: readonly RowTest[] = [
   },
   {
     id: 'B-14',
-    name: 'a parameter that comes twice is invalid_request; a doubled state is not echoed',
+    name: 'a repeated parameter is invalid_request; a repeated state is not returned',
     async run(trial) {
       for (const name of ['scope', 'nonce', 'response_type', 'state']) {
         const request = pairsOf(trial.request())
         const got = await sendPairs(trial, [...request, ...request.filter(([other]) => other === name)])
-        assertLeft(got)
+        assertRedirected(got)
         assert.equal(got.parameters.get('error'), 'invalid_request', name)
         if (name === 'state') assert.ok(!got.parameters.has('state'))
       }

@@ -1,4 +1,4 @@
-/** Back-channel logout as an outgoing call: its token, its patience, and where it refuses to go. */
+/** Outgoing back-channel logout requests: their token, their timeout, and the addresses that are not called. */
 import assert from 'node:assert/strict'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -35,27 +35,27 @@ describe('back-channel logout', () => {
     refusing = await startGatehouse(places[1].place, { ...options, flags: { '--logout-private': 'false' } })
   })
   after(async () => {
-    // First the one that hangs: a server that stops waits for its calls.
+    // Stop the relying party that hangs first: the server waits for open calls when it stops.
     await listener.stop()
     await allowing.stop()
     await refusing.stop()
     await leave()
   })
 
-  test('B-75: every client of the session is told at once, and one that hangs or fails holds nobody', async () => {
+  test('B-75: all clients of the session are notified in parallel, and one that hangs or fails does not delay the others', async () => {
     const trial = await signInEverywhere(allowing)
     const started = Date.now()
     await signOut(trial)
-    assert.ok(Date.now() - started < 2000, 'the person waited for the clients')
+    assert.ok(Date.now() - started < 2000, 'the user had to wait for the clients')
     await until(() => PATHS.every((path) => received(`/${path}`) !== undefined))
     assert.equal(received('/target'), undefined, 'a redirect was followed')
     const { header, claims } = await checkJwt(received('/good')?.token ?? '', allowing.metadata.jwks_uri)
     assert.equal(header.typ, 'logout+jwt')
-    assert.ok(Number(claims.exp) - Number(claims.iat) <= 300, 'the logout token lives long')
+    assert.ok(Number(claims.exp) - Number(claims.iat) <= 300, 'the lifetime of the logout token is too long')
     assert.deepEqual(Object.keys(claims).sort(), ['aud', 'events', 'exp', 'iat', 'iss', 'jti', 'sid', 'sub'])
   })
 
-  test('B-75: a changed password ends the other sessions and tells their clients', async () => {
+  test('B-75: a password change ends the other sessions and notifies their clients', async () => {
     listener.received.splice(0)
     await signInEverywhere(allowing)
     const elsewhere = createTrial(allowing, 'C', false, clientOf('http://127.0.0.1', 'good'))
@@ -68,7 +68,7 @@ describe('back-channel logout', () => {
     await until(() => PATHS.every((path) => received(`/${path}`) !== undefined))
   })
 
-  test('C-115: private addresses are not called unless that is allowed', async () => {
+  test('C-115: private addresses are not called unless allowed', async () => {
     listener.received.splice(0)
     const trial = await signInEverywhere(refusing)
     await signOut(trial)

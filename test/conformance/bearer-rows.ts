@@ -1,4 +1,4 @@
-/** Rows about bearer tokens at userinfo (C-90 to C-95) and clients that may not use a flow (C-66). */
+/** Rows about bearer tokens at userinfo (C-90 to C-95) and flows that a client is not registered for (C-66). */
 import assert from 'node:assert/strict'
 import { ownClients } from '../support/providers/gatehouse.ts'
 import { clientFixtures } from '../support/providers/provider.ts'
@@ -10,7 +10,7 @@ const { codeOnly } = clientFixtures('https://127.0.0.1:1/')
 export const bearerRows: readonly RowTest[] = [
   {
     id: 'C-66',
-    name: 'implicit response types are for clients that are registered for them',
+    name: 'implicit response types need a client that is registered for them',
     ours: true,
     async run(trial) {
       const narrow = trial.withClient(codeOnly)
@@ -30,7 +30,7 @@ export const bearerRows: readonly RowTest[] = [
   },
   {
     id: 'C-90',
-    name: 'the bare challenge names no error',
+    name: 'the bare challenge has no error code',
     ours: true,
     async run({ provider }) {
       const { headers } = await fetch(provider.metadata.userinfo_endpoint)
@@ -78,7 +78,7 @@ export const bearerRows: readonly RowTest[] = [
   },
   {
     id: 'C-93',
-    name: 'a token in a body that is no form is not taken',
+    name: 'a token in a body that is not a form is ignored',
     async run(trial) {
       const { access_token: token } = await getTokens(trial)
       const { status } = await fetch(trial.provider.metadata.userinfo_endpoint, {
@@ -91,7 +91,7 @@ export const bearerRows: readonly RowTest[] = [
   },
   {
     id: 'C-94',
-    name: 'a token in the address is not seen',
+    name: 'a token in the query is ignored',
     ours: true,
     async run(trial) {
       const { access_token: token } = await getTokens(trial)
@@ -101,7 +101,7 @@ export const bearerRows: readonly RowTest[] = [
   },
   {
     id: 'C-95',
-    name: "a client's own token gets nobody's claims",
+    name: 'a client_credentials token returns no claims',
     ours: true,
     async run(trial) {
       const granted = await requestToken(trial.provider, ownClients.service, { grant_type: 'client_credentials' })

@@ -1,4 +1,4 @@
-/** Rows about the surface that a browser meets: headers, forms, cookies, other origins (C-01 to C-10). */
+/** Rows about headers, forms, cookies and other origins (C-01 to C-10). */
 import assert from 'node:assert/strict'
 import http from 'node:http'
 import https from 'node:https'
@@ -28,7 +28,7 @@ export const browserRows: readonly RowTest[] = [
   },
   {
     id: 'C-02',
-    name: 'no form is taken without the anti-forgery token, or with that of another browser',
+    name: 'no form is accepted without the CSRF token, or with that of another browser',
     ours: true,
     async run(trial) {
       const page = await signInPage(trial)
@@ -46,7 +46,7 @@ export const browserRows: readonly RowTest[] = [
   },
   {
     id: 'C-02',
-    name: 'consent, device and sign-out forms are not taken without the token either',
+    name: 'consent, device and sign-out forms are not accepted without the CSRF token either',
     ours: true,
     async run(trial) {
       await trial.succeed()
@@ -66,7 +66,7 @@ export const browserRows: readonly RowTest[] = [
   },
   {
     id: 'C-03',
-    name: 'cookies: __Host-, Secure, HttpOnly; the one that scripts of the session iframe read is no credential',
+    name: 'cookies: __Host-, Secure, HttpOnly; the one that the session iframe reads is not a credential',
     ours: true,
     async run(trial) {
       await trial.succeed()
@@ -88,7 +88,7 @@ export const browserRows: readonly RowTest[] = [
   },
   {
     id: 'C-04',
-    name: 'the session cookie changes at sign-in, and an old one is dead after sign-out',
+    name: 'the session cookie changes at sign-in, and is invalid after sign-out',
     async run(trial) {
       await signInPage(trial)
       const before = new Set(trial.agent.jar.all().map(({ value }) => value))
@@ -107,7 +107,7 @@ export const browserRows: readonly RowTest[] = [
   },
   {
     id: 'C-05',
-    name: 'after a form the browser is sent on with 303 or 302',
+    name: 'forms are answered with a 303 or 302 redirect',
     async run(trial) {
       await trial.succeed({ prompt: 'login consent' })
       const posts = trial.agent.hops.filter(({ method }) => method === 'POST')
@@ -117,7 +117,7 @@ export const browserRows: readonly RowTest[] = [
   },
   {
     id: 'C-06',
-    name: 'what comes in is escaped on its way out, and no page allows inline scripts',
+    name: 'input is escaped in every page, and no page allows inline scripts',
     ours: true,
     async run(trial) {
       const pages: Page[] = []
@@ -146,7 +146,7 @@ export const browserRows: readonly RowTest[] = [
   },
   {
     id: 'C-07',
-    name: 'pages are not stored, leak no referrer, are not sniffed, and load nothing from elsewhere',
+    name: 'pages are not cached, leak no referrer, are not sniffed, and load nothing from other origins',
     ours: true,
     async run(trial) {
       for (const { headers, url, body } of await everyPage(trial)) {
@@ -161,7 +161,7 @@ export const browserRows: readonly RowTest[] = [
   },
   {
     id: 'C-08',
-    name: 'no return address is taken from the caller',
+    name: 'no return URL is accepted from the request',
     ours: true,
     async run(trial) {
       for (const evil of ['https://evil.example', '//evil.example', '/\\evil.example', 'javascript:alert(1)']) {
@@ -178,7 +178,7 @@ export const browserRows: readonly RowTest[] = [
   },
   {
     id: 'C-09',
-    name: 'CORS: none at authorize, no strangers at token and userinfo, anyone at discovery without credentials',
+    name: 'CORS: none at authorize, only registered origins at token and userinfo, every origin at discovery without credentials',
     ours: true,
     async run({ provider: { metadata, issuer } }) {
       const ask = (address: string, method: string) =>
@@ -204,7 +204,7 @@ export const browserRows: readonly RowTest[] = [
   },
   {
     id: 'C-10',
-    name: 'Host and X-Forwarded-* of a stranger change nothing',
+    name: 'Host and X-Forwarded-* of an untrusted caller change nothing',
     ours: true,
     async run({ provider: { issuer } }) {
       const forged = {
@@ -253,7 +253,7 @@ async function signInPage(trial: Trial): Promise<Page> {
   return page
 }
 
-/** fetch does not let a test forge the Host header. */
+/** fetch does not let a test set the Host header. */
 function rawGet(address: string, headers: Record<string, string>): Promise<string> {
   const { get } = address.startsWith('https') ? https : http
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** The conformance tests on a certified provider: what is red here is wrong in the tests. */
+/** The conformance tests on a certified provider: a failure here is an error in the tests. */
 import { after, before, describe } from 'node:test'
 import { trustedCertificate } from '../support/certificate.ts'
 import { startCertified } from '../support/providers/certified.ts'

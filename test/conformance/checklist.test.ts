@@ -1,4 +1,4 @@
-/** Our provider keeps the protocol and security rows of the checklist, over https, on every database. */
+/** The protocol and security rows of the checklist on our server, over https, on every database. */
 import { after, before } from 'node:test'
 import { trustedCertificate } from '../support/certificate.ts'
 import { onEveryEngine } from '../support/engines.ts'

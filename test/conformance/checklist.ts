@@ -14,7 +14,7 @@ import { parameterRows } from './parameter-rows.ts'
 import { redirectRows } from './redirect-rows.ts'
 import { createTrial } from './trial.ts'
 
-/** On a certified provider only the rows on which it must agree. */
+/** On a certified provider, only the rows that apply to every provider. */
 export function testChecklist(provider: () => Provider, certified: boolean): void {
   for (const { id, name, run } of certified ? rows.filter(({ ours }) => ours !== true) : rows)
     test(`${id}: ${name}`, async () => void (await run(createTrial(provider(), 'C', false))))

@@ -18,12 +18,12 @@ import {
 import { askUserinfo, assertTokenError, readTokens, readUserinfo, requestToken } from './trial.ts'
 
 const { client2, codeOnly, device } = clientFixtures('https://127.0.0.1:1/')
-const SPENDERS = 20
+const CONCURRENT = 20
 
 export const codeRows: readonly RowTest[] = [
   {
     id: 'B-40',
-    name: 'a code is bound to its client and its verifier, and is dead after its time',
+    name: 'a code is bound to its client and its verifier, and expires',
     async run(trial) {
       const stolen = await requestToken(trial.provider, client2, {
         grant_type: 'authorization_code',
@@ -42,19 +42,19 @@ export const codeRows: readonly RowTest[] = [
   },
   {
     id: 'B-40, C-32',
-    name: `of ${SPENDERS} who redeem a code at once one gets tokens`,
+    name: `of ${CONCURRENT} concurrent redemptions of a code one gets tokens`,
     ours: true,
     async run(trial) {
       const code = await getCode(trial)
-      const answers = await Promise.all(Array.from({ length: SPENDERS }, () => trial.redeem(code)))
+      const answers = await Promise.all(Array.from({ length: CONCURRENT }, () => trial.redeem(code)))
       const statuses = answers.map(({ status }) => status)
       assert.equal(statuses.filter((status) => status === 200).length, 1, `${statuses}`)
-      assert.equal(statuses.filter((status) => status === 400).length, SPENDERS - 1, `${statuses}`)
+      assert.equal(statuses.filter((status) => status === 400).length, CONCURRENT - 1, `${statuses}`)
     },
   },
   {
     id: 'B-41',
-    name: 'a second redemption is invalid_grant and takes the access and refresh tokens of the first down',
+    name: 'a second redemption is invalid_grant and revokes the tokens of the first',
     async run(trial) {
       const code = await getCode(trial, offline())
       const tokens = await readTokens(await trial.redeem(code))
@@ -78,7 +78,7 @@ export const codeRows: readonly RowTest[] = [
   },
   {
     id: 'B-43',
-    name: 'scopes: any order, unknown ones ignored and left out of the answer',
+    name: 'scopes: any order; unknown ones are ignored and not in the response',
     async run(trial) {
       const { scope } = await getTokens(trial, { scope: 'email strange:scope openid' })
       assert.deepEqual(scope?.split(' ').sort(), ['email', 'openid'])
@@ -86,7 +86,7 @@ export const codeRows: readonly RowTest[] = [
   },
   {
     id: 'B-43',
-    name: 'one rule for unknown scopes: left out at authorize, token, refresh and device; invalid_scope when there are no others',
+    name: 'unknown scopes are ignored at authorize, token, refresh and device; invalid_scope if there are no others',
     ours: true,
     async run(trial) {
       assert.equal(await errorOf(trial, { scope: 'strange:scope' }), 'invalid_scope')
@@ -110,7 +110,7 @@ export const codeRows: readonly RowTest[] = [
   },
   {
     id: 'B-43',
-    name: 'scopes: known but not for this client, and illegal characters, are invalid_scope',
+    name: 'scopes: those not allowed for the client, and illegal characters, are invalid_scope',
     ours: true,
     async run(trial) {
       assert.equal(await errorOf(trial, { scope: 'openid Platform/Admin' }), 'invalid_scope')
@@ -120,7 +120,7 @@ export const codeRows: readonly RowTest[] = [
   },
   {
     id: 'B-44',
-    name: 'without openid it is plain OAuth: no ID token, no nonce rule, 403 at userinfo',
+    name: 'without openid it is plain OAuth: no ID token, no nonce required, 403 at userinfo',
     ours: true,
     async run(trial) {
       const changes = { scope: 'profile', nonce: undefined }
@@ -136,7 +136,7 @@ export const codeRows: readonly RowTest[] = [
   },
   {
     id: 'B-45',
-    name: 'offline_access needs a code, the grant and consent; otherwise it is dropped and scope says so',
+    name: 'offline_access needs a code, the grant and consent; otherwise it is dropped, and scope reports it',
     async run(trial) {
       const granted = await getTokens(trial, offline())
       assert.ok(granted.refresh_token)
@@ -145,13 +145,13 @@ export const codeRows: readonly RowTest[] = [
       assert.equal(narrow.refresh_token, undefined)
       const implicit = await answer(trial, { ...offline(), response_type: 'id_token token' })
       assert.ok(implicit.parameters.has('access_token') && !implicit.parameters.has('refresh_token'))
-      const told = implicit.parameters.get('scope')?.split(' ')
-      assert.ok(told !== undefined && !told.includes('offline_access'), `scope says ${told}`)
+      const scope = implicit.parameters.get('scope')?.split(' ')
+      assert.ok(scope !== undefined && !scope.includes('offline_access'), `scope is ${scope}`)
     },
   },
   {
     id: 'B-46',
-    name: 'a refresh may narrow the scope, and never widen it',
+    name: 'a refresh may narrow the scope, never widen it',
     async run(trial) {
       const first = await getTokens(trial, offline({ scope: 'openid email offline_access' }))
       const narrowed = await readTokens(await refresh(trial, first.refresh_token, { scope: 'openid' }))
@@ -166,7 +166,7 @@ export const codeRows: readonly RowTest[] = [
   },
   {
     id: 'B-46',
-    name: 'a refresh token has an end even when it is used all the time',
+    name: 'a grant expires even if it is refreshed all the time',
     ours: true,
     async run(trial) {
       let { refresh_token: token } = await getTokens(trial, offline())
@@ -180,12 +180,12 @@ export const codeRows: readonly RowTest[] = [
         token = (await readTokens(response)).refresh_token
         await trial.provider.elapse(7 * day)
       }
-      return assert.fail('after more than a year the family is still alive')
+      return assert.fail('after more than a year the grant is still valid')
     },
   },
   {
     id: 'B-47',
-    name: 'sign-out keeps refresh tokens with offline_access and kills the access tokens of the session',
+    name: 'sign-out keeps refresh tokens with offline_access and revokes the access tokens of the session',
     ours: true,
     async run(trial) {
       const kept = await getTokens(trial, offline())

@@ -1,4 +1,4 @@
-/** The modules that read the discovery document and the keys. */
+/** The modules about the discovery document and the keys. */
 import assert from 'node:assert/strict'
 import type { Provider } from '../support/providers/provider.ts'
 
@@ -78,7 +78,7 @@ async function verifyKeys(address: string): Promise<void> {
     for (const secret of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']) assert.ok(!(secret in key), secret)
     if (key.kty === 'RSA') for (const part of [key.n, key.e]) assert.match(String(part), /^[A-Za-z0-9_-]+$/)
     assert.equal(typeof key.kid, 'string')
-    assert.ok(!kids.has(key.kid), `the kid ${key.kid} twice`)
+    assert.ok(!kids.has(key.kid), `the kid ${key.kid} is not unique`)
     kids.add(key.kid)
   }
 }
@@ -102,7 +102,7 @@ const RESPONSE_TYPES = new Set([
   'code id_token token',
 ])
 
-/** The names in the registry of authorization server metadata that a provider of this kind may use. */
+/** The registered authorization server metadata that a provider of this kind may use. */
 const REGISTERED = new Set(
   [
     'issuer authorization_endpoint token_endpoint jwks_uri registration_endpoint scopes_supported',

@@ -11,7 +11,7 @@ const GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 export const deviceRows: readonly RowTest[] = [
   {
     id: 'C-70',
-    name: 'the answer has all its members, and is not stored',
+    name: 'the response has all its members, and is not cached',
     async run(trial) {
       const endpoint = trial.provider.metadata.device_authorization_endpoint
       const response = await post(endpoint, { scope: 'openid' }, device)
@@ -48,7 +48,7 @@ export const deviceRows: readonly RowTest[] = [
   },
   {
     id: 'C-72',
-    name: 'polling faster than the interval is slow_down, and the interval grows by five seconds for good',
+    name: 'polling faster than the interval is slow_down, and permanently adds five seconds to the interval',
     ours: true,
     async run(trial) {
       const { device_code: code } = await startDevice(trial, device, 'openid')
@@ -63,7 +63,7 @@ export const deviceRows: readonly RowTest[] = [
   },
   {
     id: 'C-73',
-    name: 'denied is access_denied and expired is expired_token, and stays so',
+    name: 'a denied code is access_denied, an expired one expired_token, and both stay so',
     ours: true,
     async run(trial) {
       const denied = await startDevice(trial, device, 'openid')
@@ -97,7 +97,7 @@ export const deviceRows: readonly RowTest[] = [
   },
   {
     id: 'C-75',
-    name: 'user codes are strong and forgiving to type; device codes have 128 bits and more',
+    name: 'user codes are strong and easy to type; device codes have at least 128 bits',
     ours: true,
     async run(trial) {
       const started = await startDevice(trial, device, 'openid')

@@ -21,7 +21,7 @@ export async function startDevice(trial: Trial, client: ClientFixture, scope: st
   return (await response.json()) as DeviceAnswer
 }
 
-/** A person types the code, signs in if asked, and decides; the page at the end. */
+/** Enters the code, signs in if asked, and decides; returns the final page. */
 export async function approveDevice(
   trial: Trial,
   userCode: string,
@@ -35,5 +35,5 @@ export async function approveDevice(
     else if (at.forms.length > 0) at = await reply(trial.agent, at, decision)
     else return at
   }
-  return assert.fail('the device page does not end')
+  return assert.fail('the device flow shows too many pages')
 }

@@ -10,7 +10,7 @@ const { client2 } = clientFixtures('https://127.0.0.1:1/')
 export const documentRows: readonly RowTest[] = [
   {
     id: 'B-70',
-    name: 'userinfo has sub always and exactly the granted claims',
+    name: 'userinfo returns sub always, and exactly the granted claims',
     async run(trial) {
       const only = async (changes: Parameters) => Object.keys((await trial.succeed(changes)).userinfo ?? {}).sort()
       assert.deepEqual(await only({ scope: 'openid' }), ['sub'])
@@ -21,7 +21,7 @@ export const documentRows: readonly RowTest[] = [
   },
   {
     id: 'B-70',
-    name: 'userinfo shows a change of the profile at once, and leaves out what is empty',
+    name: 'userinfo returns a changed profile at once, and omits empty claims',
     ours: true,
     async run(trial) {
       const { access_token: token } = await getTokens(trial, { scope: 'openid profile' })
@@ -39,7 +39,7 @@ export const documentRows: readonly RowTest[] = [
   },
   {
     id: 'B-71',
-    name: 'keys: public RSA of 2048 bits or more, unique kid, use sig, alg RS256, cacheable',
+    name: 'keys: public RSA keys of at least 2048 bits, unique kid, use sig, alg RS256, cacheable',
     ours: true,
     async run({ provider }) {
       const response = await fetch(provider.metadata.jwks_uri)
@@ -55,7 +55,7 @@ export const documentRows: readonly RowTest[] = [
   },
   {
     id: 'B-72',
-    name: 'discovery lists exactly the contract, in its order, and the same at the RFC 8414 address',
+    name: 'discovery returns exactly the contract, in order, and the same at the RFC 8414 path',
     ours: true,
     async run({ provider: { metadata, issuer } }) {
       for (const [name, expected] of Object.entries(CONTRACT)) assert.deepEqual(metadata[name], expected, name)
@@ -67,7 +67,7 @@ export const documentRows: readonly RowTest[] = [
   },
   {
     id: 'B-73',
-    name: 'end_session: a hint of this session needs no question, by GET and by POST, expired or not',
+    name: 'end_session: with a hint of this session there is no confirmation, with GET and POST, expired or not',
     ours: true,
     async run(trial) {
       for (const how of ['GET', 'POST'] as const) {
@@ -81,7 +81,7 @@ export const documentRows: readonly RowTest[] = [
   },
   {
     id: 'B-73',
-    name: 'end_session: without a hint there is a question first; with client_id and a yes the address is honoured',
+    name: 'end_session: without a hint the user must confirm; with client_id the redirect is then followed',
     ours: true,
     async run(trial) {
       await trial.succeed()
@@ -99,7 +99,7 @@ export const documentRows: readonly RowTest[] = [
       const { id_token: hint } = await getTokens(trial)
       const parameters = { id_token_hint: hint, client_id: client2.client_id, post_logout_redirect_uri: POST_LOGOUT }
       const end = await leave(trial, parameters)
-      assert.ok(end.kind === 'page' && end.status >= 400, 'the wrong client was believed')
+      assert.ok(end.kind === 'page' && end.status >= 400, 'the wrong client was accepted')
     },
   },
 ]

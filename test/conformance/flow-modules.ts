@@ -1,4 +1,4 @@
-/** Core modules about the flow itself: where answers go, what they hold, codes, PKCE, refresh, userinfo. */
+/** Core modules about the flow itself: responses, codes, PKCE, refresh, userinfo. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { clientFixtures } from '../support/providers/provider.ts'
@@ -142,7 +142,7 @@ export const flowModules: readonly Module[] = [
 async function happyFlow(trial: Trial): Promise<void> {
   const { parameters, idTokens, tokens } = await trial.succeed()
   const code = parameters.get('code')
-  if (code !== undefined) assert.ok(code.length >= 16 && entropy(code) > 96, `a code of ${entropy(code)} bits`)
+  if (code !== undefined) assert.ok(code.length >= 16 && entropy(code) > 96, `the code has ${entropy(code)} bits`)
   if (tokens !== undefined) assert.equal(typeof tokens.expires_in, 'number')
   for (const { claims } of idTokens) assert.equal(claims.name, undefined)
 }
@@ -198,7 +198,7 @@ function checkUpdatedAt(claims: Readonly<Record<string, unknown>>, { provider }:
   assert.ok(updated > Date.UTC(1990) / 1000 && updated <= provider.now() / 1000 + 1, `updated_at ${updated}`)
 }
 
-/** Shannon's estimate over the characters of the value, as the suite makes it. */
+/** The Shannon entropy of the characters of the value, computed as in the suite. */
 function entropy(value: string): number {
   const counts = new Map<string, number>()
   for (const character of value) counts.set(character, (counts.get(character) ?? 0) + 1)

@@ -1,4 +1,4 @@
-/** Rows about what an ID token says in which flow (B-20 to B-36). */
+/** Rows about the contents of ID tokens in each flow (B-20 to B-36). */
 import assert from 'node:assert/strict'
 import { halfHash } from '../support/id-token.ts'
 import { ownClients } from '../support/providers/gatehouse.ts'
@@ -14,7 +14,7 @@ const TYPES = Object.values(RESPONSE_TYPES)
 export const idTokenRows: readonly RowTest[] = [
   {
     id: 'B-20',
-    name: 'code and code token: nonce exactly if it was sent',
+    name: 'code and code token: nonce iff it was sent',
     async run(trial) {
       for (const type of ['code', 'code token']) {
         const changes = { response_type: type, response_mode: 'fragment' }
@@ -25,7 +25,7 @@ export const idTokenRows: readonly RowTest[] = [
   },
   {
     id: 'B-21',
-    name: 'id_token: nonce, no hashes, the claims of the scopes inside',
+    name: 'id_token: nonce, no hashes, the claims of the scopes',
     async run(trial) {
       const claims = last(await trial.succeed({ response_type: 'id_token', scope: 'openid profile email' }))
       assert.deepEqual([claims.at_hash, claims.c_hash], [undefined, undefined])
@@ -45,7 +45,7 @@ export const idTokenRows: readonly RowTest[] = [
   },
   {
     id: 'B-23',
-    name: 'code id_token: c_hash; the twin of the token endpoint says the same of person, nonce and sign-in',
+    name: 'code id_token: c_hash; the ID token of the token endpoint has the same user, nonce and sign-in',
     async run(trial) {
       const { parameters, idTokens } = await trial.succeed({ response_type: 'code id_token', max_age: '1000' })
       const [front, back] = idTokens.map(({ claims }) => claims)
@@ -56,7 +56,7 @@ export const idTokenRows: readonly RowTest[] = [
   },
   {
     id: 'B-24',
-    name: 'code id_token token: both hashes in front, and behind a hash over that access token if any',
+    name: 'code id_token token: both hashes in the front channel, and at_hash of its own access token at the token endpoint, if any',
     async run(trial) {
       const { parameters, idTokens, tokens } = await trial.succeed({ response_type: 'code id_token token' })
       const [front, back] = idTokens.map(({ claims }) => claims)
@@ -67,7 +67,7 @@ export const idTokenRows: readonly RowTest[] = [
   },
   {
     id: 'B-25',
-    name: 'a refresh keeps person, audience and sign-in, makes iat new, and has no other nonce',
+    name: 'a refresh keeps user, audience and sign-in, has a new iat, and no other nonce',
     async run(trial) {
       const first = await getTokens(trial, offline({ nonce: 'n-1', max_age: '1000' }))
       await trial.provider.elapse(2000)
@@ -80,7 +80,7 @@ export const idTokenRows: readonly RowTest[] = [
   },
   {
     id: 'B-26',
-    name: 'password and device: no nonce; auth_time is when the person signed in, acr and amr say how',
+    name: 'password and device: no nonce; auth_time, acr and amr are those of the sign-in',
     ours: true,
     async run(trial) {
       const { username, password } = person
@@ -105,7 +105,7 @@ export const idTokenRows: readonly RowTest[] = [
       })
       const byDevice = claimsOf((await readTokens(polled)).id_token)
       assert.equal(byDevice.nonce, undefined)
-      assert.ok(Math.abs(Number(byDevice.auth_time) - signedIn) < 5, 'auth_time is not that of the person')
+      assert.ok(Math.abs(Number(byDevice.auth_time) - signedIn) < 5, 'auth_time is not the time of the sign-in')
       assert.deepEqual([byDevice.acr, byDevice.amr], ['1', ['pwd']])
     },
   },
@@ -123,7 +123,7 @@ export const idTokenRows: readonly RowTest[] = [
   },
   {
     id: 'B-30',
-    name: 'iss, sub, aud, exp and iat always; the client is the audience; no azp',
+    name: 'iss, sub, aud, exp and iat are always present; the audience is the client; no azp',
     async run(trial) {
       for (const type of TYPES) {
         const { idTokens } = await trial.succeed({ response_type: type, response_mode: 'fragment' })
@@ -146,7 +146,7 @@ export const idTokenRows: readonly RowTest[] = [
   },
   {
     id: 'B-32',
-    name: 'auth_time for max_age, for an essential claim, and for clients that demand it; the same when reused silently',
+    name: 'auth_time for max_age, for an essential claim, and for clients that require it; unchanged on silent reuse',
     async run(trial) {
       const essential = JSON.stringify({ id_token: { auth_time: { essential: true } } })
       const first = last(await trial.succeed({ max_age: '1000' })).auth_time
@@ -159,20 +159,20 @@ export const idTokenRows: readonly RowTest[] = [
   },
   {
     id: 'B-33',
-    name: 'amr is what was done; an essential acr that nobody can reach is an error',
+    name: 'amr lists the methods used; an essential acr that cannot be satisfied is an error',
     ours: true,
     async run(trial) {
       const claims = last(await trial.succeed())
       assert.deepEqual(claims.amr, ['pwd'])
       if (claims.acr !== undefined) assert.equal(typeof claims.acr, 'string')
-      const wish = JSON.stringify({ id_token: { acr: { essential: true, value: 'urn:example:unreachable' } } })
-      const error = await errorOf(trial, { claims: wish })
+      const requested = JSON.stringify({ id_token: { acr: { essential: true, value: 'urn:example:unreachable' } } })
+      const error = await errorOf(trial, { claims: requested })
       assert.ok(['unmet_authentication_requirements', 'access_denied', 'login_required'].includes(error), error)
     },
   },
   {
     id: 'B-34',
-    name: 'sid is the same in a session, another in another, and nothing of the cookie',
+    name: 'sid is stable in a session, differs between sessions, and does not reveal the cookie',
     ours: true,
     async run(trial) {
       const first = last(await trial.succeed()).sid
@@ -186,7 +186,7 @@ export const idTokenRows: readonly RowTest[] = [
   },
   {
     id: 'B-35',
-    name: 'beside an access token the ID token has claims of the person only if they were asked for there',
+    name: 'with an access token, the ID token has claims about the user only if they were requested there',
     async run(trial) {
       const scope = 'openid profile email'
       for (const type of ['code', 'id_token token', 'code id_token token']) {

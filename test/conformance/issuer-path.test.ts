@@ -1,4 +1,4 @@
-/** An issuer with a path: every address under it, and the issuer the same string everywhere. */
+/** An issuer with a path: every URL is below it, and the issuer is the same string everywhere. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openPlace } from '../support/engines.ts'
@@ -24,7 +24,7 @@ describe('an issuer with a path', () => {
     await leave()
   })
 
-  test('C-120: discovery stands under the issuer and at the RFC 8414 address, and every endpoint under the path', async () => {
+  test('C-120: discovery is served below the issuer and at the RFC 8414 path, and every endpoint is below the path', async () => {
     const { issuer, metadata } = gatehouse
     const { origin, pathname } = new URL(issuer)
     const other = await fetch(`${origin}/.well-known/oauth-authorization-server${pathname}`)
@@ -34,7 +34,7 @@ describe('an issuer with a path', () => {
       if (/_(endpoint|uri|iframe)$/.test(name)) assert.ok(String(value).startsWith(`${issuer}/`), `${name} ${value}`)
   })
 
-  test('C-120: a whole flow with sign-in, consent, tokens and sign-out works there', async () => {
+  test('C-120: a complete flow with sign-in, consent, tokens and sign-out works', async () => {
     const trial = createTrial(gatehouse, 'C', false)
     const { idTokens, parameters } = await trial.succeed({ response_type: 'code id_token' })
     assert.equal(parameters.get('iss'), gatehouse.issuer)

@@ -1,4 +1,4 @@
-/** Rows about JWTs and keys: unsigned, wrongly signed, of the wrong kind, stale (C-100 to C-105). */
+/** Rows about JWTs: unsigned, wrongly signed, of the wrong type, expired (C-100 to C-105). */
 import assert from 'node:assert/strict'
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { checkJwt } from '../support/id-token.ts'
@@ -13,7 +13,7 @@ const { client2 } = clientFixtures('https://127.0.0.1:1/')
 export const jwtRows: readonly RowTest[] = [
   {
     id: 'C-100',
-    name: 'an unsigned request object, hint or access token is refused, however none is written',
+    name: 'an unsigned request object, hint or access token is refused, in every spelling of none',
     ours: true,
     async run(trial) {
       const tokens = await getTokens(trial)
@@ -30,7 +30,7 @@ export const jwtRows: readonly RowTest[] = [
   },
   {
     id: 'C-101',
-    name: 'HS256 with the public key or the client secret is refused where RS256 is meant',
+    name: 'HS256 with the public key or the client secret is refused where RS256 is expected',
     ours: true,
     async run(trial) {
       const inside = { ...usualClaims(trial), ...trial.request() }
@@ -52,7 +52,7 @@ export const jwtRows: readonly RowTest[] = [
   },
   {
     id: 'C-102',
-    name: 'headers that bring keys or demand extensions lead nowhere',
+    name: 'headers that contain keys or require extensions are refused',
     ours: true,
     async run(trial) {
       const own = { ...usualClaims(trial), ...trial.request() }
@@ -83,7 +83,7 @@ export const jwtRows: readonly RowTest[] = [
   },
   {
     id: 'C-103',
-    name: 'one kind of token cannot stand in for another',
+    name: 'one type of token is not accepted as another',
     async run(trial) {
       const { id_token: idToken = '', access_token: accessToken } = await getTokens(trial)
       assert.equal((await askUserinfo(trial.provider, idToken)).status, 401)
@@ -92,7 +92,7 @@ export const jwtRows: readonly RowTest[] = [
   },
   {
     id: 'C-103',
-    name: "an ID token is inactive, an access token no hint at sign-out, and a client's request object serves that client alone",
+    name: 'an ID token is inactive, an access token is not accepted as a hint, and a request object is accepted from its own client only',
     ours: true,
     async run(trial) {
       const { access_token: accessToken, id_token: idToken = '' } = await getTokens(trial)
@@ -110,7 +110,7 @@ export const jwtRows: readonly RowTest[] = [
   },
   {
     id: 'C-104',
-    name: 'access tokens have the shape of RFC 9068',
+    name: 'access tokens follow RFC 9068',
     ours: true,
     async run(trial) {
       const { access_token: ofUser } = await getTokens(trial)
@@ -118,7 +118,7 @@ export const jwtRows: readonly RowTest[] = [
       assert.equal(header.typ, 'at+jwt')
       for (const name of 'iss exp aud sub client_id iat nbf jti scope auth_time amr acr'.split(' '))
         assert.ok(claims[name] !== undefined, name)
-      assert.ok(![claims.aud].flat().includes('client'), 'the client is no API')
+      assert.ok(![claims.aud].flat().includes('client'), 'the client is in the audience')
       assert.equal(Number(claims.exp) - Number(claims.iat), 3600)
       const granted = await requestToken(trial.provider, ownClients.service, {
         grant_type: 'client_credentials',
@@ -131,7 +131,7 @@ export const jwtRows: readonly RowTest[] = [
   },
   {
     id: 'C-105',
-    name: 'stale, early, foreign, large and nested request objects are refused',
+    name: 'expired, premature, foreign, oversized and nested request objects are refused',
     ours: true,
     async run(trial) {
       const now = Math.floor(trial.provider.now() / 1000)
@@ -153,7 +153,7 @@ export const jwtRows: readonly RowTest[] = [
   },
 ]
 
-/** Too long for an address. */
+/** Too long for a URL. */
 async function answerByPost(trial: Trial, changes: Record<string, string | undefined>): Promise<string | undefined> {
   return (await answer(trial, changes, 'POST')).parameters.get('error')
 }

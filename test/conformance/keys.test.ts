@@ -1,4 +1,4 @@
-/** Signing keys over months: published before use, kept after it, never readable by others. */
+/** Signing keys over months: published before use, kept after it, readable only by the owner. */
 import assert from 'node:assert/strict'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ describe('signing keys', () => {
   })
   after(() => leave())
 
-  test('oidcc-server-rotate-keys, C-106, B-71: the next key is published before its first use, the last one stays until its tokens are gone', async () => {
+  test('oidcc-server-rotate-keys, C-106, B-71: a key is published before its first use, and until its last token has expired', async () => {
     const first = await visit(0, async (gatehouse) => ({
       kids: await kidsOf(gatehouse),
       signedBy: await kidOfToken(gatehouse),
@@ -32,13 +32,13 @@ describe('signing keys', () => {
         assert.ok(kids.includes(signedBy), `day ${days}: signed by a key that is not published`)
         for (const kid of kids)
           if (!seen.has(kid)) seen.set(kid, signedBy === kid && kid !== first.signedBy ? 'used' : 'published')
-        assert.notEqual(seen.get(signedBy), 'used', `day ${days}: a key was used in the moment of its publication`)
+        assert.notEqual(seen.get(signedBy), 'used', `day ${days}: a key was used as soon as it was published`)
       })
     }
     assert.ok(seen.size >= 2, 'no new key in 96 days')
   })
 
-  test('C-106: nobody but the owner can read what protects the keys', () => {
+  test('C-106: only the owner can read the files that protect the keys', () => {
     for (const name of readdirSync(place.dataFolder)) {
       const { mode } = statSync(join(place.dataFolder, name))
       if (/key|identity/.test(name)) assert.equal(mode & 0o007, 0, `${name} is readable by everybody`)
@@ -57,7 +57,7 @@ describe('signing keys', () => {
 
 async function kidsOf({ metadata }: Gatehouse): Promise<string[]> {
   const { keys } = (await (await fetch(metadata.jwks_uri)).json()) as { keys: { kid: string; n: string }[] }
-  assert.equal(new Set(keys.map(({ n }) => n)).size, keys.length, 'two kids, one modulus')
+  assert.equal(new Set(keys.map(({ n }) => n)).size, keys.length, 'two kids have the same modulus')
   return keys.map(({ kid }) => kid)
 }
 

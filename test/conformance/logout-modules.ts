@@ -17,7 +17,7 @@ export interface LogoutModule {
 const UI_ERRORS = ['login_required', 'interaction_required', 'account_selection_required', 'consent_required']
 const BACKCHANNEL_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
-/** Half letters, a third punctuation: everything must come back through percent-encoding. */
+/** Letters and punctuation, which must be preserved by percent-encoding. */
 const AWKWARD_STATE = `${randomBytes(20).toString('hex')}!"#$%&'()*+,-./:;<=>?@[]^_{|}~ ${randomBytes(8).toString('hex')}`
 
 export const logoutModules: readonly LogoutModule[] = [
@@ -112,7 +112,7 @@ export const logoutModules: readonly LogoutModule[] = [
         post_logout_redirect_uri: POST_LOGOUT,
         state: AWKWARD_STATE,
       })
-      assert.ok(end.kind === 'page', 'no page that could hold the iframe')
+      assert.ok(end.kind === 'page', 'no page with the iframe')
       const frames = framesOf(end).filter((frame) => frame.href.startsWith(FRONTCHANNEL_LOGOUT))
       assert.equal(frames.length, 1, end.body)
       assert.deepEqual(Object.fromEntries(frames[0]?.searchParams ?? []), {
@@ -159,7 +159,7 @@ async function signedIn(trial: Trial): Promise<{ outcome: Outcome; hint: string 
   return { outcome, hint: outcome.idTokens.at(-1)?.raw ?? '' }
 }
 
-/** Goes to the end-session endpoint and confirms when asked. */
+/** Opens the end-session endpoint and confirms if asked. */
 async function logOut({ agent, provider }: Trial, parameters: Parameters): Promise<Page | Departure> {
   const url = new URL(provider.metadata.end_session_endpoint)
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value)
@@ -168,7 +168,7 @@ async function logOut({ agent, provider }: Trial, parameters: Parameters): Promi
 
 async function neverReturns(trial: Trial, parameters: (session: { hint: string }) => Parameters): Promise<void> {
   const end = await logOut(trial, parameters(await signedIn(trial)))
-  assert.equal(end.kind, 'page', 'the browser was sent to the relying party')
+  assert.equal(end.kind, 'page', 'the browser was redirected to the relying party')
   assert.ok(end.kind === 'page' && end.status < 500)
   assert.doesNotMatch(end.body, /http-equiv="refresh"/i)
 }
@@ -178,11 +178,11 @@ function assertReturned(end: Page | Departure, state: string | undefined): void 
   else assertPostLogout(end.url, state)
 }
 
-/** A page that goes on by itself after the iframes have had their moment. */
+/** A page that continues by itself after it has waited for the iframes. */
 function assertOnward(page: Page, state: string | undefined): void {
   const [, attributes = ''] = /<meta\b([^>]*http-equiv="refresh"[^>]*)>/i.exec(page.body) ?? []
   const target = /url=(.*)$/i.exec(readAttributes(attributes).content ?? '')?.[1]
-  assert.ok(target, `the page does not go on: ${page.status} ${page.body}`)
+  assert.ok(target, `the page does not continue: ${page.status} ${page.body}`)
   assertPostLogout(new URL(target.replace(/^'|'$/g, '')), state)
 }
 
@@ -193,7 +193,7 @@ function assertPostLogout(url: URL, state: string | undefined): void {
 }
 
 function assertPage(end: Page | Departure, status: number): void {
-  assert.ok(end.kind === 'page', 'the browser was sent away')
+  assert.ok(end.kind === 'page', 'the browser was redirected')
   assert.equal(end.status, status, end.body)
   assert.doesNotMatch(end.body, /http-equiv="refresh"/i)
 }
@@ -208,7 +208,7 @@ function framesOf(page: Page): URL[] {
   )
 }
 
-/** A hint that the relying party made itself: issuer and audience swapped, signed with the client's secret. */
+/** A hint forged by the relying party: issuer and audience swapped, signed with the client's secret. */
 function selfMadeHint({ provider, client }: Trial): string {
   const now = Math.floor(provider.now() / 1000)
   const claims = { iss: client.client_id, aud: provider.issuer, sub: 'SubjectID', iat: now, exp: now + 300 }

@@ -1,12 +1,12 @@
-/** A module of the certification suite as data: its id, the response types that it runs with, and what it does. */
+/** A module of the certification suite as data: its id, its response types and its test. */
 import type { TypeCode } from '../support/providers/provider.ts'
 import type { Trial } from './trial.ts'
 
 export interface Module {
-  /** The suite's own name for it. */
+  /** The name of the module in the suite. */
   readonly id: string
   readonly types: readonly TypeCode[]
-  /** Also repeated with response_mode=form_post; true unless said otherwise. */
+  /** False if the module is not repeated with response_mode=form_post. */
   readonly formPost?: false
   readonly run: (trial: Trial) => Promise<unknown>
 }

@@ -1,4 +1,4 @@
-/** Our provider passes the modules of the certification plans, over https, on every database. */
+/** The modules of the certification plans on our server, over https, on every database. */
 import { after, before } from 'node:test'
 import { trustedCertificate } from '../support/certificate.ts'
 import { onEveryEngine } from '../support/engines.ts'

@@ -1,4 +1,4 @@
-/** Runs the modules of the certification plans on a provider: each with every response type that it is for, in both plans. */
+/** Runs the modules of the certification plans on a provider, each with all of its response types. */
 import { describe, test } from 'node:test'
 import { type Provider, RESPONSE_TYPES } from '../support/providers/provider.ts'
 import type { RelyingParty } from '../support/relying-party.ts'
@@ -12,7 +12,7 @@ import { createTrial } from './trial.ts'
 export interface ModuleOptions {
   readonly provider: () => Provider
   readonly relyingParty: () => RelyingParty
-  /** Whether to repeat them by form_post: the same but for the last page. */
+  /** Whether to repeat the modules with response_mode=form_post. */
   readonly formPost: boolean
 }
 
@@ -32,8 +32,8 @@ export function testModules({ provider, relyingParty, formPost: repeat }: Module
 
   function trial(id: string, name: string, run: () => Promise<unknown>): void {
     test(name, async (t) => {
-      const lacking = provider().lacks(id)
-      if (lacking !== undefined) return t.skip(lacking)
+      const reason = provider().lacks(id)
+      if (reason !== undefined) return t.skip(reason)
       await run()
     })
   }

@@ -13,7 +13,7 @@ const { unknown } = clientFixtures('https://127.0.0.1:1/')
 export const parameterRows: readonly RowTest[] = [
   {
     id: 'B-50',
-    name: 'prompt=none: alone or invalid_request; login_required without a session; never a page',
+    name: 'prompt=none: invalid_request with other values; login_required without a session; never a page',
     async run(trial) {
       for (const prompt of ['none login', 'none consent', 'login none'])
         assert.equal(await errorOf(trial, { prompt }), 'invalid_request', prompt)
@@ -32,7 +32,7 @@ export const parameterRows: readonly RowTest[] = [
   },
   {
     id: 'B-51',
-    name: 'prompt=login asks once even with a session, and cannot be edited away',
+    name: 'prompt=login asks once even with a session, and cannot be removed by editing the URL',
     async run(trial) {
       await trial.succeed()
       await trial.provider.elapse(2000)
@@ -49,17 +49,17 @@ export const parameterRows: readonly RowTest[] = [
   },
   {
     id: 'B-52',
-    name: 'prompt=consent asks although it is remembered; login consent asks both',
+    name: 'prompt=consent asks although consent is stored; login consent asks for both',
     async run(trial) {
       await trial.succeed()
-      assert.deepEqual((await answer(trial)).seen, [], 'the consent is not remembered')
+      assert.deepEqual((await answer(trial)).seen, [], 'the consent is not stored')
       assert.deepEqual((await answer(trial, { prompt: 'consent' })).seen, ['question'])
       assert.deepEqual((await answer(trial, { prompt: 'login consent' })).seen, ['sign-in', 'question'])
     },
   },
   {
     id: 'B-52',
-    name: 'prompt=select_account lets the person choose; an unknown value is invalid_request',
+    name: 'prompt=select_account lets the user choose; an unknown value is invalid_request',
     ours: true,
     async run(trial) {
       await trial.succeed()
@@ -73,10 +73,13 @@ export const parameterRows: readonly RowTest[] = [
   },
   {
     id: 'B-53',
-    name: 'max_age: 0 is a new sign-in, stale with prompt=none is login_required, nonsense is invalid_request',
+    name: 'max_age: 0 is a new sign-in, too old with prompt=none is login_required, a malformed value is invalid_request',
     async run(trial) {
       await trial.succeed()
-      assert.ok((await answer(trial, { max_age: '0' })).seen.includes('sign-in'), 'not a moment later')
+      assert.ok(
+        (await answer(trial, { max_age: '0' })).seen.includes('sign-in'),
+        'max_age=0 did not ask for a new sign-in',
+      )
       await trial.provider.elapse(2000)
       assert.ok((await answer(trial, { max_age: '0' })).seen.includes('sign-in'))
       await trial.provider.elapse(10_000)
@@ -86,7 +89,7 @@ export const parameterRows: readonly RowTest[] = [
   },
   {
     id: 'B-54',
-    name: 'id_token_hint: an old one serves, a forged one is invalid_request',
+    name: 'id_token_hint: an expired one is accepted, a forged one is invalid_request',
     async run(trial) {
       const { idTokens } = await trial.succeed()
       const hint = idTokens[0]?.raw ?? ''
@@ -100,7 +103,7 @@ export const parameterRows: readonly RowTest[] = [
   },
   {
     id: 'B-54',
-    name: 'id_token_hint of another person: login_required with none, a sign-in page otherwise, tokens only for them',
+    name: 'id_token_hint of another user: login_required with prompt=none, otherwise a sign-in page, and tokens for that user only',
     ours: true,
     async run(trial) {
       const { idTokens } = await trial.succeed()
@@ -119,7 +122,7 @@ export const parameterRows: readonly RowTest[] = [
   },
   {
     id: 'B-55',
-    name: 'login_hint fills the field, escaped, and looks the same for people who do not exist',
+    name: 'login_hint fills the field, escaped, for existing and unknown users alike',
     async run(trial) {
       for (const hint of [person.username, 'nobody-here', '"><script>alert(1)</script>']) {
         const page = await start(trial.fresh(), { login_hint: hint })
@@ -135,7 +138,7 @@ export const parameterRows: readonly RowTest[] = [
   },
   {
     id: 'B-56',
-    name: 'ui_locales, claims_locales, display and acr_values never fail, whatever they hold',
+    name: 'ui_locales, claims_locales, display and acr_values never fail, whatever their value',
     async run(trial) {
       for (const value of ['x', 'fr-CA en', '!!!', '日本語'])
         await trial.succeed({ ui_locales: value, claims_locales: value, acr_values: value })
@@ -143,18 +146,18 @@ export const parameterRows: readonly RowTest[] = [
   },
   {
     id: 'B-56',
-    name: 'display of any value does no harm',
+    name: 'any value of display is accepted',
     ours: true,
     run: (trial) => trial.succeed({ display: 'hologram' }),
   },
   {
     id: 'B-57',
-    name: 'claims: bad JSON is invalid_request, unknown ones are ignored, a missing essential one does not fail',
+    name: 'claims: malformed JSON is invalid_request, unknown claims are ignored, a missing essential claim does not fail',
     async run(trial) {
       for (const claims of ['{', '[]', '"text"', '1'])
         assert.equal(await errorOf(trial, { claims }), 'invalid_request', claims)
-      const wish = { userinfo: { name: null, made_up: { essential: true } }, id_token: { made_up: null } }
-      const { userinfo } = await trial.succeed({ claims: JSON.stringify(wish) })
+      const claims = { userinfo: { name: null, made_up: { essential: true } }, id_token: { made_up: null } }
+      const { userinfo } = await trial.succeed({ claims: JSON.stringify(claims) })
       assert.equal(userinfo?.name, person.claims.name)
       assert.equal(userinfo?.made_up, undefined)
       assert.equal(trial.provider.metadata.claims_parameter_supported, true)
@@ -162,7 +165,7 @@ export const parameterRows: readonly RowTest[] = [
   },
   {
     id: 'B-57',
-    name: 'claims: a sub that is not the person gives no tokens',
+    name: 'claims: no tokens for a sub of another user',
     async run(trial) {
       await trial.succeed()
       const claims = JSON.stringify({ id_token: { sub: { value: 'somebody-else' } } })
@@ -171,13 +174,13 @@ export const parameterRows: readonly RowTest[] = [
   },
   {
     id: 'B-57',
-    name: 'claims: nor does a sub among several, or one for userinfo; the right one among several serves',
+    name: 'claims: nor for several wrong values of sub, or one for userinfo; the right one among several is accepted',
     ours: true,
     async run(trial) {
       const { idTokens } = await trial.succeed()
       const sub = String(idTokens[0]?.claims.sub)
-      for (const wish of [{ id_token: { sub: { values: ['x', 'y'] } } }, { userinfo: { sub: { value: 'x' } } }])
-        assert.equal(await errorOf(trial, { claims: JSON.stringify(wish), prompt: 'none' }), 'login_required')
+      for (const claims of [{ id_token: { sub: { values: ['x', 'y'] } } }, { userinfo: { sub: { value: 'x' } } }])
+        assert.equal(await errorOf(trial, { claims: JSON.stringify(claims), prompt: 'none' }), 'login_required')
       const both = { id_token: { sub: { values: [sub, 'x'] } }, userinfo: { sub: { values: ['y', 'x'] } } }
       assert.equal(await errorOf(trial, { claims: JSON.stringify(both), prompt: 'none' }), 'login_required')
       const clash = { id_token: { sub: { value: sub } }, userinfo: { sub: { value: 'x' } } }
@@ -187,7 +190,7 @@ export const parameterRows: readonly RowTest[] = [
   },
   {
     id: 'B-58',
-    name: 'request: values inside win, and the flow succeeds',
+    name: 'request: its values take precedence, and the flow succeeds',
     async run(trial) {
       const inside = { ...usualClaims(trial), ...trial.request({ state: 'inside', nonce: 'inside' }) }
       const got = await answer(trial, { state: 'outside', nonce: 'outside', request: requestObject(inside) })
@@ -203,9 +206,9 @@ export const parameterRows: readonly RowTest[] = [
     ours: true,
     async run(trial) {
       const good = { ...usualClaims(trial), ...trial.request() }
-      const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+      const foreignKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
       for (const [name, request] of Object.entries({
-        'of another key': requestObject(good, { key: stranger }),
+        'of another key': requestObject(good, { key: foreignKey }),
         cut: requestObject(good).slice(0, -8),
         garbage: 'not.a.jwt',
         'of another client': requestObject({ ...good, client_id: 'client2' }),
@@ -220,12 +223,12 @@ export const parameterRows: readonly RowTest[] = [
   },
   {
     id: 'B-59',
-    name: 'an address from an unverified request object is never followed',
+    name: 'a redirect URI from an unverified request object is never used',
     ours: true,
     async run(trial) {
       const evil = { ...usualClaims(trial), ...trial.request({ redirect_uri: 'https://evil.example/' }) }
-      const stranger = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
-      const forged = requestObject(evil, { key: stranger })
+      const foreignKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
+      const forged = requestObject(evil, { key: foreignKey })
       const got = await answer(trial, { request: forged })
       assert.ok(got.left.url.href.startsWith(CALLBACK))
       await errorPage(trial, { request: forged, redirect_uri: undefined })
@@ -234,7 +237,7 @@ export const parameterRows: readonly RowTest[] = [
   },
   {
     id: 'B-60',
-    name: 'request_uri and registration are refused by name; request and request_uri together are invalid_request',
+    name: 'request_uri and registration are refused with their own errors',
     async run(trial) {
       assert.equal(await errorOf(trial, { request_uri: 'https://rp.example.com/r' }), 'request_uri_not_supported')
       assert.equal(await errorOf(trial, { registration: '{}' }), 'registration_not_supported')

@@ -1,4 +1,4 @@
-/** Rows about redirects, PKCE, stolen codes and mix-up (C-20 to C-33). */
+/** Rows about redirect URIs, PKCE, stolen codes and mix-up attacks (C-20 to C-33). */
 import assert from 'node:assert/strict'
 import { CALLBACK, clientFixtures, RP } from '../support/providers/provider.ts'
 import {
@@ -21,7 +21,7 @@ const RFC_CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
 export const redirectRows: readonly RowTest[] = [
   {
     id: 'C-20',
-    name: 'every variation of a redirect address ends at a page',
+    name: 'every variation of a redirect URI gets an error page',
     async run(trial) {
       for (const address of [
         `${CALLBACK}/`,
@@ -45,7 +45,7 @@ export const redirectRows: readonly RowTest[] = [
   },
   {
     id: 'C-22',
-    name: 'a native client may vary the port of a loopback address, and nothing else; a web client may not',
+    name: 'a native client may vary only the port of a loopback URI; a web client may not',
     async run(trial) {
       const app = trial.withClient(native)
       const { verifier: _, ...challenge } = createChallenge()
@@ -70,7 +70,7 @@ export const redirectRows: readonly RowTest[] = [
   },
   {
     id: 'C-22',
-    name: 'localhost addresses have the same freedom',
+    name: 'the port of a localhost URI may vary too',
     ours: true,
     async run(trial) {
       const { verifier: _, ...challenge } = createChallenge()
@@ -81,7 +81,7 @@ export const redirectRows: readonly RowTest[] = [
   },
   {
     id: 'C-23',
-    name: 'a public client that leaves the challenge out is refused, with code and hybrid types',
+    name: 'a public client without a challenge is refused, with code and hybrid types',
     ours: true,
     async run(trial) {
       const app = trial.withClient(native)
@@ -91,7 +91,7 @@ export const redirectRows: readonly RowTest[] = [
   },
   {
     id: 'C-24',
-    name: 'challenges and methods of the wrong shape are invalid_request',
+    name: 'malformed challenges and methods are invalid_request',
     async run(trial) {
       const { code_challenge: good } = createChallenge()
       for (const changes of [
@@ -106,7 +106,7 @@ export const redirectRows: readonly RowTest[] = [
   },
   {
     id: 'C-24',
-    name: 'a client of S256 alone may not use plain, nor leave the method out; verifiers of wrong shape are invalid_grant',
+    name: 'a client that requires S256 may not use plain or omit the method; malformed verifiers are invalid_grant',
     ours: true,
     async run(trial) {
       const app = trial.withClient(native)
@@ -141,7 +141,7 @@ export const redirectRows: readonly RowTest[] = [
   },
   {
     id: 'C-27',
-    name: "S256 takes the RFC's own example",
+    name: 'S256 accepts the example of the RFC',
     async run(trial) {
       assert.equal(createChallenge(RFC_VERIFIER).code_challenge, RFC_CHALLENGE)
       const challenge = { code_challenge: RFC_CHALLENGE, code_challenge_method: 'S256' }
@@ -151,7 +151,7 @@ export const redirectRows: readonly RowTest[] = [
   },
   {
     id: 'C-27',
-    name: 'plain takes the challenge itself, for clients that may use it',
+    name: 'plain accepts the challenge itself, for clients that may use it',
     ours: true,
     async run(trial) {
       const plain = randomText(50)
@@ -161,7 +161,7 @@ export const redirectRows: readonly RowTest[] = [
   },
   {
     id: 'C-28',
-    name: 'a stolen code is useless to another client, at another address and without the verifier',
+    name: 'a stolen code is useless to another client, with another redirect URI and without the verifier',
     async run(trial) {
       const { verifier: _, ...challenge } = createChallenge()
       const code = await getCode(trial, challenge)
@@ -174,7 +174,7 @@ export const redirectRows: readonly RowTest[] = [
   },
   {
     id: 'C-29',
-    name: 'the answer and the ID token name the same issuer',
+    name: 'the response and the ID token name the same issuer',
     async run(trial) {
       const got = await answer(trial)
       assert.equal(got.parameters.get('iss'), trial.provider.issuer)
@@ -184,7 +184,7 @@ export const redirectRows: readonly RowTest[] = [
   },
   {
     id: 'C-31',
-    name: 'a public client on loopback gets nothing silently, although consent is remembered',
+    name: 'a public client on loopback gets nothing silently, although consent is stored',
     ours: true,
     async run(trial) {
       const app = trial.withClient(native)
@@ -196,7 +196,7 @@ export const redirectRows: readonly RowTest[] = [
   },
   {
     id: 'C-33',
-    name: 'codes, tokens, jti and sid are long, different, and spread over the whole alphabet',
+    name: 'codes, tokens, jti and sid are long, unique, and use the whole alphabet',
     ours: true,
     async run(trial) {
       const samples: Record<string, Set<string>> = { code: new Set(), refresh: new Set(), jti: new Set() }

@@ -1,4 +1,4 @@
-/** Modules of the dynamic plans that keep their meaning with clients registered beforehand. */
+/** Modules of the dynamic registration plans that also apply to statically registered clients. */
 import assert from 'node:assert/strict'
 import { CALLBACK, clientFixtures } from '../support/providers/provider.ts'
 import type { LogoutModule } from './logout-modules.ts'

@@ -1,4 +1,4 @@
-/** What cannot be registered: clients whose addresses or flows would be dangerous stop the server from starting. */
+/** The server does not start with clients whose URIs or flows would be dangerous. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Declaration } from '../../src/declarative/shape.ts'
@@ -15,7 +15,7 @@ const GOOD: Client = {
 }
 
 describe('registration', () => {
-  test('oidcc-redirect-uri-regfrag: a redirect address with a fragment is refused', () =>
+  test('oidcc-redirect-uri-regfrag: a redirect URI with a fragment is refused', () =>
     refuses({ redirect_uris: ['https://app.example.com/callback#fragment'] }, 'redirect_uris[0]'))
 
   test('oidcc-3rd_party-init-login-nohttps: initiate_login_uri must be https', () =>
@@ -32,10 +32,10 @@ describe('registration', () => {
     'https://app.example.com/a/../callback',
     'https://user:password@app.example.com/callback',
   ])
-    test(`C-21: ${address} cannot be a redirect address`, () =>
+    test(`C-21: ${address} is refused as a redirect URI`, () =>
       refuses({ redirect_uris: [address] }, 'redirect_uris[0]'))
 
-  test('C-21, oidcc-3rd_party-init-login: https, loopback http and private schemes with a dot are kept', async () => {
+  test('C-21, oidcc-3rd_party-init-login: https, loopback http and private-use schemes with a dot are accepted', async () => {
     const redirectUris = [...(GOOD.redirect_uris ?? []), 'http://127.0.0.1/callback', 'com.example.app:/callback']
     const { place, leave } = await openPlace('sqlite')
     const client = { ...GOOD, redirect_uris: redirectUris, initiate_login_uri: 'https://app.example.com/start' }
@@ -51,7 +51,7 @@ describe('registration', () => {
   })
 })
 
-/** The server does not start, and says which value is wrong. */
+/** The server does not start, and reports which value is wrong. */
 async function refuses(change: Partial<Client>, path: string): Promise<void> {
   const { place, leave } = await openPlace('sqlite')
   const declaration = { clients: [{ ...GOOD, ...change }] }

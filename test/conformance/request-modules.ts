@@ -24,7 +24,7 @@ export const requestModules: readonly Module[] = [
       const first = await trial.succeed()
       await trial.provider.elapse(1000)
       const second = await trial.succeed({ prompt: 'login' })
-      assert.ok(second.seen.includes('sign-in'), 'nobody was asked to sign in again')
+      assert.ok(second.seen.includes('sign-in'), 'no second sign-in was requested')
       const [before, after] = [authTime(first), authTime(second)]
       if (before !== undefined && after !== undefined) assert.ok(after > before, 'auth_time is not later')
     },
@@ -49,7 +49,7 @@ export const requestModules: readonly Module[] = [
       const first = await trial.succeed({ max_age: '15000' })
       await trial.provider.elapse(2000)
       const second = await trial.succeed({ max_age: '1' })
-      assert.ok(second.seen.includes('sign-in'), 'nobody was asked to sign in again')
+      assert.ok(second.seen.includes('sign-in'), 'no second sign-in was requested')
       const [before, after] = [authTime(first), authTime(second)]
       assert.ok(before !== undefined && after !== undefined && after > before, `auth_time ${before}, then ${after}`)
       assert.ok(Math.abs(after - trial.provider.now() / 1000) < 60, 'auth_time is not recent')
@@ -95,13 +95,13 @@ export const requestModules: readonly Module[] = [
         claims: JSON.stringify({ [place]: { name: { essential: true } } }),
       })
       const found = trial.type === 'I' ? idTokens[0]?.claims.name : userinfo?.name
-      assert.equal(typeof found, 'string', 'name was not given')
+      assert.equal(typeof found, 'string', 'name is missing')
       if (trial.type !== 'I') for (const { claims } of idTokens) assert.equal(claims.name, undefined)
     },
   },
 ]
 
-/** A parameter that must do no harm. */
+/** A parameter that must not make the request fail. */
 function accepts(changes: (trial: Trial) => Parameters): Module['run'] {
   return (trial) => trial.succeed(changes(trial))
 }
@@ -126,12 +126,12 @@ async function askEmail(trial: Trial, scope: string, changes: Parameters = {}): 
   for (const claims of [userinfo, ...idTokens.map((token) => token.claims)]) assert.equal(claims?.name, undefined)
 }
 
-/** The same parameters from last to first. */
+/** The same parameters in reverse order. */
 function reordered(trial: Trial): Parameters {
   return Object.fromEntries(Object.entries(trial.request()).reverse())
 }
 
-/** Two requests in one session: the second must not ask, and must speak of the same person and the same sign-in. */
+/** Two requests in one session: the second shows no page, and has the same user and sign-in. */
 async function again(
   trial: Trial,
   first: Parameters,
@@ -143,7 +143,7 @@ async function again(
   assert.deepEqual(two.seen, [], 'a page was shown')
   assert.equal(two.idTokens[0]?.claims.sub, one.idTokens[0]?.claims.sub)
   const [before, after] = [authTime(one), authTime(two)]
-  if (before !== undefined && after !== undefined) assert.equal(after, before, 'auth_time moved')
+  if (before !== undefined && after !== undefined) assert.equal(after, before, 'auth_time changed')
   return { before, after }
 }
 

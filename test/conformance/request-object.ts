@@ -1,4 +1,4 @@
-/** Makes request objects, good ones and bad ones. */
+/** Creates valid and invalid request objects. */
 import { createHmac, type KeyObject, sign } from 'node:crypto'
 import { requestKey } from '../support/providers/provider.ts'
 import type { Trial } from './trial.ts'
@@ -6,7 +6,7 @@ import type { Trial } from './trial.ts'
 export interface ObjectOptions {
   readonly header?: Readonly<Record<string, unknown>>
   readonly key?: KeyObject
-  /** Signs with HMAC instead. */
+  /** Signs with HMAC instead of RSA. */
   readonly secret?: string | Buffer
   readonly unsigned?: true
 }
@@ -25,7 +25,7 @@ export function requestObject(
   return `${content}.${signature.toString('base64url')}`
 }
 
-/** The claims that every good object of the client has. */
+/** The claims of a valid request object of the client. */
 export function usualClaims({ provider, client }: Trial): Record<string, unknown> {
   const now = Math.floor(provider.now() / 1000)
   return {

@@ -1,4 +1,4 @@
-/** Every row of the checklist has a test that bears its id, and passed when the results were recorded. */
+/** Every row of the checklist has a test with its id, which passed when the results were recorded. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readResults } from '../../scripts/conformance/results.ts'
@@ -8,7 +8,7 @@ import { ROWS } from './rows.ts'
 
 const applicable = ROWS.filter(({ without }) => without === undefined).map(({ id }) => id)
 
-test('every row that applies is proven by a test named for it', () => {
+test('every row that applies has a test with its id', () => {
   const tests = testsById()
   assert.deepEqual(
     applicable.filter((id) => (tests.get(id) ?? []).length === 0),
@@ -24,7 +24,7 @@ test('every row that applies passed when the results were recorded', () => {
   )
 })
 
-test('every module that runs is a row', () => {
+test('every module is a row', () => {
   const known = new Set(ROWS.map(({ id }) => id))
   assert.deepEqual(
     moduleIds.filter((id) => !known.has(id)),

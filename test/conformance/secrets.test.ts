@@ -1,4 +1,4 @@
-/** What stays behind: the log, the audit log and the database after everything has happened once. */
+/** No secrets in the log, the audit log and the database after every flow has run once. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openDatabase } from '../../src/store/database.ts'
@@ -9,11 +9,11 @@ import { signIn } from '../support/visitor.ts'
 import { getCode, getTokens, offline, pairsOf, post, refresh, revoke } from './steps.ts'
 import { createTrial, readTokens, requestToken, type Trial } from './trial.ts'
 
-describe('what stays behind', () => {
+describe('stored and logged data', () => {
   let place: TestPlace
   let leave: () => Promise<void>
   let gatehouse: Gatehouse
-  /** Everything that must not be found again. */
+  /** Everything that must not be found. */
   const secrets = new Map<string, string>()
   let database = ''
   before(async () => {
@@ -25,22 +25,22 @@ describe('what stays behind', () => {
   })
   after(() => leave())
 
-  test('C-30, C-119: the log holds no code, token, password, secret or cookie', () => {
+  test('C-30, C-119: the log contains no code, token, password, secret or cookie', () => {
     const written = gatehouse.server.log.join('')
     assert.ok(written.includes('/connect/token'), 'nothing was logged')
     for (const [name, secret] of secrets) assert.ok(!written.includes(secret), `${name} is in the log`)
   })
 
-  test('C-33: the database holds digests only: a dump yields nothing redeemable', () => {
+  test('C-33: the database contains only digests: nothing in a dump can be redeemed', () => {
     assert.ok(database.includes(person.username))
     for (const [name, secret] of secrets) assert.ok(!database.includes(secret), `${name} is in the database`)
   })
 
-  test('C-112: passwords are kept as Argon2id', () => {
+  test('C-112: passwords are stored as Argon2id hashes', () => {
     assert.match(database, /\$argon2id\$v=19\$m=\d{5,},t=\d+,p=\d+\$/)
   })
 
-  test('C-119: sign-in, consent, issue, reuse, revocation and refusals are in the audit log', () => {
+  test('C-119: sign-in, consent, issue, reuse, revocation and refusals are audited', () => {
     for (const event of [
       'signin.succeeded',
       'signin.refused',

@@ -1,4 +1,4 @@
-/** Single steps that the rows of parts B and C are made of. */
+/** Steps shared by the rows of parts B and C. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import type { ClientFixture } from '../support/providers/provider.ts'
@@ -8,9 +8,9 @@ import { visit } from '../support/visitor.ts'
 import {
   type Answer,
   assertErrorPage,
-  assertLeft,
+  assertRedirected,
   type Parameters,
-  type Place,
+  type ResponsePart,
   randomText,
   readTokens,
   requestToken,
@@ -18,30 +18,31 @@ import {
   type Trial,
 } from './trial.ts'
 
-/** A row of parts B and C: tried on a certified provider too unless it says why that cannot be. */
+/** A row of parts B and C. It also runs on a certified provider unless `ours` is set. */
 export interface RowTest {
   readonly id: string
   readonly name: string
-  /** The certified provider does otherwise, legally, or does not do it at all. */
+  /** The certified provider legitimately behaves differently, or does not support it. */
   readonly ours?: true
   readonly run: (trial: Trial) => Promise<unknown>
 }
 
 export async function answer(trial: Trial, changes: Parameters = {}, how: 'GET' | 'POST' = 'GET'): Promise<Answer> {
   const got = await trial.authorize(changes, how)
-  assertLeft(got)
+  assertRedirected(got)
   return got
 }
 
-export function placeOf({ left }: Answer): Place {
+export function placeOf({ left }: Answer): ResponsePart {
   return left.method === 'POST' ? 'post' : left.url.hash === '' ? 'query' : 'fragment'
 }
 
-/** The error that goes to the client, and where it goes. */
+/** Checks the error that is returned to the client, and its response mode. */
 export async function errorOf(trial: Trial, changes: Parameters): Promise<string> {
   const { parameters, sent } = await answer(trial, changes)
   if (sent.state !== undefined && sent.state !== '') assert.equal(parameters.get('state'), sent.state)
-  for (const name of ['code', 'access_token', 'id_token']) assert.ok(!parameters.has(name), `${name} beside an error`)
+  for (const name of ['code', 'access_token', 'id_token'])
+    assert.ok(!parameters.has(name), `${name} together with an error`)
   return parameters.get('error') ?? 'no error'
 }
 
@@ -51,7 +52,7 @@ export async function errorPage(trial: Trial, changes: Parameters): Promise<Page
   return got
 }
 
-/** A request whose parameters may come twice. */
+/** A request whose parameters may be repeated. */
 export async function sendPairs(trial: Trial, pairs: Iterable<readonly [string, string]>): Promise<Answer | Page> {
   const url = new URL(trial.provider.metadata.authorization_endpoint)
   for (const [name, value] of pairs) url.searchParams.append(name, value)
@@ -66,7 +67,7 @@ export function pairsOf(parameters: Parameters): [string, string][] {
   return Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== undefined)
 }
 
-/** The code of a flow that has not been redeemed yet. */
+/** A code that has not been redeemed yet. */
 export async function getCode(trial: Trial, changes: Parameters = {}): Promise<string> {
   const { parameters } = await answer(trial, changes)
   const code = parameters.get('code')
@@ -97,7 +98,7 @@ export function revoke(trial: Trial, token: string, client: ClientFixture = tria
   return post(trial.provider.metadata.revocation_endpoint, { token }, client)
 }
 
-/** A form posted by a client that authenticates as it is registered to. */
+/** Posts a form with the client authentication that the client is registered for. */
 export function post(endpoint: string, form: Record<string, string>, client?: ClientFixture): Promise<Response> {
   const body = new URLSearchParams(form)
   if (client === undefined) return fetch(endpoint, { method: 'POST', body })

@@ -1,4 +1,4 @@
-/** Guessing: how often, how fast, and what a guesser learns (C-10, C-51, C-76, C-111, C-112). */
+/** Throttling of guesses, and what they reveal (C-10, C-51, C-76, C-111, C-112). */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openPlace } from '../support/engines.ts'
@@ -28,7 +28,7 @@ describe('guessing', () => {
     await leave()
   })
 
-  test('C-111: after many failures even the right password must wait, ever longer, looks the same, and works again later', async () => {
+  test('C-111: after many failures the right password is refused too, for longer each time and with the same response, and works again later', async () => {
     const trial = createTrial(gatehouse, 'C', false)
     const wrong = { username: person.username, password: 'not it' }
     const waits: number[] = []
@@ -38,27 +38,27 @@ describe('guessing', () => {
       const seconds = Number(page.headers.get('retry-after') ?? 0)
       if (seconds === 0) continue
       const early = await attempt(trial, person)
-      assert.ok(early.kind === 'page' && nameOf(early) === 'sign-in', 'the right password was taken too early')
-      assert.equal(early.status, page.status, 'the answer tells right from wrong')
+      assert.ok(early.kind === 'page' && nameOf(early) === 'sign-in', 'the right password was accepted too early')
+      assert.equal(early.status, page.status, 'the response differs for the right password')
       waits.push(seconds)
       await gatehouse.elapse(seconds * 1000)
     }
     assert.ok(waits.length >= 3, `${waits}`)
-    assert.ok((waits.at(-1) ?? 0) > (waits[0] ?? 0), `the waits do not grow: ${waits}`)
+    assert.ok((waits.at(-1) ?? 0) > (waits[0] ?? 0), `the waits do not increase: ${waits}`)
     await gatehouse.elapse(24 * 3600_000)
     await createTrial(gatehouse, 'C', false).succeed()
   })
 
-  test('C-111: one password over many accounts is slowed by its source', async () => {
+  test('C-111: one password on many accounts is throttled by address', async () => {
     const trial = createTrial(gatehouse, 'C', false)
     for (let count = 0; count < 60; count++)
       await attempt(trial, { username: `somebody-${count}`, password: 'summer2026' })
     const early = await attempt(trial, otherPerson)
-    assert.ok(early.kind === 'page' && nameOf(early) === 'sign-in', 'the source was not slowed')
+    assert.ok(early.kind === 'page' && nameOf(early) === 'sign-in', 'the address was not throttled')
     await gatehouse.elapse(24 * 3600_000)
   })
 
-  test('C-112: a password of sixty thousand letters is only wrong, and quickly', async () => {
+  test('C-112: a password of sixty thousand characters is refused quickly', async () => {
     const trial = createTrial(gatehouse, 'C', false)
     const started = performance.now()
     const refused = await attempt(trial, { username: person.username, password: 'x'.repeat(60_000) })
@@ -67,7 +67,7 @@ describe('guessing', () => {
     await gatehouse.elapse(24 * 3600_000)
   })
 
-  test('C-51: wrong client secrets are slowed, and the right client still gets in afterwards', async () => {
+  test('C-51: wrong client secrets are throttled, and the right one is accepted afterwards', async () => {
     const wrong = { ...client, client_secret: 'wrong' }
     const statuses = new Set<number>()
     for (let count = 0; count < 60; count++) {
@@ -75,12 +75,12 @@ describe('guessing', () => {
       statuses.add(response.status)
       if (response.status === 429) assert.match(response.headers.get('retry-after') ?? '', /^\d+$/)
     }
-    assert.ok(statuses.has(429), `never slowed: ${[...statuses]}`)
+    assert.ok(statuses.has(429), `never throttled: ${[...statuses]}`)
     await gatehouse.elapse(24 * 3600_000)
     await createTrial(gatehouse, 'C', false).succeed()
   })
 
-  test('C-10: a stranger who claims another address with each guess is slowed all the same', async () => {
+  test('C-10: a forged X-Forwarded-For with each guess does not avoid the throttle', async () => {
     const statuses = new Set<number>()
     for (let count = 0; count < 30; count++) {
       const forwarded = `203.0.113.${count}`
@@ -91,11 +91,11 @@ describe('guessing', () => {
       })
       statuses.add(response.status)
     }
-    assert.ok(statuses.has(429), `never slowed: ${[...statuses]}`)
+    assert.ok(statuses.has(429), `never throttled: ${[...statuses]}`)
     await gatehouse.elapse(24 * 3600_000)
   })
 
-  test('C-76: guessed user codes are slowed; wrong and expired look alike', async () => {
+  test('C-76: guessing user codes is throttled; wrong and expired codes get the same response', async () => {
     const trial = createTrial(gatehouse, 'C', false)
     await trial.succeed()
     const { user_code: expired } = await startDevice(trial, device, 'openid')
@@ -108,7 +108,7 @@ describe('guessing', () => {
     const { user_code: live } = await startDevice(trial, device, 'openid')
     for (let count = 0; count < 20; count++) await enter(trial, 'BBBB-CCCC')
     const early = await enter(trial, live)
-    assert.ok(!early.body.includes('device-allow'), 'twenty guesses and still not slowed')
+    assert.ok(!early.body.includes('device-allow'), 'not throttled after twenty guesses')
   })
 
   async function attempt(trial: Trial, credentials: { username: string; password: string }): Promise<Page | Departure> {

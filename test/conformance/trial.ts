@@ -1,4 +1,4 @@
-/** One try of a conformance module: a fresh browser, one client, one response type, one response mode; the checks that every flow repeats. */
+/** One run of a conformance module: a new browser, one client, response type and response mode, and the checks of every flow. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { checkClaimTypes, checkIdToken, halfHash, type IdToken } from '../support/id-token.ts'
@@ -16,7 +16,7 @@ import { type PageName, visit } from '../support/visitor.ts'
 
 export type Parameters = Readonly<Record<string, string | undefined>>
 
-/** What the provider answered to an authorization request. */
+/** The response of the provider to an authorization request. */
 export interface Answer {
   readonly sent: Parameters
   readonly left: Departure
@@ -47,13 +47,13 @@ export interface Trial {
   readonly formPost: boolean
   readonly client: ClientFixture
   readonly agent: UserAgent
-  /** Parameters of an ordinary request with these changes; undefined leaves one out. */
+  /** The parameters of a usual request with these changes; undefined omits one. */
   request(changes?: Parameters): Parameters
-  /** Sends the request and answers every page. */
+  /** Sends the request and completes every page. */
   authorize(changes?: Parameters, how?: 'GET' | 'POST'): Promise<Answer | Page>
-  /** A flow that must succeed, with all the usual checks. */
+  /** A flow that must succeed, with all common checks. */
   succeed(changes?: Parameters, how?: 'GET' | 'POST'): Promise<Outcome>
-  /** A request that must be answered with an error at the redirect address. */
+  /** A request that must return an error to the redirect URI. */
   fail(errors: readonly string[], changes?: Parameters): Promise<Answer>
   redeem(code: string, changes?: Parameters): Promise<Response>
   withClient(client: ClientFixture): Trial
@@ -102,14 +102,14 @@ export function createTrial(
     authorize: (changes, how = 'GET') => send(request(changes), how),
     async succeed(changes, how = 'GET') {
       const answer = await send(request(changes), how)
-      assertLeft(answer)
-      checkPlace(answer, placeFor(answer.sent))
+      assertRedirected(answer)
+      checkResponsePart(answer, expectedPart(answer.sent))
       return completeFlow(trial, answer)
     },
     async fail(errors, changes) {
       const answer = await send(request(changes), 'GET')
-      assertLeft(answer)
-      checkPlace(answer, placeFor(answer.sent))
+      assertRedirected(answer)
+      checkResponsePart(answer, expectedPart(answer.sent))
       checkError(answer, errors, provider.issuer)
       return answer
     },
@@ -126,13 +126,13 @@ export function createTrial(
   return trial
 }
 
-export function assertLeft(answer: Answer | Page): asserts answer is Answer {
-  if ('kind' in answer) assert.fail(`a page instead of an answer: ${answer.status} ${answer.url} ${answer.body}`)
+export function assertRedirected(answer: Answer | Page): asserts answer is Answer {
+  if ('kind' in answer) assert.fail(`a page instead of a response: ${answer.status} ${answer.url} ${answer.body}`)
 }
 
-/** A page at the provider, not a redirect: for requests whose redirect address cannot be trusted. */
+/** An error page of the provider, not a redirect: for requests whose redirect URI cannot be trusted. */
 export function assertErrorPage(answer: Answer | Page): asserts answer is Page {
-  if (!('kind' in answer)) assert.fail(`the browser was sent to ${answer.left.url}`)
+  if (!('kind' in answer)) assert.fail(`the browser was redirected to ${answer.left.url}`)
   assert.ok(answer.status >= 400 && answer.status < 500, `status ${answer.status}`)
   assert.match(answer.headers.get('content-type') ?? '', /^text\/html/)
   assert.equal(answer.headers.get('location'), null)
@@ -142,32 +142,32 @@ export function randomText(length: number): string {
   return randomBytes(length).toString('hex').slice(0, length)
 }
 
-/** An answer in the query, the fragment or a posted form: whichever of them carries something. */
+/** Reads the response from the query, the fragment or the posted form. */
 function readAnswer({ method, url, form }: Departure): Map<string, string> {
   if (method === 'POST') return new Map(form)
   return new Map(new URLSearchParams(url.hash === '' ? url.search : url.hash.slice(1)))
 }
 
-export type Place = 'query' | 'fragment' | 'post'
+export type ResponsePart = 'query' | 'fragment' | 'post'
 
-/** Where the answer to a request belongs. */
-function placeFor({ response_mode: mode, response_type: type = 'code' }: Parameters): Place {
+/** Where the response to a request is expected. */
+function expectedPart({ response_mode: mode, response_type: type = 'code' }: Parameters): ResponsePart {
   if (mode === 'form_post') return 'post'
   if (mode === 'fragment') return 'fragment'
   return type === 'code' ? 'query' : 'fragment'
 }
 
-/** Where the answer must be, and that nothing of it is elsewhere. */
-export function checkPlace({ left, sent }: Answer, place: Place): void {
+/** Checks where the response is, and that none of it is elsewhere. */
+export function checkResponsePart({ left, sent }: Answer, part: ResponsePart): void {
   const target = new URL(sent.redirect_uri ?? '')
   assert.equal(left.url.origin + left.url.pathname, target.origin + target.pathname)
   for (const [name, value] of target.searchParams) assert.equal(left.url.searchParams.get(name), value, name)
-  assert.equal(left.method, place === 'post' ? 'POST' : 'GET')
-  if (place !== 'query') {
+  assert.equal(left.method, part === 'post' ? 'POST' : 'GET')
+  if (part !== 'query') {
     for (const name of ['code', 'error', 'id_token', 'access_token', 'state'])
       assert.ok(!left.url.searchParams.has(name), `${name} in the query`)
   }
-  if (place === 'fragment') assert.notEqual(left.url.hash, '')
+  if (part === 'fragment') assert.notEqual(left.url.hash, '')
   else assert.equal(left.url.hash, '')
 }
 
@@ -245,7 +245,7 @@ async function completeFlow(trial: Trial, answer: Answer): Promise<Outcome> {
   return { ...answer, idTokens, accessTokens, tokens, userinfo }
 }
 
-/** Verifiers by their challenge: the request carries the one, the redemption needs the other. */
+/** The code verifiers by their challenge. */
 const verifiers = new Map<string, string>()
 
 export function rememberVerifier(challenge: string, verifier: string): void {
@@ -284,7 +284,7 @@ export async function readTokens(response: Response): Promise<TokenAnswer> {
   return tokens
 }
 
-/** RFC 6749 §5.2: status, JSON, the code, and a description of legal characters. */
+/** RFC 6749 §5.2: status, JSON, error code, and a description of allowed characters. */
 export async function assertTokenError(response: Response, error: string, status = 400): Promise<void> {
   const text = await response.text()
   assert.equal(response.status, status, text)

@@ -1,7 +1,6 @@
-/** The plan: which changes a declaration asks for, given what exists. */
+/** The plan: the changes from the current to the declared state. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { readCsv } from '../../src/declarative/csv.ts'
 import { type CurrentState, type PlanRules, plan } from '../../src/declarative/plan.ts'
 import type { ResolvedDeclaration } from '../../src/declarative/secrets.ts'
 
@@ -21,6 +20,7 @@ const EXISTING: CurrentState = {
       'alice',
       {
         target: { username: 'alice', profile: { name: 'Alice' }, roles: ['trader'], disabled: false },
+        hasPassword: true,
         declaredDigest: 'digest of alice one',
       },
     ],
@@ -56,7 +56,7 @@ const SAME: ResolvedDeclaration = {
   tables: [{ name: 'trades', columns: [{ name: 'id', type: 'Integer', primary_key: true }] }],
 }
 
-/** A change in a few words: `~ user alice: password: changed`. */
+/** Each change in one line: `update user alice: password: changed`. */
 function outline(declaration: ResolvedDeclaration, state: CurrentState): string[] {
   return plan(declaration, state, RULES).changes.map(
     (change) =>
@@ -64,7 +64,7 @@ function outline(declaration: ResolvedDeclaration, state: CurrentState): string[
   )
 }
 
-test('everything is new in an empty database, roles before users', () => {
+test('in an empty database everything is created, roles before users', () => {
   assert.deepEqual(outline(SAME, NOTHING), [
     'create role trader',
     'create user alice',
@@ -73,12 +73,12 @@ test('everything is new in an empty database, roles before users', () => {
   ])
 })
 
-test('what is as declared is left alone', () => {
+test('what is as declared does not change', () => {
   assert.deepEqual(outline(SAME, EXISTING), [])
   assert.deepEqual(outline({ ...SAME, prune: true }, EXISTING), [])
 })
 
-test('each difference is named, a secret never', () => {
+test('each difference is listed, without secrets', () => {
   const changed: ResolvedDeclaration = {
     roles: [{ name: 'trader', scopes: ['Platform/Market', 'Platform/News'] }],
     users: [{ username: 'Alice', password: 'two', roles: [], name: 'Alice L.' }],
@@ -104,7 +104,7 @@ test('each difference is named, a secret never', () => {
   assert.ok(!lines.join().includes('hidden') && !lines.join().includes('two'))
 })
 
-test('a password is set again only when the value in the file changes', () => {
+test('a password is set again only if the value in the file changes', () => {
   const users = (password?: string) =>
     plan(
       { users: [{ username: 'alice', roles: ['trader'], name: 'Alice', ...(password && { password }) }] },
@@ -118,7 +118,27 @@ test('a password is set again only when the value in the file changes', () => {
   assert.deepEqual(change.password, { kind: 'password', value: 'two', digest: 'digest of alice two' })
 })
 
-test('prune removes what the file does not name, in the lists that the file has', () => {
+test('a user with a password from elsewhere keeps it when the file first declares one, unless reset_password is set', () => {
+  const alice = EXISTING.users.get('alice')
+  assert.ok(alice)
+  const planned = (member: object, hasPassword = true) => {
+    const users = new Map([['alice', { ...alice, hasPassword, declaredDigest: undefined }]])
+    const user = { username: 'alice', roles: ['trader'], name: 'Alice', password: 'one', ...member }
+    const [change] = plan({ users: [user] }, { ...EXISTING, users }, RULES).changes
+    assert.ok(change?.action === 'update' && change.what === 'user')
+    return { password: change.password, differences: change.differences }
+  }
+  const digest = 'digest of alice one'
+  assert.deepEqual(planned({}), {
+    password: { kind: 'kept', digest },
+    differences: ['password: kept, since the user already has one'],
+  })
+  const set = { password: { kind: 'password', value: 'one', digest }, differences: ['password: changed'] }
+  assert.deepEqual(planned({ reset_password: true }), set)
+  assert.deepEqual(planned({}, false), set, 'a user without a password gets it')
+})
+
+test('prune removes what is not in the file, for the lists that are in the file', () => {
   assert.deepEqual(outline({ prune: true, users: [], clients: [] }, EXISTING), [
     'remove user alice',
     'remove client web',
@@ -127,7 +147,7 @@ test('prune removes what the file does not name, in the lists that the file has'
   assert.deepEqual(outline({ users: [], clients: [], roles: [], tables: [] }, EXISTING), [])
 })
 
-test('columns may be added when they can be null; any other change of columns is refused', () => {
+test('nullable columns may be added; any other change of columns is refused', () => {
   const faults = (columns: NonNullable<ResolvedDeclaration['tables']>[number]['columns']) =>
     plan({ tables: [{ name: 'trades', columns }] }, EXISTING, RULES).faults.map(({ path, text }) => `${path}: ${text}`)
   const id = { name: 'id', type: 'Integer', primary_key: true }
@@ -141,20 +161,4 @@ test('columns may be added when they can be null; any other change of columns is
     /^tables\[0\]\.columns\[0\]: type: "Integer" → "Text" cannot/,
   )
   assert.match(faults([{ name: 'other', type: 'Text' }])[0] ?? '', /^tables\[0\]\.columns: .*column id/)
-})
-
-test('RFC 4180: quotes, commas, line ends of both kinds, NULL and empty text', async () => {
-  const text = '\uFEFFa,b,c\r\n1,"x, ""y""\r\nz",\r\n,"",last'
-  const expected = [
-    ['a', 'b', 'c'],
-    ['1', 'x, "y"\r\nz', null],
-    [null, '', 'last'],
-  ]
-  for (const size of [1, 2, 7, 1000]) {
-    const chunks = text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? []
-    assert.deepEqual(await Array.fromAsync(readCsv(chunks)), expected, `chunks of ${size}`)
-  }
-  await assert.rejects(Array.fromAsync(readCsv(['a\n"b'])), /line 2: a quoted field does not end/)
-  await assert.rejects(Array.fromAsync(readCsv(['a"b'])), /line 1: a quote inside/)
-  await assert.rejects(Array.fromAsync(readCsv(['"a"b'])), /line 1: text after/)
 })

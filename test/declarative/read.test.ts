@@ -1,4 +1,4 @@
-/** The declarative file at the door: what is taken, and what each fault is called. */
+/** Reading the declarative file: what is accepted, and the error for each fault. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ function read(text: string, name = 'gatehouse.yaml') {
   return readDeclaration(join(folder, name))
 }
 
-/** The faults of a file, each as `path: text`, whether the shape or the meaning finds them. */
+/** All faults of a file, each as `path: text`. */
 function faultsOf(declaration: object): string[] {
   try {
     const file = read(JSON.stringify(declaration), 'gatehouse.json')
@@ -31,7 +31,7 @@ function faultsOf(declaration: object): string[] {
 
 const WEB = { client_id: 'web', client_secret: 'secret', redirect_uris: ['https://app.example.com/callback'] }
 
-test('the file may be JSON, with tabs too, or YAML', () => {
+test('the file may be JSON, also with tabs, or YAML', () => {
   const expected = { users: [{ username: 'alice', roles: ['trader'] }], roles: [{ name: 'trader' }] }
   assert.deepEqual(read(JSON.stringify(expected, null, '\t'), 'a.json').declaration, expected)
   assert.deepEqual(
@@ -40,7 +40,7 @@ test('the file may be JSON, with tabs too, or YAML', () => {
   )
 })
 
-test('a client may have every registered member', () => {
+test('a client may have all registered members', () => {
   const client = {
     ...WEB,
     client_name: 'Web',
@@ -74,7 +74,7 @@ test('a client may have every registered member', () => {
   assert.deepEqual(faultsOf({ clients: [client], prune: false }), [])
 })
 
-test('text that is neither JSON nor YAML is refused with its line, and is not quoted', () => {
+test('a syntax error is reported with its line, and without quoting the file', () => {
   for (const text of ['{"users": [', 'a: [1\nb: 2', '{"password": "wonderland-1", "password": "x"}']) {
     assert.throws(
       () => read(text),
@@ -84,11 +84,11 @@ test('text that is neither JSON nor YAML is refused with its line, and is not qu
   }
 })
 
-test('a file that does not exist says which setting to mend', () => {
+test('the error for a file that does not exist names the setting', () => {
   assert.throws(() => readDeclaration(join(folder, 'nowhere.yaml')), /ENOENT.*GATEHOUSE_CONFIG/)
 })
 
-describe('what does not fit is named by its path', () => {
+describe('faults are reported with their path', () => {
   const cases: readonly (readonly [object, ...string[]])[] = [
     [{ usres: [] }, 'usres: unknown member; did you mean users?'],
     [{ users: {} }, 'users: must be a list, not an object'],
@@ -107,7 +107,7 @@ describe('what does not fit is named by its path', () => {
     ],
     [
       { users: [{ username: 'a', password_hash: '$2b$10$x' }] },
-      'users[0].password_hash: must be a PHC string of Argon2, as in $argon2id$v=19$m=19456,t=2,p=1$…$…',
+      'users[0].password_hash: must be an Argon2 hash in PHC format, such as $argon2id$v=19$m=19456,t=2,p=1$…$…',
     ],
     [
       { users: [{ username: 'a', roles: ['existing', 'tradr'] }], roles: [{ name: 'trader' }] },
@@ -126,11 +126,14 @@ describe('what does not fit is named by its path', () => {
       'clients[0].scope: unknown scope "Platform/Tradin"; did you mean "Platform/Trading"?',
     ],
     [{ clients: [WEB, WEB] }, 'clients[1].client_id: "web" is already the name of clients[0]'],
-    [{ users: [{ username: 'usr_1' }] }, 'users[0].username: usr_ begins the identifiers of users'],
-    [{ clients: [{ ...WEB, client_id: 'usr_1' }] }, 'clients[0].client_id: usr_ begins the identifiers of users'],
+    [{ users: [{ username: 'usr_1' }] }, 'users[0].username: must not begin with usr_, the prefix of user ids'],
+    [
+      { clients: [{ ...WEB, client_id: 'usr_1' }] },
+      'clients[0].client_id: must not begin with usr_, the prefix of user ids',
+    ],
     [
       { clients: [{ ...WEB, client_secret: undefined }] },
-      'clients[0].client_secret: is missing; a client without a secret says token_endpoint_auth_method none',
+      'clients[0].client_secret: is missing; for a client without a secret set token_endpoint_auth_method to none',
     ],
     [
       { clients: [{ ...WEB, token_endpoint_auth_method: 'none' }] },
@@ -138,19 +141,19 @@ describe('what does not fit is named by its path', () => {
     ],
     [
       { clients: [{ client_id: 'p', token_endpoint_auth_method: 'none', grant_types: ['client_credentials'] }] },
-      'clients[0].grant_types[0]: client_credentials is for clients with a secret',
+      'clients[0].grant_types[0]: client_credentials requires a client secret',
     ],
     [
       { clients: [{ ...WEB, redirect_uris: [] }] },
-      'clients[0].redirect_uris: needs at least one address for the grant_types authorization_code',
+      'clients[0].redirect_uris: needs at least one URI for the grant_types authorization_code',
     ],
     [
       { clients: [{ ...WEB, response_types: ['code', 'id_token'] }] },
-      'clients[0].response_types[1]: "id_token" needs implicit among the grant_types',
+      'clients[0].response_types[1]: "id_token" requires implicit in grant_types',
     ],
     [
       { clients: [{ ...WEB, jwks: { keys: [{ kty: 'RSA', d: 'x' }] } }] },
-      'clients[0].jwks.keys[0]: holds a private key: only the public part belongs here',
+      'clients[0].jwks.keys[0]: contains a private key; give only the public key',
     ],
     [{ clients: [{ ...WEB, access_token_lifetime: 0 }] }, 'clients[0].access_token_lifetime: must be at least 1'],
     [{ tables: [{ name: 'T', columns: [] }] }, 'tables[0].columns: needs at least one'],
@@ -171,11 +174,11 @@ describe('what does not fit is named by its path', () => {
     ],
     [
       { tables: [{ name: 'T', columns: [{ name: 'a', type: 'Decimal(4,5)' }] }] },
-      'tables[0].columns[0].type: 5 digits after the point do not fit into 4 digits',
+      'tables[0].columns[0].type: the scale 5 exceeds the precision 4',
     ],
     [
       { tables: [{ name: 'T', columns: [{ name: 'a', type: 'Text', primary_key: true, nullable: true }] }] },
-      'tables[0].columns[0].nullable: a column of the primary key is never null',
+      'tables[0].columns[0].nullable: a column of the primary key cannot be nullable',
     ],
     [
       { tables: [{ name: 'T', columns: [{ name: 'a', type: 'Text' }], read_scope: 'Market' }] },
@@ -187,7 +190,7 @@ describe('what does not fit is named by its path', () => {
   }
 })
 
-describe('C-21: redirect addresses', () => {
+describe('C-21: redirect URIs', () => {
   const good = [
     'https://app.example.com/callback',
     'https://app.example.com:8443/callback?kind=a',
@@ -198,25 +201,29 @@ describe('C-21: redirect addresses', () => {
     'com.example.app://callback',
   ]
   for (const address of good) {
-    test(`${address} is taken`, () =>
+    test(`${address} is accepted`, () =>
       assert.deepEqual(faultsOf({ clients: [{ ...WEB, redirect_uris: [address] }] }), []))
   }
   const bad: Readonly<Record<string, RegExp>> = {
-    'http://app.example.com/callback': /http is for loopback/,
-    'http://127.0.0.1.evil.example/callback': /http is for loopback/,
-    'http://localhost.evil.example/': /http is for loopback/,
+    'http://app.example.com/callback': /http is allowed on loopback/,
+    'http://127.0.0.1.evil.example/callback': /http is allowed on loopback/,
+    'http://localhost.evil.example/': /http is allowed on loopback/,
     'javascript:alert(1)': /scheme javascript:/,
     'data:text/html,x': /scheme data:/,
     'myapp://callback': /scheme myapp:/,
     'https://*.example.com/callback': /wildcards/,
+    "https://a;script-src'unsafe-inline'.example/": /the host .* may contain only letters, digits, dots and hyphens/,
+    'https://a,b.example/': /the host a,b.example may contain only/,
+    "https://'self'.example/": /the host 'self'.example may contain only/,
+    'http://localhost;x/': /the host localhost;x may contain only/,
     'https://app.example.com/callback#top': /fragment/,
     'https://app.example.com/callback#': /fragment/,
-    'https://user@app.example.com/': /no user/,
+    'https://user@app.example.com/': /a user or password/,
     'https://app.example.com/a/../b': /segments/,
     'https://app.example.com/a/%2e%2e/b': /segments/,
     'https://app.example.com\\@evil.example/': /backslash/,
     'https://app.example.com/call back': /spaces/,
-    '/callback': /not an absolute address/,
+    '/callback': /not an absolute URI/,
   }
   for (const [address, reason] of Object.entries(bad)) {
     test(`${address} is refused`, () => {
@@ -230,7 +237,7 @@ describe('C-21: redirect addresses', () => {
   }
 })
 
-test('other addresses of a client: https, or http on loopback where the browser or server is sent', () => {
+test('other URIs of a client need https, or http on loopback', () => {
   const faults = faultsOf({
     clients: [
       {
@@ -256,12 +263,12 @@ test('other addresses of a client: https, or http on loopback where the browser 
   )
 })
 
-test('every fault is reported, not only the first', () => {
+test('all faults are reported, not only the first', () => {
   const faults = faultsOf({ foo: 1, users: [{}], clients: [{ client_id: '' }] })
   assert.ok(faults.length >= 3, faults.join('\n'))
 })
 
-test('secrets come from the environment or a file, and a missing one is named', () => {
+test('secrets are read from the environment or a file, and a missing one is reported', () => {
   writeFileSync(join(folder, 'secret.txt'), 'from a file\n')
   const { declaration } = read(
     'users:\n  - {username: a, password: {env: A_PASSWORD}}\n  - {username: b, password: {file: secret.txt}}\n  - {username: c, password: {env: NOT_SET}}\nclients:\n  - {client_id: x, client_secret: {file: none.txt}}\n',
@@ -277,7 +284,7 @@ test('secrets come from the environment or a file, and a missing one is named', 
   ])
 })
 
-test('RFC 6749 appendix A.2: a client secret is printable ASCII, wherever it comes from', () => {
+test('RFC 6749 appendix A.2: a client secret is printable ASCII, from whichever source', () => {
   writeFileSync(join(folder, 'long.txt'), 'two\nlines\n')
   const clients = [' !"~', 'x'].map((client_secret) => ({ client_id: 'plain', client_secret }))
   const secrets = ['pässword', '\t', { env: 'A_SECRET' }, { file: 'long.txt' }]
@@ -289,11 +296,11 @@ test('RFC 6749 appendix A.2: a client secret is printable ASCII, wherever it com
     faults.map(({ path }) => path),
     secrets.map((_, index) => `clients[${index + 2}].client_secret`),
   )
-  assert.match(faults[0]?.text ?? '', /^the secret of web has more than printable ASCII in it: give it another/)
+  assert.match(faults[0]?.text ?? '', /^the secret of web may contain only printable ASCII characters/)
   assert.ok(faults.every(({ text }) => !text.includes('pässword')))
 })
 
-test('settings of the file become the text that a flag would give', () => {
+test('settings of the file become the strings that flags would have', () => {
   const file = read(
     'settings:\n  port: 6000\n  demo: true\n  services: [identity, query]\n  database_url: {env: DB}\n  log_level: warn\n',
   )
@@ -307,7 +314,7 @@ test('settings of the file become the text that a flag would give', () => {
   assert.throws(() => settingsOf(read('settings: {config: other.yaml}'), {}), /settings\.config/)
 })
 
-test('JSON Schema Core §6.4: the published patterns are those of every dialect', () => {
+test('JSON Schema Core §6.4: the published patterns are portable', () => {
   const patterns = [...JSON.stringify(declarationJsonSchema()).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)]
   const texts = patterns.map(([, text = '']): string => JSON.parse(text))
   assert.ok(texts.length > 5)

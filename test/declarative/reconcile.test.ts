@@ -1,4 +1,4 @@
-/** Reconciling against a real database: what is created, kept, changed, taken back and refused. */
+/** Reconciliation against a real database: what is created, kept, changed, revoked and refused. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -51,14 +51,14 @@ onEveryEngine('reconciling', (place) => {
     return changes.map(({ action, what, name }) => `${action} ${what} ${name}`)
   }
 
-  test('a dry run says what a run would do, and does nothing', async () => {
+  test('a dry run returns the changes and applies none', async () => {
     const planned = await applied(FIRST, true)
     assert.deepEqual(planned, ['create role trader', 'create user Alice', 'create client web'])
     assert.equal(await stores.users.findByUsername('alice'), undefined)
     assert.deepEqual(await applied(FIRST), planned)
   })
 
-  test('what was declared is there, with its secrets only as hashes', async () => {
+  test('declared data is stored, secrets only as hashes', async () => {
     const alice = await stores.users.findByUsername('alice')
     assert.deepEqual([...(alice?.rights ?? [])], ['Platform/Market'])
     assert.equal(alice?.profile.name, 'Alice Liddell')
@@ -67,7 +67,7 @@ onEveryEngine('reconciling', (place) => {
     assert.ok(secretMatches(await stores.clients.find('web'), 'web', 'first secret', clock()))
   })
 
-  test('a second run finds nothing to do, and a password changed since stays', async () => {
+  test('a second run changes nothing, and keeps a password that the user has changed', async () => {
     assert.deepEqual(await applied(FIRST), [])
     const alice = await stores.users.findByUsername('alice')
     assert.ok(alice)
@@ -77,17 +77,38 @@ onEveryEngine('reconciling', (place) => {
     assert.ok(await verifyPassword(after?.passwordHash ?? '', 'her own choice'))
   })
 
-  test('a new password in the file is set and cuts what was granted before', async () => {
+  test('a new password in the file is set, and tokens issued before are revoked', async () => {
     const changed = { ...FIRST, users: [{ ...FIRST.users?.[0], username: 'Alice', password: 'second password' }] }
     assert.deepEqual(await applied(changed), ['update user Alice'])
     const alice = await stores.users.findByUsername('alice')
     assert.ok(await verifyPassword(alice?.passwordHash ?? '', 'second password'))
-    const cuts = await stores.events.live(['subject-cut'])
-    assert.ok(cuts.some((event) => event.kind === 'subject-cut' && event.subject === alice?.id))
+    const revocations = await stores.events.live(['subject-cut'])
+    assert.ok(revocations.some((event) => event.kind === 'subject-cut' && event.subject === alice?.id))
     assert.deepEqual(await applied(changed), [])
   })
 
-  test('a new client secret replaces the declared one and leaves one added by hand', async () => {
+  test('a user who was created in another way keeps password and tokens when the file first names them', async () => {
+    const id = await stores.users.create({ username: 'carol', passwordHash: await hashPassword('her own password') })
+    const carol = async () => (await stores.users.findById(id))?.passwordHash ?? ''
+    const cuts = async () =>
+      (await stores.events.live(['subject-cut'])).filter((event) => JSON.stringify(event).includes(id))
+    const named = (password: string, member = {}) => ({ users: [{ username: 'Carol', password, ...member }] })
+    assert.deepEqual(await applied(named('from the file')), ['update user Carol'])
+    assert.ok(await verifyPassword(await carol(), 'her own password'))
+    assert.deepEqual(await cuts(), [])
+    assert.deepEqual(await applied(named('from the file')), [], 'the second run has nothing to do')
+    assert.deepEqual(await applied(named('a new value')), ['update user Carol'])
+    assert.ok(await verifyPassword(await carol(), 'a new value'), 'a changed value in the file is set')
+
+    const other = await stores.users.create({ username: 'dora', passwordHash: await hashPassword('her own password') })
+    const reset = { users: [{ username: 'dora', password: 'from the file', reset_password: true }] }
+    assert.deepEqual(await applied(reset), ['update user dora'])
+    assert.ok(await verifyPassword((await stores.users.findById(other))?.passwordHash ?? '', 'from the file'))
+    await stores.users.remove(id)
+    await stores.users.remove(other)
+  })
+
+  test('a new client secret replaces the declared one and keeps one added by hand', async () => {
     await stores.clients.addSecret('web', 'by hand')
     const [web] = FIRST.clients ?? []
     assert.ok(web)
@@ -99,14 +120,17 @@ onEveryEngine('reconciling', (place) => {
     )
   })
 
-  test('a role that gives other scopes tells every node what its holders still have', async () => {
+  test('changing the scopes of a role publishes one event for the role, none for its holders', async () => {
     assert.deepEqual(await applied({ roles: [{ name: 'trader', scopes: ['Platform/News'] }] }), ['update role trader'])
-    const alice = await stores.users.findByUsername('alice')
-    const [event] = (await stores.events.live(['rights-changed'])).slice(-1)
-    assert.partialDeepStrictEqual(event, { kind: 'rights-changed', subject: alice?.id, scopes: ['Platform/News'] })
+    const [event, ...others] = await stores.events.live(['rights-changed', 'roles-changed'])
+    assert.deepEqual(others, [])
+    assert.partialDeepStrictEqual(event, {
+      kind: 'roles-changed',
+      roles: [{ name: 'trader', scopes: ['Platform/News'] }],
+    })
   })
 
-  test('one fault anywhere and nothing is changed', async () => {
+  test('with one fault anywhere, nothing is changed', async () => {
     const bad: Declaration = {
       roles: [{ name: 'new-role' }],
       users: [{ username: 'bob', password: { env: 'NOT_SET' }, roles: ['nobody'] }],
@@ -125,7 +149,7 @@ onEveryEngine('reconciling', (place) => {
     )
   })
 
-  test('prune removes users, roles and clients that the file no longer names', async () => {
+  test('prune removes users, roles and clients that are no longer in the file', async () => {
     assert.deepEqual(await applied({ prune: true, roles: [], users: [{ username: 'carol' }] }), [
       'create user carol',
       'remove user Alice',
@@ -135,7 +159,7 @@ onEveryEngine('reconciling', (place) => {
     assert.ok(await stores.clients.find('web'), 'the file has no list of clients')
   })
 
-  test('the demonstration data is declared too, and lies beside a file', async () => {
+  test('the demonstration data is merged with a file', async () => {
     writeFileSync(
       join(folder, 'beside.yaml'),
       'roles:\n  - {name: trader, scopes: [Platform/News]}\ntables:\n  - {name: Trades, columns: [{name: id, type: Integer}]}\n',
@@ -158,12 +182,12 @@ onEveryEngine('reconciling', (place) => {
   })
 })
 
-test('the demonstration data is a good declarative file', async () => {
+test('the demonstration data is a valid declaration', async () => {
   assert.ok('declaration' in checkShape(structuredClone(DEMO)))
   assert.deepEqual(checkMeaning(DEMO, []), [])
 })
 
-test('the demonstration market is the same every time, with a few thousand rows that fit the columns', async () => {
+test('the demonstration market is deterministic and fits its columns', async () => {
   for (const table of DEMO.tables ?? []) {
     const rows = await Array.fromAsync(DEMO_ROWS.get(table.name)?.() ?? [])
     assert.deepEqual(rows, await Array.fromAsync(DEMO_ROWS.get(table.name)?.() ?? []))

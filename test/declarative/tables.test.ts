@@ -1,4 +1,4 @@
-/** Declared tables in a real query service: made with their rows, changed in place, never half filled. */
+/** Declared tables in a real query service: created with their rows, changed in place, never partly filled. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,10 +8,10 @@ import { BadDeclaration } from '../../src/declarative/bad-declaration.ts'
 import { findDeclared, reconcile } from '../../src/declarative/reconcile.ts'
 import type { Declaration } from '../../src/declarative/shape.ts'
 import { BEING_FILLED } from '../../src/declarative/tables-port.ts'
-import { createLocalBus } from '../../src/events/local-bus.ts'
 import { openQuery, type QueryService } from '../../src/query/service.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { createLocalBus } from '../support/local-bus.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-tables-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -55,7 +55,7 @@ onEveryEngine('declared tables', (place) => {
     return (await reconcile(declared, env)).map(({ action, what, name }) => `${action} ${what} ${name}`)
   }
 
-  /** Inserting a row that is there already fails; so the rows can be told without a door. */
+  /** Whether the row exists: then inserting it again fails. */
   async function has(symbol: string): Promise<boolean> {
     try {
       await query.tables.insert('prices', ['symbol', 'price'], [[symbol, '1']])
@@ -65,7 +65,7 @@ onEveryEngine('declared tables', (place) => {
     }
   }
 
-  test('rows that do not fit leave neither table nor users behind, and are named', async () => {
+  test('invalid rows are reported, and neither the table nor the users are created', async () => {
     writeFileSync(join(folder, 'prices.csv'), 'symbol,price\nBHP,45.10\nRIO,cheap\n')
     await assert.rejects(applied({ users: [{ username: 'carol' }], tables: [PRICES] }), (error: Error) => {
       assert.ok(error instanceof BadDeclaration)
@@ -77,7 +77,7 @@ onEveryEngine('declared tables', (place) => {
     assert.deepEqual(await applied({ users: [{ username: 'carol' }] }), ['create user carol'])
   })
 
-  test('a table that a crash left half filled is made anew', async () => {
+  test('a table that a crash left partly filled is created again', async () => {
     const target = {
       name: 'prices',
       description: BEING_FILLED,
@@ -94,7 +94,7 @@ onEveryEngine('declared tables', (place) => {
     assert.deepEqual([await has('BHP'), await has('RIO'), await has('HALF')], [true, true, false])
   })
 
-  test('a second run finds no difference; scopes and new columns change in place', async () => {
+  test('a second run changes nothing; scopes and new columns are changed in place', async () => {
     assert.deepEqual(await applied({ tables: [PRICES] }), [])
     const wider = {
       ...PRICES,
@@ -109,7 +109,7 @@ onEveryEngine('declared tables', (place) => {
     assert.deepEqual(await applied({ tables: [wider] }), [])
   })
 
-  test('a table of the service itself and a filter that is no IQL are refused by their path', async () => {
+  test('the name of a system table and a row filter that is not IQL are refused with their path', async () => {
     const bad = {
       tables: [
         { ...PRICES, name: 'CatalogueTable' },
@@ -126,7 +126,7 @@ onEveryEngine('declared tables', (place) => {
     })
   })
 
-  test('prune drops the tables that the file no longer names', async () => {
+  test('prune drops tables that are no longer in the file', async () => {
     assert.deepEqual(await applied({ prune: true, tables: [] }), ['remove table prices'])
     assert.deepEqual(await query.tables.list(), [])
   })

@@ -1,23 +1,25 @@
-/** The files for operators name what exists: metrics and labels, services and ports, files and times. */
+/** The example files for operators refer to metrics, labels, services, ports and files that exist. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { parse } from 'yaml'
-import { loadConfig } from '../../src/config.ts'
-import { METRICS } from '../../src/protocol/metric-table.ts'
+import { parse, parseAllDocuments } from 'yaml'
+import { loadConfig } from '../../src/config/config.ts'
+import { METRICS } from '../../src/telemetry/metric-table.ts'
 
 const root = new URL('../../', import.meta.url).pathname
+const hasPromtool = spawnSync('promtool', ['--version']).error === undefined
 const read = (file: string) => readFile(join(root, file), 'utf8')
-const { streamDrainTime } = loadConfig({ environment: {} }).config
-/** What a stop takes at the longest: the streams, then the requests that are still there. */
-const STOP_SECONDS = streamDrainTime / 1000 + 10
+const { streamDrainTime, stopDelay } = loadConfig({ environment: {} }).config
+/** The longest time that a stop takes: waiting for load balancers, draining streams, finishing requests. */
+const STOP_SECONDS = (stopDelay + streamDrainTime) / 1000 + 10
 
 const METRIC = /\b((?:gatehouse|process|nodejs)_[a-z_]+)(?:\{([^}]*)\})?/g
 const SUFFIXES = /_(bucket|sum|count)$/
 
-/** What is wrong with an expression of PromQL, as far as our own metrics are concerned. */
+/** What is wrong with our metrics in a PromQL expression. */
 function faultsOf(expression: string): string[] {
   const faults: string[] = []
   const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(/,\s*/))
@@ -31,16 +33,17 @@ function faultsOf(expression: string): string[] {
     const [known, { type, labels }] = metric
     if ((type === 'histogram') !== (known !== name)) faults.push(`${name} is not how a ${type} is read`)
     if (type === 'counter' && !/\b(rate|increase)\(/.test(expression) && !/> 0$/.test(expression))
-      faults.push(`the counter ${name} is shown as it is`)
+      faults.push(`the counter ${name} needs a rate`)
     const selected = [...selector.matchAll(/(\w+)\s*[=!]/g)].map(([, label = '']) => label)
-    const allowed: readonly string[] = [...labels, ...(name.endsWith('_bucket') ? ['le'] : [])]
+    // Prometheus itself adds the job and the instance.
+    const allowed: readonly string[] = [...labels, 'job', 'instance', ...(name.endsWith('_bucket') ? ['le'] : [])]
     for (const label of [...grouped, ...selected])
       if (!allowed.includes(label)) faults.push(`${name} has no label ${label}`)
   }
   return faults
 }
 
-test('the check of expressions finds what is wrong', () => {
+test('the check of expressions finds errors', () => {
   assert.deepEqual(faultsOf('sum(rate(gatehouse_requests[5m]))'), ['there is no metric gatehouse_requests'])
   assert.deepEqual(faultsOf('sum by (user) (rate(gatehouse_tokens_total[5m]))'), [
     'gatehouse_tokens_total has no label user',
@@ -48,13 +51,13 @@ test('the check of expressions finds what is wrong', () => {
   assert.deepEqual(faultsOf('rate(gatehouse_query_seconds[5m])'), [
     'gatehouse_query_seconds is not how a histogram is read',
   ])
-  assert.deepEqual(faultsOf('gatehouse_tokens_total{door="x"}'), [
-    'the counter gatehouse_tokens_total is shown as it is',
-    'gatehouse_tokens_total has no label door',
+  assert.deepEqual(faultsOf('gatehouse_tokens_total{colour="x"}'), [
+    'the counter gatehouse_tokens_total needs a rate',
+    'gatehouse_tokens_total has no label colour',
   ])
 })
 
-test('the dashboard for Grafana shows metrics and labels that exist', async () => {
+test('the Grafana dashboard uses metrics and labels that exist', async () => {
   const dashboard: unknown = JSON.parse(await read('examples/grafana/gatehouse.json'))
   const expressions = membersNamed('expr', dashboard)
   assert.ok(expressions.length > 20)
@@ -64,7 +67,65 @@ test('the dashboard for Grafana shows metrics and labels that exist', async () =
   }
 })
 
-test('the alerts in the page on metrics are about metrics and labels that exist', async () => {
+test('the alert rules use metrics and labels that exist, and each says what happened and what to do', async () => {
+  const { groups } = parse(await read('examples/prometheus/alerts.yaml')) as { groups: readonly RuleGroup[] }
+  const rules = groups.flatMap(({ rules: ofGroup }) => ofGroup)
+  assert.ok(rules.length > 8)
+  assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length)
+  for (const rule of rules) {
+    assert.deepEqual(
+      Object.keys(rule).filter((name) => !['alert', 'expr', 'for', 'labels', 'annotations'].includes(name)),
+      [],
+    )
+    assert.match(rule.alert, /^Gatehouse[A-Z]\w+$/)
+    assert.deepEqual(faultsOf(rule.expr), [], rule.expr)
+    assert.match(rule.for ?? '1m', /^\d+[mh]$/)
+    assert.match(rule.labels.severity, /^(warning|critical)$/)
+    for (const text of [rule.annotations.summary, rule.annotations.description]) assert.ok(text.length > 10, rule.alert)
+  }
+})
+
+test('promtool accepts the alert rules', { skip: !hasPromtool && 'promtool is not installed' }, () => {
+  const { status, stderr } = spawnSync('promtool', ['check', 'rules', join(root, 'examples/prometheus/alerts.yaml')])
+  assert.equal(status, 0, String(stderr))
+})
+
+test('the Kubernetes manifests use settings, ports and probes that exist, and give a node time to stop', async () => {
+  const manifests = parseAllDocuments(await read('examples/kubernetes/gatehouse.yaml')).map((document) =>
+    document.toJS(),
+  )
+  assert.deepEqual(
+    manifests.map(({ kind }) => kind),
+    ['Deployment', 'Service', 'PodDisruptionBudget'],
+  )
+  const [deployment, service, budget] = manifests
+  const { spec, metadata } = deployment.spec.template
+  const [container] = spec.containers
+  assert.ok(spec.terminationGracePeriodSeconds > STOP_SECONDS)
+  const environment = Object.fromEntries(container.env.map(({ name }: { name: string }) => [name, '']))
+  assert.doesNotThrow(() => loadConfig({ environment }))
+  assert.deepEqual(
+    [container.livenessProbe, container.readinessProbe].map(({ httpGet }) => httpGet),
+    [
+      { path: '/healthz', port: 'http' },
+      { path: '/readyz', port: 'http' },
+    ],
+  )
+  const dockerfile = await read('Dockerfile')
+  for (const { containerPort } of container.ports)
+    assert.match(dockerfile, new RegExp(`^EXPOSE .*\\b${containerPort}\\b`, 'm'))
+  for (const selector of [
+    deployment.spec.selector.matchLabels,
+    service.spec.selector,
+    budget.spec.selector.matchLabels,
+  ])
+    assert.deepEqual(selector, metadata.labels)
+  const names = container.ports.map(({ name }: { name: string }) => name)
+  for (const { targetPort } of service.spec.ports) assert.ok(names.includes(targetPort), targetPort)
+  assert.ok(budget.spec.minAvailable < deployment.spec.replicas, 'a drain can go on')
+})
+
+test('the alerts on the metrics page use metrics and labels that exist', async () => {
   const page = await read('docs/metrics.md')
   const alerts = page.slice(page.indexOf('## Worth an alert'), page.indexOf('## Traces'))
   const expressions = [...alerts.matchAll(/`([^`]+)`/g)].map(([, text = '']) => text)
@@ -72,14 +133,14 @@ test('the alerts in the page on metrics are about metrics and labels that exist'
   for (const expression of expressions) assert.deepEqual(faultsOf(expression), [], expression)
 })
 
-test('the composition is whole: its files are there, the proxy knows its nodes, and they have time to stop', async () => {
+test('compose.yaml mounts files that exist, the proxy knows the nodes, and they have time to stop', async () => {
   const { services, volumes } = parse(await read('compose.yaml'), { merge: true }) as Composition
   for (const [name, { volumes: mounts = [], stop_grace_period: grace, depends_on: needs = [] }] of Object.entries(
     services,
   )) {
     for (const mount of mounts) {
       const [source = ''] = mount.split(':')
-      // The certificate is the operator's to bring.
+      // The operator provides the certificate.
       if (source.startsWith('./')) assert.ok(source === './tls' || existsSync(join(root, source)), `${name}: ${mount}`)
       else assert.ok(source in volumes, `${name}: ${mount}`)
     }
@@ -98,7 +159,7 @@ test('the composition is whole: its files are there, the proxy knows its nodes, 
   )
 })
 
-test('the image is made of files that are there and not kept out of its context', async () => {
+test('the Dockerfile copies files that exist and are not in .dockerignore', async () => {
   const ignored = (await read('.dockerignore')).split('\n').filter((line) => line !== '')
   const sources = [...(await read('Dockerfile')).matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, files = '']) =>
     files.split(' '),
@@ -110,15 +171,25 @@ test('the image is made of files that are there and not kept out of its context'
   }
 })
 
-test('the systemd unit starts what is there and gives it time to stop', async () => {
+test('the systemd unit starts an existing program and gives it time to stop', async () => {
   const unit = await read('examples/systemd/gatehouse.service')
   const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
   assert.ok(existsSync(join(root, value('ExecStart').split(' ')[0]?.replace('/opt/gatehouse/', '') ?? 'none')))
   assert.ok(Number(value('TimeoutStopSec')) > STOP_SECONDS)
-  // Older releases of Node ask for protection keys at their start; without these two that ends the process.
+  // Older releases of Node use protection keys at startup; without these two the process would be killed.
   assert.match(value('SystemCallFilter'), /@pkey/)
   assert.equal(value('SystemCallErrorNumber'), 'EPERM')
 })
+
+interface RuleGroup {
+  readonly rules: readonly {
+    readonly alert: string
+    readonly expr: string
+    readonly for?: string
+    readonly labels: { readonly severity: string }
+    readonly annotations: { readonly summary: string; readonly description: string }
+  }[]
+}
 
 interface Composition {
   readonly services: Readonly<

@@ -1,4 +1,4 @@
-/** The pages made from the program say what the program says now, and no page points to nowhere. */
+/** Generated pages are current, and links between pages work. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
@@ -13,7 +13,7 @@ import { checkShape } from '../../src/declarative/check-shape.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-test('every generated page is current: run "npm run docs" when it is not', async () => {
+test('every generated page is current (if not, run "npm run docs")', async () => {
   const pages = await generatedPages()
   assert.ok(pages.length > 0)
   for (const { path, text } of pages) {
@@ -22,7 +22,7 @@ test('every generated page is current: run "npm run docs" when it is not', async
   }
 })
 
-test('every link between the pages leads to a file', async () => {
+test('every link between pages leads to a file', async () => {
   const broken: string[] = []
   let links = 0
   for await (const page of glob(['*.md', 'docs/**/*.md', 'bench/*.md'], { cwd: root })) {
@@ -38,12 +38,12 @@ test('every link between the pages leads to a file', async () => {
   assert.deepEqual(broken, [])
 })
 
-test('the README has the lines that the demonstration prints', async () => {
+test('the README has the commands of the demo banner', async () => {
   const readme = await readFile(join(root, 'README.md'), 'utf8')
   for (const line of pasteLines('http://localhost:5080')) assert.ok(readme.includes(`\n${line}\n`), line)
 })
 
-test('the declarative file that the guide shows is a good one', async () => {
+test('the example of a declarative file in the guide is valid', async () => {
   const guide = await readFile(join(root, 'docs/configuration.md'), 'utf8')
   const [, example = ''] = /```yaml\n([\s\S]*?)```/.exec(guide) ?? []
   const checked = checkShape(parse(example))

@@ -1,4 +1,4 @@
-/** The program on the page about streaming, run as it stands there but for the address. */
+/** The example program on the streaming page works. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
@@ -6,7 +6,7 @@ import { post, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { startTestServer } from '../support/server.ts'
 
-test('the program for a browser signs in, subscribes, shows what comes, and knows when not to come back', async (t) => {
+test('the example signs in, subscribes, shows messages, and does not reconnect after its grant is revoked', async (t) => {
   const page = await readFile(new URL('../../docs/streaming.md', import.meta.url), 'utf8')
   const [, program = ''] = /```js\n([\s\S]*?)```/.exec(page) ?? []
   const { place, leave } = await openPlace('sqlite')
@@ -27,7 +27,7 @@ test('the program for a browser signs in, subscribes, shows what comes, and know
     run(
       token,
       show,
-      () => resolve('comes back'),
+      () => resolve('reconnects'),
       () => resolve('asks to sign in'),
     )
   })

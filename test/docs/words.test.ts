@@ -1,14 +1,14 @@
-/** What the hand-written pages say exists: commands, settings, and the files they point at. */
+/** Words: hand-written pages name only commands, settings and files that exist, and no text uses a coined metaphor. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { COMMANDS } from '../../src/cli/commands.ts'
-import { environmentName, fileName, settingNames } from '../../src/config.ts'
+import { environmentName, fileName, settingNames } from '../../src/config/config.ts'
 
 const root = new URL('../../', import.meta.url).pathname
-const pages = ['README.md', ...(await Array.fromAsync(glob('docs/**/*.md', { cwd: root })))]
+const pages = ['README.md', 'SECURITY.md', ...(await Array.fromAsync(glob('docs/**/*.md', { cwd: root })))]
 
 for (const page of pages.sort()) {
   test(`${page} names commands, settings and files that exist`, async () => {
@@ -45,3 +45,58 @@ test('the settings that the example files use exist', async () => {
     )
   }
 })
+
+/** Metaphors that the project once used, and the field's word for each. */
+const COINED: readonly (readonly [pattern: RegExp, instead: string])[] = [
+  [/\bdoors?\b/, 'endpoint, route or rate limit'],
+  [/\bannex(es)?\b/, 'lazy route group'],
+  [/\b(take|takes|taken|taking|took) back\b/, 'revoke, or roll back'],
+  [/\bdeny ?lists?\b/, 'revocation list'],
+  [/\bassembl(y|ies)\b/, 'cluster'],
+  [/\bstumbl(e|es|ed|ing)\b/, 'fail'],
+  [/\blately\b/, 'recent'],
+  [/\bjourneys?\b/, 'round trip'],
+  [/\btrains?\b/, 'pipeline'],
+  [/\bstrays?\b/, 'unbatchable'],
+  [/\bturnstiles?\b/, 'semaphore'],
+  [/\bstep behind\b/, 'lower priority'],
+  [/\bled away\b/, 'redirected'],
+  [/\bupkeep\b/, 'background job'],
+  [/\bground\b/, 'resources'],
+  [/\bsurroundings\b/, 'context'],
+  [/\ballowances?\b/, 'rate'],
+  [/\boutlets?\b/, 'transport'],
+  [/\bwhoever\b/, 'the caller, the user, anyone who'],
+  [/\bunheard\b/, 'unanswered'],
+  [/\bfor good\b/, 'permanently'],
+  [/\b(give|gives|gave) way\b/, 'be replaced'],
+  [/\bin (its|their) turn\b/, 'then'],
+  [/\bthe day when\b/, 'when'],
+  [/\bminds? no\b/, 'ignore'],
+]
+
+test('comments, messages, names and pages use the words of the field', async () => {
+  const found: string[] = []
+  const sources = ['{src,scripts,test,bench,fuzz,examples}/**/*.{ts,js}', '{docs,bench,examples}/**/*.md', '*.md']
+  for await (const file of glob(sources, { cwd: root, exclude: ['**/node_modules/**'] })) {
+    // The changelog names what was renamed.
+    if (file === 'test/docs/words.test.ts' || file === 'CHANGELOG.md') continue
+    const lines = [file, ...(await readFile(join(root, file), 'utf8')).split('\n')]
+    for (const [number, line] of lines.entries()) {
+      const words = wordsOf(line)
+      for (const [pattern, instead] of COINED) {
+        const [word] = pattern.exec(words) ?? []
+        if (word !== undefined) found.push(`${file}:${number}: "${word}" (${instead})`)
+      }
+    }
+  }
+  assert.deepEqual(found.sort(), [])
+})
+
+/** `takeBack`, `take-back` and `TAKE_BACK` as `take back`. */
+function wordsOf(line: string): string {
+  return line
+    .replace(/([a-z])([A-Z])/g, '$1 $2')
+    .replace(/[-_]/g, ' ')
+    .toLowerCase()
+}

@@ -1,4 +1,4 @@
-/** The bus between processes that share a database. */
+/** The event bus between processes that share a database. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,23 +15,23 @@ import { until } from '../support/until.ts'
 interface Node {
   readonly bus: Bus
   readonly events: Events
-  readonly heard: GateEvent[]
-  readonly complaints: unknown[]
+  readonly received: GateEvent[]
+  readonly errors: unknown[]
   close(): Promise<void>
 }
 
 async function startNode({ dataFolder, databaseUrl: url }: TestPlace): Promise<Node> {
   const database = await openDatabase({ dataFolder, url })
   const events = createEvents(database.db, database.engine, Date.now)
-  const complaints: unknown[] = []
-  const bus = await openBus(database, events, url, (error) => complaints.push(error))
-  const heard: GateEvent[] = []
-  bus.subscribe((event) => heard.push(event))
+  const errors: unknown[] = []
+  const bus = await openBus(database, events, url, (error) => errors.push(error))
+  const received: GateEvent[] = []
+  bus.subscribe((event) => received.push(event))
   return {
     bus,
     events,
-    heard,
-    complaints,
+    received,
+    errors,
     async close() {
       await bus.close()
       await database.close()
@@ -44,26 +44,26 @@ function changed(clientId: string): GateEvent {
 }
 
 onEveryEngine('the bus', (place) => {
-  test('every node hears every event once and in order, within a second', async () => {
+  test('every node receives every event once and in order, within a second', async () => {
     const [a, b] = [await startNode(place()), await startNode(place())]
     const sent = Array.from({ length: 40 }, (_, index) => changed(`client-${index}`))
     for (const event of sent) await a.bus.publish(event)
-    assert.deepEqual(a.heard, sent)
-    await until('b has heard all', 1000, () => b.heard.length >= sent.length)
+    assert.deepEqual(a.received, sent)
+    await until('b has received all events', 1000, () => b.received.length >= sent.length)
     await sleep(700)
-    assert.deepEqual(b.heard, sent)
-    assert.deepEqual(a.heard, sent)
+    assert.deepEqual(b.received, sent)
+    assert.deepEqual(a.received, sent)
     await Promise.all([a.close(), b.close()])
   })
 
-  test('what a program without a bus appends is heard too', async () => {
+  test('an event appended by a process without a bus is received', async () => {
     const [server, tool] = [await startNode(place()), await startNode(place())]
     await tool.events.append(changed('by-hand'))
-    await until('the server hears it', 1000, () => server.heard.length === 1)
+    await until('the server receives it', 1000, () => server.received.length === 1)
     await Promise.all([server.close(), tool.close()])
   })
 
-  test('events from before a node started are not news to it; an event too long to be told is read', async () => {
+  test('events from before a node started are not delivered; an event too long for NOTIFY is read from the table', async () => {
     const first = await startNode(place())
     await first.bus.publish(changed('old'))
     const second = await startNode(place())
@@ -76,24 +76,24 @@ onEveryEngine('the bus', (place) => {
       expiresAt: Date.now() + 60_000,
     }
     await first.bus.publish(long)
-    await until('the second hears it', 1500, () => second.heard.length > 0)
-    assert.deepEqual(second.heard, [long])
+    await until('the second node receives it', 1500, () => second.received.length > 0)
+    assert.deepEqual(second.received, [long])
     await Promise.all([first.close(), second.close()])
   })
 
-  test('many who publish at once lose nothing', async () => {
+  test('concurrent publishers lose no event', async () => {
     const [a, b] = [await startNode(place()), await startNode(place())]
     const names = (events: GateEvent[]) => events.map((event) => ('clientId' in event ? event.clientId : '')).sort()
     const sent = Array.from({ length: 200 }, (_, index) => changed(String(index)))
     await Promise.all(sent.map((event, index) => (index % 2 === 0 ? a : b).bus.publish(event)))
-    await until('both have heard all', 3000, () => a.heard.length >= 200 && b.heard.length >= 200)
-    assert.deepEqual(names(a.heard), names(sent))
-    assert.deepEqual(names(b.heard), names(sent))
+    await until('both have received all events', 3000, () => a.received.length >= 200 && b.received.length >= 200)
+    assert.deepEqual(names(a.received), names(sent))
+    assert.deepEqual(names(b.received), names(sent))
     await Promise.all([a.close(), b.close()])
   })
 })
 
-test('PostgreSQL: a node whose listening connection is ended hears again at once', async () => {
+test('PostgreSQL: a node whose listening connection is terminated listens again at once', async () => {
   const { place, leave } = await openPlace('postgres')
   const [a, b] = [await startNode(place), await startNode(place)]
   const admin = new pg.Client({ connectionString: place.databaseUrl })
@@ -103,15 +103,15 @@ test('PostgreSQL: a node whose listening connection is ended hears again at once
   )
   await admin.end()
   await a.bus.publish(changed('after the end'))
-  await until('b hears it', 1000, () => b.heard.length === 1)
+  await until('b receives it', 1000, () => b.received.length === 1)
   await sleep(300)
   await a.bus.publish(changed('listening again'))
-  await until('b hears it', 200, () => b.heard.length === 2)
+  await until('b receives it', 200, () => b.received.length === 2)
   await Promise.all([a.close(), b.close()])
   await leave()
 })
 
-test('PostgreSQL: a node that was cut off from its database for ten seconds catches up', async () => {
+test('PostgreSQL: a node disconnected from its database for ten seconds catches up', async () => {
   const { place, leave } = await openPlace('postgres')
   const address = new URL(place.databaseUrl)
   const proxy = await startTcpProxy(address.hostname, Number(address.port))
@@ -122,13 +122,13 @@ test('PostgreSQL: a node that was cut off from its database for ten seconds catc
   await near.bus.publish(changed('missed 1'))
   await near.bus.publish(changed('missed 2'))
   await sleep(10_000)
-  assert.deepEqual(far.heard, [])
+  assert.deepEqual(far.received, [])
   proxy.mend()
-  await until('the far node has caught up', 3000, () => far.heard.length === 2)
-  assert.deepEqual(far.heard, [changed('missed 1'), changed('missed 2')])
+  await until('the far node has caught up', 3000, () => far.received.length === 2)
+  assert.deepEqual(far.received, [changed('missed 1'), changed('missed 2')])
   await near.bus.publish(changed('live'))
-  await until('it hears what comes', 1000, () => far.heard.length === 3)
-  assert.notEqual(far.complaints.length, 0)
+  await until('it receives new events', 1000, () => far.received.length === 3)
+  assert.notEqual(far.errors.length, 0)
   await Promise.all([near.close(), far.close()])
   await proxy.close()
   await leave()

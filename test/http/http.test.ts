@@ -1,4 +1,4 @@
-/** The shared HTTP behaviour of every door. */
+/** HTTP behaviour that all endpoints share. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { get } from 'node:http'
@@ -33,7 +33,7 @@ onEveryEngine('http', (place) => {
     assert.equal(response.headers.get('allow'), 'GET, HEAD')
   })
 
-  test('every answer carries the security headers and a request id', async () => {
+  test('every reply carries the security headers and a request id', async () => {
     const response = await fetch(`${server.issuer}/nothing`, { headers: { 'request-id': 'mine-1' } })
     assert.equal(response.headers.get('strict-transport-security'), 'max-age=31536000')
     assert.equal(response.headers.get('x-content-type-options'), 'nosniff')
@@ -47,18 +47,18 @@ onEveryEngine('http', (place) => {
     assert.equal(response.status, 414)
   })
 
-  test('RFC 9112 §3.2.2: an address that is written whole is answered as its path', async () => {
+  test('RFC 9112 §3.2.2: a target in absolute-form is answered as its path', async () => {
     const [answer] = await once(get({ port: server.port, path: `${server.issuer}/healthz` }), 'response')
     assert.equal(answer.statusCode, 200)
     answer.resume()
   })
 
   for (const [name, path, status, code] of [
-    ['that is no text', '/%ff', 404, 'http.not_found'],
+    ['that is not UTF-8', '/%ff', 404, 'http.not_found'],
     ['cut in the middle of a character', '/connect/token%', 404, 'http.not_found'],
-    ['with a part of many characters', `/admin/users/${'x'.repeat(600)}`, 401, 'access.token_needed'],
+    ['with a long segment', `/admin/users/${'x'.repeat(600)}`, 401, 'access.token_needed'],
   ] as const)
-    test(`an address ${name} is refused like any other, and logged`, async () => {
+    test(`a path ${name} is refused and logged`, async () => {
       const response = await fetch(server.issuer + path, {
         headers: { 'request-id': `bad-${name}`.replaceAll(' ', '-') },
       })

@@ -1,4 +1,4 @@
-/** The socket before the application is ready: what comes then waits. */
+/** The listener before the pipeline is ready: requests wait. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -22,7 +22,7 @@ function ask(t: TestContext, port: number, text: string): Socket {
   return socket
 }
 
-test('a request and an upgrade that come before the application is ready are answered once it is', async (t) => {
+test('a request and an upgrade that arrive before the pipeline is ready are answered once it is', async (t) => {
   const listener = await startListener(t)
   const asking = ask(t, listener.port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
   const upgrading = ask(t, listener.port, UPGRADE)
@@ -36,20 +36,20 @@ test('a request and an upgrade that come before the application is ready are ans
     taken++
     socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n')
   })
-  listener.answerWith((_request, response) => response.end('ready'))
+  listener.answerWith({ handle: (_request, response) => void response.end('ready') })
   assert.match(String((await once(asking, 'data'))[0]), /ready$/)
   assert.match(String((await once(upgrading, 'data'))[0]), /^HTTP\/1.1 101 /)
-  assert.equal(taken, 1, 'who has left is not handed over')
+  assert.equal(taken, 1, 'a client that has left is not handed over')
   const later = ask(t, listener.port, UPGRADE)
   assert.match(String((await once(later, 'data'))[0]), /^HTTP\/1.1 101 /)
   assert.equal(taken, 2)
 })
 
-test('an upgrade that nobody takes when the application is ready, or that waits when the start fails, is ended', async (t) => {
+test('an upgrade without a handler, or during a failed start, is closed', async (t) => {
   const ready = await startListener(t)
   const untaken = ask(t, ready.port, UPGRADE)
   await pause(50)
-  ready.answerWith((_request, response) => response.end())
+  ready.answerWith({ handle: (_request, response) => void response.end() })
   await once(untaken, 'close')
   const failing = await startListener(t)
   const waiting = ask(t, failing.port, UPGRADE)

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
-import { METRICS } from '../../src/protocol/metric-table.ts'
-import { createMetrics } from '../../src/protocol/metrics.ts'
+import { METRICS } from '../../src/telemetry/metric-table.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
@@ -31,7 +31,7 @@ test('a counter, a histogram and a watched gauge are written in the text format'
     assert.ok(lines.includes(line), line)
 })
 
-test('a label that takes any value does not grow the registry without end', () => {
+test('a label with unbounded values does not grow the registry without bound', () => {
   const metrics = createMetrics()
   for (let index = 0; index < 5000; index++) metrics.count('gatehouse_queries_total', { outcome: `made-up-${index}` })
   const lines = metrics.render().split('\n')
@@ -67,7 +67,7 @@ describe('the metrics port', () => {
     }
   })
 
-  test('requests are counted by route, never by the address that was asked for', async () => {
+  test('requests are counted by route, never by path', async () => {
     await fetch(`${server.issuer}/healthz?secret=1`)
     await fetch(`${server.issuer}/some/secret/path`)
     const text = await read()
@@ -80,7 +80,7 @@ describe('the metrics port', () => {
     assert.equal((await fetch(`http://127.0.0.1:${server.metricsPort}/healthz`)).status, 404)
   })
 
-  test('what a scraper adds to the address does not matter', async () => {
+  test('the query string of a scrape is ignored', async () => {
     assert.equal((await fetch(`http://127.0.0.1:${server.metricsPort}/metrics?collect=all`)).status, 200)
   })
 })
@@ -90,7 +90,7 @@ test('Prometheus text format: quantile and le belong to summaries and histograms
     for (const label of labels) assert.ok(!['quantile', 'le'].includes(label), `${name}: ${label}`)
 })
 
-test('the dashboard asks only for metrics and labels that exist', async () => {
+test('the dashboard uses only metrics and labels that exist', async () => {
   const text = await readFile(new URL('../../examples/grafana/gatehouse.json', import.meta.url), 'utf8')
   const dashboard: { panels: { title: string; targets: { expr: string }[] }[] } = JSON.parse(text)
   assert.ok(dashboard.panels.length > 10)

@@ -1,58 +1,37 @@
-/** Rate limits: the window, the headers, who is counted behind a proxy, and the same limit on two nodes. */
+/** Rate limits: the sliding window, the headers, clients behind a proxy, and one limit over two nodes. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { doorOf } from '../../src/http/doors.ts'
-import { createRateLimiter } from '../../src/http/rate-limit.ts'
+import { createSlidingWindow } from '../../src/http/sliding-window.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
 
 const TEN_A_MINUTE = { requests: 10, seconds: 60 }
 
-test('the eleventh request of a minute waits, and the wait that is said is long enough and no longer', () => {
+test('the eleventh request of a minute is refused, and Retry-After is exact', () => {
   const clock = createTestClock(1_700_000_040_000 - (1_700_000_040_000 % 60_000))
-  const limiter = createRateLimiter(clock)
+  const window = createSlidingWindow(clock)
   clock.advance(30_000)
   for (let left = 9; left >= 0; left--)
-    assert.deepEqual(limiter.take('a', TEN_A_MINUTE), { allowed: true, remaining: left, seconds: 30 })
-  const refused = limiter.take('a', TEN_A_MINUTE)
+    assert.deepEqual(window.take('a', TEN_A_MINUTE), { allowed: true, remaining: left, seconds: 30 })
+  const refused = window.take('a', TEN_A_MINUTE)
   assert.equal(refused.allowed, false)
-  assert.equal(limiter.take('b', TEN_A_MINUTE).allowed, true)
+  assert.equal(window.take('b', TEN_A_MINUTE).allowed, true)
   clock.advance((refused.seconds - 1) * 1000)
-  assert.equal(limiter.take('a', TEN_A_MINUTE).allowed, false)
+  assert.equal(window.take('a', TEN_A_MINUTE).allowed, false)
   clock.advance(1000)
-  assert.equal(limiter.take('a', TEN_A_MINUTE).allowed, true)
+  assert.equal(window.take('a', TEN_A_MINUTE).allowed, true)
 })
 
-test('a caller who spends the budget at the end of one window does not get a second one at once', () => {
+test('a budget spent at the end of one window is not full again at the start of the next', () => {
   const clock = createTestClock(1_700_000_040_000 - (1_700_000_040_000 % 60_000))
-  const limiter = createRateLimiter(clock)
+  const window = createSlidingWindow(clock)
   clock.advance(59_000)
-  for (let index = 0; index < 10; index++) limiter.take('a', TEN_A_MINUTE)
+  for (let index = 0; index < 10; index++) window.take('a', TEN_A_MINUTE)
   clock.advance(2_000)
   let allowed = 0
-  for (let index = 0; index < 10; index++) if (limiter.take('a', TEN_A_MINUTE).allowed) allowed += 1
+  for (let index = 0; index < 10; index++) if (window.take('a', TEN_A_MINUTE).allowed) allowed += 1
   assert.ok(allowed <= 1, String(allowed))
-})
-
-test('an address belongs to one door, whatever its case and spelling', () => {
-  const doors = {
-    '/connect/token': 'token',
-    '/Connect/Introspect?x=1': 'token',
-    '/%63onnect/%74oken': 'token',
-    '/%61dmin/users?q=%': 'admin',
-    '/%': 'pages',
-    '/connect/deviceauthorization': 'token',
-    '/connect/authorize?client_id=x': 'pages',
-    '/.well-known/openid-configuration': 'pages',
-    '/QUERY': 'query',
-    '/query/cataloguetables/select': 'query',
-    '/Platform?version=1.1': 'stream',
-    '/admin/users': 'admin',
-    '/healthz': undefined,
-    '/': 'pages',
-  }
-  for (const [url, door] of Object.entries(doors)) assert.equal(doorOf(url), door, url)
 })
 
 describe('limits by address', () => {
@@ -71,7 +50,7 @@ describe('limits by address', () => {
   const from = (address: string, path = '/nothing') =>
     fetch(server.issuer + path, { headers: { 'x-forwarded-for': address } })
 
-  test('says the policy and what is left, then 429 with Retry-After', async () => {
+  test('replies carry the policy and the remaining budget, then 429 with Retry-After', async () => {
     const first = await from('192.0.2.1')
     assert.equal(first.headers.get('ratelimit-policy'), '"address";q=3;w=60')
     assert.match(first.headers.get('ratelimit') ?? '', /^"address";r=2;t=\d+$/)
@@ -91,12 +70,12 @@ describe('limits by address', () => {
     assert.equal((await from('2001:db8:1:3::1')).status, 404)
   })
 
-  test('an address that cannot be read counts too', async () => {
+  test('an unreadable address counts as well', async () => {
     for (let index = 0; index < 3; index++) assert.equal((await from('192.0.2.3', '/%ff')).status, 404)
     assert.equal((await from('192.0.2.3', '/%ff')).status, 429)
   })
 
-  test('an address is one with every port that a proxy writes behind it, and all that are none are one', async () => {
+  test('the port that a proxy appends does not matter, and all invalid addresses count as one', async () => {
     for (const spelt of ['192.0.2.50:1001', '192.0.2.50:1002', '192.0.2.50'])
       assert.equal((await from(spelt)).status, 404, spelt)
     assert.equal((await from('192.0.2.50:1003')).status, 429)
@@ -107,7 +86,7 @@ describe('limits by address', () => {
     assert.equal((await from('another')).status, 429)
   })
 
-  test('a trusted proxy is seen through when the next one writes its port too', async () => {
+  test('a chain of trusted proxies that append ports is followed', async () => {
     for (let index = 0; index < 3; index++)
       assert.equal((await from(`192.0.2.${60 + index}, 127.0.0.1:900${index}`)).status, 404)
     for (const spelt of ['192.0.2.70:1001, 127.0.0.1:9000', '192.0.2.70,127.0.0.1', '192.0.2.70'])
@@ -115,7 +94,7 @@ describe('limits by address', () => {
     assert.equal((await from('192.0.2.70:1002, 127.0.0.1:9001')).status, 429)
   })
 
-  test('what a caller claims of its own way is not believed', async () => {
+  test('X-Forwarded-For of an untrusted caller is ignored', async () => {
     for (let index = 0; index < 3; index++) await from(`203.0.113.${index}, 192.0.2.77`)
     assert.equal((await from('203.0.113.99, 192.0.2.77')).status, 429)
   })
@@ -142,7 +121,7 @@ describe('limits over two nodes', () => {
     await stopOwnPostgres()
   })
 
-  test('what one node has counted, the other knows within two seconds', async () => {
+  test('counts of one node reach the other within two seconds', async () => {
     const statuses = async (node: TestServer | undefined, count: number) => {
       const seen: number[] = []
       for (let index = 0; index < count; index++) seen.push((await fetch(`${node?.issuer}/nothing`)).status)

@@ -1,4 +1,4 @@
-/** Traces reach a collector as OTLP/HTTP JSON, belong to the caller's trace, tell of the work within, and carry no secret. */
+/** Traces are sent as OTLP/HTTP JSON, continue the caller's trace, contain child spans, and carry no secret. */
 import assert from 'node:assert/strict'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -131,7 +131,7 @@ onEveryEngine('traces', (place, engine) => {
     assert.partialDeepStrictEqual(attributes(query), { 'gatehouse.outcome': 'ok', 'gatehouse.rows': 3 })
   })
 
-  test('no address, password, token or statement is in them', () => {
+  test('spans contain no URL, password, token or statement', () => {
     assert.doesNotMatch(JSON.stringify(received), /very-secret|admin-please-change|eyJ|trades/)
   })
 })

@@ -1,8 +1,8 @@
-/** The account page: everything on it can be changed and ended, and what ends is dead everywhere at once; on every engine. */
+/** The account page: profile, password, sessions and applications, and the revocation of what a user ends there. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { hashPassword } from '../../src/store/password-hash.ts'
-import { createTakeBack } from '../../src/store/take-back.ts'
+import { createRevocations } from '../../src/store/revocations.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import {
   answerOf,
@@ -78,7 +78,7 @@ onEveryEngine('the account page', (at) => {
     return form
   }
 
-  test('C-67: a changed password ends every other session and token within a second, and keeps this one', async () => {
+  test('C-67: a password change ends every other session and all tokens within a second, and keeps the current session', async () => {
     const person = await newPerson()
     const [here, there] = [place.newAgent(), place.newAgent()]
     const mine = await tokens(here, person)
@@ -103,7 +103,7 @@ onEveryEngine('the account page', (at) => {
     assert.equal((await tokens(place.newAgent(), { ...person, password: 'a new long password' })).seen[0], 'sign-in')
   })
 
-  test('a withdrawn consent revokes what came of it, and is asked for again', async () => {
+  test('withdrawing consent revokes its tokens, and the next request asks for consent again', async () => {
     const person = await newPerson()
     const agent = place.newAgent()
     const { access_token, refresh_token } = await tokens(agent, person)
@@ -115,7 +115,7 @@ onEveryEngine('the account page', (at) => {
     assert.deepEqual((await tokens(agent, person)).seen, ['question'])
   })
 
-  test('what needed no consent is on the page too, and ends there: a password given to a program, a client of our own', async () => {
+  test('clients that need no consent are listed too and can be revoked: the password grant, and first-party clients', async () => {
     const person = await newPerson()
     const agent = place.newAgent()
     await place.stores.clients.put({
@@ -168,8 +168,8 @@ onEveryEngine('the account page', (at) => {
       }),
     })
     assert.equal(refreshed.status, 400)
-    const stranger = await newPerson()
-    assert.deepEqual(await place.stores.grants.listClientsOfUser(stranger.id), [])
+    const other = await newPerson()
+    assert.deepEqual(await place.stores.grants.listClientsOfUser(other.id), [])
   })
 
   async function post(path: string, form: Record<string, string>): Promise<Record<string, string>> {
@@ -186,7 +186,7 @@ onEveryEngine('the account page', (at) => {
     return () => post('/connect/token', { grant_type, device_code: asked.device_code ?? '' })
   }
 
-  test('what a device was allowed is on the page too, and is taken back there', async () => {
+  test('the access of a device is listed too and can be revoked', async () => {
     const person = await newPerson()
     const agent = place.newAgent()
     await tokens(agent, person)
@@ -202,7 +202,7 @@ onEveryEngine('the account page', (at) => {
     assert.equal(refreshed.error, 'invalid_grant')
   })
 
-  test('C-67: a device that has not come for its tokens yet gets none once its consent is withdrawn, even if it is given again to another', async () => {
+  test('C-67: a device that has not redeemed its code gets no tokens once consent is withdrawn, even if another device is approved later', async () => {
     const person = await newPerson()
     const agent = place.newAgent()
     await tokens(agent, person)
@@ -217,7 +217,7 @@ onEveryEngine('the account page', (at) => {
     assert.equal(await userinfo(given.access_token ?? ''), 200, JSON.stringify(given))
   })
 
-  test('B-75: the applications of a deleted person are told that the session is over', async () => {
+  test('B-75: the applications of a deleted user are notified of the end of the session', async () => {
     const person = await newPerson()
     await tokens(place.newAgent(), person)
     const { sessions, users, grants, events } = place.stores
@@ -225,14 +225,14 @@ onEveryEngine('the account page', (at) => {
     assert.deepEqual(await sessions.listClients(session?.id ?? ''), ['web'])
     place.clock.advance(1)
     await users.remove(person.id)
-    await createTakeBack({ grants, publish: events.append, clock: place.clock }).user(person.id)
-    await until('they are taken from the list to be told', 2000, async () => {
+    await createRevocations({ grants, publish: events.append, clock: place.clock }).revokeUser(person.id)
+    await until('the clients of the session have been notified', 2000, async () => {
       return (await sessions.listClients(session?.id ?? '')).length === 0
     })
     assert.deepEqual(await sessions.listOfUser(person.id), [])
   })
 
-  test('a session ended from another is over at once: pages, silent renewal and tokens', async () => {
+  test('a session ended from another browser is over at once: pages, silent renewal and tokens', async () => {
     const person = await newPerson()
     const [here, there] = [place.newAgent(), place.newAgent({ 'user-agent': 'Mozilla/5.0 (X11; Linux) Firefox/140.0' })]
     await tokens(here, person)
@@ -246,7 +246,7 @@ onEveryEngine('the account page', (at) => {
     assert.equal((await account(here)).url.pathname, '/account')
   })
 
-  test('nobody can end the session of somebody else', async () => {
+  test('a user cannot end the session of another user', async () => {
     const [olive, mallory] = [await newPerson(), await newPerson()]
     const [hers, his] = [place.newAgent(), place.newAgent()]
     await tokens(hers, olive)
@@ -259,7 +259,7 @@ onEveryEngine('the account page', (at) => {
     assert.equal((await account(hers)).status, 200)
   })
 
-  test('C-02: a form of one session changes nothing in another, nor without its token', async () => {
+  test('C-02: a form is refused in another session, and without its CSRF token', async () => {
     const [olive, mallory] = [await newPerson(), await newPerson()]
     const agent = place.newAgent()
     await tokens(agent, olive)
@@ -276,7 +276,7 @@ onEveryEngine('the account page', (at) => {
     for (const { id } of [olive, mallory]) assert.equal((await place.stores.users.findById(id))?.profile.name, 'Olive')
   })
 
-  test('the profile is changed; a new email address is not verified, and a website is an address', async () => {
+  test('users can edit their profile; a new email address is unverified, and a website must be an http(s) URL', async () => {
     const person = await newPerson()
     const agent = place.newAgent()
     await tokens(agent, person)
@@ -296,7 +296,7 @@ onEveryEngine('the account page', (at) => {
     })
   })
 
-  test('times are shown in the zone of the person, and a zone that is none is no fault', async () => {
+  test('times are shown in the time zone of the user; an invalid time zone is ignored', async () => {
     const person = await newPerson()
     const agent = place.newAgent()
     await tokens(agent, person)
@@ -311,7 +311,7 @@ onEveryEngine('the account page', (at) => {
     assert.doesNotMatch(await seen('Asia/Tokyo'), /UTC/)
   })
 
-  test('B-47: signing out ends the tokens of the session, but what is for offline use can be refreshed', async () => {
+  test('B-47: signing out ends the tokens of the session, but offline access can still be refreshed', async () => {
     const person = await newPerson()
     const agent = place.newAgent()
     const offline = await tokens(agent, person)
@@ -324,7 +324,7 @@ onEveryEngine('the account page', (at) => {
     assert.equal(await userinfo(access_token), 200)
   })
 
-  test('a session whose time is up is over on its own', async () => {
+  test('a session expires', async () => {
     const person = await newPerson()
     const agent = place.newAgent()
     await tokens(agent, person)

@@ -1,4 +1,4 @@
-/** Who is cut off, or takes consent back, while an authorization request is being answered: nothing leaves; on every engine. */
+/** Revocation while an authorization request is being answered: no code or token is issued. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'
@@ -7,8 +7,8 @@ import { ALICE, answerOf, authorizeUrl, openSignInPlace, type SignInPlace } from
 import { pageOf, type UserAgent } from '../support/user-agent.ts'
 import { reply, visit } from '../support/visitor.ts'
 
-/** What happens in the database, where the person is then led, and what a silent request is told. */
-const CUTS = {
+/** A change in the database, the page it leads to, and the error with prompt=none. */
+const REVOCATIONS = {
   'a user who is disabled': {
     change: 'update users set disabled = 1',
     undo: 'update users set disabled = 0',
@@ -29,10 +29,10 @@ const CUTS = {
   },
 } as const
 
-onEveryEngine('cut off while being answered', (at, engine) => {
+onEveryEngine('revocation during an authorization request', (at, engine) => {
   let place: SignInPlace
   let agent: UserAgent
-  let cuts = 0
+  let triggers = 0
   before(async () => {
     place = await openSignInPlace(at())
   })
@@ -43,16 +43,16 @@ onEveryEngine('cut off while being answered', (at, engine) => {
     await run('delete from grants')
   })
   afterEach(async () => {
-    await run(engine === 'sqlite' ? `drop trigger cut_${cuts}` : `drop function cut_${cuts} cascade`)
-    for (const { undo } of Object.values(CUTS)) await run(undo)
+    await run(engine === 'sqlite' ? `drop trigger change_${triggers}` : `drop function change_${triggers} cascade`)
+    for (const { undo } of Object.values(REVOCATIONS)) await run(undo)
   })
 
   const run = (text: string) => sql.raw(text).execute(place.database.db)
   const ask = (changes: Record<string, string>) => agent.get(authorizeUrl(place.server.issuer, changes))
 
-  /** After the last look at the person, and before there is a grant that a cut could revoke. */
-  async function onceGranting(change: string): Promise<void> {
-    const name = `cut_${++cuts}`
+  /** Applies the change after the user was checked, and before there is a grant to revoke. */
+  async function changeWhileGranting(change: string): Promise<void> {
+    const name = `change_${++triggers}`
     if (engine === 'sqlite')
       return void (await run(`create trigger ${name} before insert on grants begin ${change}; end`))
     await run(`create function ${name}() returns trigger language plpgsql as $$ begin ${change}; return new; end $$`)
@@ -64,9 +64,9 @@ onEveryEngine('cut off while being answered', (at, engine) => {
     assert.ok(grants.length > 0 && grants.every(({ revoked_at }) => revoked_at !== null))
   }
 
-  for (const [name, { change, undo, page, error }] of Object.entries(CUTS)) {
-    test(`C-67: ${name} gets neither token nor code, and is led to where the request stands`, async () => {
-      await onceGranting(change)
+  for (const [name, { change, undo, page, error }] of Object.entries(REVOCATIONS)) {
+    test(`C-67: ${name}: no code or token is issued, and the browser is sent to the page that is now required`, async () => {
+      await changeWhileGranting(change)
       for (const response_type of ['token', 'id_token', 'code', 'code id_token token']) {
         assert.equal(pageOf(await ask({ response_type })).url.pathname, page)
         await run(undo)
@@ -77,9 +77,9 @@ onEveryEngine('cut off while being answered', (at, engine) => {
       assert.deepEqual([silent.get('error'), silent.has('access_token')], [error, false])
     })
 
-    test(`C-67: ${name} gets nothing for the answer to the consent page either`, async () => {
+    test(`C-67: ${name}: submitting the consent page issues nothing either`, async () => {
       const asked = pageOf(await ask({ response_type: 'token', prompt: 'consent' }))
-      await onceGranting(change)
+      await changeWhileGranting(change)
       assert.equal(pageOf(await reply(agent, asked, 'agree')).url.pathname, page)
       await assertNothingGranted()
     })

@@ -1,4 +1,4 @@
-/** Calls to applications go where they should and nowhere else (C-115). */
+/** Back-channel logout calls clients at public addresses only (C-115). */
 import assert from 'node:assert/strict'
 import http from 'node:http'
 import { type AddressInfo, createServer, isIPv6, type Server } from 'node:net'
@@ -7,7 +7,7 @@ import { createBackchannel, type Resolve } from '../../src/identity/browser/back
 import { isPublicAddress } from '../../src/identity/browser/public-address.ts'
 import { toClient } from '../../src/store/client-metadata.ts'
 
-test('RFC 6890: private, local and special addresses are told from public ones', () => {
+test('RFC 6890: private, local and special-purpose addresses are not public', () => {
   const notPublic = [
     '0.0.0.0',
     '10.1.2.3',
@@ -37,7 +37,7 @@ test('RFC 6890: private, local and special addresses are told from public ones',
     assert.equal(isPublicAddress(address), true, address)
 })
 
-describe('a back-channel call', () => {
+describe('back-channel requests', () => {
   const seen: string[] = []
   let server: http.Server
   let origin: string
@@ -59,9 +59,9 @@ describe('a back-channel call', () => {
     server.close()
   })
 
-  async function tell(uri: string, allowPrivate: boolean, resolve?: Resolve): Promise<string[]> {
+  async function notify(uri: string, allowPrivate: boolean, resolve?: Resolve): Promise<string[]> {
     const failures: string[] = []
-    const teller = createBackchannel({
+    const backchannel = createBackchannel({
       clients: { find: async (id) => toClient({ client_id: id, backchannel_logout_uri: uri }, []) },
       issuer: { logoutToken: async () => 'a.b.c' },
       allowPrivate,
@@ -69,51 +69,51 @@ describe('a back-channel call', () => {
       ...(resolve === undefined ? {} : { resolve }),
     })
     seen.length = 0
-    teller.tell({ sessionId: 's', userId: 'u', clientIds: ['c'] })
-    await teller.settled()
+    backchannel.tell({ sessionId: 's', userId: 'u', clientIds: ['c'] })
+    await backchannel.settled()
     return failures
   }
 
-  test('200 and 204 are fine', async () => {
-    assert.deepEqual(await tell(`${origin}/fine`, true), [])
-    assert.deepEqual(await tell(`${origin}/no-content`, true), [])
+  test('200 and 204 are success', async () => {
+    assert.deepEqual(await notify(`${origin}/fine`, true), [])
+    assert.deepEqual(await notify(`${origin}/no-content`, true), [])
     assert.deepEqual(seen, ['/no-content'])
   })
 
-  test('a redirect is not followed, a fault is reported', async () => {
-    assert.deepEqual(await tell(`${origin}/redirect`, true), ['The client answered 302'])
+  test('redirects are not followed, and errors are reported', async () => {
+    assert.deepEqual(await notify(`${origin}/redirect`, true), ['The client answered 302'])
     assert.deepEqual(seen, ['/redirect'])
-    assert.deepEqual(await tell(`${origin}/broken`, true), ['The client answered 500'])
+    assert.deepEqual(await notify(`${origin}/broken`, true), ['The client answered 500'])
   })
 
-  test('an answer without end is cut off', async () => {
-    assert.deepEqual(await tell(`${origin}/huge`, true), ['The answer is too long'])
+  test('an endless response is aborted', async () => {
+    assert.deepEqual(await notify(`${origin}/huge`, true), ['The answer is too long'])
   })
 
-  describe('where it does not go', () => {
-    /** Ports of this machine on both families: whoever comes as far as a connection is noticed. */
-    const doors: Server[] = []
+  describe('addresses that are not called', () => {
+    /** Local listeners on IPv4 and IPv6, which count connections. */
+    const listeners: Server[] = []
     let port: number
-    let knocks = 0
+    let connections = 0
     before(async () => {
       for (const host of ['127.0.0.1', '::1']) {
-        const door = createServer((socket) => {
-          knocks++
+        const listener = createServer((socket) => {
+          connections++
           socket.destroy()
         })
-        await new Promise<void>((resolve) => door.listen(port ?? 0, host, resolve))
-        port = (door.address() as AddressInfo).port
-        doors.push(door)
+        await new Promise<void>((resolve) => listener.listen(port ?? 0, host, resolve))
+        port = (listener.address() as AddressInfo).port
+        listeners.push(listener)
       }
     })
     after(() => {
-      for (const door of doors) door.close()
+      for (const listener of listeners) listener.close()
     })
 
     async function reaches(host: string, allowPrivate: boolean, resolve?: Resolve): Promise<[string, number]> {
-      knocks = 0
-      const [reason = ''] = await tell(`https://${host}:${port}/x`, allowPrivate, resolve)
-      return [reason, knocks]
+      connections = 0
+      const [reason = ''] = await notify(`https://${host}:${port}/x`, allowPrivate, resolve)
+      return [reason, connections]
     }
     const answering =
       (...addresses: string[]): Resolve =>
@@ -140,12 +140,12 @@ describe('a back-channel call', () => {
       '10.0.0.1',
       '192.168.0.1',
     ])
-      test(`C-115: not by number: ${host}`, async () => {
+      test(`C-115: a private IP address is not called: ${host}`, async () => {
         assert.deepEqual(await reaches(host, false), ['The address is private', 0])
       })
 
     for (const host of ['localhost', 'LOCALHOST', 'localhost.'])
-      test(`C-115: not by a name that the system knows: ${host}`, async () => {
+      test(`C-115: a local host name is not called: ${host}`, async () => {
         const [reason, came] = await reaches(host, false)
         assert.match(reason, /has a private address|ENOTFOUND|EAI_AGAIN/)
         assert.equal(came, 0)
@@ -163,12 +163,12 @@ describe('a back-channel call', () => {
       ['8.8.8.8', '127.0.0.1'],
       ['2606:4700::1111', '::1'],
     ])
-      test(`C-115: not by a name that leads to ${addresses.join(' and ')}`, async () => {
+      test(`C-115: a name that resolves to ${addresses.join(' and ')} is not called`, async () => {
         const [reason, came] = await reaches('rp.example.com', false, answering(...addresses))
         assert.deepEqual([reason, came], ['rp.example.com has a private address', 0])
       })
 
-    test('C-115: the address that was looked at is the one that is connected to: a second answer of the resolver counts for nothing', async () => {
+    test('C-115: the address that was checked is the one connected to: the name is resolved only once', async () => {
       let asked = 0
       const turning: Resolve = (hostname, options, callback) => {
         asked++
@@ -178,14 +178,14 @@ describe('a back-channel call', () => {
       assert.deepEqual([asked, came], [1, 1])
     })
 
-    test('C-115: where it is allowed, all of this machine is reached', async () => {
+    test('C-115: private addresses are called if the setting allows it', async () => {
       for (const host of ['127.0.0.1', '[::1]', 'localhost'])
         assert.equal((await reaches(host, true))[1] > 0, true, host)
     })
 
     test('C-115: plain http and other schemes are refused', async () => {
-      assert.match((await tell(`${origin}/x`, false))[0] ?? '', /not https/)
-      assert.match((await tell('ftp://example.com/x', true))[0] ?? '', /not https/)
+      assert.match((await notify(`${origin}/x`, false))[0] ?? '', /not https/)
+      assert.match((await notify('ftp://example.com/x', true))[0] ?? '', /not https/)
       assert.deepEqual(seen, [])
     })
   })

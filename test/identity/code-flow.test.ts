@@ -1,4 +1,4 @@
-/** From the sign-in page to tokens, on every engine. */
+/** The authorization code flow, from the sign-in page to the tokens. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
@@ -23,7 +23,7 @@ onEveryEngine('the code flow', (at) => {
   })
   after(() => place.close())
 
-  test('a person signs in, agrees, and the client gets tokens; the second time nobody is asked', async () => {
+  test('a user signs in and consents, and the client gets tokens; the second time no page is shown', async () => {
     const agent = place.newAgent()
     const { issuer } = place.server
     const { verifier, challenge } = newVerifier()
@@ -65,7 +65,7 @@ onEveryEngine('the code flow', (at) => {
     assert.ok(answerOf(again.end).get('code'))
   })
 
-  test('B-57: a claim by name is asked of the person as its scope is, and is not told to a client that may not have the scope', async () => {
+  test('B-57: a requested claim needs consent like its scope, and is withheld from a client that may not request the scope', async () => {
     const agent = place.newAgent()
     const { issuer } = place.server
     const claims = JSON.stringify({ id_token: { email: null, name: null } })
@@ -87,8 +87,8 @@ onEveryEngine('the code flow', (at) => {
         redirect_uri,
       }),
     })
-    const told = claimsOf(((await response.json()) as Record<string, string>).id_token ?? '')
-    assert.equal(told.email, 'alice@example.com')
-    assert.ok(!('name' in told))
+    const idToken = claimsOf(((await response.json()) as Record<string, string>).id_token ?? '')
+    assert.equal(idToken.email, 'alice@example.com')
+    assert.ok(!('name' in idToken))
   })
 })

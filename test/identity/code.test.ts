@@ -47,7 +47,7 @@ onEveryEngine('authorization codes', (place, engine) => {
     assert.deepEqual([answer.status, answer.body.error], [400, 'invalid_grant'], answer.text)
   }
 
-  test('B-20: the ID token says nonce iff sent, a correct at_hash, sid, amr, acr and auth_time', async () => {
+  test('B-20: the ID token has the nonce iff one was sent, a correct at_hash, sid, amr, acr and auth_time', async () => {
     const answer = await redeem(await issueCode({ nonce: 'n-0S6' }))
     assert.equal(answer.status, 200, answer.text)
     const access = String(answer.body.access_token)
@@ -74,14 +74,14 @@ onEveryEngine('authorization codes', (place, engine) => {
     assert.deepEqual(Object.keys(answer.body), ['access_token', 'expires_in', 'token_type', 'scope'])
   })
 
-  test('B-40, C-32: of 50 who redeem one code at once exactly one gets tokens', async () => {
+  test('B-40, C-32: of 50 concurrent redemptions of a code exactly one gets tokens', async () => {
     const code = await issueCode()
     const answers = await Promise.all(Array.from({ length: 50 }, () => redeem(code)))
     assert.equal(answers.filter(({ status }) => status === 200).length, 1)
     for (const answer of answers.filter(({ status }) => status !== 200)) assertInvalidGrant(answer)
   })
 
-  /** On SQLite, in one process, the two nodes hold each other up enough. */
+  /** On SQLite, in one process, the two nodes delay each other enough. */
   async function slowDownWinners(): Promise<void> {
     if (engine === 'sqlite') return
     for (const statement of [
@@ -93,7 +93,7 @@ onEveryEngine('authorization codes', (place, engine) => {
   const hurryWinners = () =>
     engine === 'sqlite' ? undefined : sql.raw('drop function slow cascade').execute(gate.database.db)
 
-  test('B-40, B-41: of 50 who redeem one code at once on two nodes exactly one gets tokens, which fall', async () => {
+  test('B-40, B-41: of 50 concurrent redemptions of a code on two nodes exactly one gets tokens, which are then revoked', async () => {
     await slowDownWinners()
     for (let round = 0; round < 3; round++) {
       const code = await issueCode()
@@ -109,24 +109,24 @@ onEveryEngine('authorization codes', (place, engine) => {
         }),
       )
       const [winner, ...more] = answers.filter(({ access_token }) => access_token !== undefined)
-      assert.ok(winner !== undefined && more.length === 0, `${more.length} more than one, or nobody`)
+      assert.ok(winner !== undefined && more.length === 0, `${more.length} more than one, or none`)
       const errors = new Set(answers.flatMap(({ error }) => error ?? []))
       assert.deepEqual([...errors], ['invalid_grant'])
       const { access_token = '', refresh_token = '' } = winner
-      await until('it is taken back', 1000, async () => (await gate.userinfo(access_token)).status === 401)
+      await until('the token is revoked', 1000, async () => (await gate.userinfo(access_token)).status === 401)
       const refresh = { grant_type: 'refresh_token', refresh_token }
       assertInvalidGrant(await gate.post('/connect/token', refresh, { authorization: basic('web', SECRET) }))
     }
     await hurryWinners()
   })
 
-  test('B-40: a code lives sixty seconds', async () => {
+  test('B-40: a code expires after sixty seconds', async () => {
     const code = await issueCode()
     clock.advance(60_000)
     assertInvalidGrant(await redeem(code))
   })
 
-  test('B-41: a second redemption is invalid_grant and takes back everything the first one got', async () => {
+  test('B-41: a second redemption is invalid_grant and revokes everything issued for the first one', async () => {
     const code = await issueCode()
     const first = await redeem(code)
     assert.equal((await gate.userinfo(String(first.body.access_token))).status, 200)
@@ -156,7 +156,7 @@ onEveryEngine('authorization codes', (place, engine) => {
     assertInvalidGrant(await redeem('never-issued'))
   })
 
-  test('C-25, C-27: a challenge is answered by its verifier alone', async () => {
+  test('C-25, C-27: only the matching code_verifier is accepted', async () => {
     const challenge = { method: 'S256', value: CHALLENGE } as const
     assert.equal((await redeem(await issueCode({ challenge }), { code_verifier: VERIFIER })).status, 200)
     const wrong = [
@@ -187,7 +187,7 @@ onEveryEngine('authorization codes', (place, engine) => {
     assertInvalidGrant(await redeem(await issueCode(), { code_verifier: VERIFIER }))
   })
 
-  test('B-57: claims that were asked for by name come where they were asked for', async () => {
+  test('B-57: requested claims are returned in the requested place', async () => {
     const grant = await gate.stores.grants.create({
       kind: 'authorization_code',
       clientId: 'web',

@@ -1,4 +1,4 @@
-/** A signing key in foreign hands is cut off at once on every node; one that was merely retired still vouches for old ID tokens. */
+/** Withdrawing a compromised signing key takes effect on every node at once; a retired key still verifies old ID tokens. */
 import assert from 'node:assert/strict'
 import { createPrivateKey, type KeyObject, randomUUID, sign } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -38,8 +38,8 @@ onEveryEngine('a compromised key', (place) => {
     return ((await response.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid)
   }
 
-  /** The status of each door of a node for a token, and whether introspection knows it. */
-  async function doorsOf({ port }: { port: number }, token: string): Promise<(number | boolean)[]> {
+  /** The status of userinfo, query and stream on a node for a token, and whether introspection calls it active. */
+  async function accessAt({ port }: { port: number }, token: string): Promise<(number | boolean)[]> {
     const at = `http://localhost:${port}`
     const authorization = `Bearer ${token}`
     const [userinfo, query, introspected, upgrade] = await Promise.all([
@@ -65,24 +65,19 @@ onEveryEngine('a compromised key', (place) => {
     await Promise.all([userinfo.arrayBuffer(), query.arrayBuffer()])
     return [userinfo.status, query.status, introspected.active, upgrade]
   }
-  const OPEN = [200, 200, true, 101]
-  const CLOSED = [401, 401, false, 401]
-  const isShut = (token: string) =>
-    until('every door of both nodes is shut', 1000, async () => {
-      const seen = [...(await doorsOf(gate.server, token)), ...(await doorsOf(other, token))]
-      return String(seen) === String([...CLOSED, ...CLOSED])
+  const ACCEPTED = [200, 200, true, 101]
+  const REFUSED = [401, 401, false, 401]
+  const isRefused = (token: string) =>
+    until('both nodes refuse the token everywhere', 1000, async () => {
+      const seen = [...(await accessAt(gate.server, token)), ...(await accessAt(other, token))]
+      return String(seen) === String([...REFUSED, ...REFUSED])
     })
 
   function masterKey() {
-    const folder = openDataFolder(place().dataFolder)
-    try {
-      return openMasterKey(folder, undefined)
-    } finally {
-      folder.close()
-    }
+    return openMasterKey(openDataFolder(place().dataFolder), undefined)
   }
 
-  /** What a thief of the database and of the master key can do. */
+  /** What an attacker with the database and the master key can do. */
   async function stealKey(kid: string): Promise<KeyObject> {
     const key = (await gate.stores.signingKeys.list()).find((candidate) => candidate.kid === kid)
     const der = unseal(key?.sealedPrivateKey ?? '', masterKey().derive('signing keys'), SEALED_KEY)
@@ -91,19 +86,19 @@ onEveryEngine('a compromised key', (place) => {
   function forge(like: string, key: KeyObject): string {
     const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
     const jti = String(claimsOf(like).jti)
-    // As ours are, with another random part.
+    // Like ours, with a different random part.
     const random = randomUUID().replaceAll('-', '').slice(0, 8)
     const input = `${encode(headerOf(like))}.${encode({ ...claimsOf(like), jti: random + jti.slice(random.length) })}`
     return `${input}.${sign('sha256', Buffer.from(input), key).toString('base64url')}`
   }
 
-  test('it leaves the published keys, every token that it signed is refused at every door of every node, and another signs', async () => {
+  test('a withdrawn key is no longer published, every node refuses its tokens everywhere, and another key signs', async () => {
     const { access_token, refresh_token } = await gate.signIn()
     const kid = String(headerOf(access_token).kid)
     const forged = forge(access_token, await stealKey(kid))
     for (const node of [gate.server, other]) {
-      assert.deepEqual(await doorsOf(node, access_token), OPEN)
-      assert.deepEqual(await doorsOf(node, forged), OPEN)
+      assert.deepEqual(await accessAt(node, access_token), ACCEPTED)
+      assert.deepEqual(await accessAt(node, forged), ACCEPTED)
     }
     const stream = await connect(other.port, { headers: { authorization: `Bearer ${access_token}` } })
     stream.send({ Controller: 'Auth', Topic: 'Identify', Action: 'Sub' })
@@ -115,20 +110,20 @@ onEveryEngine('a compromised key', (place) => {
     const began = performance.now()
     assert.equal((await admin('DELETE', `/admin/keys/${kid}?compromised=true`)).status, 204)
     assert.equal(await result(), 'Reject')
-    assert.ok(performance.now() - began < 1000, `the stream felt it after ${performance.now() - began} ms`)
-    await isShut(access_token)
-    await isShut(forged)
+    assert.ok(performance.now() - began < 1000, `the stream closed after ${performance.now() - began} ms`)
+    await isRefused(access_token)
+    await isRefused(forged)
     for (const node of [gate.server, other])
-      await until('the key is gone', 1000, async () => {
+      await until('the key is no longer published', 1000, async () => {
         const kids = await kidsAt(node)
         return kids.length === 1 && !kids.includes(kid)
       })
 
-    // The grants are none of the thief's: the next refresh brings a token that counts, also to the stream.
+    // The grants stay valid: the next refresh returns a token that is accepted, also by the stream.
     const form = { grant_type: 'refresh_token', refresh_token, client_id: 'cli' }
     const fresh = String((await gate.post('/connect/token', form)).body.access_token)
     assert.notEqual(headerOf(fresh).kid, kid)
-    assert.deepEqual(await doorsOf(other, fresh), OPEN)
+    assert.deepEqual(await accessAt(other, fresh), ACCEPTED)
     const Data = { Provider: 'Bearer', AccessToken: fresh }
     const renewed = await stream.request({ Controller: 'Auth', Topic: 'AuthToken', TransactionID: 1, Data })
     assert.equal((renewed.Data as { Result: string }).Result, 'Success')
@@ -145,17 +140,17 @@ onEveryEngine('a compromised key', (place) => {
     assert.match(audit, /"key.created"[^}]*"reason":"compromised"/)
   })
 
-  test('it stays cut off over restarts', async () => {
+  test('a key stays withdrawn after a restart', async () => {
     const { access_token } = await gate.signIn()
     const forged = forge(access_token, await stealKey(String(headerOf(access_token).kid)))
     assert.equal((await admin('DELETE', `/admin/keys/${headerOf(access_token).kid}?compromised=true`)).status, 204)
     operator = await signInOperator()
     const restarted = await startTestServer(place(), { flags: { '--issuer': gate.server.issuer } })
-    for (const token of [access_token, forged]) assert.deepEqual(await doorsOf(restarted, token), CLOSED)
+    for (const token of [access_token, forged]) assert.deepEqual(await accessAt(restarted, token), REFUSED)
     await restarted.stop()
   })
 
-  test('a key that was retired before can be cut off too, and the one that signs goes on', async () => {
+  test('a retired key can be withdrawn too, and the current one continues to sign', async () => {
     const { access_token } = await gate.signIn()
     const kid = String(headerOf(access_token).kid)
     assert.equal((await admin('POST', '/admin/keys')).status, 201)
@@ -167,22 +162,22 @@ onEveryEngine('a compromised key', (place) => {
     })
     await keyring.rotate(Date.now())
     assert.equal((await admin('DELETE', `/admin/keys/${kid}`)).status, 204)
-    await until('both nodes sign with the next', 2000, async () => {
+    await until('both nodes sign with the next key', 2000, async () => {
       const kids = await Promise.all([gate.signIn(), gate.signIn()])
       return kids.every((tokens) => headerOf(tokens.access_token).kid !== kid)
     })
     const next = await gate.signIn()
-    assert.deepEqual(await doorsOf(other, access_token), OPEN)
+    assert.deepEqual(await accessAt(other, access_token), ACCEPTED)
     const used = operator
     operator = await signInOperator()
     assert.notEqual(headerOf(operator).kid, headerOf(used).kid)
     assert.equal((await admin('DELETE', `/admin/keys/${kid}?compromised=true`)).status, 204)
-    await isShut(access_token)
-    assert.deepEqual(await doorsOf(other, next.access_token), OPEN)
+    await isRefused(access_token)
+    assert.deepEqual(await accessAt(other, next.access_token), ACCEPTED)
     assert.equal(headerOf((await gate.signIn()).access_token).kid, headerOf(next.access_token).kid)
   })
 
-  test('C-52: no token request fails while keys are cut off one after the other', async () => {
+  test('C-52: no token request fails while keys are withdrawn one after another', async () => {
     let cutting = true
     const cuts = (async () => {
       for (let count = 0; count < 3; count++) {
@@ -213,28 +208,26 @@ onEveryEngine('a compromised key', (place) => {
   })
 })
 
-onEveryEngine('hints of other times', (at) => {
+onEveryEngine('hints signed by older keys', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at())
   })
   after(() => place.close())
 
-  test('B-54: an id_token_hint that a retired key signed serves, published no more or not; of a withdrawn key it is invalid_request', async () => {
+  test('B-54: an id_token_hint signed by a retired key is accepted, also when the key is no longer published; by a withdrawn key it is invalid_request', async () => {
     const { server, clock, stores } = place
     const agent = place.newAgent()
     const ask = async (changes: Record<string, string>) =>
       answerOf((await visit(agent, await agent.get(authorizeUrl(server.issuer, changes)), ALICE)).end)
     const hint = (await ask({ response_type: 'id_token' })).get('id_token') ?? ''
     const kid = String(headerOf(hint).kid)
-    const folder = openDataFolder(at().dataFolder)
     const keyring = createKeyring({
       keys: stores.signingKeys,
-      sealingKey: openMasterKey(folder, undefined).derive('signing keys'),
+      sealingKey: openMasterKey(openDataFolder(at().dataFolder), undefined).derive('signing keys'),
       clock,
       publish: stores.events.append,
     })
-    folder.close()
     const published = async () => await (await fetch(`${server.issuer}/.well-known/openid-configuration/jwks`)).text()
 
     await keyring.rotate(clock())
@@ -246,7 +239,7 @@ onEveryEngine('hints of other times', (at) => {
     const silent = { prompt: 'none', id_token_hint: hint }
     assert.ok((await published()).includes(kid))
     assert.ok((await ask(silent)).has('code'))
-    // Longer than any token lives: the key is published no more, and still known to be ours.
+    // Longer than the lifetime of any token: the key is no longer published, but still known.
     for (let hours = 0; hours < 33; hours += 11) {
       clock.advance(11 * 3600_000)
       assert.ok((await ask(silent)).has('code'), `after ${hours + 11} hours`)
@@ -254,6 +247,6 @@ onEveryEngine('hints of other times', (at) => {
     assert.ok(!(await published()).includes(kid))
 
     await keyring.withdraw(kid)
-    await until('the hint is worth nothing', 1000, async () => (await ask(silent)).get('error') === 'invalid_request')
+    await until('the hint is refused', 1000, async () => (await ask(silent)).get('error') === 'invalid_request')
   })
 })

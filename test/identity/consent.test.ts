@@ -1,4 +1,4 @@
-/** What a person agrees to is what the page in front of them said, and goes nowhere else; on every engine. */
+/** Consent covers only what the page showed. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 import { type Departure, type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
-/** What the pages call Platform/Admin. */
+/** The text that the pages show for Platform/Admin. */
 const ADMINISTER = 'Administer the platform'
 
 onEveryEngine('consent', (at) => {
@@ -23,7 +23,7 @@ onEveryEngine('consent', (at) => {
   const wanted = 'openid Platform/Market Platform/Admin'
   const promote = () => place.stores.users.setRoles(place.aliceId, ['chief'])
 
-  test('C-117: a right that came after the page was shown is asked for before it is given', async () => {
+  test('C-117: a right granted after the consent page was shown needs consent before it is issued', async () => {
     const agent = place.newAgent()
     const url = authorizeUrl(place.server.issuer, { scope: wanted, response_type: 'token' })
     const shown = pageOf(await signIn(agent, pageOf(await agent.get(url)), ALICE))
@@ -37,7 +37,7 @@ onEveryEngine('consent', (at) => {
     assert.deepEqual([...(consent?.scopes ?? [])].sort(), wanted.split(' ').sort())
   })
 
-  test('C-77: nor does a device get a right that its page did not name', async () => {
+  test('C-77: a device does not get a right that its page did not show', async () => {
     const agent = place.newAgent()
     const response = await fetch(`${place.server.issuer}/connect/deviceauthorization`, {
       method: 'POST',
@@ -54,16 +54,16 @@ onEveryEngine('consent', (at) => {
     assert.equal(await place.stores.deviceCodes.findPending(user_code), undefined)
   })
 
-  test('B-10: whoever cancels at an application that was disabled meanwhile is not sent to it', async () => {
+  test('B-10: cancelling does not redirect to a client that was disabled in the meantime', async () => {
     const agent = place.newAgent()
     const page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
     await place.stores.clients.put({ ...CLIENTS.web, disabled: true })
     await place.stores.events.append({ kind: 'clients-changed', clientId: 'web' })
-    await until('it is felt', 1000, async () => {
+    await until('the client is disabled', 1000, async () => {
       return pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer))).status === 400
     })
     const end = await press(agent, page, '/sign-in', 'cancel')
-    assert.ok(end.kind === 'page', `sent to ${end.url}`)
+    assert.ok(end.kind === 'page', `redirected to ${end.url}`)
     assert.ok(end.status === 400)
   })
 })

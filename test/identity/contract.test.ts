@@ -1,4 +1,4 @@
-/** The exchanges that the interface shows, header by header. */
+/** The HTTP exchanges of the interface contract, with their headers. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
@@ -21,7 +21,7 @@ onEveryEngine('the contract', (place) => {
     assert.equal(headers.get('strict-transport-security'), 'max-age=31536000')
   }
 
-  test('discovery: exactly the listed members with exactly the listed values, in their order', async () => {
+  test('discovery: exactly the listed members with exactly the listed values, in order', async () => {
     const answer = await gate.get('/.well-known/openid-configuration')
     const { issuer } = gate.server
     assert.equal(answer.status, 200)
@@ -74,7 +74,7 @@ onEveryEngine('the contract', (place) => {
     assert.deepEqual(Object.entries(answer.body).slice(0, listed.length), listed)
   })
 
-  test('the password exchange without scope gives everything that the client may and the user holds', async () => {
+  test('the password grant without scope issues everything that the client may request and the user has', async () => {
     const answer = await gate.post(
       '/connect/token',
       { grant_type: 'password', username: 'boss', password: PASSWORD, client_id: 'contract' },
@@ -89,7 +89,7 @@ onEveryEngine('the contract', (place) => {
     })
   })
 
-  test('the refresh exchange needs the refresh token and the client identifier alone, and gives two new tokens', async () => {
+  test('the refresh grant needs only the refresh token and client_id, and issues two new tokens', async () => {
     const first = await gate.signIn()
     const answer = await gate.post(
       '/connect/token',
@@ -108,7 +108,7 @@ onEveryEngine('the contract', (place) => {
     assertTokenHeaders(await gate.post('/connect/token', { ...form, client_id: 'service', client_secret: SECRET }))
   })
 
-  test('a flow that the client is not configured for is unauthorized_client', async () => {
+  test('a grant that the client is not registered for is unauthorized_client', async () => {
     const answer = await gate.post('/connect/token', {
       grant_type: 'password',
       username: 'alice',
@@ -120,7 +120,7 @@ onEveryEngine('the contract', (place) => {
     assert.equal(answer.headers.get('cache-control'), 'no-store, no-cache, max-age=0')
   })
 
-  test('path case is not significant', async () => {
+  test('paths are case-insensitive', async () => {
     assert.equal((await gate.get('/.Well-Known/OpenID-Configuration')).status, 200)
     assert.equal((await gate.post('/CONNECT/Token', {})).body.error, 'invalid_request')
   })

@@ -1,4 +1,4 @@
-/** Who guesses the codes of devices: counted by person and by network, and nobody pays for another's guesses. */
+/** Guessing of device codes is limited by user and by network. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { hashPassword } from '../../src/store/password-hash.ts'
@@ -30,7 +30,7 @@ async function guess(agent: UserAgent): Promise<Page> {
   return page
 }
 
-/** Four people guess three times each from addresses of their own; gives how they were answered. */
+/** Four users guess three times each, each from a different address; returns the statuses. */
 async function guessFrom(network: string): Promise<number[]> {
   const statuses: number[] = []
   for (let count = 0; count < 4; count++) {
@@ -42,14 +42,14 @@ async function guessFrom(network: string): Promise<number[]> {
   return statuses
 }
 
-test('C-76: all addresses of one IPv6 network count as one, whoever guesses from them', async () => {
+test('C-76: all addresses of an IPv6 network count as one, across users', async () => {
   const statuses = await guessFrom('2001:db8:1:2')
-  assert.ok(statuses.includes(429), `never slowed: ${statuses}`)
+  assert.ok(statuses.includes(429), `never throttled: ${statuses}`)
   await place.stores.users.create({ username: 'neighbour', passwordHash })
   assert.equal((await guess(await comeFrom('2001:db8:1:3::1', 'neighbour'))).status, 400)
 })
 
-test('C-76: a look that had to wait for its network counts for nobody', async () => {
+test('C-76: an attempt refused because of its network does not count against the user', async () => {
   await guessFrom('2001:db8:1:4')
   await place.stores.users.create({ username: 'patient', passwordHash })
   const patient = await comeFrom('2001:db8:1:4::99', 'patient')

@@ -1,7 +1,7 @@
-/** Device authorization, as the device sees it: checklist C-70 to C-75, B-26. */
+/** The device flow at the token endpoint: checklist C-70 to C-75, B-26. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createTakeBack } from '../../src/store/take-back.ts'
+import { createRevocations } from '../../src/store/revocations.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type Answer, basic, claimsOf, DEVICE_GRANT, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
@@ -38,7 +38,7 @@ onEveryEngine('device authorization', (place) => {
     })
   }
 
-  test('C-70: the answer has everything the device must show; wrong clients and scopes are refused', async () => {
+  test('C-70: the response has everything that the device must show; wrong clients and scopes are refused', async () => {
     const { answer, userCode } = await begin({ scope: 'openid Platform/News' })
     assert.match(answer.headers.get('cache-control') ?? '', /no-store/)
     assert.partialDeepStrictEqual(answer.body, {
@@ -56,7 +56,7 @@ onEveryEngine('device authorization', (place) => {
     assertRefused(await post({ client_id: 'tv', scope: 'Identity/Admin' }), 'invalid_scope')
   })
 
-  test('C-71, C-72: pending until decided; polling too fast makes the wait longer', async () => {
+  test('C-71, C-72: pending until decided; polling too fast increases the interval', async () => {
     const { deviceCode } = await begin()
     assertRefused(await poll(deviceCode), 'authorization_pending')
     clock.advance(1000)
@@ -67,11 +67,11 @@ onEveryEngine('device authorization', (place) => {
     assertRefused(await poll(deviceCode), 'authorization_pending')
   })
 
-  test('C-73: declined and expired stay so', async () => {
-    const declined = await begin()
-    await gate.stores.deviceCodes.decide(declined.userCode, 'denied')
+  test('C-73: a denied or expired code stays so', async () => {
+    const denied = await begin()
+    await gate.stores.deviceCodes.decide(denied.userCode, 'denied')
     for (let count = 0; count < 2; count++) {
-      assertRefused(await poll(declined.deviceCode), 'access_denied')
+      assertRefused(await poll(denied.deviceCode), 'access_denied')
       clock.advance(5000)
     }
     const late = await begin()
@@ -82,7 +82,7 @@ onEveryEngine('device authorization', (place) => {
     assert.equal(await approve(late.userCode), false)
   })
 
-  test('C-74, B-26: approved, it gives tokens once, to its own client; auth_time is when the person signed in', async () => {
+  test('C-74, B-26: an approved code gives tokens once, to its own client; auth_time is the time of the sign-in', async () => {
     const { deviceCode, userCode } = await begin()
     assert.equal(await approve(userCode.toLowerCase()), true)
     await gate.stores.clients.put({
@@ -110,20 +110,22 @@ onEveryEngine('device authorization', (place) => {
     assertRefused(await poll(deviceCode), 'invalid_grant')
   })
 
-  test('C-67: an approval falls with the person’s old password, though no grant was there yet to be revoked', async () => {
+  test('C-67: a password change revokes an approval, although there was no grant to revoke yet', async () => {
     const { deviceCode, userCode } = await begin()
     await approve(userCode)
     const { access_token: earlier } = await gate.signIn({ scope: 'openid' })
-    await createTakeBack({ grants: gate.stores.grants, publish: gate.stores.events.append, clock }).user(gate.aliceId)
+    await createRevocations({ grants: gate.stores.grants, publish: gate.stores.events.append, clock }).revokeUser(
+      gate.aliceId,
+    )
     clock.advance(5000)
-    await until('the node has heard of the cut', 2000, async () => (await gate.userinfo(earlier)).status === 401)
+    await until('the node has received the revocation', 2000, async () => (await gate.userinfo(earlier)).status === 401)
     assertRefused(await poll(deviceCode), 'invalid_grant')
     const after = await begin()
     await approve(after.userCode)
     assert.equal((await poll(after.deviceCode)).status, 200)
   })
 
-  test('C-74: of 50 polls at once one gets the tokens', async () => {
+  test('C-74: of 50 concurrent polls one gets the tokens', async () => {
     const { deviceCode, userCode } = await begin()
     await approve(userCode)
     const answers = await Promise.all(Array.from({ length: 50 }, () => poll(deviceCode)))
@@ -132,7 +134,7 @@ onEveryEngine('device authorization', (place) => {
     assertRefused(await poll(deviceCode), 'invalid_grant')
   })
 
-  test('C-75: user codes are eight consonants, device codes 256 bits, none alike', async () => {
+  test('C-75: user codes are eight consonants, device codes have 256 bits, and all are different', async () => {
     const seen = new Set<string>()
     for (let count = 0; count < 100; count++) {
       const { deviceCode, userCode } = await begin()

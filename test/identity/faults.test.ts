@@ -1,4 +1,4 @@
-/** When the store fails under the authorization endpoint, the client that waits is told (B-13); nobody is left on a dead page. */
+/** When the store fails during an authorization request, the client gets an error response (B-13). */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import SqliteDatabase from 'better-sqlite3'
@@ -13,20 +13,20 @@ import { visit } from '../support/visitor.ts'
 const ask = async (place: SignInPlace, agent: UserAgent, changes: Record<string, string> = {}) =>
   (await visit(agent, await agent.get(authorizeUrl(place.server.issuer, changes)), ALICE)).end
 
-/** Without the look into the log that closes other tests: here faults are wanted. */
+/** Does not check the log for errors, as other tests do: here they are expected. */
 async function close({ server, database }: SignInPlace): Promise<void> {
   await server.stop()
   await database.close()
 }
 
-onEveryEngine('a fault', (at) => {
+onEveryEngine('a failing store', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at())
   })
   after(() => close(place))
 
-  test('B-13: an unexpected failure is server_error at the client, in the mode that it asked for, and is logged', async () => {
+  test('B-13: an unexpected failure is server_error at the client, in the requested response mode, and is logged', async () => {
     const agent = place.newAgent()
     assert.ok(answerOf(await ask(place, agent)).has('code'))
     const rename = (from: string, to: string) =>
@@ -52,7 +52,7 @@ onEveryEngine('a fault', (at) => {
           assert.equal(end.url.hash !== '', 'response_type' in changes)
         }
         const page = await agent.get(authorizeUrl(place.server.issuer, { redirect_uri: 'https://evil.example/' }))
-        assert.ok(page.kind === 'page' && page.status >= 400, 'an address that is not registered is not told either')
+        assert.ok(page.kind === 'page' && page.status >= 400, 'no redirect to an unregistered URI')
       } finally {
         await rename(`${table}_away`, table)
       }
@@ -62,13 +62,13 @@ onEveryEngine('a fault', (at) => {
   })
 })
 
-describe('a store that is away', () => {
-  test('B-13: a database that another process has locked is temporarily_unavailable, and the next request is answered', async () => {
+describe('an unavailable store', () => {
+  test('B-13: a database locked by another process is temporarily_unavailable, and the next request succeeds', async () => {
     const { place: at, leave } = await openPlace('sqlite')
     const place = await openSignInPlace(at)
     const lock = new SqliteDatabase(place.database.location)
     try {
-      // The client is remembered, and a new visitor has to be.
+      // The client is cached now; the session of a new browser must be written.
       assert.ok(answerOf(await ask(place, place.newAgent())).has('code'))
       lock.exec('begin immediate')
       const answer = answerOf(await ask(place, place.newAgent()))
@@ -82,7 +82,7 @@ describe('a store that is away', () => {
     }
   })
 
-  test('B-13: a database that cannot be reached is temporarily_unavailable, until it is back', async () => {
+  test('B-13: an unreachable database is temporarily_unavailable until it is back', async () => {
     const { place: at, leave } = await openPlace('postgres')
     const url = new URL(at.databaseUrl)
     const wire: Switch = await openSwitch(Number(url.port))
@@ -101,12 +101,21 @@ describe('a store that is away', () => {
         method: 'POST',
         body: new URLSearchParams(form),
       })
-      assert.deepEqual([redeemed.status, redeemed.headers.get('retry-after')], [503, '1'])
+      assert.deepEqual([redeemed.status, redeemed.headers.get('retry-after')], [503, '5'])
       assert.partialDeepStrictEqual(await redeemed.json(), { error: 'temporarily_unavailable' })
       const page = await agent.get('/account')
       assert.ok(page.kind === 'page' && page.status === 503)
+      assert.equal(page.headers.get('retry-after'), '5')
+      const origin = 'https://spa.example.com'
+      const preflight = () =>
+        fetch(`${place.server.issuer}/connect/token`, {
+          method: 'OPTIONS',
+          headers: { origin, 'access-control-request-method': 'POST' },
+        })
+      assert.equal((await preflight()).headers.get('access-control-allow-origin'), null)
       wire.mend()
       assert.ok(answerOf(await ask(place, agent, { prompt: 'none' })).has('code'))
+      assert.equal((await preflight()).headers.get('access-control-allow-origin'), origin)
     } finally {
       wire.mend()
       await close(place)

@@ -1,4 +1,4 @@
-/** Every password that the server hashes waits in one queue: new ones of administrators and people, and those that are checked. */
+/** All password hashing shares one bounded queue: new passwords of users and administrators, and password checks. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { openPlace } from '../support/engines.ts'
@@ -6,7 +6,7 @@ import { addOperator, PASSWORD, startGate, type TestGate } from '../support/iden
 import { createUserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
-describe('the queue of hashes', () => {
+describe('the hashing queue', () => {
   let gate: TestGate
   let leave: () => Promise<void>
   let operator: string
@@ -29,7 +29,7 @@ describe('the queue of hashes', () => {
       body: JSON.stringify({ username, password: 'a long enough password' }),
     })
 
-  test('who comes when it is full is told to come again: administrators by 503, people on the page', async () => {
+  test('when the queue is full, the admin API and the account page answer 503', async () => {
     const agent = createUserAgent({ home: gate.server.issuer })
     const page = await agent.get('/account/password')
     assert.ok(page.kind === 'page')
@@ -38,27 +38,28 @@ describe('the queue of hashes', () => {
     const form = shown.forms.find(({ action }) => action.pathname === '/account/password')
     assert.ok(form !== undefined)
 
-    // Whoever is turned away comes back at once, so that the queue stays full until the page has answered.
+    // Refused callers retry at once, so that the queue stays full until the page has answered.
     const answers: Response[] = []
     let isOver = false
-    let turnedAway = (): void => {}
+    let reportFull = (): void => {}
     const full = new Promise<void>((resolve) => {
-      turnedAway = resolve
+      reportFull = resolve
     })
-    const comeAgain = async (_nothing: undefined, caller: number): Promise<void> => {
+    const keepCreating = async (_nothing: undefined, caller: number): Promise<void> => {
       for (let count = 0; !isOver; count++) {
         const made = await create(`many-${caller}-${count}`)
         answers.push(made)
-        if (made.status === 503) turnedAway()
+        if (made.status === 503) reportFull()
       }
     }
-    const storm = Promise.all(Array.from<undefined>({ length: 200 }).map(comeAgain))
+    const load = Promise.all(Array.from<undefined>({ length: 200 }).map(keepCreating))
     await full
     const change = { current_password: PASSWORD, new_password: 'another long password' }
     const busy = await agent.submit(form, change)
     isOver = true
-    await storm
-    assert.ok(busy.kind === 'page' && busy.status === 503, 'the password was changed past the queue')
+    await load
+    assert.ok(busy.kind === 'page' && busy.status === 503, 'the password change did not wait in the queue')
+    assert.equal(busy.headers.get('retry-after'), '5')
     const refused = answers.filter(({ status }) => status === 503)
     assert.equal(answers.filter(({ status }) => status === 201).length, answers.length - refused.length)
     assert.ok(refused.length > 0 && refused.length < answers.length)

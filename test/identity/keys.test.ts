@@ -30,7 +30,7 @@ onEveryEngine('tokens and keys', (place) => {
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const status = async (token: string) => (await gate.userinfo(token)).status
 
-  test('C-104: an access token has the shape of RFC 9068 and the claims that were decided', async () => {
+  test('C-104: an access token follows RFC 9068 and has the agreed claims', async () => {
     const { access_token } = await gate.signIn()
     const [key] = (await jwks()).keys
     assert.deepEqual(headerOf(access_token), { alg: 'RS256', typ: 'at+jwt', kid: key?.kid })
@@ -63,7 +63,7 @@ onEveryEngine('tokens and keys', (place) => {
     assert.equal(claimsOf(narrow.access_token).aud, 'platform')
   })
 
-  test('B-30, B-36: independent code verifies the ID token by the published keys', async () => {
+  test('B-30, B-36: an independent library verifies the ID token with the published keys', async () => {
     const { id_token = '' } = await gate.signIn({ scope: 'openid' })
     const keys = createRemoteJWKSet(new URL(`${gate.server.issuer}/.well-known/openid-configuration/jwks`))
     const { payload, protectedHeader } = await jwtVerify(id_token, keys, {
@@ -77,7 +77,7 @@ onEveryEngine('tokens and keys', (place) => {
     assert.ok(!('azp' in payload))
   })
 
-  test('a client may have a shorter life for its access tokens', async () => {
+  test('a client may have a shorter lifetime for its access tokens', async () => {
     await gate.stores.clients.put({
       client_id: 'hasty',
       token_endpoint_auth_method: 'none',
@@ -107,7 +107,7 @@ onEveryEngine('tokens and keys', (place) => {
     }
   })
 
-  test('C-102: foreign keys named or carried by the header, crit, and strange kids are refused', async () => {
+  test('C-102: keys named or embedded in the header, crit, and odd kids are refused', async () => {
     const { access_token } = await gate.signIn()
     const [, body] = access_token.split('.')
     const { kid = '' } = (await jwks()).keys[0] ?? {}
@@ -151,7 +151,7 @@ onEveryEngine('tokens and keys', (place) => {
     assert.deepEqual(answer.body, { active: false })
   })
 
-  test('C-33: of 1,000 access tokens no two have a jti that begins alike', async () => {
+  test('C-33: of 1,000 access tokens no two have a jti with the same prefix', async () => {
     const seen = new Set<string>()
     for (let count = 0; count < 1000; count += 20) {
       for (const token of await Promise.all(Array.from({ length: 20 }, () => issue(gate.server.issuer)))) {
@@ -163,7 +163,7 @@ onEveryEngine('tokens and keys', (place) => {
     assert.equal(seen.size, 1000)
   })
 
-  test('B-71, C-106: published keys are public, unique, RSA-2048; private ones lie sealed, their key readable by its owner alone', async () => {
+  test('B-71, C-106: published keys are public, unique, RSA-2048; private keys are stored encrypted, and only the owner can read the master key', async () => {
     const answer = await gate.get('/.well-known/openid-configuration/jwks')
     assert.match(answer.headers.get('cache-control') ?? '', /max-age=\d+/)
     assert.equal(answer.headers.get('access-control-allow-origin'), '*')
@@ -185,15 +185,15 @@ onEveryEngine('tokens and keys', (place) => {
     assert.equal((await readFile(file)).length, 32)
   })
 
-  test('B-72: the document is the same at the path of RFC 8414', async () => {
+  test('B-72: the same document is served at the path of RFC 8414', async () => {
     const one = await gate.get('/.well-known/openid-configuration')
     const other = await gate.get('/.well-known/oauth-authorization-server')
     assert.equal(other.text, one.text)
   })
 
-  test('C-106: a new key is published a day or more before it signs, and an old one until its last token has expired', async () => {
+  test('C-106: a new key is published at least a day before it signs, and an old key until its last token has expired', async () => {
     const local = createTestClock(clock())
-    /** Rotation is looked after at every start, and every minute. */
+    /** Due rotations run at every start and every minute. */
     const onRestart = async (look: (issuer: string) => Promise<void>) => {
       const server = await startTestServer(place(), { clock: local, flags: { '--key-rotation': '8' } })
       await look(server.issuer)
@@ -223,7 +223,7 @@ onEveryEngine('tokens and keys', (place) => {
     assert.equal((await gate.stores.signingKeys.list()).find(({ kid }) => kid === old)?.sealedPrivateKey, '')
   })
 
-  test('C-52: while keys change and nodes come and go no token request fails, and every token verifies', async () => {
+  test('C-52: while keys rotate and nodes restart, no token request fails and every token verifies', async () => {
     let changing = true
     const changes = (async () => {
       const folder = openDataFolder(place().dataFolder)

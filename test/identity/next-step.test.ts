@@ -1,4 +1,4 @@
-/** What must still happen before a request is answered: the whole decision as one table. */
+/** The next step of an authorization request: the whole decision as one table. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nextStep, type Situation } from '../../src/identity/authorize/next-step.ts'
@@ -61,7 +61,7 @@ interface Case {
   readonly user?: Partial<User>
   readonly session?: Partial<Session>
   readonly change?: Partial<Situation>
-  /** The step, and the error that prompt=none makes of it. */
+  /** The step, and the error with prompt=none. */
   readonly step: string
   readonly silent: string
 }
@@ -71,7 +71,12 @@ const acr = (...values: string[]) => ({ id_token: { acr: { essential: true, valu
 const CASES: readonly Case[] = [
   { name: 'everything is there', step: 'respond', silent: 'respond' },
   { name: 'no session', change: { session: undefined, user: undefined }, step: 'sign-in', silent: 'login_required' },
-  { name: 'a session of nobody', change: { user: undefined }, step: 'sign-in', silent: 'login_required' },
+  {
+    name: 'a session whose user is disabled or deleted',
+    change: { user: undefined },
+    step: 'sign-in',
+    silent: 'login_required',
+  },
   { name: 'max_age passed', request: { maxAge: 59 }, step: 'sign-in', silent: 'login_required' },
   { name: 'max_age reached to the second', request: { maxAge: 60 }, step: 'respond', silent: 'respond' },
   { name: 'max_age=0', request: { maxAge: 0 }, session: { authTime: NOW }, step: 'sign-in', silent: 'login_required' },
@@ -84,7 +89,7 @@ const CASES: readonly Case[] = [
   },
   { name: 'another subject', request: { subjects: ['usr_b', 'usr_c'] }, step: 'sign-in', silent: 'login_required' },
   {
-    name: 'another subject even after signing in',
+    name: 'another subject, even after signing in',
     request: { subjects: ['usr_b', 'usr_c'] },
     change: { progress: { signedIn: 's1' } },
     step: 'login_required',
@@ -93,57 +98,57 @@ const CASES: readonly Case[] = [
   { name: 'this subject', request: { subjects: ['usr_b', 'usr_a'] }, step: 'respond', silent: 'respond' },
   { name: 'no consent', change: { consent: undefined }, step: 'consent', silent: 'consent_required' },
   {
-    name: 'consent for less',
+    name: 'consent for fewer scopes',
     change: { consent: { ...ALLOWED, scopes: ['openid'] } },
     step: 'consent',
     silent: 'consent_required',
   },
   {
-    name: 'a claim asked for by name, whose scope was never agreed to',
+    name: 'a requested claim without consent to its scope',
     request: { claims: { userinfo: { phone_number: null } } },
     step: 'consent',
     silent: 'consent_required',
   },
   {
-    name: 'a claim asked for by name, whose scope was agreed to',
+    name: 'a requested claim with consent to its scope',
     request: { claims: { id_token: { email: { essential: true } } } },
     step: 'respond',
     silent: 'respond',
   },
   {
-    name: 'consent just given by this user, and withdrawn at once',
+    name: 'consent given just now by this user, and withdrawn at once',
     change: { consent: undefined, progress: { consented: 'usr_a' } },
     step: 'consent',
     silent: 'consent_required',
   },
   {
-    name: 'consent just given by another',
+    name: 'consent given just now by another user',
     change: { consent: undefined, progress: { consented: 'usr_b' } },
     step: 'consent',
     silent: 'consent_required',
   },
   {
-    name: 'a client of our own',
+    name: 'a first-party client',
     client: { skip_consent: true },
     change: { consent: undefined },
     step: 'respond',
     silent: 'respond',
   },
   {
-    name: 'a right that the user lacks needs no consent, as it is not given',
+    name: 'a right that the user lacks is not issued, so it needs no consent',
     request: { scopes: [...SCOPES, 'Platform/Admin'] },
     step: 'respond',
     silent: 'respond',
   },
   {
-    name: 'C-31: a program on the device, consent remembered',
+    name: 'C-31: a native application, consent stored',
     request: { target: { redirectUri: 'http://127.0.0.1:5/cb', mode: 'query', state: undefined } },
     client: { token_endpoint_auth_method: 'none', application_type: 'native' },
     step: 'consent',
     silent: 'consent_required',
   },
   {
-    name: 'C-31: a program on the device, consent just given',
+    name: 'C-31: a native application, consent given just now',
     request: { target: { redirectUri: 'http://127.0.0.1:5/cb', mode: 'query', state: undefined } },
     client: { token_endpoint_auth_method: 'none', application_type: 'native' },
     change: { progress: { consented: 'usr_a' } },
@@ -151,53 +156,53 @@ const CASES: readonly Case[] = [
     silent: 'respond',
   },
   {
-    name: 'C-31: a public client at an https address',
+    name: 'C-31: a public client with an https redirect URI',
     client: { token_endpoint_auth_method: 'none' },
     step: 'respond',
     silent: 'respond',
   },
   {
-    name: 'the client demands a second factor that the user has',
+    name: 'the client requires a second factor, which the user has',
     client: { require_second_factor: true },
     user: { hasSecondFactor: true },
     step: 'second-factor',
     silent: 'interaction_required',
   },
   {
-    name: 'the client demands a second factor that the user lacks',
+    name: 'the client requires a second factor, which the user lacks',
     client: { require_second_factor: true },
     step: 'set-up-factor',
     silent: 'interaction_required',
   },
   {
-    name: 'a role demands it',
+    name: 'a role requires a second factor',
     user: { roleRequiresSecondFactor: true, hasSecondFactor: true },
     step: 'second-factor',
     silent: 'interaction_required',
   },
   {
-    name: 'it was given',
+    name: 'the second factor was used',
     client: { require_second_factor: true },
     session: { amr: ['pwd', 'otp', 'mfa'] },
     step: 'respond',
     silent: 'respond',
   },
   {
-    name: 'essential acr 2, user with a factor',
+    name: 'essential acr 2, user with a second factor',
     request: { claims: acr('2') },
     user: { hasSecondFactor: true },
     step: 'second-factor',
     silent: 'interaction_required',
   },
   {
-    name: 'essential acr 2, user without one',
+    name: 'essential acr 2, user without a second factor',
     request: { claims: acr('2') },
     step: 'unmet_authentication_requirements',
     silent: 'unmet_authentication_requirements',
   },
   { name: 'essential acr 1 or 2', request: { claims: acr('1', '2') }, step: 'respond', silent: 'respond' },
   {
-    name: 'essential acr 1 of a session that has 2',
+    name: 'essential acr 1, session with acr 2',
     request: { claims: acr('1') },
     session: { amr: ['pop', 'user', 'mfa'] },
     step: 'unmet_authentication_requirements',
@@ -217,14 +222,14 @@ for (const { name, request, client, user, session, change, step, silent } of CAS
       now: NOW,
       ...change,
     })
-    assert.equal(told(situation([])), step)
-    assert.equal(told(situation(['none'])), silent)
+    assert.equal(describeStep(situation([])), step)
+    assert.equal(describeStep(situation(['none'])), silent)
   })
 }
 
 test('prompts: login, consent and select_account each ask once', () => {
   const at = (prompt: AuthorizationRequest['prompt'], progress: Situation['progress']) =>
-    told({
+    describeStep({
       request: { ...REQUEST, prompt },
       client: toClient({ client_id: 'c', skip_consent: true }, []),
       session: SESSION,
@@ -244,7 +249,7 @@ test('prompts: login, consent and select_account each ask once', () => {
   assert.equal(at(['login', 'consent'], { signedIn: 's1' }), 'consent')
 })
 
-function told(situation: Situation): string {
+function describeStep(situation: Situation): string {
   const step = nextStep(situation)
   return step.kind === 'refuse' ? step.error : step.kind
 }

@@ -1,4 +1,4 @@
-/** Odd input at the pages, from strangers and from people who are signed in: never a fault; on every engine. */
+/** Malformed input to the pages, with and without a session, never causes a server error. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
@@ -9,15 +9,15 @@ import { signIn } from '../support/visitor.ts'
 
 const ODD = ['\0', 'a\0b', '\u202e', '😀'.repeat(50), '%00', "'; drop table users; --", '\r\nset-cookie: x=1', '../..']
 
-onEveryEngine('odd input', (at) => {
+onEveryEngine('malformed input', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at())
   })
-  // Closing fails when the server has logged a fault.
+  // close() fails if the server has logged an error.
   after(() => place.close())
 
-  test('C-44, C-118: strangers get a page or a refusal for every odd value of every parameter', async () => {
+  test('C-44, C-118: without a session, every malformed value of every parameter gets a page or a refusal', async () => {
     const agent = place.newAgent()
     for (const odd of ODD) {
       for (const name of [
@@ -48,7 +48,7 @@ onEveryEngine('odd input', (at) => {
     }
   })
 
-  test('C-49: a Basic header with any bytes, and a passkey of nobody, are only refused', async () => {
+  test('C-49: a Basic header with arbitrary bytes and a passkey of no user are refused', async () => {
     for (const odd of ODD) {
       const authorization = `Basic ${Buffer.from(`${odd}:${odd}`).toString('base64')}`
       const body = new URLSearchParams({ grant_type: 'client_credentials' })
@@ -68,7 +68,7 @@ onEveryEngine('odd input', (at) => {
     }
   })
 
-  test('names and passwords of every kind are only wrong', async () => {
+  test('usernames and passwords with arbitrary characters are merely wrong', async () => {
     const agent = place.newAgent()
     let page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
     for (const odd of ODD.filter((text) => !text.includes('\0'))) {
@@ -79,7 +79,7 @@ onEveryEngine('odd input', (at) => {
     }
   })
 
-  test('whatever people who are signed in send with a good token, nothing fails', async () => {
+  test('no malformed form of a signed-in user with a valid CSRF token causes an error', async () => {
     const agent = place.newAgent()
     await signIn(agent, pageOf(await agent.get('/account')), ALICE)
     const tokens = await tokensOf(agent)
@@ -119,7 +119,7 @@ onEveryEngine('odd input', (at) => {
   })
 })
 
-/** The tokens of this browser's forms, before and within the session. */
+/** The CSRF tokens of this browser, before and after sign-in. */
 async function tokensOf(agent: UserAgent): Promise<string[]> {
   const pages = [await agent.get('/account'), await agent.get('/device')]
   return [

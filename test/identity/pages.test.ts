@@ -1,4 +1,4 @@
-/** The pages as data → HTML, and as a server sends them: escaping, languages, brand, policies. */
+/** The pages: escaping, languages, brand, security headers. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,18 +7,18 @@ import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
 import { contrast, DARK_SURFACE, LIGHT_SURFACE, shadesOn } from '../../src/identity/pages/brand.ts'
 import { html } from '../../src/identity/pages/html.ts'
-import { chooseLanguage, LANGUAGE_TAGS } from '../../src/identity/pages/messages/choose.ts'
+import { chooseLanguage, LANGUAGE_TAGS } from '../../src/identity/pages/messages/language.ts'
 import { openPlace } from '../support/engines.ts'
 import { decodeEntities } from '../support/html-form.ts'
 import { ALICE, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
 import { pageOf } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
-test('C-06: whatever text a template is given, it stays text', () => {
+test('C-06: the html tag escapes every text', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
-      const made = html`<p title="${text}">${text}</p>`.toString()
-      const [, attribute, content] = /^<p title="([^"<>]*)">([^<>]*)<\/p>$/s.exec(made) ?? []
+      const written = html`<p title="${text}">${text}</p>`.toString()
+      const [, attribute, content] = /^<p title="([^"<>]*)">([^<>]*)<\/p>$/s.exec(written) ?? []
       return decodeEntities(attribute ?? '') === text && decodeEntities(content ?? '') === text
     }),
     { numRuns: 2000 },
@@ -26,7 +26,7 @@ test('C-06: whatever text a template is given, it stays text', () => {
   assert.equal(html`${[html`<b>${'<'}</b>`, undefined, false, 3]}`.toString(), '<b>&lt;</b>3')
 })
 
-test('WCAG 2.2 §1.4.3: every colour is made readable, on light and on dark', () => {
+test('WCAG 2.2 §1.4.3: shades of every brand colour are readable on light and dark backgrounds', () => {
   const channel = fc.integer({ min: 0, max: 255 }).map((value) => value.toString(16).padStart(2, '0'))
   fc.assert(
     fc.property(fc.tuple(channel, channel, channel), ([red, green, blue]) => {
@@ -42,7 +42,7 @@ test('WCAG 2.2 §1.4.3: every colour is made readable, on light and on dark', ()
   assert.equal(contrast('#000000', '#ffffff'), 21)
 })
 
-test('the language: what the request asks for, then what the browser prefers, then English; nothing is an error', () => {
+test('the language: ui_locales, then Accept-Language, then English; no value is an error', () => {
   const table = [
     [undefined, undefined, 'en'],
     ['de', 'en', 'de'],
@@ -57,7 +57,7 @@ test('the language: what the request asks for, then what the browser prefers, th
   assert.deepEqual(LANGUAGE_TAGS, ['en', 'de'])
 })
 
-describe('as they are sent', () => {
+describe('served pages', () => {
   let place: SignInPlace
   let leave: () => Promise<void>
   before(async () => {
@@ -78,7 +78,7 @@ describe('as they are sent', () => {
     await leave()
   })
 
-  test('the brand is shown, and its mark comes from our own origin for good', async () => {
+  test('pages show the brand; its logo is served from our origin and cached indefinitely', async () => {
     const page = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer)))
     assert.match(page.body, /<title>Sign in · North &amp; &quot;Wind&quot;<\/title>/)
     const assets = [...page.body.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => path)
@@ -92,17 +92,17 @@ describe('as they are sent', () => {
     }
   })
 
-  test('ui_locales holds through every page of a request', async () => {
+  test('ui_locales applies to every page of a request', async () => {
     const agent = place.newAgent({ 'accept-language': 'en' })
     const first = pageOf(await agent.get(authorizeUrl(place.server.issuer, { ui_locales: 'xx de' })))
     assert.match(first.body, /<html lang="de">/)
     const wrong = pageOf(await signIn(agent, first, { ...ALICE, password: 'not the password' }))
-    assert.match(wrong.body, /Der Benutzername oder das Passwort ist falsch/)
+    assert.match(wrong.body, /Benutzername oder Passwort ist falsch/)
     const consent = pageOf(await signIn(agent, wrong, ALICE))
-    assert.match(consent.body, /bittet um Zugriff/)
+    assert.match(consent.body, /möchte auf Ihr Konto zugreifen/)
   })
 
-  test('B-55: login_hint is filled in as text, for people who exist and who do not', async () => {
+  test('B-55: login_hint is filled in, for existing and unknown users alike', async () => {
     for (const hint of ['alice', 'nobody', '"><script>alert(1)</script>']) {
       const page = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer, { login_hint: hint })))
       const field = page.forms[0]?.fields.find(({ name }) => name === 'username')
@@ -111,21 +111,21 @@ describe('as they are sent', () => {
     }
   })
 
-  test('C-111: after many failures the page says how long to wait, and then lets in', async () => {
+  test('C-111: after many failures the page says how long to wait; after that the user can sign in', async () => {
     const agent = place.newAgent()
     let page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
     for (let tries = 0; tries < 12 && page.status !== 429; tries++) {
       page = pageOf(await signIn(agent, page, { ...ALICE, password: 'not the password' }))
     }
     assert.equal(page.status, 429)
-    assert.match(page.body, /Too many attempts\. Wait \d+ (seconds|minutes)/)
+    assert.match(page.body, /Too many attempts\. Try again in \d+ (seconds?|minutes)/)
     const early = pageOf(await signIn(agent, page, ALICE))
     assert.equal(early.status, 429)
     place.clock.advance(Number(early.headers.get('retry-after')) * 1000)
     assert.match(pageOf(await signIn(agent, early, ALICE)).url.pathname, /consent/)
   })
 
-  test('a cancelled sign-in is access_denied; a page that is over says so', async () => {
+  test('a cancelled sign-in is access_denied; an expired page says so', async () => {
     const agent = place.newAgent()
     const page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
     const form = page.forms.find(({ id }) => id === 'sign-in')
@@ -136,12 +136,12 @@ describe('as they are sent', () => {
     assert.equal(end.url.searchParams.get('error'), 'access_denied')
     const again = pageOf(await agent.submit(form, ALICE))
     assert.equal(again.status, 400)
-    assert.match(again.body, /This page is no longer valid/)
-    const stranger = pageOf(await place.newAgent().get(page.url))
-    assert.equal(stranger.status, 400)
+    assert.match(again.body, /This page has expired/)
+    const otherBrowser = pageOf(await place.newAgent().get(page.url))
+    assert.equal(otherBrowser.status, 400)
   })
 
-  test('the policy of each page lets nothing in but what it needs', async () => {
+  test('the CSP of each page allows only what the page needs', async () => {
     const agent = place.newAgent()
     const page = pageOf(await agent.get(authorizeUrl(place.server.issuer)))
     const policy = page.headers.get('content-security-policy') ?? ''
@@ -150,11 +150,11 @@ describe('as they are sent', () => {
     assert.match(policy, /form-action 'self' https:\/\/app\.example\.com(;|$)/)
     const consent = pageOf(await signIn(agent, page, ALICE))
     assert.doesNotMatch(consent.headers.get('content-security-policy') ?? '', /script-src/)
-    assert.match(consent.body, /Web &amp; &lt;b&gt;Co&lt;\/b&gt; asks for access/)
+    assert.match(consent.body, /Web &amp; &lt;b&gt;Co&lt;\/b&gt; wants to access your account/)
     assert.match(consent.body, /Alice &lt;i&gt;Liddell&lt;\/i&gt;/)
   })
 
-  test('B-08: HEAD, PUT and DELETE are not for authorize and endsession', async () => {
+  test('B-08: authorize and endsession do not accept HEAD, PUT and DELETE', async () => {
     for (const path of ['/connect/authorize', '/connect/endsession']) {
       for (const method of ['HEAD', 'PUT', 'DELETE']) {
         const response = await fetch(place.server.issuer + path, { method })

@@ -1,4 +1,4 @@
-/** A challenge to a passkey is good for one answer, however many come at once; on every engine. */
+/** A WebAuthn challenge is accepted once, also for concurrent responses. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
@@ -7,7 +7,7 @@ import { ALICE, authorizeUrl, openSignInPlace, type SignInPlace } from '../suppo
 import { type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
-onEveryEngine('the challenge to a passkey', (at) => {
+onEveryEngine('WebAuthn challenges', (at) => {
   const passkey = createSoftPasskey()
   let place: SignInPlace
   before(async () => {
@@ -20,7 +20,7 @@ onEveryEngine('the challenge to a passkey', (at) => {
     for (const { id } of await place.stores.sessions.listOfUser(place.aliceId)) await place.stores.sessions.end(id)
   })
 
-  /** What sends the page's form with the answer to its challenge. */
+  /** Returns a function that submits the form of the page with the response to its challenge. */
   function answering(agent: UserAgent, page: Page) {
     const form = page.forms.find(({ id }) => id === 'passkey')
     const challenge = /challenge&quot;:&quot;([\w-]+)&quot;/.exec(page.body)?.[1]
@@ -30,7 +30,7 @@ onEveryEngine('the challenge to a passkey', (at) => {
   }
 
   async function assertOneSignsIn(agent: UserAgent, page: Page): Promise<void> {
-    // With connections that are open already they come at once.
+    // Open the connections first, so that the requests arrive together.
     await Promise.all(Array.from({ length: 8 }, () => start(place.newAgent())))
     await Promise.all(Array.from({ length: 8 }, answering(agent, page)))
     assert.equal((await place.stores.sessions.listOfUser(place.aliceId)).length, 1)
@@ -38,12 +38,12 @@ onEveryEngine('the challenge to a passkey', (at) => {
 
   const start = async (agent: UserAgent) => pageOf(await agent.get(authorizeUrl(place.server.issuer)))
 
-  test('WebAuthn §13.4.3: of many answers to the sign-in page one signs in', async () => {
+  test('WebAuthn §13.4.3: of many concurrent responses on the sign-in page one signs in', async () => {
     const agent = place.newAgent()
     await assertOneSignsIn(agent, await start(agent))
   })
 
-  test('WebAuthn §13.4.3: of many answers after the password one signs in', async () => {
+  test('WebAuthn §13.4.3: of many concurrent responses after the password one signs in', async () => {
     const agent = place.newAgent()
     const page = pageOf(await signIn(agent, await start(agent), ALICE))
     assert.equal(page.url.pathname, '/second-factor')

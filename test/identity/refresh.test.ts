@@ -1,7 +1,7 @@
 /** Refresh tokens: checklist B-25, B-46, C-60 to C-63, C-67. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { createTakeBack } from '../../src/store/take-back.ts'
+import { createRevocations } from '../../src/store/revocations.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import {
   type Answer,
@@ -37,9 +37,9 @@ onEveryEngine('refresh', (place) => {
     assert.equal(answer.body.error, error)
   }
   const isAlive = async (accessToken: string) => (await gate.userinfo(accessToken)).status === 200
-  const takeBack = () => createTakeBack({ grants: gate.stores.grants, publish: gate.stores.events.append, clock })
+  const revocations = () => createRevocations({ grants: gate.stores.grants, publish: gate.stores.events.append, clock })
 
-  test('C-60: every use gives a new refresh token, and the old one is dead after the grace', async () => {
+  test('C-60: every use returns a new refresh token, and the old one is refused after the grace period', async () => {
     const first = await gate.signIn()
     const second = tokens(await refresh(first.refresh_token))
     assert.notEqual(second.refresh_token, first.refresh_token)
@@ -48,7 +48,7 @@ onEveryEngine('refresh', (place) => {
     assertRefused(await refresh(first.refresh_token))
   })
 
-  test('C-61: reuse after the grace revokes the whole family and its access tokens, and is audited', async () => {
+  test('C-61: reuse after the grace period revokes the grant with all its tokens, and is audited', async () => {
     const first = await gate.signIn()
     const second = tokens(await refresh(first.refresh_token))
     clock.advance(10_001)
@@ -66,7 +66,7 @@ onEveryEngine('refresh', (place) => {
     })
   })
 
-  test('C-62: 50 refreshes at once, and a repeated one within the grace, all get usable tokens of one family', async () => {
+  test('C-62: 50 concurrent refreshes, and a repeated one within the grace period, all get valid tokens of the same grant', async () => {
     const first = await gate.signIn()
     const answers = (await Promise.all(Array.from({ length: 50 }, () => refresh(first.refresh_token)))).map(tokens)
     assert.equal(new Set(answers.map(({ refresh_token }) => refresh_token)).size, 1)
@@ -78,7 +78,7 @@ onEveryEngine('refresh', (place) => {
     assert.equal((await refresh(repeated.refresh_token)).status, 200)
   })
 
-  test('C-62: the grace is for the immediate predecessor only', async () => {
+  test('C-62: the grace period applies to the immediate predecessor only', async () => {
     const first = await gate.signIn()
     const second = tokens(await refresh(first.refresh_token))
     const third = tokens(await refresh(second.refresh_token))
@@ -86,7 +86,7 @@ onEveryEngine('refresh', (place) => {
     assertRefused(await refresh(third.refresh_token))
   })
 
-  test('C-63: another client, wrong authentication or a tampered token leave the rightful owner alone', async () => {
+  test('C-63: a wrong client, wrong authentication or a tampered token do not affect the owner of the token', async () => {
     const owned = await gate.signIn({ client_id: 'service', client_secret: SECRET })
     assertRefused(await refresh(owned.refresh_token))
     const wrong = await refresh(owned.refresh_token, { client_id: 'service', client_secret: 'wrong' })
@@ -99,7 +99,7 @@ onEveryEngine('refresh', (place) => {
     tokens(await gate.post('/connect/token', form, { authorization: basic('service', SECRET) }))
   })
 
-  test('B-46: fewer scopes may be asked for, more may not; the next refresh has them all again', async () => {
+  test('B-46: a refresh may request fewer scopes, not more; the next one has all of them again', async () => {
     const first = await gate.signIn({ scope: 'openid offline_access Platform/Market Platform/News' })
     const narrow = tokens(await refresh(first.refresh_token, { scope: 'openid Platform/News' }))
     assert.equal(narrow.scope, 'openid Platform/News')
@@ -108,7 +108,7 @@ onEveryEngine('refresh', (place) => {
     assert.equal(tokens(await refresh(narrow.refresh_token)).scope, first.scope)
   })
 
-  test('B-46: an unused token expires, and so does the family however often it is used', async () => {
+  test('B-46: an unused token expires, and so does the grant however often it is refreshed', async () => {
     const idle = await gate.signIn()
     clock.advance(30 * DAY - 1)
     let { refresh_token } = tokens(await refresh(idle.refresh_token))
@@ -135,7 +135,7 @@ onEveryEngine('refresh', (place) => {
     assert.ok(!('id_token' in tokens(await refresh(plain.refresh_token))))
   })
 
-  test('a right that the user lost is gone from the next refresh', async () => {
+  test('a refresh does not include a right that the user has lost', async () => {
     const id = await gate.stores.users.create({
       username: 'demoted',
       passwordHash: (await gate.stores.users.findById(gate.aliceId))?.passwordHash,
@@ -146,7 +146,7 @@ onEveryEngine('refresh', (place) => {
     assert.equal(tokens(await refresh(first.refresh_token)).scope, 'offline_access')
   })
 
-  test('C-64: once a role demands a second factor, what was granted for a password alone cannot be refreshed', async () => {
+  test('C-64: once a role requires a second factor, a grant with a password alone cannot be refreshed', async () => {
     const passwordHash = (await gate.stores.users.findById(gate.aliceId))?.passwordHash
     await gate.stores.roles.put({ name: 'vault', scopes: ['Platform/News'] })
     await gate.stores.users.create({ username: 'keeper', passwordHash, roles: ['vault'] })
@@ -166,10 +166,10 @@ onEveryEngine('refresh', (place) => {
     assertRefused(await refresh(session.refresh_token))
   })
 
-  test('C-67: after a password change what was issued before is dead, to the millisecond, and what comes after works', async () => {
+  test('C-67: a password change revokes tokens issued before, to the millisecond, and none issued after', async () => {
     const before = await gate.signIn()
     assert.equal(await isAlive(before.access_token), true)
-    await takeBack().user(gate.aliceId)
+    await revocations().revokeUser(gate.aliceId)
     clock.advance(1)
     const later = await gate.signIn()
     await until('the old token is refused', 1000, async () => !(await isAlive(before.access_token)))
@@ -179,10 +179,10 @@ onEveryEngine('refresh', (place) => {
     tokens(await refresh(later.refresh_token))
   })
 
-  test('C-67: withdrawn consent ends the grants of that client and no other', async () => {
+  test('C-67: withdrawing consent revokes the grants of that client only', async () => {
     const withdrawn = await gate.signIn()
     const other = await gate.signIn({ client_id: 'service', client_secret: SECRET })
-    await takeBack().consent(gate.aliceId, 'cli')
+    await revocations().revokeConsent(gate.aliceId, 'cli')
     assertRefused(await refresh(withdrawn.refresh_token))
     await until('the access token is refused', 1000, async () => !(await isAlive(withdrawn.access_token)))
     assert.equal(await isAlive(other.access_token), true)

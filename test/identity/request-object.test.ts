@@ -1,27 +1,27 @@
-/** What a signed request object says about the parameters of a request. */
+/** Signed request objects. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 import { openRequestObject } from '../../src/identity/authorize/request-object.ts'
 import { toClient } from '../../src/store/client-metadata.ts'
 
-test('B-15: an empty value inside a request object counts as absent, so that it stands for no nonce', async () => {
+test('B-15: an empty value in a request object counts as absent, so an empty nonce is no nonce', async () => {
   const parameters = await open({ nonce: '', state: 'inner' }, { state: 'outer' })
   assert.deepEqual([parameters.get('nonce'), parameters.get('state')], [undefined, 'inner'])
 })
 
-test('OpenID Connect Core §6.1: claims and registration inside a request object are JSON', async () => {
+test('OpenID Connect Core §6.1: claims and registration in a request object are JSON', async () => {
   const parameters = await open({ claims: { userinfo: { name: null } }, registration: { logo_uri: 'x' } })
   assert.equal(parameters.get('claims'), '{"userinfo":{"name":null}}')
   assert.equal(parameters.get('registration'), '{"logo_uri":"x"}')
 })
 
-test('RFC 6749 §3.1: members that are no parameters of ours are ignored, whatever they hold', async () => {
+test('RFC 6749 §3.1: unknown members are ignored, whatever their type', async () => {
   const parameters = await open({ id_token: { max_age: 10 }, userinfo: null, acr_values: ['1', '2'], state: 'inner' })
   assert.deepEqual([parameters.get('id_token'), parameters.get('state')], [undefined, 'inner'])
 })
 
-test('a parameter of another type than it has outside is refused', async () => {
+test('a parameter of the wrong type is refused', async () => {
   for (const value of [['a', 'b'], { a: 1 }, null])
     await assert.rejects(open({ scope: value }), { code: 'invalid_request_object' }, JSON.stringify(value))
 })

@@ -1,7 +1,7 @@
-/** Second factors: enrolled, demanded, proven once, told truthfully; on every engine. */
+/** Second factors: enrolment, enforcement, single use of codes, and correct amr and acr. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { totpCode } from '../../src/identity/totp.ts'
+import { totpCode } from '../../src/identity/factors/totp.ts'
 import { hashPassword } from '../../src/store/password-hash.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import {
@@ -52,7 +52,7 @@ onEveryEngine('second factors', (at) => {
     return { secret, codes, next }
   }
 
-  /** A person with an authenticator app, enrolled on the account page. */
+  /** A user with an authenticator app, enrolled on the account page. */
   async function enrolled() {
     const person = await newPerson()
     const agent = place.newAgent()
@@ -68,7 +68,7 @@ onEveryEngine('second factors', (at) => {
     return pageOf(await signIn(agent, pageOf(page), person))
   }
 
-  test('B-33: the app is asked for at the next sign-in, and amr and acr say so', async () => {
+  test('B-33: the next sign-in asks for a code of the app, and amr and acr reflect it', async () => {
     const { person, secret } = await enrolled()
     const agent = place.newAgent()
     const page = await signInAndCode(agent, TRUSTED, person)
@@ -80,7 +80,7 @@ onEveryEngine('second factors', (at) => {
     assert.equal(claims.acr, '2')
   })
 
-  test('a password alone opens no session for who has a second factor', async () => {
+  test('a password alone starts no session for a user with a second factor', async () => {
     const { person } = await enrolled()
     const agent = place.newAgent()
     await signInAndCode(agent, TRUSTED, person)
@@ -89,7 +89,7 @@ onEveryEngine('second factors', (at) => {
     assert.equal(account.url.pathname, '/sign-in')
   })
 
-  test('RFC 6238 §5.2: a code is good once, also in another window', async () => {
+  test('RFC 6238 §5.2: a code is accepted once, also across browsers', async () => {
     const { person, secret } = await enrolled()
     const [one, two] = [place.newAgent(), place.newAgent()]
     const pages = [await signInAndCode(one, TRUSTED, person), await signInAndCode(two, TRUSTED, person)] as const
@@ -99,7 +99,7 @@ onEveryEngine('second factors', (at) => {
     assert.equal(second.status, 401)
   })
 
-  test('a stranger who knows the password guesses a few times from each address, fewer from all, and keeps the owner out of nothing', async () => {
+  test('an attacker with the password gets few guesses per address and in total, and cannot lock the user out', async () => {
     const { person, secret } = await enrolled()
     const from = (address: string) => place.newAgent({ 'x-forwarded-for': address })
     const attempt = async (agent: UserAgent, typed: string) => {
@@ -107,30 +107,30 @@ onEveryEngine('second factors', (at) => {
       const end = await agent.submit(formOf(page, 'second-factor'), { code: typed })
       return end.kind === 'left' ? 303 : end.status
     }
-    // Where the owner proved the factor before.
+    // An address where the user used the factor before.
     const home = from('192.0.2.1')
     assert.equal(await attempt(home, code(secret)), 303)
     place.clock.advance(STEP_MS)
 
-    const stranger = from('198.51.100.1')
+    const attacker = from('198.51.100.1')
     const statuses: number[] = []
-    for (let tries = 0; tries < 7; tries++) statuses.push(await attempt(stranger, '123456'))
+    for (let tries = 0; tries < 7; tries++) statuses.push(await attempt(attacker, '123456'))
     assert.deepEqual(statuses, [401, 401, 401, 401, 401, 401, 429])
-    // Elsewhere the owner does not wait for what happens there.
+    // At another address the user is not affected.
     assert.equal(await attempt(from('192.0.2.2'), code(secret)), 303)
     place.clock.advance(STEP_MS)
 
     let refused = 0
     for (let host = 2; host < 20; host++)
       refused += Number((await attempt(from(`198.51.100.${host}`), '123456')) === 429)
-    assert.ok(refused > 0, 'many addresses guess without an end')
+    assert.ok(refused > 0, 'guesses from many addresses are not limited')
     assert.equal(await attempt(from('203.0.113.9'), code(secret)), 429)
     assert.equal(await attempt(from('192.0.2.1'), code(secret)), 303)
     place.clock.advance(5 * 60_000)
     assert.equal(await attempt(from('203.0.113.9'), code(secret)), 303)
   })
 
-  test('guessing codes is slowed down, and a good code waits like a bad one', async () => {
+  test('guessing codes is throttled, and a correct code must wait like a wrong one', async () => {
     const { person, secret } = await enrolled()
     const agent = place.newAgent()
     let page = await signInAndCode(agent, TRUSTED, person)
@@ -147,7 +147,7 @@ onEveryEngine('second factors', (at) => {
     assert.equal((await agent.submit(formOf(waiting, 'second-factor'), { code: code(secret) })).kind, 'left')
   })
 
-  test('a recovery code signs in once', async () => {
+  test('a recovery code is accepted once', async () => {
     const { person, codes } = await enrolled()
     for (const expected of ['left', 'page'] as const) {
       const agent = place.newAgent()
@@ -159,7 +159,7 @@ onEveryEngine('second factors', (at) => {
     }
   })
 
-  test('a client that demands a second factor leads who has none to set one up, and on', async () => {
+  test('a client that requires a second factor makes a user without one set it up, and then continues', async () => {
     const person = await newPerson()
     const agent = place.newAgent()
     const page = await signInAndCode(agent, STRICT, person)
@@ -171,10 +171,10 @@ onEveryEngine('second factors', (at) => {
     assert.ok(answerOf(await ask(agent, { ...STRICT, prompt: 'none' })).get('code'))
   })
 
-  test('a session without it is raised by the second factor alone, under a new cookie (C-04)', async () => {
+  test('a session without a second factor needs only the second factor, and gets a new cookie (C-04)', async () => {
     const { person, secret } = await enrolled()
     const agent = place.newAgent()
-    // A session from before the app was enrolled.
+    // A session that is older than the enrolment.
     const { cookie } = await place.stores.sessions.open(person.id, {
       amr: ['pwd'],
       userAgent: '',
@@ -188,7 +188,7 @@ onEveryEngine('second factors', (at) => {
     assert.equal(await place.stores.sessions.find(cookie), undefined)
   })
 
-  test('a role that demands it holds for our own pages too', async () => {
+  test('a role that requires a second factor applies to our own pages too', async () => {
     const person = await newPerson(['guarded'])
     const agent = place.newAgent()
     const page = await signIn(agent, pageOf(await agent.get('/account')), person)
@@ -202,7 +202,7 @@ onEveryEngine('second factors', (at) => {
     assert.equal((await place.stores.users.findById(person.id))?.hasSecondFactor, true)
   })
 
-  test('B-33: an essential acr that cannot be reached is an error, never a weaker token', async () => {
+  test('B-33: an essential acr that cannot be satisfied is an error, never a weaker token', async () => {
     const person = await newPerson()
     const agent = place.newAgent()
     const claims = (value: string) => JSON.stringify({ id_token: { acr: { essential: true, values: [value] } } })
@@ -214,7 +214,7 @@ onEveryEngine('second factors', (at) => {
     assert.ok(answerOf(await ask(agent, { ...TRUSTED, claims: claims('1') })).get('id_token'))
   })
 
-  test('removing the last factor takes the recovery codes with it', async () => {
+  test('removing the last factor removes the recovery codes', async () => {
     const { person, agent } = await enrolled()
     const account = pageOf(await agent.get('/account'))
     const remove = account.forms.find(({ action }) => action.pathname === '/account/factors/remove')
@@ -223,7 +223,7 @@ onEveryEngine('second factors', (at) => {
     assert.deepEqual(await place.stores.factors.listOfUser(person.id), [])
   })
 
-  test('changing factors wants a proof given just now', async () => {
+  test('changing factors requires a recent sign-in', async () => {
     const { agent } = await enrolled()
     place.clock.advance(11 * 60_000)
     assert.equal(pageOf(await agent.get('/account/passkey')).url.pathname, '/sign-in')
@@ -233,7 +233,7 @@ onEveryEngine('second factors', (at) => {
     assert.equal(pageOf(await agent.submit(codes)).url.pathname, '/sign-in')
   })
 
-  test('an old session without the factor changes none: not on the account page, not by a set-up page', async () => {
+  test('an old session without the factor cannot change factors, on the account page or the set-up page', async () => {
     const { person } = await enrolled()
     const agent = place.newAgent()
     const { cookie } = await place.stores.sessions.open(person.id, {
@@ -257,7 +257,7 @@ onEveryEngine('second factors', (at) => {
     assert.equal((await place.stores.factors.listOfUser(person.id)).filter(({ kind }) => kind === 'totp').length, 1)
   })
 
-  test('an unattended browser cannot set up a factor for its owner', async () => {
+  test('an unattended browser cannot be used to set up a factor', async () => {
     const person = await newPerson()
     const agent = place.newAgent()
     await signIn(agent, pageOf(await agent.get('/account')), person)
@@ -268,7 +268,7 @@ onEveryEngine('second factors', (at) => {
     assert.match(next.body, /recovery-codes/)
   })
 
-  test('half a sign-in is worth nothing once the password has changed, or after a while', async () => {
+  test('a sign-in that waits for the second factor ends when the password changes, or after some time', async () => {
     const { person, secret } = await enrolled()
     const agent = place.newAgent()
     const page = await signInAndCode(agent, TRUSTED, person)
@@ -281,7 +281,7 @@ onEveryEngine('second factors', (at) => {
     assert.equal(pageOf(await other.submit(formOf(late, 'second-factor'), { code: code(secret) })).status, 400)
   })
 
-  test('the secret of an app is nowhere in the database', async () => {
+  test('the TOTP secret is not readable in the database', async () => {
     const { secret } = await enrolled()
     const rows = JSON.stringify(await place.database.db.selectFrom('factors').selectAll().execute())
     assert.ok(!rows.includes(secret.toString('base64url')) && !rows.includes(secret.toString('base64')))

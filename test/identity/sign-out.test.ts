@@ -1,4 +1,4 @@
-/** Who is signed out by what, and where they end up: never at an application that was disabled; on every engine. */
+/** RP-initiated logout: what signs a user out, and where the browser is sent. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
@@ -15,7 +15,7 @@ import { until } from '../support/until.ts'
 import type { UserAgent } from '../support/user-agent.ts'
 import { visit } from '../support/visitor.ts'
 
-onEveryEngine('signing out', (at) => {
+onEveryEngine('sign-out', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at())
@@ -29,7 +29,7 @@ onEveryEngine('signing out', (at) => {
     return { agent, hint: answerOf(end).get('id_token') ?? '' }
   }
 
-  function leaveUrl(parameters: Record<string, string>): URL {
+  function endSessionUrl(parameters: Record<string, string>): URL {
     const url = new URL(`${place.server.issuer}/connect/endsession`)
     const all = { post_logout_redirect_uri: POST_LOGOUT, state: 'kept', ...parameters }
     for (const [name, value] of Object.entries(all)) url.searchParams.set(name, value)
@@ -40,7 +40,7 @@ onEveryEngine('signing out', (at) => {
     await place.stores.clients.put({ ...CLIENTS.web, disabled })
     await place.stores.events.append({ kind: 'clients-changed', clientId: 'web' })
     const isRefused = async () => (await place.newAgent().get(authorizeUrl(place.server.issuer))).kind
-    await until('it is felt', 1000, async () => {
+    await until('the change has taken effect', 1000, async () => {
       const page = await place.newAgent().get(authorizeUrl(place.server.issuer))
       return (page.kind === 'page' && page.status === 400) === disabled
     })
@@ -52,21 +52,21 @@ onEveryEngine('signing out', (at) => {
     return page.kind === 'page' && page.url.pathname === '/sign-in'
   }
 
-  test('B-73: the post-logout address of a disabled client is not followed, and the person is signed out all the same', async () => {
+  test('B-73: the browser is not redirected to a disabled client, but the user is signed out', async () => {
     const { agent, hint } = await signedIn()
     await setDisabled(true)
-    const end = await agent.get(leaveUrl({ id_token_hint: hint }))
+    const end = await agent.get(endSessionUrl({ id_token_hint: hint }))
     assert.ok(end.kind === 'page' && end.status === 200)
     assert.match(end.body, /You are signed out/)
     assert.ok(!end.body.includes(POST_LOGOUT))
     assert.ok(await isSignedOut(agent))
     await setDisabled(false)
     const again = await signedIn()
-    const left = await again.agent.get(leaveUrl({ id_token_hint: again.hint }))
+    const left = await again.agent.get(endSessionUrl({ id_token_hint: again.hint }))
     assert.ok(left.kind === 'left' && left.url.href === `${POST_LOGOUT}?state=kept`)
   })
 
-  test('C-113: a form posted from another site, which brings no Lax cookie, signs nobody out and breaks no other page', async () => {
+  test('C-113: a cross-site POST, which carries no Lax cookie, signs nobody out and does not break open pages', async () => {
     const { agent, hint } = await signedIn()
     const account = await agent.get('/account')
     assert.ok(account.kind === 'page')
@@ -81,7 +81,7 @@ onEveryEngine('signing out', (at) => {
     const profile = account.forms.find(({ action }) => action.pathname === '/account/profile')
     assert.ok(profile !== undefined && !(await isSignedOut(agent)))
     const saved = await agent.submit(profile)
-    assert.ok(saved.kind === 'page' && saved.status === 200, 'the page that was open before is still good')
+    assert.ok(saved.kind === 'page' && saved.status === 200, 'the page that was open before still works')
 
     const meant = await agent.post(`${place.server.issuer}/connect/endsession`, [
       ['id_token_hint', hint],
@@ -92,9 +92,9 @@ onEveryEngine('signing out', (at) => {
     assert.ok(await isSignedOut(agent))
   })
 
-  test('B-73: parameters of a POST are in its form; those in its address do not count', async () => {
+  test('B-73: a POST takes its parameters from the form, not from the query', async () => {
     const { agent, hint } = await signedIn()
-    const url = leaveUrl({ id_token_hint: hint })
+    const url = endSessionUrl({ id_token_hint: hint })
     const response = await fetch(url, {
       method: 'POST',
       redirect: 'manual',
@@ -104,9 +104,9 @@ onEveryEngine('signing out', (at) => {
     assert.ok(!(await isSignedOut(agent)))
   })
 
-  test('B-73: nor when it was disabled while the person was asked', async () => {
+  test('B-73: the browser is not redirected to a client that was disabled while the user was asked', async () => {
     const { agent } = await signedIn()
-    const question = await agent.get(leaveUrl({ client_id: 'web' }))
+    const question = await agent.get(endSessionUrl({ client_id: 'web' }))
     assert.ok(question.kind === 'page')
     const form = question.forms.find(({ action }) => action.pathname === '/sign-out')
     assert.ok(form !== undefined)

@@ -1,4 +1,4 @@
-/** Nobody learns by the clock what the words of an answer hide: which clients and which people exist. */
+/** Response times do not reveal which clients and users exist. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { hashPassword } from '../../src/store/password-hash.ts'
@@ -11,7 +11,7 @@ import { signInForm } from '../support/visitor.ts'
 
 const CLIENT_PAIRS = 300
 const SIGN_IN_PAIRS = 60
-/** A tenth of an answer's time: far below the hash that an unknown user would spare, and a look into the store. */
+/** A tenth of the response time: far less than skipping the hash or a database lookup would save. */
 const BOUND = 0.1
 
 describe('timing', () => {
@@ -31,7 +31,7 @@ describe('timing', () => {
   })
 
   let address = 0
-  /** Every try comes from elsewhere: what slows a guesser down is not what is measured. */
+  /** Every attempt comes from another address, so that throttling does not affect the measurement. */
   const elsewhere = () => ({
     'x-forwarded-for': `10.${(++address >> 16) & 255}.${(address >> 8) & 255}.${address & 255}`,
   })
@@ -67,7 +67,7 @@ describe('timing', () => {
     assert.ok(!isTelling(seen, BOUND), describeIt(seen))
   })
 
-  test('C-110: on the sign-in page too', async (t) => {
+  test('C-110: on the sign-in page an unknown user takes as long as a wrong password', async (t) => {
     const agent = createUserAgent({ home: gate.server.issuer, now: Date.now })
     const page = await agent.get(authorizeUrl(gate.server.issuer, { redirect_uri: 'https://app.example/callback' }))
     const form = page.kind === 'page' ? signInForm(page) : undefined
@@ -87,7 +87,7 @@ describe('timing', () => {
     assert.ok(!isTelling(seen, BOUND), describeIt(seen))
   })
 
-  test('the measurement notices a password that is not looked at', async () => {
+  test('the measurement detects a skipped password check', async () => {
     const seen = await compareTimes(
       (index) => signIn(`person-${index}`, 'wrong password'),
       (index) => signIn(`person-${index}`, 'x'.repeat(2000)),

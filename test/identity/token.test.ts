@@ -1,4 +1,4 @@
-/** The token endpoint and client authentication: checklist C3, and the grants that need no person. */
+/** The token endpoint and client authentication: checklist C3, and the grants without a browser. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type IncomingMessage, request as sendRequest } from 'node:http'
@@ -31,7 +31,7 @@ onEveryEngine('the token endpoint', (place) => {
   const asService = (form: Record<string, string>) =>
     gate.post('/connect/token', form, { authorization: basic('service', SECRET) })
 
-  test('C-40: other methods than POST are answered with 405 and Allow: POST', async () => {
+  test('C-40: methods other than POST get 405 with Allow: POST', async () => {
     for (const path of ['token', 'revocation', 'introspect', 'deviceauthorization']) {
       for (const method of ['GET', 'PUT', 'HEAD', 'DELETE', 'PATCH']) {
         const response = await fetch(`${gate.server.issuer}/connect/${path}`, { method })
@@ -41,7 +41,7 @@ onEveryEngine('the token endpoint', (place) => {
     }
   })
 
-  test('C-41: a body that is no form is refused; a charset is accepted', async () => {
+  test('C-41: a body that is not a form is refused; a charset parameter is accepted', async () => {
     const authorization = basic('service', SECRET)
     const send = async (contentType: string | undefined, body: string | Buffer) => {
       const response = await fetch(`${gate.server.issuer}/connect/token`, {
@@ -68,7 +68,7 @@ onEveryEngine('the token endpoint', (place) => {
     assertRefused(await asService({ grant_type: 'authorization_code', code: 'x' }), 400, 'unauthorized_client')
   })
 
-  test('C-43: a parameter that comes twice is refused; the query never counts', async () => {
+  test('C-43: a repeated parameter is refused; the query is ignored', async () => {
     const authorization = basic('service', SECRET)
     const twice = await gate.post('/connect/token', 'grant_type=client_credentials&scope=a&scope=a', { authorization })
     assertRefused(twice, 400, 'invalid_request')
@@ -78,7 +78,7 @@ onEveryEngine('the token endpoint', (place) => {
     assert.equal((await gate.post(`${inQuery}&scope=nonsense`, CREDENTIALS, { authorization })).status, 200)
   })
 
-  test('C-44: bodies too large, too many parameters, NUL and odd encodings are refused quickly', async () => {
+  test('C-44: oversized bodies, too many parameters, NUL and malformed encodings are refused quickly', async () => {
     const authorization = basic('service', SECRET)
     const send = (form: string) => gate.post('/connect/token', form, { authorization })
     const raw = async (body: string) => {
@@ -107,7 +107,7 @@ onEveryEngine('the token endpoint', (place) => {
     assertRefused(surrogate, 400, 'invalid_grant')
   })
 
-  test('C-45: success and refusal alike are JSON, never cached, with HSTS', async () => {
+  test('C-45: success and error responses are JSON, not cached, with HSTS', async () => {
     for (const answer of [
       await asService(CREDENTIALS),
       await asService({ grant_type: 'x' }),
@@ -132,7 +132,7 @@ onEveryEngine('the token endpoint', (place) => {
     }
   })
 
-  test('C-48: two Authorization headers are no authentication, whichever of them is good', async () => {
+  test('C-48: two Authorization headers are refused, even if one of them is valid', async () => {
     const good = basic('service', SECRET)
     const { access_token } = await gate.signIn({ scope: 'openid' })
     const bearer = `Bearer ${access_token}`
@@ -152,7 +152,7 @@ onEveryEngine('the token endpoint', (place) => {
     }
   })
 
-  test('C-48: two ways of authenticating at once, or two names, are refused', async () => {
+  test('C-48: two authentication methods, or two client ids, are refused', async () => {
     const authorization = basic('service', SECRET)
     const both = { ...CREDENTIALS, client_id: 'service', client_secret: SECRET }
     assertRefused(await gate.post('/connect/token', both, { authorization }), 400, 'invalid_request')
@@ -162,13 +162,13 @@ onEveryEngine('the token endpoint', (place) => {
     assert.equal((await gate.post('/connect/token', same, { authorization })).status, 200)
   })
 
-  test('C-49: identifiers and secrets with any character authenticate; malformed headers do not fail the server', async () => {
+  test('C-49: client ids and secrets may contain any character; malformed headers cause no server error', async () => {
     const odd = 'a:b%c+d/e f é'
     await gate.stores.clients.put({ client_id: odd, grant_types: ['client_credentials'], scope: 'Platform/News' })
     await gate.stores.clients.addSecret(odd, odd)
     const encoded = await gate.post('/connect/token', CREDENTIALS, { authorization: basic(odd, odd) })
     assert.equal(encoded.status, 200, encoded.text)
-    // As many clients do: not encoded at all.
+    // Not encoded at all, as many clients do.
     await gate.stores.clients.addSecret('service', 'p+l/us%=')
     const plain = `Basic ${Buffer.from('service:p+l/us%=').toString('base64')}`
     await gate.stores.events.append({ kind: 'clients-changed' })
@@ -187,7 +187,7 @@ onEveryEngine('the token endpoint', (place) => {
     }
   })
 
-  test('RFC 6749 §2.3.1: an empty secret in Basic is none: enough for a public client, no guess at another', async () => {
+  test('RFC 6749 §2.3.1: an empty secret in Basic counts as omitted: accepted for a public client, not counted as a guess', async () => {
     const refresh = { grant_type: 'refresh_token', refresh_token: 'unknown' }
     const publicly = await gate.post('/connect/token', refresh, { authorization: basic('cli', '') })
     assertRefused(publicly, 400, 'invalid_grant')
@@ -199,7 +199,7 @@ onEveryEngine('the token endpoint', (place) => {
     assertRefused(await gate.post('/connect/token', twice, { authorization: basic('cli', '') }), 400, 'invalid_request')
   })
 
-  test('C-50: no secret, a secret too many, another method than registered, an expired secret', async () => {
+  test('C-50: refused: no secret, a secret of a public client, an unregistered method, an expired secret', async () => {
     const withBody = (client_id: string, client_secret?: string) =>
       gate.post('/connect/token', {
         ...CREDENTIALS,
@@ -219,7 +219,7 @@ onEveryEngine('the token endpoint', (place) => {
     assertRefused(await withBody('aging', SECRET), 401, 'invalid_client')
   })
 
-  test('C-51: many wrong secrets are slowed down, and the right one is good again after the wait', async () => {
+  test('C-51: guessing secrets is throttled, and the right one is accepted again after the wait', async () => {
     await gate.stores.clients.put({ client_id: 'guessed', grant_types: ['client_credentials'], scope: 'Platform/News' })
     await gate.stores.clients.addSecret('guessed', SECRET)
     const attempt = (secret: string) =>
@@ -233,7 +233,7 @@ onEveryEngine('the token endpoint', (place) => {
     assert.equal((await attempt(SECRET)).status, 200)
   })
 
-  test('C-65: client_credentials gives rights alone: no refresh token, no ID token, no claims about a person', async () => {
+  test('C-65: client_credentials issues only rights: no refresh token, no ID token, no claims about a user', async () => {
     const answer = await asService(CREDENTIALS)
     assert.deepEqual(Object.keys(answer.body), ['access_token', 'expires_in', 'token_type', 'scope'])
     assert.equal(answer.body.scope, 'Platform/Admin Platform/Market Platform/News Platform/OrderPad Platform/Trading')
@@ -245,7 +245,7 @@ onEveryEngine('the token endpoint', (place) => {
     assertRefused(publicClient, 400, 'unauthorized_client')
   })
 
-  test('B-43: scopes in any order; unknown ones are left out; foreign ones, illegal characters and nothing but unknown ones are invalid_scope', async () => {
+  test('B-43: scopes come in any order, unknown ones are ignored; disallowed ones, illegal characters and only unknown ones are invalid_scope', async () => {
     for (const scope of ['Platform/Trading Platform/Market', 'strange Platform/Trading Platform/Odd Platform/Market']) {
       const granted = await asService({ ...CREDENTIALS, scope })
       assert.equal(granted.body.scope, 'Platform/Market Platform/Trading')
@@ -269,7 +269,7 @@ onEveryEngine('the token endpoint', (place) => {
     assertRefused(await asService({ grant_type: '' }), 400, 'invalid_request')
   })
 
-  test('C-64: the password grant fails the same way whatever is wrong', async () => {
+  test('C-64: the password grant fails the same way for every cause', async () => {
     const attempt = (form: Record<string, string>) =>
       gate.post('/connect/token', { grant_type: 'password', client_id: 'cli', ...form })
     const wrong = await attempt({ username: 'alice', password: 'wrong' })
@@ -308,27 +308,29 @@ onEveryEngine('the token endpoint', (place) => {
     assert.equal(long.text, wrong.text)
   })
 
-  test('C-110, C-111: failures on an account are slowed down, without telling whether the password was right, and it recovers', async () => {
+  test('C-110, C-111: failures on an account are throttled without revealing whether the password was right, and it recovers', async () => {
     const passwordHash = (await gate.stores.users.findByUsername('alice'))?.passwordHash
     await gate.stores.users.create({ username: 'target', passwordHash })
     const attempt = (password: string, username = 'target') =>
       gate.post('/connect/token', { grant_type: 'password', client_id: 'cli', username, password })
-    const wrong = await attempt('wrong')
-    for (let count = 0; count < 8; count++) assert.equal((await attempt('wrong')).text, wrong.text)
+    let refused = await attempt('wrong')
+    for (let count = 0; count < 8; count++) refused = await attempt('wrong')
+    assert.equal(refused.status, 429)
+    assert.ok(Number(refused.headers.get('retry-after')) >= 1)
     const locked = await attempt(PASSWORD)
-    assert.deepEqual([locked.status, locked.text], [wrong.status, wrong.text])
+    assert.deepEqual([locked.status, locked.text], [refused.status, refused.text])
     assert.equal((await attempt(PASSWORD, 'boss')).status, 200)
     clock.advance(60_000)
     assert.equal((await attempt(PASSWORD)).status, 200)
   })
 
-  test('C-119: no secret, password or token of all this was logged', async () => {
+  test('C-119: no secret, password or token of these tests was logged', async () => {
     const { access_token, refresh_token } = await gate.signIn()
     const log = gate.server.log.join('')
     for (const secret of [SECRET, PASSWORD, access_token, refresh_token]) assert.ok(!log.includes(secret))
   })
 
-  test('C-09: pages of registered origins may call the token endpoint, others get no CORS headers', async () => {
+  test('C-09: registered origins get CORS headers at the token endpoint, others do not', async () => {
     const preflight = (origin: string, path = 'token') =>
       fetch(`${gate.server.issuer}/connect/${path}`, {
         method: 'OPTIONS',
@@ -349,7 +351,7 @@ onEveryEngine('the token endpoint', (place) => {
     assert.equal(discovery.headers.get('access-control-allow-origin'), '*')
   })
 
-  test('C-44: a body that never ends does not hold the server', async () => {
+  test('C-44: an endless body does not block the server', async () => {
     const socket = connect(gate.server.port, '127.0.0.1')
     socket.write(
       'POST /connect/token HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 50\r\n\r\ngrant',

@@ -15,7 +15,7 @@ onEveryEngine('userinfo', (place) => {
   })
   after(() => gate.stop())
 
-  test('B-70: GET and POST, by header or form, tell exactly what the scopes open', async () => {
+  test('B-70: GET and POST, with the token in the header or form, return exactly the claims of the scopes', async () => {
     const { access_token } = await gate.signIn({ scope: 'openid email' })
     const expected = { sub: gate.aliceId, email: 'alice@example.com', email_verified: true }
     const bearer = { authorization: `Bearer ${access_token}` }
@@ -34,7 +34,7 @@ onEveryEngine('userinfo', (place) => {
     }
   })
 
-  test('B-70: openid alone opens sub; profile, email and roles open theirs; nothing is null or empty', async () => {
+  test('B-70: openid alone returns sub; profile, email and roles return their claims; none is null or empty', async () => {
     const only = await gate.signIn({ scope: 'openid' })
     assert.deepEqual((await gate.userinfo(only.access_token)).body, { sub: gate.aliceId })
     const all = await gate.signIn({ scope: 'openid profile email roles' })
@@ -49,7 +49,7 @@ onEveryEngine('userinfo', (place) => {
     for (const value of Object.values(body)) assert.ok(value !== null && value !== '')
   })
 
-  test('B-70: a profile that was changed behind the back of the server shows within a second', async () => {
+  test('B-70: a profile changed directly in the database is visible within a second', async () => {
     const { access_token } = await gate.signIn({ scope: 'openid profile' })
     const user = await gate.stores.users.findById(gate.aliceId)
     await gate.userinfo(access_token)
@@ -58,7 +58,7 @@ onEveryEngine('userinfo', (place) => {
     assert.equal((await gate.userinfo(access_token)).body.nickname, 'Al')
   })
 
-  test('OpenID Connect Core §5.4: the claims of the scopes are at userinfo; in the ID token for clients set so', async () => {
+  test('OpenID Connect Core §5.4: the claims of the scopes are returned by userinfo, and in the ID token of clients configured so', async () => {
     const form = { scope: 'openid email offline_access' }
     const claimsOf = ({ id_token = '' }: TokenAnswer) => {
       const { email, email_verified, name } = decodeJwt(id_token)
@@ -87,7 +87,7 @@ onEveryEngine('userinfo', (place) => {
     assert.deepEqual(answer.body, {})
   })
 
-  test('C-91: what is no good access token is invalid_token', async () => {
+  test('C-91: an invalid access token is invalid_token', async () => {
     const tokens = await gate.signIn({ scope: 'openid offline_access' })
     const [head, body, signature = ''] = tokens.access_token.split('.')
     const flipped = signature.startsWith('A') ? `B${signature.slice(1)}` : `A${signature.slice(1)}`
@@ -110,7 +110,7 @@ onEveryEngine('userinfo', (place) => {
     assert.equal(answer.body.error, 'insufficient_scope')
   })
 
-  test('C-93, RFC 6750 §3: two tokens, a malformed header, a form on GET or another body are invalid_request, by a challenge', async () => {
+  test('C-93, RFC 6750 §3: two tokens, a malformed header, a form with GET or another body are invalid_request, with a challenge', async () => {
     const { access_token } = await gate.signIn({ scope: 'openid' })
     const authorization = `Bearer ${access_token}`
     const answers = [
@@ -149,13 +149,13 @@ onEveryEngine('userinfo', (place) => {
     })
   }
 
-  test('C-94: a token in the address is not seen', async () => {
+  test('C-94: a token in the query is ignored', async () => {
     const { access_token } = await gate.signIn({ scope: 'openid' })
     assert.equal((await gate.get(`/connect/userinfo?access_token=${access_token}`)).status, 401)
     assert.equal((await gate.post(`/connect/userinfo?access_token=${access_token}`, {})).status, 401)
   })
 
-  test("C-95: a client's own token opens nobody's claims", async () => {
+  test('C-95: a client_credentials token returns no claims', async () => {
     const form = { grant_type: 'client_credentials' }
     const { body } = await gate.post('/connect/token', form, { authorization: basic('service', SECRET) })
     assert.equal((await gate.userinfo(String(body.access_token))).status, 403)

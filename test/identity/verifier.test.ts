@@ -1,28 +1,29 @@
+/** Signature checks on the thread pool and in the worker thread. */
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createVerifier, type Verifier, type VerifierOptions } from '../../src/identity/verifier.ts'
+import { createVerifier, type Verifier, type VerifierOptions } from '../../src/identity/tokens/verifier.ts'
 
 const ours = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const successor = generateKeyPairSync('rsa', { modulusLength: 2048 })
-const THREAD = new URL('../../src/identity/verifier-thread.ts', import.meta.url).href
+const THREAD = new URL('../../src/identity/tokens/verifier-thread.ts', import.meta.url).href
 
-/** Refuses every token, so that a test can tell its verdicts from those of the pool. */
+/** Refuses every token, so that a test can tell its results from those of the pool. */
 const REFUSES = program(
   `port.on('message', (m) => typeof m === 'string' && port.postMessage(m.replace(/[^ ]+ ?/g, 'n')))`,
 )
 const IS_SILENT = program(`port.on('message', () => {})`)
 const BREAKS = program(`port.on('message', (m) => { if (typeof m === 'string') throw new Error('broken') })`)
 
-test('each of a crowd gets its own verdict, whichever key it is checked under', async (t) => {
+test('every check of a batch gets its own result, under its own key', async (t) => {
   const channel = new BroadcastChannel('verifier-test')
   let lines = 0
   channel.onmessage = () => lines++
-  const tells = `const tell = new BroadcastChannel('verifier-test'); tell.unref()
+  const reports = `const tell = new BroadcastChannel('verifier-test'); tell.unref()
     port.on('message', (m) => typeof m === 'string' && tell.postMessage(''))`
-  const verifier = open(t, { program: program(`${tells}; await import(${JSON.stringify(THREAD)})`, false) })
-  const crowd = Array.from({ length: 100 }, (_, at) => {
+  const verifier = open(t, { program: program(`${reports}; await import(${JSON.stringify(THREAD)})`, false) })
+  const checks = Array.from({ length: 100 }, (_, at) => {
     const signer = at % 3 === 0 ? successor : ours
     const token = tokenOf(signer.privateKey, at)
     const isForged = at % 7 === 0
@@ -30,29 +31,29 @@ test('each of a crowd gets its own verdict, whichever key it is checked under', 
     return { token: isForged ? forged(token) : token, key, expected: !isForged && key === signer.publicKey }
   })
   while (lines < 20) {
-    const verdicts = await Promise.all(crowd.map(({ token, key }) => verifier.verify(token, key)))
+    const results = await Promise.all(checks.map(({ token, key }) => verifier.verify(token, key)))
     assert.deepEqual(
-      verdicts,
-      crowd.map(({ expected }) => expected),
+      results,
+      checks.map(({ expected }) => expected),
     )
   }
   channel.close()
 })
 
-test('a few are checked by the pool, also beside a thread', async (t) => {
-  const verifier = open(t, { program: REFUSES, crowd: 4 })
+test('few checks go to the pool, also while there is a worker', async (t) => {
+  const verifier = open(t, { program: REFUSES, workerThreshold: 4 })
   await untilThreadAnswers(verifier)
   assert.deepEqual(await checkAtOnce(verifier, 3), [true, true, true])
   assert.deepEqual(await checkAtOnce(verifier, 4), [false, false, false, false])
 })
 
-test('no thread is started before there is a crowd', async (t) => {
-  const verifier = open(t, { program: REFUSES, crowd: 4 })
+test('no worker is started for few checks', async (t) => {
+  const verifier = open(t, { program: REFUSES, workerThreshold: 4 })
   for (let turn = 0; turn < 50; turn++) assert.deepEqual(await checkAtOnce(verifier, 3), [true, true, true])
-  assert.deepEqual(await checkAtOnce(verifier, 16), Array(16).fill(true), 'the first crowd finds no thread')
+  assert.deepEqual(await checkAtOnce(verifier, 16), Array(16).fill(true), 'the worker is still starting')
 })
 
-test('when the thread breaks, the pool answers for it, now and from then on, and the operator is told', async (t) => {
+test('when the worker crashes, the pool takes over, and the error is reported', async (t) => {
   const errors: unknown[] = []
   const verifier = open(t, { program: BREAKS, onError: (error) => errors.push(error) })
   const deadline = performance.now() + 20_000
@@ -64,8 +65,8 @@ test('when the thread breaks, the pool answers for it, now and from then on, and
   assert.equal(errors.length, 1)
 })
 
-test('what is too much for the thread goes to the pool; what it still has when it is closed does too', async (t) => {
-  const verifier = open(t, { program: IS_SILENT, crowd: 4, mostSent: 10 })
+test('checks beyond maxPending go to the pool, and so does what the worker has not answered when it is closed', async (t) => {
+  const verifier = open(t, { program: IS_SILENT, workerThreshold: 4, maxPending: 10 })
   const answered: boolean[] = []
   const unanswered: Promise<unknown>[] = []
   const deadline = performance.now() + 20_000
@@ -74,13 +75,13 @@ test('what is too much for the thread goes to the pool; what it still has when i
     await sleep(50)
   }
   assert.equal(unanswered.length - answered.length, 8)
-  assert.deepEqual(await checkAtOnce(verifier, 8), Array(8).fill(true), 'a second crowd would be 16')
+  assert.deepEqual(await checkAtOnce(verifier, 8), Array(8).fill(true), 'eight more would be 16 pending')
   await verifier.close()
   await Promise.all(unanswered)
   assert.ok(answered.every(Boolean))
 })
 
-test('a thread without work ends, and the next crowd brings another', async (t) => {
+test('an idle worker ends, and the next batch starts another', async (t) => {
   const verifier = open(t, { program: REFUSES, idleMs: 300 })
   await untilThreadAnswers(verifier)
   await sleep(800)
@@ -99,17 +100,17 @@ function open(t: { after(end: () => Promise<void>): void }, options: Partial<Ver
   return verifier
 }
 
-function program(text: string, saysReady = true): URL {
+function program(text: string, postsReady = true): URL {
   const source = `import { parentPort as port } from 'node:worker_threads'
     ${text}
-    ${saysReady ? `port.postMessage('ready')` : ''}`
+    ${postsReady ? `port.postMessage('ready')` : ''}`
   return new URL(`data:text/javascript,${encodeURIComponent(source)}`)
 }
 
 async function untilThreadAnswers(verifier: Verifier): Promise<void> {
   const deadline = performance.now() + 20_000
   while ((await checkAtOnce(verifier, 8)).includes(true)) {
-    assert.ok(performance.now() < deadline, 'the thread never answered')
+    assert.ok(performance.now() < deadline, 'the worker never answered')
     await sleep(10)
   }
 }

@@ -1,4 +1,4 @@
-/** An operator at one node sees what runs on all of them, and ends it wherever it is. */
+/** Administration across nodes: what runs on any node is listed and ended from any other. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -20,7 +20,7 @@ interface Listed {
 
 const SLOW = `SELECT count(*) AS n FROM ${Array.from({ length: 7 }, (_value, index) => `trades t${index}`).join(' CROSS JOIN ')}`
 
-describe('two nodes and an operator', () => {
+describe('two nodes', () => {
   let place: TestPlace
   let leave: () => Promise<void>
   let otherFolder: string
@@ -67,7 +67,7 @@ describe('two nodes and an operator', () => {
     return (await response.json()) as Listed
   }
 
-  test('live streams of both are listed at either, each with its node, and closed from the other', async () => {
+  test('streaming connections of both are listed at either, each with its node, and closed from the other', async () => {
     const far = await connect(there.port, bearer(alice))
     const near = await connect(here.port, bearer(alice))
     await until('both are listed', 5000, async () => (await list('/admin/streams')).items.length === 2)
@@ -89,7 +89,7 @@ describe('two nodes and an operator', () => {
     await near.closed
   })
 
-  test('a running query of the other node is listed and cancelled by an operator', async () => {
+  test('a running query of the other node is listed and cancelled', async () => {
     const slow = send(there, 'POST', '/query', alice, SLOW, { 'request-id': 'slow-1' })
     await until('it is listed', 5000, async () => (await list('/admin/queries')).items.length === 1)
     assert.partialDeepStrictEqual((await list('/admin/queries')).items, [{ id: 'slow-1', node: thereName }])
@@ -98,7 +98,7 @@ describe('two nodes and an operator', () => {
     assert.equal((await send(here, 'DELETE', '/admin/queries/slow-1', admin)).status, 404)
   })
 
-  test('a caller cancels its own query through any node, and nobody else’s', async () => {
+  test('a caller can cancel its own query through any node, and no other', async () => {
     const service = await post(here, '/connect/token', {
       grant_type: 'client_credentials',
       client_id: 'demo-service',
@@ -113,7 +113,7 @@ describe('two nodes and an operator', () => {
     assert.equal((await slow).status, 499)
   })
 
-  test('a node that is there and does not answer is named, and costs a second', async () => {
+  test('a node that does not reply within a second is listed in silent', async () => {
     there.child.kill('SIGSTOP')
     try {
       const started = performance.now()
@@ -122,23 +122,23 @@ describe('two nodes and an operator', () => {
     } finally {
       there.child.kill('SIGCONT')
     }
-    await until('it answers again', 5000, async () => (await list('/admin/streams')).silent.length === 0)
+    await until('it replies again', 5000, async () => (await list('/admin/streams')).silent.length === 0)
   })
 
-  test('a node that has stopped is not asked any more', async () => {
+  test('a stopped node is no longer called', async () => {
     await there.stop()
     const { items, silent } = await list('/admin/queries')
     assert.deepEqual({ items, silent }, { items: [], silent: [] })
   })
 })
 
-describe('services as processes of their own on one SQLite folder', () => {
+describe('services in separate processes on one SQLite folder', () => {
   let place: TestPlace
   let leave: () => Promise<void>
   let identity: RunningProcess
   let rest: RunningProcess
-  const serve = (services: string, ...words: string[]) =>
-    serveProcess(['--data', place.dataFolder, '--services', services, '--issuer', 'http://localhost:5999', ...words])
+  const serve = (services: string, ...flags: string[]) =>
+    serveProcess(['--data', place.dataFolder, '--services', services, '--issuer', 'http://localhost:5999', ...flags])
 
   before(async () => {
     ;({ place, leave } = await openPlace('sqlite'))
@@ -158,7 +158,7 @@ describe('services as processes of their own on one SQLite folder', () => {
       body: 'SELECT count(*) AS n FROM trades',
     })
 
-  test('a token of the first opens the doors of the second, and is taken back there within a second', async () => {
+  test('a token from the first is valid at the second, and revoked there within a second', async () => {
     const { access_token: token } = await signIn(identity)
     const stream = await connect(rest.port, bearer(token))
     assert.equal((await identify(stream)).Result, 'Success')
@@ -172,7 +172,7 @@ describe('services as processes of their own on one SQLite folder', () => {
     await stream.closed
   })
 
-  test('an operator at the first sees the streams of the second, though it came later or was killed', async () => {
+  test('streaming connections of the second are listed at the first, also after it was killed and restarted', async () => {
     const admin = (await signIn(identity, ADMIN)).access_token
     const stream = await connect(rest.port, bearer((await signIn(identity)).access_token))
     const list = async (): Promise<Listed> => {
@@ -184,7 +184,7 @@ describe('services as processes of their own on one SQLite folder', () => {
     await rest.stop('SIGKILL')
     await stream.closed
     rest = await serve('streaming,query', '--demo')
-    await until('the killed one is forgotten', 2000, async () => (await list()).silent.length === 0)
+    await until('the killed node is removed', 2000, async () => (await list()).silent.length === 0)
   })
 })
 
@@ -200,7 +200,7 @@ onEveryEngine('the command line beside a server', (place) => {
     return runGatehouse([...words, '--json', '--data', dataFolder, '--database-url', databaseUrl])
   }
 
-  test('lists and closes live streams without a login', async () => {
+  test('lists and closes streaming connections without a login', async () => {
     const stream = await connect(server.port, bearer((await signIn(server)).access_token))
     const { stdout, stderr } = await run('session', 'list')
     const { items } = JSON.parse(stdout || '{}')
@@ -222,7 +222,7 @@ onEveryEngine('the command line beside a server', (place) => {
     assert.equal((await run('queries', 'cancel', 'slow-3', '--yes')).status, 1)
   })
 
-  test('says so when no server runs', async () => {
+  test('reports when no server is running', async () => {
     await server.stop()
     const { status, stderr } = await run('session', 'list')
     assert.equal(status, 1)

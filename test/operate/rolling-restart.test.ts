@@ -1,4 +1,4 @@
-/** Two nodes on one PostgreSQL behind a plain TCP balancer: each is restarted under load, and nobody loses what was answered. */
+/** A rolling restart of two nodes on one PostgreSQL database behind a TCP balancer, under load: no acknowledged write is lost. */
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -48,7 +48,7 @@ interface Load {
   readonly wrong: string[]
 }
 
-/** Tries until there is an answer; a connection that was cut before one is the client's to repeat. */
+/** Retries until there is a response: repeating a request whose connection broke is up to the client. */
 async function send(load: Load, path: string, init: RequestInit): Promise<Response | undefined> {
   for (let attempt = 0; attempt < 50; attempt++) {
     try {
@@ -63,7 +63,7 @@ async function send(load: Load, path: string, init: RequestInit): Promise<Respon
       await sleep(20)
     }
   }
-  load.wrong.push(`${path} was never answered`)
+  load.wrong.push(`${path} got no response`)
   return undefined
 }
 
@@ -76,7 +76,7 @@ async function token(load: Load, form: Record<string, string>): Promise<string> 
 const ADMIN = { grant_type: 'password', username: 'admin', password: 'admin-please-change', client_id: 'demo-cli' }
 const SERVICE = { grant_type: 'client_credentials', client_id: 'demo-service', client_secret: 'demo-service-secret' }
 
-test('a rolling restart under load loses nothing that was answered and closes streams with 1012 alone', {
+test('a rolling restart under load loses no acknowledged write and closes streams with 1012 only', {
   timeout: 120_000,
 }, async () => {
   const load: Load = { running: true, answered: 0, unanswered: 0, wrong: [] }
@@ -157,7 +157,7 @@ test('a rolling restart under load loses nothing that was answered and closes st
   for (const check of await Promise.all(checks)) assert.match(await check.text(), /"active":true/)
 })
 
-/** One connection until it is closed, or until the load ends (then undefined). A connection refused or cut before 101 is tried again. */
+/** Keeps one connection and returns its close code; undefined if the load ended, or the connection was never open. */
 function streamOnce(accessToken: string, load: Load): Promise<number | undefined> {
   return new Promise((resolve) => {
     let opened = false

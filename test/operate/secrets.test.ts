@@ -1,4 +1,4 @@
-/** No secret, token, code or password is ever in logs, metrics, traces, audit, errors or, readable, in the database. */
+/** No secret, token, code or password appears in logs, metrics, traces, audit rows, errors or, in clear text, in the database. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
@@ -27,7 +27,7 @@ onEveryEngine('secrets', (at) => {
   let server: TestServer
   const secrets = new Map<string, string>()
   const seen: string[] = []
-  /** What may be told to the one who asked, and to nobody else. */
+  /** Remembers a value that only its recipient may see. */
   const note = (name: string, value: unknown) => {
     assert.ok(typeof value === 'string' && value.length >= 8, `${name} is ${String(value)}`)
     secrets.set(`${name} ${secrets.size}`, value)
@@ -46,12 +46,12 @@ onEveryEngine('secrets', (at) => {
     return JSON.parse(text || '{}')
   }
 
-  test('nothing that a run of every door has written tells one', async () => {
-    await useTokenDoors()
+  test('a run of all endpoints leaks no secret', async () => {
+    await useTokenEndpoints()
     await useAdministration()
     await useStreaming()
     await useQuery()
-    await useWrongly()
+    await misuseEndpoints()
     await runCommands()
     await server.stop()
 
@@ -60,11 +60,11 @@ onEveryEngine('secrets', (at) => {
       replies: seen.join('\n'),
       database: await storedText(at()),
     }
-    for (const [where, text] of Object.entries(written)) assert.ok(text.length > 200, `${where} is empty`)
+    for (const [where, text] of Object.entries(written)) assert.ok(text.length > 200, `the ${where} is empty`)
     assert.deepEqual(leaksIn(written, secrets), [])
   })
 
-  test('the search finds what is planted in the log, in a reply and in a row of the database', async () => {
+  test('the search finds secrets planted in the log, in a response and in the database', async () => {
     const planted = new Map([['planted', 'planted-secret-of-nobody']])
     const database = await openDatabase({ dataFolder: at().dataFolder, url: at().databaseUrl })
     const audit = openAuditLog(database, {
@@ -88,7 +88,7 @@ onEveryEngine('secrets', (at) => {
     ])
   })
 
-  async function useTokenDoors(): Promise<void> {
+  async function useTokenEndpoints(): Promise<void> {
     const password = note('password', 'wonderland-1')
     const form = { grant_type: 'password', username: 'alice', password, client_id: 'demo-cli' }
     const tokens = await post('/connect/token', form)
@@ -112,7 +112,7 @@ onEveryEngine('secrets', (at) => {
       client_id: 'demo-cli',
     })
     await post('/connect/token', { ...form, password: note('wrong password', 'not-the-password-99') })
-    // A person types the password where the name belongs.
+    // A user enters the password in the field for the name.
     await post('/connect/token', { ...form, username: note('password as a name', 'oops-my-password-1') })
     await post('/connect/token', {
       grant_type: 'client_credentials',
@@ -135,10 +135,10 @@ onEveryEngine('secrets', (at) => {
       return JSON.parse(text || '{}')
     }
     await call('POST', '/admin/users', { username: 'zoe', password: note('new password', 'zoe-has-a-password') })
-    note('made password', (await call('PUT', '/admin/users/zoe/password', {})).password)
+    note('generated password', (await call('PUT', '/admin/users/zoe/password', {})).password)
     const client = { client_id: 'robot-2', grant_types: ['client_credentials'], scope: 'Platform/Market' }
-    note('made secret', (await call('POST', '/admin/clients', client)).client_secret)
-    note('made secret', (await call('POST', '/admin/clients/robot-2/secrets', {})).client_secret)
+    note('generated secret', (await call('POST', '/admin/clients', client)).client_secret)
+    note('generated secret', (await call('POST', '/admin/clients/robot-2/secrets', {})).client_secret)
     await call(
       'POST',
       '/admin/users',
@@ -215,7 +215,7 @@ onEveryEngine('secrets', (at) => {
     })
   }
 
-  async function useWrongly(): Promise<void> {
+  async function misuseEndpoints(): Promise<void> {
     await fetch(`${server.issuer}/admin/users?access_token=${note('token in a query', 'token-in-a-query-123')}`)
     await fetch(`${server.issuer}/nowhere/x?client_secret=${note('secret in a query', 'secret-in-a-query-12')}`)
     const response = await fetch(`${server.issuer}/connect/token`, {
@@ -241,18 +241,18 @@ onEveryEngine('secrets', (at) => {
       seen.push(stdout, stderr)
     }
     if (databaseUrl !== '')
-      assert.ok(!seen.join('').includes(databaseUrl), 'the address of the database is shown whole')
+      assert.ok(!seen.join('').includes(databaseUrl), 'the URL of the database is shown with its password')
   }
 })
 
-onEveryEngine('secrets of browsers', (at) => {
+onEveryEngine('secrets of the code flow', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at())
   })
   after(() => place.close())
 
-  test('codes, cookies and tokens of the code flow are in no log', async () => {
+  test('codes, verifiers and tokens are neither logged nor stored in clear text', async () => {
     const agent = place.newAgent()
     const { issuer } = place.server
     const { verifier, challenge } = newVerifier()
@@ -298,7 +298,7 @@ interface Written {
   readonly database: string
 }
 
-/** Which secret is where; besides those that were noted, anything that looks like a token or a hash where people read. */
+/** Lists the known secrets that were found, and anything in the log or the responses that looks like a token or a hash. */
 function leaksIn(written: Written, secrets: ReadonlyMap<string, string>): string[] {
   const leaks = Object.entries(written).flatMap(([where, text]) =>
     [...secrets].filter(([, secret]) => text.includes(secret)).map(([name]) => `${name} is in the ${where}`),
@@ -310,7 +310,7 @@ function leaksIn(written: Written, secrets: ReadonlyMap<string, string>): string
   return leaks
 }
 
-/** Everything that a thief of the disk would read. */
+/** All stored data as text. */
 async function storedText({ dataFolder, databaseUrl }: TestPlace): Promise<string> {
   const parts: string[] = []
   for (const entry of await readdir(dataFolder, { withFileTypes: true, recursive: true }))

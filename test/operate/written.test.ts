@@ -1,4 +1,4 @@
-/** The search for secrets in what the tests have written can fail: every kind of leak that is planted is found. */
+/** The search for secrets in the output of the tests finds every kind of planted leak. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -12,7 +12,7 @@ import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../support/wri
 
 const part = (bytes: number) => randomBytes(bytes).toString('base64url')
 
-/** Put together here, so that this file is no leak itself. */
+/** Assembled here, so that this file itself does not match. */
 const PLANTED: Readonly<Record<string, string>> = {
   'a signed token': `eyJ${part(12)}.eyJ${part(12)}.${part(24)}`,
   'a password hash': ['$argon2id', 'v=19', 'm=19456,t=2,p=1', part(16), part(32)].join('$'),
@@ -23,10 +23,10 @@ const PLANTED: Readonly<Record<string, string>> = {
   'an authorization header': `Bearer ${part(24)}`,
 }
 
-const line = (said: string) => `{"level":30,"msg":"request","said":"${said}"}\n`
+const line = (text: string) => `{"level":30,"msg":"request","text":"${text}"}\n`
 
 for (const [what, leak] of Object.entries(PLANTED)) {
-  test(`${what} in one line among many is found`, async () => {
+  test(`${what} is found in one line among many`, async () => {
     const folder = await makeWrittenFolder()
     await writeFile(join(folder, 'clean.txt'), line('nothing').repeat(1000))
     await writeFile(join(folder, 'leaky.txt'), line('nothing').repeat(500) + line(leak) + line('nothing').repeat(500))
@@ -36,7 +36,7 @@ for (const [what, leak] of Object.entries(PLANTED)) {
   })
 }
 
-test('what is clean is found clean', async () => {
+test('clean output has no findings', async () => {
   const folder = await makeWrittenFolder()
   await writeFile(join(folder, 'clean.txt'), line('a Bearer token was refused; eyJ is how one begins').repeat(10))
   assert.deepEqual(await searchWritten(folder), { files: 1, found: [] })
@@ -45,35 +45,38 @@ test('what is clean is found clean', async () => {
 test('the test command fails when a server of a passing test has logged a token', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-planted-'))
   const support = pathToFileURL(fileURLToPath(new URL('../support/', import.meta.url))).href
-  const planted = (said: string) => `
+  const planted = (path: string) => `
     import { test } from 'node:test'
     import { openPlace } from '${support}engines.ts'
     import { startTestServer } from '${support}server.ts'
     test('passes', async () => {
       const { place, leave } = await openPlace('sqlite')
       const server = await startTestServer(place)
-      await fetch(server.issuer + '/nowhere/${said}')
+      await fetch(server.issuer + '/nowhere/${path}')
       await server.stop()
       await leave()
     })`
   try {
-    for (const [said, status] of [
+    for (const [path, status] of [
       ['harmless', 0],
       [PLANTED['a signed token'] ?? '', 1],
     ] as const) {
       const file = join(folder, `${status}.test.ts`)
-      await writeFile(file, planted(said))
+      await writeFile(file, planted(path))
       const outcome = await runTests(file)
       assert.equal(outcome.status, status, outcome.output)
       assert.match(outcome.output, /pass 1\b/)
-      assert.match(outcome.output, status === 0 ? /test files wrote: 0\n/ : /test files wrote: 1\na signed token: /)
+      assert.match(
+        outcome.output,
+        status === 0 ? /server logs of 1 test files: 0\n/ : /server logs of 1 test files: 1\na signed token: /,
+      )
     }
   } finally {
     await rm(folder, { recursive: true })
   }
 })
 
-/** The test command of the project as a process of its own, with a folder of its own for what is written. */
+/** Runs the test command of the project in a separate process with a separate output folder. */
 async function runTests(file: string): Promise<{ status: number | null; output: string }> {
   const { NODE_TEST_CONTEXT: _outer, [WRITTEN_FOLDER]: _folder, ...environment } = process.env
   const command = fileURLToPath(new URL('../../scripts/test.ts', import.meta.url))

@@ -1,12 +1,12 @@
-/** The audit log as a table of IQL: complete for administrators, not there for anybody else, writable for nobody. */
+/** The audit log as a table of IQL: complete for administrators, nonexistent for everyone else, read-only for all. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import SqliteDatabase from 'better-sqlite3'
 import pg from 'pg'
 import { openAuditLog } from '../../src/store/audit.ts'
-import { pruneAuditLog } from '../../src/store/audit-retention.ts'
 import { verifyAuditLog } from '../../src/store/audit-verify.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
+import { pruneAuditLog } from '../../src/store/prune.ts'
 import { onEveryEngine, type TestPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { startQueryServer } from './query-server.ts'
@@ -22,7 +22,7 @@ onEveryEngine('the table auditlog', (place, engine) => {
   let server: TestServer
   let database: Database
   let admin: string
-  /** May define every table, and administer no users. */
+  /** May define every table, but not administer users. */
   let platformAdmin: string
   let trader: string
 
@@ -79,7 +79,7 @@ onEveryEngine('the table auditlog', (place, engine) => {
     }))
   }
 
-  test('it has every row of the log, those of a moment ago too', async () => {
+  test('it has every row of the log, including the newest', async () => {
     await tokenOf('alice', 'not-her-password')
     const [last] = await rows('SELECT event, client, outcome, details FROM auditlog ORDER BY seq DESC LIMIT 1')
     assert.partialDeepStrictEqual(last, { event: 'token.refused', client: 'demo-cli', outcome: 'refused' })
@@ -93,7 +93,7 @@ onEveryEngine('the table auditlog', (place, engine) => {
     assert.deepEqual(byKey, [{ event: 'token.refused' }])
   })
 
-  test('it can be joined, grouped, looked up by key and asked by criteria', async () => {
+  test('it can be joined, grouped, looked up by key and selected by criteria', async () => {
     for (const statement of [
       'CREATE TABLE watched (event Text PRIMARY KEY, owner Text NOT NULL)',
       `INSERT INTO watched VALUES ('token.refused', 'ops')`,
@@ -121,7 +121,7 @@ onEveryEngine('the table auditlog', (place, engine) => {
     assert.ok((await rows('SHOW TABLES')).some(({ name }) => name === 'auditlog'))
   })
 
-  test('for everybody else there is no such table, in any way of asking', async () => {
+  test('for everyone else there is no such table, whichever call names it', async () => {
     for (const token of [platformAdmin, trader]) {
       for (const statement of [
         'SELECT * FROM $',
@@ -133,17 +133,17 @@ onEveryEngine('the table auditlog', (place, engine) => {
         'DESCRIBE $',
         'SHOW COLUMNS FROM $',
       ]) {
-        // Once as an administrator, so that a plan is kept.
+        // First as an administrator, so that a plan is cached.
         assert.equal((await query(statement.replaceAll('$', 'auditlog'))).status, 200, statement)
         const hidden = await query(statement.replaceAll('$', 'auditlog'), token)
         const absent = await query(statement.replaceAll('$', 'aubsent'), token)
         assert.equal(hidden.Code, 'IQL.UnknownTable', statement)
-        const said = ({ status, Code, detail }: Reply) => ({
+        const essence = ({ status, Code, detail }: Reply) => ({
           status,
           Code,
           detail: detail?.replace(/aubsent/g, 'auditlog'),
         })
-        assert.deepEqual(said(hidden), said(absent), statement)
+        assert.deepEqual(essence(hidden), essence(absent), statement)
       }
       assert.equal((await call('/Query/auditlog/Select', token, [])).Code, 'Data.UnknownTable')
       for (const statement of [
@@ -156,14 +156,14 @@ onEveryEngine('the table auditlog', (place, engine) => {
     }
   })
 
-  test('a plan made for one is not used for who lacks the scope of the table, whatever scope that is', async () => {
+  test('a cached plan is not used for a caller without the scope of the table, whatever that scope is', async () => {
     assert.equal((await query("CREATE TABLE inner_matters (id Integer) READ SCOPE 'Identity/Admin'")).status, 200)
     assert.equal((await query('SELECT * FROM inner_matters')).status, 200)
     assert.equal((await query('SELECT * FROM inner_matters', trader)).Code, 'IQL.UnknownTable')
     assert.equal((await query('SELECT * FROM inner_matters', platformAdmin)).Code, 'IQL.UnknownTable')
   })
 
-  test('nobody writes to it, defines over it or drops it', async () => {
+  test('it cannot be written, redefined or dropped', async () => {
     for (const statement of [
       `INSERT INTO auditlog VALUES (1, now(), 'x', 'x', NULL, NULL, NULL, NULL, NULL, 'x', '{}', 'x')`,
       `UPDATE auditlog SET actor = 'nobody' WHERE seq = 1`,
@@ -200,7 +200,7 @@ onEveryEngine('the table auditlog', (place, engine) => {
     assert.deepEqual((await verifyAuditLog(database)).faults, [])
   })
 
-  test('what changes the copy does not change the log, and the other way about', async () => {
+  test('changes of the copy do not change the log, nor the reverse', async () => {
     await rows('SELECT count(*) AS n FROM auditlog')
     await database.db.updateTable('audit_log').set({ actor: 'somebody else' }).where('seq', '=', 1).execute()
     const { faults } = await verifyAuditLog(database)
@@ -212,7 +212,7 @@ onEveryEngine('the table auditlog', (place, engine) => {
     await database.db.updateTable('audit_log').set({ actor: null }).where('seq', '=', 1).execute()
   })
 
-  test('rows past their retention leave it with the log, and a long log comes whole', async () => {
+  test('rows past their retention are deleted with those of the log, and a long log is copied completely', async () => {
     const log = openAuditLog(database, {
       clock: Date.now,
       node: 'other',
@@ -234,7 +234,7 @@ onEveryEngine('the table auditlog', (place, engine) => {
     assert.equal((await rows('SELECT seq FROM auditlog')).length, (await fromLog()).length)
   })
 
-  test('it goes on after a restart, and begins anew when another log was restored', async () => {
+  test('copying continues after a restart, and starts over when another log was restored', async () => {
     await server.stop()
     server = await startTestServer(place(), { flags: { '--demo': 'true' } })
     admin = await tokenOf('admin', 'admin-please-change')
@@ -247,7 +247,9 @@ onEveryEngine('the table auditlog', (place, engine) => {
     assert.deepEqual(await rows('SELECT * FROM auditlog ORDER BY seq'), await fromLog())
   })
 
-  test('several nodes that copy at once leave no hole and no row twice', { skip: engine === 'sqlite' }, async () => {
+  test('several nodes that copy at the same time leave no gap and no duplicate', {
+    skip: engine === 'sqlite',
+  }, async () => {
     const second = await startTestServer(place(), { flags: { '--demo': 'true', '--issuer': server.issuer } })
     const beside = { issuer: `http://127.0.0.1:${second.port}` }
     try {
@@ -286,7 +288,7 @@ onEveryEngine('a table of this name that was there before', (place) => {
   })
 })
 
-/** As in a database of a release that had no such system table. */
+/** As in a database of a release without this system table. */
 async function forgetSystemTable({ dataFolder, databaseUrl }: TestPlace): Promise<void> {
   if (databaseUrl === '') {
     const file = new SqliteDatabase(`${dataFolder}/query.db`)

@@ -1,4 +1,4 @@
-/** Bodies that mean harm or nothing: deep, doubled, of another shape. Each is the caller's fault, said so at once. */
+/** Malformed and hostile bodies: deeply nested, with duplicate members, of another shape. Each is a 4xx. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
@@ -12,7 +12,7 @@ onEveryEngine('bodies', (place) => {
   })
   after(() => server.stop())
 
-  test('a body nested without end is refused, and one that is merely deep is kept', async () => {
+  test('a body that is nested too deeply is refused, and one that is merely deep is accepted', async () => {
     for (const levels of [501, 20_000, 500_000]) {
       const deep = '['.repeat(levels) + ']'.repeat(levels)
       for (const [path, body] of [
@@ -36,7 +36,7 @@ onEveryEngine('bodies', (place) => {
     assert.equal((await server.call('/query/t/insert', { id: 3, v: brackets })).json.Rows[0]?.v, brackets)
   })
 
-  test('a member in two spellings is refused, wherever names mind no case', async () => {
+  test('a member in two spellings is refused wherever names are case-insensitive', async () => {
     for (const [path, body] of [
       ['/query/t/insert', '{"id":4,"ID":5}'],
       ['/query/t/select', '[{"ColumnName":"id","columnname":"v","Operator":"=","Value":"1"}]'],
@@ -49,7 +49,7 @@ onEveryEngine('bodies', (place) => {
     }
   })
 
-  test('what is no object, array or statement is 400, whichever call it is sent to', async () => {
+  test('a body that is not an object, array or statement is 400 in every call', async () => {
     for (const body of ['null', '1', '"text"', 'true', '[]', '{}', '[[]]', '[null]', '{', '{"id":1}}', "{'id':1}"]) {
       for (const call of ['insert', 'update', 'delete', 'select']) {
         if (call === 'select' && body === '[]') continue

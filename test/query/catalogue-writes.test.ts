@@ -1,14 +1,14 @@
-/** Tables as rows and by ALTER TABLE: defined once for one key, their rights changed for everybody, and never at the cost of others. */
+/** Tables defined as rows and changed by ALTER TABLE: idempotency keys, changes of rights on every node, limits. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
-import { createLocalBus } from '../../src/events/local-bus.ts'
 import type { AuditEvent } from '../../src/protocol/audit-events.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { createLocalBus } from '../support/local-bus.ts'
 import { until } from '../support/until.ts'
 import { type QueryServer, type Reply, startQueryServer } from './query-server.ts'
 
-/** Another node hears of a change a moment after it was made. */
+/** Another node learns of a change shortly after it was made. */
 async function soon(read: () => Promise<unknown[]>, expected: readonly unknown[]): Promise<void> {
   let found: unknown[] = []
   await until(`every node sees ${expected}`, 1000, async () => {
@@ -38,7 +38,7 @@ onEveryEngine('writes to the catalogue', (place) => {
   const insert = (body: unknown, key?: string, at = server): Promise<Reply> =>
     at.call('/query/cataloguetable/insert', body, key === undefined ? {} : { headers: { 'idempotency-key': key } })
 
-  test('a repeated Idempotency-Key gets the first answer, also from another node and after a restart', async () => {
+  test('a repeated Idempotency-Key gets the first response, also from another node and after a restart', async () => {
     const body = { name: 'once', columns: [ID] }
     const first = await insert(body, 'define-1')
     assert.equal(first.status, 200, first.text)
@@ -47,7 +47,7 @@ onEveryEngine('writes to the catalogue', (place) => {
       const again = await insert(body, 'define-1', node)
       assert.deepEqual([again.status, again.json.Rows, again.json.RowsAffected], [200, first.json.Rows, 1])
     }
-    assert.deepEqual(recorded, [], 'nothing was defined again')
+    assert.deepEqual(recorded, [], 'nothing is defined again')
     assert.equal((await insert(body)).status, 409, 'without the key the name is taken')
     await server.stop()
     server = await startQueryServer(place(), { bus, audit, limits: { milliseconds: 3000 } })
@@ -59,7 +59,7 @@ onEveryEngine('writes to the catalogue', (place) => {
     const reply = await insert({ name: 'unkept', columns: [ID] }, 'define-2')
     assert.deepEqual([reply.status, reply.json.Code], [422, 'Request.IdempotencyMismatch'])
     assert.equal((await server.query('SELECT * FROM unkept')).json.Code, 'IQL.UnknownTable')
-    const stranger = await server.call(
+    const otherUser = await server.call(
       '/query/cataloguetable/insert',
       { name: 'kept', columns: [ID] },
       {
@@ -67,10 +67,10 @@ onEveryEngine('writes to the catalogue', (place) => {
         headers: { 'idempotency-key': 'define-2' },
       },
     )
-    assert.equal(stranger.status, 403, 'a key is its owner’s')
+    assert.equal(otherUser.status, 403, 'a key belongs to its owner')
   })
 
-  test('of requests with one key at the same time one defines, and all get its answer', async () => {
+  test('of concurrent requests with one key one defines the table, and all get its response', async () => {
     const replies = await Promise.all(
       [server, other, server, other].map((node) => insert({ name: 'raced', columns: [ID] }, 'define-3', node)),
     )
@@ -80,12 +80,12 @@ onEveryEngine('writes to the catalogue', (place) => {
     )
   })
 
-  test('a refused definition leaves its key free', async () => {
+  test('a refused definition does not use up its key', async () => {
     assert.equal((await insert({ name: 'once', columns: [ID] }, 'define-4')).status, 409)
     assert.equal((await insert({ name: 'twice', columns: [ID] }, 'define-4')).status, 200)
   })
 
-  test('Update and Delete of a definition happen once for a key too', async () => {
+  test('Update and Delete of a definition also happen once for a key', async () => {
     await insert({ name: 'brief', columns: [ID] })
     const headers = { 'idempotency-key': 'define-5' }
     const criteria = [{ ColumnName: 'name', Operator: '=', Value: 'brief' }]
@@ -163,7 +163,7 @@ onEveryEngine('writes to the catalogue', (place) => {
     await soon(ids, [1, 2])
   })
 
-  test('ALTER TABLE SET refuses what it cannot keep, and who may not define', async () => {
+  test('ALTER TABLE SET refuses values that it cannot store, and callers who may not define', async () => {
     await server.query('CREATE TABLE plainly (id Integer PRIMARY KEY)')
     for (const [statement, status, code] of [
       ["ALTER TABLE plainly SET READ SCOPE 'x'", 403, 'IQL.Forbidden'],
@@ -188,7 +188,7 @@ onEveryEngine('writes to the catalogue', (place) => {
     assert.deepEqual(expected, ['READ', 'WRITE', 'ROW', 'COMMENT'])
   })
 
-  test('a write to the catalogue that asks an endless query ends at its time, and holds nobody up', async () => {
+  test('a write to the catalogue with an endless query ends at its time limit and blocks no other', async () => {
     await server.query('CREATE TABLE digits (n Integer PRIMARY KEY)')
     const rows = Array.from({ length: 1000 }, (_row, n) => ({ n }))
     assert.equal((await server.call('/query/digits/insert', rows)).status, 200)
@@ -219,7 +219,7 @@ onEveryEngine('writes to the catalogue', (place) => {
     assert.equal((await server.query('SELECT count(*) AS n FROM digits')).json.Rows[0]?.n, 1000)
   })
 
-  test('a write to the catalogue takes no more rows than can be tables', async () => {
+  test('a write to the catalogue accepts a limited number of rows', async () => {
     const reply = await server.query(
       "INSERT INTO CatalogueTable (name, columns) SELECT 'y' || CAST(a.n * 1000 + b.n AS Text), JSON '[]' FROM digits a, digits b",
     )

@@ -1,4 +1,4 @@
-/** One meaning on every engine: the corpus has the same results on SQLite and on PostgreSQL, to the byte, and those that it says. */
+/** One meaning on every engine: the corpus has the expected results on SQLite and on PostgreSQL, to the byte. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
@@ -33,7 +33,7 @@ for (const file of files) {
       for (const leave of leaves) await leave()
     })
 
-    test('every statement gives what the file says, on both engines', async () => {
+    test('every statement has the expected result on both engines', async () => {
       const faults: string[] = []
       for (const block of readCorpus(readFileSync(new URL(file, folder), 'utf8'))) {
         if (block.statement !== '') faults.push(...(await compare(block, servers)))
@@ -49,8 +49,8 @@ async function compare(block: Block, servers: readonly QueryServer[]): Promise<s
   const where = `line ${block.line}: ${block.statement}`
   if (sqlite?.bytes !== postgres?.bytes)
     return [`${where}\n  sqlite   ${sqlite?.lines.join(' / ')}\n  postgres ${postgres?.lines.join(' / ')}`]
-  const said = block.expected.join('\n')
+  const expected = block.expected.join('\n')
   const got = sqlite?.lines.join('\n') ?? ''
-  if (said === '') return got.startsWith('!') ? [`${where}\n  ${got}`] : []
-  return said === got ? [] : [`${where}\n  says ${said}\n  gives ${got}`]
+  if (expected === '') return got.startsWith('!') ? [`${where}\n  ${got}`] : []
+  return expected === got ? [] : [`${where}\n  expected ${expected}\n  got ${got}`]
 }

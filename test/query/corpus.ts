@@ -1,11 +1,11 @@
-/** Corpus files: statements with their results, readable by a person, run on every engine. */
+/** Corpus files: human-readable statements with their results, run on every engine. */
 import { type Json, readJson, writeJson } from '../../src/query/json.ts'
 import type { QueryServer } from './query-server.ts'
 
 /**
- * Blocks stand between empty lines. A block is a statement and, on lines that begin with `>`, what comes of it: the columns
- * with their types (a `?` for those that may be NULL), then a row a line as JSON; or `! Code` for an error; or `= n` for the rows that
- * a write touched. A block without such lines only has to succeed. Lines that begin with `#` are remarks.
+ * Blocks are separated by empty lines. A block is a statement and, on lines that begin with `>`, its result: the columns with their
+ * types (`?` for those that may be NULL), then one row per line as JSON; or `! Code` for an error; or `= n` for the rows that a
+ * write affected. A block without such lines only has to succeed. Lines that begin with `#` are comments.
  */
 export interface Block {
   readonly line: number
@@ -45,9 +45,9 @@ export function writeCorpus(blocks: readonly Block[]): string {
 }
 
 export interface Answer {
-  /** The lines that a corpus file has for it. */
+  /** As a corpus file writes it. */
   readonly lines: readonly string[]
-  /** What has to be the same on every engine, to the byte. */
+  /** What must be the same on every engine, to the byte. */
   readonly bytes: string
 }
 

@@ -1,4 +1,4 @@
-/** kill -9 during inserts: what was acknowledged is there, nothing is half there, and a repeated key inserts once. */
+/** kill -9 during inserts: acknowledged rows survive, no call is half done, and a repeated key inserts once. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -54,7 +54,7 @@ onEveryEngine('kill -9', (place) => {
       isOver = true
       await Promise.all(writers)
       server = await start(place())
-      // Nobody knows whether these happened: with their keys they can be sent again.
+      // It is unknown whether these were written: with their keys they can be sent again.
       for (const [id, body] of unsure) {
         assert.equal((await post(server.url, '/query/log/insert', body, `key-${id}`)).status, 200)
         acknowledged.add(id)
@@ -77,7 +77,7 @@ onEveryEngine('kill -9', (place) => {
       'half a call',
     )
     assert.equal(found.size, rows.length)
-    assert.equal(found.size, acknowledged.size * 2, 'no more than was sent')
+    assert.equal(found.size, acknowledged.size * 2, 'no more rows than were sent')
     server.process.kill('SIGKILL')
   })
 })

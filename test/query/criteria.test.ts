@@ -1,7 +1,7 @@
-/** Selection criteria: every operator in every spelling, groups, nulls, and what is refused with a list of what is valid. */
+/** Selection criteria: every operator in every spelling, groups, nulls, and errors that list what is valid. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { OPERATORS } from '../../src/query/criteria.ts'
+import { OPERATORS } from '../../src/query/http/criteria.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
@@ -65,7 +65,7 @@ onEveryEngine('criteria', (place) => {
     return { status, ...json }
   }
 
-  test('each operator, in each of its spellings, without case', async () => {
+  test('each operator in each of its spellings, case-insensitively', async () => {
     for (const [column, operators, value, wanted] of CASES) {
       for (const operator of operators) {
         if (!Array.isArray(wanted)) assert.equal((await refused([on(column, operator, value)])).Code, wanted)
@@ -106,7 +106,7 @@ onEveryEngine('criteria', (place) => {
     }
   })
 
-  test('what has the wrong shape is 400 and nothing is guessed', async () => {
+  test('criteria of the wrong shape are 400', async () => {
     for (const body of [
       {},
       'null',

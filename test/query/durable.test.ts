@@ -1,4 +1,4 @@
-/** No write of the embedded database is answered before it is on disk: the sync of its log is held back here, let go, or fails. */
+/** No write of the embedded database is answered before it is on disk. The tests delay the sync of its log, complete it, or let it fail. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,7 +21,7 @@ after(async () => {
   await leave()
 })
 
-/** Sends an insert; `status` is that of the answer, 0 before there is one. */
+/** Sends an insert; `status` is that of the response, 0 until there is one. */
 function insert(id: number, headers: Readonly<Record<string, string>> = {}) {
   const sent = { status: 0, reply: server.call('/query/notes/insert', { id, t: 'x' }, { headers }) }
   void sent.reply.then(({ status }) => {
@@ -32,12 +32,12 @@ function insert(id: number, headers: Readonly<Record<string, string>> = {}) {
 
 async function untilHeld(count: number): Promise<void> {
   for (const end = performance.now() + 5000; held.length < count; await sleep(5))
-    if (performance.now() > end) throw new Error(`${held.length} syncs were asked for, not ${count}`)
+    if (performance.now() > end) throw new Error(`${held.length} syncs were started, not ${count}`)
 }
 
 const idsFrom = (reply: Reply): unknown[] => reply.json.Rows.map(({ id }) => id)
 
-test('an insert is answered after the sync that began behind its commit; those that come meanwhile share the next', async () => {
+test('an insert is answered after the sync that follows its commit; inserts that arrive meanwhile share the next sync', async () => {
   const first = insert(1)
   await untilHeld(1)
   const next = [insert(2), insert(3), insert(4)]
@@ -52,7 +52,7 @@ test('an insert is answered after the sync that began behind its commit; those t
   assert.deepEqual(await Promise.all(next.map(async ({ reply }) => (await reply).status)), [200, 200, 200])
 })
 
-test('while the disk is busy, lookups are answered', async () => {
+test('lookups are answered while a sync is running', async () => {
   const unanswered = insert(5)
   await untilHeld(1)
   assert.deepEqual(idsFrom(await server.query('SELECT id FROM notes WHERE id = 1')), [1])
@@ -61,7 +61,7 @@ test('while the disk is busy, lookups are answered', async () => {
   await unanswered.reply
 })
 
-test('neither a repeated key, a refusal nor a definition is answered before what it rests on is on disk', async () => {
+test('a repeated key, a unique violation and a definition are not answered before the commits they depend on are on disk', async () => {
   const headers = { 'idempotency-key': 'once' }
   const first = insert(6, headers)
   await untilHeld(1)
@@ -82,7 +82,7 @@ test('neither a repeated key, a refusal nor a definition is answered before what
   )
 })
 
-test('a long write in its own process begins when the short ones before it are on disk', async () => {
+test('a long write in its own process starts when the short ones before it are on disk', async () => {
   const short = insert(7)
   await untilHeld(1)
   let isOver = false
@@ -97,7 +97,7 @@ test('a long write in its own process begins when the short ones before it are o
   assert.equal((await long).json.RowsAffected, 7)
 })
 
-test('a failed sync fails all who wait, and from then on nothing is written, though later syncs would succeed', async () => {
+test('a failed sync fails all waiting writes, and nothing is written any more, even if later syncs would succeed', async () => {
   assert.equal(await server.service.check(), undefined)
   const lost = [insert(8), insert(9)]
   await untilHeld(1)
@@ -108,7 +108,7 @@ test('a failed sync fails all who wait, and from then on nothing is written, tho
     const { status, json } = await reply
     assert.deepEqual([status, json.Code], [503, 'Data.WritesStopped'])
   }
-  assert.deepEqual(idsFrom(await server.query('SELECT id FROM notes WHERE id = 10')), [], 'not even begun')
+  assert.deepEqual(idsFrom(await server.query('SELECT id FROM notes WHERE id = 10')), [], 'it has not started')
   const refused = [
     await insert(11).reply,
     await server.query("UPDATE notes SET t = 'z' WHERE t = 'y'"),
@@ -118,7 +118,7 @@ test('a failed sync fails all who wait, and from then on nothing is written, tho
     refused.map(({ status, json }) => [status, json.Code]),
     refused.map(() => [503, 'Data.WritesStopped']),
   )
-  assert.equal(held.length, 1, 'nobody asked for another sync')
+  assert.equal(held.length, 1, 'there is no other sync')
   assert.equal((await server.query("SELECT count(*) AS n FROM notes WHERE t = 'y'")).json.Rows[0]?.n, 7)
   await assert.rejects(server.service.check(), /until the server is restarted/)
   assert.ok(

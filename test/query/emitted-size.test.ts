@@ -1,8 +1,8 @@
-/** The SQL of a statement grows with the statement, not with the power of its nesting. */
+/** The SQL of a statement grows linearly with the statement, not exponentially with its nesting. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Refusal } from '../../src/protocol/refusal.ts'
-import { Emission, emitQuery } from '../../src/query/engines/emit/query.ts'
+import { createEmission, emitQuery } from '../../src/query/engines/emit/query.ts'
 import { POSTGRES } from '../../src/query/engines/postgres/dialect.ts'
 import { SQLITE } from '../../src/query/engines/sqlite/dialect.ts'
 import { bind } from '../../src/query/iql/binder.ts'
@@ -10,7 +10,7 @@ import { FUNCTIONS } from '../../src/query/iql/functions.ts'
 import { parse } from '../../src/query/iql/parser.ts'
 import { marketCatalogue } from './iql/market-catalogue.ts'
 
-/** `$` is where the next one stands, the first of them in `innermost`. */
+/** `$` is replaced by the next level; `innermost` is the last one. */
 const NESTED: readonly (readonly [string, string])[] = [
   ['nullif($, 2)', '1'],
   ['nullif($, 2.5)', '1'],
@@ -34,7 +34,7 @@ const NESTED: readonly (readonly [string, string])[] = [
   ['($ + 1.5e0)', '1.5e0'],
 ]
 
-/** Every function of one kind of number, text or time, given its own result. */
+/** Every function of one kind of number, text or time, applied to its own result. */
 const CALLS = [...FUNCTIONS]
   .flatMap(({ name }) => [
     [`${name}($)`, '1'],
@@ -71,18 +71,18 @@ test('nesting does not multiply the SQL', () => {
   assert.ok(emitted > 60, String(emitted))
 })
 
-test('NULLIF of two types, whose first argument the SQL says twice, nests a few times only', () => {
+test('NULLIF of two types, which repeats its first argument in the SQL, can be nested only a few times', () => {
   const nested = (depth: number): string => `SELECT ${'nullif('.repeat(depth)}1${', 2.5)'.repeat(depth)} AS x`
   assert.ok(sizeOf(nested(6), SQLITE) !== undefined)
   assert.throws(() => bind(parse(nested(40)), nested(40), marketCatalogue()), { code: 'IQL.TooComplex' })
 })
 
-/** Undefined where the statement is refused: not every function takes its own result. */
+/** Undefined when the statement is refused: not every function accepts its own result. */
 function sizeOf(statement: string, dialect: typeof SQLITE): number | undefined {
   try {
     const { statement: bound } = bind(parse(statement), statement, marketCatalogue())
     assert.equal(bound.kind, 'query')
-    return bound.kind === 'query' ? emitQuery(bound, new Emission(dialect)).length : undefined
+    return bound.kind === 'query' ? emitQuery(bound, createEmission(dialect)).length : undefined
   } catch (error) {
     if (error instanceof Refusal) return undefined
     throw error

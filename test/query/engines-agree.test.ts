@@ -1,4 +1,4 @@
-/** Random well-typed statements on SQLite and on PostgreSQL, for a few seconds; `node fuzz/engines.ts` and `node fuzz/writes.ts` go on for longer. */
+/** Random well-typed statements on SQLite and on PostgreSQL, for a few seconds; `node fuzz/engines.ts` and `node fuzz/writes.ts` run longer. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { describeDifference, fuzzEngines } from '../../fuzz/engines.ts'
@@ -49,7 +49,7 @@ test('the generator reaches every function, operator and cast', () => {
   )
 })
 
-test('both engines give the same rows and the same errors, to the byte', async () => {
+test('both engines return the same rows and the same errors, to the byte', async () => {
   const report = await fuzzEngines(engines, 2000, SEED, { until: Date.now() + SHORT_MS })
   assert.deepEqual(report.differences.map(describeDifference), [])
   assert.ok((report.outcomes.rows ?? 0) > report.statements / 2, JSON.stringify(report.outcomes))
@@ -62,7 +62,7 @@ test('random writes and definitions leave both engines with the same table, to t
   assert.ok(taken.reduce((sum, times) => sum + times, 0) > report.steps / 3, JSON.stringify(report.outcomes))
 })
 
-test('a table that has become another one of the same name is read and written as what it is now', async () => {
+test('a table that was dropped and created again with other columns is read and written as it is now', async () => {
   for (const [type, value] of [
     ['Integer', 1],
     ['Text', '"a"'],
@@ -76,14 +76,14 @@ test('a table that has become another one of the same name is read and written a
       const { sqlite, postgres } = await engines.write(statement)
       assert.deepEqual([sqlite.code, postgres.code], [undefined, undefined], statement)
     }
-    // As many as there are connections: each has prepared what it was asked before.
+    // As many as there are connections: each has prepared the earlier statement.
     const answers = await Promise.all(Array.from({ length: 6 }, () => engines.ask('SELECT v FROM w')))
     for (const { sqlite, postgres } of answers)
       assert.deepEqual([sqlite.rows, postgres.rows], [[`[${value}]`], [`[${value}]`]], type)
   }
 })
 
-/** What the long run has found: each of them once differed, or failed on one engine. */
+/** Found by longer runs: each of these differed, or failed on one engine. */
 const FOUND: readonly string[] = [
   'SELECT right(t, CAST(NULL AS Integer)) AS r, left(t, CAST(NULL AS Integer)) AS l FROM a',
   'SELECT coalesce(12345678901234567890123456789012345678, s) AS c FROM a',
@@ -104,7 +104,7 @@ const FOUND: readonly string[] = [
   'SELECT CAST(1e0 - y AS Integer) AS c FROM b',
 ]
 
-test('what once differed does not differ again', async () => {
+test('statements that once differed agree', async () => {
   for (const isTame of [true, false]) {
     const choice = new Choice(SEED)
     await engines.load(makeRows(choice, 14, isTame), makeRows(choice, 9, isTame))
@@ -116,7 +116,7 @@ test('what once differed does not differ again', async () => {
   }
 })
 
-test('where IQL means the same as SQL, both give what PostgreSQL itself gives to the same text', async () => {
+test('where IQL is the same as SQL, both agree with plain PostgreSQL on the same text', async () => {
   const native = await openNative()
   try {
     const end = Date.now() + SHORT_MS / 2

@@ -1,4 +1,4 @@
-/** The result formats and compressions: every value comes back as it went in. */
+/** The result formats and compressions: every value round-trips. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
@@ -32,7 +32,7 @@ onEveryEngine('formats', (place) => {
   })
   after(() => server.stop())
 
-  test('CSV tells NULL from an empty text and quotes what needs it (RFC 4180)', async () => {
+  test('CSV distinguishes NULL from an empty text and quotes where needed (RFC 4180)', async () => {
     const reply = await server.query(STATEMENT, { headers: { accept: 'text/csv' } })
     assert.equal(
       reply.text,
@@ -42,7 +42,7 @@ onEveryEngine('formats', (place) => {
     )
   })
 
-  test('NDJSON has a row a line', async () => {
+  test('NDJSON has one row per line', async () => {
     const reply = await server.query(STATEMENT, { headers: { accept: 'application/x-ndjson' } })
     assert.deepEqual(
       reply.text
@@ -75,7 +75,7 @@ onEveryEngine('formats', (place) => {
       kinds.push(message.isSchema() ? 'schema' : message.isRecordBatch() ? 'batch' : 'other')
       reader.readMessageBody(message.bodyLength)
     }
-    assert.ok(kinds.length > 3, 'the result has to be larger than a batch')
+    assert.ok(kinds.length > 3, 'the result is larger than a batch')
     assert.deepEqual(kinds, ['schema', ...kinds.slice(1).fill('batch')])
     const ids = [...(tableFromIPC(bytes).getChild('id') ?? [])]
     assert.equal(ids.length, 3 ** 8)
@@ -85,7 +85,7 @@ onEveryEngine('formats', (place) => {
     )
   })
 
-  test('an Arrow stream carries exact types', async () => {
+  test('an Arrow stream has exact types', async () => {
     const table = tableFromIPC(await arrow(STATEMENT))
     assert.equal(table.numRows, 3)
     const types = Object.fromEntries(table.schema.fields.map(({ name, type }) => [name, String(type)]))
@@ -111,7 +111,7 @@ onEveryEngine('formats', (place) => {
     assert.deepEqual([...(table.getChild('b')?.get(0) ?? [])], [0, 255])
   })
 
-  test('a result is compressed as asked, and only then', async () => {
+  test('a result is compressed only if the client accepts it', async () => {
     const many = 'SELECT a.id, a.u FROM every a CROSS JOIN every b CROSS JOIN every c CROSS JOIN every d ORDER BY a.id'
     const plain = await server.query(many)
     for (const [coding, decompress] of [
@@ -139,7 +139,7 @@ onEveryEngine('formats', (place) => {
     }
   })
 
-  test('a format that there is not is 406, and says which there are', async () => {
+  test('an unknown format is 406 and lists the known ones', async () => {
     const reply = await server.query(STATEMENT, { headers: { accept: 'image/png' } })
     assert.deepEqual([reply.status, reply.json.Expected.includes('text/csv')], [406, true])
   })

@@ -1,11 +1,11 @@
-/** The pipe between the server and a reader: frames come whole, however it cuts them. */
+/** Frames on the pipe between the server and a query process. */
 import assert from 'node:assert/strict'
 import { randomBytes, randomInt } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { decodePayload, encodeFrame, FRAME, FrameReader } from '../../src/query/engines/sqlite/frames.ts'
 
-test('frames come whole and in their order, however the pipe cuts them', async () => {
+test('frames arrive complete and in order, however the pipe splits them', async () => {
   const values = Array.from({ length: 200 }, (_item, at) => randomBytes(at % 10 === 0 ? randomInt(200_000) : at))
   const source = Readable.from(pieces(Buffer.concat(values.map((value) => encodeFrame(FRAME.chunk, value)))))
   const reader = new FrameReader(source)
@@ -17,23 +17,23 @@ test('frames come whole and in their order, however the pipe cuts them', async (
   assert.equal(await reader.next(), undefined)
 })
 
-test('what is left of a child that has ended comes whole too, although nobody had asked for it', async () => {
+test('the rest of the output of an ended process can still be read', async () => {
   const values = Array.from({ length: 20 }, () => randomBytes(50_000))
   const source = Readable.from(pieces(Buffer.concat(values.map((value) => encodeFrame(FRAME.chunk, value)))))
   const reader = new FrameReader(source)
-  // Node does so with the pipes of a child at its end.
+  // Node does this with the pipes of a child process when it ends.
   source.on('pause', () => source.resume())
   source.resume()
   await new Promise((resolve) => source.once('end', resolve))
   for (const value of values) assert.ok(value.equals(bytesOf((await reader.next())?.payload)))
 })
 
-test('a frame whose end never came is none', async () => {
+test('an incomplete frame is not returned', async () => {
   const reader = new FrameReader(Readable.from([encodeFrame(FRAME.done, 'all of it').subarray(0, -1)]))
   assert.equal(await reader.next(), undefined)
 })
 
-test('a pipe is read no faster than frames are asked for', async () => {
+test('a pipe is read no faster than frames are consumed', async () => {
   let given = 0
   const frame = encodeFrame(FRAME.chunk, randomBytes(65_536))
   const source = new Readable({
@@ -54,7 +54,7 @@ test('a pipe is read no faster than frames are asked for', async () => {
 function* pieces(bytes: Buffer): Generator<Buffer> {
   for (let from = 0; from < bytes.byteLength; ) {
     const size = 1 + randomInt(randomInt(2) === 0 ? 20 : 100_000)
-    // With memory of its own, as what a socket gives has.
+    // Each with memory of its own, as data from a socket has.
     const piece = Buffer.allocUnsafeSlow(Math.min(size, bytes.byteLength - from))
     from += bytes.copy(piece, 0, from)
     yield piece

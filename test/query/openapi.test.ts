@@ -1,13 +1,13 @@
-/** What /openapi.json says of the query service is so: its routes, their parameters, and the refusals that it lists. */
+/** The description of the query service in /openapi.json is correct: routes, parameters and errors. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { describeQuery } from '../../src/query/openapi.ts'
+import { describeQuery } from '../../src/query/http/openapi.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type CallOptions, type QueryServer, startQueryServer } from './query-server.ts'
 
 const ROUTES = describeQuery()
 
-/** A call of each kind, and the status that it must have; the body of a Select may be left out. */
+/** A call of each kind with its expected status; the body of a Select is optional. */
 const CRITERION = [{ ColumnName: 'id', Operator: '=', Value: 1 }]
 const GOOD: Readonly<Record<string, unknown>> = {
   '/query': { Statement: 'SELECT 1 AS x' },
@@ -29,7 +29,7 @@ onEveryEngine('the description of the query service', (place) => {
   const send = (path: string, body: unknown, options: CallOptions = {}, table = 't') =>
     server.call(path.replace('{TableName}', table), body, options)
 
-  test('every route is there and takes the parameters that it names', async () => {
+  test('every route exists and accepts the parameters that it lists', async () => {
     assert.deepEqual(
       described.map(({ path }) => path),
       Object.keys(GOOD),
@@ -56,7 +56,7 @@ onEveryEngine('the description of the query service', (place) => {
     assert.equal(missing.status, 404)
   })
 
-  test('every refusal that can be had by a wrong call is listed, and comes as listed', async () => {
+  test('every error that a wrong call can cause is listed, and occurs as listed', async () => {
     for (const { path, replies } of described) {
       const body = GOOD[path] ?? []
       const wrong: readonly (readonly [number, () => Promise<{ status: number }>])[] = [

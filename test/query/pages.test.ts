@@ -1,4 +1,4 @@
-/** Pages by cursor: every row once, whatever the order, and no cursor but the request's own. */
+/** Pages by cursor: every row once in every order, and only cursors of the same request. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
@@ -47,7 +47,7 @@ onEveryEngine('pages', (place) => {
     throw new Error('The pages do not end')
   }
 
-  test('pages put together are the whole, in every order, with NULLs on either side of a cut', async () => {
+  test('the pages together are the whole result, in every order, with NULLs on either side of a page break', async () => {
     for (const order of ['', 'v', '-v', 'v,-d', '-d,at', '-at', 'bin', '-b,a', 'd,v,bin']) {
       const whole = await server.call(`/query/p/select?orderby=${order}`, [])
       const wanted = whole.json.Rows.map((row) => JSON.stringify(row))
@@ -57,14 +57,14 @@ onEveryEngine('pages', (place) => {
     }
   })
 
-  test('an offset counts once: the request is repeated with the cursor added, and no row is passed over', async () => {
+  test('an offset counts once: repeating the request with a cursor skips no row', async () => {
     for (const table of ['p', 'heap']) {
       const rows = await pagesOf(`/query/${table}/select?columns=v&limit=4&offset=5`, [])
       assert.equal(rows.length, 18, table)
     }
   })
 
-  test('a cursor belongs to its table, criteria and order, and to nothing else; cut and made-up ones are refused', async () => {
+  test('a cursor is valid for its table, criteria and order only; truncated and forged ones are refused', async () => {
     const { json } = await server.call('/query/p/select?orderby=v&limit=2', [])
     const cursor = json.NextCursor
     const content = JSON.parse(Buffer.from(cursor, 'base64url').toString())
@@ -95,13 +95,13 @@ onEveryEngine('pages', (place) => {
       const reply = await server.call(path, body)
       assert.equal(reply.status, 400, `${path}: ${reply.text}`)
     }
-    // A key that is no value of its column is the caller's fault; one that could be is only another place to begin.
+    // A key that is not a value of its column is an error; any other key is merely another place to start.
     const odd = await server.call(`/query/p/select?orderby=v&after=${made({ k: ["1' OR '1'='1", '1', 'x'] })}`, [])
     assert.deepEqual([odd.status, odd.json.Code], [422, 'Data.BadValue'])
     assert.equal((await server.call(`/query/p/select?orderby=v&after=${made({ k: ['1', '1', 'x'] })}`, [])).status, 200)
   })
 
-  test("somebody else's cursor shows nobody else's rows", async () => {
+  test("another caller's cursor does not reveal that caller's rows", async () => {
     await server.call(
       '/query/own/insert',
       Array.from({ length: 6 }, (_row, id) => ({ id, owner: 'admin' })),

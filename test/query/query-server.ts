@@ -1,24 +1,23 @@
 /** The query service on a free port, with callers whose tokens are their names. */
 import type { Bus } from '../../src/events/bus.ts'
-import { createLocalBus } from '../../src/events/local-bus.ts'
-import { createApp } from '../../src/http/app.ts'
 import { clientAddress } from '../../src/http/client-address.ts'
-import { directFirst } from '../../src/http/direct-routes.ts'
-import { noteAnswers } from '../../src/http/every-answer.ts'
 import { openListener } from '../../src/http/listener.ts'
-import { createLogger } from '../../src/http/log.ts'
+import { createPipeline } from '../../src/http/pipeline.ts'
 import type { Audit } from '../../src/protocol/audit-events.ts'
 import type { Clock } from '../../src/protocol/clock.ts'
-import { createMetrics } from '../../src/protocol/metrics.ts'
 import type { Principal } from '../../src/protocol/principal.ts'
 import { openQuery, type QueryLimits, type QueryService } from '../../src/query/service.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { createMetrics, type Metrics } from '../../src/telemetry/metrics.ts'
 import type { TestPlace } from '../support/engines.ts'
+import { createLocalBus } from '../support/local-bus.ts'
 
 export interface QueryServer {
   readonly url: string
   readonly service: QueryService
   readonly log: readonly string[]
-  /** Sends one statement and gives the reply. */
+  readonly metrics: Metrics
+  /** Sends one statement. */
   query(statement: string, options?: CallOptions): Promise<Reply>
   call(path: string, body: unknown, options?: CallOptions): Promise<Reply>
   stop(): Promise<void>
@@ -37,7 +36,7 @@ export interface Reply {
   readonly json: ReplyBody
 }
 
-/** What tests look at in a reply, be it a result or a problem. */
+/** The members of a result or a problem that tests read. */
 export interface ReplyBody {
   readonly Rows: readonly Record<string, unknown>[]
   readonly Columns: Record<string, { Ordinal: number; Type: string; Nullable: boolean }>
@@ -57,13 +56,15 @@ export interface ReplyBody {
   readonly Value: unknown
 }
 
-/** Callers by the name that is their token. */
+/** Callers by name, which is also their token. */
 export const CALLERS: Readonly<Record<string, Principal>> = {
   admin: caller('admin', ['Platform/Admin', 'Platform/Market', 'Platform/Trading'], ['operator']),
   trader: caller('trader', ['Platform/Market', 'Platform/Trading'], ['trader']),
   market: caller('market', ['Platform/Market'], []),
   news: caller('news', ['Platform/News'], []),
   definer: caller('definer', ['Platform/Admin'], []),
+  /** A client by itself has no username. */
+  service: { ...caller('service', ['Platform/Market'], []), kind: 'client', username: undefined },
   nobody: caller('nobody', ['openid'], []),
   elsewhere: { ...caller('elsewhere', ['Platform/Admin'], []), audiences: ['another'] },
 }
@@ -90,7 +91,7 @@ export function caller(name: string, scopes: readonly string[], roles: readonly 
 export interface ServerOptions {
   readonly limits?: Partial<QueryLimits>
   readonly clock?: Clock
-  /** Shared with other nodes; one of its own where none is given. */
+  /** Shared with other nodes; a new one by default. */
   readonly bus?: Bus
   readonly audit?: Audit
 }
@@ -104,16 +105,20 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     bus,
     clock: options.clock ?? Date.now,
     onError: (error) => logger.error({ err: error }, 'the query service failed'),
+    log: logger,
     database: { dataFolder: place.dataFolder, databaseUrl: place.databaseUrl },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.audit === undefined ? {} : { audit: options.audit }),
   })
   const metrics = createMetrics()
-  const direct = service.routes({ authenticate: async (token) => CALLERS[token] })
-  const app = createApp({ logger, trustedProxies: [], listener, metrics, direct })
-  await app.ready()
-  const env = { addressOf: clientAddress([]), note: noteAnswers(logger, metrics), logger }
-  listener.answerWith(directFirst(direct, env, app.routing))
+  const pipeline = createPipeline({
+    groups: [service.routes({ metrics })],
+    logger,
+    metrics,
+    addressOf: clientAddress([]),
+    authenticate: async (token) => CALLERS[token],
+  })
+  listener.answerWith(pipeline)
   const url = `http://127.0.0.1:${listener.port}`
   const send = async (
     path: string,
@@ -133,6 +138,7 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     url,
     service,
     log,
+    metrics,
     query: (statement, call = {}) => send('/query', statement, 'text/plain; charset=utf-8', call),
     call: (path, body, call = {}) =>
       send(
@@ -143,7 +149,6 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
       ),
     async stop() {
       await listener.close(0)
-      await app.close()
       await service.close()
       if (options.bus === undefined) await bus.close()
     },

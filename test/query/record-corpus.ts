@@ -1,4 +1,4 @@
-/** Fills in the results of corpus blocks that have none, from both engines; what they disagree on is reported and left open. Review what it writes. */
+/** Fills in missing results of corpus blocks from both engines. Disagreements are reported and left open. Review the output. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { openPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'

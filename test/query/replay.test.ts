@@ -1,4 +1,4 @@
-/** Idempotency-Key: whose it is, what it stands for, and what a repetition may still be told. */
+/** Idempotency-Key: its owner, the request it identifies, and the rights that a replay needs. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
@@ -18,7 +18,7 @@ onEveryEngine('repeated writes', (place) => {
 
   const once = (key: string, as = 'admin') => ({ as, headers: { 'idempotency-key': key } })
 
-  test('the first answer comes back to the byte but for its own id and time', async () => {
+  test('the first response is replayed to the byte, apart from its id and time', async () => {
     const body = { id: 1, f: 'NaN', b: 'AP8=' }
     const first = await server.call('/query/r/insert', body, once('whole'))
     const again = await server.call('/query/r/insert', body, once('whole'))
@@ -27,7 +27,7 @@ onEveryEngine('repeated writes', (place) => {
     assert.match(again.text, /"f":"NaN","b":"AP8="/)
   })
 
-  test('the first answer keeps the columns that the table had then', async () => {
+  test('the replayed response has the columns that the table had then', async () => {
     const first = await server.call('/query/r/insert', { id: 2 }, once('columns'))
     assert.equal((await server.query('ALTER TABLE r DROP COLUMN a')).status, 200)
     assert.equal((await server.query('ALTER TABLE r ADD COLUMN z Text')).status, 200)
@@ -44,7 +44,7 @@ onEveryEngine('repeated writes', (place) => {
     }
   })
 
-  test('another table, another call and another body are other requests; the order of members is a body of its own', async () => {
+  test('another table, call or body is another request, and so is another order of members', async () => {
     assert.equal((await server.query(`CREATE TABLE r2 (id Integer PRIMARY KEY, n Integer)`)).status, 200)
     assert.equal((await server.call('/query/r2/insert', { id: 1, n: 1 }, once('fixed'))).status, 200)
     for (const [path, body] of [
@@ -61,14 +61,14 @@ onEveryEngine('repeated writes', (place) => {
     assert.deepEqual((await server.query('SELECT count(*) AS n FROM r2')).json.Rows, [{ n: 1 }])
   })
 
-  test("a stranger's equal key is the stranger's own", async () => {
+  test('equal keys of two users are different keys', async () => {
     const mine = await server.call('/query/r/insert', { id: 10 }, once('shared', 'market'))
     const theirs = await server.call('/query/r/insert', { id: 10 }, once('shared', 'trader'))
     assert.deepEqual([mine.status, theirs.status, theirs.json.Code], [200, 409, 'Data.UniqueViolation'])
     assert.equal((await server.call('/query/r/insert', { id: 11 }, once('shared', 'trader'))).status, 200)
   })
 
-  test('who has lost the right to write, or to read, is told nothing of the first answer', async () => {
+  test('a caller who has lost the right to write or to read gets no replay', async () => {
     const body = { id: 20 }
     assert.equal((await server.call('/query/r/insert', body, once('lowered', 'market'))).status, 200)
     assert.equal((await server.query(`ALTER TABLE r SET WRITE SCOPE 'Platform/Trading'`)).status, 200)
@@ -80,7 +80,7 @@ onEveryEngine('repeated writes', (place) => {
     assert.equal((await server.query(`ALTER TABLE r SET READ SCOPE NULL WRITE SCOPE 'Platform/Market'`)).status, 200)
   })
 
-  test('a refused write leaves its key free, and a key has 1 to 200 visible characters', async () => {
+  test('a refused write does not use up its key, and a key has 1 to 200 visible characters', async () => {
     assert.equal((await server.call('/query/r/insert', { id: 1 }, once('free'))).status, 409)
     assert.equal((await server.call('/query/r/insert', { id: 30 }, once('free'))).status, 200)
     for (const key of ['a b', 'k'.repeat(201)]) {

@@ -1,4 +1,4 @@
-/** What a caller may not read does not exist for the caller, by whatever way it is asked for. */
+/** What a caller may not read does not exist for that caller, in any call. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
@@ -21,7 +21,7 @@ onEveryEngine('rights', (place) => {
   })
   after(() => server.stop())
 
-  /** Every way to name a table; each must read as if the table were not there. */
+  /** Every way to name a table; each must answer as if the table did not exist. */
   const WAYS = [
     'SELECT * FROM $',
     'SELECT v FROM "$"',
@@ -50,7 +50,7 @@ onEveryEngine('rights', (place) => {
     'SELECT count(*) AS n FROM open HAVING count(*) > (SELECT count(*) FROM $)',
   ]
 
-  test('a forbidden table answers exactly as one that does not exist', async () => {
+  test('a forbidden table gives exactly the responses of one that does not exist', async () => {
     for (const way of WAYS) {
       const forbidden = await server.query(way.replace('$', 'secret'), { as: 'market' })
       const absent = await server.query(way.replace('$', 'sacred'), { as: 'market' })
@@ -89,7 +89,7 @@ onEveryEngine('rights', (place) => {
     }
   })
 
-  test('a condition that fails on a hidden table does not fail: the catalogue tells nothing by its errors', async () => {
+  test('a condition that would fail on a hidden table does not fail: the catalogue reveals nothing by its errors', async () => {
     for (const condition of [
       `1 / (CASE WHEN name = 'secret' THEN 0 ELSE 1 END) = 1`,
       `CAST(CASE WHEN name = 'secret' THEN 'x' ELSE '1' END AS Integer) = 1`,
@@ -110,7 +110,7 @@ onEveryEngine('rights', (place) => {
     for (const way of ways) assert.equal((await server.query(way, { as: 'market' })).status, 200, way)
   })
 
-  test('who may read a table may not write it without its write scope, and is told which', async () => {
+  test('a table that may be read cannot be written without its write scope, which the error names', async () => {
     for (const statement of [
       "INSERT INTO open VALUES (5, 'x')",
       "UPDATE open SET v = 'x' WHERE id = 1",
@@ -131,7 +131,7 @@ onEveryEngine('rights', (place) => {
     }
   })
 
-  test('a row filter shows each caller its own rows, in every place where rows are read', async () => {
+  test('a row filter shows each caller its own rows, wherever rows are read', async () => {
     const ids = async (statement: string, as: string): Promise<unknown[]> =>
       (await server.query(statement, { as })).json.Rows.map((row) => row.id)
     assert.deepEqual(await ids('SELECT id FROM orders ORDER BY id', 'market'), [1])
@@ -155,10 +155,10 @@ onEveryEngine('rights', (place) => {
       { Statement: 'SELECT id FROM orders WHERE owner = :sub', Parameters: { sub: 'trader' } },
       { as: 'market' },
     )
-    assert.deepEqual(noWay.json.Rows, [], 'a parameter named as a claim is not the claim')
+    assert.deepEqual(noWay.json.Rows, [], 'a parameter with the name of a claim is not the claim')
   })
 
-  test('a condition that fails on a hidden row does not fail: nothing is evaluated there', async () => {
+  test('a condition that would fail on a hidden row does not fail: it is not evaluated there', async () => {
     // Row 2, which market may not see, has qty 0.
     assert.equal((await server.query('SELECT id FROM orders WHERE 100 / qty > 1', { as: 'market' })).status, 200)
     assert.equal((await server.query('SELECT 100 / qty AS x FROM orders', { as: 'market' })).status, 200)
@@ -170,7 +170,7 @@ onEveryEngine('rights', (place) => {
     )
   })
 
-  test('nor where the condition is cheaper than the filter, or could be asked of an index first', async () => {
+  test('nor if the condition is cheaper than the filter, or an index could evaluate it first', async () => {
     const setUp = [
       `CREATE TABLE dear (id Integer PRIMARY KEY, owner Text NOT NULL, qty Integer NOT NULL) ROW FILTER (replace(lower(upper(owner)), 'x', 'y') = :sub AND CAST(json_text(CAST('{"a":' || CAST(id AS Text) || '}' AS Json), 'a') AS Integer) > 0)`,
       `CREATE INDEX dear_qty ON dear (qty)`,
@@ -190,17 +190,17 @@ onEveryEngine('rights', (place) => {
       assert.equal(status, 200, `${statement}: ${text}`)
     }
     const market = await server.query('SELECT id FROM dear WHERE 100 / qty > 1', { as: 'market' })
-    assert.equal(market.json.Code, 'IQL.DivisionByZero', 'the row is there')
+    assert.equal(market.json.Code, 'IQL.DivisionByZero', 'the row exists')
   })
 
   test('an index is hidden with its table', async () => {
-    // Who may define, but may not read the table of the index.
+    // May define tables, but not read the table of the index.
     for (const statement of ['DROP INDEX secret_v', 'DROP INDEX IF EXISTS secret_v']) {
       const hidden = await server.query(statement, { as: 'definer' })
       const absent = await server.query(statement.replace('secret_v', 'sacred_v'), { as: 'definer' })
       assert.deepEqual([hidden.status, hidden.json.Code], [absent.status, absent.json.Code], statement)
     }
-    assert.equal((await server.query('DROP INDEX secret_v')).status, 200, 'it is still there')
+    assert.equal((await server.query('DROP INDEX secret_v')).status, 200, 'it still exists')
     assert.equal((await server.query('CREATE INDEX secret_v ON secret (v)')).status, 200)
   })
 
@@ -226,6 +226,35 @@ onEveryEngine('rights', (place) => {
     )
   })
 
+  test('a row filter may use :username, :client and :roles of the caller, and nothing else', async () => {
+    const setUp = [
+      `CREATE TABLE mine (id Integer PRIMARY KEY, owner Text) WRITE SCOPE 'Platform/Market' ROW FILTER (owner = :username)`,
+      `CREATE TABLE ours (id Integer PRIMARY KEY, app Text) WRITE SCOPE 'Platform/Market' ROW FILTER (app = :client OR app = :client_id)`,
+      `CREATE TABLE desks (id Integer PRIMARY KEY, desk Text) WRITE SCOPE 'Platform/Market' ROW FILTER (desk = :roles OR desk IN (:roles))`,
+    ]
+    for (const statement of setUp) assert.equal((await server.query(statement)).status, 200, statement)
+    const own = [
+      ['mine', 'trader', 'market'],
+      ['ours', 'trader-client', 'market-client'],
+      ['desks', 'trader', 'operator'],
+    ]
+    for (const [table, allowed, other] of own) {
+      const insert = (id: number, value = '') =>
+        server.query(`INSERT INTO ${table} VALUES (${id}, '${value}')`, { as: 'trader' })
+      assert.equal((await insert(1, allowed)).status, 200, table)
+      assert.equal((await insert(2, other)).json.Code, 'IQL.RowFilter', table)
+      const count = `SELECT count(*) AS n FROM ${table}`
+      assert.deepEqual((await server.query(count, { as: 'trader' })).json.Rows, [{ n: 1 }], table)
+      assert.deepEqual((await server.query(count, { as: 'market' })).json.Rows, [{ n: 0 }], table)
+      assert.deepEqual((await server.query(count, { as: 'service' })).json.Rows, [{ n: 0 }], table)
+    }
+    const unknown = await server.query('CREATE TABLE bad (id Integer, owner Text) ROW FILTER (owner = :email)')
+    assert.equal(unknown.json.Code, 'IQL.BadDefinition')
+    assert.deepEqual(unknown.json.Expected, [':sub', ':username', ':client', ':client_id', ':roles', ':role'])
+    const list = await server.query('CREATE TABLE bad (id Integer, owner Text) ROW FILTER (owner > :roles)')
+    assert.match(list.json.detail, /:roles is a list/)
+  })
+
   test('a row filter of alternatives holds for writes to all rows as it does for reads', async () => {
     const setUp = [
       `CREATE TABLE shared (id Integer PRIMARY KEY, owner Text, rank Integer) WRITE SCOPE 'Platform/Market' ROW FILTER (owner = :sub OR rank > 5 OR 'operator' IN (:role))`,
@@ -238,7 +267,7 @@ onEveryEngine('rights', (place) => {
     assert.deepEqual((await server.query('SELECT id FROM shared')).json.Rows, [{ id: 3 }])
   })
 
-  test('names and values are never read as SQL', async () => {
+  test('names and values are never interpreted as SQL', async () => {
     const nasty = `x"; DROP TABLE open; --' OR '1'='1`
     assert.equal(
       (
@@ -267,7 +296,7 @@ onEveryEngine('rights', (place) => {
     assert.equal((await server.query(`DROP TABLE "${nasty.replaceAll('"', '""')}"`)).status, 200)
   })
 
-  test('the tables of the identity store are out of reach', async () => {
+  test('the tables of the identity store are not accessible', async () => {
     for (const name of [
       'users',
       'clients',

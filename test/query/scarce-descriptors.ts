@@ -1,14 +1,14 @@
-/** Asks the pool of readers for more than the process has descriptors for, and tells what came of it. */
+/** Runs reads in a process without free descriptors, and prints the outcomes. */
 import { closeSync, openSync } from 'node:fs'
-import { Readers } from '../../src/query/engines/sqlite/readers.ts'
+import { ReaderPool } from '../../src/query/engines/sqlite/reader-pool.ts'
 
 const TAKEN: number[] = []
 try {
   for (;;) TAKEN.push(openSync('/dev/null', 'r'))
 } catch {
-  // No descriptor is left.
+  // All descriptors are in use.
 }
-const readers = new Readers({ path: '/tmp/none', maximum: 1, maximumWaiting: 9, idleMilliseconds: 1000 })
+const readers = new ReaderPool({ path: '/tmp/none', maximum: 1, maximumWaiting: 9, idleMilliseconds: 1000 })
 const job = {
   sql: 'SELECT 1',
   parameters: [],
@@ -19,12 +19,12 @@ const job = {
 } as const
 const ask = async (): Promise<string> => {
   try {
-    await readers.run(job, AbortSignal.timeout(5000)).next()
+    await readers.read('user:a', job, AbortSignal.timeout(5000)).next()
     return 'answered'
   } catch (error) {
     return error instanceof Error && 'code' in error ? String(error.code) : String(error)
   }
 }
-const told = [await ask(), ...(await Promise.all([ask(), ask()]))]
+const outcomes = [await ask(), ...(await Promise.all([ask(), ask()]))]
 for (const descriptor of TAKEN) closeSync(descriptor)
-console.log([...told, 'alive'].join(' '))
+console.log([...outcomes, 'alive'].join(' '))

@@ -1,17 +1,17 @@
-/** The audit log keeps everything in one chain, whoever writes, and shows every way of tampering. */
+/** The audit log: one hash chain for all writers, in which every kind of tampering is detected. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, beforeEach, test } from 'node:test'
 import { VERSION } from '../../src/protocol/version.ts'
 import { type AuditLog, openAuditLog } from '../../src/store/audit.ts'
 import { exportAuditLog, readAuditPage } from '../../src/store/audit-read.ts'
-import { pruneAuditLog } from '../../src/store/audit-retention.ts'
 import { verifyAuditLog } from '../../src/store/audit-verify.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
+import { pruneAuditLog } from '../../src/store/prune.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createTestClock, startTestServer } from '../support/server.ts'
 
-test('the version in the program is the version of the package', async () => {
+test('VERSION is the version in package.json', async () => {
   const text = await readFile(new URL('../../package.json', import.meta.url), 'utf8')
   assert.equal(JSON.parse(text).version, VERSION)
 })
@@ -49,7 +49,7 @@ onEveryEngine('audit log', (place) => {
 
   const faults = async () => (await verifyAuditLog(database)).faults.map(({ kind, seq }) => `${kind} ${seq}`)
 
-  test('an event is durable within a second without being asked', async () => {
+  test('an event is durable within a second without a flush', async () => {
     log.record({ event: 'signin.succeeded', actor: 'u1', address: '192.0.2.1', details: { methods: ['pwd', 'otp'] } })
     await new Promise((resolve) => setTimeout(resolve, 900))
     const [row] = await readAuditPage(database.db, {}, { limit: 10 })
@@ -57,7 +57,7 @@ onEveryEngine('audit log', (place) => {
     assert.deepEqual(JSON.parse(row?.details ?? ''), { methods: ['pwd', 'otp'] })
   })
 
-  test('writers on several nodes make one whole chain', async () => {
+  test('writers on several nodes produce one intact chain', async () => {
     const other =
       place().engine === 'postgres'
         ? await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
@@ -73,7 +73,7 @@ onEveryEngine('audit log', (place) => {
     if (other !== database) await other.close()
   })
 
-  test('what a database cannot store is made storable, and the chain still holds', async () => {
+  test('characters that a database cannot store are removed, and the chain is intact', async () => {
     log.record({ event: 'signin.refused', actor: 'a\0b', details: { username: `\ud800"'\n${'x'.repeat(2000)}` } })
     await log.flush()
     assert.deepEqual(await faults(), [])
@@ -95,7 +95,7 @@ onEveryEngine('audit log', (place) => {
     details: '{}',
     hash: '0'.repeat(64),
   })) {
-    test(`an altered ${column} is found`, async () => {
+    test(`an altered ${column} is detected`, async () => {
       await recordMany(10)
       await database.db
         .updateTable('audit_log')
@@ -107,7 +107,7 @@ onEveryEngine('audit log', (place) => {
     })
   }
 
-  test('a removed row, a removed beginning and a removed end are found', async () => {
+  test('a missing row, a missing beginning and a missing end are detected', async () => {
     await recordMany(10)
     await database.db.deleteFrom('audit_log').where('seq', '=', 4).execute()
     assert.deepEqual(await faults(), ['missing 4'])
@@ -117,7 +117,7 @@ onEveryEngine('audit log', (place) => {
     assert.deepEqual(await faults(), ['missing 4', 'truncated 9'])
   })
 
-  test('two rows that changed places are found', async () => {
+  test('two swapped rows are detected', async () => {
     await recordMany(6)
     await database.db.updateTable('audit_log').set({ seq: 100 }).where('seq', '=', 2).execute()
     await database.db.updateTable('audit_log').set({ seq: 2 }).where('seq', '=', 3).execute()
@@ -125,7 +125,7 @@ onEveryEngine('audit log', (place) => {
     assert.deepEqual(await faults(), ['altered 2', 'altered 3', 'altered 4'])
   })
 
-  test('a row slipped in after the end and an emptied log are found', async () => {
+  test('a row inserted after the end and an emptied log are detected', async () => {
     await recordMany(3)
     const [last] = await readAuditPage(database.db, {}, { limit: 1 })
     assert.ok(last)
@@ -138,7 +138,7 @@ onEveryEngine('audit log', (place) => {
     assert.deepEqual(await faults(), ['truncated 1'])
   })
 
-  test('a whole chain that was rewritten is found by a head noted earlier', async () => {
+  test('a chain that was rewritten as a whole is detected with a head recorded earlier', async () => {
     await recordMany(5)
     const { head } = await verifyAuditLog(database)
     await database.db.deleteFrom('audit_log').execute()
@@ -151,20 +151,20 @@ onEveryEngine('audit log', (place) => {
     )
   })
 
-  test('retention removes the old, says so, and the chain goes on', async () => {
+  test('retention removes old rows and records it, and the chain continues', async () => {
     await recordMany(10)
     const cut = clock() - 3_500
     const removed = await pruneAuditLog(database, { before: cut, now: clock(), node: 'one' })
     assert.equal(removed, 6)
     await recordMany(2)
     assert.partialDeepStrictEqual(await verifyAuditLog(database), { rows: 7, head: { seq: 13 }, faults: [] })
-    const noted = await verifyAuditLog(database, { seq: 3, hash: 'of a row that is no longer there' })
-    assert.partialDeepStrictEqual(noted.faults, [{ kind: 'missing', seq: 3 }])
+    const { faults: found } = await verifyAuditLog(database, { seq: 3, hash: 'of a row that was pruned' })
+    assert.partialDeepStrictEqual(found, [{ kind: 'missing', seq: 3 }])
     await database.db.deleteFrom('audit_log').where('seq', '=', 7).execute()
     assert.deepEqual(await faults(), ['missing 7'])
   })
 
-  test('the export is one JSON object a line, oldest first, and can be filtered', async () => {
+  test('the export has one JSON object per line, oldest first, and can be filtered', async () => {
     await recordMany(3)
     log.record({ event: 'signin.refused', actor: 'mallory', details: { reason: 'password' } })
     await log.flush()
@@ -180,7 +180,7 @@ onEveryEngine('audit log', (place) => {
 })
 
 onEveryEngine('audit of a server', (place) => {
-  test('start and stop of a node are on record, and the stop writes what was waiting', async () => {
+  test('start and stop of a node are recorded, and a stop flushes the queue', async () => {
     const server = await startTestServer(place())
     await server.stop()
     const database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })

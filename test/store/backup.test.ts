@@ -1,4 +1,4 @@
-/** A backup taken while others write holds everything that was acknowledged before it began, and nothing that is torn. */
+/** A backup taken under load is consistent and contains every write that was acknowledged before it began. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { appendFile, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
@@ -11,7 +11,9 @@ import { verifyAuditLog } from '../../src/store/audit-verify.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { onEveryEngine, type TestPlace } from '../support/engines.ts'
 import { createPostgresDatabase } from '../support/postgres.ts'
+import { launchGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const PROGRAM = new URL('../../bin/gatehouse.js', import.meta.url).pathname
 
@@ -28,7 +30,7 @@ onEveryEngine('backup', (place) => {
     await rm(scratch, { recursive: true, force: true })
   })
 
-  test('under load, restored elsewhere: every acknowledged write is there, the audit chain is whole', async () => {
+  test('taken under load and restored elsewhere: every acknowledged write is there, the audit chain is intact', async () => {
     const writer = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
     let acknowledged = 0
     let writing = true
@@ -77,7 +79,7 @@ onEveryEngine('backup', (place) => {
     await other.leave()
   })
 
-  test('a backup by a newer program leaves an older schema as it is, and otherwise is on record', async () => {
+  test('a backup is recorded in the audit log, unless the schema is older than the program: that is left as it is', async () => {
     const database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
     const { version } = await database.db
       .selectFrom('schema_version')
@@ -97,7 +99,7 @@ onEveryEngine('backup', (place) => {
     await database.close()
   })
 
-  test('tables made in IQL, their rows and rights are there after a restore, and take new rows', async () => {
+  test('tables created in IQL are restored with rows, indexes and scopes, and accept new rows', async () => {
     const other = await freshPlace(place())
     const look = 'SELECT * FROM odd'
     const count = 'SELECT count(*) AS n FROM trades'
@@ -120,14 +122,31 @@ onEveryEngine('backup', (place) => {
     await other.leave()
   })
 
-  test('a backup is for its owner alone', async () => {
+  test('a backup is readable by its owner only', async () => {
     const target = join(scratch, 'modes')
     await gatehouse(place(), ['backup', target])
     assert.equal((await stat(target)).mode & 0o777, 0o700)
     for (const name of await readdir(target)) assert.equal((await stat(join(target, name))).mode & 0o777, 0o600, name)
   })
 
-  test('a damaged, unfinished or missing backup is refused with a line that says why', async () => {
+  test('a backup that is stopped leaves nothing behind, and one that was killed is removed by the next', async () => {
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      const folder = await mkdtemp(join(scratch, 'killed-'))
+      const release = await blockBackups(place())
+      const child = launchGatehouse(['backup', join(folder, 'first'), ...settingsOf(place())])
+      await until('the backup has begun', 30_000, async () => (await readdir(folder)).length === 1)
+      child.child.kill(signal)
+      await release()
+      assert.notEqual(await child.ended, 0)
+      if (signal === 'SIGKILL') {
+        assert.equal((await readdir(folder)).length, 1)
+        await gatehouse(place(), ['backup', join(folder, 'second')])
+      }
+      assert.deepEqual(await readdir(folder), signal === 'SIGKILL' ? ['second'] : [])
+    }
+  })
+
+  test('a damaged or incomplete backup is refused with the reason', async () => {
     const target = join(scratch, 'damaged')
     await gatehouse(place(), ['backup', target])
     const other = await freshPlace(place())
@@ -135,16 +154,16 @@ onEveryEngine('backup', (place) => {
     await appendFile(join(target, database), 'x')
     await assert.rejects(gatehouse(other.place, ['restore', target]), /is damaged/)
     await rm(join(target, database))
-    await assert.rejects(gatehouse(other.place, ['restore', target]), /lacks/)
+    await assert.rejects(gatehouse(other.place, ['restore', target]), /is missing from the backup/)
     await rm(join(target, 'manifest.json'))
-    await assert.rejects(gatehouse(other.place, ['restore', target]), /not a finished backup/)
+    await assert.rejects(gatehouse(other.place, ['restore', target]), /not a complete backup/)
     await other.leave()
   })
 
-  test('nothing is ever overwritten', async () => {
+  test('neither a backup nor data is overwritten', async () => {
     const target = join(scratch, 'kept')
     await gatehouse(place(), ['backup', target])
-    await assert.rejects(gatehouse(place(), ['backup', target]), /already there/)
+    await assert.rejects(gatehouse(place(), ['backup', target]), /exists already/)
     await assert.rejects(gatehouse(place(), ['restore', target]), /not empty/)
     if (place().engine === 'postgres') {
       const emptyFolder = { ...place(), dataFolder: join(scratch, 'empty') }
@@ -153,7 +172,24 @@ onEveryEngine('backup', (place) => {
   })
 })
 
-/** Data as the query service would keep it, with the values that are easily lost on the way. */
+/** Locks something that a backup reads; returns the release. */
+async function blockBackups({ engine, dataFolder, databaseUrl }: TestPlace): Promise<() => unknown> {
+  if (engine === 'sqlite') {
+    const database = new SqliteDatabase(join(dataFolder, 'extra.db'))
+    database.exec('begin exclusive')
+    return () => database.close()
+  }
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query('begin; lock table gatehouse_extra.child in access exclusive mode')
+  return () => client.end()
+}
+
+function settingsOf({ dataFolder, databaseUrl }: TestPlace): string[] {
+  return ['--data', dataFolder, '--database-url', databaseUrl]
+}
+
+/** Values that a careless conversion would alter. */
 const AWKWARD = ['1.10', '9007199254740993', 'it\'s \\ "x"\n\u2028', '\u{1F600}']
 
 async function writeQueryData(place: TestPlace): Promise<void> {
@@ -249,7 +285,7 @@ function gatehouse(place: TestPlace, args: string[]): Promise<string> {
   })
 }
 
-/** A demonstration server on the place, for as long as the work lasts; `run` gives the rows of a statement. */
+/** Runs `work` with a demonstration server; `run` returns the rows of a statement. */
 async function withDemo<T>(
   place: TestPlace,
   work: (run: (statement: string) => Promise<unknown>) => Promise<T>,

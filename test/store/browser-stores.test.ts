@@ -1,12 +1,12 @@
-/** What the stores of the browser side promise, the same on every engine: sessions, interactions, consents, factors. */
+/** The stores behind the browser pages, on every engine: sessions, interactions, consents, factors. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createInteractions, INTERACTION_LIFETIME_MS } from '../../src/store/interactions.ts'
-import { USUAL_LIFETIMES } from '../../src/store/sessions.ts'
+import { DEFAULT_LIFETIMES } from '../../src/store/sessions.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
 
-const PROOF = { amr: ['pwd'], userAgent: 'Test/1', address: '192.0.2.1' }
+const SIGN_IN = { amr: ['pwd'], userAgent: 'Test/1', address: '192.0.2.1' }
 
 onEveryEngine('browser stores', (place) => {
   let open: OpenStores
@@ -15,8 +15,8 @@ onEveryEngine('browser stores', (place) => {
   })
   after(() => open.close())
 
-  test('C-33: neither a cookie nor a handle can be read out of the database', async () => {
-    const { cookie } = await open.stores.sessions.open('usr_dump', PROOF)
+  test('C-33: the database contains neither cookies nor handles', async () => {
+    const { cookie } = await open.stores.sessions.open('usr_dump', SIGN_IN)
     const { handle } = await createInteractions<object>(open.database.db, open.clock).begin({ a: 1 })
     const dump = JSON.stringify([
       await open.database.db.selectFrom('sessions').selectAll().execute(),
@@ -26,30 +26,30 @@ onEveryEngine('browser stores', (place) => {
     assert.ok(cookie.length >= 43 && handle.length >= 43)
   })
 
-  test('C-04: renewing a session keeps its name and kills the old cookie', async () => {
+  test('C-04: renewing a session keeps its id and invalidates the old cookie', async () => {
     const { sessions } = open.stores
-    const first = await sessions.open('usr_1', PROOF)
+    const first = await sessions.open('usr_1', SIGN_IN)
     open.clock.advance(5000)
-    const second = await sessions.renew(first.session, { ...PROOF, amr: ['pwd', 'otp', 'mfa'] })
+    const second = await sessions.renew(first.session, { ...SIGN_IN, amr: ['pwd', 'otp', 'mfa'] })
     assert.equal(await sessions.find(first.cookie), undefined)
     const found = await sessions.find(second?.cookie ?? '')
     assert.equal(found?.id, first.session.id)
     assert.equal(found.authTime, first.session.authTime + 5000)
     assert.deepEqual(found.amr, ['pwd', 'otp', 'mfa'])
     await sessions.end(first.session.id)
-    assert.equal(await sessions.renew(first.session, PROOF), undefined)
+    assert.equal(await sessions.renew(first.session, SIGN_IN), undefined)
   })
 
-  test('a session ends when idle, and at its absolute end even when used', async () => {
+  test('a session expires when idle, and at its absolute lifetime even when used', async () => {
     const { sessions } = open.stores
-    const idle = await sessions.open('usr_idle', PROOF)
-    open.clock.advance(USUAL_LIFETIMES.idle - 1)
+    const idle = await sessions.open('usr_idle', SIGN_IN)
+    open.clock.advance(DEFAULT_LIFETIMES.idle - 1)
     assert.ok(await sessions.find(idle.cookie))
-    open.clock.advance(USUAL_LIFETIMES.idle)
+    open.clock.advance(DEFAULT_LIFETIMES.idle)
     assert.equal(await sessions.find(idle.cookie), undefined)
-    const busy = await sessions.open('usr_busy', PROOF)
-    const step = USUAL_LIFETIMES.idle / 2
-    for (let used = step; used < USUAL_LIFETIMES.absolute; used += step) {
+    const busy = await sessions.open('usr_busy', SIGN_IN)
+    const step = DEFAULT_LIFETIMES.idle / 2
+    for (let used = step; used < DEFAULT_LIFETIMES.absolute; used += step) {
       open.clock.advance(step)
       assert.ok(await sessions.find(busy.cookie), `after ${used} ms`)
     }
@@ -59,29 +59,29 @@ onEveryEngine('browser stores', (place) => {
     assert.ok(expired.includes(idle.session.id) && expired.includes(busy.session.id))
   })
 
-  test('of many who end a session, one is told', async () => {
+  test('of concurrent callers that end a session, one gets it', async () => {
     const { sessions } = open.stores
-    const { session, cookie } = await sessions.open('usr_end', PROOF)
-    const told = await Promise.all(Array.from({ length: 20 }, () => sessions.end(session.id)))
-    assert.equal(told.filter((ended) => ended !== undefined).length, 1)
+    const { session, cookie } = await sessions.open('usr_end', SIGN_IN)
+    const results = await Promise.all(Array.from({ length: 20 }, () => sessions.end(session.id)))
+    assert.equal(results.filter((ended) => ended !== undefined).length, 1)
     assert.equal(await sessions.find(cookie), undefined)
     assert.deepEqual(await sessions.listOfUser('usr_end'), [])
   })
 
-  test('a session remembers each client once, and hands them to one who tells them', async () => {
+  test('a session records each client once, and one caller takes them', async () => {
     const { sessions } = open.stores
-    const { session } = await sessions.open('usr_clients', PROOF)
+    const { session } = await sessions.open('usr_clients', SIGN_IN)
     for (const clientId of ['a', 'b', 'a']) await sessions.addClient(session.id, clientId)
     assert.deepEqual((await sessions.listClients(session.id)).sort(), ['a', 'b'])
     await sessions.end(session.id)
     const taken = await Promise.all(Array.from({ length: 20 }, () => sessions.takeClients(session.id)))
-    const told = taken.filter((clients) => clients !== undefined)
-    assert.equal(told.length, 1)
-    assert.equal(told[0]?.userId, 'usr_clients')
-    assert.deepEqual(told[0]?.clientIds.sort(), ['a', 'b'])
+    const [first, ...others] = taken.filter((clients) => clients !== undefined)
+    assert.equal(others.length, 0)
+    assert.equal(first?.userId, 'usr_clients')
+    assert.deepEqual(first?.clientIds.sort(), ['a', 'b'])
   })
 
-  test('C-117: an interaction goes on from each state once, is finished once and expires cleanly', async () => {
+  test('C-117: an interaction leaves each state once, is finished once and expires', async () => {
     const interactions = createInteractions<{ step: number }>(open.database.db, open.clock)
     const begun = await interactions.begin({ step: 1 })
     const replaced = await Promise.all(Array.from({ length: 20 }, () => interactions.replace(begun, { step: 2 })))
@@ -95,7 +95,7 @@ onEveryEngine('browser stores', (place) => {
     assert.equal(await interactions.find(old.handle), undefined)
   })
 
-  test('consent adds up and is withdrawn whole', async () => {
+  test('consents accumulate and are withdrawn as a whole', async () => {
     const { consents } = open.stores
     await consents.allow('usr_c', 'shop', ['openid'])
     await consents.allow('usr_c', 'shop', ['email', 'openid'])
@@ -105,7 +105,7 @@ onEveryEngine('browser stores', (place) => {
     assert.deepEqual(await consents.listOfUser('usr_c'), [])
   })
 
-  test('one time step of an authenticator, and one recovery code, is good for one of many', async () => {
+  test('a TOTP time step and a recovery code are each accepted once', async () => {
     const { factors } = open.stores
     const id = await factors.add({ userId: 'usr_f', kind: 'totp', label: 'Phone', secret: 's', counter: 0 })
     const steps = await Promise.all(Array.from({ length: 20 }, () => factors.advance(id, 77)))
@@ -120,7 +120,7 @@ onEveryEngine('browser stores', (place) => {
     assert.equal(removed.outcome === 'removed' && removed.factor.label, 'Phone')
   })
 
-  test('of two factors that are removed at once the last one stays, where one must; with the last go the recovery codes', async () => {
+  test('concurrent removals keep a required last factor; recovery codes go with the last factor', async () => {
     const { factors } = open.stores
     const userId = 'usr_guarded'
     const kindsLeft = async () => (await factors.listOfUser(userId)).map(({ kind }) => kind)

@@ -1,4 +1,4 @@
-/** Nothing is acknowledged before it is on disk: the sync of the log is held back here, and let go. */
+/** No write is acknowledged before it is on disk: these tests hold back fdatasync of the WAL. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -26,7 +26,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Writes a note; `state` tells how far its writer has got. */
+/** Writes a note; `state` follows its progress. */
 function write(text: string) {
   const writing = { state: 'waiting' }
   const settle = (state: string) => () => {
@@ -36,7 +36,7 @@ function write(text: string) {
   return writing
 }
 
-test('a write waits for the sync that begins after its commit, not for one that was under way', async () => {
+test('a write waits for a sync that begins after its commit, not for one that was already running', async () => {
   const first = write('first')
   await sleep(20)
   const second = write('second')
@@ -50,19 +50,19 @@ test('a write waits for the sync that begins after its commit, not for one that 
   assert.equal(second.state, 'done')
 })
 
-test('a transaction is not over before its commit is on disk', async () => {
-  let isOver = false
+test('a transaction resolves only when its commit is on disk', async () => {
+  let isDone = false
   const transaction = db.transaction().execute((tx) => tx.insertInto('notes').values({ text: 'third' }).execute())
-  const over = transaction.then(() => {
-    isOver = true
+  const done = transaction.then(() => {
+    isDone = true
   })
   await sleep(20)
-  assert.deepEqual([isOver, held.length], [false, 1])
+  assert.deepEqual([isDone, held.length], [false, 1])
   held[0]?.(null)
-  await over
+  await done
 })
 
-test('a failed sync fails all who wait, and from then on nothing is written, though later syncs would succeed', async () => {
+test('a failed sync fails every waiting write, and all writes from then on, even if later syncs would succeed', async () => {
   const lost = write('lost')
   await sleep(20)
   const unsynced = db.transaction().execute((tx) => tx.insertInto('notes').values({ text: 'unsynced' }).execute())
@@ -93,6 +93,6 @@ test('a failed sync fails all who wait, and from then on nothing is written, tho
   await sleep(20)
   assert.deepEqual([later.state, held.length], ['failed', 1])
   const texts = (await db.selectFrom('notes').select('text').execute()).map(({ text }) => text)
-  assert.deepEqual(texts, ['first', 'second', 'third', 'lost', 'unsynced'], 'what was committed may stand')
+  assert.deepEqual(texts, ['first', 'second', 'third', 'lost', 'unsynced'], 'committed rows may stay')
   assert.throws(() => dialect.checkWrites(), WritesStopped)
 })

@@ -1,10 +1,12 @@
-/** What the SQLite driver promises: writes share commits, fail alone, and wait for an open transaction. */
+/** Group commit of the SQLite driver: writes share commits, fail separately, and wait for an open transaction. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import Sqlite from 'better-sqlite3'
 import { type Generated, Kysely, sql } from 'kysely'
+import { GroupCommit } from '../../src/store/group-commit.ts'
 import { createSqliteDialect } from '../../src/store/sqlite-dialect.ts'
 
 interface Notes {
@@ -24,7 +26,7 @@ after(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-test('of writes that share a commit only the failing one fails', async () => {
+test('of several writes in one commit, only the invalid one fails', async () => {
   const results = await Promise.allSettled(
     ['a', 'b', 'a', 'c'].map((text) => db.insertInto('notes').values({ text }).execute()),
   )
@@ -35,7 +37,31 @@ test('of writes that share a commit only the failing one fails', async () => {
   assert.deepEqual(await texts(), ['a', 'b', 'c'])
 })
 
-test('one of many concurrent spenders of a row gets it', async () => {
+test('writes of different owners take turns, and a group that takes long leaves the rest for the next', async () => {
+  const file = join(folder, 'turns.db')
+  const database = new Sqlite(file)
+  database.pragma('journal_mode = WAL')
+  database.pragma('synchronous = FULL')
+  const commits = new GroupCommit(database, file)
+  const ran: string[] = []
+  const write = (owner: string, name: string): Promise<void> =>
+    commits.write(
+      () => {
+        ran.push(name)
+        for (const end = performance.now() + 25; performance.now() < end; );
+      },
+      { owner },
+    )
+  const [first, ...others] = [write('a', 'a1'), write('a', 'a2'), write('a', 'a3'), write('b', 'b1')]
+  await first
+  assert.deepEqual(ran, ['a1'], 'the first is acknowledged before the others run')
+  await Promise.all(others)
+  assert.equal(ran.indexOf('b1') < ran.indexOf('a3'), true, ran.join())
+  await commits.close()
+  database.close()
+})
+
+test('of concurrent deletes of a row, one gets it', async () => {
   await db.insertInto('notes').values({ text: 'single use' }).execute()
   const spends = await Promise.all(
     Array.from({ length: 50 }, () =>
@@ -45,7 +71,7 @@ test('one of many concurrent spenders of a row gets it', async () => {
   assert.equal(spends.filter((row) => row !== undefined).length, 1)
 })
 
-test('a reader does not see an open transaction, and a write waits for its end', async () => {
+test('a read does not see an open transaction, and a write waits for its end', async () => {
   const waiting: Promise<unknown>[] = []
   await db.transaction().execute(async (tx) => {
     await tx.insertInto('notes').values({ text: 'inside' }).execute()
@@ -58,7 +84,7 @@ test('a reader does not see an open transaction, and a write waits for its end',
   assert.deepEqual((await texts()).slice(-2), ['inside', 'outside'])
 })
 
-test('a transaction that throws leaves nothing behind and lets the next one in', async () => {
+test('a transaction that throws is rolled back, and the next one runs', async () => {
   const before = await texts()
   const failing = db.transaction().execute(async (tx) => {
     await tx.insertInto('notes').values({ text: 'undone' }).execute()
@@ -70,7 +96,7 @@ test('a transaction that throws leaves nothing behind and lets the next one in',
   assert.deepEqual(await texts(), [...before, 'kept'])
 })
 
-test('a commit that fails leaves nothing open to the transaction that waits for it', async () => {
+test('a failed commit is rolled back before the next transaction begins', async () => {
   await sql`create table replies (note integer references notes (id) deferrable initially deferred)`.execute(db)
   const orphan = db.transaction().execute((tx) => sql`insert into replies values (999999)`.execute(tx))
   const next = db.transaction().execute((tx) => tx.insertInto('notes').values({ text: 'after a failure' }).execute())

@@ -1,4 +1,4 @@
-/** What was acknowledged is there, whenever the process is killed. */
+/** Acknowledged writes survive SIGKILL at any moment. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { test } from 'node:test'
@@ -12,13 +12,13 @@ const WRITER = fileURLToPath(new URL('../support/acknowledging-writer.ts', impor
 const TIMES = 4
 
 onEveryEngine('kill -9', (place) => {
-  test(`in the middle of writes, ${TIMES} times over: nothing that was acknowledged is lost, nothing spent can be spent again`, async () => {
+  test(`during writes, ${TIMES} times: no acknowledged write is lost, and nothing spent can be spent again`, async () => {
     const all: Acknowledged[] = []
     for (let time = 0; time < TIMES; time++) all.push(...(await writeUntilKilled(place(), 300 + 137 * time)))
     for (const what of ['user', 'rotated', 'revoked'] as const) {
       assert.ok(
         all.some((item) => item.what === what),
-        `nothing of the kind ${what} was acknowledged in time`,
+        `no write of the kind ${what} was acknowledged in time`,
       )
     }
     const open = await openStores(place())
@@ -31,17 +31,17 @@ onEveryEngine('kill -9', (place) => {
 
 async function writeUntilKilled({ dataFolder, databaseUrl }: TestPlace, afterMs: number): Promise<Acknowledged[]> {
   const writer = spawn(process.execPath, [WRITER, dataFolder, databaseUrl], { stdio: ['ignore', 'pipe', 'inherit'] })
-  let said = ''
+  let output = ''
   writer.stdout.setEncoding('utf8').on('data', (text) => {
-    said += text
+    output += text
   })
   await new Promise((resolve) => writer.stdout.once('data', resolve))
   await sleep(afterMs)
   const closed = new Promise((resolve) => writer.once('close', resolve))
   writer.kill('SIGKILL')
   await closed
-  // The last line may be cut in the middle; what it would have said, nobody heard.
-  return said
+  // The last line may be incomplete, and so not acknowledged.
+  return output
     .split('\n')
     .slice(0, -1)
     .map((line) => JSON.parse(line))

@@ -1,4 +1,4 @@
-/** What PostgreSQL and its kin may answer under load, and a program must live with. */
+/** Errors of PostgreSQL under load that are retried: serialization failures, terminated connections, stale plans. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
@@ -18,7 +18,7 @@ before(async () => {
   url = opened.place.databaseUrl
   database = await openDatabase({ dataFolder: opened.place.dataFolder, url })
   await sql`create sequence tries`.execute(database.db)
-  // Fails as a lost race would until it was tried often enough; what a sequence counted stays counted.
+  // Fails with a serialization failure until it has been tried often enough; a sequence is not rolled back.
   await sql`create function contended(needed bigint) returns bigint language plpgsql as $$
     declare tried bigint := nextval('tries');
     begin
@@ -32,13 +32,13 @@ after(async () => {
   await stopOwnPostgres()
 })
 
-test('a statement that lost a race (40001) is tried again', async () => {
+test('a statement with a serialization failure (40001) is retried', async () => {
   await sql`alter sequence tries restart`.execute(database.db)
   const { rows } = await sql<{ tried: number }>`select contended(3) as tried`.execute(database.db)
   assert.deepEqual(rows, [{ tried: 3 }])
 })
 
-test('a transaction that lost a race is tried again as a whole, and given up after a few times', async () => {
+test('a transaction with a serialization failure is retried as a whole, a few times', async () => {
   await sql`alter sequence tries restart`.execute(database.db)
   let begun = 0
   await transact(database.db, async (tx) => {
@@ -52,7 +52,7 @@ test('a transaction that lost a race is tried again as a whole, and given up aft
   )
 })
 
-test('connections that the server ends are replaced, and no query of another is harmed', async () => {
+test('terminated connections are replaced, and the next query succeeds', async () => {
   const admin = new pg.Client({ connectionString: url })
   await admin.connect()
   const slow = sql`select pg_sleep(5)`.execute(database.db)
@@ -67,7 +67,7 @@ test('connections that the server ends are replaced, and no query of another is 
   assert.deepEqual(rows, [{ one: 1 }])
 })
 
-test('a plan that no longer fits the table is made anew', async () => {
+test('a prepared statement is prepared again after the table has changed', async () => {
   const one = await openDatabase({ dataFolder: '', url, poolSize: 1 })
   await sql`create table gatehouse.growing (a integer)`.execute(one.db)
   const read = () => sql<object>`select * from growing`.execute(one.db)

@@ -1,4 +1,4 @@
-/** What has expired goes, in batches, and what still matters stays. */
+/** Pruning deletes expired rows in batches. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Database, openDatabase } from '../../src/store/database.ts'
@@ -30,7 +30,7 @@ onEveryEngine('pruning', (place) => {
       )
       .execute()
 
-  test('expired codes go batch by batch, younger ones stay for a day', async () => {
+  test('codes are deleted in batches, a day after they expired', async () => {
     await addCodes('old', 250, clock() - 2 * DAY)
     await addCodes('late', 3, clock() - 1000)
     await addCodes('good', 3, clock() + 60_000)
@@ -47,7 +47,7 @@ onEveryEngine('pruning', (place) => {
     assert.equal(left.length, 6)
   })
 
-  test('every table that the list names has the column, and a live session is never touched', async () => {
+  test('every table in the list has its column, and a session that has not ended is kept', async () => {
     await database.db
       .insertInto('sessions')
       .values([session('alive', null), session('ended', clock() - 2 * DAY)])
@@ -57,8 +57,8 @@ onEveryEngine('pruning', (place) => {
       .values(['alive', 'ended'].map((id) => ({ session_id: id, client_id: 'c', created_at: 0 })))
       .execute()
     await prune(database, { clock, node: 'n', auditKept: 400 * DAY })
-    const told = await database.db.selectFrom('session_clients').select('session_id').execute()
-    assert.deepEqual(told, [{ session_id: 'alive' }])
+    const clients = await database.db.selectFrom('session_clients').select('session_id').execute()
+    assert.deepEqual(clients, [{ session_id: 'alive' }])
     assert.deepEqual(await database.db.selectFrom('sessions').select('id').execute(), [{ id: 'alive' }])
     assert.ok(EXPIRING.length > 5)
   })

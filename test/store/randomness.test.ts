@@ -1,31 +1,31 @@
-/** Everything that must not be guessed, 1,000 of each kind as the stores hand it out: long enough, balanced, without a pattern (C-33). */
+/** Secrets and ids must not be guessable (C-33): 1,000 samples of each kind are long enough, balanced and without patterns. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { makeTokenId } from '../../src/identity/token-id.ts'
+import { createTokenId } from '../../src/identity/tokens/issuer.ts'
 import { createInteractions } from '../../src/store/interactions.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
 
 const SAMPLES = 1000
 const BITS = 128
-const PROOF = { amr: ['pwd'], userAgent: 'Test/1', address: '192.0.2.1' }
+const SIGN_IN = { amr: ['pwd'], userAgent: 'Test/1', address: '192.0.2.1' }
 
-onEveryEngine('what must not be guessed', (place) => {
+onEveryEngine('random values', (place) => {
   let open: OpenStores
   before(async () => {
     open = await openStores(place())
   })
   after(() => open.close())
 
-  async function sample(make: () => Promise<readonly string[]> | readonly string[]): Promise<readonly string[][]> {
-    const made: (readonly string[])[] = []
+  async function sample(generate: () => Promise<readonly string[]>): Promise<readonly string[][]> {
+    const samples: (readonly string[])[] = []
     for (let count = 0; count < SAMPLES; count += 50)
-      made.push(...(await Promise.all(Array.from({ length: 50 }, async () => make()))))
-    const kinds = made[0]?.length ?? 0
-    return Array.from({ length: kinds }, (_, kind) => made.map((values) => values[kind] ?? ''))
+      samples.push(...(await Promise.all(Array.from({ length: 50 }, generate))))
+    const kinds = samples[0]?.length ?? 0
+    return Array.from({ length: kinds }, (_, kind) => samples.map((values) => values[kind] ?? ''))
   }
 
-  test('C-33: codes, refresh tokens and the names of grants', async () => {
+  test('C-33: codes, refresh tokens and grant ids', async () => {
     const { grants, codes, refreshTokens } = open.stores
     const expiresAt = open.clock() + 86_400_000
     const samples = await sample(async () => {
@@ -45,10 +45,10 @@ onEveryEngine('what must not be guessed', (place) => {
     for (const [index, values] of samples.entries()) assertRandom(['code', 'refresh token', 'grant'][index], values)
   })
 
-  test('C-33: session cookies, sid, the state of the session iframe, handles of interactions', async () => {
+  test('C-33: session cookies, sid, browser state, interaction handles', async () => {
     const flows = createInteractions<object>(open.database.db, open.clock)
     const samples = await sample(async () => {
-      const { cookie, session } = await open.stores.sessions.open('usr_1', PROOF)
+      const { cookie, session } = await open.stores.sessions.open('usr_1', SIGN_IN)
       return [cookie, session.id, session.browserState, (await flows.begin({})).handle]
     })
     for (const [index, values] of samples.entries())
@@ -59,13 +59,13 @@ onEveryEngine('what must not be guessed', (place) => {
     const request = { clientId: 'tv', scopes: ['openid'], lifetimeMs: 600_000, intervalSeconds: 5 }
     const samples = await sample(async () => {
       const { deviceCode } = await open.stores.deviceCodes.issue(request)
-      return [deviceCode, makeTokenId(undefined, open.clock())]
+      return [deviceCode, createTokenId(undefined, open.clock())]
     })
     for (const [index, values] of samples.entries()) assertRandom(['device code', 'jti'][index], values)
   })
 })
 
-/** The bounds lie more than six standard deviations out: chance does not reach them, a counter or a clock does. */
+/** The bounds are more than six standard deviations out: chance does not exceed them, a counter or a clock does. */
 function assertRandom(kind = '', values: readonly string[]): void {
   assert.equal(new Set(values).size, SAMPLES, `${kind}: a value repeats`)
   const all = values.map((value) => Buffer.from(value, 'base64url'))

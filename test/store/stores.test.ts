@@ -1,4 +1,4 @@
-/** What every store promises, the same on every engine. */
+/** The conformance suite of the stores, on every engine. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { secretMatches } from '../../src/store/clients.ts'
@@ -31,7 +31,7 @@ onEveryEngine('stores', (place) => {
     }
   }
 
-  test('a user is found by name whatever its case and width, with the rights of every role', async () => {
+  test('a user is found by name in any case and width, with the rights of all roles', async () => {
     const { users, roles } = open.stores
     await roles.put({ name: 'trader', scopes: ['Platform/Trading', 'Platform/Market'] })
     await roles.put({ name: 'reader', scopes: ['Platform/Market', 'Platform/News'], requireSecondFactor: true })
@@ -52,7 +52,7 @@ onEveryEngine('stores', (place) => {
     assert.equal(await users.findById(id), undefined)
   })
 
-  test('users are listed in the order of their names, a page at a time', async () => {
+  test('users are listed by name, page by page', async () => {
     const { users } = open.stores
     for (const username of ['c', 'a', 'b']) await users.create({ username })
     assert.deepEqual(
@@ -65,7 +65,7 @@ onEveryEngine('stores', (place) => {
     )
   })
 
-  test('a client keeps its metadata; two secrets are good until one expires', async () => {
+  test('a client keeps its metadata; two secrets are valid until one expires', async () => {
     const { clients } = open.stores
     await clients.put({ client_id: 'shop', scope: 'openid Platform/News', grant_types: ['password', 'nonsense'] })
     const first = await clients.addSecret('shop', 'first-secret')
@@ -84,10 +84,10 @@ onEveryEngine('stores', (place) => {
     assert.equal(secretMatches(client, 'shop', 'second-secret', open.clock()), true)
     await clients.removeSecret('shop', first)
     assert.equal((await clients.find('shop'))?.secrets.length, 1)
-    await assert.rejects(clients.put({ client_id: 'usr_x' }), /names people/)
+    await assert.rejects(clients.put({ client_id: 'usr_x' }), /prefix of user ids/)
   })
 
-  test('a secret that has proven its client is proven again until it expires, and nothing near it is', async () => {
+  test('a secret that was verified before matches until it expires, and similar ones do not', async () => {
     const { clients } = open.stores
     await clients.put({ client_id: 'kiosk' })
     const first = await clients.addSecret('kiosk', 'first-secret')
@@ -106,7 +106,7 @@ onEveryEngine('stores', (place) => {
     await clients.removeSecret('kiosk', first)
   })
 
-  test('C-32: of 50 who spend a code at once, one gets it fresh; none when it is late, or its grant revoked', async () => {
+  test('C-32: of 50 concurrent uses of a code, one is fresh; none when it has expired or its grant is revoked', async () => {
     const { grants, codes } = open.stores
     const grant = await grants.create(newGrant())
     const code = await codes.issue(grant.id, { redirectUri: 'https://a/' }, 60_000)
@@ -123,7 +123,7 @@ onEveryEngine('stores', (place) => {
     assert.equal((await codes.spend(withdrawn))?.outcome, 'reused')
   })
 
-  test('C-62: of 50 who refresh at once, one rotates and the others get the same successor', async () => {
+  test('C-62: of 50 concurrent refreshes, one rotates and the others get the same successor', async () => {
     const { grants, refreshTokens } = open.stores
     const grant = await grants.create(newGrant())
     const token = await refreshTokens.issue(grant, LIFETIMES)
@@ -135,7 +135,7 @@ onEveryEngine('stores', (place) => {
     assert.equal(new Set(rotations.map((rotation) => 'successor' in rotation && rotation.successor)).size, 1)
   })
 
-  test('C-61: a refresh token used again after the grace, or after its successor was used, is reused', async () => {
+  test('C-61: a refresh token used after the grace period, or after its successor was used, counts as reused', async () => {
     const { grants, refreshTokens } = open.stores
     const grant = await grants.create(newGrant())
     const rotate = async (token: string) => {
@@ -156,7 +156,7 @@ onEveryEngine('stores', (place) => {
     assert.equal((await rotate(second.successor)).outcome, 'reused')
   })
 
-  test('C-33: the database holds no code, refresh token or device code that could be redeemed', async () => {
+  test('C-33: the database contains no code, refresh token or device code that could be redeemed', async () => {
     const { grants, refreshTokens, codes, deviceCodes } = open.stores
     const grant = await grants.create(newGrant())
     const token = await refreshTokens.issue(grant, LIFETIMES)
@@ -177,7 +177,7 @@ onEveryEngine('stores', (place) => {
     }
   })
 
-  test('grants are revoked by id, user, client or session, once; offline ones can outlive a session', async () => {
+  test('grants are revoked once, by id, user, client or session; those with offline access can outlive a session', async () => {
     const { grants } = open.stores
     const offline = await grants.create(newGrant({ sessionId: 's1', userId: 'usr_9' }))
     const online = await grants.create(newGrant({ sessionId: 's1', userId: 'usr_9', scopes: ['openid'] }))
@@ -192,7 +192,7 @@ onEveryEngine('stores', (place) => {
     assert.notEqual((await grants.find(offline.id))?.revokedAt, undefined)
   })
 
-  test('C-74, C-78: a device code is decided once and redeemed once, whoever races', async () => {
+  test('C-74, C-78: a device code is decided once and redeemed once, also under concurrency', async () => {
     const { deviceCodes } = open.stores
     const request = { clientId: 'tv', scopes: ['openid'], lifetimeMs: 600_000, intervalSeconds: 5 }
     const { deviceCode, userCode } = await deviceCodes.issue(request)
@@ -214,7 +214,7 @@ onEveryEngine('stores', (place) => {
     )
   })
 
-  test('C-72: polling faster than the interval makes it five seconds longer from then on', async () => {
+  test('C-72: polling faster than the interval increases it by five seconds', async () => {
     const { deviceCodes } = open.stores
     const { deviceCode } = await deviceCodes.issue({ clientId: 'tv', scopes: [], lifetimeMs: HOUR, intervalSeconds: 5 })
     const outcomes: string[] = []
@@ -226,7 +226,7 @@ onEveryEngine('stores', (place) => {
     assert.equal((await deviceCodes.poll('nothing')).outcome, 'unknown')
   })
 
-  test('C-111: waits grow with failures, tries made at once do not slip through, and all is forgotten in time', async () => {
+  test('C-111: waits grow with failures, concurrent attempts do not pass together, and counts expire', async () => {
     const { throttles } = open.stores
     const policy = { free: 3, firstWaitMs: 1000, longestWaitMs: 8000, forgetMs: HOUR }
     const tries = await Promise.all(Array.from({ length: 50 }, () => throttles.take('account', policy)))
@@ -242,9 +242,9 @@ onEveryEngine('stores', (place) => {
     open.clock.advance(HOUR + 1)
     assert.equal(await throttles.take('account', policy), 0)
     assert.equal(await throttles.take('account', policy), 0)
-    await throttles.giveBack([])
+    await throttles.refund([])
     open.clock.advance(-5)
-    assert.equal(await throttles.take('account', policy), 0, 'a clock that is behind has to wait for another')
+    assert.equal(await throttles.take('account', policy), 0, 'a node whose clock is behind has to wait')
     open.clock.advance(5)
     await throttles.mark('known', open.clock() + 1000)
     assert.equal(await throttles.isMarked('known'), true)
@@ -252,7 +252,7 @@ onEveryEngine('stores', (place) => {
     assert.equal(await throttles.isMarked('known'), false)
   })
 
-  test('events keep their order and are forgotten when they no longer matter', async () => {
+  test('events keep their order and expire', async () => {
     const { events } = open.stores
     const from = await events.lastSeq()
     const expiresAt = open.clock() + 1000

@@ -1,4 +1,4 @@
-/** The Auth controller: AuthToken, QueryIdentify, Identify; what is accepted, what is refused, in both profiles. */
+/** The Auth controller: AuthToken, QueryIdentify and Identify, in both profiles. */
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
@@ -16,12 +16,12 @@ const authToken = (AccessToken: unknown, Provider: unknown = 'Bearer', Transacti
 const QUERY_IDENTIFY = { Controller: 'Auth', Topic: 'QueryIdentify', TransactionID: 2 }
 
 async function resultOf(client: StreamClient, message: object): Promise<Record<string, unknown>> {
-  const { Action, Data } = await client.request(message)
+  const { Action = 'Publish', Data } = await client.request(message)
   assert.equal(Action, 'Publish')
   return Data as Record<string, unknown>
 }
 
-test('AuthToken takes the provider in any case and the token raw or in Base-64', async (t) => {
+test('AuthToken: the provider is case-insensitive; the token is raw or Base64', async (t) => {
   const { port, mint } = await startGateway(t)
   const token = await mint.issue()
   const base64 = Buffer.from(token).toString('base64')
@@ -35,10 +35,10 @@ test('AuthToken takes the provider in any case and the token raw or in Base-64',
   }
 })
 
-test('what is almost Base-64 is the raw text', async (t) => {
+test('invalid Base64 is taken as the raw token', async (t) => {
   const { port, mint } = await startGateway(t)
   const client = await connect(port)
-  // Of three lengths in a row, so that each needs another padding.
+  // Three consecutive lengths, so that each needs a different padding.
   for (const tokenId of ['1', '12', '123']) {
     const base64 = Buffer.from(await mint.issue({ tokenId })).toString('base64')
     const bare = base64.replace(/=*$/, '')
@@ -49,7 +49,7 @@ test('what is almost Base-64 is the raw text', async (t) => {
   }
 })
 
-test('what decodes as Base-64 is decoded: the standard alphabet with the padding that it needs', () => {
+test('Base64 is decoded only in the standard alphabet with correct padding', () => {
   for (const [text, token] of [
     ['QUJD', 'ABC'],
     ['QUI=', 'AB'],
@@ -63,7 +63,7 @@ test('what decodes as Base-64 is decoded: the standard alphabet with the padding
     assert.equal(readAccessToken(text ?? ''), token)
 })
 
-test('Reject carries nothing else, whatever the reason', async (t) => {
+test('Reject gives no reason', async (t) => {
   const { port, mint, clock } = await startGateway(t)
   const expired = await mint.issue({ lifetime: 1 })
   clock.advance(1_000)
@@ -73,7 +73,7 @@ test('Reject carries nothing else, whatever the reason', async (t) => {
   const hmacHead = encoded({ alg: 'HS256', typ: 'at+jwt' })
   const hmac = createHmac('sha256', mint.publicKeyPem).update(`${hmacHead}.${body}`).digest('base64url')
   const client = await connect(port)
-  for (const [why, token] of Object.entries({
+  for (const [reason, token] of Object.entries({
     expired,
     'an ID token': await mint.issue({ type: 'JWT' }),
     'another issuer': await mint.issue({ issuer: 'https://other.test' }),
@@ -86,13 +86,13 @@ test('Reject carries nothing else, whatever the reason', async (t) => {
     nothing: '',
     nonsense: 'x'.repeat(100_000),
   })) {
-    assert.deepEqual(await resultOf(client, authToken(token)), { Result: 'Reject' }, why)
+    assert.deepEqual(await resultOf(client, authToken(token)), { Result: 'Reject' }, reason)
   }
   assert.deepEqual(await resultOf(client, authToken(good, 'Basic')), { Result: 'Reject' })
   assert.deepEqual(await resultOf(client, QUERY_IDENTIFY), { Result: 'Reject' })
 })
 
-test('a missing field is Data, a wrongly typed one Data.Deserialise; neither is Reject', async (t) => {
+test('a missing member is Data, a wrong type Data.Deserialise; neither is Reject', async (t) => {
   const { port } = await startGateway(t)
   const client = await connect(port)
   const base = { Controller: 'Auth', Topic: 'AuthToken', TransactionID: 1 }
@@ -113,7 +113,7 @@ test('a missing field is Data, a wrongly typed one Data.Deserialise; neither is 
   }
 })
 
-test('the AccessToken of a Success restores a connection later; the setting withholds it', async (t) => {
+test('the AccessToken of a Success authenticates another connection later, unless the setting withholds it', async (t) => {
   const { port, mint } = await startGateway(t)
   const first = await connect(port)
   const { AccessToken } = await resultOf(first, authToken(await mint.issue()))
@@ -126,7 +126,7 @@ test('the AccessToken of a Success restores a connection later; the setting with
   assert.equal('AccessToken' in (await resultOf(third, authToken(await strict.mint.issue()))), false)
 })
 
-test('Scope shows platform scopes only, in the words of the vendor', async (t) => {
+test('Scope lists platform scopes only, prefixed with the vendor', async (t) => {
   const { port, mint } = await startGateway(t, { settings: { streamVendor: 'Acme' } })
   const client = await connect(port)
   const scopes = ['openid', 'profile', 'Platform/News', 'Identity/Admin', 'Platform/OrderPad', 'offline_access']
@@ -134,7 +134,7 @@ test('Scope shows platform scopes only, in the words of the vendor', async (t) =
   assert.deepEqual(Scope, ['Acme.Platform.News', 'Acme.Platform.OrderPad'])
 })
 
-test('authenticating again replaces the authority; a rejected attempt leaves the old one in force', async (t) => {
+test('re-authentication replaces the authority; a rejected attempt keeps the old one', async (t) => {
   const { port, mint } = await startGateway(t)
   const client = await connect(port)
   await resultOf(client, authToken(await mint.issue({ scopes: ['Platform/Market'] })))
@@ -147,14 +147,14 @@ test('authenticating again replaces the authority; a rejected attempt leaves the
   assert.deepEqual({ ExpiryDate: after.ExpiryDate, Scope: after.Scope }, expected)
 })
 
-test('a different user on the same connection is refused, by header or by AuthToken', async (t) => {
+test('another user on the same connection is rejected, whether the first came by header or AuthToken', async (t) => {
   const { port, mint } = await startGateway(t)
   const client = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue({ subject: 'alice' })}` } })
   assert.deepEqual(await resultOf(client, authToken(await mint.issue({ subject: 'bob' }))), { Result: 'Reject' })
   assert.equal((await resultOf(client, QUERY_IDENTIFY)).UserID, 'alice')
 })
 
-test('Identify pushes the authority now and when it is renewed; the reply leaves first', async (t) => {
+test('Identify pushes the authority at once and after each renewal, after the reply', async (t) => {
   const { port, mint } = await startGateway(t)
   const client = await connect(port)
   const subscribe = { Controller: 'Auth', Topic: 'Identify', Action: 'Sub' }
@@ -172,20 +172,20 @@ test('Identify pushes the authority now and when it is renewed; the reply leaves
   await client.expectSilence()
 })
 
-test('AuthToken without a TransactionID is answered once, on the subscription of Identify', async (t) => {
+test('AuthToken without a TransactionID is answered once, on the Identify subscription', async (t) => {
   const { port, mint } = await startGateway(t)
   const client = await connect(port)
   const { TransactionID: _, ...anonymous } = authToken(await mint.issue()) as { TransactionID: number }
-  const unheard = await client.request(anonymous)
-  assert.equal(unheard.Data, 'Operation.NoResult')
+  const unsubscribed = await client.request(anonymous)
+  assert.equal(unsubscribed.Data, 'Operation.NoResult')
   assert.equal((await resultOf(client, QUERY_IDENTIFY)).Result, 'Success')
   await client.request({ Controller: 'Auth', Topic: 'Identify', Action: 'Sub' })
-  const heard = await client.request(anonymous)
-  assert.equal((heard.Data as { Result: string }).Result, 'Success')
+  const subscribed = await client.request(anonymous)
+  assert.equal((subscribed.Data as { Result: string }).Result, 'Success')
   await client.expectSilence()
 })
 
-test('profile 2: topic AuthToken, Rejected, always an AccessToken, ExpiresIn beside ExpiryDate', async (t) => {
+test('profile 2: topic AuthToken, Rejected, always an AccessToken, ExpiresIn in addition to ExpiryDate', async (t) => {
   const { port, mint, clock } = await startGateway(t)
   const client = await connect(port, { path: '/Platform?version=2.0' })
   const rejected = await client.request(authToken('nonsense'))
@@ -209,7 +209,7 @@ test('profile 2: topic AuthToken, Rejected, always an AccessToken, ExpiresIn bes
   assert.equal(later.AccessToken, Buffer.from(token).toString('base64'))
 })
 
-test('a revocation that arrives while the token is being checked is not missed', async (t) => {
+test('a revocation during the check of the token is not missed', async (t) => {
   let release = (): void => {}
   const gate = new Promise<void>((resolve) => {
     release = resolve
@@ -224,13 +224,13 @@ test('a revocation that arrives while the token is being checked is not missed',
   })
   const { port, mint, bus } = started
   const client = await connect(port)
-  client.send(authToken(await mint.issue({ tokenId: 'doomed' })))
-  const token = await mint.issue({ tokenId: 'doomed' })
+  client.send(authToken(await mint.issue({ tokenId: 'revoked' })))
+  const token = await mint.issue({ tokenId: 'revoked' })
   const upgrade = connect(port, { headers: { Authorization: `Bearer ${token}` } })
   const refused = assert.rejects(upgrade, /refused with 401/)
   await client.expectSilence()
   await new Promise((resolve) => setTimeout(resolve, 50))
-  await bus.publish({ kind: 'token-revoked', tokenId: 'doomed', expiresAt: 0 })
+  await bus.publish({ kind: 'token-revoked', tokenId: 'revoked', expiresAt: 0 })
   release()
   assert.deepEqual((await client.next()).Data, { Result: 'Reject' })
   await refused

@@ -1,4 +1,4 @@
-/** Connections live and die with their authority: expiry, grace, revocation, sign-out, lowered rights, displaced sessions. */
+/** Changes of authority on open connections: expiry, renewal, revocation, sign-out, reduced rights, displaced sessions. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { GateEvent } from '../../src/events/bus.ts'
@@ -11,9 +11,9 @@ const sub = (Topic: string, Controller = 'Test'): object => ({ Controller, Topic
 
 async function startTest(t: Parameters<typeof startGateway>[0], settings = {}) {
   const controller = createTestController()
-  // The clock leaps here; what silence does is tested elsewhere.
-  const patient = { streamIdleTimeout: 1e9, ...settings }
-  return { ...(await startGateway(t, { controllers: [controller], settings: patient })), controller }
+  // These tests advance the clock far without sending frames.
+  const withoutIdleTimeout = { streamIdleTimeout: 1e9, ...settings }
+  return { ...(await startGateway(t, { controllers: [controller], settings: withoutIdleTimeout })), controller }
 }
 
 async function signedIn({ port, mint }: TestGateway, wishes: TokenWishes = {}): Promise<StreamClient> {
@@ -32,7 +32,7 @@ async function nextResult(client: StreamClient): Promise<unknown> {
   return (Data as { Result: string }).Result
 }
 
-test('a subscriber of Identify is warned before the end, told of it, and told of the renewal', async (t) => {
+test('Identify pushes a warning before expiry, the expiry and the renewal', async (t) => {
   const gate = await startTest(t)
   const client = await signedIn(gate, { lifetime: 600 })
   client.send({ Controller: 'Auth', Topic: 'Identify', Action: 'Sub' })
@@ -49,8 +49,8 @@ test('a subscriber of Identify is warned before the end, told of it, and told of
   assert.equal(await nextResult(client), 'Success')
 })
 
-test('at the end of the authority operations answer Authority and subscriptions go quiet, to the millisecond', async (t) => {
-  // The sweep never runs: what is exact must not depend on it.
+test('from the millisecond of expiry, requests get Authority and subscriptions are paused', async (t) => {
+  // Without the sweep, which must not matter for expiry.
   const gate = await startTest(t, { streamSweepInterval: 1_000_000 })
   const client = await signedIn(gate, { lifetime: 600 })
   await client.request(sub('Market'))
@@ -65,7 +65,7 @@ test('at the end of the authority operations answer Authority and subscriptions 
   assert.equal((await client.request({ Controller: 'Test', Topic: 'Market', TransactionID: 1 })).Data, 'Authority')
 })
 
-test('authenticating again within the grace resumes the subscriptions, with the state of now', async (t) => {
+test('re-authentication within the grace period resumes the subscriptions with a new snapshot', async (t) => {
   const gate = await startTest(t)
   const client = await signedIn(gate, { lifetime: 600 })
   await client.request(sub('Market'))
@@ -79,12 +79,12 @@ test('authenticating again within the grace resumes the subscriptions, with the 
   assert.equal(await renew(gate, client), 'Success')
   const resumed = await client.next()
   assert.deepEqual([resumed.Topic, resumed.Data], ['State', 'now'])
-  gate.controller.publish('Market', 'heard')
-  assert.equal((await client.next()).Data, 'heard')
+  gate.controller.publish('Market', 'delivered')
+  assert.equal((await client.next()).Data, 'delivered')
   await client.expectSilence()
 })
 
-test('after the grace the connection is closed with 1008, never with 4000', async (t) => {
+test('after the grace period the connection is closed with 1008, not with 4000', async (t) => {
   const gate = await startTest(t)
   const client = await signedIn(gate, { lifetime: 600 })
   gate.clock.advance(600_000)
@@ -93,7 +93,7 @@ test('after the grace the connection is closed with 1008, never with 4000', asyn
   assert.deepEqual(await client.closed, { code: 1008, reason: 'not authenticated again in time' })
 })
 
-test('renewing with fewer scopes ends the subscriptions that need the others', async (t) => {
+test('renewal with fewer scopes ends the subscriptions that need the others', async (t) => {
   const gate = await startTest(t)
   const client = await signedIn(gate, { scopes: ['Platform/Market', 'Platform/Trading'] })
   await client.request(sub('Market'))
@@ -106,7 +106,7 @@ test('renewing with fewer scopes ends the subscriptions that need the others', a
   assert.equal((await client.next()).Data, 2)
 })
 
-test('lowered rights: Error Authority, then a confirmed Unsub; what is still allowed goes on; raised again, it counts again', async (t) => {
+test('reduced rights end the affected subscriptions only: Error Authority, then Unsub; restored rights apply again', async (t) => {
   const gate = await startTest(t)
   const client = await signedIn(gate, { scopes: ['openid', 'Platform/Market', 'Platform/Trading'] })
   await client.request(sub('Market'))
@@ -125,8 +125,8 @@ test('lowered rights: Error Authority, then a confirmed Unsub; what is still all
   assert.deepEqual(((await client.next()).Data as { Scope: string[] }).Scope, ['Vendor.Platform.Market'])
   assert.deepEqual(await client.next(), { Controller: 'Test', Topic: 'Trades', Action: 'Error', Data: 'Authority' })
   assert.deepEqual(await client.next(), { Controller: 'Test', Topic: 'Trades', Action: 'Unsub', Confirm: true })
-  gate.controller.publish('Market', 'on')
-  assert.equal((await client.next()).Data, 'on')
+  gate.controller.publish('Market', 'open')
+  assert.equal((await client.next()).Data, 'open')
   assert.equal((await client.request({ ...sub('Trades'), TransactionID: 5 })).Data, 'Authority')
   assert.equal((await client.next()).Confirm, false)
   await gate.bus.publish(rights(['Platform/Market', 'Platform/Trading']))
@@ -139,7 +139,7 @@ test('lowered rights: Error Authority, then a confirmed Unsub; what is still all
   await client.expectSilence()
 })
 
-test('a revoked token: Identify tells it, subscriptions end, and a fresh token may follow within the grace', async (t) => {
+test('a revoked token: Identify pushes it, subscriptions end, and a fresh token is accepted within the grace period', async (t) => {
   const gate = await startTest(t)
   const client = await signedIn(gate, { tokenId: 'lost' })
   const other = await signedIn(gate, { tokenId: 'kept' })
@@ -173,17 +173,17 @@ for (const [what, wishes, event] of [
     { kind: 'client-cut', clientId: 'c1', at: Date.UTC(2026, 10, 16), expiresAt: 0 },
   ],
   [
-    'a client that may ask for nothing any more',
+    'a client without any scopes left',
     { clientId: 'c1' },
     { kind: 'client-scopes-changed', clientId: 'c1', scopes: [], at: Date.UTC(2026, 10, 16), expiresAt: 0 },
   ],
-  ['a kick of the user', {}, { kind: 'stream-kick', subject: 'alice' }],
+  ['an operator who kicks the user', {}, { kind: 'stream-kick', subject: 'alice' }],
 ] as const satisfies readonly [string, TokenWishes, GateEvent][]) {
-  test(`${what} closes the connection with 4000 and leaves others alone`, async (t) => {
+  test(`${what} closes the connection with 4000, and no others`, async (t) => {
     const gate = await startTest(t)
     const client = await signedIn(gate, wishes)
     const bystander = await signedIn(gate, { subject: 'bob', clientId: 'c2', sessionId: 's2', grantId: 'g2' })
-    const stranger = await connect(gate.port)
+    const anonymous = await connect(gate.port)
     client.send({ Controller: 'Test', Topic: 'Wait', TransactionID: 1 })
     await client.expectSilence()
     await gate.bus.publish(event)
@@ -196,11 +196,11 @@ for (const [what, wishes, event] of [
     })
     assert.equal((await client.closed).code, 4000)
     await bystander.expectSilence()
-    await stranger.expectSilence()
+    await anonymous.expectSilence()
   })
 }
 
-test('an expired connection in its grace feels a sign-out too', async (t) => {
+test('sign-out closes a connection in the grace period after expiry', async (t) => {
   const gate = await startTest(t)
   const client = await signedIn(gate, { sessionId: 's1', lifetime: 10 })
   gate.clock.advance(10_000)
@@ -209,7 +209,7 @@ test('an expired connection in its grace feels a sign-out too', async (t) => {
   assert.equal((await client.closed).code, 4000)
 })
 
-test('tokens issued after a cut are not touched by it', async (t) => {
+test('tokens issued after a subject-cut or client-cut stay valid', async (t) => {
   const gate = await startTest(t)
   const client = await signedIn(gate)
   await gate.bus.publish({ kind: 'subject-cut', subject: 'alice', at: gate.clock() - 1, expiresAt: 0 })
@@ -217,7 +217,7 @@ test('tokens issued after a cut are not touched by it', async (t) => {
   await client.expectSilence()
 })
 
-test('operators list live sessions and kick one of them', async (t) => {
+test('operators list live sessions and kick one', async (t) => {
   const gate = await startTest(t)
   const client = await signedIn(gate)
   const anonymous = await connect(gate.port, { path: '/Platform?version=2.0' })
@@ -236,7 +236,7 @@ test('operators list live sessions and kick one of them', async (t) => {
   assert.equal(gate.gateway.liveSessions().length, 1)
 })
 
-test('sessions per user: the oldest gives way with 4000; connections of one sign-in are one session', async (t) => {
+test('sessions per user: the oldest is closed with 4000; connections of one sign-in are one session', async (t) => {
   const gate = await startTest(t, { streamMaxSessionsPerUser: 2 })
   const first = await signedIn(gate, { grantId: 'g1' })
   const firstAgain = await signedIn(gate, { grantId: 'g1' })
@@ -255,7 +255,7 @@ test('sessions per user: the oldest gives way with 4000; connections of one sign
   await third.expectSilence()
 })
 
-test('a handler sees the scopes and roles that are left, not those that the token was issued with', async (t) => {
+test('a handler sees the current scopes and roles, not those in the token', async (t) => {
   const gate = await startTest(t)
   const client = await signedIn(gate, { scopes: ['openid', 'Platform/Market', 'Platform/Trading'] })
   const rights = async () => (await client.request({ Controller: 'Test', Topic: 'Rights', TransactionID: 1 })).Data
@@ -265,7 +265,7 @@ test('a handler sees the scopes and roles that are left, not those that the toke
   assert.deepEqual(await rights(), { scopes: ['openid', 'Platform/Market'], roles: ['reader'] })
 })
 
-test('scopes that a client may not ask for any more are lost to its connections, and to no others', async (t) => {
+test('scopes removed from a client are lost on its connections, and on no others', async (t) => {
   const gate = await startTest(t)
   const scopes = ['Platform/Market', 'Platform/Trading']
   const client = await signedIn(gate, { clientId: 'c1', scopes })
@@ -280,7 +280,7 @@ test('scopes that a client may not ask for any more are lost to its connections,
   await other.expectSilence()
 })
 
-test('a withdrawn key takes the rights of what it signed', async (t) => {
+test('a withdrawn signing key revokes the tokens that it signed', async (t) => {
   const gate = await startTest(t)
   const client = await signedIn(gate)
   const identify = { Controller: 'Auth', Topic: 'QueryIdentify', TransactionID: 1 }
@@ -294,7 +294,7 @@ test('a withdrawn key takes the rights of what it signed', async (t) => {
   }
 })
 
-test('a change of rights that arrives after a later one changes nothing', async (t) => {
+test('a rights change that arrives after a later one is ignored', async (t) => {
   const gate = await startTest(t)
   const both = ['Platform/Market', 'Platform/Trading']
   const client = await signedIn(gate, { scopes: both })
@@ -315,7 +315,7 @@ test('a change of rights that arrives after a later one changes nothing', async 
   assert.deepEqual(await scope(), ['Vendor.Platform.Market', 'Vendor.Platform.Trading'])
 })
 
-test('a token that is revoked after it has expired gets no second grace', async (t) => {
+test('a token that is revoked after it expired gets no second grace period', async (t) => {
   const gate = await startTest(t)
   const client = await signedIn(gate, { tokenId: 'lost', lifetime: 10 })
   gate.clock.advance(10_000)

@@ -1,18 +1,18 @@
-/** Codecs and wire times by property: what goes in comes out, and no bytes make them throw. */
+/** Property tests of codecs and wire times: round trips, and no input makes them throw. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decode, encode } from '@msgpack/msgpack'
 import fc from 'fast-check'
 import { formatDateTime, formatTimeSpan, parseTimeSpan } from '../../src/protocol/wire-time.ts'
-import { CODECS } from '../../src/streaming/codec.ts'
-import { unpackMessage } from '../../src/streaming/message-pack.ts'
+import { CODECS } from '../../src/streaming/codec/codec.ts'
+import { unpackMessage } from '../../src/streaming/codec/message-pack.ts'
 
 const { PlatformJson: json, PlatformMsgPack: packed } = CODECS
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 64n - 1n })
 const message = (TransactionID: number | bigint, Data: unknown) =>
   ({ Controller: 'C', Topic: 'T', Action: 'Publish', TransactionID, Data }) as const
 
-test('JSON: an id survives decode and encode digit for digit, wherever it stands and whatever surrounds it', () => {
+test('JSON: an id keeps its digits through decode and encode, at any position', () => {
   fc.assert(
     fc.property(fc.bigInt(), fc.jsonValue(), fc.boolean(), (id, data, first) => {
       const member = `"TransactionID":${id}`
@@ -26,7 +26,7 @@ test('JSON: an id survives decode and encode digit for digit, wherever it stands
   )
 })
 
-test('JSON: what encode writes is what JSON.stringify would', () => {
+test('JSON: encode agrees with JSON.stringify', () => {
   fc.assert(
     fc.property(fc.maxSafeInteger(), fc.string(), fc.jsonValue(), (id, topic, data) => {
       const whole = { Controller: 'C', Topic: topic, Action: 'Publish', TransactionID: id, Data: data } as const
@@ -35,12 +35,12 @@ test('JSON: what encode writes is what JSON.stringify would', () => {
   )
 })
 
-test('JSON: data that has no JSON is left out, as undefined is', () => {
+test('JSON: data that JSON.stringify omits is omitted', () => {
   for (const data of [undefined, () => 1, Symbol('s'), { toJSON: () => undefined }])
     assert.equal('Data' in JSON.parse(String(json.encode(message(1, data)))), false)
 })
 
-test('MessagePack: the reader agrees with another implementation', () => {
+test('MessagePack: the decoder agrees with another implementation', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const bytes = Buffer.from(encode(value))
@@ -49,7 +49,7 @@ test('MessagePack: the reader agrees with another implementation', () => {
   )
 })
 
-test('MessagePack: 64-bit ids survive decode and encode', () => {
+test('MessagePack: 64-bit ids keep their value through decode and encode', () => {
   fc.assert(
     fc.property(int64, fc.jsonValue(), (id, data) => {
       const decoded = packed.decode(Buffer.from(encode({ TransactionID: id, Data: data }, { useBigInt64: true })))
@@ -62,13 +62,13 @@ test('MessagePack: 64-bit ids survive decode and encode', () => {
   )
 })
 
-test('MessagePack: values are nested 64 deep at most', () => {
+test('MessagePack: more than 64 levels of nesting are refused', () => {
   const nested = (depth: number) => Buffer.from([0x81, 0xa1, 0x78, ...Array(depth - 1).fill(0x91), 0xc0])
   assert.ok(packed.decode(nested(64)) !== undefined)
   assert.equal(packed.decode(nested(65)), undefined)
 })
 
-test('no bytes make a codec throw', () => {
+test('no input makes a codec throw', () => {
   const cut = fc.tuple(fc.jsonValue(), fc.nat()).map(([value, at]) => {
     const bytes = Buffer.from(encode({ Data: value }))
     return bytes.subarray(0, at % (bytes.length + 1))
@@ -84,12 +84,12 @@ test('no bytes make a codec throw', () => {
   )
 })
 
-test('a length that lies takes no memory, and deep nesting is refused', () => {
+test('a false length allocates no memory; deep nesting is refused', () => {
   const before = process.memoryUsage().rss
   for (const head of [0xdd, 0xdf, 0xdb, 0xc6]) {
-    const lie = Buffer.from([head, 0x7f, 0xff, 0xff, 0xff])
-    assert.equal(unpackMessage(lie), undefined)
-    assert.equal(unpackMessage(Buffer.concat(Array.from({ length: 1000 }, () => lie))), undefined)
+    const bytes = Buffer.from([head, 0x7f, 0xff, 0xff, 0xff])
+    assert.equal(unpackMessage(bytes), undefined)
+    assert.equal(unpackMessage(Buffer.concat(Array.from({ length: 1000 }, () => bytes))), undefined)
   }
   assert.ok(process.memoryUsage().rss - before < 64 * 1024 * 1024)
   assert.equal(unpackMessage(Buffer.alloc(500_000, 0x91)), undefined)
@@ -99,7 +99,7 @@ test('a length that lies takes no memory, and deep nesting is refused', () => {
   }
 })
 
-test('a member named __proto__ changes no prototype', () => {
+test('a member named __proto__ does not change the prototype', () => {
   for (const decoded of [
     json.decode(Buffer.from('{"__proto__":{"Topic":"X"}}')),
     packed.decode(
@@ -112,7 +112,7 @@ test('a member named __proto__ changes no prototype', () => {
   }
 })
 
-test('time spans are read as they are written; nonsense is not read', () => {
+test('formatted time spans parse to the same value; invalid ones are refused', () => {
   fc.assert(
     fc.property(fc.nat({ max: 1e11 }), (milliseconds) => {
       assert.equal(parseTimeSpan(formatTimeSpan(milliseconds)), milliseconds)
@@ -134,7 +134,7 @@ test('time spans are read as they are written; nonsense is not read', () => {
   assert.equal(formatTimeSpan(3_600_000, 1), '01:00:00.0')
 })
 
-test('dates are ISO 8601 in UTC; the fraction appears when there is one', () => {
+test('dates are ISO 8601 in UTC, with a fraction only if it is not zero', () => {
   for (const [at, text] of [
     [Date.UTC(2026, 10, 15, 0, 26), '2026-11-15T00:26:00Z'],
     [Date.UTC(2026, 10, 15, 0, 26, 0, 500), '2026-11-15T00:26:00.5Z'],
@@ -145,7 +145,7 @@ test('dates are ISO 8601 in UTC; the fraction appears when there is one', () => 
   }
 })
 
-test('MessagePack: a float is no TransactionID, whatever its value; elsewhere floats are floats', () => {
+test('MessagePack: a float is not a TransactionID, whatever its value; it is valid elsewhere', () => {
   const float = Buffer.concat([Buffer.from([0x82, 0xad]), Buffer.from('TransactionID'), Buffer.from([0xcb])])
   const one = Buffer.alloc(8)
   one.writeDoubleBE(1)

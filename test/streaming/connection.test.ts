@@ -1,16 +1,16 @@
-/** The connection as a state machine: messages, events and time go in, messages and a close come out; no socket anywhere. */
+/** The connection as a state machine without a socket: messages, events and time in, messages and a close out. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import type { GateEvent } from '../../src/events/bus.ts'
 import type { Message } from '../../src/protocol/envelope.ts'
 import type { Principal } from '../../src/protocol/principal.ts'
-import { CODECS } from '../../src/streaming/codec.ts'
+import { CODECS } from '../../src/streaming/codec/codec.ts'
 import { Connection } from '../../src/streaming/connection.ts'
 import { authController } from '../../src/streaming/controllers/auth.ts'
-import { Controllers } from '../../src/streaming/controllers/catalogue.ts'
-import { StreamCounters } from '../../src/streaming/counters.ts'
+import { Controllers } from '../../src/streaming/controllers/registry.ts'
 import { Hub } from '../../src/streaming/hub.ts'
+import { StreamCounters } from '../../src/streaming/metrics.ts'
 import { profileFor } from '../../src/streaming/profile.ts'
 import { Sessions } from '../../src/streaming/sessions.ts'
 import { createTestController } from '../support/controllers.ts'
@@ -39,57 +39,57 @@ const ALICE: Principal = {
 type Step =
   | { readonly client: string }
   | { readonly event: GateEvent }
-  /** Milliseconds that pass. */
-  | { readonly pass: number }
+  /** Milliseconds. */
+  | { readonly wait: number }
   | { readonly publish: readonly [string, unknown] }
 
-/** What came out of each step, in the form that a person would note it in. */
-async function play(steps: readonly Step[], principal: Principal | 'nobody' = ALICE): Promise<string[][]> {
+/** Returns the output of each step in short notation. */
+async function run(steps: readonly Step[], principal: Principal | 'anonymous' = ALICE): Promise<string[][]> {
   const clock = createTestClock(START)
   const hub = new Hub()
   const controller = createTestController()
   const { config: settings } = loadConfig({})
-  let said: string[] = []
+  let output: string[] = []
   const env = {
     clock,
     settings,
     hub,
     controllers: new Controllers([authController, controller]),
     counters: new StreamCounters(),
-    sessions: new Sessions<Connection>(settings, () => {}),
+    sessions: new Sessions(settings, () => {}),
     authenticate: async (token: string) =>
       token === 'good.token' ? { ...ALICE, expiresAt: START / 1000 + 7200 } : undefined,
     restoreToken: () => undefined,
     onFault: (error: unknown) => assert.fail(String(error)),
-    onSignInRefused: () => {},
+    onSignInRejected: () => {},
   }
   const profile = profileFor('1.1')
   assert.ok(profile)
   const connection = new Connection(
     { connectionId: 'c1', address: '', profile },
     {
-      send: (message) => void said.push(note(message)),
-      deliver: ({ message }) => void said.push(note(message)),
-      listen: () => {},
-      close: (name) => void said.push(`close ${name}`),
+      send: (message) => void output.push(note(message)),
+      sendBroadcast: ({ message }) => void output.push(note(message)),
+      setReading: () => {},
+      close: (name) => void output.push(`close ${name}`),
     },
     env,
   )
-  if (principal !== 'nobody') connection.begin(principal, 'token')
-  const heard: string[][] = []
+  if (principal !== 'anonymous') connection.auth.signInAs(principal, 'token')
+  const outputs: string[][] = []
   for (const step of steps) {
-    said = []
+    output = []
     if ('client' in step) connection.receive(CODECS.PlatformJson.decode(Buffer.from(step.client)), step.client.length)
-    else if ('event' in step) connection.feel(step.event)
+    else if ('event' in step) connection.onEvent(step.event)
     else if ('publish' in step) hub.publish('Test', step.publish[0], step.publish[1], clock())
     else {
-      clock.advance(step.pass)
-      if (connection.due() <= clock()) connection.tick(clock())
+      clock.advance(step.wait)
+      if (connection.nextDeadline() <= clock()) connection.tick(clock())
     }
     await new Promise(setImmediate)
-    heard.push(said)
+    outputs.push(output)
   }
-  return heard
+  return outputs
 }
 
 function note({ Topic, Action, TransactionID: id, Data, Confirm }: Message): string {
@@ -100,9 +100,9 @@ function note({ Topic, Action, TransactionID: id, Data, Confirm }: Message): str
     .trim()
 }
 
-const say = (text: string): Step => ({ client: text })
+const send = (text: string): Step => ({ client: text })
 const to = (topic: string, more = '', controller = 'Test'): Step =>
-  say(`{"Controller":"${controller}","Topic":"${topic}"${more}}`)
+  send(`{"Controller":"${controller}","Topic":"${topic}"${more}}`)
 const rights = (scopes: string[]): GateEvent => ({
   kind: 'rights-changed',
   roles: [],
@@ -112,7 +112,7 @@ const rights = (scopes: string[]): GateEvent => ({
   expiresAt: 0,
 })
 const SUB = ',"Action":"Sub","Confirm":true'
-const renewWith = (token: string): Step =>
+const authToken = (token: string): Step =>
   to('AuthToken', `,"TransactionID":9,"Data":{"Provider":"Bearer","AccessToken":"${token}"}`, 'Auth')
 
 const TABLE: Readonly<Record<string, readonly (readonly [Step, readonly string[]])[]>> = {
@@ -120,30 +120,30 @@ const TABLE: Readonly<Record<string, readonly (readonly [Step, readonly string[]
     [to('Echo', ',"TransactionID":1,"Data":"x"'), ['Publish Echo #1 x']],
     [to('Echo', ',"Data":"x"'), ['Error Echo Operation.NoResult']],
     [to('Missing', ',"TransactionID":2'), ['Error Missing #2 Operation.Unknown Missing']],
-    [say('nonsense'), ['Error Data.Deserialise']],
+    [send('nonsense'), ['Error Data.Deserialise']],
   ],
-  'subscribed, lapsed, renewed within the grace': [
+  'subscribed, expired, renewed within the grace period': [
     [to('Market', SUB), ['Sub Market true']],
     [{ publish: ['Market', 'a'] }, ['Publish Market a']],
-    [{ pass: 10 * MINUTE }, []],
+    [{ wait: 10 * MINUTE }, []],
     [{ publish: ['Market', 'b'] }, []],
     [to('Market', ',"TransactionID":1'), ['Error Market #1 Authority']],
-    [renewWith('bad.token'), ['Publish Identify #9 Reject']],
-    [renewWith('good.token'), ['Publish Identify #9 Success']],
+    [authToken('bad.token'), ['Publish Identify #9 Reject']],
+    [authToken('good.token'), ['Publish Identify #9 Success']],
     [{ publish: ['Market', 'c'] }, ['Publish Market c']],
   ],
-  'lapsed, and the grace passes': [
-    [{ pass: 10 * MINUTE }, []],
-    [{ pass: MINUTE - 1 }, []],
-    [{ pass: 1 }, ['close policy']],
+  'expired, and not renewed within the grace period': [
+    [{ wait: 10 * MINUTE }, []],
+    [{ wait: MINUTE - 1 }, []],
+    [{ wait: 1 }, ['close policy']],
     [to('Echo', ',"TransactionID":1'), []],
   ],
-  'told of everything through Identify': [
+  'Identify pushes every change of the authority': [
     [to('Identify', SUB, 'Auth'), ['Sub Identify true', 'Publish Identify Success']],
-    [{ pass: 8 * MINUTE }, ['Publish Identify Success']],
-    [{ pass: MINUTE }, []],
-    [{ pass: MINUTE }, ['Publish Identify Reject']],
-    [renewWith('good.token'), ['Publish Identify #9 Success', 'Publish Identify Success']],
+    [{ wait: 8 * MINUTE }, ['Publish Identify Success']],
+    [{ wait: MINUTE }, []],
+    [{ wait: MINUTE }, ['Publish Identify Reject']],
+    [authToken('good.token'), ['Publish Identify #9 Success', 'Publish Identify Success']],
     [{ event: rights([]) }, ['Publish Identify Success']],
     [{ event: rights([]) }, []],
     [{ event: { kind: 'token-revoked', tokenId: 't1', expiresAt: 0 } }, ['Publish Identify Reject']],
@@ -156,7 +156,7 @@ const TABLE: Readonly<Record<string, readonly (readonly [Step, readonly string[]
     [{ publish: ['Open', 'x'] }, ['Publish Open x']],
     [to('Market', SUB), ['Error Market Authority', 'Sub Market false']],
   ],
-  'the session ends with a request unanswered': [
+  'the session ends before requests are answered': [
     [to('Wait', ',"TransactionID":1'), []],
     [to('Echo', ',"TransactionID":2'), []],
     [
@@ -164,15 +164,15 @@ const TABLE: Readonly<Record<string, readonly (readonly [Step, readonly string[]
       ['Error Wait #1 Session', 'Error Echo #2 Session', 'close sessionEnded'],
     ],
     [{ publish: ['Open', 'x'] }, []],
-    [{ pass: 100 * MINUTE }, []],
+    [{ wait: 100 * MINUTE }, []],
   ],
-  'cancelled in the middle of the queue': [
+  'requests cancelled while running and waiting': [
     [to('Wait', ',"TransactionID":1'), []],
     [to('Echo', ',"TransactionID":2,"Data":"x"'), []],
     [to('Echo', ',"TransactionID":3,"Data":"y"'), []],
-    [say('{"Action":"Cancel","TransactionID":2}'), []],
+    [send('{"Action":"Cancel","TransactionID":2}'), []],
     [
-      say('{"Action":"Cancel","TransactionID":1}'),
+      send('{"Action":"Cancel","TransactionID":1}'),
       ['Error Wait #1 Operation.Abort', 'Error Echo #2 Operation.Abort', 'Publish Echo #3 y'],
     ],
   ],
@@ -180,18 +180,18 @@ const TABLE: Readonly<Record<string, readonly (readonly [Step, readonly string[]
 
 for (const [name, rows] of Object.entries(TABLE)) {
   test(name, async () => {
-    const heard = await play(rows.map(([step]) => step))
+    const outputs = await run(rows.map(([step]) => step))
     for (const [index, [step, expected]] of rows.entries())
-      assert.deepEqual(heard[index], expected, `step ${index + 1}: ${JSON.stringify(step)}`)
+      assert.deepEqual(outputs[index], expected, `step ${index + 1}: ${JSON.stringify(step)}`)
   })
 }
 
-test('never authenticated: closed at the deadline, not before', async () => {
-  const heard = await play([{ pass: MINUTE - 1 }, { pass: 1 }], 'nobody')
-  assert.deepEqual(heard, [[], ['close policy']])
+test('not authenticated: closed at the deadline, not before', async () => {
+  const outputs = await run([{ wait: MINUTE - 1 }, { wait: 1 }], 'anonymous')
+  assert.deepEqual(outputs, [[], ['close policy']])
 })
 
-test('signed in before the deadline: the deadline is forgotten', async () => {
-  const heard = await play([renewWith('good.token'), { pass: MINUTE }], 'nobody')
-  assert.deepEqual(heard, [['Publish Identify #9 Success'], []])
+test('authenticated before the deadline: not closed at the deadline', async () => {
+  const outputs = await run([authToken('good.token'), { wait: MINUTE }], 'anonymous')
+  assert.deepEqual(outputs, [['Publish Identify #9 Success'], []])
 })

@@ -1,4 +1,4 @@
-/** Controllers as an extension point: the example runs in a gateway, and modules that are no controllers are refused. */
+/** Custom controllers: the example runs in a gateway, and invalid modules are refused. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { connect } from '../support/stream-client.ts'
 
 const examples = new URL('../../examples/', import.meta.url).pathname
 
-test('the example ticker publishes to subscribers who hold Platform/Market, and to nobody else', async (t) => {
+test('the example ticker publishes only to subscribers with Platform/Market', async (t) => {
   process.env.TICKER_INTERVAL_MS = '10'
   const controllers = await loadControllers(join(examples, 'ticker'))
   assert.deepEqual(
@@ -45,29 +45,29 @@ test('the example ticker publishes to subscribers who hold Platform/Market, and 
   assert.equal(missing.Data, 'Operation.Unknown Price/NONE')
 })
 
-test('a module that is no controller is refused with its path and the reason', async (t) => {
+test('a module without a valid controller is refused with its path and the reason', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-controllers-'))
   t.after(() => rm(folder, { recursive: true }))
-  await assert.rejects(loadControllers(folder), /holds no module/)
+  await assert.rejects(loadControllers(folder), /contains no module/)
   await assert.rejects(loadControllers(join(folder, 'missing')), /no such file or folder/)
   for (const [name, source, reason] of [
     ['empty', '', /must be a controller/],
-    ['nameless', 'export default { summary: "", topics: {} }', /name of a controller is a word/],
-    ['auth', 'export default { name: "Auth", summary: "", topics: {} }', /belongs to a controller of the gateway/],
+    ['nameless', 'export default { summary: "", topics: {} }', /name must be a word/],
+    ['auth', 'export default { name: "Auth", summary: "", topics: {} }', /reserved for a built-in controller/],
     [
       'bare',
       'export default { name: "X", summary: "", topics: { T: { summary: "", needs: "nothing" } } }',
-      /topic T: it must take/,
+      /topic T: publish or subscription is required/,
     ],
     [
       'open',
       'export default { name: "X", summary: "", topics: { T: { summary: "", publish() {} } } }',
-      /topic T: it says what it needs/,
+      /topic T: needs must be/,
     ],
     [
       'vague',
       'export default { name: "X", summary: "", topics: { T: { summary: "", needs: "nothing", subscription: {} } } }',
-      /slow: latest or close/,
+      /subscription.slow must be latest or close/,
     ],
   ] as const) {
     const file = join(folder, `${name}.mjs`)
@@ -79,7 +79,7 @@ test('a module that is no controller is refused with its path and the reason', a
   }
 })
 
-test('two controllers of one name are refused', async (t) => {
+test('two controllers with the same name are refused', async (t) => {
   await assert.rejects(
     startGateway(t, { controllers: [createTestController(), createTestController()] }),
     /Two streaming controllers are named Test/,

@@ -1,4 +1,4 @@
-/** Pings, silence, draining, slow readers and every limit, over real sockets. */
+/** Pings, idle connections, draining, slow readers and limits over real sockets. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
@@ -7,7 +7,7 @@ import { createTestController } from '../support/controllers.ts'
 import { openGateway, startGateway } from '../support/gateway.ts'
 import { connect, refusedUpgrade } from '../support/stream-client.ts'
 
-test('the server pings every 30 s; who answers stays', async (t) => {
+test('the server pings every 30 s; a client that answers stays connected', async (t) => {
   const { port, clock, mint } = await startGateway(t)
   const client = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` } })
   for (let round = 0; round < 5; round++) {
@@ -19,7 +19,7 @@ test('the server pings every 30 s; who answers stays', async (t) => {
   assert.equal(client.socket.readyState, client.socket.OPEN)
 })
 
-test('60 s without any frame close with 1008', async (t) => {
+test('60 s without any frame closes with 1008', async (t) => {
   const { port, clock, mint } = await startGateway(t)
   const client = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` }, autoPong: false })
   clock.advance(59_000)
@@ -28,10 +28,10 @@ test('60 s without any frame close with 1008', async (t) => {
   assert.deepEqual(await client.closed, { code: 1008, reason: 'no frame for too long' })
 })
 
-test('a message, a ping or a fragment is a frame too', async (t) => {
+test('a message, a ping or a fragment counts as a frame', async (t) => {
   const { port, clock, mint } = await startGateway(t)
   const client = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` }, autoPong: false })
-  for (const say of [
+  for (const send of [
     () => client.send({ Topic: 'QueryServerInfo', TransactionID: 1 }),
     () => client.socket.ping(),
     () => client.socket.send('{"Topic":', { fin: false }),
@@ -40,14 +40,14 @@ test('a message, a ping or a fragment is a frame too', async (t) => {
   ]) {
     clock.advance(50_000)
     await pause(20)
-    say()
+    send()
     await pause(20)
   }
   assert.equal((await client.next()).TransactionID, 1)
   assert.equal((await client.next()).TransactionID, 2)
 })
 
-test('drain: no new connections, what is in flight finishes, all are closed with 1012 over the drain time', async () => {
+test('drain: no new connections, requests in progress finish, closes with 1012 are spread over the drain time', async () => {
   const controller = createTestController()
   const { port, gateway, stop } = await openGateway({ controllers: [controller], settings: { streamDrainTime: 400 } })
   const clients = await Promise.all(Array.from({ length: 20 }, () => connect(port)))
@@ -80,7 +80,7 @@ test('drain: no new connections, what is in flight finishes, all are closed with
   await stop()
 })
 
-test('drain does not wait for ever for an operation that never ends', async () => {
+test('drain does not wait indefinitely for an operation that never ends', async () => {
   const { port, stop } = await openGateway({ controllers: [createTestController()] })
   const client = await connect(port)
   client.send({ Controller: 'Test', Topic: 'Wait', TransactionID: 1 })
@@ -90,7 +90,7 @@ test('drain does not wait for ever for an operation that never ends', async () =
   assert.ok(performance.now() - started < 4_000)
 })
 
-test('a slow reader of a coalescing topic gets the newest message when it reads again; memory stays bounded', async (t) => {
+test('a slow reader of a coalescing topic gets the latest message when it reads again; memory stays bounded', async (t) => {
   const controller = createTestController()
   const { port, gateway } = await startGateway(t, {
     controllers: [controller],
@@ -114,14 +114,14 @@ test('a slow reader of a coalescing topic gets the newest message when it reads 
   while (last < 999) {
     const { Data } = await client.next()
     const { count } = Data as { count: number }
-    assert.ok(count > last, 'never twice, never backwards')
+    assert.ok(count > last, 'no message twice or out of order')
     last = count
     received++
   }
   assert.ok(received < 900)
 })
 
-test('what cannot be written is refused to its publisher, also when all its readers are slow', async (t) => {
+test('publishing data that cannot be encoded throws, even if all subscribers are slow', async (t) => {
   const controller = createTestController()
   const settings = { streamSendQueueBytes: 64 * 1024 }
   const { port } = await startGateway(t, { controllers: [controller], settings })
@@ -158,10 +158,10 @@ test('a slow reader of a topic where each message counts is closed with 1013', a
   assert.equal(gateway.counters.closes.get(1013), 1)
 })
 
-test('a client that sends requests and does not read the replies is read no further, and served when it reads', async (t) => {
+test('a client that does not read its replies is no longer read until it does', async (t) => {
   const { port, gateway } = await startGateway(t, {
     controllers: [createTestController()],
-    settings: { streamSendQueueBytes: 64 * 1024, streamReceiveQueueBytes: 64 * 1024 },
+    settings: { streamSendQueueBytes: 64 * 1024, streamReceiveQueueBytes: 64 * 1024, streamMessageBurst: 1e6 },
   })
   const client = await connect(port)
   client.socket.pause()
@@ -176,7 +176,7 @@ test('a client that sends requests and does not read the replies is read no furt
   for (let id = 0; id < count; id++) assert.equal((await client.next()).TransactionID, id)
 })
 
-test('a reader that stays away for a minute with a full queue is closed with 1013', async (t) => {
+test('a client that reads nothing for a minute with a full queue is closed with 1013', async (t) => {
   const controller = createTestController()
   const { port, clock, gateway } = await startGateway(t, {
     controllers: [controller],
@@ -189,30 +189,30 @@ test('a reader that stays away for a minute with a full queue is closed with 101
   await pause(50)
   clock.advance(60_000)
   await pause(50)
-  // It reads nothing, so the socket is cut when the closing handshake has had its time.
+  // The client reads nothing, so the socket is terminated when the closing handshake times out.
   clock.advance(5_000)
   await pause(50)
   assert.equal(gateway.liveSessions().length, 0)
   assert.equal(gateway.counters.closes.get(1013), 1)
 })
 
-test('messages per second: more than the burst are answered with Limited, in their place, until time passes', async (t) => {
+test('messages per second: messages beyond the burst get Limited, in order, until time passes', async (t) => {
   const { port, clock, gateway } = await startGateway(t, {
     settings: { streamMessageBurst: 5, streamMessagesPerSecond: 2 },
   })
   const client = await connect(port)
-  const ask = async (id: number): Promise<unknown> =>
+  const query = async (id: number): Promise<unknown> =>
     (await client.request({ Topic: 'QueryServerInfo', TransactionID: id })).Data
-  for (let id = 0; id < 5; id++) assert.notEqual(typeof (await ask(id)), 'string')
-  for (let id = 5; id < 8; id++) assert.equal(await ask(id), 'Limited messages per second')
+  for (let id = 0; id < 5; id++) assert.notEqual(typeof (await query(id)), 'string')
+  for (let id = 5; id < 8; id++) assert.equal(await query(id), 'Limited messages per second')
   clock.advance(1_000)
-  assert.notEqual(typeof (await ask(8)), 'string')
-  assert.notEqual(typeof (await ask(9)), 'string')
-  assert.equal(await ask(10), 'Limited messages per second')
+  assert.notEqual(typeof (await query(8)), 'string')
+  assert.notEqual(typeof (await query(9)), 'string')
+  assert.equal(await query(10), 'Limited messages per second')
   assert.equal(gateway.counters.limited.get('messages per second'), 4)
 })
 
-test('a flood is refused up to a second burst, then not read for a second; an Error of the client counts too', async (t) => {
+test('a flood is refused up to a second burst, then not read for a second; an Error from the client counts', async (t) => {
   const { port, clock, gateway } = await startGateway(t, {
     settings: { streamMessageBurst: 5, streamMessagesPerSecond: 1 },
   })
@@ -227,14 +227,14 @@ test('a flood is refused up to a second burst, then not read for a second; an Er
   assert.equal(read(), 11)
   client.send({ Topic: 'QueryServerInfo', TransactionID: 99 })
   await pause(100)
-  assert.equal(read(), 11, 'what is not read costs nothing')
+  assert.equal(read(), 11, 'no more messages are read')
   clock.advance(1_000)
   const answer = await client.next()
   assert.equal(answer.TransactionID, 99)
   assert.notEqual(typeof answer.Data, 'string')
 })
 
-test('connections in total, per address and per user are limited, and places are given back', async (t) => {
+test('connections are limited in total, per address and per user, until they close', async (t) => {
   const total = await startGateway(t, { settings: { streamMaxConnections: 2 } })
   const [first] = [await connect(total.port), await connect(total.port)]
   const full = await refusedUpgrade(total.port)
@@ -267,7 +267,7 @@ test('connections in total, per address and per user are limited, and places are
   assert.equal(((await second.request(authToken)).Data as { Result: string }).Result, 'Success')
 })
 
-test('everything is given back: after churn no connection, subscription, session or place is left', async (t) => {
+test('no connection, subscription or session is left after many connects and disconnects', async (t) => {
   const controller = createTestController()
   const { port, gateway, mint } = await startGateway(t, {
     controllers: [controller],
@@ -294,15 +294,15 @@ test('everything is given back: after churn no connection, subscription, session
   )
 })
 
-test('while a request takes its time, others are read up to a limit; who is not read is not called silent', async (t) => {
+test('during a slow request others are read up to a limit; a client that is not read is not considered idle', async (t) => {
   const controller = createTestController()
-  const settings = { streamReceiveQueueBytes: 16_384, streamAuthenticationDeadline: 1e9 }
+  const settings = { streamReceiveQueueBytes: 16_384, streamAuthenticationDeadline: 1e9, streamMessageBurst: 1e6 }
   const { port, clock, gateway } = await startGateway(t, { controllers: [controller], settings })
   const client = await connect(port)
   const about = { Controller: 'Test', TransactionID: 1 }
   await client.request({ ...about, Topic: 'Configure', Data: { ActionTimeout: '01:00:00' } })
   client.send({ ...about, Topic: 'Wait' })
-  // More than the buffers of the socket take: its pongs stand behind it.
+  // More than the socket buffers hold, so that pongs queue behind it.
   const filler = 'x'.repeat(20_000)
   for (let sent = 0; sent < 500; sent++) client.send({ ...about, Topic: 'Echo', Data: filler })
   for (let round = 0; round < 12; round++) {
@@ -310,7 +310,7 @@ test('while a request takes its time, others are read up to a limit; who is not 
     await pause(20)
   }
   assert.ok(gateway.counters.messagesIn < 50, `${gateway.counters.messagesIn} messages were read`)
-  controller.release('answered')
-  assert.equal((await client.next()).Data, 'answered')
-  for (let heard = 0; heard < 500; heard++) assert.equal((await client.next()).Data, filler)
+  controller.release('done')
+  assert.equal((await client.next()).Data, 'done')
+  for (let received = 0; received < 500; received++) assert.equal((await client.next()).Data, filler)
 })

@@ -1,4 +1,4 @@
-/** The envelope: defaults, TransactionID digit for digit, order of replies, errors, Cancel, frames of the wrong kind. */
+/** The envelope: defaults, TransactionID, order of replies, errors, Cancel, frames of the wrong kind. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decode, encode } from '@msgpack/msgpack'
@@ -82,7 +82,7 @@ test('TransactionID: a string, float, null or object is an error, whatever its v
   }
 })
 
-test('replies leave in the order of arrival, however long each takes, for thousands of pipelined requests', async (t) => {
+test('replies to thousands of pipelined requests are sent in the order of arrival', async (t) => {
   const { port } = await startGateway(t, { controllers: [createTestController()] })
   const client = await connect(port)
   const count = 4000
@@ -97,7 +97,7 @@ test('replies leave in the order of arrival, however long each takes, for thousa
   }
 })
 
-test('a request sees the effect of every request before it', async (t) => {
+test('a request sees the effects of all requests before it', async (t) => {
   const { port, mint } = await startGateway(t, { controllers: [createTestController()] })
   const client = await connect(port)
   client.send({ Controller: 'Test', Topic: 'Who', TransactionID: 1 })
@@ -113,7 +113,7 @@ test('a request sees the effect of every request before it', async (t) => {
   assert.equal((await client.next()).Data, 'alice')
 })
 
-test('without a TransactionID the answer goes to a subscription of the topic, else it is Operation.NoResult', async (t) => {
+test('without a TransactionID the result goes to a subscription of the topic, else the reply is Operation.NoResult', async (t) => {
   const { port } = await startGateway(t, { controllers: [createTestController()] })
   const client = await connect(port)
   const error = await client.request({ Controller: 'Test', Topic: 'Echo', Data: 1 })
@@ -123,7 +123,7 @@ test('without a TransactionID the answer goes to a subscription of the topic, el
   assert.deepEqual(answer, { Controller: 'Test', Topic: 'Price/ACME', Action: 'Publish', Data: 'Price/ACME' })
 })
 
-test('errors carry a code and a context; the connection goes on', async (t) => {
+test('errors have a code and a context; the connection stays open', async (t) => {
   const { port, log, gateway } = await startGateway(t, { controllers: [createTestController()] })
   const client = await connect(port)
   for (const [message, data] of [
@@ -166,7 +166,7 @@ test('an Error from the client is not answered', async (t) => {
   await client.expectSilence()
 })
 
-test('what is not one JSON object is Data.Deserialise; a number of them in a row closes with 1007', async (t) => {
+test('anything but one JSON object is Data.Deserialise; several in a row close with 1007', async (t) => {
   const { port } = await startGateway(t, { settings: { streamMaxUnreadable: 4 } })
   const client = await connect(port)
   for (const text of ['', 'nonsense', '[1]', '"text"', '5', 'null', '{"a":1}{"b":2}', '{"Topic":']) {
@@ -174,7 +174,7 @@ test('what is not one JSON object is Data.Deserialise; a number of them in a row
       Action: 'Error',
       Data: 'Data.Deserialise',
     })
-    // A readable message between them starts the count again.
+    // A readable message resets the count.
     await client.request({ Topic: 'QueryServerInfo', TransactionID: 1 })
   }
   for (let count = 0; count < 4; count++) client.send('nonsense')
@@ -202,7 +202,7 @@ test('a message over the size limit closes with 1009', async (t) => {
   assert.equal((await client.closed).code, 1009)
 })
 
-test('PlatformMsgPack: the same structure in binary frames, 64-bit ids included', async (t) => {
+test('PlatformMsgPack: the same messages in binary frames, with 64-bit ids', async (t) => {
   const { port, mint } = await startGateway(t)
   const client = await connect(port, { protocols: ['PlatformMsgPack'] })
   const send = (message: object): void => client.socket.send(encode(message, { useBigInt64: true }))
@@ -237,7 +237,7 @@ test('PlatformMsgPack: the same structure in binary frames, 64-bit ids included'
   assert.deepEqual(await next(), { Action: 'Error', Data: 'Data.Deserialise' })
 })
 
-test('Cancel ends a pending operation with Operation.Abort, running or waiting, in its place', async (t) => {
+test('Cancel ends a running or waiting operation with Operation.Abort, in order', async (t) => {
   const controller = createTestController()
   const { port } = await startGateway(t, { controllers: [controller] })
   const client = await connect(port)
@@ -273,7 +273,7 @@ test('Cancel ends a pending operation with Operation.Abort, running or waiting, 
   await client.expectSilence()
 })
 
-test('an operation that takes too long ends with Operation.Timeout and frees the next', async (t) => {
+test('an operation that takes too long ends with Operation.Timeout, and the next one starts', async (t) => {
   const controller = createTestController()
   const { port, clock } = await startGateway(t, { controllers: [controller] })
   const client = await connect(port)
@@ -288,7 +288,7 @@ test('an operation that takes too long ends with Operation.Timeout and frees the
   assert.equal(controller.aborted(), 1)
 })
 
-test('an operation without a result is answered without Data', async (t) => {
+test('the reply to an operation without a result has no Data', async (t) => {
   const { port } = await startGateway(t, { controllers: [createTestController()] })
   const client = await connect(port)
   assert.deepEqual(await client.request({ Controller: 'Test', Topic: 'Nothing', TransactionID: 4 }), {

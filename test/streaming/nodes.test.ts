@@ -1,4 +1,4 @@
-/** Nodes that share a PostgreSQL: what one takes back, the connections of the other feel; one that is cut off or killed harms nobody. */
+/** Two nodes on one PostgreSQL database: revocations reach the connections of the other node, also after a failure. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -18,12 +18,12 @@ import { openSwitch, type Switch } from '../support/switch.ts'
 const TICKER = fileURLToPath(new URL('../../examples/ticker', import.meta.url))
 const FLAGS = { '--demo': 'true', '--stream-drain-time': '0.1', '--stream-controllers': TICKER }
 
-describe('two nodes on one PostgreSQL', () => {
+describe('two nodes on one PostgreSQL database', () => {
   let place: TestPlace
   let leave: () => Promise<void>
   let secondFolder: string
   let flags: Record<string, string>
-  /** The way of the second node to the database. */
+  /** The second node's connection to the database. */
   let wire: Switch
   const nodes: TestServer[] = []
   before(async () => {
@@ -51,7 +51,7 @@ describe('two nodes on one PostgreSQL', () => {
     return [a, b]
   }
 
-  test('a grant revoked on one ends its connection on the other within a second', async () => {
+  test('a grant revoked on one node closes its connections on the other within a second', async () => {
     const [a, b] = bothNodes()
     const tokens = await signIn(a)
     const client = await connect(b.port, bearer(tokens.access_token))
@@ -62,7 +62,7 @@ describe('two nodes on one PostgreSQL', () => {
     assert.ok(performance.now() - started < 1_000, `${performance.now() - started} ms`)
   })
 
-  test('a token revoked on one loses its rights on the other within a second', async () => {
+  test('a token revoked on one node is rejected by the other within a second', async () => {
     const [a, b] = bothNodes()
     const tokens = await signIn(b)
     const client = await connect(b.port, bearer(tokens.access_token))
@@ -75,7 +75,7 @@ describe('two nodes on one PostgreSQL', () => {
     client.socket.terminate()
   })
 
-  /** What an operator does at a node. */
+  /** Calls the admin API of a node. */
   async function operate(node: TestServer, method: string, path: string, body: object): Promise<void> {
     const { access_token: token } = await signIn(node, ADMIN)
     const reply = await fetch(`http://127.0.0.1:${node.port}/admin/${path}`, {
@@ -92,7 +92,7 @@ describe('two nodes on one PostgreSQL', () => {
     return user
   }
 
-  test('rights that are taken away on one are lost on the other within a second', async () => {
+  test('roles removed on one node end subscriptions on the other within a second', async () => {
     const [a, b] = bothNodes()
     const user = await addUser(a, 'demoted')
     const client = await connect(b.port, bearer((await signIn(a, user)).access_token))
@@ -100,9 +100,9 @@ describe('two nodes on one PostgreSQL', () => {
     assert.equal((await client.request({ ...about, Action: 'Sub', Confirm: true })).Confirm, true)
     await operate(a, 'PATCH', 'users/demoted', { roles: [] })
     const started = performance.now()
-    let said = await client.next()
-    while (said.Action === 'Publish') said = await client.next()
-    assert.deepEqual(said, { ...about, Action: 'Error', Data: 'Authority' })
+    let message = await client.next()
+    while (message.Action === 'Publish') message = await client.next()
+    assert.deepEqual(message, { ...about, Action: 'Error', Data: 'Authority' })
     assert.deepEqual(await client.next(), { ...about, Action: 'Unsub', Confirm: true })
     assert.ok(performance.now() - started < 1_000, `${performance.now() - started} ms`)
     assert.deepEqual((await identify(client)).Scope, [])
@@ -113,7 +113,7 @@ describe('two nodes on one PostgreSQL', () => {
     ['a changed password', 'PUT', 'users/leaver/password', { password: 'another long password' }],
     ['a disabled user', 'PATCH', 'users/leaver', { disabled: true }],
   ] as const) {
-    test(`${what} on one ends the connections on the other within a second; no token of before opens another`, async () => {
+    test(`${what} on one node closes connections on the other within a second; earlier tokens are rejected`, async () => {
       const [a, b] = bothNodes()
       const user = await addUser(a, 'leaver')
       const { access_token: token } = await signIn(a, user)
@@ -131,7 +131,7 @@ describe('two nodes on one PostgreSQL', () => {
     })
   }
 
-  test('a disabled client on one ends its connections on the other within a second', async () => {
+  test('a client disabled on one node loses its connections on the other within a second', async () => {
     const [a, b] = bothNodes()
     const fields = { client_id: 'demo-service', client_secret: 'demo-service-secret', scope: 'Platform/Market' }
     const reply = await post(a, '/connect/token', { grant_type: 'client_credentials', ...fields })
@@ -143,7 +143,7 @@ describe('two nodes on one PostgreSQL', () => {
     assert.ok(performance.now() - started < 1_000, `${performance.now() - started} ms`)
   })
 
-  test('a node that was cut off from the database for ten seconds catches up when it is back', async () => {
+  test('a node without its database for ten seconds catches up on revocations after reconnecting', async () => {
     const [a, b] = bothNodes()
     const tokens = await signIn(a)
     const client = await connect(b.port, bearer(tokens.access_token))
@@ -155,22 +155,22 @@ describe('two nodes on one PostgreSQL', () => {
     assert.equal((await client.closed).code, 4000)
   })
 
-  test('a node that is killed takes its own connections with it, no others', async () => {
+  test('a killed node loses its own connections only', async () => {
     const [a] = bothNodes()
     const folder = await mkdtemp(join(tmpdir(), 'gatehouse-node-'))
     const args = Object.entries({ ...flags, '--data': folder, '--database-url': place.databaseUrl }).flat()
-    const doomed = await serveProcess(args.filter((arg) => arg !== 'true'))
+    const killed = await serveProcess(args.filter((arg) => arg !== 'true'))
     const tokens = await signIn(a)
-    const lost = await connect(doomed.port, bearer(tokens.access_token))
+    const lost = await connect(killed.port, bearer(tokens.access_token))
     const kept = await connect(a.port, bearer(tokens.access_token))
-    await doomed.stop('SIGKILL')
+    await killed.stop('SIGKILL')
     assert.equal((await lost.closed).code, 1006)
     assert.equal((await identify(kept)).Result, 'Success')
     kept.socket.terminate()
     await rm(folder, { recursive: true })
   })
 
-  test('a node that stops closes with 1012; the other serves on', async () => {
+  test('a stopping node closes with 1012; the other keeps its connections', async () => {
     const [a, b] = bothNodes()
     const tokens = await signIn(a)
     const leaving = await connect(b.port, bearer(tokens.access_token))

@@ -1,4 +1,4 @@
-/** Subscriptions that come back after a renewal: the state of now first, then what was published while it was fetched. */
+/** Subscriptions resumed after a renewal: a new snapshot, then the messages published while it was fetched. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -8,7 +8,7 @@ import { connect, type StreamClient } from '../support/stream-client.ts'
 
 const RIGHTS = { scopes: ['Platform/Market', 'Platform/Trading'] }
 
-/** A subscription whose rights have lapsed and are back, and whose state is being fetched. */
+/** A subscription that expired and was renewed, and whose snapshot is being fetched. */
 async function startResuming(t: TestContext, topic: string, lifetime = 3_600) {
   const controller = createTestController()
   const gate = await startGateway(t, { controllers: [controller], settings: { streamIdleTimeout: 1e9 } })
@@ -29,9 +29,9 @@ async function startResuming(t: TestContext, topic: string, lifetime = 3_600) {
   return { ...gate, controller, client, renew }
 }
 
-async function until(isSo: () => boolean): Promise<void> {
-  for (let tries = 0; !isSo() && tries < 500; tries++) await pause(5)
-  assert.ok(isSo())
+async function until(condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition() && tries < 500; tries++) await pause(5)
+  assert.ok(condition())
 }
 
 async function expectEnd(client: StreamClient, topic: string, error: string): Promise<void> {
@@ -44,7 +44,7 @@ for (const [topic, expected] of [
   ['SlowMarket', ['now', 2, 3]],
   ['SlowTrades', ['now', 1, 2, 3]],
 ] as const) {
-  test(`${topic}: nothing overtakes the state that a resumed subscription begins with`, async (t) => {
+  test(`${topic}: no message is sent before the snapshot of a resumed subscription`, async (t) => {
     const { client, controller } = await startResuming(t, topic)
     controller.publish(topic, 1)
     controller.publish(topic, 2)
@@ -57,7 +57,7 @@ for (const [topic, expected] of [
   })
 }
 
-test('more publications than are kept before the state end the subscription, and the client is told', async (t) => {
+test('too many messages before the snapshot end the subscription with an error', async (t) => {
   const { client, controller } = await startResuming(t, 'SlowTrades')
   for (let count = 0; count <= 1_000; count++) controller.publish('SlowTrades', count)
   controller.release('now')
@@ -65,7 +65,7 @@ test('more publications than are kept before the state end the subscription, and
   assert.equal(controller.subscribers('SlowTrades'), 0)
 })
 
-test('a state that takes longer than the SubscriptionTimeout ends the subscription; it is not shown later', async (t) => {
+test('a snapshot that takes longer than the SubscriptionTimeout ends the subscription and is not sent later', async (t) => {
   const { client, controller, clock } = await startResuming(t, 'SlowTrades')
   controller.publish('SlowTrades', 1)
   clock.advance(34_999)
@@ -77,14 +77,14 @@ test('a state that takes longer than the SubscriptionTimeout ends the subscripti
   await client.expectSilence()
 })
 
-test('a state that cannot be fetched is a Fault and ends the subscription', async (t) => {
+test('a snapshot that fails is a Fault and ends the subscription', async (t) => {
   const { client, controller } = await startResuming(t, 'SlowMarket')
   controller.publish('SlowMarket', 1)
   controller.release(Promise.reject(new Error('a secret detail')))
   await expectEnd(client, 'SlowMarket', 'Fault')
 })
 
-test('rights that lapse again while the state is fetched keep it quiet; the next renewal begins anew', async (t) => {
+test('an authority that expires again while the snapshot is fetched cancels it; the next renewal fetches another', async (t) => {
   const { client, controller, clock, renew } = await startResuming(t, 'SlowTrades', 10)
   controller.publish('SlowTrades', 1)
   clock.advance(10_000)
@@ -97,14 +97,14 @@ test('rights that lapse again while the state is fetched keep it quiet; the next
   for (const data of ['now', 2]) assert.equal((await client.next()).Data, data)
 })
 
-test('a state that comes at the millisecond of the expiry is not shown', async (t) => {
+test('a snapshot that arrives at the millisecond of expiry is not sent', async (t) => {
   const { client, controller, clock } = await startResuming(t, 'SlowMarket', 10)
   clock.advance(10_000)
   controller.release('too late')
   await client.expectSilence()
 })
 
-test('Unsub while the state is fetched: nothing of it is shown, and a new Sub has a state of its own', async (t) => {
+test('Unsub while the snapshot is fetched cancels it; a new Sub gets its own snapshot', async (t) => {
   const { client, controller } = await startResuming(t, 'SlowTrades')
   client.send({ Controller: 'Test', Topic: 'SlowTrades', Action: 'Unsub' })
   client.send({ Controller: 'Test', Topic: 'SlowTrades', Action: 'Sub' })
@@ -116,10 +116,10 @@ test('Unsub while the state is fetched: nothing of it is shown, and a new Sub ha
   await client.expectSilence()
 })
 
-test('the end of the connection ends the fetching', async (t) => {
+test('closing the connection aborts the fetching of the snapshot', async (t) => {
   const { client, controller } = await startResuming(t, 'SlowTrades')
   client.socket.terminate()
   await until(() => controller.aborted() === 1)
-  controller.release('for nobody')
+  controller.release('too late')
   assert.equal(controller.subscribers('SlowTrades'), 0)
 })

@@ -1,4 +1,4 @@
-/** The frames of RFC 6455 and the compression of RFC 7692, byte by byte, against the echo endpoint of the test setting. */
+/** Framing (RFC 6455) and compression (RFC 7692), byte by byte, against the echo endpoint. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { constants, deflateRawSync } from 'node:zlib'
@@ -16,7 +16,7 @@ after(() => gate.stop())
 
 const open = (headers: Record<string, string> = {}): Promise<RawPeer> => openRaw(gate.port, '/echo', headers)
 
-test('§5.6: text and binary messages of every length class come back whole', async () => {
+test('§5.6: text and binary messages of every length class are echoed', async () => {
   const peer = await open()
   for (const length of [0, 1, 125, 126, 127, 128, 65535, 65536, LIMIT]) {
     const payload = Buffer.alloc(length, 'a')
@@ -29,7 +29,7 @@ test('§5.6: text and binary messages of every length class come back whole', as
   }
 })
 
-test('§5.6: a frame that arrives one byte at a time is a frame', async () => {
+test('§5.6: a frame may arrive one byte at a time', async () => {
   const peer = await open()
   for (const byte of frame({ opcode: text, payload: 'slowly' })) {
     peer.write(Buffer.from([byte]))
@@ -38,13 +38,13 @@ test('§5.6: a frame that arrives one byte at a time is a frame', async () => {
   assert.equal((await peer.next()).payload.toString(), 'slowly')
 })
 
-test('§5.4: fragments make one message, also with empty ones and control frames between them', async () => {
+test('§5.4: fragments form one message, with empty fragments and control frames between them', async () => {
   const peer = await open()
   peer.write(
     frame({ opcode: text, payload: 'one', fin: false }),
     frame({ opcode: ping, payload: 'between' }),
     frame({ opcode: continuation, payload: '', fin: false }),
-    frame({ opcode: pong, payload: 'unasked' }),
+    frame({ opcode: pong, payload: 'unsolicited' }),
     frame({ opcode: continuation, payload: 'two' }),
   )
   const first = await peer.next()
@@ -53,16 +53,16 @@ test('§5.4: fragments make one message, also with empty ones and control frames
   assert.deepEqual([second.opcode, second.fin, second.payload.toString()], [text, true, 'onetwo'])
 })
 
-test('§5.5.2: a ping is answered with the same content, in order; an unasked pong is ignored', async () => {
+test('§5.5.2: a pong echoes the payload of the ping, in order; an unsolicited pong is ignored', async () => {
   const peer = await open()
   for (const payload of ['', 'x', 'y'.repeat(125)]) peer.write(frame({ opcode: ping, payload }))
   peer.write(frame({ opcode: pong, payload: 'ignored' }))
   for (const length of [0, 1, 125]) assert.equal((await peer.next()).payload.length, length)
-  peer.write(frame({ opcode: text, payload: 'still here' }))
-  assert.equal((await peer.next()).payload.toString(), 'still here')
+  peer.write(frame({ opcode: text, payload: 'still open' }))
+  assert.equal((await peer.next()).payload.toString(), 'still open')
 })
 
-for (const [why, code, ...frames] of [
+for (const [violation, code, ...frames] of [
   ['§5.1: an unmasked frame', 1002, frame({ opcode: text, payload: 'x', masked: false })],
   ['§5.2: reserved bit 1 without an extension', 1002, frame({ opcode: text, payload: 'x', reserved: 4 })],
   ['§5.2: reserved bit 2', 1002, frame({ opcode: text, payload: 'x', reserved: 2 })],
@@ -73,7 +73,7 @@ for (const [why, code, ...frames] of [
   ['§5.2: opcode 15', 1002, frame({ opcode: 15 })],
   ['§5.5: a fragmented ping', 1002, frame({ opcode: ping, fin: false })],
   ['§5.5: a ping of 126 bytes', 1002, frame({ opcode: ping, payload: 'x'.repeat(126) })],
-  ['§5.4: a continuation of nothing', 1002, frame({ opcode: continuation, payload: 'x' })],
+  ['§5.4: a continuation without a message', 1002, frame({ opcode: continuation, payload: 'x' })],
   [
     '§5.4: a new message inside a message',
     1002,
@@ -92,22 +92,22 @@ for (const [why, code, ...frames] of [
   ['§8.1: an overlong form', 1007, frame({ opcode: text, payload: Buffer.from([0xc0, 0xaf]) })],
   ['§8.1: a surrogate', 1007, frame({ opcode: text, payload: Buffer.from([0xed, 0xa0, 0x80]) })],
   [
-    '§8.1: a character cut short at the end of a message',
+    '§8.1: an incomplete character at the end of a message',
     1007,
     frame({ opcode: text, payload: Buffer.from([0xe2, 0x82]), fin: false }),
     frame({ opcode: continuation, payload: '' }),
   ],
   ['§5.5.1: a close reason that is not UTF-8', 1007, closeFrame(1000, Buffer.from([0xff]))],
   ['a message over the limit', 1009, frame({ opcode: text, payload: Buffer.alloc(LIMIT + 1, 'a') })],
-  ['§5.2: a claim of 2^63 bytes', 1009, frame({ opcode: text, claim: 2n ** 63n - 1n })],
+  ['§5.2: a declared length of 2^63 bytes', 1009, frame({ opcode: text, declaredLength: 2n ** 63n - 1n })],
   [
-    'fragments over the limit together',
+    'fragments that exceed the limit together',
     1009,
     frame({ opcode: text, payload: Buffer.alloc(LIMIT, 'a'), fin: false }),
     frame({ opcode: continuation, payload: 'a' }),
   ],
 ] as const) {
-  test(`${why} closes with ${code}`, async () => {
+  test(`${violation} closes with ${code}`, async () => {
     const peer = await open()
     peer.write(...frames)
     assert.equal(await peer.closeCode(), code)
@@ -126,7 +126,7 @@ test('§8.1: a character may be split between fragments', async () => {
   }
 })
 
-test('§5.5.1: a close is answered with the same code; nothing is read after it', async () => {
+test('§5.5.1: a close is answered with the same code; later frames are ignored', async () => {
   for (const code of [1000, 1001, 1003, 1011, 3000, 3999, 4000, 4999]) {
     const peer = await open()
     peer.write(closeFrame(code, 'bye'), frame({ opcode: text, payload: 'too late' }))
@@ -166,20 +166,20 @@ test('RFC 7692 §6.1: reserved bit 1 on a continuation or a control frame closes
   assert.equal(await second.closeCode(), 1002)
 })
 
-test('RFC 7692: bytes that do not inflate close with 1007', async () => {
+test('RFC 7692: invalid compressed data closes with 1007', async () => {
   const peer = await open(DEFLATE)
   peer.write(frame({ opcode: text, payload: Buffer.alloc(100, 0xff), reserved: 4 }))
   assert.equal(await peer.closeCode(), 1007)
 })
 
-/** Deflate shrinks zeros to about a thousandth, no further: a bomb of n bytes inflates to about 1,000 n. */
+/** Deflate compresses zeros by a factor of about 1,000, so a bomb of n bytes inflates to about 1,000 n bytes. */
 const zeros = (length: number): Buffer => deflateRawSync(Buffer.alloc(length), { finishFlush: constants.Z_SYNC_FLUSH })
 
 for (const [size, blocks] of [
   ['two kilobytes that inflate to two megabytes', [zeros(2 * LIMIT)]],
-  ['just under the limit that inflates to a gigabyte', Array.from({ length: 15 }, () => zeros(64 * LIMIT))],
+  ['nearly the maximum size that inflates to a gigabyte', Array.from({ length: 15 }, () => zeros(64 * LIMIT))],
 ] as const) {
-  test(`a bomb of ${size} is cut at the limit, in little time and memory`, async () => {
+  test(`a decompression bomb of ${size} closes with 1009 without much time or memory`, async () => {
     const bomb = Buffer.concat(blocks)
     assert.ok(bomb.length < LIMIT)
     for (const path of ['/echo', '/Platform?version=1.1']) {
@@ -194,14 +194,14 @@ for (const [size, blocks] of [
   })
 }
 
-test('the echo endpoint exists only by its setting', async (t) => {
+test('the echo endpoint exists only if its setting is on', async (t) => {
   const plain = await openGateway()
   t.after(() => plain.stop())
   const peer = await openRaw(plain.port, '/echo')
   assert.match(peer.reply, /^HTTP\/1\.1 404/)
 })
 
-test('a peer that vanishes in the middle of a frame, a message or the upgrade leaves nothing behind', async () => {
+test('a peer that disconnects within a frame, within a message or after the upgrade leaves nothing behind', async () => {
   const partial = frame({ opcode: text, payload: 'x'.repeat(1000) }).subarray(0, 500)
   for (const bytes of [partial, frame({ opcode: text, payload: 'x', fin: false }), Buffer.alloc(0)]) {
     const peer = await openRaw(gate.port, '/Platform?version=1.1')

@@ -1,4 +1,4 @@
-/** The two sample exchanges of the contract, over a real socket. */
+/** The two sample exchanges of the contract over a real socket. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startGateway } from '../support/gateway.ts'
@@ -29,7 +29,7 @@ test('sample: header authentication at the upgrade, then QueryIdentify', async (
   })
 })
 
-test('sample: AuthToken is answered under Identify', async (t) => {
+test('sample: the reply to AuthToken has the topic Identify', async (t) => {
   const { port, mint } = await startGateway(t)
   const token = await mint.issue({ scopes: ['Platform/Market'] })
   const client = await connect(port, { path: '/Platform?version=1.1' })

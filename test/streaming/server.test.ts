@@ -1,4 +1,4 @@
-/** Streaming inside the whole server: real tokens and real revocations, on both engines. */
+/** Streaming in the complete server: real tokens and revocations, on both database engines. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -24,17 +24,17 @@ onEveryEngine('streaming in the server', (place) => {
   })
   after(() => server.stop())
 
-  /** By the hybrid flow, so that the tokens belong to a session of the browser. */
+  /** Uses the hybrid flow, so that the tokens belong to a browser session. */
   async function signInWithBrowser(): Promise<{ agent: UserAgent; accessToken: string; idToken: string }> {
     const agent = createUserAgent({ home: server.issuer })
-    const wanted = {
+    const parameters = {
       client_id: 'demo-web',
       response_type: 'code id_token token',
       redirect_uri: 'http://localhost:5090/callback',
       scope: 'openid Platform/Market',
       nonce: 'n',
     }
-    const { end } = await visit(agent, await agent.get(`/connect/authorize?${new URLSearchParams(wanted)}`), ALICE)
+    const { end } = await visit(agent, await agent.get(`/connect/authorize?${new URLSearchParams(parameters)}`), ALICE)
     assert.ok(end.kind === 'left')
     const answer = new URLSearchParams(end.url.hash.slice(1))
     const [accessToken, idToken] = [answer.get('access_token'), answer.get('id_token')]
@@ -42,7 +42,7 @@ onEveryEngine('streaming in the server', (place) => {
     return { agent, accessToken, idToken }
   }
 
-  test('an issued token opens a connection by header and by AuthToken; refreshing renews it', async () => {
+  test('an issued token authenticates by header and by AuthToken; a refreshed token renews the authority', async () => {
     const tokens = await signIn(server)
     const byHeader = await connect(server.port, bearer(tokens.access_token))
     const identity = await identify(byHeader)
@@ -78,7 +78,7 @@ onEveryEngine('streaming in the server', (place) => {
     client.socket.terminate()
   })
 
-  test('a client that acts for itself is shown by its own name, without a friendly one', async () => {
+  test('a client acting for itself is identified by its client ID, without a display name', async () => {
     const fields = { client_id: 'demo-service', client_secret: 'demo-service-secret', scope: 'Platform/Market' }
     const reply = await post(server, '/connect/token', { grant_type: 'client_credentials', ...fields })
     const client = await connect(server.port, bearer(((await reply.json()) as Tokens).access_token))
@@ -88,7 +88,7 @@ onEveryEngine('streaming in the server', (place) => {
     client.socket.terminate()
   })
 
-  test('signing out ends the connections of that browser session with 4000, and what would restore them', async () => {
+  test('sign-out closes the connections of the browser session with 4000 and invalidates their restore tokens', async () => {
     const { agent, accessToken, idToken } = await signInWithBrowser()
     const client = await connect(server.port)
     const Data = { Provider: 'Bearer', AccessToken: accessToken }
@@ -107,7 +107,7 @@ onEveryEngine('streaming in the server', (place) => {
     for (const { socket } of [late, elsewhere]) socket.terminate()
   })
 
-  test('the signature of a token that is known lends nothing to another header or body', async () => {
+  test('the signature of a cached token is not accepted with another header or body', async () => {
     const { access_token: token } = await signIn(server)
     const client = await connect(server.port, bearer(token))
     const [head = '', body = '', signature = ''] = token.split('.')
@@ -125,7 +125,7 @@ onEveryEngine('streaming in the server', (place) => {
     client.socket.terminate()
   })
 
-  test('a revoked refresh token ends the live connections of its grant with 4000, within a second', async () => {
+  test('revoking a refresh token closes the connections of its grant with 4000 within a second', async () => {
     const tokens = await signIn(server)
     const other = await connect(server.port, bearer((await signIn(server)).access_token))
     const client = await connect(server.port, bearer(tokens.access_token))
@@ -138,7 +138,7 @@ onEveryEngine('streaming in the server', (place) => {
     other.socket.terminate()
   })
 
-  test('a revoked access token takes the rights of the connection, which may authenticate again', async () => {
+  test('revoking an access token ends subscriptions but not the connection', async () => {
     const tokens = await signIn(server)
     const client = await connect(server.port, bearer(tokens.access_token))
     client.send({ Topic: 'Feeds', Action: 'Sub' })
@@ -155,7 +155,7 @@ onEveryEngine('streaming in the server', (place) => {
     client.socket.terminate()
   })
 
-  test('an operator sees the live session over HTTP, kicks it, and it is closed with 4000', async () => {
+  test('an operator lists live sessions over HTTP and closes one with 4000', async () => {
     const client = await connect(server.port, bearer((await signIn(server)).access_token))
     const { access_token: admin } = await signIn(server, ADMIN)
     const address = `http://127.0.0.1:${server.port}/admin/streams`
@@ -168,7 +168,7 @@ onEveryEngine('streaming in the server', (place) => {
     assert.deepEqual(await client.closed, { code: 4000, reason: 'ended by an operator' })
   })
 
-  test('RFC 9110 §7.8: a request that offers another protocol is answered as if it did not', async () => {
+  test('RFC 9110 §7.8: an upgrade to an unsupported protocol is ignored', async () => {
     const headers = {
       Connection: 'Upgrade, HTTP2-Settings',
       Upgrade: 'h2c',
@@ -180,7 +180,7 @@ onEveryEngine('streaming in the server', (place) => {
     assert.equal(reply.statusCode, 200)
   })
 
-  test('over TLS: signed in by the header, with and without compression', async (t) => {
+  test('over TLS: authentication by header, with and without compression', async (t) => {
     const { place: elsewhere, leave } = await openPlace('sqlite')
     const certificate = trustedCertificate()
     const folder = await mkdtemp(join(tmpdir(), 'gatehouse-tls-'))
@@ -203,7 +203,7 @@ onEveryEngine('streaming in the server', (place) => {
     }
   })
 
-  test('RFC 9110 §7.8: what HTTP/1.0 offers to upgrade to is ignored', async () => {
+  test('RFC 9110 §7.8: the Upgrade header of an HTTP/1.0 request is ignored', async () => {
     const socket = connectTcp(server.port, '127.0.0.1')
     socket.write(
       'GET /Platform?version=1.1 HTTP/1.0\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n' +
@@ -214,7 +214,7 @@ onEveryEngine('streaming in the server', (place) => {
     socket.destroy()
   })
 
-  test('a plain request at the address is a 426', async () => {
+  test('a request without an upgrade gets 426', async () => {
     const reply = await fetch(`http://127.0.0.1:${server.port}/platform?version=1.1`)
     assert.equal(reply.status, 426)
     assert.equal(reply.headers.get('upgrade'), 'websocket')

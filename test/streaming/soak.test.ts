@@ -1,9 +1,9 @@
-/** A short soak; `node --expose-gc fuzz/soak.ts` runs for ten minutes. */
+/** A short soak test. `node --expose-gc fuzz/soak.ts` runs for ten minutes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { soak } from '../../fuzz/soak.ts'
 
-test('after churn no connection and no descriptor is left', async () => {
+test('no connection or file descriptor is left after many connects and disconnects', async () => {
   const [first, , last] = await soak(3_000, 3)
   assert.ok(first !== undefined && last !== undefined)
   assert.ok(last.clients > 50, `${last.clients} clients`)

@@ -1,4 +1,4 @@
-/** What every controller has: Sub and Unsub counted and confirmed, Configure, the Platform topics, fan-out. */
+/** Sub and Unsub, snapshots, fan-out, Configure and the topics of the Platform controller. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -9,7 +9,7 @@ import { connect } from '../support/stream-client.ts'
 
 const about = { Controller: 'Test', Topic: 'Open' }
 
-test('Sub and Unsub are counted; a message is delivered once however often the topic was subscribed to', async (t) => {
+test('Sub and Unsub are counted; each message is delivered once, however many Subs there were', async (t) => {
   const controller = createTestController()
   const { port } = await startGateway(t, { controllers: [controller] })
   const client = await connect(port)
@@ -30,7 +30,7 @@ test('Sub and Unsub are counted; a message is delivered once however often the t
   assert.equal((await client.next()).Data, 3)
 })
 
-test('Confirm asks for a confirmation, which echoes the TransactionID', async (t) => {
+test('Confirm requests a confirmation, which echoes the TransactionID', async (t) => {
   const { port } = await startGateway(t, { controllers: [createTestController()] })
   const client = await connect(port)
   assert.deepEqual(await client.request({ ...about, Action: 'Sub', Confirm: true }), {
@@ -44,7 +44,7 @@ test('Confirm asks for a confirmation, which echoes the TransactionID', async (t
   assert.deepEqual(await client.request(third), third)
 })
 
-test('a failed Sub is an Error, plus an unconfirmed Sub if one was asked for', async (t) => {
+test('a failed Sub gets an Error, then an unconfirmed Sub if it requested confirmation', async (t) => {
   const { port } = await startGateway(t, {
     controllers: [createTestController()],
     settings: { streamMaxSubscriptions: 1 },
@@ -65,7 +65,7 @@ test('a failed Sub is an Error, plus an unconfirmed Sub if one was asked for', a
   }
 })
 
-test('the confirmation comes first, then the snapshot, then what is published; a second Sub gets no second snapshot', async (t) => {
+test('the confirmation is followed by the snapshot, then by messages; a second Sub gets no second snapshot', async (t) => {
   const controller = createTestController()
   const { port, mint } = await startGateway(t, { controllers: [controller] })
   const client = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` } })
@@ -79,7 +79,7 @@ test('the confirmation comes first, then the snapshot, then what is published; a
   await client.expectSilence()
 })
 
-test('a snapshot that takes longer than the SubscriptionTimeout ends the Sub', async (t) => {
+test('a Sub fails if its snapshot takes longer than the SubscriptionTimeout', async (t) => {
   const controller = createTestController()
   const { port, clock } = await startGateway(t, { controllers: [controller] })
   const client = await connect(port)
@@ -98,19 +98,19 @@ test('a snapshot that takes longer than the SubscriptionTimeout ends the Sub', a
   await client.expectSilence()
 })
 
-test('Configure and QueryConfigure: timeouts for each controller of a connection', async (t) => {
+test('Configure and QueryConfigure set and return the timeouts of one controller on one connection', async (t) => {
   const { port } = await startGateway(t, { controllers: [createTestController()] })
   const client = await connect(port)
-  const ask = async (Controller: string, Topic: string, Data?: unknown): Promise<unknown> =>
+  const query = async (Controller: string, Topic: string, Data?: unknown): Promise<unknown> =>
     (await client.request({ Controller, Topic, TransactionID: 1, Data })).Data
   const defaults = { ActionTimeout: '00:00:35', SubscriptionTimeout: '00:00:35' }
   for (const controller of ['Platform', 'Auth', 'Test'])
-    assert.deepEqual(await ask(controller, 'QueryConfigure'), defaults)
+    assert.deepEqual(await query(controller, 'QueryConfigure'), defaults)
   const changed = { ActionTimeout: '00:01:02.5', SubscriptionTimeout: '00:00:35' }
-  assert.deepEqual(await ask('Test', 'Configure', { ActionTimeout: '00:01:02.500' }), changed)
-  assert.deepEqual(await ask('Test', 'QueryConfigure'), changed)
-  assert.deepEqual(await ask('Auth', 'QueryConfigure'), defaults)
-  assert.deepEqual(await ask('Test', 'Configure', {}), changed)
+  assert.deepEqual(await query('Test', 'Configure', { ActionTimeout: '00:01:02.500' }), changed)
+  assert.deepEqual(await query('Test', 'QueryConfigure'), changed)
+  assert.deepEqual(await query('Auth', 'QueryConfigure'), defaults)
+  assert.deepEqual(await query('Test', 'Configure', {}), changed)
   for (const [data, error] of [
     [{ ActionTimeout: 35 }, 'Data.Deserialise ActionTimeout'],
     [{ ActionTimeout: '35' }, 'Data.Deserialise ActionTimeout'],
@@ -119,11 +119,11 @@ test('Configure and QueryConfigure: timeouts for each controller of a connection
     [{ ActionTimeout: '1.00:00:00' }, 'Data ActionTimeout'],
     [undefined, 'Data Data'],
   ] as const) {
-    assert.equal(await ask('Test', 'Configure', data), error)
+    assert.equal(await query('Test', 'Configure', data), error)
   }
 })
 
-test('Platform: ServerInfo to all, Feeds to the authenticated', async (t) => {
+test('Platform: ServerInfo needs no authentication, Feeds does', async (t) => {
   const { port, mint } = await startGateway(t, { controllers: [createTestController()] })
   const client = await connect(port)
   const info = { Name: 'test', Class: 'Gatehouse', Version: '0.0.0', Protocol: '1.x' }
@@ -135,7 +135,7 @@ test('Platform: ServerInfo to all, Feeds to the authenticated', async (t) => {
   assert.deepEqual(feeds.Data, [{ Name: 'Test', Class: 'Controller', Status: 'Up' }])
 })
 
-test('a publication reaches every subscriber in its own sub-protocol, and nobody else', async (t) => {
+test('a message reaches every subscriber in its own sub-protocol, and no other connection', async (t) => {
   const controller = createTestController()
   const { port, gateway } = await startGateway(t, { controllers: [controller] })
   const clients = await Promise.all(Array.from({ length: 20 }, () => connect(port)))
@@ -161,7 +161,7 @@ test('a publication reaches every subscriber in its own sub-protocol, and nobody
   )
 })
 
-test('what is published while a snapshot is fetched follows it: the newest, or all where each counts', async (t) => {
+test('messages published while a snapshot is fetched follow it: the latest, or all if each counts', async (t) => {
   const controller = createTestController()
   const { port } = await startGateway(t, { controllers: [controller] })
   const client = await connect(port)
@@ -183,7 +183,7 @@ test('what is published while a snapshot is fetched follows it: the newest, or a
   }
 })
 
-test('a Sub whose snapshot is cancelled or overrun is not open, and nothing of it is kept', async (t) => {
+test('a Sub that is cancelled or exceeds its backlog while its snapshot is fetched leaves nothing behind', async (t) => {
   const controller = createTestController()
   const { port } = await startGateway(t, { controllers: [controller] })
   const client = await connect(port)
@@ -205,7 +205,7 @@ test('a Sub whose snapshot is cancelled or overrun is not open, and nothing of i
   await client.expectSilence()
 })
 
-test('rights that go while a snapshot is fetched keep it from being shown', async (t) => {
+test('a snapshot is not sent if the authority expires while it is fetched', async (t) => {
   const controller = createTestController()
   const { port, mint, clock } = await startGateway(t, { controllers: [controller] })
   const client = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` } })
@@ -219,7 +219,7 @@ test('rights that go while a snapshot is fetched keep it from being shown', asyn
   assert.equal(controller.subscribers('SlowMarket'), 0)
 })
 
-test('a state that cannot be written is a Fault, and leaves no subscription behind', async (t) => {
+test('a snapshot that cannot be encoded is a Fault and leaves no subscription behind', async (t) => {
   const controller = createTestController()
   const { port } = await startGateway(t, { controllers: [controller] })
   const client = await connect(port)

@@ -1,13 +1,16 @@
-/** The upgrade: path, versions, sub-protocols, compression, header authentication, origins, the deadline. */
+/** The WebSocket upgrade: path, version, sub-protocol, compression, authentication by header, origin, deadline. */
 import assert from 'node:assert/strict'
-import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { test } from 'node:test'
+import type { Refusal } from '../../src/protocol/refusal.ts'
 import { startGateway } from '../support/gateway.ts'
 import { connect, refusedUpgrade } from '../support/stream-client.ts'
 
 const QUERY_SERVER_INFO = { Topic: 'QueryServerInfo', TransactionID: 1 }
 
-test('the case of the path is not significant', async (t) => {
+test('the path is case-insensitive', async (t) => {
   const { port } = await startGateway(t)
   for (const path of ['/Platform?version=1.1', '/platform?version=1.1', '/PLATFORM']) {
     const client = await connect(port, { path })
@@ -17,7 +20,7 @@ test('the case of the path is not significant', async (t) => {
   assert.equal((await refusedUpgrade(port, { path: '/echo' })).status, 404)
 })
 
-test('version 1.x chooses profile 1, 2.x and none choose profile 2', async (t) => {
+test('version 1.x selects profile 1; 2.x or no version selects profile 2', async (t) => {
   const { port } = await startGateway(t)
   for (const [path, version] of [
     ['/Platform?version=1.0', '1.x'],
@@ -33,7 +36,7 @@ test('version 1.x chooses profile 1, 2.x and none choose profile 2', async (t) =
   }
 })
 
-test('a malformed or unknown version is a 400 whose problem names the supported versions', async (t) => {
+test('a malformed or unknown version gets 400 with the supported versions', async (t) => {
   const { port } = await startGateway(t)
   for (const version of ['3.0', '0.9', '1', '1.', '.1', '1.1.1', 'x.y', '', '-1.0', '1.0&version=2.0']) {
     const { status, headers, body } = await refusedUpgrade(port, { path: `/Platform?version=${version}` })
@@ -44,7 +47,7 @@ test('a malformed or unknown version is a 400 whose problem names the supported 
   }
 })
 
-test('a sub-protocol must be offered, at any position, and is echoed', async (t) => {
+test('a supported sub-protocol must be offered, at any position, and is returned', async (t) => {
   const { port } = await startGateway(t)
   for (const [offered, chosen] of [
     [['PlatformJson'], 'PlatformJson'],
@@ -76,7 +79,7 @@ test('permessage-deflate is negotiated when offered, without context takeover an
       'server_max_window_bits=10; client_max_window_bits=11; server_no_context_takeover; client_no_context_takeover',
     ],
   ] as const) {
-    const { headers } = await askForUpgrade(port, offer === undefined ? {} : { 'Sec-WebSocket-Extensions': offer })
+    const { headers } = await requestUpgrade(port, offer === undefined ? {} : { 'Sec-WebSocket-Extensions': offer })
     const parameters = (text: string) => text.split(/; ?/).sort()
     assert.deepEqual(
       parameters(headers['sec-websocket-extensions'] ?? ''),
@@ -101,7 +104,7 @@ test('compression can be turned off', async (t) => {
   assert.equal(client.socket.extensions, '')
 })
 
-test('Authorization: the scheme word is the provider, without case; the token is Base-64 or raw', async (t) => {
+test('Authorization: the scheme is case-insensitive; the token is Base64 or raw', async (t) => {
   const { port, mint } = await startGateway(t)
   const token = await mint.issue()
   for (const Authorization of [
@@ -116,7 +119,7 @@ test('Authorization: the scheme word is the provider, without case; the token is
   }
 })
 
-test('a bad or expired token is a 401 with the invalid_token challenge', async (t) => {
+test('an invalid or expired token gets 401 with the invalid_token challenge', async (t) => {
   const { port, mint, clock } = await startGateway(t)
   const expired = await mint.issue({ lifetime: 10 })
   clock.advance(10_000)
@@ -131,7 +134,7 @@ test('a bad or expired token is a 401 with the invalid_token challenge', async (
   }
 })
 
-test('an unknown provider is a 401', async (t) => {
+test('an unknown provider gets 401', async (t) => {
   const { port, mint } = await startGateway(t)
   const token = await mint.issue()
   for (const Authorization of [`Basic ${token}`, `Other ${token}`, token, 'Bearer']) {
@@ -139,7 +142,7 @@ test('an unknown provider is a 401', async (t) => {
   }
 })
 
-test('Bearer without a token is told what is missing, not that the provider is unknown', async (t) => {
+test('Bearer without a token gets an error of its own, not that of an unknown provider', async (t) => {
   const { port } = await startGateway(t)
   for (const Authorization of ['Bearer', 'bearer ']) {
     const { status, headers, body } = await refusedUpgrade(port, { headers: { Authorization } })
@@ -156,7 +159,7 @@ test('a token in the query string is never accepted', async (t) => {
   assert.deepEqual(Data, { Result: 'Reject' })
 })
 
-test('a failing check of tokens is a 500 that says nothing, and is logged', async (t) => {
+test('a fault in the token check gets a bare 500 and is logged', async (t) => {
   const { port, log } = await startGateway(t, { authenticate: () => Promise.reject(new Error('database is away')) })
   const { status, body } = await refusedUpgrade(port, { headers: { Authorization: 'Bearer x.y.z' } })
   assert.equal(status, 500)
@@ -175,7 +178,7 @@ test('a connection that has not authenticated within the deadline is closed with
   assert.equal(authenticated.socket.readyState, authenticated.socket.OPEN)
 })
 
-test('Origin is checked against the list when there is one; clients without an Origin pass', async (t) => {
+test('Origin is checked against the list, if set; clients without an Origin are accepted', async (t) => {
   const open = await startGateway(t)
   await connect(open.port, { origin: 'https://anywhere.test' })
   const { port } = await startGateway(t, { settings: { streamOrigins: ['https://desk.test'] } })
@@ -186,28 +189,95 @@ test('Origin is checked against the list when there is one; clients without an O
   }
 })
 
-test('RFC 6455 §4.2.2: a missing or short key and an unknown WebSocket version are refused', async (t) => {
-  const { port } = await startGateway(t)
-  assert.equal((await askForUpgrade(port, {})).status, 101)
-  assert.equal((await askForUpgrade(port, { 'Sec-WebSocket-Key': 'short' })).status, 400)
-  assert.equal((await askForUpgrade(port, { 'Sec-WebSocket-Version': '12' })).status, 400)
-  assert.equal((await askForUpgrade(port, { Upgrade: 'h2c' })).status, 400)
+test('RFC 6455 §4.2.1: a malformed handshake is a refusal with a code and a request id, also on the echo endpoint', async (t) => {
+  const { port, gateway } = await startGateway(t, { settings: { streamEcho: true } })
+  for (const path of ['/Platform?version=1.1', '/echo']) {
+    for (const [headers, status, code] of [
+      [{ 'Sec-WebSocket-Key': 'short' }, 400, 'stream.handshake'],
+      [{ 'Sec-WebSocket-Key': '' }, 400, 'stream.handshake'],
+      [{ 'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAAAA' }, 400, 'stream.handshake'],
+      [{ 'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAB==' }, 400, 'stream.handshake'],
+      [{ 'Sec-WebSocket-Extensions': 'permessage-deflate; =' }, 400, 'stream.handshake'],
+      [{ 'Sec-WebSocket-Extensions': 'permessage deflate' }, 400, 'stream.handshake'],
+      [{ 'Sec-WebSocket-Version': '12' }, 426, 'stream.websocket_version'],
+      [{ 'Sec-WebSocket-Version': '8' }, 426, 'stream.websocket_version'],
+      [{ 'Sec-WebSocket-Version': '13, 8' }, 426, 'stream.websocket_version'],
+      [{ 'Sec-WebSocket-Version': '' }, 426, 'stream.websocket_version'],
+    ] as const) {
+      const reply = await requestUpgrade(port, { ...headers }, path)
+      assert.deepEqual([reply.status, JSON.parse(reply.body).Code], [status, code], JSON.stringify(headers))
+      assert.ok(reply.headers['request-id'])
+      // §4.4: the reply names the version that the server speaks.
+      assert.equal(reply.headers['sec-websocket-version'], status === 426 ? '13' : undefined)
+    }
+  }
+  assert.equal(gateway.counters.refusals.get('stream.handshake'), 6)
+  assert.equal((await requestUpgrade(port, {})).status, 101)
+  // RFC 9110 §7.8: another protocol is not upgraded to; the request is an ordinary one.
+  assert.equal((await requestUpgrade(port, { Upgrade: 'h2c' })).status, 426)
 })
 
-test('RFC 6455 §4.2.2: the accept value proves that the key was read', async (t) => {
+test('RFC 7692 §7: an offer with invalid parameters is declined; the next one is taken', async (t) => {
   const { port } = await startGateway(t)
-  const { headers } = await askForUpgrade(port, { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' })
+  for (const [offers, accepted] of [
+    ['permessage-deflate; server_max_window_bits=7', undefined],
+    ['permessage-deflate; server_max_window_bits=0.5', undefined],
+    ['permessage-deflate; server_max_window_bits', undefined],
+    ['permessage-deflate; client_max_window_bits=16', undefined],
+    ['permessage-deflate; server_no_context_takeover=1', undefined],
+    ['permessage-deflate; client_max_window_bits; client_max_window_bits', undefined],
+    ['permessage-deflate; unknown', undefined],
+    ['x-webkit-deflate-frame', undefined],
+    ['permessage-deflate; unknown, permessage-deflate; server_max_window_bits="9"', 'server_max_window_bits=9'],
+  ] as const) {
+    const { status, headers } = await requestUpgrade(port, { 'Sec-WebSocket-Extensions': offers })
+    assert.equal(status, 101)
+    const agreed = headers['sec-websocket-extensions']
+    assert.equal(
+      accepted === undefined ? agreed : agreed?.includes(accepted),
+      accepted === undefined ? undefined : true,
+    )
+  }
+})
+
+test('RFC 6455 §4.2.2: Sec-WebSocket-Accept is derived from the key', async (t) => {
+  const { port } = await startGateway(t)
+  const { headers } = await requestUpgrade(port, { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==' })
   assert.equal(headers['sec-websocket-accept'], 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=')
 })
 
-async function askForUpgrade(
+test('accept rejects with a Refusal before anything is written, also after the token check', async (t) => {
+  const { gateway, mint } = await startGateway(t)
+  const server = createServer()
+  const outcomes: unknown[] = []
+  server.on('upgrade', (upgrade, socket, head) => {
+    gateway.accept(upgrade, socket, head, '192.0.2.7').catch((refusal: Refusal) => {
+      outcomes.push([refusal.code, (socket as Socket).bytesWritten])
+      socket.destroy()
+    })
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  await assert.rejects(requestUpgrade(port, { 'Sec-WebSocket-Protocol': 'chat' }))
+  await assert.rejects(requestUpgrade(port, { Authorization: 'Bearer no.such.token' }))
+  assert.deepEqual(outcomes, [
+    ['stream.sub_protocol', 0],
+    ['stream.invalid_token', 0],
+  ])
+  assert.equal((await requestUpgrade(port, { Authorization: `Bearer ${await mint.issue()}` })).status, 101)
+  assert.equal(gateway.liveSessions()[0]?.address, '192.0.2.7')
+})
+
+async function requestUpgrade(
   port: number,
   headers: Record<string, string>,
-): Promise<{ status: number; headers: IncomingHttpHeaders }> {
-  const asked = request({
+  path = '/Platform?version=1.1',
+): Promise<{ status: number; headers: IncomingHttpHeaders; body: string }> {
+  const upgrade = request({
     port,
     host: '127.0.0.1',
-    path: '/Platform?version=1.1',
+    path,
     headers: {
       Upgrade: 'websocket',
       Connection: 'Upgrade',
@@ -217,17 +287,15 @@ async function askForUpgrade(
       ...headers,
     },
   })
-  asked.end()
+  upgrade.end()
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    asked.once('upgrade', (reply, socket) => {
+    upgrade.once('upgrade', (reply, socket) => {
       socket.destroy()
       resolve(reply)
     })
-    asked.once('response', (reply) => {
-      reply.resume()
-      resolve(reply)
-    })
-    asked.once('error', reject)
+    upgrade.once('response', resolve)
+    upgrade.once('error', reject)
   })
-  return { status: response.statusCode ?? 0, headers: response.headers }
+  const body = response.statusCode === 101 ? '' : Buffer.concat(await Array.fromAsync(response)).toString()
+  return { status: response.statusCode ?? 0, headers: response.headers, body }
 }

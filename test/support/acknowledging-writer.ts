@@ -1,8 +1,8 @@
-/** A process that writes to every store without pause and says each thing once it is acknowledged; it is made to be killed. */
+/** A process, to be killed, that writes to every store without pause and prints each write once it is acknowledged. */
 import { openDatabase } from '../../src/store/database.ts'
 import type { Grant } from '../../src/store/grants.ts'
+import { createRevocations } from '../../src/store/revocations.ts'
 import { createStores } from '../../src/store/stores.ts'
-import { createTakeBack } from '../../src/store/take-back.ts'
 
 export type Acknowledged =
   | { readonly what: 'user' | 'client' | 'grant' | 'revoked'; readonly id: string }
@@ -13,7 +13,7 @@ export type Acknowledged =
 const [dataFolder = '', url = ''] = process.argv.slice(2)
 const database = await openDatabase({ dataFolder, url })
 const stores = createStores(database, Date.now)
-const takeBack = createTakeBack({ grants: stores.grants, publish: stores.events.append, clock: Date.now })
+const revocations = createRevocations({ grants: stores.grants, publish: stores.events.append, clock: Date.now })
 const lifetimes = { idleMs: 86_400_000, graceMs: 10_000 }
 
 /** Several at once, so that the kill falls into shared commits. */
@@ -23,22 +23,22 @@ async function work(worker: number): Promise<void> {
   for (let round = 0; ; round++) {
     const name = `${process.pid}-${worker}-${round}`
     const userId = await stores.users.create({ username: name, roles: ['r'] })
-    say({ what: 'user', id: userId })
+    print({ what: 'user', id: userId })
     await stores.clients.put({ client_id: name })
-    say({ what: 'client', id: name })
+    print({ what: 'client', id: name })
     const grant = await newGrant(userId)
-    say({ what: 'grant', id: grant.id })
+    print({ what: 'grant', id: grant.id })
 
     const code = await stores.codes.issue(grant.id, { redirectUri: 'https://a/' }, 60_000)
     await stores.codes.spend(code)
-    say({ what: 'spent code', secret: code })
+    print({ what: 'spent code', secret: code })
 
     const token = await stores.refreshTokens.issue(grant, lifetimes)
-    say({ what: 'refresh token', secret: token })
+    print({ what: 'refresh token', secret: token })
     const found = await stores.refreshTokens.find(token)
     const rotation = found === undefined ? undefined : await stores.refreshTokens.rotate(token, found, lifetimes)
     if (rotation?.outcome !== 'rotated') throw new Error('It must rotate')
-    say({ what: 'rotated', from: token, to: rotation.successor })
+    print({ what: 'rotated', from: token, to: rotation.successor })
 
     const device = await stores.deviceCodes.issue({
       clientId: name,
@@ -48,11 +48,11 @@ async function work(worker: number): Promise<void> {
     })
     await stores.deviceCodes.decide(device.userCode, { userId, sessionId: undefined, scopes: [], authTime: 0, amr: [] })
     await stores.deviceCodes.redeem(device.deviceCode)
-    say({ what: 'redeemed device', secret: device.deviceCode })
+    print({ what: 'redeemed device', secret: device.deviceCode })
 
-    say({ what: 'event', seq: await stores.events.append({ kind: 'clients-changed', clientId: name }) })
-    await takeBack.grant(grant.id)
-    say({ what: 'revoked', id: grant.id })
+    print({ what: 'event', seq: await stores.events.append({ kind: 'clients-changed', clientId: name }) })
+    await revocations.revokeGrant(grant.id)
+    print({ what: 'revoked', id: grant.id })
   }
 }
 
@@ -69,6 +69,6 @@ function newGrant(userId: string): Promise<Grant> {
   })
 }
 
-function say(acknowledged: Acknowledged): void {
+function print(acknowledged: Acknowledged): void {
   process.stdout.write(`${JSON.stringify(acknowledged)}\n`)
 }

@@ -1,26 +1,26 @@
-/** The administration door over a real socket and database, with callers whose rights the test chooses. */
-import { type AdminDoor, registerAdmin } from '../../src/admin/admin.ts'
-import { answerForHere, createLive, type LiveHere } from '../../src/admin/live.ts'
+/** The administration routes over a real socket and database, with callers whose rights the test chooses. */
+import { adminGroup } from '../../src/admin/admin.ts'
+import { createLive, handleLiveCalls, type LocalLive } from '../../src/admin/live.ts'
 import type { AdminEnv } from '../../src/admin/route.ts'
-import { openAssembly } from '../../src/events/assembly.ts'
-import { createLocalBus } from '../../src/events/local-bus.ts'
-import { createApp } from '../../src/http/app.ts'
+import { openCluster } from '../../src/events/cluster.ts'
+import { clientAddress } from '../../src/http/client-address.ts'
 import { openListener } from '../../src/http/listener.ts'
-import { createLogger } from '../../src/http/log.ts'
+import { createPipeline } from '../../src/http/pipeline.ts'
 import type { GateEvent } from '../../src/protocol/gate-event.ts'
-import { createMetrics } from '../../src/protocol/metrics.ts'
-import type { Principal } from '../../src/protocol/principal.ts'
+import type { Authenticate, Principal } from '../../src/protocol/principal.ts'
 import { openAuditLog } from '../../src/store/audit.ts'
 import { openDatabase } from '../../src/store/database.ts'
-import { createNodes } from '../../src/store/nodes.ts'
 import { hashPassword } from '../../src/store/password-hash.ts'
 import { createStores } from '../../src/store/stores.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
 import type { TestPlace } from './engines.ts'
+import { createLocalBus } from './local-bus.ts'
 
 export interface TestAdmin {
   readonly env: AdminEnv
   readonly events: GateEvent[]
-  /** Calls as an administrator of everything unless `token` says otherwise. */
+  /** Calls with all administration scopes unless `token` is given. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>
   stop(): Promise<void>
 }
@@ -41,13 +41,13 @@ export interface Answer {
 }
 
 /** A token is the list of its scopes, joined by +. */
-const authenticate: AdminDoor['authenticate'] = async (token) =>
+const authenticate: Authenticate = async (token) =>
   token === 'bad' ? undefined : principal(token.replaceAll('-', '/').split('+'))
 
 export async function startTestAdmin(
   place: TestPlace,
   parts: Partial<AdminEnv> = {},
-  here: LiveHere = { streams: undefined, queries: undefined },
+  here: LocalLive = { streams: undefined, queries: undefined },
 ): Promise<TestAdmin> {
   const database = await openDatabase({ dataFolder: place.dataFolder, url: place.databaseUrl })
   const clock = Date.now
@@ -58,14 +58,16 @@ export async function startTestAdmin(
   const bus = createLocalBus(fail)
   const events: GateEvent[] = []
   bus.subscribe((event) => events.push(event))
-  const assembly = openAssembly({ name: 'test', bus, nodes: createNodes(database, clock), clock, onError: fail })
-  answerForHere(assembly, here)
+  const stores = createStores(database, clock)
+  const cluster = openCluster({ name: 'test', bus, nodes: stores.nodes, clock, onError: fail })
+  handleLiveCalls(cluster, here)
   const env: AdminEnv = {
     database,
-    stores: createStores(database, clock),
+    stores,
     clock,
     audit,
     publish: (event) => bus.publish(event),
+    receive: (recorded) => bus.receive(recorded),
     keyring: {
       list: async () => [],
       rotate: () => fail('no keyring'),
@@ -74,15 +76,13 @@ export async function startTestAdmin(
     },
     hashPassword,
     settings: () => [],
-    live: createLive(assembly),
+    live: createLive(cluster),
     ...parts,
   }
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   const logger = createLogger({ level: 'fatal', format: 'json' })
-  const app = createApp({ logger, trustedProxies: [], listener, metrics: createMetrics() })
-  registerAdmin(app, { env, authenticate, admit() {} })
-  await app.ready()
-  listener.answerWith(app.routing)
+  const options = { logger, metrics: createMetrics(), addressOf: clientAddress([]), authenticate }
+  listener.answerWith(createPipeline({ ...options, groups: [adminGroup(env)] }))
   return {
     env,
     events,
@@ -103,8 +103,7 @@ export async function startTestAdmin(
     },
     async stop() {
       await listener.close(1000)
-      await app.close()
-      await assembly.close()
+      await cluster.close()
       await audit.close()
       await bus.close()
       await database.close()

@@ -1,10 +1,10 @@
-/** An HTTP proxy that loses answers: the request has arrived, and whoever sent it cannot know. */
+/** An HTTP proxy that loses responses: the request has arrived, but the sender cannot know. */
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface BreakingProxy {
   readonly url: string
-  /** Passes so many inserts; of the next one the answer is lost, and after it nothing answers. */
+  /** Forwards this many inserts, loses the response to the next one, and then refuses every request. */
   loseAnswerAfter(inserts: number): void
   mend(): void
   stop(): Promise<void>

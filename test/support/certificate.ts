@@ -36,8 +36,8 @@ export async function writeCertificate(
   return { certFile, keyFile }
 }
 
-/** For the given DNS names and IPv4 addresses, valid from yesterday for a month. */
-export function createCertificate(names: readonly string[]): Certificate {
+/** For the given DNS names and IPv4 addresses, valid from yesterday for 30 days from now. */
+export function createCertificate(names: readonly string[], days = 30): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const name = sequence(set(sequence(oid(COMMON_NAME), utf8(names[0] ?? 'test'))))
   const day = 86_400_000
@@ -46,7 +46,7 @@ export function createCertificate(names: readonly string[]): Certificate {
     integer(Buffer.concat([Buffer.from([1]), randomBytes(15)])),
     sequence(oid(ECDSA_WITH_SHA256)),
     name,
-    sequence(time(Date.now() - day), time(Date.now() + 30 * day)),
+    sequence(time(Date.now() - Math.max(1, 1 - days) * day), time(Date.now() + days * day)),
     name,
     publicKey.export({ type: 'spki', format: 'der' }),
     explicit(3, sequence(extension(BASIC_CONSTRAINTS, sequence(boolean(true))), extension(ALT_NAMES, altNames(names)))),

@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { writeFontconfig } from './fontconfig.ts'
 
 export interface TestBrowser {
   /** A fresh profile: no cookies, no cache. */
@@ -58,30 +59,33 @@ const ARGUMENTS = [
 
 const PACKAGE = createRequire(import.meta.url).resolve('@sparticuz/chromium')
 const MODULES = PACKAGE.slice(0, PACKAGE.lastIndexOf('@sparticuz'))
+const CACHE = join(MODULES, '.cache')
 
 /** The one from npm is for Linux on x64; elsewhere TEST_CHROMIUM names a browser. */
 async function findExecutable(): Promise<{ executablePath: string; env?: Record<string, string | undefined> }> {
   const own = process.env.TEST_CHROMIUM
   if (own !== undefined) return { executablePath: own }
   const folder = await unpackOnce()
-  return { executablePath: join(folder, 'chromium'), env: { ...process.env, ...environmentOf(folder) } }
+  return { executablePath: join(folder, 'chromium'), env: { ...process.env, ...(await environmentOf(folder)) } }
 }
 
-/** The libraries that a bare Debian lacks (NSS, expat) come with the browser. */
-function environmentOf(folder: string): Record<string, string> {
+/**
+ * The libraries that a bare Debian lacks (NSS, expat) come with the browser. So does a fonts.conf, but it names a folder
+ * outside the project, and without any font Chromium crashes on the first page that needs a fallback: we write our own.
+ */
+async function environmentOf(folder: string): Promise<Record<string, string>> {
   const libraries = [join(folder, 'al2023', 'lib'), process.env.LD_LIBRARY_PATH ?? ''].filter((path) => path !== '')
-  return { LD_LIBRARY_PATH: libraries.join(':'), FONTCONFIG_PATH: join(folder, 'fonts'), HOME: folder }
+  return { LD_LIBRARY_PATH: libraries.join(':'), HOME: folder, ...(await writeFontconfig(CACHE)) }
 }
 
 /** Test files start at the same time: each unpacks into a folder of its own, the first to finish gives it the name. */
 async function unpackOnce(): Promise<string> {
-  const home = join(MODULES, '.cache')
   const about = await readFile(join(MODULES, '@sparticuz', 'chromium', 'package.json'), 'utf8')
   const { version } = JSON.parse(about) as { version: string }
-  const folder = join(home, `gatehouse-chromium-${version}`)
+  const folder = join(CACHE, `gatehouse-chromium-${version}`)
   if (existsSync(join(folder, 'chromium'))) return folder
-  await mkdir(home, { recursive: true })
-  const own = await mkdtemp(join(home, 'unpacking-'))
+  await mkdir(CACHE, { recursive: true })
+  const own = await mkdtemp(join(CACHE, 'unpacking-'))
   // The package unpacks its libraries only where it believes to be in AWS Lambda, and always into TMPDIR.
   const script = `import chromium from ${JSON.stringify(PACKAGE)}; await chromium.executablePath()`
   await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {

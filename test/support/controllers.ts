@@ -1,10 +1,10 @@
-/** A controller with one topic for each thing that tests ask of controllers. */
-import { type Controller, refuse, type Stage } from '../../src/streaming/controller.ts'
+/** A controller with one topic for each behaviour that tests need. */
+import { type Controller, type Publisher, refuse } from '../../src/streaming/controller.ts'
 
 export interface TestController extends Controller {
   /** Sends to the subscribers of a topic. */
   publish(topic: string, data: unknown): void
-  /** Ends the oldest call of `Wait` that still waits. */
+  /** Resolves the oldest pending call. */
   release(result?: unknown): void
   readonly waiting: () => number
   readonly subscribers: (topic: string) => number
@@ -12,32 +12,32 @@ export interface TestController extends Controller {
 }
 
 export function createTestController(): TestController {
-  let stage: Stage | undefined
+  let publisher: Publisher | undefined
   let aborted = 0
   const waiting: ((result: unknown) => void)[] = []
   return {
     name: 'Test',
-    summary: 'Does what tests need.',
-    start(given) {
-      stage = given
+    summary: 'For tests.',
+    start(started) {
+      publisher = started
       return () => {
-        stage = undefined
+        publisher = undefined
       }
     },
-    publish: (topic, data) => stage?.publish(topic, data),
+    publish: (topic, data) => publisher?.publish(topic, data),
     release: (result = 'released') => waiting.shift()?.(result),
     waiting: () => waiting.length,
-    subscribers: (topic) => stage?.subscribers(topic) ?? 0,
+    subscribers: (topic) => publisher?.subscribers(topic) ?? 0,
     aborted: () => aborted,
     topics: {
-      Echo: { summary: 'Answers with the data.', needs: 'nothing', publish: ({ data }) => data },
+      Echo: { summary: 'Replies with the data.', needs: 'nothing', publish: ({ data }) => data },
       Later: {
-        summary: 'Answers with the data in a later turn of the event loop.',
+        summary: 'Replies with the data in a later turn of the event loop.',
         needs: 'nothing',
         publish: async ({ data }) => new Promise((resolve) => setImmediate(resolve, data)),
       },
       Wait: {
-        summary: 'Answers when the test says so.',
+        summary: 'Replies when the test calls release.',
         needs: 'nothing',
         publish: ({ signal }) =>
           new Promise((resolve) => {
@@ -50,9 +50,9 @@ export function createTestController(): TestController {
         needs: 'nothing',
         publish: ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
       },
-      Nothing: { summary: 'Answers with no data.', needs: 'nothing', publish: () => undefined },
+      Nothing: { summary: 'Replies without data.', needs: 'nothing', publish: () => undefined },
       Break: {
-        summary: 'Fails as a defect would.',
+        summary: 'Throws an unexpected error.',
         needs: 'nothing',
         publish() {
           throw new Error('a secret detail')
@@ -66,52 +66,52 @@ export function createTestController(): TestController {
         },
       },
       Limit: {
-        summary: 'Refuses for a limit of its own.',
+        summary: 'Refuses with a limit of its own.',
         needs: 'nothing',
         publish({ data }) {
           throw refuse('Limited', String(data))
         },
       },
-      Who: { summary: 'Answers with the caller.', needs: 'identity', publish: ({ principal }) => principal?.subject },
+      Who: { summary: 'Replies with the caller.', needs: 'identity', publish: ({ principal }) => principal?.subject },
       Rights: {
-        summary: 'Answers with what a handler sees of the rights of the caller.',
+        summary: 'Replies with the rights of the caller as a handler sees them.',
         needs: 'identity',
         publish: ({ principal }) => ({ scopes: [...(principal?.scopes ?? [])], roles: principal?.roles }),
       },
       Market: {
-        summary: 'Needs a scope in both ways.',
+        summary: 'Needs a scope for Publish and Sub.',
         needs: 'Platform/Market',
         publish: () => 'market',
         subscription: { slow: 'latest' },
       },
       Trades: { summary: 'Each message counts.', needs: 'Platform/Trading', subscription: { slow: 'close' } },
       State: {
-        summary: 'Begins with a snapshot.',
+        summary: 'Has a snapshot.',
         needs: 'Platform/Market',
         subscription: { slow: 'latest', snapshot: () => 'now' },
       },
       SlowState: {
-        summary: 'Begins with a snapshot that takes its time.',
+        summary: 'Has a slow snapshot.',
         needs: 'nothing',
         subscription: { slow: 'latest', snapshot: () => new Promise((resolve) => waiting.push(resolve)) },
       },
       Unwritable: {
-        summary: 'Begins with a snapshot that has no JSON.',
+        summary: 'Has a snapshot that cannot be encoded as JSON.',
         needs: 'nothing',
         subscription: { slow: 'latest', snapshot: () => 1n },
       },
       SlowLog: {
-        summary: 'The same, where each message counts.',
+        summary: 'Has a slow snapshot; each message counts.',
         needs: 'nothing',
         subscription: { slow: 'close', snapshot: () => new Promise((resolve) => waiting.push(resolve)) },
       },
       SlowMarket: {
-        summary: 'The same, with a scope.',
+        summary: 'Has a slow snapshot; needs a scope.',
         needs: 'Platform/Market',
         subscription: { slow: 'latest', snapshot: () => new Promise((resolve) => waiting.push(resolve)) },
       },
       SlowTrades: {
-        summary: 'The same, where each message counts; it notices when nobody waits any more.',
+        summary: 'Has a slow snapshot and counts aborts; each message counts; needs a scope.',
         needs: 'Platform/Trading',
         subscription: {
           slow: 'close',
@@ -123,12 +123,12 @@ export function createTestController(): TestController {
         },
       },
       'Price/*': {
-        summary: 'A topic for each instrument.',
+        summary: 'One topic for each instrument.',
         needs: 'nothing',
         publish: ({ topic }) => topic,
         subscription: { slow: 'latest' },
       },
-      Open: { summary: 'Free for all.', needs: 'nothing', subscription: { slow: 'latest' } },
+      Open: { summary: 'Needs no authentication.', needs: 'nothing', subscription: { slow: 'latest' } },
     },
   }
 }

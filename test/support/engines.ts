@@ -13,7 +13,7 @@ export interface TestPlace {
   readonly databaseUrl: string
 }
 
-/** `place()` may be called inside hooks and tests only: the folder and the database exist from `before` to `after`. */
+/** Call `place()` only inside hooks and tests: the folder and the database exist from `before` to `after`. */
 export function onEveryEngine(name: string, suite: (place: () => TestPlace, engine: Engine) => void): void {
   for (const engine of ['sqlite', 'postgres'] as const) {
     describe(`${name} on ${engine}`, () => {
@@ -25,10 +25,10 @@ export function onEveryEngine(name: string, suite: (place: () => TestPlace, engi
         leave = opened.leave
       })
       suite(() => {
-        if (place === undefined) throw new Error('The place of the test is not open yet')
+        if (place === undefined) throw new Error('place() was called before the hooks ran')
         return place
       }, engine)
-      // Registered last, so that the suite's own servers stop while their database is still there.
+      // Registered last, so that the servers of the suite stop while their database still exists.
       after(async () => {
         await leave?.()
         if (engine === 'postgres') await stopOwnPostgres()
@@ -44,7 +44,7 @@ export async function openPlace(engine: Engine): Promise<{ place: TestPlace; lea
     place: { engine, dataFolder, databaseUrl: database?.url ?? '' },
     async leave() {
       await database?.drop()
-      // A reader whose server was killed may be writing its compiled code still.
+      // A reader process of a killed server may still be writing its compile cache.
       await rm(dataFolder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
     },
   }

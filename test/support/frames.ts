@@ -1,17 +1,17 @@
-/** A raw WebSocket peer for tests: writes any bytes as frames, right or wrong, and reads the frames that come back. */
+/** A raw WebSocket peer for tests: writes valid and invalid frames, and reads the frames received. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 
-export interface FrameWishes {
+export interface FrameOptions {
   readonly fin?: boolean
-  /** The three reserved bits as a number from 0 to 7; 4 is the first, which marks a compressed message. */
+  /** The three reserved bits as a number from 0 to 7; 4 is RSV1, which marks a compressed message (RFC 7692). */
   readonly reserved?: number
   readonly opcode: number
   readonly payload?: Buffer | string
   readonly masked?: boolean
-  /** A length in the header that is not the length of the payload. */
-  readonly claim?: bigint
+  /** A length in the header that differs from the length of the payload. */
+  readonly declaredLength?: bigint
 }
 
 export interface Frame {
@@ -23,20 +23,27 @@ export interface Frame {
 
 export const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
-export function frame({ fin = true, reserved = 0, opcode, payload = '', masked = true, claim }: FrameWishes): Buffer {
+export function frame({
+  fin = true,
+  reserved = 0,
+  opcode,
+  payload = '',
+  masked = true,
+  declaredLength,
+}: FrameOptions): Buffer {
   const bytes = Buffer.from(payload)
-  const length = claim ?? BigInt(bytes.length)
+  const length = declaredLength ?? BigInt(bytes.length)
   const head = [(fin ? 0x80 : 0) | (reserved << 4) | opcode]
-  const mark = masked ? 0x80 : 0
+  const maskBit = masked ? 0x80 : 0
   const long = Buffer.alloc(8)
   long.writeBigUInt64BE(length)
-  if (length < 126n) head.push(mark | Number(length))
-  else if (length < 65536n) head.push(mark | 126, ...long.subarray(6))
-  else head.push(mark | 127, ...long)
+  if (length < 126n) head.push(maskBit | Number(length))
+  else if (length < 65536n) head.push(maskBit | 126, ...long.subarray(6))
+  else head.push(maskBit | 127, ...long)
   if (!masked) return Buffer.concat([Buffer.from(head), bytes])
   const mask = randomBytes(4)
-  const hidden = Buffer.from(bytes.map((byte, index) => byte ^ (mask[index % 4] ?? 0)))
-  return Buffer.concat([Buffer.from(head), mask, hidden])
+  const maskedBytes = Buffer.from(bytes.map((byte, index) => byte ^ (mask[index % 4] ?? 0)))
+  return Buffer.concat([Buffer.from(head), mask, maskedBytes])
 }
 
 export function closeFrame(code: number, reason: Buffer | string = ''): Buffer {
@@ -47,11 +54,13 @@ export function closeFrame(code: number, reason: Buffer | string = ''): Buffer {
 
 export interface RawPeer {
   readonly socket: Socket
-  /** The head of the reply to the upgrade. */
+  /** Status line and headers of the reply to the upgrade. */
   readonly reply: string
   write(...frames: Buffer[]): void
   next(): Promise<Frame>
-  /** The code of the close frame that comes next, or undefined when the socket just ends. */
+  /** Takes the frames that have arrived. */
+  available(): Frame[]
+  /** The code of the next close frame; undefined if the socket ends without one. */
   closeCode(): Promise<number | undefined>
 }
 
@@ -63,7 +72,7 @@ export async function openRaw(
   const socket = connectTcp(port, '127.0.0.1')
   socket.on('error', () => {})
   await once(socket, 'connect')
-  const wanted = {
+  const allHeaders = {
     Host: `127.0.0.1:${port}`,
     Upgrade: 'websocket',
     Connection: 'Upgrade',
@@ -72,7 +81,7 @@ export async function openRaw(
     'Sec-WebSocket-Protocol': 'PlatformJson',
     ...headers,
   }
-  const lines = Object.entries(wanted).map(([name, value]) => `${name}: ${value}\r\n`)
+  const lines = Object.entries(allHeaders).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.write(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
 
   let buffered = Buffer.alloc(0)
@@ -121,6 +130,11 @@ export async function openRaw(
       const found = await until(take)
       if (found === undefined) throw new Error('the socket ended')
       return found
+    },
+    available() {
+      const frames: Frame[] = []
+      for (let found = take(); found !== undefined; found = take()) frames.push(found)
+      return frames
     },
     async closeCode() {
       for (;;) {

@@ -1,18 +1,20 @@
-/** A gateway on a free port with a clock, a bus and tokens that the test controls. */
-import { once } from 'node:events'
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
+/** A gateway on a free port, with a clock, a bus and tokens under the control of the test. */
 import type { TestContext } from 'node:test'
-import { loadConfig } from '../../src/config.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import type { Bus } from '../../src/events/bus.ts'
-import { createLocalBus } from '../../src/events/local-bus.ts'
-import type { Doors } from '../../src/http/doors.ts'
-import { createLogger } from '../../src/http/log.ts'
+import { clientAddress } from '../../src/http/client-address.ts'
+import { openListener } from '../../src/http/listener.ts'
+import { createPipeline } from '../../src/http/pipeline.ts'
+import type { RateLimits } from '../../src/http/rate-limits.ts'
 import type { Audit } from '../../src/protocol/audit-events.ts'
 import type { Authenticate } from '../../src/protocol/principal.ts'
 import type { Controller } from '../../src/streaming/controller.ts'
 import { createGateway, type Gateway } from '../../src/streaming/gateway.ts'
 import type { StreamSettings } from '../../src/streaming/settings.ts'
+import { streamRoutes } from '../../src/streaming/streaming.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { createLocalBus } from './local-bus.ts'
 import { createTestClock } from './server.ts'
 import { createTokenMint, type TokenMint } from './tokens.ts'
 
@@ -32,12 +34,12 @@ export interface TestGatewayOptions {
   readonly bus?: Bus
   readonly authenticate?: Authenticate
   readonly audit?: Audit
-  readonly doors?: Pick<Doors, 'enter' | 'admit'>
-  /** Which lines of the log are kept: all, unless a run is so long that they would fill the memory. */
+  readonly rateLimits?: Pick<RateLimits, 'countAddress' | 'countCaller'>
+  /** Which log lines to keep; by default all. Long runs need this to bound memory. */
   readonly keepsLine?: (line: string) => boolean
 }
 
-/** Stopped at the end of the test. The sweep runs every 5 ms of real time, the clock only when the test moves it. */
+/** Stops with the test. The sweep runs every 5 ms of real time; the clock advances only when the test advances it. */
 export async function startGateway(test: TestContext, options: TestGatewayOptions = {}): Promise<TestGateway> {
   const started = await openGateway(options)
   test.after(() => started.stop())
@@ -62,23 +64,30 @@ export async function openGateway(options: TestGatewayOptions = {}): Promise<Tes
     server: { Name: 'test', Class: 'Gatehouse', Version: '0.0.0' },
     controllers: options.controllers ?? [],
     ...(options.audit === undefined ? {} : { audit: options.audit }),
-    ...(options.doors === undefined ? {} : { doors: options.doors }),
+    ...(options.rateLimits === undefined ? {} : { rateLimits: options.rateLimits }),
   })
-  const server = http.createServer((_request, response) => response.writeHead(404).end())
-  server.on('upgrade', gateway.upgrade)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
+  const groups = [streamRoutes(gateway, options.settings?.streamEcho ?? false)]
+  const { rateLimits } = options
+  listener.answerWith(
+    createPipeline({
+      groups,
+      logger,
+      metrics: createMetrics(),
+      addressOf: clientAddress([]),
+      ...(rateLimits === undefined ? {} : { rateLimits }),
+    }),
+  )
   return {
     gateway,
     mint,
     bus,
     clock,
     log,
-    port: (server.address() as AddressInfo).port,
+    port: listener.port,
     async stop() {
       await gateway.drain()
-      server.closeAllConnections()
-      await new Promise((resolve) => server.close(resolve))
+      await listener.close(0)
     },
   }
 }

@@ -1,4 +1,4 @@
-/** Output held against a file; `UPDATE_GOLDEN=1` writes the file anew after a change that is meant. */
+/** Compares output with a golden file; `UPDATE_GOLDEN=1` rewrites the file after an intended change. */
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 
@@ -8,10 +8,10 @@ export async function matchesGolden(name: string, text: string): Promise<void> {
   const file = new URL(name, folder)
   if (process.env.UPDATE_GOLDEN === '1') return await writeFile(file, text)
   const expected = await readFile(file, 'utf8').catch(() => '')
-  assert.equal(text, expected, `${name} differs: when the change is meant, run the test with UPDATE_GOLDEN=1`)
+  assert.equal(text, expected, `${name} differs: if the change is intended, run the test with UPDATE_GOLDEN=1`)
 }
 
-/** What differs from run to run stands as a word. */
+/** Replaces values that differ from run to run with placeholders. */
 export function steady(text: string): string {
   return text
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'TIME')

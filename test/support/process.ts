@@ -1,4 +1,4 @@
-/** Gatehouse as a process of its own, as an operator runs it. */
+/** Runs the gatehouse program as a process, like an operator. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { keepWritten } from './written.ts'
@@ -15,9 +15,11 @@ export interface RunOptions {
   readonly environment?: Readonly<Record<string, string>>
   readonly stdin?: string
   readonly cwd?: string
+  /** Run as this user; only root may. */
+  readonly uid?: number
 }
 
-/** Runs a command to its end. */
+/** Runs a command and waits for its end. */
 export async function runGatehouse(args: readonly string[], options: RunOptions = {}): Promise<Finished> {
   const { child, output, ended } = launchGatehouse(args, options)
   child.stdin?.end(options.stdin ?? '')
@@ -29,15 +31,15 @@ export interface RunningProcess {
   readonly issuer: string
   readonly port: number
   output(): { readonly stdout: string; readonly stderr: string }
-  /** Resolves with the exit status, null when a signal ended it. */
+  /** Resolves with the exit status; null if a signal ended the process. */
   readonly ended: Promise<number | null>
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** Starts `serve` on a free port and waits until it says where it listens. */
+/** Starts `serve` on a free port and waits until it listens. */
 export async function serveProcess(args: readonly string[], options: RunOptions = {}): Promise<RunningProcess> {
   const { child, output, ended } = launchGatehouse(
-    ['serve', '--port', '0', '--log-format', 'json', '--log-level', 'info', ...args],
+    ['serve', '--port', '0', '--stop-delay', '0', '--log-format', 'json', '--log-level', 'info', ...args],
     options,
   )
   const started = await waitForLine(child, output, ended)
@@ -54,15 +56,16 @@ export async function serveProcess(args: readonly string[], options: RunOptions 
   }
 }
 
-/** Starts a command; what it is given and what becomes of what it says is the caller's to decide. */
-export function launchGatehouse(args: readonly string[], { environment = {}, cwd }: RunOptions = {}) {
+/** Starts a command; the caller handles its input and output. */
+export function launchGatehouse(args: readonly string[], { environment = {}, cwd, uid }: RunOptions = {}) {
   const child = spawn(process.execPath, [PROGRAM, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
+    ...(uid === undefined ? {} : { uid, gid: uid }),
     env: { ...withoutOurs(process.env), ...environment },
   })
   let stdout = ''
   let stderr = ''
-  // Only what a server logs: a command may show a secret that it made to the person who asked.
+  // Only what a server logs: a command may print a new secret.
   const keep = args[0] === 'serve' ? keepWritten : () => {}
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     stdout += chunk
@@ -79,7 +82,7 @@ export function launchGatehouse(args: readonly string[], { environment = {}, cwd
   return { child, ended, output: () => ({ stdout, stderr }) }
 }
 
-/** The settings of whoever runs the tests must not leak into them. */
+/** Keeps the GATEHOUSE_ settings of the environment out of the tests. */
 function withoutOurs(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('GATEHOUSE_')))
 }

@@ -1,8 +1,8 @@
 /** A whole Gatehouse on a free port, for tests that talk to it over real sockets. */
-import { loadConfig } from '../../src/config.ts'
-import { createLogger } from '../../src/http/log.ts'
+import { loadConfig } from '../../src/config/config.ts'
 import type { Clock } from '../../src/protocol/clock.ts'
-import { type RunningServer, startServer } from '../../src/server.ts'
+import { type RunningServer, startServer } from '../../src/server/start.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
 import type { TestPlace } from './engines.ts'
 import { keepWritten } from './written.ts'
 
@@ -22,7 +22,13 @@ export async function startTestServer(
   { clock, flags = {} }: TestServerOptions = {},
 ): Promise<TestServer> {
   const settings = loadConfig({
-    flags: { '--port': '0', '--data': place.dataFolder, '--database-url': place.databaseUrl, ...flags },
+    flags: {
+      '--port': '0',
+      '--stop-delay': '0',
+      '--data': place.dataFolder,
+      '--database-url': place.databaseUrl,
+      ...flags,
+    },
   })
   const log: string[] = []
   const write = (line: string) => {

@@ -1,4 +1,4 @@
-/** The stores over a temporary database, for tests that need no server. */
+/** The stores of a temporary database, for tests without a server. */
 import type { Clock } from '../../src/protocol/clock.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
 import { createStores, type Stores } from '../../src/store/stores.ts'

@@ -1,4 +1,4 @@
-/** A streaming client for tests: connects, sends, and waits for messages and closes, in order. */
+/** A streaming client for tests: sends messages, and waits for messages and the close in order. */
 import type { IncomingMessage } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ClientOptions, WebSocket } from 'ws'
@@ -8,11 +8,11 @@ export interface StreamClient {
   send(message: object | string | Buffer): void
   /** The next message, parsed. */
   next(): Promise<Record<string, unknown>>
-  /** The next message, as it was written. */
+  /** The next message, unparsed. */
   nextText(): Promise<string>
   nextBytes(): Promise<Buffer>
   request(message: object): Promise<Record<string, unknown>>
-  /** Fails when a message arrives before the gateway has swept a few times and answered a ping. */
+  /** Fails if a message arrives before the gateway has swept a few times and answered a ping. */
   expectSilence(): Promise<void>
   closed: Promise<{ code: number; reason: string }>
 }
@@ -23,8 +23,8 @@ export interface ConnectOptions extends ClientOptions {
   readonly protocols?: string[]
 }
 
-const PATIENCE = 5_000
-const SWEEPS = 15
+const TIMEOUT_MS = 5_000
+const SILENCE_MS = 15
 
 export async function connect(port: number, options: ConnectOptions = {}): Promise<StreamClient> {
   const { scheme = 'ws', path = '/Platform?version=1.1', protocols = ['PlatformJson'], ...rest } = options
@@ -50,7 +50,7 @@ export async function connect(port: number, options: ConnectOptions = {}): Promi
     const first = arrived.shift()
     if (first !== undefined) return Promise.resolve(first)
     return new Promise((resolve, reject) => {
-      const late = setTimeout(() => reject(new Error('no message arrived in time')), PATIENCE)
+      const late = setTimeout(() => reject(new Error('no message arrived in time')), TIMEOUT_MS)
       waiting.push((data) => {
         clearTimeout(late)
         resolve(data)
@@ -67,33 +67,35 @@ export async function connect(port: number, options: ConnectOptions = {}): Promi
     next,
     nextText,
     nextBytes,
-    closed: withPatience(closed, 'the connection was not closed in time'),
+    closed: withTimeout(closed, 'the connection was not closed in time'),
     request(message) {
       send(message)
       return next()
     },
     async expectSilence() {
-      await pause(SWEEPS)
+      await pause(SILENCE_MS)
       await new Promise<void>((resolve, reject) => {
         socket.once('pong', () => resolve())
-        socket.once('close', (code) => reject(new Error(`silence was expected, but it was closed with ${code}`)))
+        socket.once('close', (code) =>
+          reject(new Error(`expected silence, but the connection was closed with ${code}`)),
+        )
         if (socket.readyState === socket.OPEN) socket.ping()
-        else reject(new Error('silence was expected, but the connection is not open'))
+        else reject(new Error('expected silence, but the connection is not open'))
       })
       const message = arrived.shift()
-      if (message !== undefined) throw new Error(`silence was expected, but this arrived: ${message.toString()}`)
+      if (message !== undefined) throw new Error(`expected silence, but received: ${message.toString()}`)
     },
   }
 }
 
-/** Rejects only when it is waited for. */
-function withPatience<T>(promise: Promise<T>, complaint: string): Promise<T> {
+/** A promise that times out; the time starts when it is awaited. */
+function withTimeout<T>(promise: Promise<T>, message: string): Promise<T> {
   return {
-    // biome-ignore lint/suspicious/noThenProperty: a promise whose time starts when it is awaited
+    // biome-ignore lint/suspicious/noThenProperty: the timeout starts when the promise is awaited
     then(onValue, onError) {
       let late: NodeJS.Timeout | undefined
       const timeout = new Promise<never>((_resolve, reject) => {
-        late = setTimeout(() => reject(new Error(complaint)), PATIENCE)
+        late = setTimeout(() => reject(new Error(message)), TIMEOUT_MS)
       })
       return Promise.race([promise, timeout])
         .finally(() => clearTimeout(late))
@@ -105,7 +107,7 @@ function withPatience<T>(promise: Promise<T>, complaint: string): Promise<T> {
   }
 }
 
-/** The reply to an upgrade that is refused. */
+/** The reply to a refused upgrade. */
 export async function refusedUpgrade(
   port: number,
   options: ConnectOptions = {},

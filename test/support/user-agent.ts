@@ -58,7 +58,7 @@ export function createUserAgent({ home, now = Date.now, jar = createCookieJar(no
     let how = method
     let content = body
     for (let count = 0; count < MOST_REDIRECTS; count++) {
-      const response = await exchange(how, url, content)
+      const response = await context(how, url, content)
       const location = response.headers.get('location')
       if (response.status < 300 || response.status > 399 || location === null) return arrive(url, response)
       await response.arrayBuffer()
@@ -73,7 +73,7 @@ export function createUserAgent({ home, now = Date.now, jar = createCookieJar(no
     throw new Error(`More than ${MOST_REDIRECTS} redirects from ${target.href}`)
   }
 
-  async function exchange(method: string, url: URL, body: URLSearchParams | undefined): Promise<Response> {
+  async function context(method: string, url: URL, body: URLSearchParams | undefined): Promise<Response> {
     const cookie = jar.header(url)
     const response = await fetch(url, {
       method,

@@ -7,7 +7,7 @@ export interface Credentials {
   readonly password: string
 }
 
-export interface Visit {
+export interface BrowserContext {
   readonly end: Page | Departure
   /** The pages on the way, as a person would name them. */
   readonly seen: readonly PageName[]
@@ -24,7 +24,7 @@ export async function visit(
   start: Page | Departure,
   credentials: Credentials,
   answer: 'agree' | 'refuse' = 'agree',
-): Promise<Visit> {
+): Promise<BrowserContext> {
   const seen: PageName[] = []
   let at = start
   for (let count = 0; count < MOST_PAGES; count++) {

@@ -1,231 +1,223 @@
 /** `gatehouse client …`, `gatehouse role …`, `gatehouse scope …` */
-import { Usage } from '../command.ts'
-import { type AdminCommand, type AdminOption, given, type JsonObject, segment } from './command.ts'
+import type { OptionTable } from '../args.ts'
+import { UsageError } from '../errors.ts'
+import { type JsonObject, parseJson } from '../json.ts'
+import {
+  type AdminCommand,
+  type AdminCommandCall,
+  type Output,
+  PAGE_OPTIONS,
+  pagePath,
+  segment,
+  withoutUndefined,
+} from './admin-command.ts'
 
 const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
 
-const METADATA: Readonly<Record<`--${string}`, AdminOption>> = {
-  '--name': { kind: 'value', value: 'NAME', help: 'the name that people see' },
-  '--redirect': { kind: 'values', value: 'URI', help: 'where the browser may return to; may be given again' },
-  '--grant': { kind: 'values', value: 'GRANT', help: 'a grant type, or device_code for short; may be given again' },
-  '--response': { kind: 'values', value: 'TYPE', help: 'a response type such as "code id_token"; may be given again' },
-  '--scope': { kind: 'values', value: 'SCOPE', help: 'a scope that it may ask for; may be given again' },
-  '--origin': { kind: 'values', value: 'ORIGIN', help: 'an origin whose scripts may call; may be given again' },
-  '--set': { kind: 'values', value: 'MEMBER=JSON', help: 'any other member of the metadata; may be given again' },
+const METADATA: OptionTable = {
+  '--name': { value: 'NAME', help: 'the display name' },
+  '--redirect': { value: 'URI', repeatable: true, help: 'a redirect URI; repeatable' },
+  '--grant': { value: 'GRANT', repeatable: true, help: 'a grant type, or device_code for short; repeatable' },
+  '--response': { value: 'TYPE', repeatable: true, help: 'a response type such as "code id_token"; repeatable' },
+  '--scope': { value: 'SCOPE', repeatable: true, help: 'a scope that the client may request; repeatable' },
+  '--origin': { value: 'ORIGIN', repeatable: true, help: 'an origin that CORS allows; repeatable' },
+  '--set': { value: 'MEMBER=JSON', repeatable: true, help: 'any other member of the metadata; repeatable' },
 }
 
-const ROLE: Readonly<Record<`--${string}`, AdminOption>> = {
-  '--scope': { kind: 'values', value: 'SCOPE', help: 'a scope that it gives; may be given again' },
-  '--description': { kind: 'value', value: 'TEXT', help: 'what it is for' },
-  '--second-factor': { kind: 'value', value: 'true|false', help: 'whoever holds it needs a second factor' },
+const ROLE: OptionTable = {
+  '--scope': { value: 'SCOPE', repeatable: true, help: 'a scope that the role grants; repeatable' },
+  '--description': { value: 'TEXT', help: 'what the role is for' },
+  '--second-factor': { value: 'true|false', help: 'whether users with this role need a second factor' },
 }
 
 export const CLIENT_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'client list',
-    words: [],
+    options: PAGE_OPTIONS,
     summary: 'Lists clients.',
     examples: ['client list', 'client list --json'],
-    async run({ request }) {
-      const { body } = await request('GET', '/admin/clients')
+    async run({ args, request }) {
+      const { body } = await request('GET', pagePath('/admin/clients', args))
       return { kind: 'table', columns: ['client_id', 'client_name', 'grant_types', 'scope', 'disabled'], body }
     },
   },
   {
     name: 'client show',
-    words: ['CLIENT'],
+    positionals: ['CLIENT'],
     summary: 'Shows a client and its secrets, without their values.',
     examples: ['client show desk-app'],
-    async run({ words: [client], request }) {
+    async run({ positionals: [client], request }) {
       return { kind: 'object', body: (await request('GET', `/admin/clients/${segment(client)}`)).body }
     },
   },
   {
     name: 'client add',
-    words: ['CLIENT'],
-    begins: true,
-    options: { '--public': { kind: 'switch', help: 'it cannot keep a secret: none is made' }, ...METADATA },
-    summary: 'Registers a client; a secret is shown this once.',
+    positionals: ['CLIENT'],
+    createsData: true,
+    options: { '--public': { help: 'a public client, without a secret' }, ...METADATA },
+    summary: 'Registers a client; its secret is shown only once.',
     examples: [
       'client add desk-app --redirect https://desk.example/callback --scope openid --scope Platform/News',
       'client add robot --grant client_credentials --scope Platform/Market',
       'client add gatehouse-cli --public --grant device_code --grant refresh_token --scope Identity/Admin --scope Platform/Admin --scope offline_access',
     ],
     async run(call) {
-      const { words, has, request } = call
       const body = {
-        client_id: words[0],
-        ...(has('--public') ? { token_endpoint_auth_method: 'none' } : {}),
+        client_id: call.positionals[0],
+        ...(call.args.has('--public') ? { token_endpoint_auth_method: 'none' } : {}),
         ...readMetadata(call),
       }
-      const answer = await request('POST', '/admin/clients', { body })
-      return { kind: 'object', body: answer.body }
+      return { kind: 'object', body: (await call.request('POST', '/admin/clients', { body })).body }
     },
   },
   {
     name: 'client set',
-    words: ['CLIENT'],
+    positionals: ['CLIENT'],
     options: METADATA,
-    summary: 'Changes a client; a list that is given replaces the one before.',
+    summary: 'Changes a client; a list that is given replaces the earlier one.',
     examples: [
       'client set desk-app --redirect https://desk.example/new',
       'client set desk-app --set skip_consent=true',
     ],
     async run(call) {
-      const target = `/admin/clients/${segment(call.words[0])}`
-      const answer = await call.request('PATCH', target, { body: readMetadata(call), ifMatch: '*' })
-      return { kind: 'object', body: answer.body }
+      const target = `/admin/clients/${segment(call.positionals[0])}`
+      const response = await call.request('PATCH', target, { body: readMetadata(call), ifMatch: '*' })
+      return { kind: 'object', body: response.body }
     },
   },
   {
     name: 'client disable',
-    words: ['CLIENT'],
-    summary: 'Keeps a client out: every token it has is cut at once.',
+    positionals: ['CLIENT'],
+    summary: 'Disables a client and revokes all its tokens at once.',
     examples: ['client disable desk-app --yes'],
-    confirm: ([client]) => `Cut every token of the client ${client}?`,
+    confirm: ([client]) => `Revoke all tokens of the client ${client}?`,
     run: (call) => setDisabled(call, true),
   },
   {
     name: 'client enable',
-    words: ['CLIENT'],
-    summary: 'Lets a disabled client in again.',
+    positionals: ['CLIENT'],
+    summary: 'Enables a disabled client.',
     examples: ['client enable desk-app'],
     run: (call) => setDisabled(call, false),
   },
   {
     name: 'client remove',
-    words: ['CLIENT'],
+    positionals: ['CLIENT'],
     summary: 'Deletes a client.',
     examples: ['client remove desk-app --yes'],
-    confirm: ([client]) => `Delete the client ${client} for good?`,
-    async run({ words: [client], request }) {
+    confirm: ([client]) => `Permanently delete the client ${client}?`,
+    async run({ positionals: [client], request }) {
       await request('DELETE', `/admin/clients/${segment(client)}`)
       return { kind: 'text', text: `The client ${client} was deleted.` }
     },
   },
   {
     name: 'client secret',
-    words: ['CLIENT'],
+    positionals: ['CLIENT'],
     options: {
-      '--others-expire-in': { kind: 'value', value: 'SECONDS', help: 'the other secret stops working after this time' },
-      '--remove': { kind: 'value', value: 'SECRET', help: 'remove this secret (its id) instead of making one' },
+      '--others-expire-in': { value: 'SECONDS', help: 'let the other secrets expire after this time' },
+      '--remove': { value: 'SECRET', help: 'remove the secret with this id instead of adding one' },
     },
-    summary: 'Makes a second secret, shown this once, or removes one.',
+    summary: 'Adds a second secret, which is shown only once, or removes one.',
     examples: ['client secret desk-app --others-expire-in 86400', 'client secret desk-app --remove 9xA…'],
-    async run({ words: [client], option, request }) {
+    async run({ args, positionals: [client], request }) {
       const target = `/admin/clients/${segment(client)}/secrets`
-      const removed = option('--remove')
-      if (removed !== undefined) {
-        await request('DELETE', `${target}/${segment(removed)}`)
-        return { kind: 'text', text: `The secret ${removed} was removed.` }
+      const secret = args.value('--remove')
+      if (secret !== undefined) {
+        await request('DELETE', `${target}/${segment(secret)}`)
+        return { kind: 'text', text: `The secret ${secret} was removed.` }
       }
-      const seconds = option('--others-expire-in')
-      const body = seconds === undefined ? {} : { others_expire_in: Number(seconds) }
+      const body = withoutUndefined({ others_expire_in: args.integer('--others-expire-in') })
       return { kind: 'object', body: (await request('POST', target, { body })).body }
     },
   },
   {
     name: 'role list',
-    words: [],
+    options: PAGE_OPTIONS,
     summary: 'Lists roles.',
     examples: ['role list'],
-    async run({ request }) {
-      const { body } = await request('GET', '/admin/roles')
+    async run({ args, request }) {
+      const { body } = await request('GET', pagePath('/admin/roles', args))
       return { kind: 'table', columns: ['name', 'scopes', 'require_second_factor', 'description'], body }
     },
   },
   {
     name: 'role add',
-    words: ['ROLE'],
-    begins: true,
+    positionals: ['ROLE'],
+    createsData: true,
     options: ROLE,
     summary: 'Creates a role.',
     examples: ['role add trader --scope Platform/Trading --scope Platform/Market'],
     async run(call) {
-      const body = { name: call.words[0], ...readRole(call) }
+      const body = { name: call.positionals[0], ...readRole(call) }
       return { kind: 'object', body: (await call.request('POST', '/admin/roles', { body })).body }
     },
   },
   {
     name: 'role set',
-    words: ['ROLE'],
+    positionals: ['ROLE'],
     options: ROLE,
-    summary: 'Changes a role; whoever holds it feels it at once.',
+    summary: 'Changes a role, with immediate effect for the users who have it.',
     examples: ['role set trader --scope Platform/Trading'],
     async run(call) {
-      const target = `/admin/roles/${segment(call.words[0])}`
-      return {
-        kind: 'object',
-        body: (await call.request('PATCH', target, { body: readRole(call), ifMatch: '*' })).body,
-      }
+      const target = `/admin/roles/${segment(call.positionals[0])}`
+      const response = await call.request('PATCH', target, { body: readRole(call), ifMatch: '*' })
+      return { kind: 'object', body: response.body }
     },
   },
   {
     name: 'role remove',
-    words: ['ROLE'],
-    summary: 'Deletes a role; whoever held it loses what it gave.',
+    positionals: ['ROLE'],
+    summary: 'Deletes a role; users who have it lose its scopes.',
     examples: ['role remove trader --yes'],
-    confirm: ([role]) => `Delete the role ${role}, and take its scopes from everybody who holds it?`,
-    async run({ words: [role], request }) {
+    confirm: ([role]) => `Delete the role ${role} and withdraw its scopes from all users who have it?`,
+    async run({ positionals: [role], request }) {
       await request('DELETE', `/admin/roles/${segment(role)}`)
       return { kind: 'text', text: `The role ${role} was deleted.` }
     },
   },
   {
     name: 'scope list',
-    words: [],
-    summary: 'Lists the scopes, what each opens, and the roles that give it.',
+    summary: 'Lists the scopes, the resource of each, and the roles that grant it.',
     examples: ['scope list'],
     async run({ request }) {
-      return {
-        kind: 'table',
-        columns: ['name', 'resource', 'roles'],
-        body: (await request('GET', '/admin/scopes')).body,
-      }
+      const { body } = await request('GET', '/admin/scopes')
+      return { kind: 'table', columns: ['name', 'resource', 'roles'], body }
     },
   },
 ]
 
-type Call = Parameters<AdminCommand['run']>[0]
-
-function readMetadata({ option, values, has }: Call): JsonObject {
-  const list = (name: `--${string}`) => (has(name) ? values(name) : undefined)
+function readMetadata({ args }: AdminCommandCall): JsonObject {
+  const list = (name: `--${string}`) => (args.has(name) ? args.values(name) : undefined)
   return {
-    ...given({
-      client_name: option('--name'),
+    ...withoutUndefined({
+      client_name: args.value('--name'),
       redirect_uris: list('--redirect'),
       grant_types: list('--grant')?.map((grant) => (grant === 'device_code' ? DEVICE_CODE : grant)),
       response_types: list('--response'),
       scope: list('--scope')?.join(' '),
       allowed_origins: list('--origin'),
     }),
-    ...Object.fromEntries(values('--set').map(readMember)),
+    ...Object.fromEntries([...args.pairs('--set')].map(([name, text]) => [name, readMember(name, text)])),
   }
 }
 
-function readMember(text: string): [string, unknown] {
-  const equals = text.indexOf('=')
-  const [name, value] = [text.slice(0, equals), text.slice(equals + 1)]
-  try {
-    if (equals > 0) return [name, JSON.parse(value)]
-  } catch {
-    throw new Usage(`--set ${name}=…: the value is JSON: "text" in quotes, true, 60, ["a", "b"]`)
-  }
-  throw new Usage(`--set looks like member=value, not "${text}"`)
+function readMember(name: string, text: string): unknown {
+  const value = parseJson(text)
+  if (value === undefined) throw new UsageError(`--set ${name}=… takes JSON: a "text" in quotes, true, 60, ["a", "b"]`)
+  return value
 }
 
-function readRole({ option, values, has }: Call): JsonObject {
-  const factor = option('--second-factor')
-  if (factor !== undefined && factor !== 'true' && factor !== 'false')
-    throw new Usage('--second-factor is true or false')
-  return given({
-    scopes: has('--scope') ? values('--scope') : undefined,
-    description: option('--description'),
+function readRole({ args }: AdminCommandCall): JsonObject {
+  const factor = args.choice('--second-factor', ['true', 'false'])
+  return withoutUndefined({
+    scopes: args.has('--scope') ? args.values('--scope') : undefined,
+    description: args.value('--description'),
     require_second_factor: factor === undefined ? undefined : factor === 'true',
   })
 }
 
-async function setDisabled({ words: [client], request }: Call, disabled: boolean): ReturnType<AdminCommand['run']> {
+async function setDisabled({ positionals: [client], request }: AdminCommandCall, disabled: boolean): Promise<Output> {
   const { body } = await request('PATCH', `/admin/clients/${segment(client)}`, { body: { disabled }, ifMatch: '*' })
   return { kind: 'text', text: `The client ${client} is ${disabled ? 'disabled' : 'enabled'}.`, body }
 }

@@ -1,4 +1,4 @@
-/** Administration of the data on this machine; a running server feels every change through the database. */
+/** Administration of the data on this machine; a running server learns of changes through the database. */
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
@@ -6,21 +6,26 @@ import { callInProcess } from '../../admin/in-process.ts'
 import { createKeyring } from '../../admin/keyring.ts'
 import { createLive } from '../../admin/live.ts'
 import { showSettings } from '../../admin/settings.ts'
-import type { LoadedConfig } from '../../config.ts'
-import { type Offline, withData } from '../../offline.ts'
+import type { LoadedConfig } from '../../config/config.ts'
 import type { Principal } from '../../protocol/principal.ts'
 import { SCOPES } from '../../protocol/scopes.ts'
+import { type Offline, withData } from '../../server/offline.ts'
 import { BadDataFolder, MARK } from '../../store/data-folder.ts'
 import { hashPassword } from '../../store/password-hash.ts'
-import type { AdminConnection } from './connection.ts'
+import type { AdminRequest } from './admin-command.ts'
 
-export async function connectLocally(loaded: LoadedConfig, begins: boolean): Promise<AdminConnection> {
-  if (!begins) refuseNoData(loaded)
-  const { data, close } = await holdData(loaded)
+export async function connectLocally(
+  loaded: LoadedConfig,
+  createsData: boolean,
+): Promise<{ request: AdminRequest; close(): Promise<void> }> {
+  if (!createsData) requireData(loaded)
+  const { data, close } = await openData(loaded)
   const caller = localOperator()
   const env = {
     ...data,
     publish: (event: Parameters<typeof data.stores.events.append>[0]) => data.stores.events.append(event),
+    // A running server reads it from the event log.
+    receive: () => {},
     keyring: createKeyring({
       keys: data.stores.signingKeys,
       sealingKey: data.masterKey.derive('signing keys'),
@@ -40,34 +45,31 @@ export async function connectLocally(loaded: LoadedConfig, begins: boolean): Pro
   }
 }
 
-/** A mistyped folder must not look like an installation without users and with a whole audit log. */
-function refuseNoData({ config: { data, databaseUrl } }: LoadedConfig): void {
+/** A mistyped folder must not look like an empty installation with an intact audit log. */
+function requireData({ config: { data, databaseUrl } }: LoadedConfig): void {
   if (databaseUrl !== '' || existsSync(join(data, MARK))) return
-  throw new BadDataFolder(`There is no data of gatehouse in ${data}: name its folder with --data or GATEHOUSE_DATA.`)
+  throw new BadDataFolder(`${data} is not a gatehouse data folder: name the folder with --data or GATEHOUSE_DATA.`)
 }
 
-/** `withData` closes when its work ends: the work here lasts until the connection is closed. */
-function holdData({ config }: LoadedConfig): Promise<{ data: Offline; close(): Promise<void> }> {
-  return new Promise((resolve, reject) => {
-    let finish: () => void = () => {}
-    const finished = new Promise<void>((done) => {
-      finish = done
-    })
-    const work = withData(config, async (data) => {
-      resolve({
-        data,
-        close: () => {
-          finish()
-          return work
-        },
-      })
-      await finished
-    })
-    work.catch(reject)
+/** Turns the callback of `withData` into an open and a close. */
+async function openData({ config }: LoadedConfig): Promise<{ data: Offline; close(): Promise<void> }> {
+  const opened = Promise.withResolvers<Offline>()
+  const closed = Promise.withResolvers<void>()
+  const work = withData(config, (data) => {
+    opened.resolve(data)
+    return closed.promise
   })
+  work.catch(opened.reject)
+  return {
+    data: await opened.promise,
+    close() {
+      closed.resolve()
+      return work
+    },
+  }
 }
 
-/** Whoever can write the data folder is an administrator already. */
+/** Anyone who can write the data folder is an administrator already. */
 function localOperator(): Principal {
   const name = userInfo().username
   return {

@@ -1,21 +1,21 @@
-/** `gatehouse keys …`, `session …`, `queries …`, `audit …`, `settings` */
-import { Usage } from '../command.ts'
-import { type AdminCommand, type AdminOption, segment } from './command.ts'
+/** `gatehouse keys …`, `session …`, `queries …`, `audit …`, `settings …` */
+import type { OptionName, OptionTable } from '../args.ts'
+import { UsageError } from '../errors.ts'
+import { type AdminCommand, type AdminCommandCall, segment, withoutUndefined } from './admin-command.ts'
 
-const FILTERS: Readonly<Record<`--${string}`, AdminOption>> = {
-  '--event': { kind: 'value', value: 'NAME', help: 'a name like token.refused, or its first part' },
-  '--outcome': { kind: 'value', value: 'OUTCOME', help: 'success or refused' },
-  '--actor': { kind: 'value', value: 'ID', help: 'who did it' },
-  '--target': { kind: 'value', value: 'ID', help: 'to whom or what' },
-  '--address': { kind: 'value', value: 'ADDRESS', help: 'from where' },
-  '--since': { kind: 'value', value: 'TIME', help: 'not before this time (ISO 8601)' },
-  '--until': { kind: 'value', value: 'TIME', help: 'before this time (ISO 8601)' },
+const FILTERS: OptionTable = {
+  '--event': { value: 'NAME', help: 'a name such as token.refused, or its first part' },
+  '--outcome': { value: 'OUTCOME', help: 'success or refused' },
+  '--actor': { value: 'ID', help: 'the user or client who acted' },
+  '--target': { value: 'ID', help: 'what was acted on' },
+  '--address': { value: 'ADDRESS', help: 'the network address of the caller' },
+  '--since': { value: 'TIME', help: 'not before this time (ISO 8601)' },
+  '--until': { value: 'TIME', help: 'before this time (ISO 8601)' },
 }
 
 export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'keys list',
-    words: [],
     summary: 'Lists the signing keys.',
     examples: ['keys list'],
     async run({ request }) {
@@ -25,42 +25,39 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'keys rotate',
-    words: [],
     options: {
-      '--active-in': { kind: 'value', value: 'SECONDS', help: 'when it begins to sign; a day when left out' },
+      '--active-in': { value: 'SECONDS', help: 'when it starts to sign (default: in a day)' },
     },
-    summary: 'Makes a signing key that is published now and signs later.',
+    summary: 'Creates a signing key that is published now and signs later.',
     examples: ['keys rotate', 'keys rotate --active-in 0'],
-    async run({ option, request }) {
-      const seconds = option('--active-in')
-      const body = seconds === undefined ? {} : { active_in: Number(seconds) }
+    async run({ args, request }) {
+      const body = withoutUndefined({ active_in: args.integer('--active-in') })
       return { kind: 'object', body: (await request('POST', '/admin/keys', { body })).body }
     },
   },
   {
     name: 'keys retire',
-    words: ['KID'],
+    positionals: ['KID'],
     options: {
-      '--compromised': { kind: 'switch', help: 'withdraw it at once: every token that it signed is refused' },
+      '--compromised': { help: 'remove it at once: every token that it signed is refused' },
     },
-    summary: 'Retires a signing key: it never signs again.',
+    summary: 'Retires a signing key, which then never signs again.',
     examples: ['keys retire 7fX… --yes', 'keys retire 7fX… --compromised --yes'],
-    confirm: ([kid]) => `Retire the key ${kid} for good?`,
-    async run({ words: [kid], has, request }) {
-      const isCompromised = has('--compromised')
+    confirm: ([kid]) => `Permanently retire the key ${kid}?`,
+    async run({ args, positionals: [kid], request }) {
+      const isCompromised = args.has('--compromised')
       await request('DELETE', `/admin/keys/${segment(kid)}${isCompromised ? '?compromised=true' : ''}`)
-      const text = isCompromised ? `is withdrawn, with everything that it signed` : 'is retired'
+      const text = isCompromised ? 'is removed, and its tokens are refused' : 'is retired'
       return { kind: 'text', text: `The key ${kid} ${text}.` }
     },
   },
   {
     name: 'session list',
-    words: [],
-    options: { '--user': { kind: 'value', value: 'ID', help: 'only those of this user' } },
-    summary: 'Lists the live streaming sessions of every node.',
+    options: { '--user': { value: 'ID', help: 'only sessions of this user' } },
+    summary: 'Lists the live streaming sessions of all nodes.',
     examples: ['session list', 'session list --server https://gate.example.com'],
-    async run({ option, request }) {
-      const user = option('--user')
+    async run({ args, request }) {
+      const user = args.value('--user')
       const { body } = await request(
         'GET',
         user === undefined ? '/admin/streams' : `/admin/streams?user=${segment(user)}`,
@@ -74,28 +71,27 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'session kick',
-    words: [],
     options: {
-      '--connection': { kind: 'value', value: 'ID', help: 'this live session' },
-      '--user': { kind: 'value', value: 'ID', help: 'every live session of this user' },
+      '--connection': { value: 'ID', help: 'close this session' },
+      '--user': { value: 'ID', help: 'close every session of this user' },
     },
-    summary: 'Closes live streaming sessions, on whichever node they are.',
+    summary: 'Closes live streaming sessions on any node.',
     examples: ['session kick --user usr_7d… --yes'],
     confirm: () => 'Close these live sessions?',
-    async run({ option, request }) {
-      const [connection, user] = [option('--connection'), option('--user')]
-      if ((connection === undefined) === (user === undefined)) throw new Usage('Name --connection or --user')
+    async run({ args, request }) {
+      const [connection, user] = [args.value('--connection'), args.value('--user')]
+      if ((connection === undefined) === (user === undefined))
+        throw new UsageError('session kick needs either --connection ID or --user ID')
       await request(
         'DELETE',
         user === undefined ? `/admin/streams/${segment(connection)}` : `/admin/streams?user=${segment(user)}`,
       )
-      return { kind: 'text', text: 'The live sessions were told to close.' }
+      return { kind: 'text', text: 'The sessions are being closed.' }
     },
   },
   {
     name: 'queries list',
-    words: [],
-    summary: 'Lists the queries that run now on every node.',
+    summary: 'Lists the running queries of all nodes.',
     examples: ['queries list', 'queries list --server https://gate.example.com'],
     async run({ request }) {
       const { body } = await request('GET', '/admin/queries')
@@ -104,19 +100,18 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'queries cancel',
-    words: ['QUERY'],
-    summary: 'Cancels a running query, on whichever node it is.',
+    positionals: ['QUERY'],
+    summary: 'Cancels a running query on any node.',
     examples: ['queries cancel 0b1c… --yes'],
     confirm: ([query]) => `Cancel the query ${query}?`,
-    async run({ words: [query], request }) {
+    async run({ positionals: [query], request }) {
       await request('DELETE', `/admin/queries/${segment(query)}`)
       return { kind: 'text', text: `The query ${query} was cancelled.` }
     },
   },
   {
     name: 'audit list',
-    words: [],
-    options: { ...FILTERS, '--limit': { kind: 'value', value: 'COUNT', help: 'rows, 100 when left out' } },
+    options: { ...FILTERS, '--limit': { value: 'COUNT', help: 'the number of rows (default 100)' } },
     summary: 'Shows the audit log, newest first.',
     examples: ['audit list --event signin', 'audit list --actor usr_7d… --since 2026-11-01T00:00:00Z --json'],
     async run(call) {
@@ -126,52 +121,41 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'audit export',
-    words: [],
     options: FILTERS,
-    summary: 'Writes the audit log, oldest first, one JSON object a line.',
+    summary: 'Writes the audit log, oldest first, as one JSON object per line.',
     examples: ['audit export > audit.ndjson', 'audit export --since 2026-11-01T00:00:00Z'],
     async run(call) {
       const { lines } = await call.request('GET', `/admin/audit/export?${filter(call)}`)
-      if (lines === undefined) throw new Error('The export has no lines')
+      if (lines === undefined) throw new Error('The export is not NDJSON')
       return { kind: 'lines', lines }
     },
   },
   {
     name: 'audit verify',
-    words: [],
-    options: { '--head': { kind: 'value', value: 'SEQ:HASH', help: 'a head noted earlier that must still be there' } },
-    summary: 'Says whether the audit log is what was written; status 1 when it is not.',
+    options: { '--head': { value: 'SEQ:HASH', help: 'a head recorded earlier, which the log must still contain' } },
+    summary: 'Verifies the audit log; the exit status is 1 if it was altered.',
     examples: ['audit verify', 'audit verify --head 1042:9f86d081…'],
-    async run({ option, request }) {
-      const head = option('--head')
-      const { body } = await request(
-        'GET',
-        head === undefined ? '/admin/audit/verify' : `/admin/audit/verify?head=${segment(head)}`,
-      )
+    async run({ args, request }) {
+      const head = args.value('--head')
+      const { body } = await request('GET', `/admin/audit/verify${head === undefined ? '' : `?head=${segment(head)}`}`)
       return { kind: 'text', body, ...verdict(body) }
     },
   },
   {
     name: 'settings list',
-    words: [],
-    summary: 'Shows the settings in force on the server that answers.',
+    summary: 'Shows the settings in effect on the server.',
     examples: ['settings list --server https://gate.example.com'],
     async run({ request }) {
-      return {
-        kind: 'table',
-        columns: ['name', 'value', 'source'],
-        body: (await request('GET', '/admin/settings')).body,
-      }
+      const { body } = await request('GET', '/admin/settings')
+      return { kind: 'table', columns: ['name', 'value', 'source'], body }
     },
   },
 ]
 
-type Call = Parameters<AdminCommand['run']>[0]
-
-function filter({ option }: Call, more: readonly `--${string}`[] = []): URLSearchParams {
+function filter({ args }: AdminCommandCall, more: readonly OptionName[] = []): URLSearchParams {
   const query = new URLSearchParams()
-  for (const name of [...(Object.keys(FILTERS) as `--${string}`[]), ...more]) {
-    const value = option(name)
+  for (const name of [...(Object.keys(FILTERS) as OptionName[]), ...more]) {
+    const value = args.value(name)
     if (value !== undefined) query.set(name.slice(2), value)
   }
   return query
@@ -184,6 +168,9 @@ function verdict(body: unknown): { text: string; failed: boolean } {
     faults: readonly { message: string }[]
   }
   if (faults.length > 0)
-    return { failed: true, text: `The audit log is broken:\n${faults.map(({ message }) => `  ${message}`).join('\n')}` }
-  return { failed: false, text: `The audit log is whole: ${rows} rows. Head ${head.seq}:${head.hash}` }
+    return {
+      failed: true,
+      text: `The audit log was altered:\n${faults.map(({ message }) => `  ${message}`).join('\n')}`,
+    }
+  return { failed: false, text: `The audit log is intact: ${rows} rows. Head ${head.seq}:${head.hash}` }
 }

@@ -1,129 +1,133 @@
 /** `gatehouse user …` */
-import { type AdminCommand, given, segment } from './command.ts'
+import { membersOf } from '../json.ts'
+import {
+  type AdminCommand,
+  type AdminCommandCall,
+  type Output,
+  PAGE_OPTIONS,
+  pagePath,
+  segment,
+  withoutUndefined,
+} from './admin-command.ts'
 
 const PROFILE = {
-  '--name': { kind: 'value', value: 'NAME', help: 'the name that is shown' },
-  '--email': { kind: 'value', value: 'EMAIL', help: 'the address of the user' },
-  '--role': { kind: 'values', value: 'ROLE', help: 'a role the user has instead of those before; may be given again' },
-  '--username': { kind: 'value', value: 'USERNAME', help: 'a new name to sign in with' },
-  '--locale': { kind: 'value', value: 'TAG', help: 'a language tag such as en-GB' },
+  '--name': { value: 'NAME', help: 'the display name' },
+  '--email': { value: 'EMAIL', help: 'the email address' },
 } as const
 
 export const USER_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'user add',
-    words: ['USERNAME'],
-    begins: true,
-    options: {
-      '--role': { kind: 'values', value: 'ROLE', help: 'a role the user has; may be given again' },
-      '--name': { kind: 'value', value: 'NAME', help: 'the name that is shown' },
-      '--email': { kind: 'value', value: 'EMAIL', help: 'the address of the user' },
-    },
-    summary: 'Creates a user; asks for the password, or takes it from stdin.',
+    positionals: ['USERNAME'],
+    createsData: true,
+    options: { '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user; repeatable' }, ...PROFILE },
+    summary: 'Creates a user; reads the password from a prompt or from stdin.',
     examples: ['user add alice --role trader', 'user add alice < password.txt'],
-    async run({ words: [username], option, values, request, secret }) {
-      const password = await secret(`Password for ${username}: `)
-      const profile = given({ name: option('--name'), email: option('--email') })
-      const roles = [...new Set(values('--role'))]
+    async run({ args, positionals: [username], request, readPassword }) {
+      const password = await readPassword(`Password for ${username}: `)
+      const profile = withoutUndefined({ name: args.value('--name'), email: args.value('--email') })
+      const roles = [...new Set(args.values('--role'))]
       const { body } = await request('POST', '/admin/users', { body: { username, password, roles, ...profile } })
-      return { kind: 'text', text: `User ${username} was added as ${idOf(body)}.`, body }
+      return { kind: 'text', text: `User ${username} was added as ${membersOf(body).id}.`, body }
     },
   },
   {
     name: 'user list',
-    words: [],
     options: {
-      '--limit': { kind: 'value', value: 'COUNT', help: 'users on a page, 100 when left out' },
-      '--after': { kind: 'value', value: 'USERNAME', help: 'begin after this user' },
+      ...PAGE_OPTIONS,
+      '--prefix': { value: 'TEXT', help: 'only users whose username begins with this' },
     },
     summary: 'Lists users by name.',
-    examples: ['user list', 'user list --after mallory --json'],
-    async run({ request, option }) {
-      const query = new URLSearchParams()
-      const [limit, after] = [option('--limit'), option('--after')]
-      if (limit !== undefined) query.set('limit', limit)
-      if (after !== undefined) query.set('after', after)
-      const { body } = await request('GET', `/admin/users?${query}`)
+    examples: ['user list', 'user list --prefix al', 'user list --after mallory --json'],
+    async run({ args, request }) {
+      const prefix = args.value('--prefix')
+      const path = pagePath('/admin/users', args)
+      const found = prefix === undefined ? '' : `${path.includes('?') ? '&' : '?'}${new URLSearchParams({ prefix })}`
+      const { body } = await request('GET', path + found)
       return { kind: 'table', columns: ['username', 'id', 'roles', 'disabled', 'name', 'email'], body }
     },
   },
   {
     name: 'user show',
-    words: ['USER'],
+    positionals: ['USER'],
     summary: 'Shows a user, named by username or id.',
     examples: ['user show alice'],
-    async run({ words: [user], request }) {
+    async run({ positionals: [user], request }) {
       return { kind: 'object', body: (await request('GET', `/admin/users/${segment(user)}`)).body }
     },
   },
   {
     name: 'user set',
-    words: ['USER'],
-    options: PROFILE,
+    positionals: ['USER'],
+    options: {
+      ...PROFILE,
+      '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user, replacing all earlier ones; repeatable' },
+      '--username': { value: 'USERNAME', help: 'a new name to sign in with' },
+      '--locale': { value: 'TAG', help: 'a language tag such as en-GB' },
+    },
     summary: 'Changes a user.',
     examples: ['user set alice --email alice@example.com', 'user set alice --role trader --role news'],
-    async run({ words: [user], option, values, has, request }) {
-      const body = given({
-        username: option('--username'),
-        name: option('--name'),
-        email: option('--email'),
-        locale: option('--locale'),
-        roles: has('--role') ? values('--role') : undefined,
+    async run({ args, positionals: [user], request }) {
+      const body = withoutUndefined({
+        username: args.value('--username'),
+        name: args.value('--name'),
+        email: args.value('--email'),
+        locale: args.value('--locale'),
+        roles: args.has('--role') ? args.values('--role') : undefined,
       })
-      const answer = await request('PATCH', `/admin/users/${segment(user)}`, { body, ifMatch: '*' })
-      return { kind: 'object', body: answer.body }
+      const response = await request('PATCH', `/admin/users/${segment(user)}`, { body, ifMatch: '*' })
+      return { kind: 'object', body: response.body }
     },
   },
   {
     name: 'user disable',
-    words: ['USER'],
-    summary: 'Keeps a user out: every session and token is cut at once.',
+    positionals: ['USER'],
+    summary: 'Disables a user and ends all their sessions and tokens at once.',
     examples: ['user disable mallory --yes'],
-    confirm: ([user]) => `Cut every session and token of ${user}?`,
+    confirm: ([user]) => `End all sessions and tokens of ${user}?`,
     run: (call) => setDisabled(call, true),
   },
   {
     name: 'user enable',
-    words: ['USER'],
-    summary: 'Lets a disabled user in again.',
+    positionals: ['USER'],
+    summary: 'Enables a disabled user.',
     examples: ['user enable mallory'],
     run: (call) => setDisabled(call, false),
   },
   {
     name: 'user password',
-    words: ['USER'],
-    options: { '--generate': { kind: 'switch', help: 'make a random one and show it this once' } },
-    summary: 'Sets a password from a prompt or stdin; every session and token is cut.',
+    positionals: ['USER'],
+    options: { '--generate': { help: 'generate a random password and show it once' } },
+    summary: 'Sets a password, from a prompt or from stdin, and ends all sessions and tokens of the user.',
     examples: ['user password alice', 'user password alice --generate', 'user password alice < password.txt'],
-    async run({ words: [user], has, request, secret }) {
-      const body = has('--generate') ? {} : { password: await secret(`New password for ${user}: `) }
-      const answer = await request('PUT', `/admin/users/${segment(user)}/password`, { body })
-      const made = passwordOf(answer.body)
-      const text = made === undefined ? `The password of ${user} was set.` : `The password of ${user} is ${made}`
-      return { kind: 'text', text, body: answer.body ?? {} }
+    async run({ args, positionals: [user], request, readPassword }) {
+      const body = args.has('--generate') ? {} : { password: await readPassword(`New password for ${user}: `) }
+      const response = await request('PUT', `/admin/users/${segment(user)}/password`, { body })
+      const { password } = membersOf(response.body)
+      const text =
+        password === undefined ? `The password of ${user} was set.` : `The password of ${user} is ${password}`
+      return { kind: 'text', text, body: response.body ?? {} }
     },
   },
   {
     name: 'user remove',
-    words: ['USER'],
-    summary: 'Deletes a user with everything that is theirs.',
+    positionals: ['USER'],
+    summary: 'Deletes a user and everything that belongs to them.',
     examples: ['user remove mallory --yes'],
-    confirm: ([user]) => `Delete the user ${user} for good?`,
-    async run({ words: [user], request }) {
+    confirm: ([user]) => `Permanently delete the user ${user}?`,
+    async run({ positionals: [user], request }) {
       await request('DELETE', `/admin/users/${segment(user)}`)
       return { kind: 'text', text: `The user ${user} was deleted.` }
     },
   },
   {
     name: 'user factors',
-    words: ['USER'],
-    options: {
-      '--remove': { kind: 'value', value: 'FACTOR', help: 'take this one away, for somebody who has lost it' },
-    },
+    positionals: ['USER'],
+    options: { '--remove': { value: 'FACTOR', help: 'remove this second factor, for a user who has lost it' } },
     summary: 'Lists the second factors of a user, or removes one.',
     examples: ['user factors alice', 'user factors alice --remove 3vQ…'],
-    async run({ words: [user], option, request }) {
-      const factor = option('--remove')
+    async run({ args, positionals: [user], request }) {
+      const factor = args.value('--remove')
       if (factor !== undefined) {
         await request('DELETE', `/admin/users/${segment(user)}/factors/${segment(factor)}`)
         return { kind: 'text', text: `The second factor ${factor} was removed.` }
@@ -134,41 +138,39 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'user sessions',
-    words: ['USER'],
-    options: { '--end': { kind: 'value', value: 'SESSION', help: 'end this one and its tokens' } },
-    summary: 'Lists the browser sessions of a user, or ends one.',
+    positionals: ['USER'],
+    options: { '--end': { value: 'SESSION', help: 'end this session and its tokens' }, ...PAGE_OPTIONS },
+    summary: 'Lists the browser sessions of a user, newest first, or ends one.',
     examples: ['user sessions alice', 'user sessions alice --end 8sK…'],
-    async run({ words: [user], option, request }) {
-      const session = option('--end')
+    async run({ args, positionals: [user], request }) {
+      const session = args.value('--end')
       if (session !== undefined) {
         await request('DELETE', `/admin/users/${segment(user)}/sessions/${segment(session)}`)
         return { kind: 'text', text: `The session ${session} was ended.` }
       }
-      const { body } = await request('GET', `/admin/users/${segment(user)}/sessions`)
+      const { body } = await request('GET', pagePath(`/admin/users/${segment(user)}/sessions`, args))
       return { kind: 'table', columns: ['id', 'address', 'methods', 'seen_at', 'expires_at', 'user_agent'], body }
     },
   },
   {
     name: 'user sign-out',
-    words: ['USER'],
-    summary: 'Signs a user out everywhere: every session, grant and token.',
+    positionals: ['USER'],
+    summary: 'Signs a user out everywhere: ends all sessions, grants and tokens.',
     examples: ['user sign-out alice --yes'],
-    confirm: ([user]) => `End every session and token of ${user}?`,
-    async run({ words: [user], request }) {
+    confirm: ([user]) => `End all sessions and tokens of ${user}?`,
+    async run({ positionals: [user], request }) {
       const { body } = await request('DELETE', `/admin/users/${segment(user)}/sessions`)
       return { kind: 'text', text: `${user} is signed out everywhere.`, body }
     },
   },
   {
     name: 'user consents',
-    words: ['USER'],
-    options: {
-      '--withdraw': { kind: 'value', value: 'CLIENT', help: 'take back what this client may do, with its tokens' },
-    },
-    summary: 'Lists the clients that may act for a user, or ends what one of them may do.',
+    positionals: ['USER'],
+    options: { '--withdraw': { value: 'CLIENT', help: 'withdraw the consent for this client and revoke its tokens' } },
+    summary: 'Lists the clients that may act for a user, or withdraws a consent.',
     examples: ['user consents alice', 'user consents alice --withdraw desk-app'],
-    async run({ words: [user], option, request }) {
-      const client = option('--withdraw')
+    async run({ args, positionals: [user], request }) {
+      const client = args.value('--withdraw')
       if (client !== undefined) {
         await request('DELETE', `/admin/users/${segment(user)}/consents/${segment(client)}`)
         return { kind: 'text', text: `${client} may no longer act for ${user}.` }
@@ -179,18 +181,7 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
   },
 ]
 
-async function setDisabled(
-  { words: [user], request }: Parameters<AdminCommand['run']>[0],
-  disabled: boolean,
-): ReturnType<AdminCommand['run']> {
+async function setDisabled({ positionals: [user], request }: AdminCommandCall, disabled: boolean): Promise<Output> {
   const { body } = await request('PATCH', `/admin/users/${segment(user)}`, { body: { disabled }, ifMatch: '*' })
   return { kind: 'text', text: `The user ${user} is ${disabled ? 'disabled' : 'enabled'}.`, body }
-}
-
-function idOf(body: unknown): string {
-  return typeof body === 'object' && body !== null && 'id' in body ? String(body.id) : ''
-}
-
-function passwordOf(body: unknown): string | undefined {
-  return typeof body === 'object' && body !== null && 'password' in body ? String(body.password) : undefined
 }

@@ -1,10 +1,10 @@
-/** What the database holds: keys that open and sign, an audit log that is whole, somebody who can administer, rows from no future. */
-import type { Config } from '../../config.ts'
+/** Checks the content of the database: signing keys, audit log, administrators and clients. */
+import type { Config } from '../../config/config.ts'
 import { verifyAuditLog } from '../../store/audit-verify.ts'
 import type { Database } from '../../store/database.ts'
 import { signingKeyOf } from '../../store/key-rotation.ts'
 import { createStores } from '../../store/stores.ts'
-import { examineAuditCopy } from './audit-copy.ts'
+import { checkAuditCopy } from './audit-copy.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'
 
 const DAY = 86_400_000
@@ -13,40 +13,46 @@ const CLOCK_TOLERANCE_MS = 5_000
 export interface ContentOptions {
   readonly config: Config
   readonly now: number
-  /** Throws when the master key is not the one that sealed it; undefined when there is no master key. */
-  readonly open: ((sealed: string) => void) | undefined
+  /** Throws if another master key sealed the text; undefined if there is no master key. */
+  readonly unseal: ((sealed: string) => void) | undefined
 }
 
-export async function examineContent(database: Database, options: ContentOptions): Promise<Finding[]> {
+export async function checkContent(database: Database, options: ContentOptions): Promise<Finding[]> {
   return [
-    ...(await keyFindings(database, options)),
-    ...(await auditFindings(database, options.now)),
-    ...(await examineAuditCopy(options.config, database)),
-    ...(await accessFindings(database)),
+    ...(await checkKeys(database, options)),
+    ...(await checkAudit(database, options.now)),
+    ...(await checkAuditCopy(options.config, database)),
+    ...(await checkAccess(database)),
   ]
 }
 
-async function keyFindings(database: Database, { config, now, open }: ContentOptions): Promise<Finding[]> {
+async function checkKeys(database: Database, { config, now, unseal }: ContentOptions): Promise<Finding[]> {
   const keys = await createStores(database, () => now).signingKeys.list()
   const signing = signingKeyOf(keys, now)
   if (signing === undefined)
-    return [warning('keys.none', 'No signing key is at work', 'Start the server: it makes one. Then look again.')]
+    return [
+      warning(
+        'keys.none',
+        'There is no active signing key',
+        'Start the server, which creates one, and run the doctor again.',
+      ),
+    ]
   const sealed = keys.filter(({ sealedPrivateKey }) => sealedPrivateKey !== '')
-  if (open === undefined)
+  if (unseal === undefined)
     return [
       fault(
         'keys.master_missing',
-        'The master key is gone, and the signing keys are sealed with it',
-        'Bring back master.key from a backup of the data folder, or set GATEHOUSE_MASTER_KEY as it was.',
+        'The master key that seals the signing keys is missing',
+        'Restore master.key from a backup of the data folder, or set GATEHOUSE_MASTER_KEY to its previous value.',
       ),
     ]
-  const closed = sealed.filter(({ sealedPrivateKey }) => !opens(open, sealedPrivateKey))
-  if (closed.length > 0)
+  const unreadable = sealed.filter(({ sealedPrivateKey }) => !opens(unseal, sealedPrivateKey))
+  if (unreadable.length > 0)
     return [
       fault(
         'keys.sealed',
-        `${closed.length} signing keys cannot be opened: they were sealed with another master key`,
-        'Set GATEHOUSE_MASTER_KEY as it was, or bring back master.key in the data folder.',
+        `${unreadable.length} signing keys were sealed with another master key`,
+        'Set GATEHOUSE_MASTER_KEY to its previous value, or restore master.key in the data folder.',
       ),
     ]
   const age = now - signing.activeFrom
@@ -54,30 +60,30 @@ async function keyFindings(database: Database, { config, now, open }: ContentOpt
     return [
       warning(
         'keys.old',
-        `The signing key is at work for ${Math.floor(age / DAY)} days, rotation is due after ${config.keyRotation / DAY}`,
-        'Keep a server running, which rotates by itself, or run "gatehouse keys rotate".',
+        `The signing key has been active for ${Math.floor(age / DAY)} days; it should be rotated after ${config.keyRotation / DAY}`,
+        'Keep a server running, which rotates keys, or run "gatehouse keys rotate".',
       ),
     ]
-  return [ok('keys', `The signing key ${signing.kid} is at work and opens`)]
+  return [ok('keys', `The signing key ${signing.kid} is active and can be read`)]
 }
 
-function opens(open: (sealed: string) => void, sealed: string): boolean {
+function opens(unseal: (sealed: string) => void, sealed: string): boolean {
   try {
-    open(sealed)
+    unseal(sealed)
     return true
   } catch {
     return false
   }
 }
 
-async function auditFindings(database: Database, now: number): Promise<Finding[]> {
+async function checkAudit(database: Database, now: number): Promise<Finding[]> {
   const { faults, rows, head } = await verifyAuditLog(database)
   const [first] = faults
   if (first !== undefined)
     return [
       fault(
         'audit.broken',
-        `The audit log is not what was written (${faults.length} places; ${first.message})`,
+        `The audit log was altered in ${faults.length} places: ${first.message}`,
         'Keep a copy as evidence, compare it with a backup, and find out who can write to the database.',
       ),
     ]
@@ -87,14 +93,14 @@ async function auditFindings(database: Database, now: number): Promise<Finding[]
       fault(
         'clock.behind',
         `The last audit row is ${Math.round((last.at - now) / 1000)} s in the future`,
-        'Set the clock of this machine: tokens expire by it.',
+        'Correct the clock of this machine: tokens expire by it.',
       ),
     ]
-  return [ok('audit', `The audit log is whole (${rows} rows, head ${head.seq})`)]
+  return [ok('audit', `The audit log is intact (${rows} rows, head ${head.seq})`)]
 }
 
-/** Without anybody who may administer, the next change needs the command line on this machine. */
-async function accessFindings(database: Database): Promise<Finding[]> {
+/** Without an administrator, changes are only possible with the command line on this machine. */
+async function checkAccess(database: Database): Promise<Finding[]> {
   const { roles, clients } = createStores(database, Date.now)
   const findings: Finding[] = []
   const administering = (await roles.list()).filter(({ scopes }) => scopes.includes('Identity/Admin'))
@@ -103,28 +109,39 @@ async function accessFindings(database: Database): Promise<Finding[]> {
     findings.push(
       warning(
         'access.no_admin',
-        'Nobody holds Identity/Admin',
-        'Give somebody a role with it: "gatehouse role add admin --scope Identity/Admin", "gatehouse user add NAME --role admin".',
+        'No user has the scope Identity/Admin',
+        'Give a user a role with it: "gatehouse role add admin --scope Identity/Admin", "gatehouse user add NAME --role admin".',
       ),
     )
-  for (const client of await clients.list()) {
-    if (client.disabled) continue
-    if (!client.public && client.secrets.length === 0)
-      findings.push(
-        fault(
-          'access.no_secret',
-          `The client ${client.id} must prove itself and has no secret`,
-          `gatehouse client secret ${client.id}`,
-        ),
-      )
-    if (client.public && client.grantTypes.has('password'))
-      findings.push(
-        warning(
-          'access.open_password_grant',
-          `The client ${client.id} takes passwords without a secret of its own`,
-          'Give it a secret, or move it to the authorization code flow.',
-        ),
-      )
-  }
+  const enabled = (await clients.list()).filter(({ disabled }) => !disabled)
+  const bare = enabled.filter((client) => !client.public && client.secrets.length === 0)
+  if (bare.length > 0)
+    findings.push(
+      fault(
+        'access.no_secret',
+        `${named(bare)} confidential but ${bare.length === 1 ? 'has' : 'have'} no secret`,
+        `Run "gatehouse client secret ${bare.length === 1 ? bare[0]?.id : 'ID" for each, or disable those that are not used: "gatehouse client disable ID'}".`,
+      ),
+    )
+  const open = enabled.filter((client) => client.public && client.grantTypes.has('password'))
+  if (open.length > 0)
+    findings.push(
+      warning(
+        'access.open_password_grant',
+        `${named(open)} public and may use the password grant`,
+        'Give each a secret, or move it to the authorization code flow.',
+      ),
+    )
   return findings
+}
+
+const MOST_NAMED = 5
+
+/** One line, however many there are. */
+function named(clients: readonly { readonly id: string }[]): string {
+  const [first] = clients
+  if (clients.length === 1 && first !== undefined) return `The client ${first.id} is`
+  const shown = clients.slice(0, MOST_NAMED).map(({ id }) => id)
+  const more = clients.length - shown.length
+  return `${clients.length} clients (${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}) are`
 }

@@ -1,34 +1,37 @@
-/** The databases: they answer, are whole, have the schema that this program knows, and share our idea of the time. */
+/** Checks the databases: reachable, undamaged, with a known schema and the same time as this machine. */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
-import type { Config } from '../../config.ts'
+import type { Config } from '../../config/config.ts'
 import { type Database, openUnmigrated } from '../../store/database.ts'
 import { sql } from '../../store/kysely.ts'
+import { schemaVersion } from '../../store/migration-plan.ts'
 import { MIGRATIONS } from '../../store/migrations/list.ts'
-import { schemaVersion } from '../../store/rehearse.ts'
 import { type Finding, fault, ok, reasonOf, warning } from './finding.ts'
 
 const CLOCK_TOLERANCE_MS = 2_000
 
 export interface OpenedDatabase {
   readonly findings: readonly Finding[]
-  /** Only when it answers and has the current schema. */
+  /** Only if it is reachable and has the current schema. */
   readonly database: Database | undefined
 }
 
-export async function examineDatabase(config: Config, now: () => number): Promise<OpenedDatabase> {
+export async function checkDatabase(config: Config, now: () => number): Promise<OpenedDatabase> {
   if (config.databaseUrl === '') {
-    const damaged = sqliteFindings(config.data)
+    const damaged = checkFiles(config.data)
     if (damaged.length > 0) return { findings: damaged, database: undefined }
   }
   const database = openUnmigrated({ dataFolder: config.data, url: config.databaseUrl, poolSize: 2 })
   try {
     const version = await schemaVersion(database)
-    const findings = [...versionFindings(version), ...(await clockFindings(database, now))]
+    const findings = [...checkVersion(version), ...(await checkClock(database, now))]
     if (version === MIGRATIONS.length)
       return {
-        findings: [...findings, ok('database', `The database ${database.location} answers, schema ${version}`)],
+        findings: [
+          ...findings,
+          ok('database', `The database ${database.location} is reachable and has schema ${version}`),
+        ],
         database,
       }
     await database.close()
@@ -40,7 +43,7 @@ export async function examineDatabase(config: Config, now: () => number): Promis
         fault(
           'database.unreachable',
           `The database ${database.location} does not answer (${reasonOf(error)})`,
-          'Start it, or mend GATEHOUSE_DATABASE_URL: address, name, user, password.',
+          'Start it, or correct the address, name, user or password in GATEHOUSE_DATABASE_URL.',
         ),
       ],
       database: undefined,
@@ -48,57 +51,57 @@ export async function examineDatabase(config: Config, now: () => number): Promis
   }
 }
 
-function sqliteFindings(folder: string): Finding[] {
+function checkFiles(folder: string): Finding[] {
   if (!existsSync(join(folder, 'identity.db')))
     return [
       fault(
         'database.missing',
         `There is no identity.db in ${folder}`,
-        'The first "gatehouse serve" makes it; a folder that had one must be restored from a backup.',
+        'The first "gatehouse serve" creates it. If the folder had one before, restore a backup.',
       ),
     ]
   return readdirSync(folder)
     .filter((name) => name.endsWith('.db'))
-    .flatMap((name) => damage(join(folder, name)))
+    .flatMap((name) => checkFile(join(folder, name)))
 }
 
-function damage(file: string): Finding[] {
-  const mend = 'Stop the server, move the data folder away and restore the latest backup.'
+function checkFile(file: string): Finding[] {
+  const fix = 'Stop the server, move the data folder away and restore the latest backup.'
   try {
     const database = new SqliteDatabase(file, { readonly: true, timeout: 5_000 })
     try {
       const verdict = database.pragma('quick_check(1)', { simple: true })
-      return verdict === 'ok' ? [] : [fault('database.damaged', `${file} is damaged: ${String(verdict)}`, mend)]
+      return verdict === 'ok' ? [] : [fault('database.damaged', `${file} is damaged: ${String(verdict)}`, fix)]
     } finally {
       database.close()
     }
   } catch (error) {
-    return [fault('database.damaged', `${file} cannot be read as a database (${reasonOf(error)})`, mend)]
+    return [fault('database.damaged', `${file} cannot be read as a database (${reasonOf(error)})`, fix)]
   }
 }
 
-function versionFindings(version: number): Finding[] {
+function checkVersion(version: number): Finding[] {
   if (version > MIGRATIONS.length)
     return [
       fault(
         'database.too_new',
-        `The database has schema ${version}, this program knows up to ${MIGRATIONS.length}`,
-        'Run the newer gatehouse that wrote it, or restore the backup from before the upgrade.',
+        `The database has schema ${version}, but this version knows only up to ${MIGRATIONS.length}`,
+        'Run the newer version that wrote it, or restore the backup from before the upgrade.',
       ),
     ]
   if (version < MIGRATIONS.length)
     return [
       warning(
         'database.behind',
-        `The database has schema ${version}, this program brings ${MIGRATIONS.length}`,
-        'Take a backup, try "gatehouse migrate --dry-run", then start: the start migrates.',
+        `The database has schema ${version}; this version uses ${MIGRATIONS.length}`,
+        'Take a backup, run "gatehouse migrate --dry-run", then start the server, which migrates.',
       ),
     ]
   return []
 }
 
-/** Tokens are cut by time: nodes and their database must agree on it. */
-async function clockFindings({ db, engine }: Database, now: () => number): Promise<Finding[]> {
+/** Tokens expire by time, so nodes and database must agree on it. */
+async function checkClock({ db, engine }: Database, now: () => number): Promise<Finding[]> {
   if (engine === 'sqlite') return []
   const before = now()
   const { rows } = await sql<{ at: number }>`select extract(epoch from clock_timestamp()) * 1000 as at`.execute(db)

@@ -1,35 +1,74 @@
-/** Looks at everything that keeps a server from running well, and finds out how to mend it. */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
-import type { Config } from '../../config.ts'
-import { openDataFolder } from '../../store/data-folder.ts'
+/** `gatehouse doctor`: checks an installation and says how to fix what is wrong. */
+import type { Config } from '../../config/config.ts'
+import { BadSetting } from '../../config/parsers.ts'
 import { SEALED_KEY } from '../../store/key-rotation.ts'
-import { MASTER_KEY_FILE, openMasterKey } from '../../store/master-key.ts'
+import { findMasterKey } from '../../store/master-key.ts'
 import { unseal } from '../../store/opaque.ts'
-import { examineCertificate } from './certificate.ts'
-import { examineContent } from './content.ts'
-import { examineDatabase } from './database.ts'
-import type { Finding } from './finding.ts'
-import { examineFolder } from './folder.ts'
-import { examineSettings } from './settings.ts'
+import type { Arguments } from '../args.ts'
+import { loadSettings } from '../settings.ts'
+import { printableLines } from '../table.ts'
+import { checkCertificate } from './certificate.ts'
+import { checkContent } from './content.ts'
+import { checkDatabase } from './database.ts'
+import { type Finding, fault } from './finding.ts'
+import { checkFolder } from './folder.ts'
+import { readableFolder } from './readable-folder.ts'
+import { checkSettings } from './settings.ts'
+
+const LABELS = { ok: 'ok     ', warning: 'warning', fault: 'FAULT  ' } as const
+
+export async function doctor(args: Arguments): Promise<void> {
+  const findings = await findingsOf(args)
+  if (args.has('--json')) process.stdout.write(`${JSON.stringify({ findings }, null, 2)}\n`)
+  else for (const finding of findings) process.stdout.write(printableLines(describe(finding)))
+  if (findings.some(({ level }) => level === 'fault')) process.exitCode = 1
+}
+
+async function findingsOf(args: Arguments): Promise<Finding[]> {
+  try {
+    return await examine((await loadSettings(args)).config)
+  } catch (error) {
+    if (!(error instanceof BadSetting) && !(error instanceof Error && error.name === 'BadDeclaration')) throw error
+    return [fault('settings.unreadable', error.message, 'Correct the setting; "gatehouse config" lists them.')]
+  }
+}
+
+function describe({ level, code, message, mend }: Finding): string {
+  return `${LABELS[level]}  ${message} [${code}]\n${mend === undefined ? '' : `         → ${mend}\n`}`
+}
 
 export async function examine(config: Config, now: () => number = Date.now): Promise<Finding[]> {
-  const folder = examineFolder(config.data)
-  const { findings, database } = await examineDatabase(config, now)
+  const folder = checkFolder(config.data)
+  const readable = await readableFolder(config.data)
   try {
+    const stored = await examineStored({ ...config, data: readable.path }, folder, now)
+    return [
+      ...checkSettings(config),
+      ...folder,
+      ...checkCertificate(config, now()),
+      ...stored.map((finding) => ({ ...finding, message: finding.message.replaceAll(readable.path, config.data) })),
+    ]
+  } finally {
+    await readable.dispose()
+  }
+}
+
+async function examineStored(config: Config, folder: readonly Finding[], now: () => number): Promise<Finding[]> {
+  const { findings, database } = await checkDatabase(config, now)
+  try {
+    const isUnusable = folder.some(({ level, code }) => level === 'fault' && code !== 'folder.readonly')
     const content =
-      database === undefined || folder.some(({ level }) => level === 'fault')
+      database === undefined || isUnusable
         ? []
-        : await examineContent(database, { config, now: now(), open: opener(config) })
-    return [...examineSettings(config), ...folder, ...examineCertificate(config, now()), ...findings, ...content]
+        : await checkContent(database, { config, now: now(), unseal: unsealer(config) })
+    return [...findings, ...content]
   } finally {
     await database?.close()
   }
 }
 
-/** Never makes what is missing: a fresh master key would hide that the old one is lost. */
-function opener(config: Config): ((sealed: string) => void) | undefined {
-  if (config.masterKey === undefined && !existsSync(join(config.data, MASTER_KEY_FILE))) return undefined
-  const key = openMasterKey(openDataFolder(config.data), config.masterKey).derive('signing keys')
-  return (sealed) => void unseal(sealed, key, SEALED_KEY)
+/** Never creates a missing master key: a new one would hide that the old one is lost. */
+function unsealer(config: Config): ((sealed: string) => void) | undefined {
+  const key = findMasterKey(config.data, config.masterKey)?.derive('signing keys')
+  return key && ((sealed) => void unseal(sealed, key, SEALED_KEY))
 }

@@ -1,10 +1,10 @@
-/** What the doctor says of one thing it looked at. */
+/** The result of one check of the doctor. */
 export interface Finding {
   readonly level: 'ok' | 'warning' | 'fault'
-  /** Stable, for programs: `certificate.expired`. */
+  /** Stable, for programs, such as `certificate.expired`. */
   readonly code: string
   readonly message: string
-  /** What to do about it; absent when all is well. */
+  /** How to fix it; absent when the level is `ok`. */
   readonly mend?: string
 }
 

@@ -1,12 +1,12 @@
-/** The data folder: there, ours, closed to others, writable, with room left. */
+/** Checks the data folder: present, ours, private, writable, with space left. */
 import { accessSync, constants, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { MARK } from '../../store/data-folder.ts'
 import { type Finding, fault, ok, reasonOf, warning } from './finding.ts'
 
-const LITTLE_ROOM = 200 * 1024 * 1024
+const MIN_FREE_BYTES = 200 * 1024 * 1024
 
-export function examineFolder(path: string): Finding[] {
+export function checkFolder(path: string): Finding[] {
   let entries: string[]
   try {
     entries = readdirSync(path)
@@ -15,21 +15,21 @@ export function examineFolder(path: string): Finding[] {
       fault(
         'folder.missing',
         `The data folder ${path} cannot be read (${reasonOf(error)})`,
-        'Name it with GATEHOUSE_DATA; the first "gatehouse serve" makes it.',
+        'Set GATEHOUSE_DATA to the folder; the first "gatehouse serve" creates it.',
       ),
     ]
   }
-  const findings = [...markFindings(path, entries), ...modeFindings(path, entries), ...roomFindings(path)]
-  return findings.length > 0 ? findings : [ok('folder', `The data folder ${path} is whole and closed to others`)]
+  const findings = [...checkMark(path, entries), ...checkPermissions(path, entries), ...checkSpace(path)]
+  return findings.length > 0 ? findings : [ok('folder', `The data folder ${path} is complete and private`)]
 }
 
-function markFindings(path: string, entries: readonly string[]): Finding[] {
+function checkMark(path: string, entries: readonly string[]): Finding[] {
   if (!entries.includes(MARK))
     return [
       fault(
         'folder.foreign',
         `${path} is not a gatehouse data folder: it has no ${MARK}`,
-        'Name the right folder with GATEHOUSE_DATA, or restore a backup.',
+        'Set GATEHOUSE_DATA to the right folder, or restore a backup.',
       ),
     ]
   try {
@@ -40,7 +40,7 @@ function markFindings(path: string, entries: readonly string[]): Finding[] {
   }
 }
 
-function modeFindings(path: string, entries: readonly string[]): Finding[] {
+function checkPermissions(path: string, entries: readonly string[]): Finding[] {
   const findings: Finding[] = []
   try {
     accessSync(path, constants.W_OK)
@@ -49,29 +49,40 @@ function modeFindings(path: string, entries: readonly string[]): Finding[] {
       fault(
         'folder.readonly',
         `This user may not write to ${path}`,
-        'Give the folder to the user that runs gatehouse.',
+        'Make the user that runs gatehouse the owner of the folder.',
       ),
     )
   }
-  const open = ['', ...entries].filter((entry) => (statSync(join(path, entry)).mode & 0o077) !== 0)
-  const secret = open.filter((entry) => entry === '' || entry.endsWith('.key') || entry.endsWith('.db'))
-  if (secret.includes('') || (statSync(path).mode & 0o077) !== 0)
-    findings.push(fault('folder.open', `Others can look into ${path}`, `chmod 700 ${path}`))
-  for (const entry of secret.filter((name) => name.endsWith('.key')))
-    findings.push(fault('folder.key_open', `Others can read ${join(path, entry)}`, `chmod 600 ${join(path, entry)}`))
+  const isOpen = (file: string) => (statSync(file).mode & 0o077) !== 0
+  if (isOpen(path)) findings.push(fault('folder.open', `Other users can read ${path}`, `chmod 700 ${path}`))
+  for (const entry of entries.filter((name) => name.endsWith('.key') && isOpen(join(path, name))))
+    findings.push(
+      fault('folder.key_open', `Other users can read ${join(path, entry)}`, `chmod 600 ${join(path, entry)}`),
+    )
+  const open = entries.filter((name) => DATABASE_FILE.test(name) && isOpen(join(path, name)))
+  if (open.length > 0)
+    findings.push(
+      fault(
+        'folder.database_open',
+        `Other users can read ${open.join(', ')} in ${path}`,
+        `chmod 600 ${open.map((name) => join(path, name)).join(' ')}`,
+      ),
+    )
   return findings
 }
 
-function roomFindings(path: string): Finding[] {
+const DATABASE_FILE = /\.db(-wal|-shm|-journal)?$/
+
+function checkSpace(path: string): Finding[] {
   const { bavail, bsize } = statfsSync(path)
   const free = bavail * bsize
-  if (free >= LITTLE_ROOM) return []
+  if (free >= MIN_FREE_BYTES) return []
   const megabytes = Math.floor(free / 1024 / 1024)
   return [
     warning(
       'folder.full',
       `The disk of ${path} has ${megabytes} MiB left`,
-      'Make room: writes fail when none is left.',
+      'Free some space: writes fail when the disk is full.',
     ),
   ]
 }

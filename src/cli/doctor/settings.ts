@@ -1,9 +1,9 @@
-/** Settings that each are fine and together are not. */
-import type { Config } from '../../config.ts'
-import { isLoopback } from '../../setting-parsers.ts'
+/** Checks for settings that are valid on their own but not together. */
+import type { Config } from '../../config/config.ts'
+import { isLoopback } from '../../protocol/addresses.ts'
 import { type Finding, ok, warning } from './finding.ts'
 
-export function examineSettings(config: Config): Finding[] {
+export function checkSettings(config: Config): Finding[] {
   const findings: Finding[] = []
   const exposed = !isLoopback(config.host)
   const issuer = config.issuer === '' ? undefined : new URL(config.issuer)
@@ -11,7 +11,7 @@ export function examineSettings(config: Config): Finding[] {
     findings.push(
       warning(
         'settings.issuer_missing',
-        `The server listens on ${config.host}, and tokens would name http://localhost as their issuer`,
+        `The server listens on ${config.host}, but tokens would have the issuer http://localhost`,
         'Set GATEHOUSE_ISSUER to the public https address.',
       ),
     )
@@ -19,7 +19,7 @@ export function examineSettings(config: Config): Finding[] {
     findings.push(
       warning(
         'settings.no_tls',
-        `The server listens on ${config.host} without TLS, and no proxy is trusted to speak it`,
+        `The server listens on ${config.host} without TLS, and no trusted proxy is set`,
         'Set GATEHOUSE_TLS_CERTIFICATE and GATEHOUSE_TLS_KEY, or GATEHOUSE_TRUSTED_PROXIES for the proxy in front.',
       ),
     )
@@ -27,15 +27,15 @@ export function examineSettings(config: Config): Finding[] {
     findings.push(
       warning(
         'settings.https_unserved',
-        `Tokens name ${config.issuer}, but neither TLS nor a trusted proxy is set`,
-        'Set the TLS files, or name the proxy in GATEHOUSE_TRUSTED_PROXIES: else every caller has the address of the proxy.',
+        `The issuer is ${config.issuer}, but neither TLS nor a trusted proxy is set`,
+        'Set the TLS files, or name the proxy in GATEHOUSE_TRUSTED_PROXIES: otherwise every caller has the address of the proxy.',
       ),
     )
   if (issuer?.protocol === 'http:' && config.tlsCertificate !== '')
     findings.push(
       warning(
         'settings.http_issuer',
-        'The server speaks TLS, and tokens name an http address',
+        'The server uses TLS, but the issuer is an http address',
         'Set GATEHOUSE_ISSUER to the https address.',
       ),
     )
@@ -43,17 +43,17 @@ export function examineSettings(config: Config): Finding[] {
     findings.push(
       warning(
         'settings.demo',
-        'Demonstration users with known passwords are made',
-        'Take away --demo before anybody else can reach this server.',
+        'Demonstration users with publicly known passwords are created',
+        'Remove --demo before anyone else can reach this server.',
       ),
     )
   if (config.databaseUrl !== '' && config.masterKey === undefined)
     findings.push(
       warning(
         'settings.master_key_local',
-        'The key that protects data at rest is in the data folder of this node alone',
-        'Give every node the same GATEHOUSE_MASTER_KEY before a second one starts.',
+        'The master key is only in the data folder of this node',
+        'Set the same GATEHOUSE_MASTER_KEY on every node before a second one starts.',
       ),
     )
-  return findings.length > 0 ? findings : [ok('settings', 'The settings go together')]
+  return findings.length > 0 ? findings : [ok('settings', 'The settings are consistent')]
 }

@@ -1,4 +1,4 @@
-/** Which type the columns of a CSV file have: guessed from their values, or as a table has them. */
+/** The types of CSV columns: guessed from values, or read from their names. */
 import {
   BOOLEAN,
   COLUMN_DIGITS,
@@ -26,7 +26,7 @@ export function guessType(values: readonly string[]): IqlType {
   return found?.type(values) ?? TEXT
 }
 
-/** In this order: what reads as an earlier one is not taken for a later one. A number with leading zeros is a code. */
+/** The first match wins. A number with leading zeros is a code, hence text. */
 const GUESSES: readonly { readonly form: RegExp; readonly type: (values: readonly string[]) => IqlType | undefined }[] =
   [
     { form: /^(?:true|false)$/i, type: () => BOOLEAN },
@@ -46,8 +46,8 @@ function decimalFor(values: readonly string[]): IqlType | undefined {
   return longest(/^-?(\d+)/) + scale > COLUMN_DIGITS ? undefined : decimal(COLUMN_DIGITS, scale)
 }
 
-/** `Decimal(12, 4)`, `Text`: as DESCRIBE says it and a person types it. */
-export function typeNamed(text: string): IqlType | undefined {
+/** Reads `Decimal(12, 4)` or `Text`, as DESCRIBE prints and users type them. */
+export function parseType(text: string): IqlType | undefined {
   const digits = /^decimal\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)$/i.exec(text)
   if (digits !== null) return decimal(Number(digits[1]), Number(digits[2] ?? 0))
   const kind = COLUMN_TYPES.find((known) => known.toLowerCase() === text.toLowerCase())

@@ -1,24 +1,24 @@
-/** Where an import stands, in a file beside the one that is imported, so that a broken import can go on. */
+/** The progress of an import, in a file beside the imported one, so that an interrupted import can resume. */
 import { randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { Usage } from '../command.ts'
-import { membersOf } from './connection.ts'
+import { CommandError } from '../errors.ts'
+import { membersOf, parseJson } from '../json.ts'
 
 export interface ImportState {
-  /** Names the import in the keys that keep its batches from being inserted twice. */
+  /** Part of the idempotency keys, which keep batches from being inserted twice. */
   readonly id: string
   readonly server: string
   readonly table: string
-  /** The size and the time of the file: another file must not go on from the same place. */
+  /** Size and modification time of the file: a changed file must not resume. */
   readonly file: string
   readonly batchRows: number
-  /** The byte and the line at which the next batch begins. */
+  /** The byte and the line at which the next batch starts. */
   readonly offset: number
   readonly line: number
   readonly batch: number
   readonly inserted: number
   readonly rejected: number
-  /** How long the file of rejected rows was: what stands after it belongs to a batch that will be sent again. */
+  /** Size of the file of rejected rows; what follows belongs to a batch that will be sent again. */
   readonly rejectedBytes: number
 }
 
@@ -26,12 +26,12 @@ function stateFile(file: string): string {
   return `${file}.import.json`
 }
 
-export function beginImport(file: string, server: string, table: string, batchRows: number): ImportState {
+export function newState(file: string, server: string, table: string, batchRows: number): ImportState {
   const place = { offset: 0, line: 1, batch: 0, inserted: 0, rejected: 0, rejectedBytes: 0 }
   return { id: randomUUID(), server, table, file: fingerprint(file), batchRows, ...place }
 }
 
-/** The state of an import of this file into this table; undefined when there is none. */
+/** Undefined when no import of this file was interrupted. */
 export function readState(file: string, server: string, table: string): ImportState | undefined {
   let text: string
   try {
@@ -41,19 +41,21 @@ export function readState(file: string, server: string, table: string): ImportSt
   }
   const state = parseState(text)
   if (state === undefined || state.server !== server || state.table !== table || state.file !== fingerprint(file)) {
-    throw new Usage(`${stateFile(file)} is of another import, or of an earlier form of the file; --restart forgets it`)
+    throw new CommandError(
+      `${stateFile(file)} belongs to another import or another version of the file; --restart starts over`,
+    )
   }
   return state
 }
 
-/** Whole or not at all. */
+/** Atomic, by renaming. */
 export function writeState(file: string, state: ImportState): void {
   const temporary = `${stateFile(file)}.${process.pid}.tmp`
   writeFileSync(temporary, `${JSON.stringify(state, null, 2)}\n`)
   renameSync(temporary, stateFile(file))
 }
 
-export function forgetState(file: string): void {
+export function deleteState(file: string): void {
   rmSync(stateFile(file), { force: true })
 }
 
@@ -63,12 +65,7 @@ function fingerprint(file: string): string {
 }
 
 function parseState(text: string): ImportState | undefined {
-  let read: Readonly<Record<string, unknown>>
-  try {
-    read = membersOf(JSON.parse(text))
-  } catch {
-    return undefined
-  }
+  const read = membersOf(parseJson(text))
   const words = [read.id, read.server, read.table, read.file]
   const counts = [read.batchRows, read.offset, read.line, read.batch, read.inserted, read.rejected, read.rejectedBytes]
   if (!words.every((word) => typeof word === 'string') || !counts.every((count) => Number.isSafeInteger(count)))

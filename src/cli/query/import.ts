@@ -1,12 +1,12 @@
-/** `gatehouse import`: the rows of a CSV file into a table, in batches that are inserted once and can be gone on from. */
+/** `gatehouse import`: inserts the rows of a CSV file into a table, in batches; an interrupted import can resume. */
 import { appendFileSync, existsSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { csvField, readCsvRecords } from '../../lib/csv.ts'
 import { typeName } from '../../query/iql/types.ts'
-import { Usage } from '../command.ts'
-import { readOptions } from '../options.ts'
+import type { Arguments } from '../args.ts'
+import { CommandError, UsageError } from '../errors.ts'
 import { printTable } from '../table.ts'
-import { CONNECTION_OPTIONS, connect, type QueryConnection, readPairs } from './connection.ts'
-import { csvField, readRecords } from './csv-records.ts'
-import { beginImport, forgetState, type ImportState, readState, writeState } from './import-state.ts'
+import { connectToQuery, type QueryConnection } from './connection.ts'
+import { deleteState, type ImportState, newState, readState, writeState } from './import-state.ts'
 import {
   createTable,
   describeTable,
@@ -19,70 +19,50 @@ import {
 import { insertRows, type PendingRow, type RejectedRow } from './insert-rows.ts'
 import { createProgress } from './progress.ts'
 
-const USUAL_BATCH = 500
-/** A batch ends early when its rows are long: the service takes bodies of a few megabytes. */
-const MOST_BATCH_BYTES = 1024 * 1024
+const DEFAULT_BATCH_ROWS = 500
+/** A batch of long rows ends earlier: the server limits the size of a body. */
+const MAX_BATCH_BYTES = 1024 * 1024
 
-export async function importRows(args: readonly string[]): Promise<void> {
-  const { file, table, values } = examine(args)
+export async function importRows(args: Arguments): Promise<void> {
+  const [file = ''] = args.positionals
+  const table = args.value('--table') ?? ''
+  const batchRows = args.integer('--batch', { least: 1, most: 99_999 }) ?? DEFAULT_BATCH_ROWS
+  if (!existsSync(file)) throw new UsageError(`There is no file ${file}`)
   const { names, end } = await readHeader(file)
-  const connection = await connect(values)
-  const columns = await prepareTable(connection, file, table, names, end, values)
+  const connection = await connectToQuery(args)
+  const columns = await prepareTable(connection, args, { file, table, names, start: end })
   printTable(
     ['COLUMN', 'TYPE'],
     columns.map(({ name, type }) => [name, typeName(type)]),
   )
-  if (values['dry-run'] === true) return
-  if (values.restart === true) forgetState(file)
+  if (args.has('--dry-run')) return
+  if (args.has('--restart')) deleteState(file)
   const known = readState(file, connection.server, table)
-  const state = known ?? {
-    ...beginImport(file, connection.server, table, Number(values.batch ?? USUAL_BATCH)),
-    offset: end,
-    line: 2,
-  }
-  if (known !== undefined) process.stderr.write(`Going on at line ${known.line}, after ${known.inserted} rows\n`)
-  const rejected = values.rejected ?? `${file}.rejected.csv`
+  const state = known ?? { ...newState(file, connection.server, table, batchRows), offset: end, line: 2 }
+  if (known !== undefined) process.stderr.write(`Resuming at line ${known.line}, after ${known.inserted} rows\n`)
+  const rejected = args.value('--rejected') ?? `${file}.rejected.csv`
   report(await transfer({ connection, file, table, columns, names, rejected }, state), file, rejected)
 }
 
-function examine(args: readonly string[]) {
-  const { values, positionals } = parse(args)
-  const [file, surplus] = positionals
-  if (file === undefined || surplus !== undefined) throw new Usage('import takes one FILE')
-  if (!existsSync(file)) throw new Usage(`There is no file ${file}`)
-  if (values.table === undefined) throw new Usage('Name the table: --table NAME')
-  if (values.batch !== undefined && !/^[1-9]\d{0,4}$/.test(values.batch))
-    throw new Usage('--batch takes 1 to 99999 rows')
-  return { file, table: values.table, values }
+interface Source {
+  readonly file: string
+  readonly table: string
+  readonly names: readonly string[]
+  /** The byte after the header. */
+  readonly start: number
 }
-
-const parse = (args: readonly string[]) =>
-  readOptions(args, {
-    ...CONNECTION_OPTIONS,
-    table: { type: 'string' },
-    create: { type: 'boolean' },
-    key: { type: 'string', multiple: true },
-    type: { type: 'string', multiple: true },
-    'dry-run': { type: 'boolean' },
-    rejected: { type: 'string' },
-    restart: { type: 'boolean' },
-    batch: { type: 'string' },
-  })
 
 async function prepareTable(
   connection: QueryConnection,
-  file: string,
-  table: string,
-  names: readonly string[],
-  start: number,
-  values: ReturnType<typeof parse>['values'],
+  args: Arguments,
+  { file, table, names, start }: Source,
 ): Promise<TargetColumn[]> {
   const existing = await describeTable(connection, table)
   if (existing !== undefined) return matchColumns(names, existing, table)
-  const guessed = await guessColumns(file, names, start, readPairs(values.type ?? [], '--type'))
-  if (values['dry-run'] === true) return guessed
-  if (values.create !== true) throw new Usage(`There is no table ${table}; --create makes it`)
-  await createTable(connection, table, guessed, values.key ?? [])
+  const guessed = await guessColumns(file, names, start, args.pairs('--type'))
+  if (args.has('--dry-run')) return guessed
+  if (!args.has('--create')) throw new UsageError(`There is no table ${table}; use --create to create it`)
+  await createTable(connection, table, guessed, args.values('--key'))
   return guessed
 }
 
@@ -95,7 +75,7 @@ interface Transfer {
   readonly rejected: string
 }
 
-/** The state is written after each batch: what it says is in the table, is in the table. */
+/** The state is written after each batch, so it never claims rows that are not in the table. */
 async function transfer(work: Transfer, first: ImportState): Promise<ImportState> {
   const { file } = work
   let state = first
@@ -112,7 +92,7 @@ async function transfer(work: Transfer, first: ImportState): Promise<ImportState
       state = await send(work, state, batch)
       writeState(file, state)
       progress.show(state.offset, state.inserted)
-      if (stopped) throw new Usage(`Stopped after line ${state.line - 1}; the same command goes on from there`)
+      if (stopped) throw new CommandError(`Stopped after line ${state.line - 1}; repeat the command to resume`)
     }
   } finally {
     progress.end()
@@ -128,19 +108,19 @@ interface Batch {
   readonly line: number
 }
 
-/** Rows that cannot be right are set apart before anything is sent. */
+/** Rows that cannot be converted are rejected without being sent. */
 async function* batchesOf({ file, columns }: Transfer, state: ImportState): AsyncGenerator<Batch> {
   let rows: PendingRow[] = []
   let bad: RejectedRow[] = []
   let bytes = 0
   let place = { offset: state.offset, line: state.line }
-  for await (const { raw, end, line } of readRecords(file, state.offset, state.line)) {
+  for await (const { raw, end, line, nextLine } of readCsvRecords(file, state.offset, state.line)) {
     const row = rowOf(raw, columns)
     if ('reason' in row) bad.push({ line, raw, reason: row.reason })
     else rows.push({ line, raw, json: row.json })
     bytes += raw.length
-    place = { offset: end, line: line + raw.split('\n').length }
-    if (rows.length + bad.length < state.batchRows && bytes < MOST_BATCH_BYTES) continue
+    place = { offset: end, line: nextLine }
+    if (rows.length + bad.length < state.batchRows && bytes < MAX_BATCH_BYTES) continue
     yield { rows, bad, ...place }
     rows = []
     bad = []
@@ -165,19 +145,19 @@ async function send(work: Transfer, state: ImportState, { rows, bad, offset, lin
   }
 }
 
-/** Cut to where the last whole batch ended, so that no row is reported twice. */
+/** Truncated to the end of the last complete batch, so that no row is reported twice. */
 function openRejected({ rejected, names }: Transfer, state: ImportState): void {
   if (state.rejectedBytes > 0 && existsSync(rejected)) truncateSync(rejected, state.rejectedBytes)
   else writeFileSync(rejected, `line,reason,${names.map(csvField).join(',')}\r\n`)
 }
 
 function report({ inserted, rejected }: ImportState, file: string, rejectedFile: string): void {
-  forgetState(file)
+  deleteState(file)
   process.stdout.write(`${inserted} rows inserted\n`)
   if (rejected === 0) {
     rmSync(rejectedFile, { force: true })
     return
   }
-  process.stderr.write(`${rejected} rows were rejected; ${rejectedFile} says why\n`)
+  process.stderr.write(`${rejected} rows were rejected; see ${rejectedFile}\n`)
   process.exitCode = 1
 }

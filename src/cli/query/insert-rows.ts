@@ -1,6 +1,7 @@
-/** Inserts a batch of rows once, whatever happens to the connection, and finds the rows that the service does not take. */
-import { setTimeout as pause } from 'node:timers/promises'
-import { accepted, type QueryConnection, QueryRefused, Unreachable } from './connection.ts'
+/** Inserts a batch of rows exactly once, across connection failures, and finds the rows that the server rejects. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Unreachable } from '../client.ts'
+import { expectSuccess, type QueryConnection, QueryRefused } from './connection.ts'
 
 export interface PendingRow {
   readonly line: number
@@ -14,13 +15,13 @@ export interface RejectedRow {
   readonly reason: string
 }
 
-/** Refusals that one row alone can cause: the others of its batch may be fine. */
-const OF_A_ROW: ReadonlySet<number> = new Set([400, 409, 413, 422])
-/** The service is busy or away: later it may do. */
-const PASSING: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504])
-const WAITS_MS = [200, 500, 1000, 2000, 4000]
+/** Statuses that a single row can cause. */
+const ROW_STATUSES: ReadonlySet<number> = new Set([400, 409, 413, 422])
+/** Statuses that are worth a retry. */
+const RETRY_STATUSES: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504])
+const RETRY_DELAYS_MS = [200, 500, 1000, 2000, 4000]
 
-/** All of a batch are inserted or none, so a refused batch is halved until the rows at fault stand alone. */
+/** A batch is inserted completely or not at all, so a rejected batch is halved until the bad rows are found. */
 export async function insertRows(
   connection: QueryConnection,
   table: string,
@@ -32,7 +33,7 @@ export async function insertRows(
     await insertOnce(connection, table, `[${rows.map(({ json }) => json).join(',')}]`, key)
     return []
   } catch (error) {
-    if (!(error instanceof QueryRefused) || !OF_A_ROW.has(error.status)) throw error
+    if (!(error instanceof QueryRefused) || !ROW_STATUSES.has(error.status)) throw error
     const [only, another] = rows
     if (only !== undefined && another === undefined) {
       return [{ line: only.line, raw: only.raw, reason: `${error.code}: ${error.detail}` }]
@@ -45,17 +46,18 @@ export async function insertRows(
   }
 }
 
-/** The same key and body again and again: if the first try arrived after all, the others insert nothing. */
+/** Retries use the same idempotency key and body, so a request that did arrive is not repeated. */
 async function insertOnce(connection: QueryConnection, table: string, body: string, key: string): Promise<void> {
-  for (const [attempt, wait] of WAITS_MS.entries()) {
+  for (const [attempt, delay] of RETRY_DELAYS_MS.entries()) {
     try {
       const response = await connection.call(table, 'insert', body, { 'idempotency-key': key })
-      await (await accepted(response)).arrayBuffer()
+      await (await expectSuccess(response)).arrayBuffer()
       return
     } catch (error) {
-      const isPassing = error instanceof Unreachable || (error instanceof QueryRefused && PASSING.has(error.status))
-      if (!isPassing || attempt === WAITS_MS.length - 1) throw error
-      await pause(wait)
+      const isTransient =
+        error instanceof Unreachable || (error instanceof QueryRefused && RETRY_STATUSES.has(error.status))
+      if (!isTransient || attempt === RETRY_DELAYS_MS.length - 1) throw error
+      await sleep(delay)
     }
   }
 }

@@ -1,4 +1,4 @@
-/** A line at the bottom of the terminal that says how far a long piece of work has come. */
+/** A progress bar on the last line of the terminal. */
 
 export interface Progress {
   show(done: number, rows: number): void
@@ -8,7 +8,7 @@ export interface Progress {
 const WIDTH = 30
 const REDRAW_MS = 100
 
-/** Without a terminal nothing is shown: logs are not for bars. */
+/** Shows nothing without a terminal. */
 export function createProgress(label: string, total: number, stream: NodeJS.WriteStream = process.stderr): Progress {
   if (!stream.isTTY) return { show() {}, end() {} }
   const started = Date.now()

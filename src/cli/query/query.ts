@@ -1,61 +1,68 @@
-/** `gatehouse query`: one statement, its result as a table, JSON or CSV. */
+/** `gatehouse query`: runs one statement and prints its result as a table, JSON or CSV. */
 import { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
-import { Usage } from '../command.ts'
-import { readOptions } from '../options.ts'
-import { accepted, CONNECTION_OPTIONS, connect, readPairs } from './connection.ts'
-import { readResult, resultTable } from './result-table.ts'
+import type { Arguments } from '../args.ts'
+import { UsageError } from '../errors.ts'
+import { membersOf, parseJson } from '../json.ts'
+import { formatResult } from '../table.ts'
+import { connectToQuery, expectSuccess, QueryRefused } from './connection.ts'
+import { readParameters, readStatement } from './input.ts'
 
-export async function query(args: readonly string[]): Promise<void> {
-  const { values, positionals } = parse(args)
-  const statement = await statementOf(positionals)
-  const parameters = readPairs(values.parameter ?? [], '--parameter')
-  const connection = await connect(values)
-  if (values.json === true || values.csv === true) {
-    const accept = values.csv === true ? 'text/csv' : 'application/json'
-    const response = await accepted(await connection.statement(statement, { parameters, accept }), statement)
-    return copy(response)
+export async function query(args: Arguments): Promise<void> {
+  if (args.has('--json') && args.has('--csv')) throw new UsageError('Give --json or --csv, not both')
+  const statement = await readStatement(args.positionals[0])
+  const parameters = readParameters(args)
+  const connection = await connectToQuery(args)
+  if (args.has('--json') || args.has('--csv')) {
+    const accept = args.has('--csv') ? 'text/csv' : 'application/json'
+    return copy(await expectSuccess(await connection.statement(statement, { parameters, accept }), statement))
   }
-  // As arrays of texts, integers past 2^53 and columns of any name come through unharmed.
+  // Arrays keep columns of the same name apart, strings keep integers beyond 2^53 exact.
   const search = { rows: 'arrays', integers: 'strings' }
-  const response = await accepted(await connection.statement(statement, { parameters, search }), statement)
+  const response = await expectSuccess(await connection.statement(statement, { parameters, search }), statement)
   const result = readResult(await response.text(), statement)
-  process.stdout.write(resultTable(result))
-  process.stderr.write(`${summaryOf(result)}\n`)
+  process.stdout.write(formatResult(result.columns, result.rows))
+  process.stderr.write(`${summarise(result)}\n`)
 }
 
-function parse(args: readonly string[]) {
-  const parsed = readOptions(args, {
-    ...CONNECTION_OPTIONS,
-    json: { type: 'boolean' },
-    csv: { type: 'boolean' },
-    parameter: { type: 'string', short: 'p', multiple: true },
-  })
-  if (parsed.values.json === true && parsed.values.csv === true) throw new Usage('Choose one of --json and --csv')
-  return parsed
-}
-
-/** What stands on the line, or comes down a pipe. */
-export async function statementOf(positionals: readonly string[]): Promise<string> {
-  const [given, surplus] = positionals
-  if (surplus !== undefined) throw new Usage(`One statement in quotes is enough: "${surplus}" is a second`)
-  if (given !== undefined && given !== '-') return given
-  if (process.stdin.isTTY) throw new Usage('Give a statement in quotes, or pipe one in')
-  const piped = await text(process.stdin)
-  if (piped.trim() === '') throw new Usage('The statement is empty')
-  return piped
-}
-
-/** The bytes as they come, no faster than they are taken. */
 async function copy(response: Response): Promise<void> {
   if (response.body === null) return
   await pipeline(Readable.fromWeb(response.body), process.stdout, { end: false })
   if (process.stdout.isTTY) process.stdout.write('\n')
 }
 
-function summaryOf({ rows, rowsAffected, isTruncated }: ReturnType<typeof readResult>): string {
+interface Result {
+  readonly columns: readonly { readonly name: string; readonly isNumeric: boolean }[]
+  readonly rows: readonly (readonly string[])[]
+  readonly rowsAffected: number | undefined
+  readonly isTruncated: boolean
+}
+
+/** Throws the error that may follow the first rows. */
+function readResult(body: string, statement: string): Result {
+  const { Columns, Rows, RowsAffected, Truncated, Error: problem } = membersOf(parseJson(body))
+  if (problem !== undefined) {
+    const members = membersOf(problem)
+    throw new QueryRefused(Number(members.status), members, statement)
+  }
+  return {
+    columns: Object.entries(membersOf(Columns)).map(([name, column]) => ({
+      name,
+      isNumeric: /^(Integer|Decimal|Double)/.test(String(membersOf(column).Type)),
+    })),
+    rows: (Array.isArray(Rows) ? Rows.filter(Array.isArray) : []).map((row) => row.map(cellText)),
+    rowsAffected: typeof RowsAffected === 'number' ? RowsAffected : undefined,
+    isTruncated: Truncated === true,
+  }
+}
+
+function cellText(value: unknown): string {
+  if (value === null || value === undefined) return 'NULL'
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+function summarise({ rows, rowsAffected, isTruncated }: Result): string {
   const count = (amount: number) => `${amount} ${amount === 1 ? 'row' : 'rows'}`
   if (rowsAffected !== undefined) return `${count(rowsAffected)} affected`
-  return isTruncated ? `only the first ${count(rows.length)}; "gatehouse export" gives all` : count(rows.length)
+  return isTruncated ? `the first ${count(rows.length)}; use "gatehouse export" for all` : count(rows.length)
 }

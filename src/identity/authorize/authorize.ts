@@ -1,54 +1,51 @@
-/** `/connect/authorize`: who asks, where the answer may go, what is asked for; then the person is taken on from page to page. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
+/** `/connect/authorize`: checks the client, its redirect URI and the request, then continues with the pages. */
+import type { Context } from '../../http/context.ts'
+import { FORM, formParameters, type Parameters, queryParameters } from '../../http/form.ts'
+import type { Route } from '../../http/route.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Client } from '../../store/client-metadata.ts'
+import { openAnonymousContext, openBrowserContext } from '../browser/browser-context.ts'
 import type { BrowserEnv } from '../browser/env.ts'
 import { answerFault, proceed, refuseToClient } from '../browser/proceed.ts'
-import { openStrangersVisit, openVisit } from '../browser/visit.ts'
+import { type AuthorizationError, isAuthorizationError } from './authorization-error.ts'
 import { checkRequest } from './checks.ts'
-import { type AuthorizationError, isAuthorizationError } from './refuse.ts'
 import type { AuthorizationRequest, Target } from './request.ts'
 import { openRequestObject } from './request-object.ts'
 import { readClient, readTarget, registeredTarget } from './target.ts'
 
-export function registerAuthorize(app: FastifyInstance, env: BrowserEnv): void {
-  // To ask what an answer would be like is to be answered: there is no HEAD.
-  app.get('/connect/authorize', { exposeHeadRoute: false }, (request, reply) =>
-    authorize(request, reply, queryParameters(request), env),
-  )
-  app.post('/connect/authorize', (request, reply) => authorize(request, reply, formParameters(request), env))
+export function authorizeRoutes(env: BrowserEnv): readonly Route[] {
+  const path = '/connect/authorize'
+  return [
+    // HEAD would have the effects of GET, so there is none.
+    { method: 'GET', path, head: false, handle: (http) => authorize(http, queryParameters(http), env) },
+    { method: 'POST', path, body: FORM, handle: (http) => authorize(http, formParameters(http), env) },
+  ]
 }
 
-async function authorize(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  parameters: Parameters,
-  env: BrowserEnv,
-): Promise<FastifyReply> {
+async function authorize(http: Context, parameters: Parameters, env: BrowserEnv): Promise<void> {
   const client = await readClient(parameters, env.clients)
-  env.doors.admit('pages', request.ip, { client: client.id })
+  env.rateLimits.countCaller('pages', http.address, { client: client.id })
   const checked = await check(parameters, client, env)
   try {
-    const visit = await openVisit(request, reply, env)
+    const context = await openBrowserContext(http, env)
     if ('refusal' in checked) {
       const { error, text, ...asked } = checked.refusal
-      return await refuseToClient(visit, client, asked, error, text, env)
+      return await refuseToClient(context, client, asked, error, text, env)
     }
     const details = { kind: 'authorize', request: checked.request, progress: {} } as const
-    if (request.method === 'GET') return await proceed(visit, { handle: undefined, details }, env)
+    if (http.method === 'GET') return await proceed(context, { handle: undefined, details }, env)
     // A form posted from another site brings no Lax cookie; the redirect that follows does (B-08).
     const { handle } = await env.flows.begin(details)
-    return reply.redirect(`${env.pages.base}/continue?flow=${encodeURIComponent(handle)}`, 303)
+    return http.redirect(`${env.pages.base}/continue?flow=${encodeURIComponent(handle)}`)
   } catch (error) {
     const asked = 'refusal' in checked ? checked.refusal : checked.request
-    return answerFault(error, openStrangersVisit(request, reply, env), client, asked, env)
+    return answerFault(error, openAnonymousContext(http, env), client, asked, env)
   }
 }
 
-type Checked = { readonly request: AuthorizationRequest } | { readonly refusal: ToldRefusal }
+type Checked = { readonly request: AuthorizationRequest } | { readonly refusal: ClientRefusal }
 
-interface ToldRefusal {
+interface ClientRefusal {
   readonly error: AuthorizationError
   readonly text: string
   readonly target: Target
@@ -56,9 +53,9 @@ interface ToldRefusal {
   readonly responseType: string | undefined
 }
 
-/** What is thrown here ends on a page of ours; what is returned as a refusal goes back to the client. */
+/** Throws what is shown on an error page; returns the refusals that go to the client. */
 async function check(outer: Parameters, client: Client, env: BrowserEnv): Promise<Checked> {
-  const told = (refusal: Refusal, target: Target): Checked => {
+  const refuse = (refusal: Refusal, target: Target): Checked => {
     if (!isAuthorizationError(refusal.code)) throw refusal
     const { code: error, message: text } = refusal
     return {
@@ -71,16 +68,16 @@ async function check(outer: Parameters, client: Client, env: BrowserEnv): Promis
       },
     }
   }
-  const surroundings = { issuer: env.issuer.name, clock: env.clock, readHint: hintReader(env) }
-  const parameters = await orRefusal(openRequestObject(outer, client, surroundings))
+  const checkEnv = { issuer: env.issuer.name, clock: env.clock, readHint: hintReader(env) }
+  const parameters = await orRefusal(openRequestObject(outer, client, checkEnv))
   if (parameters instanceof Refusal) {
     const target = registeredTarget(outer, client)
     if (target === undefined) throw parameters
-    return told(parameters, target)
+    return refuse(parameters, target)
   }
   const target = readTarget(parameters, client)
-  const request = await orRefusal(checkRequest({ parameters, client }, target, surroundings))
-  return request instanceof Refusal ? told(request, target) : { request }
+  const request = await orRefusal(checkRequest({ parameters, client }, target, checkEnv))
+  return request instanceof Refusal ? refuse(request, target) : { request }
 }
 
 /** An ID token of ours; its expiry does not matter, and no other kind of token passes for one (C-103). */

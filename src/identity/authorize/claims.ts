@@ -1,12 +1,13 @@
-/** OpenID Connect Core §5.5: single claims asked for by name. */
+/** The `claims` parameter (OpenID Connect Core §5.5): claims requested by name. */
+import { isDeeperThan } from '../../lib/json-depth.ts'
 import type { Client } from '../../store/client-metadata.ts'
-import type { ClaimsRequest, ClaimWish } from '../../store/grants.ts'
-import { scopeOfClaim } from '../claims.ts'
-import { refuse } from './refuse.ts'
-import type { Ask } from './request.ts'
+import type { ClaimsRequest, RequestedClaim } from '../../store/grants.ts'
+import { scopeOfClaim } from '../tokens/claims.ts'
+import { refuse } from './authorization-error.ts'
+import type { UncheckedRequest } from './request.ts'
 
-/** A claim by name is no way around the scope that opens it: one whose scope the client may not ask for is left out. */
-export function readClaims({ parameters, client }: Ask): ClaimsRequest | undefined {
+/** A claim whose scope the client may not request is dropped: `claims` must not bypass the scopes. */
+export function readClaims({ parameters, client }: UncheckedRequest): ClaimsRequest | undefined {
   const text = parameters.get('claims')
   if (text === undefined) return undefined
   const value = parse(text)
@@ -19,40 +20,44 @@ export function readClaims({ parameters, client }: Ask): ClaimsRequest | undefin
   }
 }
 
-/** The people of whom `claims` and the hint will have one; undefined when anybody will do. */
+/** The users that `claims` and the hint allow; undefined when they allow every user. */
 export function readSubjects(
   claims: ClaimsRequest | undefined,
   hinted: string | undefined,
 ): readonly string[] | undefined {
-  const demands = [claims?.id_token?.sub, claims?.userinfo?.sub].flatMap(demandsOf)
-  if (hinted !== undefined) demands.push([hinted])
-  const [first, ...others] = demands
+  const allowed = [claims?.id_token?.sub, claims?.userinfo?.sub].flatMap(allowedSubjects)
+  if (hinted !== undefined) allowed.push([hinted])
+  const [first, ...others] = allowed
   if (first === undefined) return undefined
-  const left = first.filter((subject) => others.every((demand) => demand.includes(subject)))
-  if (left.length === 0) throw refuse('invalid_request', 'claims and id_token_hint leave nobody who could sign in')
+  const left = first.filter((subject) => others.every((subjects) => subjects.includes(subject)))
+  if (left.length === 0) throw refuse('invalid_request', 'claims and id_token_hint exclude every user')
   return left
 }
 
-function demandsOf(wish: ClaimWish | undefined): string[][] {
-  const { value, values = value === undefined ? undefined : [value] } = wish ?? {}
+function allowedSubjects(claim: RequestedClaim | undefined): string[][] {
+  const { value, values = value === undefined ? undefined : [value] } = claim ?? {}
   return values === undefined ? [] : [values.filter((subject) => typeof subject === 'string')]
 }
 
-/** The scopes under which a person is asked for the claims: who agreed to none of them has not agreed to these. */
+/** The scopes that grant the requested claims: the user must have consented to them. */
 export function scopesOfClaims(claims: ClaimsRequest | undefined): string[] {
   const names = Object.keys({ ...claims?.userinfo, ...claims?.id_token })
   return [...new Set(names.flatMap((name) => scopeOfClaim(name) ?? []))]
 }
 
-/** The `acr` values of which one must be reached (§5.5.1.1); undefined when any will do. */
+/** The `acr` values that satisfy an essential request (§5.5.1.1); undefined when every value does. */
 export function essentialAcr(claims: ClaimsRequest | undefined): readonly unknown[] | undefined {
-  const wish = claims?.id_token?.acr
-  if (wish?.essential !== true) return undefined
-  if (wish.values !== undefined) return wish.values
-  return wish.value === undefined ? undefined : [wish.value]
+  const claim = claims?.id_token?.acr
+  if (claim?.essential !== true) return undefined
+  if (claim.values !== undefined) return claim.values
+  return claim.value === undefined ? undefined : [claim.value]
 }
 
+const MAX_DEPTH = 32
+
 function parse(text: string): unknown {
+  // It is stored with the grant, and a value nested too deep could not be serialized again.
+  if (isDeeperThan(text, MAX_DEPTH)) throw refuse('invalid_request', `claims nests more than ${MAX_DEPTH} levels deep`)
   try {
     return JSON.parse(text)
   } catch {
@@ -62,24 +67,23 @@ function parse(text: string): unknown {
 
 function readMember(
   claims: Readonly<Record<string, unknown>>,
-  name: string,
+  name: 'userinfo' | 'id_token',
   client: Client,
-): Record<string, ClaimWish> | undefined {
+): Record<string, RequestedClaim> | undefined {
   const member = claims[name]
   if (member === undefined || member === null) return undefined
   if (!isObject(member)) throw refuse('invalid_request', `claims.${name} must be an object`)
-  const wishes = Object.entries(member).map(([claim, wish]) => [claim, readWish(wish)] as const)
-  return Object.fromEntries(wishes.filter(([claim]) => client.scopes.has(scopeOfClaim(claim) ?? 'openid')))
+  const requested = Object.entries(member).map(([claim, value]) => [claim, readRequestedClaim(value)] as const)
+  return Object.fromEntries(requested.filter(([claim]) => client.scopes.has(scopeOfClaim(claim) ?? 'openid')))
 }
 
-function readWish(wish: unknown): ClaimWish {
-  if (wish === null) return null
-  if (!isObject(wish)) throw refuse('invalid_request', 'Each claim is null or an object')
-  const { essential, value, values } = wish
+function readRequestedClaim(claim: unknown): RequestedClaim {
+  if (claim === null) return null
+  if (!isObject(claim)) throw refuse('invalid_request', 'Each requested claim must be null or an object')
+  const { essential, value, values } = claim
   if (essential !== undefined && typeof essential !== 'boolean')
-    throw refuse('invalid_request', `essential of a claim must be true or false`)
-  if (values !== undefined && !Array.isArray(values))
-    throw refuse('invalid_request', 'values of a claim must be a list')
+    throw refuse('invalid_request', 'essential must be true or false')
+  if (values !== undefined && !Array.isArray(values)) throw refuse('invalid_request', 'values must be an array')
   return {
     ...(essential === undefined ? {} : { essential }),
     ...(value === undefined ? {} : { value }),

@@ -1,11 +1,11 @@
-/** An authorization request that has passed every check: what we keep while a person signs in and decides. */
+/** An authorization request that has passed every check. It is stored while the user signs in and consents. */
 import type { ChallengeMethod, Client, ResponseType } from '../../store/client-metadata.ts'
 import type { ClaimsRequest } from '../../store/grants.ts'
 
 export type ResponseMode = 'query' | 'fragment' | 'form_post'
 export type Prompt = 'none' | 'login' | 'consent' | 'select_account'
 
-/** Where the answer goes, good or bad. Known only once the client and its address are. */
+/** Where the response goes, also an error. Known once the client and its redirect URI have been checked. */
 export interface Target {
   readonly redirectUri: string
   readonly mode: ResponseMode
@@ -16,9 +16,9 @@ export interface AuthorizationRequest {
   readonly clientId: string
   readonly target: Target
   readonly responseType: ResponseType
-  /** The words of `scope` as they came, known or not. */
+  /** The values of `scope` as sent, known or not. */
   readonly askedScopes: readonly string[]
-  /** What of them this client may ask for; what the person holds is seen later. */
+  /** Those that the client may request; the rights of the user are applied later. */
   readonly scopes: readonly string[]
   readonly nonce: string | undefined
   readonly challenge: { readonly method: ChallengeMethod; readonly value: string } | undefined
@@ -26,14 +26,14 @@ export interface AuthorizationRequest {
   /** Seconds. */
   readonly maxAge: number | undefined
   readonly claims: ClaimsRequest | undefined
-  /** Only one of these people will do (`id_token_hint`, or `sub` in `claims`). */
+  /** The user must be one of these (`id_token_hint`, or `sub` in `claims`). */
   readonly subjects: readonly string[] | undefined
   readonly loginHint: string | undefined
   readonly uiLocales: string | undefined
 }
 
-/** What the checks of single parameters may look at. */
-export interface Ask {
+/** What the checks of single parameters read. */
+export interface UncheckedRequest {
   readonly parameters: RequestParameters
   readonly client: Client
 }

@@ -1,44 +1,44 @@
-/** Who asks and where the answer may go: until both are certain, nothing is ever sent anywhere. */
+/** The client and redirect URI of a request. Until both have been checked, nothing is redirected anywhere. */
 import type { Client } from '../../store/client-metadata.ts'
 import type { Clients } from '../../store/clients.ts'
-import { refuse } from './refuse.ts'
+import { refuse } from './authorization-error.ts'
 import type { RequestParameters, ResponseMode, Target } from './request.ts'
 
 export async function readClient(parameters: RequestParameters, clients: Pick<Clients, 'find'>): Promise<Client> {
   const clientId = parameters.get('client_id')
   if (clientId === undefined) throw refuse('invalid_request', 'client_id is missing')
-  if (parameters.repeated.has('client_id')) throw refuse('invalid_request', 'client_id came more than once')
+  if (parameters.repeated.has('client_id')) throw refuse('invalid_request', 'client_id is repeated')
   const client = await clients.find(clientId)
-  if (client === undefined || client.disabled) throw refuse('unauthorized_client', 'The client is not known here')
+  if (client === undefined || client.disabled) throw refuse('unauthorized_client', 'The client is unknown or disabled')
   return client
 }
 
 export function readTarget(parameters: RequestParameters, client: Client): Target {
   const redirectUri = parameters.get('redirect_uri')
   if (redirectUri === undefined) throw refuse('invalid_request', 'redirect_uri is missing')
-  if (parameters.repeated.has('redirect_uri')) throw refuse('invalid_request', 'redirect_uri came more than once')
+  if (parameters.repeated.has('redirect_uri')) throw refuse('invalid_request', 'redirect_uri is repeated')
   if (!isRegistered(redirectUri, client))
     throw refuse('invalid_request', 'redirect_uri is not registered for this client')
   const state = parameters.repeated.has('state') ? undefined : parameters.get('state')
   return { redirectUri, mode: modeOf(parameters), state }
 }
 
-/** The address given beside a request object, if an error may go there (B-59). */
+/** The target for an error in a request object, from the parameters beside it, if their redirect URI is registered (B-59). */
 export function registeredTarget(parameters: RequestParameters, client: Client): Target | undefined {
   const redirectUri = parameters.get('redirect_uri')
   if (redirectUri === undefined || parameters.repeated.has('redirect_uri')) return undefined
   return isRegistered(redirectUri, client) ? readTarget(parameters, client) : undefined
 }
 
-/** RFC 9700 §4.1.3: character by character, but for the port that a native application finds free (RFC 8252 §7.3). */
+/** RFC 9700 §4.1.3: exact string comparison, except for the loopback port of a native application (RFC 8252 §7.3). */
 function isRegistered(uri: string, client: Pick<Client, 'redirectUris' | 'native'>): boolean {
   if (client.redirectUris.includes(uri)) return true
   if (!client.native) return false
-  const asked = splitLoopback(uri)
-  if (asked === undefined) return false
+  const requested = splitLoopback(uri)
+  if (requested === undefined) return false
   return client.redirectUris.some((registered) => {
     const known = splitLoopback(registered)
-    return known !== undefined && known.host === asked.host && known.rest === asked.rest
+    return known !== undefined && known.host === requested.host && known.rest === requested.rest
   })
 }
 
@@ -50,15 +50,14 @@ function splitLoopback(uri: string): { host: string; rest: string } | undefined 
   return { host, rest }
 }
 
-/** The mode in which even an error about the mode itself is told. */
+/** The response mode, also for an error about `response_mode` itself. */
 function modeOf(parameters: RequestParameters): ResponseMode {
-  const usual = defaultMode(parameters.get('response_type'))
-  const wanted = parameters.get('response_mode')
-  if (wanted === 'form_post' || wanted === 'fragment') return wanted
-  return usual
+  const requested = parameters.get('response_mode')
+  if (requested === 'form_post' || requested === 'fragment') return requested
+  return defaultMode(parameters.get('response_type'))
 }
 
-/** OAuth 2.0 Multiple Response Types §5: whatever may carry a token stays out of the query. */
+/** OAuth 2.0 Multiple Response Types §5: tokens are not returned in the query. */
 export function defaultMode(responseType: string | undefined): 'query' | 'fragment' {
   const words = responseType?.split(' ') ?? []
   return words.includes('token') || words.includes('id_token') ? 'fragment' : 'query'

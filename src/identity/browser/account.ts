@@ -1,78 +1,85 @@
-/** The account page and everything that can be changed and ended on it. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
+/** The account page and its actions. */
+import type { Parameters } from '../../http/form.ts'
+import type { Route } from '../../http/route.ts'
 import { listApplications } from '../../store/applications.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../store/password-hash.ts'
 import type { Profile, User } from '../../store/users.ts'
-import { displayNameOf } from '../claims.ts'
 import { accountPage, PROFILE_FIELDS, type ProfileField, passwordPage } from '../pages/account.ts'
-import type { Mistake } from '../pages/form-parts.ts'
+import type { FormError } from '../pages/form-parts.ts'
 import type { Messages } from '../pages/messages/en.ts'
+import { displayNameOf } from '../tokens/claims.ts'
+import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from './browser-context.ts'
 import { describeBrowser } from './browser-name.ts'
 import { signOut } from './end-session.ts'
 import type { BrowserEnv } from './env.ts'
+import { type OwnNeeds, type OwnPage, pathOf } from './flow.ts'
 import { frameFor, sendPage } from './page-reply.ts'
-import { isLedAway } from './proceed.ts'
+import { redirectedFirst } from './proceed.ts'
 import { endSession, endSessionsOf } from './session-end.ts'
-import { isSignedIn, openVisit, type SignedInVisit } from './visit.ts'
 
-export function registerAccount(app: FastifyInstance, env: BrowserEnv): void {
-  app.get('/account', async (request, reply) => {
-    const visit = await openVisit(request, reply, env)
-    if ((await isLedAway(visit, { name: 'account' }, {}, env)) || !isSignedIn(visit)) return reply
-    return showAccount(visit, env, { notice: NOTICES[queryParameters(request).get('done') ?? ''] })
-  })
-  app.get('/account/password', async (request, reply) => {
-    const visit = await openVisit(request, reply, env)
-    if ((await isLedAway(visit, { name: 'password' }, {}, env)) || !isSignedIn(visit)) return reply
-    return showPassword(visit, env)
-  })
-  const actions: Readonly<Record<string, Action>> = {
-    '/account/profile': saveProfile,
-    '/account/password': changePassword,
-    '/account/sessions/end': endSessions,
-    '/account/consents/withdraw': withdrawConsent,
-    '/account/sign-out': (visit) => signOut(visit, { clientId: undefined, next: undefined, uiLocales: undefined }, env),
-  }
-  for (const [path, action] of Object.entries(actions)) {
-    app.post(path, (request, reply) => act(request, reply, env, action))
-  }
+export function accountRoutes(env: BrowserEnv): readonly Route[] {
+  return [
+    ownPageRoute(
+      { name: 'account' },
+      async (context, query) => showAccount(context, env, { notice: NOTICES.get(query.get('done') ?? '') }),
+      env,
+    ),
+    ownPageRoute({ name: 'password' }, async (context) => showPassword(context, env), env),
+    accountFormRoute('/account/profile', saveProfile, env),
+    accountFormRoute('/account/password', changePassword, env),
+    accountFormRoute('/account/sessions/end', endSessions, env),
+    accountFormRoute('/account/consents/withdraw', withdrawConsent, env),
+    accountFormRoute(
+      '/account/sign-out',
+      (context) => signOut(context, { clientId: undefined, next: undefined, uiLocales: undefined }, env),
+      env,
+    ),
+  ]
 }
 
-export type Action = (visit: SignedInVisit, form: Parameters, env: BrowserEnv) => Promise<FastifyReply>
+export type AccountAction = (context: SignedInBrowser, parameters: Parameters, env: BrowserEnv) => Promise<void>
 
-/** The token of the form is bound to the session: whoever is signed in now is who saw the page. */
-export async function act(
-  request: FastifyRequest,
-  reply: FastifyReply,
+/** One of our own pages. A browser that lacks a session, or anything else the page requires, is redirected first. */
+export function ownPageRoute(
+  page: Exclude<OwnPage, { name: 'device' }>,
+  show: AccountAction,
   env: BrowserEnv,
-  action: Action,
-): Promise<FastifyReply> {
-  const visit = await openVisit(request, reply, env)
-  const form = formParameters(request)
-  visit.checkForm(form, 'session')
-  if ((await isLedAway(visit, { name: 'account' }, {}, env)) || !isSignedIn(visit)) return reply
-  return action(visit, form, env)
+  needsOf: (context: BrowserContext, env: BrowserEnv) => OwnNeeds = () => ({}),
+): Route {
+  const act = async (context: BrowserContext, query: Parameters): Promise<void> => {
+    if (await redirectedFirst(context, page, needsOf(context, env), env)) return
+    if (isSignedIn(context)) await show(context, query, env)
+  }
+  return pageRoute(pathOf(page), act, env)
 }
 
-/** What the page may say after a redirect; the address carries the word, never the sentence. */
-const NOTICES: Readonly<Record<string, (text: Messages) => string>> = {
-  saved: (text) => text.saved,
-  password: (text) => text.passwordChanged,
+/** The anti-forgery token is bound to the session: the person who is signed in now is the one who saw the page. */
+export function accountFormRoute(path: string, action: AccountAction, env: BrowserEnv): Route {
+  const act = async (context: BrowserContext, form: Parameters): Promise<void> => {
+    if (await redirectedFirst(context, { name: 'account' }, {}, env)) return
+    if (isSignedIn(context)) await action(context, form, env)
+  }
+  return formRoute(path, 'session', act, env)
 }
+
+/** Messages after a redirect; the query string names one, and never contains the text. */
+const NOTICES: ReadonlyMap<string, (text: Messages) => string> = new Map([
+  ['saved', (text: Messages) => text.saved],
+  ['password', (text: Messages) => text.passwordChanged],
+])
 
 export async function showAccount(
-  visit: SignedInVisit,
+  context: SignedInBrowser,
   env: BrowserEnv,
-  { notice, told }: { notice?: ((text: Messages) => string) | undefined; told?: (text: Messages) => Mistake } = {},
-): Promise<FastifyReply> {
-  const { user, session } = visit
+  { notice, told }: { notice?: ((text: Messages) => string) | undefined; told?: (text: Messages) => FormError } = {},
+): Promise<void> {
+  const { user, session } = context
   const [factors, sessions, applications] = await Promise.all([
     env.factors.listOfUser(user.id),
     env.sessions.listOfUser(user.id),
     namedApplications(user.id, env),
   ])
-  const frame = frameFor(env.pages, visit, { boundTo: 'session' })
+  const frame = frameFor(env.pages, context, { boundTo: 'session' })
   const page = accountPage(frame, {
     username: displayNameOf(user),
     profile: profileOf(user),
@@ -92,9 +99,9 @@ export async function showAccount(
     consents: applications,
     timeZone: profileOf(user).zoneinfo || undefined,
     notice: notice?.(frame.language.messages),
-    mistake: told?.(frame.language.messages),
+    formError: told?.(frame.language.messages),
   })
-  return sendPage(visit.reply, page, { status: told === undefined ? 200 : 400 })
+  return sendPage(context.http, page, { status: told === undefined ? 200 : 400 })
 }
 
 async function namedApplications(userId: string, env: BrowserEnv) {
@@ -121,103 +128,108 @@ function profileOf({ profile }: User): Record<ProfileField, string> {
   }
 }
 
-async function saveProfile(visit: SignedInVisit, form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
-  const { user } = visit
-  const profile: Record<string, unknown> = { ...user.profile }
+async function saveProfile(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+  const { user } = context
+  const members = new Map(Object.entries(user.profile))
   for (const name of Object.keys(PROFILE_FIELDS)) {
     const value = form.get(name)?.trim().slice(0, 200)
-    if (value === undefined || value === '') delete profile[name]
-    else profile[name] = value
+    if (value === undefined || value === '') members.delete(name)
+    else members.set(name, value)
   }
+  const profile = Object.fromEntries(members)
   if (typeof profile.website === 'string' && !/^https?:\/\//i.test(profile.website))
-    return showAccount(visit, env, { told: (text) => ({ text: text.badWebsite, field: 'website' }) })
-  // A new address has not been verified by anybody.
+    return showAccount(context, env, { told: (text) => ({ text: text.badWebsite, field: 'website' }) })
+  // A new address is not verified.
   if (profile.email !== user.profile.email) profile.email_verified = false
   if (profile.email === undefined) delete profile.email_verified
   await env.users.update(user.id, { profile: profile satisfies Profile })
   await env.publish({ kind: 'user-changed', subject: user.id })
   env.audit.record({ event: 'user.changed', actor: user.id, target: user.id, details: { changed: ['profile'] } })
-  return done(visit, 'saved', env)
+  return done(context, 'saved', env)
 }
 
 /** When too many passwords are being hashed already. */
 const BUSY_SECONDS = 5
 
 function showPassword(
-  visit: SignedInVisit,
+  context: SignedInBrowser,
   env: BrowserEnv,
-  told?: (text: Messages) => Mistake,
+  told?: (text: Messages) => FormError,
   status = 400,
-): FastifyReply {
-  const frame = frameFor(env.pages, visit, { boundTo: 'session' })
-  const mistake = told?.(frame.language.messages)
-  const page = passwordPage(frame, { username: visit.user.username, leastPassword: SHORTEST_PASSWORD, mistake })
-  return sendPage(visit.reply, page, { status: mistake === undefined ? 200 : status })
+): void {
+  const frame = frameFor(env.pages, context, { boundTo: 'session' })
+  const formError = told?.(frame.language.messages)
+  const page = passwordPage(frame, { username: context.user.username, leastPassword: SHORTEST_PASSWORD, formError })
+  sendPage(context.http, page, { status: formError === undefined ? 200 : status })
 }
 
-/** C-67: whoever knew the old password is out, everywhere, at once. */
-async function changePassword(visit: SignedInVisit, form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
-  const { user, request } = visit
+/** C-67: ends all sessions and tokens of the user at once. */
+async function changePassword(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+  const { user, http } = context
   const password = form.get('new_password') ?? ''
   if (password.length > LONGEST_PASSWORD)
-    return showPassword(visit, env, (text) => ({ text: text.passwordTooLong, field: 'new_password' }))
+    return showPassword(context, env, (text) => ({ text: text.passwordTooLong, field: 'new_password' }))
   if (password.length < SHORTEST_PASSWORD)
-    return showPassword(visit, env, (text) => ({
+    return showPassword(context, env, (text) => ({
       text: text.passwordTooShort(SHORTEST_PASSWORD),
       field: 'new_password',
     }))
   const verdict = await env.checkPassword({
     username: user.username,
     password: form.get('current_password') ?? '',
-    address: request.ip,
-    requestId: request.id,
+    address: http.address,
+    requestId: http.id,
   })
-  if (verdict.outcome === 'delayed')
-    return showPassword(visit, env, (text) => ({ text: text.tryLater(verdict.seconds) }))
+  if (verdict.outcome === 'delayed') {
+    http.setHeader('retry-after', String(verdict.seconds))
+    return showPassword(context, env, (text) => ({ text: text.tryLater(verdict.seconds) }), 429)
+  }
   if (verdict.outcome === 'wrong')
-    return showPassword(visit, env, (text) => ({ text: text.wrongPassword, field: 'current_password' }))
+    return showPassword(context, env, (text) => ({ text: text.wrongPassword, field: 'current_password' }))
   const passwordHash = verdict.outcome === 'busy' ? undefined : await env.hashing.hash(password)
-  if (passwordHash === undefined)
-    return showPassword(visit, env, (text) => ({ text: text.tryLater(BUSY_SECONDS) }), 503)
+  if (passwordHash === undefined) {
+    http.setHeader('retry-after', String(BUSY_SECONDS))
+    return showPassword(context, env, (text) => ({ text: text.tryLater(BUSY_SECONDS) }), 503)
+  }
   await env.users.setPassword(user.id, passwordHash)
   await endSessionsOf(user.id, 'password changed', env)
-  await env.takeBack.user(user.id)
-  env.audit.record({ event: 'password.changed', actor: user.id, address: request.ip, requestId: request.id })
-  // Who changed it has just proven to know it, and goes on in a session of their own.
-  visit.signedIn(await env.sessions.open(user.id, visit.proof(visit.session.amr)), user)
-  return done(visit, 'password', env)
+  await env.revocations.revokeUser(user.id)
+  env.audit.record({ event: 'password.changed', actor: user.id, address: http.address, requestId: http.id })
+  // The person has just proven the old password, and continues in a new session.
+  context.signedIn(await env.sessions.open(user.id, context.proof(context.session.amr)), user)
+  return done(context, 'password', env)
 }
 
-async function endSessions(visit: SignedInVisit, form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
+async function endSessions(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
   const which = form.get('session')
   if (which === 'others')
-    await endSessionsOf(visit.user.id, 'ended by its user', env, ({ id }) => id !== visit.session.id)
+    await endSessionsOf(context.user.id, 'ended by its user', env, ({ id }) => id !== context.session.id)
   else {
-    const own = (await env.sessions.listOfUser(visit.user.id)).find(({ id }) => id === which)
+    const own = (await env.sessions.listOfUser(context.user.id)).find(({ id }) => id === which)
     if (own !== undefined) await endSession(own.id, 'ended by its user', env)
   }
-  return done(visit, 'saved', env)
+  return done(context, 'saved', env)
 }
 
-async function withdrawConsent(visit: SignedInVisit, form: Parameters, env: BrowserEnv): Promise<FastifyReply> {
-  const { user, request } = visit
+async function withdrawConsent(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+  const { user, http } = context
   const clientId = form.get('client_id') ?? ''
   const application = (await listApplications(env, user.id)).find((candidate) => candidate.clientId === clientId)
   if (application !== undefined) {
     await env.consents.withdraw(user.id, clientId)
-    await env.takeBack.consent(user.id, clientId)
+    await env.revocations.revokeConsent(user.id, clientId)
     env.audit.record({
       event: 'consent.withdrawn',
       actor: user.id,
       client: clientId,
-      address: request.ip,
-      requestId: request.id,
+      address: http.address,
+      requestId: http.id,
       details: { scope: application.scopes },
     })
   }
-  return done(visit, 'saved', env)
+  return done(context, 'saved', env)
 }
 
-export function done(visit: SignedInVisit, word: 'saved' | 'password', env: BrowserEnv): FastifyReply {
-  return visit.reply.redirect(`${env.pages.base}/account?done=${word}`, 303)
+export function done(context: SignedInBrowser, word: 'saved' | 'password', env: BrowserEnv): void {
+  context.http.redirect(`${env.pages.base}/account?done=${word}`)
 }

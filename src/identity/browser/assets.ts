@@ -1,7 +1,7 @@
-/** What pages load, all from our own origin and named by its content, so that it may be cached for good. */
+/** The files that pages load, all from our own origin and named by their content, so that they can be cached forever. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { FastifyInstance } from 'fastify'
+import type { Route } from '../../http/route.ts'
 import { createStylesheet } from '../pages/stylesheet.ts'
 
 export interface Assets {
@@ -13,7 +13,7 @@ export interface Assets {
 
 export interface Logo {
   readonly content: Buffer
-  /** Of its file name, such as .svg. */
+  /** The extension of the file, such as .svg. */
   readonly ending: string
 }
 
@@ -25,22 +25,24 @@ export interface AssetOptions {
   readonly logo: Logo | undefined
 }
 
-const LOGO_TYPES: Readonly<Record<string, string>> = {
-  '.svg': 'image/svg+xml',
-  '.png': 'image/png',
-  '.webp': 'image/webp',
-  '.jpg': 'image/jpeg',
-  '.jpeg': 'image/jpeg',
-}
+const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
+  ['.svg', 'image/svg+xml'],
+  ['.png', 'image/png'],
+  ['.webp', 'image/webp'],
+  ['.jpg', 'image/jpeg'],
+  ['.jpeg', 'image/jpeg'],
+])
 
-export function registerAssets(app: FastifyInstance, { base, colour, logo }: AssetOptions): Assets {
+export function createAssets({ base, colour, logo }: AssetOptions): { assets: Assets; routes: readonly Route[] } {
+  const routes: Route[] = []
   const stylesheet = createStylesheet(colour)
-  return {
+  const assets = {
     stylesheet: serve(stylesheet.name, 'text/css; charset=utf-8', stylesheet.text),
     passkeyScript: serveScript('passkey'),
     signedOutScript: serveScript('signed-out'),
     logo: logo === undefined ? undefined : serveLogo(logo),
   }
+  return { assets, routes }
 
   function serveScript(name: string): string {
     const text = readFileSync(new URL(`../pages/scripts/${name}.js`, import.meta.url), 'utf8')
@@ -48,13 +50,18 @@ export function registerAssets(app: FastifyInstance, { base, colour, logo }: Ass
   }
 
   function serveLogo({ content, ending }: Logo): string {
-    return serve(`logo-${digest(content)}${ending}`, LOGO_TYPES[ending] ?? 'application/octet-stream', content)
+    return serve(`logo-${digest(content)}${ending}`, LOGO_TYPES.get(ending) ?? 'application/octet-stream', content)
   }
 
   function serve(name: string, type: string, content: string | Buffer): string {
-    app.get(`/assets/${name}`, async (_request, reply) =>
-      reply.type(type).header('cache-control', 'public, max-age=31536000, immutable').send(content),
-    )
+    routes.push({
+      method: 'GET',
+      path: `/assets/${name}`,
+      handle(context) {
+        context.setHeader('cache-control', 'public, max-age=31536000, immutable')
+        context.send(type, content)
+      },
+    })
     return `${base}/assets/${name}`
   }
 }

@@ -1,9 +1,9 @@
-/** OpenID Connect Back-Channel Logout: tells the applications of an ended session, in parallel, briefly, and without being led astray. */
+/** OpenID Connect Back-Channel Logout: sends logout tokens to the clients of an ended session, in parallel and with short timeouts. */
 import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { nodeHttp, nodeHttps } from '../../http/node-http.ts'
-import type { ClientDirectory } from '../client-directory.ts'
-import type { Issuer } from '../issuer.ts'
+import type { ClientDirectory } from '../clients/client-directory.ts'
+import type { Issuer } from '../tokens/issuer.ts'
 import { isPublicAddress } from './public-address.ts'
 
 export interface EndedSession {
@@ -13,23 +13,23 @@ export interface EndedSession {
 }
 
 export interface LogoutTeller {
-  /** Returns at once: a client that does not answer never keeps a person from leaving. */
+  /** Returns at once: a client that does not answer does not delay the sign-out. */
   tell(ended: EndedSession): void
-  /** Resolves when everything under way is over. */
+  /** Resolves when all deliveries are finished. */
   settled(): Promise<void>
 }
 
 export interface BackchannelOptions {
   readonly clients: Pick<ClientDirectory, 'find'>
   readonly issuer: Pick<Issuer, 'logoutToken'>
-  /** Private and loopback addresses too, and http to them. */
+  /** Allows private and loopback addresses, and http to them. */
   readonly allowPrivate: boolean
   readonly onFailure: (clientId: string, reason: string) => void
-  /** How names become addresses; the system's way when left out. */
+  /** Resolves host names; the system's resolver where absent. */
   readonly resolve?: Resolve
 }
 
-/** All addresses of a name, as node:dns tells them. */
+/** All addresses of a host name, as node:dns returns them. */
 export type Resolve = (
   hostname: string,
   options: LookupAllOptions,
@@ -103,7 +103,7 @@ export function createBackchannel(options: BackchannelOptions): LogoutTeller {
         response.once('error', reject)
         response.once('close', () => {
           const { statusCode = 0 } = response
-          // A redirect is a failure like any other: it is never followed.
+          // Redirects are not followed.
           if (statusCode === 200 || statusCode === 204) done()
           else reject(new Error(`The client answered ${statusCode}`))
         })
@@ -113,7 +113,7 @@ export function createBackchannel(options: BackchannelOptions): LogoutTeller {
   }
 }
 
-/** Looks at the address that is really connected to, so that a name cannot point elsewhere a moment later. */
+/** Checks the address of the connection itself, which defeats DNS rebinding. */
 function lookupBy(resolve: Resolve, isAllowed: (address: string) => boolean): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {

@@ -1,4 +1,4 @@
-/** A browser as its owner would call it; never used to decide anything. */
+/** A browser's name for display, from its User-Agent; never used for decisions. */
 const BROWSERS: readonly (readonly [RegExp, string])[] = [
   [/Edg(?:e|A|iOS)?\//, 'Edge'],
   [/OPR\//, 'Opera'],
@@ -17,7 +17,7 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
   [/Linux/, 'Linux'],
 ]
 
-/** Empty when nothing is recognised. */
+/** Empty when nothing matches. */
 export function describeBrowser(userAgent: string): string {
   const find = (names: typeof BROWSERS) => names.find(([pattern]) => pattern.test(userAgent))?.[1]
   return [find(BROWSERS), find(SYSTEMS)].filter((name) => name !== undefined).join(' · ')

@@ -1,10 +1,10 @@
-/** `/connect/checksession` (OpenID Connect Session Management §3.3): a frame that tells a client whether its session has changed. */
+/** `/connect/checksession` (OpenID Connect Session Management §3.3): a frame in which a client learns whether its session has changed. */
 import { createHash } from 'node:crypto'
-import type { FastifyInstance } from 'fastify'
+import type { Route } from '../../http/route.ts'
 import { html } from '../pages/html.ts'
 import type { BrowserCookies } from './cookies.ts'
 
-/** Computes what authorize/session-state.ts does, from the cookie as it is now; answers nobody but the sender. */
+/** Computes the same as authorize/response.ts from the current cookie, and replies to the sender only. */
 const SCRIPT = `
 const name = document.currentScript.dataset.cookie + '='
 addEventListener('message', async ({ data, origin, source }) => {
@@ -21,16 +21,20 @@ addEventListener('message', async ({ data, origin, source }) => {
 `
 const SCRIPT_SOURCE = `'sha256-${createHash('sha256').update(SCRIPT).digest('base64')}'`
 
-export function registerCheckSession(app: FastifyInstance, cookies: BrowserCookies): void {
+/** Every client may frame it; it shows nothing and contains no credential. */
+export function checkSessionRoute(cookies: BrowserCookies): Route {
   const opening = html`<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Session</title></head><body><script data-cookie="${cookies.mark.name}">`
   const page = `${opening}${SCRIPT}</script></body></html>\n`
-  app.get('/connect/checksession', async (_request, reply) => {
-    // Every client frames it; it shows nothing and knows no credential.
-    reply.removeHeader('x-frame-options')
-    return reply
-      .type('text/html; charset=utf-8')
-      .header('cache-control', 'public, max-age=3600')
-      .header('content-security-policy', `default-src 'none'; script-src ${SCRIPT_SOURCE}; base-uri 'none'`)
-      .send(page)
-  })
+  return {
+    method: 'GET',
+    path: '/connect/checksession',
+    handle(context) {
+      context.setHeaders({
+        'referrer-policy': 'no-referrer',
+        'cache-control': 'public, max-age=3600',
+        'content-security-policy': `default-src 'none'; script-src ${SCRIPT_SOURCE}; base-uri 'none'`,
+      })
+      context.send('text/html; charset=utf-8', page)
+    },
+  }
 }

@@ -1,20 +1,20 @@
-/** The three cookies of a browser: the session, the secret of its forms, and the mark that the session iframe reads. */
+/** The three cookies of a browser: the session, the anti-forgery secret, and the session state that the session iframe reads. */
 import type { CookieKind } from '../../http/cookies.ts'
 
 export interface BrowserCookies {
   /** The credential. */
   readonly session: CookieKind
-  /** Anti-forgery, from before the sign-in on. */
+  /** The anti-forgery secret; set before the sign-in. */
   readonly form: CookieKind
-  /** No credential: changes with the session, so that the session iframe can tell. Its script must read it. */
+  /** Not a credential: it changes with the session, and the script of the session iframe reads it. */
   readonly mark: CookieKind
 }
 
 /**
- * Over https the session and the mark are SameSite=None: silent renewal and the session iframe run in frames of other
- * sites. Every form carries a token of the Lax cookie, and no page can be framed, so that None opens nothing else.
- * Browsers refuse Secure and __Host- over plain http, which is there for loopback only; all ports of localhost are one
- * site, so Lax serves the frames too.
+ * Over https the session and session-state cookies are SameSite=None: silent renewal and the session iframe run in frames of other
+ * sites. Every form carries a token of the Lax cookie and no page can be framed, so None adds no risk.
+ * Browsers reject Secure and __Host- over plain http, which is for loopback only; all ports of localhost are one
+ * site, so Lax works in frames as well.
  */
 export function browserCookies(issuer: string): BrowserCookies {
   const secure = issuer.startsWith('https:')

@@ -1,60 +1,65 @@
-/** `/device`: a person lets a device in by the code that it shows (RFC 8628 §3.3), slowly enough that codes cannot be guessed. */
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import { networkOf } from '../../http/doors.ts'
-import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
+/** `/device`: a person authorizes a device by the code it shows (RFC 8628 §3.3); guesses are throttled. */
+import type { Parameters } from '../../http/form.ts'
+import { networkOf } from '../../http/rate-limits.ts'
+import type { Route } from '../../http/route.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { DeviceRequest } from '../../store/device-codes.ts'
 import type { ThrottlePolicy } from '../../store/throttles.ts'
-import { acrOf } from '../acr.ts'
-import { displayNameOf } from '../claims.ts'
 import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages/device.ts'
 import type { Messages } from '../pages/messages/en.ts'
-import { heldByUser } from '../scope.ts'
+import { acrOf, displayNameOf } from '../tokens/claims.ts'
+import { limitToRights } from '../tokens/scope.ts'
+import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from './browser-context.ts'
 import { namesAll } from './consent.ts'
 import type { BrowserEnv } from './env.ts'
 import { frameFor, sendPage } from './page-reply.ts'
-import { isLedAway } from './proceed.ts'
-import { isSignedIn, openVisit, type SignedInVisit } from './visit.ts'
+import { redirectedFirst } from './proceed.ts'
 
-/** RFC 8628 §5.1: a handful of tries by one person or from one place, then waits that grow. */
+/** RFC 8628 §5.1: a few attempts per user and per network, then growing delays. */
 const GUESSES: ThrottlePolicy = { free: 5, firstWaitMs: 2000, longestWaitMs: 15 * 60_000, forgetMs: 60 * 60_000 }
 
-export function registerDevice(app: FastifyInstance, env: BrowserEnv): void {
-  app.get('/device', async (request, reply) => {
-    const visit = await openVisit(request, reply, env)
-    const userCode = queryParameters(request).get('user_code')?.slice(0, 40)
-    if ((await isLedAway(visit, { name: 'device', userCode }, {}, env)) || !isSignedIn(visit)) return reply
-    return userCode === undefined ? askCode(visit, undefined, env) : showRequest(visit, userCode, env)
-  })
-  app.post('/device', async (request, reply) => {
-    const visit = await openVisit(request, reply, env)
-    const form = formParameters(request)
-    visit.checkForm(form, 'session')
-    const userCode = form.get('user_code')?.slice(0, 40)
-    if ((await isLedAway(visit, { name: 'device', userCode }, {}, env)) || !isSignedIn(visit)) return reply
-    return showRequest(visit, userCode ?? '', env)
-  })
-  app.post('/device/decision', async (request, reply) => {
-    const visit = await openVisit(request, reply, env)
-    const form = formParameters(request)
-    visit.checkForm(form, 'session')
-    const userCode = form.get('user_code')?.slice(0, 40) ?? ''
-    if ((await isLedAway(visit, { name: 'device', userCode }, {}, env)) || !isSignedIn(visit)) return reply
-    return decide(visit, userCode, form, env)
-  })
+export function deviceRoutes(env: BrowserEnv): readonly Route[] {
+  const whenSignedIn =
+    (act: (context: SignedInBrowser, userCode: string | undefined, parameters: Parameters) => void | Promise<void>) =>
+    async (context: BrowserContext, parameters: Parameters) => {
+      const userCode = parameters.get('user_code')?.slice(0, 40)
+      if (await redirectedFirst(context, { name: 'device', userCode }, {}, env)) return
+      if (isSignedIn(context)) await act(context, userCode, parameters)
+    }
+  return [
+    pageRoute(
+      '/device',
+      whenSignedIn((context, userCode) =>
+        userCode === undefined ? askCode(context, undefined, env) : showRequest(context, userCode, env),
+      ),
+      env,
+    ),
+    formRoute(
+      '/device',
+      'session',
+      whenSignedIn((context, userCode = '') => showRequest(context, userCode, env)),
+      env,
+    ),
+    formRoute(
+      '/device/decision',
+      'session',
+      whenSignedIn((context, userCode = '', form) => decide(context, userCode, form, env)),
+      env,
+    ),
+  ]
 }
 
 function askCode(
-  visit: SignedInVisit,
-  mistake:
+  context: SignedInBrowser,
+  formError:
     | { readonly status: number; readonly userCode: string; readonly told: (text: Messages) => string }
     | undefined,
   env: BrowserEnv,
-): FastifyReply {
-  const frame = frameFor(env.pages, visit, { boundTo: 'session' })
-  const told = mistake && { text: mistake.told(frame.language.messages), field: 'user_code' }
-  const page = deviceCodePage(frame, { userCode: mistake?.userCode, mistake: told })
-  return sendPage(visit.reply, page, { status: mistake?.status ?? 200 })
+): void {
+  const frame = frameFor(env.pages, context, { boundTo: 'session' })
+  const told = formError && { text: formError.told(frame.language.messages), field: 'user_code' }
+  const page = deviceCodePage(frame, { userCode: formError?.userCode, formError: told })
+  sendPage(context.http, page, { status: formError?.status ?? 200 })
 }
 
 interface Found {
@@ -63,64 +68,54 @@ interface Found {
   readonly scopes: readonly string[]
 }
 
-/** Undefined once the page has told what is wrong. Every look is counted, so that looking at many codes is as slow as trying them. */
-async function find(visit: SignedInVisit, userCode: string, env: BrowserEnv): Promise<Found | undefined> {
-  const keys = [`device user ${visit.user.id}`, `device address ${networkOf(visit.request.ip)}`]
-  const wait = await env.throttles.takeAll(keys.map((key) => ({ key, policy: GUESSES })))
-  if (wait > 0) {
-    const seconds = Math.ceil(wait / 1000)
-    visit.reply.header('retry-after', String(seconds))
-    askCode(visit, { status: 429, userCode, told: (text) => text.tryLater(seconds) }, env)
+/** Undefined once an error page has been sent. Every lookup counts as an attempt. */
+async function find(context: SignedInBrowser, userCode: string, env: BrowserEnv): Promise<Found | undefined> {
+  const keys = [`device user ${context.user.id}`, `device address ${networkOf(context.http.address)}`]
+  const { waitMs } = await env.throttles.takeAll(keys.map((key) => ({ key, policy: GUESSES })))
+  if (waitMs > 0) {
+    const seconds = Math.ceil(waitMs / 1000)
+    context.http.setHeader('retry-after', String(seconds))
+    askCode(context, { status: 429, userCode, told: (text) => text.tryLater(seconds) }, env)
     return undefined
   }
   const request = await env.deviceCodes.findPending(userCode)
   const client = request === undefined ? undefined : await env.clients.find(request.clientId)
-  // Wrong, expired and decided look the same (C-76).
+  // Wrong, expired and decided codes get the same reply (C-76).
   if (request === undefined || client === undefined || client.disabled) {
-    askCode(visit, { status: 400, userCode, told: (text) => text.wrongUserCode }, env)
+    askCode(context, { status: 400, userCode, told: (text) => text.wrongUserCode }, env)
     return undefined
   }
-  await env.throttles.giveBack(keys)
-  return { request, client, scopes: heldByUser(request.scopes, visit.user) }
+  await env.throttles.refund(keys)
+  return { request, client, scopes: limitToRights(request.scopes, context.user) }
 }
 
-async function showRequest(visit: SignedInVisit, userCode: string, env: BrowserEnv): Promise<FastifyReply> {
-  const found = await find(visit, userCode, env)
-  if (found === undefined) return visit.reply
+async function showRequest(context: SignedInBrowser, userCode: string, env: BrowserEnv): Promise<void> {
+  const found = await find(context, userCode, env)
+  if (found === undefined) return
   const needs = { secondFactor: found.client.requireSecondFactor }
-  if (await isLedAway(visit, { name: 'device', userCode }, needs, env)) return visit.reply
-  return askToConfirm(visit, userCode, found, env)
+  if (await redirectedFirst(context, { name: 'device', userCode }, needs, env)) return
+  return askToConfirm(context, userCode, found, env)
 }
 
-function askToConfirm(
-  visit: SignedInVisit,
-  userCode: string,
-  { client, scopes }: Found,
-  env: BrowserEnv,
-): FastifyReply {
-  const page = deviceConfirmPage(frameFor(env.pages, visit, { boundTo: 'session' }), {
+function askToConfirm(context: SignedInBrowser, userCode: string, { client, scopes }: Found, env: BrowserEnv): void {
+  const page = deviceConfirmPage(frameFor(env.pages, context, { boundTo: 'session' }), {
     userCode: shown(userCode),
     client: client.name,
-    username: displayNameOf(visit.user),
+    username: displayNameOf(context.user),
     scopes,
   })
-  return sendPage(visit.reply, page)
+  sendPage(context.http, page)
 }
 
-async function decide(
-  visit: SignedInVisit,
-  userCode: string,
-  form: Parameters,
-  env: BrowserEnv,
-): Promise<FastifyReply> {
+async function decide(context: SignedInBrowser, userCode: string, form: Parameters, env: BrowserEnv): Promise<void> {
   const decision = form.get('decision') === 'allow' ? 'allow' : 'deny'
-  const found = await find(visit, userCode, env)
-  if (found === undefined) return visit.reply
+  const found = await find(context, userCode, env)
+  if (found === undefined) return
   const needs = { secondFactor: found.client.requireSecondFactor && decision === 'allow' }
-  if (await isLedAway(visit, { name: 'device', userCode }, needs, env)) return visit.reply
-  if (decision === 'allow' && !namesAll(form, found.scopes)) return askToConfirm(visit, userCode, found, env)
-  const { user, session, request } = visit
-  // The device lives its own life: signing out in this browser does not sign it out.
+  if (await redirectedFirst(context, { name: 'device', userCode }, needs, env)) return
+  if (decision === 'allow' && !namesAll(form, found.scopes)) return askToConfirm(context, userCode, found, env)
+  const { user, session, http } = context
+  // Signing out in this browser does not sign out the device.
   const approval = {
     userId: user.id,
     sessionId: undefined,
@@ -129,19 +124,19 @@ async function decide(
     amr: session.amr,
     acr: acrOf(session.amr),
   }
-  // Before the approval, which counts only with it; on the account page, as every consent, so that it can be taken back.
+  // Before the approval, which is valid only with it. Like every consent it is listed on the account page.
   if (decision === 'allow') await env.consents.allow(user.id, found.client.id, found.scopes)
   const first = await env.deviceCodes.decide(userCode, decision === 'allow' ? approval : 'denied')
-  if (!first) return askCode(visit, { status: 400, userCode, told: (text) => text.wrongUserCode }, env)
+  if (!first) return askCode(context, { status: 400, userCode, told: (text) => text.wrongUserCode }, env)
   env.audit.record({
     event: decision === 'allow' ? 'device.approved' : 'device.refused',
     actor: user.id,
     client: found.client.id,
-    address: request.ip,
-    requestId: request.id,
+    address: http.address,
+    requestId: http.id,
     details: { scope: found.scopes },
   })
-  return sendPage(visit.reply, deviceDonePage(frameFor(env.pages, visit), decision))
+  return sendPage(context.http, deviceDonePage(frameFor(env.pages, context), decision))
 }
 
 /** As the device shows it. */

@@ -1,51 +1,59 @@
-/** `/connect/endsession` (OpenID Connect RP-Initiated Logout): leaving, asked for by an application or by the person. */
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import { formParameters, type Parameters, queryParameters } from '../../http/form.ts'
+/** `/connect/endsession` (OpenID Connect RP-Initiated Logout): sign-out by an application or by the person. */
+import type { Context } from '../../http/context.ts'
+import { FORM, formParameters, type Parameters } from '../../http/form.ts'
+import type { Route } from '../../http/route.ts'
 import type { Client } from '../../store/client-metadata.ts'
+import { refuse } from '../authorize/authorization-error.ts'
 import { hintReader } from '../authorize/authorize.ts'
-import { addParameters } from '../authorize/deliver.ts'
-import { refuse } from '../authorize/refuse.ts'
-import { displayNameOf } from '../claims.ts'
+import { addParameters } from '../authorize/response.ts'
 import { signedOutPage, signOutPage, stillSignedInPage } from '../pages/sign-out.ts'
+import { displayNameOf } from '../tokens/claims.ts'
+import { type BrowserContext, formRoute, pageRoute } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
 import { claimFlow, expired, type LogoutRequest } from './flow.ts'
 import { addressesOf, frameFor, sendPage, sourceOf } from './page-reply.ts'
 import { endSession } from './session-end.ts'
-import { openVisit, type Visit } from './visit.ts'
 
-export function registerEndSession(app: FastifyInstance, env: BrowserEnv): void {
-  app.get('/connect/endsession', { exposeHeadRoute: false }, async (request, reply) => {
-    const visit = await openVisit(request, reply, env)
-    const logout = await readLogout(queryParameters(request), env)
-    return isToBeAsked(visit, logout) ? toQuestion(reply, logout, env) : signOut(visit, unasked(logout), env)
-  })
-  // A form posted from another site brings no Lax cookie; the redirect that follows does, and only then is it decided.
-  app.post('/connect/endsession', async (request, reply) =>
-    toQuestion(reply, await readLogout(formParameters(request), env), env),
-  )
-  app.get('/sign-out', async (request, reply) => {
-    const visit = await openVisit(request, reply, env)
-    const handle = queryParameters(request).get('flow')
-    if (handle === undefined) return reply.redirect(`${env.pages.base}/connect/endsession`, 303)
-    const { details } = await claimFlow(handle, visit, env.flows)
-    if (details.kind !== 'sign-out') throw expired()
-    if (isToBeAsked(visit, details.request)) return askToLeave(visit, handle, details.request, env)
-    return signOut(visit, unasked(details.request), env)
-  })
-  app.post('/sign-out', async (request, reply) => {
-    const visit = await openVisit(request, reply, env)
-    const form = formParameters(request)
-    visit.checkForm(form, 'session')
-    const { details, handle } = await claimFlow(form.get('flow'), visit, env.flows)
-    if (details.kind !== 'sign-out' || !(await env.flows.finish(handle))) throw expired()
-    if (form.get('decision') === 'leave') return signOut(visit, details.request, env)
-    const frame = frameFor(env.pages, visit, { uiLocales: details.request.uiLocales })
-    return sendPage(reply, stillSignedInPage(frame, visit.user === undefined ? '' : displayNameOf(visit.user)))
-  })
+export function endSessionRoutes(env: BrowserEnv): readonly Route[] {
+  return [
+    { ...pageRoute('/connect/endsession', openEndSession, env), head: false },
+    {
+      method: 'POST',
+      path: '/connect/endsession',
+      body: FORM,
+      // A form posted from another site brings no Lax cookie; the redirect does, and the decision is made there.
+      handle: async (http) => toQuestion(http, await readLogout(formParameters(http), env), env),
+    },
+    pageRoute('/sign-out', openSignOut, env),
+    formRoute('/sign-out', 'session', decideSignOut, env),
+  ]
+}
+
+async function openEndSession(context: BrowserContext, query: Parameters, env: BrowserEnv): Promise<void> {
+  const logout = await readLogout(query, env)
+  return isToBeAsked(context, logout) ? toQuestion(context.http, logout, env) : signOut(context, unasked(logout), env)
+}
+
+async function openSignOut(context: BrowserContext, query: Parameters, env: BrowserEnv): Promise<void> {
+  const handle = query.get('flow')
+  if (handle === undefined) return context.http.redirect(`${env.pages.base}/connect/endsession`)
+  const { details } = await claimFlow(handle, context, env.flows)
+  if (details.kind !== 'sign-out') throw expired()
+  if (isToBeAsked(context, details.request)) return askToLeave(context, handle, details.request, env)
+  return signOut(context, unasked(details.request), env)
+}
+
+async function decideSignOut(context: BrowserContext, form: Parameters, env: BrowserEnv): Promise<void> {
+  const { details, handle } = await claimFlow(form.get('flow'), context, env.flows)
+  if (details.kind !== 'sign-out' || !(await env.flows.finish(handle))) throw expired()
+  if (form.get('decision') === 'leave') return signOut(context, details.request, env)
+  const frame = frameFor(env.pages, context, { uiLocales: details.request.uiLocales })
+  const username = context.user === undefined ? '' : displayNameOf(context.user)
+  return sendPage(context.http, stillSignedInPage(frame, username))
 }
 
 async function readLogout(parameters: Parameters, env: BrowserEnv): Promise<LogoutRequest> {
-  if (parameters.repeated.size > 0) throw refuse('invalid_request', 'A parameter came more than once')
+  if (parameters.repeated.size > 0) throw refuse('invalid_request', 'A parameter is repeated')
   const idToken = parameters.get('id_token_hint')
   const hinted = idToken === undefined ? undefined : await hintReader(env)(idToken)
   if (idToken !== undefined && hinted?.clientId === undefined)
@@ -64,7 +72,7 @@ async function readLogout(parameters: Parameters, env: BrowserEnv): Promise<Logo
   }
 }
 
-/** Exactly one of the registered addresses; without a client there is nobody to go back to. */
+/** Must equal a registered URI; without a client there is none. */
 function readNext(parameters: Parameters, client: Client | undefined): string | undefined {
   const uri = parameters.get('post_logout_redirect_uri')
   if (uri === undefined || client === undefined) return undefined
@@ -74,46 +82,46 @@ function readNext(parameters: Parameters, client: Client | undefined): string | 
   return addParameters(uri, state === undefined ? {} : { state }, 'query')
 }
 
-/** Nobody is asked who is signed in no more, or whose very session the application proves to mean (§2, §6). */
-function isToBeAsked({ session }: Visit, { hinted }: LogoutRequest): boolean {
+/** No confirmation is needed without a session, or when the ID token hint names this very session (§2, §6). */
+function isToBeAsked({ session }: BrowserContext, { hinted }: LogoutRequest): boolean {
   if (session === undefined) return false
   return hinted?.sessionId === undefined ? hinted?.subject !== session.userId : hinted.sessionId !== session.id
 }
 
-/** Without a question only a hint says where to go: nobody has confirmed anything else. */
+/** Without a confirmation, only an ID token hint may name the redirect target. */
 function unasked(logout: LogoutRequest): LogoutRequest {
   return logout.hinted === undefined ? { ...logout, next: undefined } : logout
 }
 
-async function toQuestion(reply: FastifyReply, request: LogoutRequest, env: BrowserEnv): Promise<FastifyReply> {
+async function toQuestion(http: Context, request: LogoutRequest, env: BrowserEnv): Promise<void> {
   const { handle } = await env.flows.begin({ kind: 'sign-out', request, progress: {} })
-  return reply.redirect(`${env.pages.base}/sign-out?flow=${encodeURIComponent(handle)}`, 303)
+  return http.redirect(`${env.pages.base}/sign-out?flow=${encodeURIComponent(handle)}`)
 }
 
 async function askToLeave(
-  visit: Visit,
+  context: BrowserContext,
   flow: string,
   { clientId, uiLocales, next }: LogoutRequest,
   env: BrowserEnv,
-): Promise<FastifyReply> {
+): Promise<void> {
   const client = clientId === undefined ? undefined : await env.clients.find(clientId)
-  const frame = frameFor(env.pages, visit, { uiLocales, boundTo: 'session' })
-  const username = visit.user === undefined ? '' : displayNameOf(visit.user)
-  return sendPage(visit.reply, signOutPage(frame, { flow, username, client: client?.name }), {
+  const frame = frameFor(env.pages, context, { uiLocales, boundTo: 'session' })
+  const username = context.user === undefined ? '' : displayNameOf(context.user)
+  return sendPage(context.http, signOutPage(frame, { flow, username, client: client?.name }), {
     formAction: client === undefined ? [] : addressesOf(client, next),
   })
 }
 
-/** How long the frames of the applications get when nothing tells that they have loaded. */
+/** Time for the front-channel frames to load where scripts are off. */
 const FRAMES_SECONDS = 3
 
 export async function signOut(
-  visit: Visit,
+  context: BrowserContext,
   { clientId, next: wanted, uiLocales }: LogoutRequest,
   env: BrowserEnv,
-): Promise<FastifyReply> {
-  const ended = visit.session === undefined ? undefined : await endSession(visit.session.id, 'signed out', env)
-  visit.signedOut()
+): Promise<void> {
+  const ended = context.session === undefined ? undefined : await endSession(context.session.id, 'signed out', env)
+  context.signedOut()
   const clients = await Promise.all((ended?.clientIds ?? []).map((id) => env.clients.find(id)))
   const frames = clients.flatMap((client) =>
     client?.frontchannelLogout === undefined || client.disabled || ended === undefined
@@ -121,19 +129,19 @@ export async function signOut(
       : [addParameters(client.frontchannelLogout.uri, { iss: env.issuer.name, sid: ended.session.id }, 'query')],
   )
   const asking = clientId === undefined ? undefined : await env.clients.find(clientId)
-  // Nobody is sent to an application that was disabled, before this request or while the person was asked.
+  // No redirect to a client that has been disabled meanwhile.
   const next = asking === undefined || asking.disabled ? undefined : wanted
   if (next !== undefined && frames.length === 0) {
-    visit.reply.header('cache-control', 'no-store')
-    return visit.reply.redirect(next, 303)
+    context.http.setHeader('cache-control', 'no-store')
+    return context.http.redirect(next)
   }
-  const page = signedOutPage(frameFor(env.pages, visit, { uiLocales }), {
+  const page = signedOutPage(frameFor(env.pages, context, { uiLocales }), {
     frames,
     next: next === undefined ? undefined : { url: next, client: asking?.name ?? '' },
     waitSeconds: FRAMES_SECONDS,
     script: env.pages.assets.signedOutScript,
   })
-  return sendPage(visit.reply, page, {
+  return sendPage(context.http, page, {
     frames: frames.flatMap((uri) => sourceOf(uri) ?? []),
     ...(next === undefined ? {} : { scripts: "'self'" }),
   })

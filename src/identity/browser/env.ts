@@ -1,17 +1,17 @@
-/** What the pages and endpoints of browsers need from the rest of the server. */
+/** What the pages and browser endpoints use of the rest of the server. */
 import type { Bus } from '../../events/bus.ts'
-import type { Doors } from '../../http/doors.ts'
+import type { RateLimits } from '../../http/rate-limits.ts'
 import type { Audit } from '../../protocol/audit-events.ts'
 import type { Clock } from '../../protocol/clock.ts'
-import type { Metrics } from '../../protocol/metrics.ts'
+import type { Revocations } from '../../store/revocations.ts'
 import type { Stores } from '../../store/stores.ts'
-import type { TakeBack } from '../../store/take-back.ts'
-import type { ClientDirectory } from '../client-directory.ts'
-import type { TokenLifetimes } from '../grants/env.ts'
-import type { Hashing } from '../hashing.ts'
-import type { Issuer } from '../issuer.ts'
-import type { CheckPassword } from '../password-check.ts'
-import type { Signer } from '../signer.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { ClientDirectory } from '../clients/client-directory.ts'
+import type { TokenLifetimes } from '../grants/grant.ts'
+import type { Hashing } from '../passwords/hashing.ts'
+import type { CheckPassword } from '../passwords/password-check.ts'
+import type { Issuer } from '../tokens/issuer.ts'
+import type { Signer } from '../tokens/signer.ts'
 import type { BrowserCookies } from './cookies.ts'
 import type { Flows } from './flow.ts'
 import type { PageSettings } from './page-reply.ts'
@@ -26,7 +26,7 @@ export interface BrowserEnv extends UsedStores {
   readonly flows: Flows
   readonly issuer: Issuer
   readonly signer: Pick<Signer, 'verify'>
-  readonly takeBack: TakeBack
+  readonly revocations: Revocations
   readonly publish: Bus['publish']
   readonly checkPassword: CheckPassword
   readonly hashing: Hashing
@@ -34,7 +34,7 @@ export interface BrowserEnv extends UsedStores {
   readonly metrics: Pick<Metrics, 'count'>
   readonly clock: Clock
   readonly cookies: BrowserCookies
-  readonly doors: Pick<Doors, 'admit'>
+  readonly rateLimits: Pick<RateLimits, 'countCaller'>
   readonly pages: PageSettings
   /** Seals the secrets of authenticator apps at rest. */
   readonly sealingKey: Buffer

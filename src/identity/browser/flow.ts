@@ -1,42 +1,42 @@
-/** What a browser is in the middle of with us, and the steps that lead out of it. */
+/** The state of an interaction with a browser: a sign-in for a client, one of our own pages, a sign-out. */
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Interaction, Interactions } from '../../store/interactions.ts'
 import type { Progress } from '../authorize/next-step.ts'
 import type { AuthorizationRequest } from '../authorize/request.ts'
-import type { Visit } from './visit.ts'
+import type { BrowserContext } from './browser-context.ts'
 
-/** A first factor was proven and a second is awaited; there is no session yet, or one that is to be raised. */
+/** The first factor is proven and the second is pending; there is no session yet, or one with a single factor. */
 export interface HalfSignedIn {
   readonly userId: string
   readonly amr: readonly string[]
-  /** When; it does not keep for long. */
+  /** When the first factor was proven; it expires soon. */
   readonly at: number
 }
 
 export interface SignInProgress extends Progress {
   readonly half?: HalfSignedIn | undefined
-  /** The WebAuthn challenge that the page showed last. */
+  /** The latest WebAuthn challenge of the page. */
   readonly challenge?: string | undefined
-  /** The user whom the consent page named: nobody else can answer it (C-117). */
+  /** The user named on the consent page: only this user can answer it (C-117). */
   readonly asked?: string
 }
 
 export interface LogoutRequest {
   readonly clientId: string | undefined
-  /** Checked; where to go once signed out. */
+  /** The validated redirect target. */
   readonly next: string | undefined
-  /** Whom the ID token names that came as a hint. */
+  /** From the ID token hint. */
   readonly hinted?: { readonly subject: string; readonly sessionId: string | undefined }
   readonly uiLocales: string | undefined
 }
 
 export type Flow = {
-  /** The browser that it belongs to; undefined until a browser comes for it (a request posted from another site brings no cookies). */
+  /** The browser it belongs to; undefined until the first request with cookies (a cross-site POST has none). */
   readonly browser?: string
   readonly progress: SignInProgress
 } & (
   | { readonly kind: 'authorize'; readonly request: AuthorizationRequest }
-  /** One of our own pages, to which the person returns; never an address from a request. */
+  /** One of our own pages to return to; never an address from a request. */
   | { readonly kind: 'own'; readonly page: OwnPage; readonly needs?: OwnNeeds }
   | { readonly kind: 'sign-out'; readonly request: LogoutRequest }
 )
@@ -45,9 +45,9 @@ export type OwnPage =
   | { readonly name: 'account' | 'password' | 'authenticator' | 'passkey' }
   | { readonly name: 'device'; readonly userCode: string | undefined }
 
-/** What one of our pages wants beside a session. */
+/** What one of our pages needs besides a session. */
 export interface OwnNeeds {
-  /** A proof given just now. */
+  /** A recent sign-in. */
   readonly fresh?: boolean
   readonly secondFactor?: boolean
 }
@@ -55,23 +55,27 @@ export interface OwnNeeds {
 export type FlowInteraction = Interaction<Flow>
 export type Flows = Interactions<Flow>
 
-/** The interaction that a page or form names, if it is alive and of this browser. */
-export async function claimFlow(handle: string | undefined, visit: Visit, flows: Flows): Promise<FlowInteraction> {
+/** The interaction with this handle, if it is alive and belongs to this browser. */
+export async function claimFlow(
+  handle: string | undefined,
+  context: BrowserContext,
+  flows: Flows,
+): Promise<FlowInteraction> {
   const flow = handle === undefined ? undefined : await flows.find(handle)
   if (flow === undefined) throw expired()
   if (flow.details.browser === undefined) {
-    const claimed = { ...flow, details: { ...flow.details, browser: visit.browser() } }
-    return (await flows.replace(flow, claimed.details)) ? claimed : claimFlow(handle, visit, flows)
+    const claimed = { ...flow, details: { ...flow.details, browser: context.browser() } }
+    return (await flows.replace(flow, claimed.details)) ? claimed : claimFlow(handle, context, flows)
   }
-  if (flow.details.browser !== visit.browser()) throw expired()
+  if (flow.details.browser !== context.browser()) throw expired()
   return flow
 }
 
 export function expired(): Refusal {
-  return new Refusal('page.expired', 400, 'The page belongs to an interaction that is over or was never this browser’s')
+  return new Refusal('page.expired', 400, 'The interaction has expired or belongs to another browser')
 }
 
-/** Adds to what stands there by now: what another request noted or spent meanwhile stays so. */
+/** Merges into the latest state: changes by concurrent requests are kept. */
 export async function noteProgress<F extends Pick<FlowInteraction, 'handle' | 'details'>>(
   flow: F,
   progress: SignInProgress,
@@ -80,12 +84,12 @@ export async function noteProgress<F extends Pick<FlowInteraction, 'handle' | 'd
   const noted = withProgress(flow, progress)
   if (await flows.replace(flow, noted.details)) return noted
   const latest = await flows.find(flow.handle)
-  // Over; whoever is to finish it is told so.
+  // The interaction has ended; finishing it will fail.
   if (latest === undefined) return noted
   return noteProgress({ ...flow, details: latest.details }, progress, flows)
 }
 
-/** A challenge is good for one answer: of several that come at once, one is given it to check against. */
+/** A challenge can be used once: of concurrent requests only one gets it. */
 export async function spendChallenge(
   flow: FlowInteraction,
   flows: Flows,
@@ -99,7 +103,7 @@ function withProgress<F extends Pick<FlowInteraction, 'details'>>(flow: F, progr
   return { ...flow, details: { ...flow.details, progress: { ...flow.details.progress, ...progress } } }
 }
 
-/** Which path each own page has. */
+/** The path of each of our own pages. */
 export function pathOf(page: OwnPage): string {
   switch (page.name) {
     case 'account':

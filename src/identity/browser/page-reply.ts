@@ -1,21 +1,21 @@
-/** Sends a page under the strictest policy that lets it work. */
-import type { FastifyReply } from 'fastify'
+/** Sends pages with the strictest content security policy that lets them work. */
+import type { Context } from '../../http/context.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { Brand } from '../pages/brand.ts'
 import type { Html } from '../pages/html.ts'
-import type { Frame } from '../pages/layout.ts'
-import { chooseLanguage } from '../pages/messages/choose.ts'
+import type { PageFrame } from '../pages/layout.ts'
+import { chooseLanguage } from '../pages/messages/language.ts'
 import type { Assets } from './assets.ts'
-import type { Visit } from './visit.ts'
+import type { BrowserContext } from './browser-context.ts'
 
 export interface PageSettings {
   readonly brand: Brand
   readonly assets: Assets
-  /** Path of the issuer, put before every address of ours. */
+  /** The path of the issuer; the prefix of all our links. */
   readonly base: string
 }
 
-/** For whatever a browser gets from us, redirects and files included; a page sets a policy of its own over this one. */
+/** On all replies to browsers, redirects and files included; pages set a policy of their own. */
 export const BROWSER_HEADERS = {
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',
@@ -24,35 +24,34 @@ export const BROWSER_HEADERS = {
 
 export function frameFor(
   { brand, assets, base }: PageSettings,
-  visit: Visit,
+  context: BrowserContext,
   { uiLocales, boundTo }: { uiLocales?: string | undefined; boundTo?: 'browser' | 'session' } = {},
-): Frame {
+): PageFrame {
   return {
     brand,
-    language: chooseLanguage(uiLocales, visit.request.headers['accept-language']),
+    language: chooseLanguage(uiLocales, context.http.headers['accept-language']),
     base,
     stylesheet: assets.stylesheet,
-    formToken: boundTo === undefined ? '' : visit.formToken(boundTo),
+    formToken: boundTo === undefined ? '' : context.formToken(boundTo),
   }
 }
 
 export interface PagePolicy {
   readonly status?: number
-  /** Besides our own origin: where forms may lead, redirects after them included. */
+  /** Form targets besides our own origin, including redirects after a form. */
   readonly formAction?: readonly string[]
   /** 'self', or the digest of one inline script. */
   readonly scripts?: string
   readonly frames?: readonly string[]
 }
 
-export function sendPage(reply: FastifyReply, page: Html, policy: PagePolicy = {}): FastifyReply {
-  return reply
-    .code(policy.status ?? 200)
-    .type('text/html; charset=utf-8')
-    .headers(BROWSER_HEADERS)
-    .header('cache-control', 'no-store')
-    .header('content-security-policy', contentPolicy(policy))
-    .send(page.toString())
+export function sendPage(http: Context, page: Html, policy: PagePolicy = {}): void {
+  http.setHeaders({
+    ...BROWSER_HEADERS,
+    'cache-control': 'no-store',
+    'content-security-policy': contentPolicy(policy),
+  })
+  http.send('text/html; charset=utf-8', page.toString(), policy.status)
 }
 
 function contentPolicy({ formAction = [], scripts, frames = [] }: PagePolicy): string {
@@ -68,7 +67,7 @@ function contentPolicy({ formAction = [], scripts, frames = [] }: PagePolicy): s
   ].join('; ')
 }
 
-/** Browsers hold `form-action` against every redirect that follows a form: all addresses of the client must be in it. */
+/** Browsers apply `form-action` to redirects after a form as well: it must contain all URIs of the client. */
 export function addressesOf(client: Client, redirectUri?: string): string[] {
   const uris = [
     ...(redirectUri === undefined ? [] : [redirectUri]),
@@ -79,9 +78,11 @@ export function addressesOf(client: Client, redirectUri?: string): string[] {
   return [...new Set(uris.flatMap((uri) => sourceOf(uri) ?? []))]
 }
 
-/** As a content security policy names it: an origin, or the scheme of a native application. */
+/** As a CSP source: an origin, or the scheme of a native application; undefined for what would change the policy. */
 export function sourceOf(uri: string): string | undefined {
   const url = URL.parse(uri)
   if (url === null) return undefined
-  return url.protocol === 'https:' || url.protocol === 'http:' ? url.origin : url.protocol
+  const source = url.protocol === 'https:' || url.protocol === 'http:' ? url.origin : url.protocol
+  // Registration refuses such hosts; older versions did not.
+  return /^[\w.:/[\]+-]+$/.test(source) ? source : undefined
 }

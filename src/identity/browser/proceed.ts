@@ -1,22 +1,21 @@
-/** Takes a browser on: to the next page that must be shown, or back to where it wanted to go. */
-import type { FastifyReply } from 'fastify'
+/** Continues an interaction: shows the next page it needs, or completes it. */
+
+import { logFailure } from '../../http/problem.ts'
 import type { Client } from '../../store/client-metadata.ts'
-import { isUnavailable } from '../../store/unavailable.ts'
-import { acrOf, MULTI_FACTOR } from '../acr.ts'
-import { type Answer, deliver } from '../authorize/deliver.ts'
+import type { AuthorizationError } from '../authorize/authorization-error.ts'
 import { nextStep, type Step } from '../authorize/next-step.ts'
-import type { AuthorizationError } from '../authorize/refuse.ts'
 import type { AuthorizationRequest, Target } from '../authorize/request.ts'
-import { respond } from '../authorize/respond.ts'
+import { type AuthorizationResponse, deliver, respond } from '../authorize/response.ts'
 import { printable } from '../oauth-error.ts'
 import { FORM_POST_SCRIPT_SOURCE, formPostPage } from '../pages/form-post.ts'
+import { acrOf, MULTI_FACTOR } from '../tokens/claims.ts'
+import type { BrowserContext } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
 import { expired, type Flow, noteProgress, type OwnNeeds, type OwnPage, pathOf, type SignInProgress } from './flow.ts'
 import { addressesOf, frameFor, sendPage } from './page-reply.ts'
-import type { Visit } from './visit.ts'
 
-/** A flow, and its handle once a page needed one. */
-export interface Course<Details extends Flow = Flow> {
+/** A flow, with its handle once it is stored. */
+export interface FlowState<Details extends Flow = Flow> {
   readonly handle: string | undefined
   readonly details: Details
 }
@@ -24,75 +23,80 @@ export interface Course<Details extends Flow = Flow> {
 export type AuthorizeFlow = Extract<Flow, { kind: 'authorize' }>
 export type OwnFlow = Extract<Flow, { kind: 'own' }>
 
-export async function proceed(visit: Visit, course: Course, env: BrowserEnv): Promise<FastifyReply> {
-  const { details, handle } = course
+export async function proceed(context: BrowserContext, state: FlowState, env: BrowserEnv): Promise<void> {
+  const { details, handle } = state
   switch (details.kind) {
     case 'authorize':
-      return proceedToClient(visit, { handle, details }, env)
+      return proceedToClient(context, { handle, details }, env)
     case 'own': {
-      const step = ownStep(visit, details)
-      if (step !== undefined) return show(step, visit, course, env)
+      const step = ownStep(context, details)
+      if (step !== undefined) return show(step, context, state, env)
       if (handle !== undefined) await env.flows.finish(handle)
-      return visit.reply.redirect(`${env.pages.base}${pathOf(details.page)}`, 303)
+      return context.http.redirect(`${env.pages.base}${pathOf(details.page)}`)
     }
     case 'sign-out':
-      return visit.reply.redirect(`${env.pages.base}/sign-out?flow=${encodeURIComponent(handle ?? '')}`, 303)
+      return context.http.redirect(`${env.pages.base}/sign-out?flow=${encodeURIComponent(handle ?? '')}`)
   }
 }
 
-async function proceedToClient(visit: Visit, course: Course<AuthorizeFlow>, env: BrowserEnv): Promise<FastifyReply> {
-  const { request } = course.details
+async function proceedToClient(
+  context: BrowserContext,
+  state: FlowState<AuthorizeFlow>,
+  env: BrowserEnv,
+): Promise<void> {
+  const { request } = state.details
   const client = await env.clients.find(request.clientId)
   if (client === undefined || client.disabled) throw expired()
   try {
-    const step = await stepOf(visit, course.details, client, env)
+    const step = await stepOf(context, state.details, client, env)
     if (step.kind === 'respond') {
-      await close(course, env)
-      const { ip: address, id: requestId } = visit.request
-      const stillStands = async () =>
-        (await stepOf(await lookAgain(visit, env), course.details, client, env)).kind === 'respond'
-      const answer = await respond({ ...step, request, client, address, requestId, stillStands }, env)
-      if (answer !== undefined) return await send(visit, client, request.target, answer, request.uiLocales, env)
-      return await proceedToClient(await lookAgain(visit, env), { ...course, handle: undefined }, env)
+      await close(state, env)
+      const { address, id: requestId } = context.http
+      const isStillGranted = async () =>
+        (await stepOf(await lookAgain(context, env), state.details, client, env)).kind === 'respond'
+      const answer = await respond({ ...step, request, client, address, requestId, isStillGranted }, env)
+      if (answer !== undefined) return await send(context, client, request.target, answer, request.uiLocales, env)
+      return await proceedToClient(await lookAgain(context, env), { ...state, handle: undefined }, env)
     }
     if (step.kind === 'refuse') {
-      await close(course, env)
-      return await refuseToClient(visit, client, request, step.error, step.text, env)
+      await close(state, env)
+      return await refuseToClient(context, client, request, step.error, step.text, env)
     }
-    return await show(step, visit, course, env)
+    return await show(step, context, state, env)
   } catch (error) {
-    return answerFault(error, visit, client, request, env)
+    return answerFault(error, context, client, request, env)
   }
 }
 
-/** The same visit, with its session and user as they are by now. */
-async function lookAgain(visit: Visit, env: BrowserEnv): Promise<Visit> {
+/** The same context with the current session and user. */
+async function lookAgain(context: BrowserContext, env: BrowserEnv): Promise<BrowserContext> {
   const [session, user] = await Promise.all([
-    visit.session && env.sessions.findById(visit.session.id),
-    visit.user && env.users.findById(visit.user.id),
+    context.session && env.sessions.findById(context.session.id),
+    context.user && env.users.findById(context.user.id),
   ])
   const isOver = session === undefined || user === undefined || user.disabled
-  return isOver ? { ...visit, session: undefined, user: undefined } : { ...visit, session, user }
+  return isOver ? { ...context, session: undefined, user: undefined } : { ...context, session, user }
 }
 
-/** B-13: the client is waiting and can be told. What is a refusal, or comes after the answer, is not ours to tell. */
+/** B-13: server errors are reported to the client. Refusals, and errors after the reply, are rethrown. */
 export function answerFault(
   error: unknown,
-  visit: Visit,
+  context: BrowserContext,
   client: Client,
   { target, uiLocales }: Pick<AuthorizationRequest, 'target' | 'uiLocales'>,
   env: BrowserEnv,
-): Promise<FastifyReply> {
-  if (visit.reply.sent || isRefusal(error)) throw error
-  visit.request.log.error({ err: error }, 'failed')
-  const answer: Answer = isUnavailable(error)
-    ? { error: 'temporarily_unavailable', error_description: 'The server is too busy to answer, try again soon' }
-    : { error: 'server_error', error_description: 'The server failed to answer' }
-  return send(visit, client, target, answer, uiLocales, env)
+): Promise<void> {
+  if (context.http.isReplied || isRefusal(error)) throw error
+  const outage = logFailure(context.http, error)
+  const answer: AuthorizationResponse =
+    outage === undefined
+      ? { error: 'server_error', error_description: 'The server failed to answer' }
+      : { error: 'temporarily_unavailable', error_description: printable(outage.message) }
+  return send(context, client, target, answer, uiLocales, env)
 }
 
 export async function stepOf(
-  { session, user }: Visit,
+  { session, user }: BrowserContext,
   { request, progress }: AuthorizeFlow,
   client: Client,
   env: BrowserEnv,
@@ -101,8 +105,8 @@ export async function stepOf(
   return nextStep({ request, client, session, user, progress, consent, now: env.clock() })
 }
 
-/** Our own pages want a session, and two factors of those whose role or device demands it. */
-function ownStep({ user, session }: Visit, { needs, progress }: OwnFlow): Step | undefined {
+/** Our own pages need a session, and two factors where a role or a client requires them. */
+function ownStep({ user, session }: BrowserContext, { needs, progress }: OwnFlow): Step | undefined {
   if (user === undefined || session === undefined) return { kind: 'sign-in', again: false }
   if (needs?.fresh === true && progress.signedIn !== session.id) return { kind: 'sign-in', again: true }
   const demanded = user.roleRequiresSecondFactor || needs?.secondFactor === true
@@ -110,15 +114,17 @@ function ownStep({ user, session }: Visit, { needs, progress }: OwnFlow): Step |
   return { kind: user.hasSecondFactor ? 'second-factor' : 'set-up-factor' }
 }
 
-/**
- * Takes the person to what the page needs first; false when nothing is missing and the page may be shown.
- * (A reply is a promise of its own to JavaScript, so it must not be what an awaited question answers.)
- */
-export async function isLedAway(visit: Visit, page: OwnPage, needs: OwnNeeds, env: BrowserEnv): Promise<boolean> {
+/** Redirects to what the page needs first; false when nothing is missing and the page can be shown. */
+export async function redirectedFirst(
+  context: BrowserContext,
+  page: OwnPage,
+  needs: OwnNeeds,
+  env: BrowserEnv,
+): Promise<boolean> {
   const details: OwnFlow = { kind: 'own', page, needs, progress: {} }
-  const step = ownStep(visit, details)
+  const step = ownStep(context, details)
   if (step === undefined) return false
-  await show(step, visit, { handle: undefined, details }, env)
+  await show(step, context, { handle: undefined, details }, env)
   return true
 }
 
@@ -130,39 +136,39 @@ const PAGES: Readonly<Record<Exclude<Step['kind'], 'respond' | 'refuse'>, string
   consent: '/consent',
 }
 
-async function show(step: Step, visit: Visit, course: Course, env: BrowserEnv): Promise<FastifyReply> {
+async function show(step: Step, context: BrowserContext, state: FlowState, env: BrowserEnv): Promise<void> {
   if (step.kind === 'respond' || step.kind === 'refuse') throw new Error(`No page shows the step ${step.kind}`)
-  const { user, session } = visit
-  // A session that lacks the second factor is half a sign-in, to be completed.
+  const { user, session } = context
+  // A session without the second factor is a sign-in to be completed.
   const half =
     step.kind === 'second-factor' && user !== undefined
       ? { userId: user.id, amr: session?.amr ?? [], at: env.clock() }
       : undefined
-  const handle = await keep(visit, course, half === undefined ? {} : { half }, env)
-  return visit.reply.redirect(`${env.pages.base}${PAGES[step.kind]}?flow=${encodeURIComponent(handle)}`, 303)
+  const handle = await keep(context, state, half === undefined ? {} : { half }, env)
+  return context.http.redirect(`${env.pages.base}${PAGES[step.kind]}?flow=${encodeURIComponent(handle)}`)
 }
 
 async function keep(
-  visit: Visit,
-  { handle, details }: Course,
+  context: BrowserContext,
+  { handle, details }: FlowState,
   progress: SignInProgress,
   env: BrowserEnv,
 ): Promise<string> {
   if (handle === undefined) {
-    const begun = { ...details, progress: { ...details.progress, ...progress }, browser: visit.browser() }
+    const begun = { ...details, progress: { ...details.progress, ...progress }, browser: context.browser() }
     return (await env.flows.begin(begun)).handle
   }
   await noteProgress({ handle, details }, progress, env.flows)
   return handle
 }
 
-/** Whoever comes second, by the back button or a doubled click, finds it over (C-117). */
-async function close({ handle }: Course, env: BrowserEnv): Promise<void> {
+/** A second request, by the back button or a double click, fails (C-117). */
+async function close({ handle }: FlowState, env: BrowserEnv): Promise<void> {
   if (handle !== undefined && !(await env.flows.finish(handle))) throw expired()
 }
 
 export function refuseToClient(
-  visit: Visit,
+  context: BrowserContext,
   client: Client,
   {
     target,
@@ -172,31 +178,31 @@ export function refuseToClient(
   error: AuthorizationError,
   text: string,
   env: BrowserEnv,
-): Promise<FastifyReply> {
+): Promise<void> {
   env.audit.record({
     event: 'authorization.refused',
-    actor: visit.user?.id,
+    actor: context.user?.id,
     client: client.id,
-    address: visit.request.ip,
-    requestId: visit.request.id,
+    address: context.http.address,
+    requestId: context.http.id,
     details: { error, reason: text, response_type: responseType },
   })
-  return send(visit, client, target, { error, error_description: printable(text) }, uiLocales, env)
+  return send(context, client, target, { error, error_description: printable(text) }, uiLocales, env)
 }
 
 async function send(
-  visit: Visit,
+  context: BrowserContext,
   client: Client,
   target: Target,
-  answer: Answer,
+  answer: AuthorizationResponse,
   uiLocales: string | undefined,
   env: BrowserEnv,
-): Promise<FastifyReply> {
+): Promise<void> {
   const delivery = deliver(target, env.issuer.name, answer)
-  visit.reply.header('cache-control', 'no-store')
-  if (delivery.kind === 'redirect') return visit.reply.redirect(delivery.url, 303)
-  const page = formPostPage(frameFor(env.pages, visit, { uiLocales }), { ...delivery, client: client.name })
-  return sendPage(visit.reply, page, {
+  context.http.setHeader('cache-control', 'no-store')
+  if (delivery.kind === 'redirect') return context.http.redirect(delivery.url)
+  const page = formPostPage(frameFor(env.pages, context, { uiLocales }), { ...delivery, client: client.name })
+  return sendPage(context.http, page, {
     scripts: FORM_POST_SCRIPT_SOURCE,
     formAction: addressesOf(client, target.redirectUri),
   })

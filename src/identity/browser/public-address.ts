@@ -1,4 +1,4 @@
-/** Tells addresses of the public internet from those that only look into our own network (RFC 6890). */
+/** Distinguishes public IP addresses from private and special ones (RFC 6890). */
 import { BlockList, isIPv6 } from 'node:net'
 
 const PRIVATE_IPV4 = [
@@ -17,7 +17,7 @@ const PRIVATE_IPV4 = [
   '224.0.0.0/4',
   '240.0.0.0/4',
 ]
-/** Those that carry an IPv4 address inside (mapped, translated, 6to4, Teredo) count as private whole: no client needs them. */
+/** IPv6 addresses that embed an IPv4 address (mapped, translated, 6to4, Teredo) count as private: no client needs them. */
 const PRIVATE_IPV6 = [
   '::/96',
   '::ffff:0:0/96',
@@ -33,7 +33,7 @@ const PRIVATE_IPV6 = [
   'ff00::/8',
 ]
 
-/** One list for each family: a rule for mapped addresses would otherwise match all of IPv4. */
+/** One list per family: a rule for mapped addresses would otherwise match all of IPv4. */
 const blocked = { ipv4: listOf(PRIVATE_IPV4, 'ipv4'), ipv6: listOf(PRIVATE_IPV6, 'ipv6') }
 
 export function isPublicAddress(address: string): boolean {

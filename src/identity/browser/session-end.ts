@@ -1,21 +1,21 @@
-/** Ends browser sessions: the row, and the event by which tokens die on every node and applications are told. */
+/** Ends browser sessions: deletes the row, and publishes the event that revokes tokens on every node and notifies clients. */
 import type { Session } from '../../store/sessions.ts'
 import type { BrowserEnv } from './env.ts'
 
-export type EndSessionEnv = Pick<BrowserEnv, 'sessions' | 'takeBack' | 'audit'>
+export type EndSessionEnv = Pick<BrowserEnv, 'sessions' | 'revocations' | 'audit'>
 
 export interface EndedSession {
   readonly session: Session
-  /** The clients that the person used in it. */
+  /** The clients used in the session. */
   readonly clientIds: readonly string[]
 }
 
-/** Undefined when it had ended before. */
+/** Undefined when it had already ended. */
 export async function endSession(id: string, reason: string, env: EndSessionEnv): Promise<EndedSession | undefined> {
   const session = await env.sessions.end(id)
   if (session === undefined) return undefined
   const clientIds = await env.sessions.listClients(id)
-  await env.takeBack.session(id)
+  await env.revocations.revokeSession(id)
   const actor = session.userId
   if (reason === 'signed out')
     env.audit.record({ event: 'signout.succeeded', actor, details: { session: id, clients: clientIds } })
@@ -36,10 +36,10 @@ export async function endSessionsOf(
 
 const BATCH = 500
 const AT_ONCE = 20
-/** So many batches in one pass, or a store full of dead sessions would keep the server from anything else. */
+/** The most batches in one pass, so that many expired sessions do not block the server. */
 const MOST_BATCHES = 40
 
-/** Sessions end by themselves too, and their applications hear of it. */
+/** Ends expired sessions; their clients are notified. */
 export async function endExpiredSessions(env: EndSessionEnv, isClosing: () => boolean = () => false): Promise<void> {
   for (let count = 0; count < MOST_BATCHES; count++) {
     const batch = await env.sessions.listExpired(BATCH)

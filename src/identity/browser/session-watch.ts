@@ -1,14 +1,15 @@
-/** Watches browser sessions from the start of the server: their applications are told when one ends, and those whose time is up are ended. */
+/** Background work on browser sessions: notifies clients when one ends, and ends expired ones. */
 import type { Bus } from '../../events/bus.ts'
 import type { Stores } from '../../store/stores.ts'
 import { createBackchannel } from './backchannel.ts'
 import type { BrowserEnv } from './env.ts'
 import { endExpiredSessions, endSessionsOf } from './session-end.ts'
 
-export interface SessionWatchOptions extends Pick<BrowserEnv, 'clients' | 'issuer' | 'takeBack' | 'audit' | 'clock'> {
+export interface SessionWatchOptions
+  extends Pick<BrowserEnv, 'clients' | 'issuer' | 'revocations' | 'audit' | 'clock'> {
   readonly stores: Stores
   readonly bus: Pick<Bus, 'subscribe'>
-  /** Lets back-channel logout call private and loopback addresses. */
+  /** Allows back-channel logout to private and loopback addresses. */
   readonly allowPrivateLogout: boolean
   readonly onLogoutFailure: (clientId: string, reason: string) => void
   readonly onError: (error: unknown) => void
@@ -22,7 +23,7 @@ const SWEEP_MS = 60_000
 
 export function watchSessions(options: SessionWatchOptions): SessionWatch {
   const { stores, clients, issuer, bus } = options
-  const parts = { ...stores, takeBack: options.takeBack, audit: options.audit }
+  const parts = { ...stores, revocations: options.revocations, audit: options.audit }
   const logouts = createBackchannel({
     clients,
     issuer,
@@ -34,10 +35,11 @@ export function watchSessions(options: SessionWatchOptions): SessionWatch {
     const done = work.catch(options.onError).finally(() => underWay.delete(done))
     underWay.add(done)
   }
-  // Whoever ended the session, here, on another node or from the command line: one node tells its applications.
+  // However the session ended, here, on another node or from the command line: one node notifies its clients.
   const unsubscribe = bus.subscribe((event) => {
     if (event.kind === 'session-ended') start(tellClients(event.sessionId))
-    if (event.kind === 'subject-cut') start(endSessionsBefore(event.subject, event.at))
+    if (event.kind === 'subject-cut') start(endSessionsBefore([event.subject], event.at))
+    if (event.kind === 'subjects-cut') start(endSessionsBefore(event.subjects, event.at))
   })
   let closing = false
   let sweeping: Promise<void> | undefined
@@ -64,8 +66,8 @@ export function watchSessions(options: SessionWatchOptions): SessionWatch {
     if (taken !== undefined) logouts.tell({ sessionId, ...taken })
   }
 
-  /** Disabled, deleted, or given another password: who was signed in before is no longer. */
-  async function endSessionsBefore(userId: string, at: number): Promise<void> {
-    await endSessionsOf(userId, 'user cut off', parts, ({ authTime }) => authTime < at)
+  /** Disabled, deleted, or with a new password: earlier sign-ins are void. */
+  async function endSessionsBefore(userIds: readonly string[], at: number): Promise<void> {
+    for (const userId of userIds) await endSessionsOf(userId, 'user cut off', parts, ({ authTime }) => authTime < at)
   }
 }

@@ -1,15 +1,15 @@
-/** The client credentials grant (RFC 6749 §4.4): a client with a secret speaks for itself. */
+/** The client credentials grant (RFC 6749 §4.4): a confidential client acts for itself. */
 import { isRight } from '../../protocol/scopes.ts'
 import { refuse } from '../oauth-error.ts'
-import { allowedToClient, inOrder, parseScope } from '../scope.ts'
-import type { GrantRequest, Redeemed } from './env.ts'
+import { parseScope, requireAllowedScopes, sortScopes } from '../tokens/scope.ts'
+import type { GrantRequest, Redeemed } from './grant.ts'
 
 export async function redeemClientCredentials({ form, client }: GrantRequest): Promise<Redeemed> {
-  if (client.public) throw refuse('unauthorized_client', 'A client without a secret cannot speak for itself')
+  if (client.public) throw refuse('unauthorized_client', 'A public client cannot use this grant')
   const requested = parseScope(form.get('scope'))
-  // C-65: there is nobody whose claims could be told, and nothing to keep for later.
+  // C-65: there is no user, so user claims and offline access do not apply.
   if (requested?.some((name) => !isRight(name)) === true) {
-    throw refuse('invalid_scope', 'This scope is about a user, and there is none')
+    throw refuse('invalid_scope', 'This scope needs a user')
   }
-  return { scopes: inOrder(allowedToClient(requested, client).filter(isRight)) }
+  return { scopes: sortScopes(requireAllowedScopes(requested, client).filter(isRight)) }
 }

@@ -1,30 +1,31 @@
-/** The device code grant (RFC 8628 §3.4): the device asks until its person has decided. */
+/** The device code grant (RFC 8628 §3.4): the device polls until the user has decided. */
 import type { Client } from '../../store/client-metadata.ts'
 import type { DeviceApproval } from '../../store/device-codes.ts'
-import { required } from '../oauth-door.ts'
 import { refuse } from '../oauth-error.ts'
-import { heldByUser } from '../scope.ts'
-import type { GrantEnv, GrantRequest, Redeemed } from './env.ts'
-import { beginFamily } from './family.ts'
+import { required } from '../oauth-request.ts'
+import { limitToRights } from '../tokens/scope.ts'
+import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
+import { createGrant } from './grant.ts'
 
-export async function redeemDeviceCode({ form, client, admit }: GrantRequest, env: GrantEnv): Promise<Redeemed> {
+export async function redeemDeviceCode({ form, client, countUser }: GrantRequest, env: GrantEnv): Promise<Redeemed> {
   const deviceCode = required(form, 'device_code')
   const poll = await env.stores.deviceCodes.poll(deviceCode)
-  if (poll.outcome === 'unknown' || poll.clientId !== client.id) throw notAccepted('unknown, or of another client')
-  if (poll.state === 'redeemed') throw notAccepted('redeemed before')
-  if (poll.state === 'denied') throw refuse('access_denied', 'The request was declined')
+  if (poll.outcome === 'unknown' || poll.clientId !== client.id)
+    throw notAccepted('unknown, or issued to another client')
+  if (poll.state === 'redeemed') throw notAccepted('already redeemed')
+  if (poll.state === 'denied') throw refuse('access_denied', 'The user denied the request')
   if (poll.expiresAt <= env.clock()) throw refuse('expired_token', 'The device code has expired')
-  if (poll.outcome === 'too-fast') throw refuse('slow_down', 'Wait five seconds longer between two requests')
+  if (poll.outcome === 'too-fast') throw refuse('slow_down', 'Increase the polling interval by five seconds')
   if (poll.state === 'pending' || poll.approval === undefined)
-    throw refuse('authorization_pending', 'Nobody has decided yet')
+    throw refuse('authorization_pending', 'The user has not decided yet')
 
   const user = await env.stores.users.findById(poll.approval.userId)
-  if (user === undefined || user.disabled) throw notAccepted('the user is gone or disabled')
-  admit(user)
+  if (user === undefined || user.disabled) throw notAccepted('user deleted or disabled')
+  countUser(user)
   const approval = await env.stores.deviceCodes.redeem(deviceCode)
   if (approval === undefined) throw notAccepted('redeemed by another request')
-  const scopes = heldByUser(approval.scopes, user)
-  const { grant, refreshToken } = await beginFamily(
+  const scopes = limitToRights(approval.scopes, user)
+  const { grant, refreshToken } = await createGrant(
     {
       kind: 'device_code',
       clientId: client.id,
@@ -37,22 +38,26 @@ export async function redeemDeviceCode({ form, client, admit }: GrantRequest, en
     client,
     env,
   )
-  // Asked once the grant is there: who withdraws it later finds the grant and revokes it, and no moment lies between.
-  if (!(await isStillAllowed(approval, client, env))) {
-    await env.takeBack.grant(grant.id)
-    throw notAccepted('the consent was withdrawn')
+  // Check consent after creating the grant: a withdrawal from now on finds the grant and revokes it.
+  if (!(await consentIsCurrent(approval, client, env))) {
+    await env.revocations.revokeGrant(grant.id)
+    throw notAccepted('consent withdrawn')
   }
   return {
     scopes,
-    speaker: { user, grant },
+    onBehalfOf: { user, grant },
     asOf: approval.approvedAt,
     refreshToken,
     ...(scopes.includes('openid') ? { idToken: {} } : {}),
   }
 }
 
-/** C-67: what was approved before the consent that stands now was given belongs to one that was withdrawn. */
-async function isStillAllowed({ userId, approvedAt }: DeviceApproval, { id }: Client, env: GrantEnv): Promise<boolean> {
+/** C-67: an approval older than the current consent belongs to a consent that was withdrawn. */
+async function consentIsCurrent(
+  { userId, approvedAt }: DeviceApproval,
+  { id }: Client,
+  env: GrantEnv,
+): Promise<boolean> {
   const consent = await env.stores.consents.find(userId, id)
   return consent !== undefined && consent.createdAt <= approvedAt
 }

@@ -1,17 +1,17 @@
-/** The password grant (RFC 6749 §4.3): off by default, for clients that are trusted with it. */
-import { acrOf } from '../acr.ts'
-import { required } from '../oauth-door.ts'
+/** The password grant (RFC 6749 §4.3): only for clients that are registered for it. */
 import { refuse } from '../oauth-error.ts'
-import { allowedToClient, heldByUser, parseScope, withoutUselessOffline } from '../scope.ts'
-import type { GrantEnv, GrantRequest, Redeemed } from './env.ts'
-import { beginFamily } from './family.ts'
+import { required } from '../oauth-request.ts'
+import { acrOf } from '../tokens/claims.ts'
+import { dropUnusableOfflineAccess, limitToRights, parseScope, requireAllowedScopes } from '../tokens/scope.ts'
+import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
+import { createGrant } from './grant.ts'
 
 export async function redeemPassword(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
-  const { form, client, caller, admit } = request
+  const { form, client, caller, countUser } = request
   const username = required(form, 'username')
   const password = required(form, 'password')
   const requested = parseScope(form.get('scope'))
-  const allowed = withoutUselessOffline(allowedToClient(requested, client), client)
+  const allowed = dropUnusableOfflineAccess(requireAllowedScopes(requested, client), client)
 
   const verdict = await env.checkPassword({
     username,
@@ -20,19 +20,24 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
     clientId: client.id,
     requestId: caller.requestId,
   })
-  if (verdict.outcome === 'busy') {
-    throw refuse('temporarily_unavailable', 'Too many sign-ins at once', { headers: { 'retry-after': '1' } })
-  }
-  if (verdict.outcome !== 'good') throw notAccepted(verdict.outcome)
+  if (verdict.outcome === 'busy')
+    throw refuse('temporarily_unavailable', 'Too many concurrent sign-ins', { headers: { 'retry-after': '1' } })
+  if (verdict.outcome === 'delayed')
+    throw refuse('temporarily_unavailable', 'Too many failed sign-ins: the password was not checked', {
+      status: 429,
+      why: 'delayed',
+      headers: { 'retry-after': String(verdict.seconds) },
+    })
+  if (verdict.outcome === 'wrong') throw notAccepted('wrong')
   const { user } = verdict
-  // C-64: a password alone is not who they are.
-  const needsMore = user.hasSecondFactor || user.roleRequiresSecondFactor || client.requireSecondFactor
-  if (needsMore) throw notAccepted('a second factor is needed')
+  // C-64: a password alone does not replace the second factor.
+  const needsSecondFactor = user.hasSecondFactor || user.roleRequiresSecondFactor || client.requireSecondFactor
+  if (needsSecondFactor) throw notAccepted('second factor required')
 
-  admit(user)
+  countUser(user)
   const amr = ['pwd']
-  const scopes = heldByUser(allowed, user)
-  const { grant, refreshToken } = await beginFamily(
+  const scopes = limitToRights(allowed, user)
+  const { grant, refreshToken } = await createGrant(
     {
       kind: 'password',
       clientId: client.id,
@@ -47,14 +52,14 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
   )
   return {
     scopes,
-    speaker: { user, grant },
+    onBehalfOf: { user, grant },
     refreshToken,
-    // The contract's response has no ID token: it is for those who ask for one.
+    // The contract's response has no ID token, so it is issued only on request.
     ...(requested?.includes('openid') === true ? { idToken: {} } : {}),
   }
 }
 
-/** Whatever was wrong, it looks the same. */
+/** C-64: the same reply for every cause. */
 function notAccepted(why: string) {
-  return refuse('invalid_grant', 'The user name or password is not right', { why })
+  return refuse('invalid_grant', 'The username or password is wrong', { why })
 }

@@ -2,7 +2,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { CodeDetails } from '../../store/codes.ts'
 
-/** The shape of verifiers and challenges alike (§4.1, §4.2). */
+/** Verifiers and challenges have the same syntax (§4.1, §4.2). */
 const SHAPE = /^[A-Za-z0-9._~-]{43,128}$/
 
 export function isChallenge(text: string): boolean {
@@ -11,7 +11,7 @@ export function isChallenge(text: string): boolean {
 
 export function verifies(verifier: string, { method, value }: NonNullable<CodeDetails['challenge']>): boolean {
   if (!SHAPE.test(verifier)) return false
-  const made = Buffer.from(method === 'S256' ? hash('sha256', verifier, 'base64url') : verifier)
+  const computed = Buffer.from(method === 'S256' ? hash('sha256', verifier, 'base64url') : verifier)
   const expected = Buffer.from(value)
-  return made.length === expected.length && timingSafeEqual(made, expected)
+  return computed.length === expected.length && timingSafeEqual(computed, expected)
 }

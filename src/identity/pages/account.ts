@@ -1,7 +1,7 @@
-/** The account page: what we know of a person, how they sign in, where they are signed in, whom they let in; all endable. */
-import { errorSummary, field, hidden, type Mistake, notice, ownForm } from './form-parts.ts'
+/** The account page: profile, password, second factors, sessions and applications with access. */
+import { errorSummary, type FormError, field, hidden, notice, postForm, scopeText } from './form-parts.ts'
 import { type Html, html } from './html.ts'
-import { type Frame, page } from './layout.ts'
+import { type PageFrame, page } from './layout.ts'
 
 export interface AccountData {
   readonly username: string
@@ -25,13 +25,13 @@ export interface AccountData {
     readonly client: string
     readonly scopes: readonly string[]
   }[]
-  /** A name of the time zone database; times are shown in it. */
+  /** The IANA time zone in which times are shown. */
   readonly timeZone: string | undefined
   readonly notice: string | undefined
-  readonly mistake: Mistake | undefined
+  readonly formError: FormError | undefined
 }
 
-/** What people may change themselves, with what the browser can fill in. */
+/** The claims that users may change themselves, each with its `autocomplete` value. */
 export const PROFILE_FIELDS = {
   name: 'name',
   given_name: 'given-name',
@@ -44,22 +44,22 @@ export const PROFILE_FIELDS = {
 } as const
 export type ProfileField = keyof typeof PROFILE_FIELDS
 
-export function accountPage(frame: Frame, data: AccountData): Html {
+export function accountPage(frame: PageFrame, data: AccountData): Html {
   const { messages } = frame.language
   const body = html`
 <h1>${messages.account}</h1>
 <p class="lead">${messages.accountLead(data.username)}</p>
-${notice(data.notice)}${errorSummary(frame, data.mistake)}
+${notice(data.notice)}${errorSummary(frame, data.formError)}
 ${profileSection(frame, data)}
 ${passwordSection(frame)}
 ${factorSection(frame, data)}
 ${sessionSection(frame, data)}
 ${consentSection(frame, data)}
-<section class="section">${ownForm(frame, 'account-sign-out', '/account/sign-out', {}, html`<button type="submit" class="plain small" id="account-sign-out-submit">${messages.signOut}</button>`)}</section>`
+<section class="section">${postForm(frame, 'account-sign-out', '/account/sign-out', {}, html`<button type="submit" class="plain small" id="account-sign-out-submit">${messages.signOut}</button>`)}</section>`
   return page(frame, { title: messages.account, body, wide: true })
 }
 
-function profileSection(frame: Frame, data: AccountData): Html {
+function profileSection(frame: PageFrame, data: AccountData): Html {
   const { messages } = frame.language
   const labels: Readonly<Record<ProfileField, string>> = {
     name: messages.name,
@@ -83,10 +83,10 @@ function profileSection(frame: Frame, data: AccountData): Html {
     })
   })
   return html`<section class="section" aria-labelledby="profile-title"><h2 id="profile-title">${messages.profile}</h2>
-${ownForm(frame, 'profile', '/account/profile', {}, html`<div class="pair">${fields}</div><button type="submit" class="small" id="profile-submit">${messages.save}</button>`)}</section>`
+${postForm(frame, 'profile', '/account/profile', {}, html`<div class="pair">${fields}</div><button type="submit" class="small" id="profile-submit">${messages.save}</button>`)}</section>`
 }
 
-function passwordSection(frame: Frame): Html {
+function passwordSection(frame: PageFrame): Html {
   const { messages } = frame.language
   return html`<section class="section" aria-labelledby="password-title"><h2 id="password-title">${messages.password}</h2>
 <p class="quiet">${messages.changePasswordLead}</p>
@@ -96,37 +96,37 @@ function passwordSection(frame: Frame): Html {
 export interface PasswordData {
   readonly username: string
   readonly leastPassword: number
-  readonly mistake: Mistake | undefined
+  readonly formError: FormError | undefined
 }
 
-/** A page of its own: a password manager must not take the account page for a sign-in. */
-export function passwordPage(frame: Frame, data: PasswordData): Html {
+/** A separate page, so that password managers do not take the account page for a sign-in form. */
+export function passwordPage(frame: PageFrame, data: PasswordData): Html {
   const { messages } = frame.language
-  const mistakeOf = (name: string) => (data.mistake?.field === name ? data.mistake.text : undefined)
+  const errorOf = (name: string) => (data.formError?.field === name ? data.formError.text : undefined)
   const body = html`
 <h1>${messages.changePassword}</h1>
 <p class="lead">${messages.changePasswordLead}</p>
-${errorSummary(frame, data.mistake)}
-${ownForm(
+${errorSummary(frame, data.formError)}
+${postForm(
   frame,
   'password-change',
   '/account/password',
   {},
   html`<input type="text" name="username" value="${data.username}" autocomplete="username" hidden>
-${field({ name: 'current_password', label: messages.currentPassword, type: 'password', autocomplete: 'current-password', required: true, focus: true, maxlength: 1000, error: mistakeOf('current_password') })}
-${field({ name: 'new_password', label: messages.newPassword, type: 'password', autocomplete: 'new-password', required: true, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: mistakeOf('new_password') })}
+${field({ name: 'current_password', label: messages.currentPassword, type: 'password', autocomplete: 'current-password', required: true, focus: true, maxlength: 1000, error: errorOf('current_password') })}
+${field({ name: 'new_password', label: messages.newPassword, type: 'password', autocomplete: 'new-password', required: true, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: errorOf('new_password') })}
 <div class="actions"><button type="submit" id="password-submit">${messages.changePassword}</button>
 <a class="button plain" href="${frame.base}/account">${messages.cancel}</a></div>`,
 )}`
   return page(frame, { title: messages.changePassword, body })
 }
 
-function factorSection(frame: Frame, data: AccountData): Html {
+function factorSection(frame: PageFrame, data: AccountData): Html {
   const { messages } = frame.language
   const rows = data.factors.map(
     (
       factor,
-    ) => html`<li><div><p>${factor.label}</p><p class="quiet">${factor.kind === 'passkey' ? messages.passkey : messages.authenticatorApp} · ${messages.added(day(frame, factor.addedAt))}</p></div>
+    ) => html`<li><div><p>${factor.label}</p><p class="quiet">${factor.kind === 'passkey' ? messages.passkey : messages.authenticatorApp} · ${messages.added(date(frame, factor.addedAt))}</p></div>
 ${rowButton(frame, '/account/factors/remove', { factor: factor.id }, messages.remove, messages.removeNamed(factor.label))}</li>`,
   )
   return html`<section class="section" id="second-factors" aria-labelledby="factors-title"><h2 id="factors-title">${messages.secondFactors}</h2>
@@ -140,12 +140,12 @@ ${rowButton(frame, '/account/recovery-codes', {}, messages.newRecoveryCodes, mes
 <a class="button plain small" id="add-passkey" href="${frame.base}/account/passkey">${messages.addPasskey}</a></p></section>`
 }
 
-function sessionSection(frame: Frame, data: AccountData): Html {
+function sessionSection(frame: PageFrame, data: AccountData): Html {
   const { messages } = frame.language
   const rows = data.sessions.map((session) => {
     const browser = session.browser === '' ? messages.unknownBrowser : session.browser
     return html`<li><div><p>${browser}${session.current && html` <span class="badge">${messages.thisSession}</span>`}</p>
-<p class="quiet">${session.address} · ${messages.lastSeen(moment(frame, session.seenAt, data.timeZone))}</p></div>
+<p class="quiet">${session.address} · ${messages.lastSeen(dateAndTime(frame, session.seenAt, data.timeZone))}</p></div>
 ${!session.current && rowButton(frame, '/account/sessions/end', { session: session.id }, messages.endSession, messages.endSessionNamed(browser))}</li>`
   })
   return html`<section class="section" aria-labelledby="sessions-title"><h2 id="sessions-title">${messages.sessions}</h2>
@@ -154,12 +154,12 @@ ${!session.current && rowButton(frame, '/account/sessions/end', { session: sessi
 ${rows.length > 1 && rowButton(frame, '/account/sessions/end', { session: 'others' }, messages.endOthers, messages.endOthers)}</section>`
 }
 
-function consentSection(frame: Frame, data: AccountData): Html {
+function consentSection(frame: PageFrame, data: AccountData): Html {
   const { messages } = frame.language
   const rows = data.consents.map(
     (
       consent,
-    ) => html`<li><div><p>${consent.client}</p><p class="quiet">${consent.scopes.map((scope) => (Object.hasOwn(messages.scope, scope) ? messages.scope[scope] : undefined) ?? messages.scopeOther(scope)).join('; ')}</p></div>
+    ) => html`<li><div><p>${consent.client}</p><p class="quiet">${consent.scopes.map((scope) => scopeText(frame, scope)).join('; ')}</p></div>
 ${rowButton(frame, '/account/consents/withdraw', { client_id: consent.clientId }, messages.withdraw, messages.withdrawNamed(consent.client))}</li>`,
   )
   return html`<section class="section" aria-labelledby="consents-title"><h2 id="consents-title">${messages.consents}</h2>
@@ -167,9 +167,9 @@ ${rowButton(frame, '/account/consents/withdraw', { client_id: consent.clientId }
 ${rows.length > 0 && html`<ul class="rows" id="consents">${rows}</ul>`}</section>`
 }
 
-/** Its label names what it is about: a list of equal buttons says nothing to those who only hear it. */
+/** The label names the entry, so that screen reader users can tell the buttons of a list apart. */
 function rowButton(
-  frame: Frame,
+  frame: PageFrame,
   path: string,
   values: Readonly<Record<string, string>>,
   text: string,
@@ -179,17 +179,17 @@ function rowButton(
   return html`<form method="post" action="${frame.base}${path}">${hidden({ form_token: frame.formToken, ...values })}<button type="submit" class="${kind} small" aria-label="${label}">${text}</button></form>`
 }
 
-function day(frame: Frame, at: number): string {
+function date(frame: PageFrame, at: number): string {
   return new Intl.DateTimeFormat(frame.language.tag, { dateStyle: 'medium' }).format(at)
 }
 
-/** In the person's own zone where it is known and real, otherwise in one that is named. */
-function moment(frame: Frame, at: number, timeZone = 'UTC'): string {
-  const write = (zone: string) =>
+/** In the time zone of the user if it is known and valid, otherwise in UTC, and labelled so. */
+function dateAndTime(frame: PageFrame, at: number, timeZone = 'UTC'): string {
+  const format = (zone: string) =>
     new Intl.DateTimeFormat(frame.language.tag, { dateStyle: 'medium', timeStyle: 'short', timeZone: zone }).format(at)
   try {
-    return timeZone === 'UTC' ? `${write('UTC')} UTC` : write(timeZone)
+    return timeZone === 'UTC' ? `${format('UTC')} UTC` : format(timeZone)
   } catch {
-    return `${write('UTC')} UTC`
+    return `${format('UTC')} UTC`
   }
 }

@@ -1,10 +1,10 @@
-/** The operator's name, mark and colour, and the shades of that colour which stay readable on light and on dark. */
+/** The operator's brand, and shades of its colour that are readable on light and dark backgrounds. */
 
 export interface Brand {
   readonly name: string
   /** As `#rrggbb`. */
   readonly colour: string
-  /** Address of the operator's own mark on our origin; ours is drawn when there is none. */
+  /** URL of the operator's logo on our origin; without one, ours is shown. */
   readonly logo: string | undefined
 }
 
@@ -19,7 +19,7 @@ export interface Shades {
 export const LIGHT_SURFACE = '#ffffff'
 export const DARK_SURFACE = '#171b22'
 
-/** WCAG 2.2 §1.4.3 asks for 4.5; a little more forgives rounding. */
+/** WCAG 2.2 §1.4.3 requires 4.5; a little more allows for rounding. */
 const READABLE = 4.6
 
 export function shadesOn(surface: string, colour: string): Shades {
@@ -31,7 +31,7 @@ export function shadesOn(surface: string, colour: string): Shades {
   return { button, buttonHover: mix(button, away, 0.14), buttonText, accent }
 }
 
-/** WCAG's ratio, 1 to 21. */
+/** The WCAG contrast ratio, from 1 to 21. */
 export function contrast(a: string, b: string): number {
   const [dark = 0, light = 0] = [luminance(a), luminance(b)].sort((x, y) => x - y)
   return (light + 0.05) / (dark + 0.05)

@@ -1,26 +1,26 @@
-/** Asking a person: may this application have this, and with which account. */
-import { ownForm, scopeList, who } from './form-parts.ts'
+/** The consent page, and the page to choose an account. */
+import { postForm, scopeList, signedInUser } from './form-parts.ts'
 import { type Html, html } from './html.ts'
-import { type Frame, page } from './layout.ts'
+import { type PageFrame, page } from './layout.ts'
 
 export interface ConsentData {
   readonly flow: string
   readonly client: string
   readonly username: string
   readonly scopes: readonly string[]
-  /** The host that the answer goes to: what a person can recognise of the redirect address. */
+  /** The host of the redirect URI, the part of it that people recognise. */
   readonly returnsTo: string
 }
 
-export function consentPage(frame: Frame, data: ConsentData): Html {
+export function consentPage(frame: PageFrame, data: ConsentData): Html {
   const { messages } = frame.language
   const body = html`
 <h1>${messages.consent(data.client)}</h1>
 <p class="lead">${messages.consentGoesTo(data.returnsTo)}</p>
-${who(messages.signedInAs(data.username), data.username)}
+${signedInUser(messages.signedInAs(data.username), data.username)}
 <p>${messages.consentLead}</p>
 ${scopeList(frame, data.scopes)}
-${ownForm(
+${postForm(
   frame,
   'consent',
   '/consent',
@@ -30,7 +30,7 @@ ${ownForm(
 <button type="submit" class="plain" id="consent-deny" name="decision" value="deny">${messages.deny}</button>
 </div>`,
 )}
-<p class="hint leave">${messages.consentWithdraw}</p>`
+<p class="hint secondary">${messages.consentWithdraw}</p>`
   return page(frame, { title: messages.consent(data.client), body })
 }
 
@@ -40,12 +40,12 @@ export interface ChooseAccountData {
   readonly username: string
 }
 
-export function chooseAccountPage(frame: Frame, data: ChooseAccountData): Html {
+export function chooseAccountPage(frame: PageFrame, data: ChooseAccountData): Html {
   const { messages } = frame.language
   const body = html`
 <h1>${messages.chooseAccount}</h1>
 <p class="lead">${data.client === undefined ? messages.signInHere : messages.signInTo(data.client)}</p>
-${ownForm(
+${postForm(
   frame,
   'choose-account',
   '/choose-account',

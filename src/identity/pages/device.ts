@@ -1,25 +1,25 @@
-/** RFC 8628 §3.3: a person types the code of a device, sees who asks for what, and decides. */
-import { errorSummary, field, type Mistake, ownForm, scopeList, who } from './form-parts.ts'
+/** The pages of the device flow (RFC 8628 §3.3): the user enters the code, sees the request and decides. */
+import { errorSummary, type FormError, field, postForm, scopeList, signedInUser } from './form-parts.ts'
 import { type Html, html } from './html.ts'
-import { type Frame, page } from './layout.ts'
+import { type PageFrame, page } from './layout.ts'
 
 export interface DeviceCodeData {
   readonly userCode: string | undefined
-  readonly mistake: Mistake | undefined
+  readonly formError: FormError | undefined
 }
 
-export function deviceCodePage(frame: Frame, data: DeviceCodeData): Html {
+export function deviceCodePage(frame: PageFrame, data: DeviceCodeData): Html {
   const { messages } = frame.language
   const body = html`
 <h1>${messages.device}</h1>
 <p class="lead">${messages.deviceLead}</p>
-${errorSummary(frame, data.mistake)}
-${ownForm(
+${errorSummary(frame, data.formError)}
+${postForm(
   frame,
   'device',
   '/device',
   {},
-  html`${field({ name: 'user_code', label: messages.userCode, hint: messages.userCodeHint, value: data.userCode ?? '', autocomplete: 'off', plainText: true, code: true, required: true, focus: true, maxlength: 40, error: data.mistake?.text })}
+  html`${field({ name: 'user_code', label: messages.userCode, hint: messages.userCodeHint, value: data.userCode ?? '', autocomplete: 'off', plainText: true, code: true, required: true, focus: true, maxlength: 40, error: data.formError?.text })}
 <div class="actions"><button type="submit" id="device-submit">${messages.continue}</button></div>`,
 )}`
   return page(frame, { title: messages.device, body })
@@ -32,17 +32,17 @@ export interface DeviceConfirmData {
   readonly scopes: readonly string[]
 }
 
-/** RFC 8628 §5.4: a code that came by mail from a stranger must be recognised as such here. */
-export function deviceConfirmPage(frame: Frame, data: DeviceConfirmData): Html {
+/** RFC 8628 §5.4: the user must be able to recognise here that an attacker sent the code. */
+export function deviceConfirmPage(frame: PageFrame, data: DeviceConfirmData): Html {
   const { messages } = frame.language
   const body = html`
 <h1>${messages.deviceConfirm(data.client)}</h1>
 <p class="lead">${messages.deviceConfirmLead}</p>
 <p class="usercode" id="user-code">${data.userCode}</p>
-${who(messages.signedInAs(data.username), data.username)}
+${signedInUser(messages.signedInAs(data.username), data.username)}
 <p>${messages.consentLead}</p>
 ${scopeList(frame, data.scopes)}
-${ownForm(
+${postForm(
   frame,
   'device-confirm',
   '/device/decision',
@@ -55,7 +55,7 @@ ${ownForm(
   return page(frame, { title: messages.deviceConfirm(data.client), body })
 }
 
-export function deviceDonePage(frame: Frame, decision: 'allow' | 'deny'): Html {
+export function deviceDonePage(frame: PageFrame, decision: 'allow' | 'deny'): Html {
   const { messages } = frame.language
   const title = decision === 'allow' ? messages.deviceApproved : messages.deviceDenied
   const lead = decision === 'allow' ? messages.deviceApprovedLead : messages.deviceDeniedLead

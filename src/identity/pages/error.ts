@@ -1,19 +1,19 @@
-/** The page for what cannot be sent back to an application: said plainly to people, precisely to developers. */
+/** The error page, for errors that cannot be sent to the client. */
 import { type Html, html } from './html.ts'
-import { type Frame, page } from './layout.ts'
+import { type PageFrame, page } from './layout.ts'
 
 export interface ErrorData {
-  /** For the person. */
+  /** For the user. */
   readonly title: string
   readonly lead: string
-  /** For developers: the OAuth error code and what is wrong. */
+  /** For developers: the OAuth error code and description. */
   readonly code: string | undefined
   readonly detail: string | undefined
-  /** Finds the log line. */
+  /** Identifies the line in the log. */
   readonly requestId: string
 }
 
-export function errorPage(frame: Frame, data: ErrorData): Html {
+export function errorPage(frame: PageFrame, data: ErrorData): Html {
   const { messages } = frame.language
   const body = html`
 <h1>${data.title}</h1>

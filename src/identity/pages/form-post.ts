@@ -1,12 +1,12 @@
-/** OAuth 2.0 Form Post Response Mode: a page that posts the response to the client by itself, or by a button without scripts. */
+/** OAuth 2.0 Form Post Response Mode: a page that posts the response to the client, with a button in case scripts are off. */
 import { createHash } from 'node:crypto'
 import { hidden } from './form-parts.ts'
 import { Html, html } from './html.ts'
-import { type Frame, page } from './layout.ts'
+import { type PageFrame, page } from './layout.ts'
 
 const SCRIPT = 'document.forms[0].submit()'
 
-/** What `script-src` must name for the one inline script of this page. */
+/** The CSP source for the inline script of this page. */
 export const FORM_POST_SCRIPT_SOURCE = `'sha256-${createHash('sha256').update(SCRIPT).digest('base64')}'`
 
 export interface FormPostData {
@@ -15,7 +15,7 @@ export interface FormPostData {
   readonly client: string
 }
 
-export function formPostPage(frame: Frame, data: FormPostData): Html {
+export function formPostPage(frame: PageFrame, data: FormPostData): Html {
   const { messages } = frame.language
   const body = html`
 <h1>${messages.formPost}</h1>

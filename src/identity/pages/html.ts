@@ -1,6 +1,6 @@
-/** The one way in which pages are made: a tagged template that escapes every value it is given. */
+/** The `html` tag: a template literal that escapes every value. All pages are built with it. */
 
-/** Text that is already HTML. Only the `html` tag makes it. */
+/** Text that is already HTML, normally made by the `html` tag. */
 export class Html {
   readonly #text: string
   constructor(text: string) {
@@ -26,15 +26,15 @@ function render(value: HtmlValue): string {
   return escapeHtml(String(value))
 }
 
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
+const ENTITIES: ReadonlyMap<string, string> = new Map([
+  ['&', '&amp;'],
+  ['<', '&lt;'],
+  ['>', '&gt;'],
+  ['"', '&quot;'],
+  ["'", '&#39;'],
+])
 
-/** Safe in text and in quoted attributes, the two places where templates put values. */
+/** Safe in text and in quoted attributes, the only places where templates put values. */
 function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character)
+  return text.replace(/[&<>"']/g, (character) => ENTITIES.get(character) ?? character)
 }

@@ -1,17 +1,17 @@
-/** What every page has: the head, the operator's mark, one main region with a card, nothing from elsewhere. */
+/** The HTML frame of every page: head, brand and one card. Nothing is loaded from other origins. */
 import type { Brand } from './brand.ts'
 import { type Html, html } from './html.ts'
-import type { Language } from './messages/choose.ts'
+import type { Language } from './messages/language.ts'
 
-/** What a page knows beside its own data. */
-export interface Frame {
+/** What every page needs besides its own data. */
+export interface PageFrame {
   readonly brand: Brand
   readonly language: Language
-  /** Path of the issuer, put before every address of ours; empty at the root. */
+  /** The path of the issuer, which prefixes every URL of ours; empty at the root. */
   readonly base: string
-  /** Address of the stylesheet. */
+  /** URL of the stylesheet. */
   readonly stylesheet: string
-  /** The anti-forgery token of this browser, sent back by every form. */
+  /** The CSRF token of this browser, which every form sends back. */
   readonly formToken: string
 }
 
@@ -19,14 +19,14 @@ export interface PageParts {
   readonly title: string
   readonly body: Html
   readonly wide?: boolean
-  /** Address of a script on our origin. */
+  /** URL of a script on our origin. */
   readonly script?: string
   readonly head?: Html
-  /** Beside the card: hidden frames, the form_post script. */
+  /** After the card: hidden iframes, the form_post script. */
   readonly after?: Html
 }
 
-export function page(frame: Frame, { title, body, wide, script, head, after }: PageParts): Html {
+export function page(frame: PageFrame, { title, body, wide, script, head, after }: PageParts): Html {
   const { brand, language, stylesheet } = frame
   return html`<!DOCTYPE html>
 <html lang="${language.tag}">
@@ -43,7 +43,7 @@ ${head}${script !== undefined && html`<script src="${script}" defer></script>`}
 <body>
 <main${wide === true && html` class="wide"`}>
 <div class="card">
-${mark(brand)}
+${brandMark(brand)}
 ${body}
 </div>
 </main>
@@ -52,10 +52,10 @@ ${after}</body>
 `
 }
 
-function mark(brand: Brand): Html {
-  const picture =
+function brandMark(brand: Brand): Html {
+  const logo =
     brand.logo === undefined
       ? html`<svg viewBox="0 0 36 36" aria-hidden="true" focusable="false"><rect class="mark" width="36" height="36" rx="9"/><path class="mark-line" d="M9 28V17a9 9 0 0 1 18 0v11M15 28V15.5M21 28V15.5M9.5 20h17"/></svg>`
       : html`<img src="${brand.logo}" alt="" height="36">`
-  return html`<div class="brand">${picture}<span>${brand.name}</span></div>`
+  return html`<div class="brand">${logo}<span>${brand.name}</span></div>`
 }

@@ -1,27 +1,27 @@
-/** The second step of a sign-in: a code from the app, a passkey, or a recovery code; and setting one up where it is demanded. */
-import { errorSummary, field, hidden, type Mistake, ownForm } from './form-parts.ts'
+/** The pages of the second factor: authenticator code, passkey or recovery code, and setting them up. */
+import { errorSummary, type FormError, field, hidden, postForm } from './form-parts.ts'
 import { type Html, html } from './html.ts'
-import { type Frame, page } from './layout.ts'
+import { type PageFrame, page } from './layout.ts'
 import { passkeyForm } from './sign-in.ts'
 
 export interface SecondFactorData {
   readonly flow: string
   readonly username: string
-  /** Which form is shown; the other is a link away. */
+  /** Which form is shown; the page links to the other one. */
   readonly way: 'authenticator' | 'recovery' | 'passkey'
   readonly hasAuthenticator: boolean
   readonly hasRecovery: boolean
-  readonly mistake: Mistake | undefined
+  readonly formError: FormError | undefined
   readonly passkey: { readonly options: string; readonly script: string } | undefined
 }
 
-export function secondFactorPage(frame: Frame, data: SecondFactorData): Html {
+export function secondFactorPage(frame: PageFrame, data: SecondFactorData): Html {
   const { messages } = frame.language
   const here = `${frame.base}/second-factor?flow=${encodeURIComponent(data.flow)}`
   const body = html`
 <h1>${messages.secondFactor}</h1>
 <p class="lead">${messages.secondFactorLead(data.username)}</p>
-${errorSummary(frame, data.mistake)}
+${errorSummary(frame, data.formError)}
 ${data.way === 'passkey' ? undefined : codeForm(frame, data, data.way)}
 ${data.passkey !== undefined && passkeyForm(frame, { flow: data.flow, path: '/second-factor/passkey', label: messages.usePasskey, options: data.passkey.options })}
 ${data.way !== 'recovery' && data.hasRecovery && html`<p class="quiet or"><a href="${here}&amp;way=recovery">${messages.useRecoveryCode}</a></p>`}
@@ -33,10 +33,10 @@ ${data.way === 'recovery' && data.hasAuthenticator && html`<p class="quiet or"><
   })
 }
 
-function codeForm(frame: Frame, data: SecondFactorData, way: 'authenticator' | 'recovery'): Html {
+function codeForm(frame: PageFrame, data: SecondFactorData, way: 'authenticator' | 'recovery'): Html {
   const { messages } = frame.language
   const recovery = way === 'recovery'
-  return ownForm(
+  return postForm(
     frame,
     'second-factor',
     '/second-factor',
@@ -52,39 +52,39 @@ function codeForm(frame: Frame, data: SecondFactorData, way: 'authenticator' | '
       code: true,
       required: true,
       focus: true,
-      error: data.mistake?.text,
+      error: data.formError?.text,
     })}
 <div class="actions"><button type="submit" id="second-factor-submit">${messages.continue}</button></div>`,
   )
 }
 
 export interface AuthenticatorSetUpData {
-  /** Where the form goes: a sign-in that demands a second factor, or the account page. */
+  /** The action of the form: part of a sign-in that requires a second factor, or of the account page. */
   readonly path: string
   readonly flow: string | undefined
   readonly required: boolean
   readonly qr: Html
-  /** The secret in groups of four, for those who cannot scan. */
+  /** The secret in groups of four characters, to be typed. */
   readonly key: string
-  /** Carries the secret, sealed, until the code proves that the app has it. */
+  /** The encrypted secret, which the form carries until a code proves that the app has it. */
   readonly sealed: string
-  readonly mistake: Mistake | undefined
+  readonly formError: FormError | undefined
 }
 
-export function authenticatorSetUpPage(frame: Frame, data: AuthenticatorSetUpData): Html {
+export function authenticatorSetUpPage(frame: PageFrame, data: AuthenticatorSetUpData): Html {
   const { messages } = frame.language
   const body = html`
 <h1>${messages.setUpSecondFactor}</h1>
 <p class="lead">${data.required && html`${messages.setUpRequired} `}${messages.setUpScan}</p>
-${errorSummary(frame, data.mistake)}
+${errorSummary(frame, data.formError)}
 ${data.qr}
 <details><summary>${messages.setUpByHand}</summary><p class="break"><code id="authenticator-key">${data.key}</code></p></details>
-${ownForm(
+${postForm(
   frame,
   'authenticator',
   data.path,
   { flow: data.flow, sealed: data.sealed },
-  html`${field({ name: 'code', label: messages.authenticatorCode, hint: messages.authenticatorHint, autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: 12, code: true, required: true, error: data.mistake?.text })}
+  html`${field({ name: 'code', label: messages.authenticatorCode, hint: messages.authenticatorHint, autocomplete: 'one-time-code', inputmode: 'numeric', maxlength: 12, code: true, required: true, error: data.formError?.text })}
 ${field({ name: 'label', label: messages.deviceName, value: messages.authenticatorApp, maxlength: 60, autocomplete: 'off' })}
 <div class="actions"><button type="submit" id="authenticator-submit">${messages.continue}</button></div>`,
 )}`
@@ -92,7 +92,7 @@ ${field({ name: 'label', label: messages.deviceName, value: messages.authenticat
 }
 
 export function recoveryCodesPage(
-  frame: Frame,
+  frame: PageFrame,
   data: { readonly codes: readonly string[]; readonly next: string },
 ): Html {
   const { messages } = frame.language
@@ -108,15 +108,15 @@ export interface PasskeySetUpData {
   readonly flow: string
   readonly options: string
   readonly script: string
-  readonly mistake: Mistake | undefined
+  readonly formError: FormError | undefined
 }
 
-export function passkeySetUpPage(frame: Frame, data: PasskeySetUpData): Html {
+export function passkeySetUpPage(frame: PageFrame, data: PasskeySetUpData): Html {
   const { messages } = frame.language
   const body = html`
 <h1>${messages.addPasskey}</h1>
 <p class="lead">${messages.secondFactorsLead}</p>
-${errorSummary(frame, data.mistake)}
+${errorSummary(frame, data.formError)}
 <form id="passkey" name="passkey" method="post" action="${frame.base}/account/passkey" data-create="${data.options}">
 ${hidden({ form_token: frame.formToken, flow: data.flow })}
 <input type="hidden" name="credential" value="">

@@ -1,22 +1,22 @@
-/** Leaving: the question whether to, and the page that tells every application and then goes back. */
-import { ownForm, who } from './form-parts.ts'
+/** The sign-out pages: confirmation, and front-channel logout of every application before returning to the client. */
+import { postForm, signedInUser } from './form-parts.ts'
 import { type Html, html } from './html.ts'
-import { type Frame, page } from './layout.ts'
+import { type PageFrame, page } from './layout.ts'
 
 export interface SignOutData {
   readonly flow: string
   readonly username: string
-  /** The application that asks, when it is known. */
+  /** The application that requests it, if known. */
   readonly client: string | undefined
 }
 
-export function signOutPage(frame: Frame, data: SignOutData): Html {
+export function signOutPage(frame: PageFrame, data: SignOutData): Html {
   const { messages } = frame.language
   const body = html`
 <h1>${messages.signOutAsk}</h1>
 ${data.client !== undefined && html`<p class="lead">${messages.signOutFrom(data.client)}</p>`}
-${who(messages.signedInAs(data.username), data.username)}
-${ownForm(
+${signedInUser(messages.signedInAs(data.username), data.username)}
+${postForm(
   frame,
   'sign-out',
   '/sign-out',
@@ -30,24 +30,24 @@ ${ownForm(
 }
 
 export interface SignedOutData {
-  /** Front-channel addresses, one for each application of the session. */
+  /** Front-channel logout URIs, one for each application of the session. */
   readonly frames: readonly string[]
-  /** Where the application wants the person back, and its name. */
+  /** The application to which the user returns. */
   readonly next: { readonly url: string; readonly client: string } | undefined
-  /** How long the frames get before the page goes on. */
+  /** How long the page waits for the iframes. */
   readonly waitSeconds: number
-  /** Address of the script that goes on as soon as every frame has loaded. */
+  /** URL of the script that continues as soon as every iframe has loaded. */
   readonly script: string
 }
 
-/** Goes on without scripts too, only later; a frame that hangs cannot hold it (OpenID Connect Front-Channel Logout §3). */
-export function signedOutPage(frame: Frame, data: SignedOutData): Html {
+/** Continues without scripts too, after the full wait. An iframe that hangs does not block it (Front-Channel Logout §3). */
+export function signedOutPage(frame: PageFrame, data: SignedOutData): Html {
   const { messages } = frame.language
   const body = html`
 <h1>${messages.signedOut}</h1>
 <p class="lead">${data.next === undefined ? messages.signedOutLead : messages.formPostLead(data.next.client)}</p>
 ${data.next !== undefined && html`<div class="actions"><a class="button" id="signed-out-continue" href="${data.next.url}">${messages.backTo(data.next.client)}</a></div>`}`
-  const goOn =
+  const continuation =
     data.next === undefined
       ? {}
       : {
@@ -60,14 +60,14 @@ ${data.next !== undefined && html`<div class="actions"><a class="button" id="sig
   return page(frame, {
     title: messages.signedOut,
     body,
-    ...goOn,
+    ...continuation,
     after: html`<div id="frames" data-wait="${data.waitSeconds}">${frames}</div>\n`,
   })
 }
 
-export function stillSignedInPage(frame: Frame, username: string): Html {
+export function stillSignedInPage(frame: PageFrame, username: string): Html {
   const { messages } = frame.language
-  const body = html`<h1>${messages.stillSignedIn}</h1>${who(messages.signedInAs(username), username)}
+  const body = html`<h1>${messages.stillSignedIn}</h1>${signedInUser(messages.signedInAs(username), username)}
 <div class="actions"><a class="button plain" href="${frame.base}/account">${messages.account}</a></div>`
   return page(frame, { title: messages.stillSignedIn, body })
 }

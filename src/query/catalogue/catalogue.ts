@@ -1,6 +1,6 @@
-/** The catalogue of this node: loaded from the database, changed through it, and told to every node when it changes. */
+/** The catalogue of this node: loaded from the database and reloaded when any node of the cluster changes it. */
 import type { Bus } from '../../events/bus.ts'
-import type { ChangeRequest, Engine, PreparedChange, WriteReply } from '../engines/engine.ts'
+import type { ChangeRequest, ChangeStep, Engine, WriteReply } from '../engines/engine.ts'
 import { readDefinition } from './definition.ts'
 import { createSnapshot, type Snapshot } from './snapshot.ts'
 
@@ -30,7 +30,7 @@ export class Catalogue {
     return this.#snapshot
   }
 
-  /** Changes that arrive while one load runs are seen by the one that follows it. */
+  /** A change that arrives during a load is picked up by another load right after it. */
   async refresh(): Promise<void> {
     if (this.#loading !== undefined) {
       this.#isStale = true
@@ -44,10 +44,10 @@ export class Catalogue {
     }
   }
 
-  /** All changes or none; when it resolves this node knows them, and the others have been told. */
+  /** Makes all changes or none. When it resolves, this node has loaded them and has notified the others. */
   async change(
-    changes: readonly PreparedChange[],
-    options: Pick<ChangeRequest, 'signal' | 'record'> = {},
+    changes: readonly ChangeStep[],
+    options: Pick<ChangeRequest, 'owner' | 'signal' | 'response'> = {},
   ): Promise<WriteReply | undefined> {
     const reply = await this.#engine.change({ changes, ...options })
     await this.refresh()

@@ -1,13 +1,25 @@
-/** Definitions that come as data (CatalogueTable, the declarative file) are said as CREATE TABLE, so that one binder checks them all. */
+/** Table definitions that arrive as data (CatalogueTable, the declarative file) become CREATE TABLE, so that one binder checks them all. */
 import { refuse } from '../errors.ts'
-import { parseExpressionText } from '../iql/parser.ts'
-import { printExpression } from '../iql/print-expression.ts'
+import { bind } from '../iql/binder.ts'
+import type { BoundColumn, CreateTable } from '../iql/bound.ts'
+import { type CatalogueView, NO_TABLES } from '../iql/catalogue-view.ts'
+import { parse, parseExpressionText } from '../iql/parser.ts'
+import { printExpression } from '../iql/printer.ts'
 import { typeName } from '../iql/types.ts'
-import type { TableDefinition } from './definition.ts'
+import type { ColumnDefinition, TableDefinition } from './definition.ts'
 
-export interface NamedColumn {
+export interface TableInput {
   readonly name: string
-  /** As IQL writes it. */
+  readonly columns: readonly ColumnInput[]
+  readonly readScope: string | undefined
+  readonly writeScope: string | undefined
+  readonly rowFilter: string | undefined
+  readonly description: string | undefined
+}
+
+export interface ColumnInput {
+  readonly name: string
+  /** As written in IQL. */
   readonly type: string
   readonly nullable: boolean
   readonly primaryKey: boolean
@@ -15,17 +27,57 @@ export interface NamedColumn {
   readonly default: string | undefined
 }
 
-export interface NamedTable {
-  readonly name: string
-  readonly columns: readonly NamedColumn[]
-  readonly readScope: string | undefined
-  readonly writeScope: string | undefined
-  readonly rowFilter: string | undefined
-  readonly description: string | undefined
+/** Binds the definition like a CREATE TABLE of a caller with this view of the catalogue. */
+export function defineTable(table: TableInput, view: CatalogueView, now: bigint): TableDefinition {
+  return definitionOf(bindCreateTable(createTableText(table), view), now)
 }
 
-/** Names are quoted, types have to look like types, expressions are read and printed again: nothing can slip in between. */
-export function tableText(table: NamedTable): string {
+/** Binds an existing definition again: its defaults, and its row filter, which would make the table unreadable if it did not bind. */
+export function rebind(table: TableDefinition): CreateTable {
+  const columns = table.columns.map((column) => ({
+    name: column.name,
+    type: typeName(column.type),
+    nullable: column.nullable,
+    primaryKey: table.primaryKey.includes(column.name),
+    unique: false,
+    default: column.default,
+  }))
+  return bindCreateTable(createTableText({ ...table, columns }), NO_TABLES)
+}
+
+function bindCreateTable(text: string, view: CatalogueView): CreateTable {
+  const { statement } = bind(parse(text), text, view)
+  if (statement.kind !== 'create-table') throw new Error(`Not a CREATE TABLE: ${statement.kind}`)
+  return statement
+}
+
+/** Names that the engines reserve for themselves. */
+const RESERVED = /^(_gh_|sqlite_)/i
+
+export function definitionOf(statement: CreateTable, now: bigint): TableDefinition {
+  if (RESERVED.test(statement.name))
+    throw refuse('Data.ReservedName', `Names like ${statement.name} are reserved for the service`)
+  const uniqueColumns = statement.columns.filter(({ unique }) => unique).map(({ name }) => [name])
+  return {
+    name: statement.name,
+    columns: statement.columns.map(columnDefinitionOf),
+    primaryKey: statement.primaryKey,
+    uniques: [...uniqueColumns, ...statement.uniques],
+    indexes: [],
+    readScope: statement.readScope,
+    writeScope: statement.writeScope,
+    rowFilter: statement.rowFilter,
+    description: statement.comment,
+    created: now,
+  }
+}
+
+export function columnDefinitionOf(column: BoundColumn): ColumnDefinition {
+  return { name: column.name, type: column.type, nullable: column.nullable, default: column.default?.text }
+}
+
+/** Names are quoted, types must look like types, and expressions are parsed and printed again: no part can change the statement. */
+function createTableText(table: TableInput): string {
   const key = table.columns.filter(({ primaryKey }) => primaryKey)
   const parts = table.columns.map((column) => columnText(column))
   if (key.length > 0) parts.push(`PRIMARY KEY (${key.map(({ name }) => quoteName(name)).join(', ')})`)
@@ -38,30 +90,11 @@ export function tableText(table: NamedTable): string {
   ].join(' ')
 }
 
-/** The same for a definition that was checked before. */
-export function createTableText(table: TableDefinition): string {
-  return tableText({
-    name: table.name,
-    columns: table.columns.map((column) => ({
-      name: column.name,
-      type: typeName(column.type),
-      nullable: column.nullable,
-      primaryKey: table.primaryKey.includes(column.name),
-      unique: false,
-      default: column.default,
-    })),
-    readScope: table.readScope,
-    writeScope: table.writeScope,
-    rowFilter: table.rowFilter,
-    description: table.description,
-  })
-}
-
-function columnText(column: NamedColumn): string {
+function columnText(column: ColumnInput): string {
   if (!TYPE_FORM.test(column.type)) {
     throw refuse(
       'Request.BadBody',
-      `The column ${column.name} has the type ${JSON.stringify(column.type)}, which is none`,
+      `The column ${column.name} has the type ${JSON.stringify(column.type)}, which does not exist`,
     )
   }
   return [
@@ -74,7 +107,8 @@ function columnText(column: NamedColumn): string {
 
 const TYPE_FORM = /^[A-Za-z]+( ?\( ?\d{1,3}( ?, ?\d{1,3})? ?\))?$/
 
-function expressionText(text: string): string {
+/** Canonical IQL: also the form in which the catalogue stores expressions. */
+export function expressionText(text: string): string {
   return printExpression(parseExpressionText(text))
 }
 

@@ -1,9 +1,9 @@
-/** What a table is, as the catalogue stores it: plain data, the same in both engines. */
+/** Table definitions as the catalogue stores them: plain data, the same in both engines. */
 import { refuse } from '../errors.ts'
 import { decimal, type IqlType, typeName } from '../iql/types.ts'
 
 export interface TableDefinition {
-  /** As it was spelled. */
+  /** In its original spelling. */
   readonly name: string
   readonly columns: readonly ColumnDefinition[]
   readonly primaryKey: readonly string[]
@@ -32,7 +32,7 @@ export interface IndexDefinition {
   readonly columns: readonly { readonly name: string; readonly descending: boolean }[]
 }
 
-/** The form that rests in the catalogue: JSON, whose column entries the system tables are made from. */
+/** The JSON stored in the catalogue. The system tables read its column entries. */
 export function writeDefinition(table: TableDefinition): string {
   const keys = new Set(table.primaryKey)
   return JSON.stringify({
@@ -49,7 +49,7 @@ export function writeDefinition(table: TableDefinition): string {
   })
 }
 
-/** A row of the catalogue as both engines give it. */
+/** A row of the catalogue as both engines return it. */
 export interface CatalogueRow {
   readonly name: string
   readonly definition: string
@@ -81,14 +81,14 @@ export function readDefinition(row: CatalogueRow): TableDefinition {
   }
 }
 
-/** Refuses a change that was made from what the catalogue no longer says; it would undo what others changed. */
+/** Refuses a change that was derived from an outdated definition, since it would undo the changes of others. */
 export function refuseStale(row: CatalogueRow | undefined, from: TableDefinition): void {
   if (row === undefined) throw refuse('Data.UnknownTable', `There is no table ${from.name}`)
-  if (writeEntry(readDefinition(row)) !== writeEntry(from))
+  if (canonicalForm(readDefinition(row)) !== canonicalForm(from))
     throw refuse('Data.Conflict', `The table ${from.name} has just changed`)
 }
 
-function writeEntry(table: TableDefinition): string {
+function canonicalForm(table: TableDefinition): string {
   const { readScope, writeScope, rowFilter, description, created } = table
   return JSON.stringify([writeDefinition(table), readScope, writeScope, rowFilter, description, String(created)])
 }
@@ -115,23 +115,22 @@ function readTypeName(name: string): IqlType {
   return decimal(Number(precision), Number(scale))
 }
 
-/** A change of the catalogue; each is one transaction with the tables themselves. */
+/** A change of the catalogue. It is made in one transaction with the table itself. */
 export type CatalogueChange =
   | { readonly kind: 'create'; readonly table: TableDefinition }
   | { readonly kind: 'drop'; readonly name: string }
   | {
       readonly kind: 'alter'
       readonly name: string
-      /** What the change was made from: it is refused where the table has become another one meanwhile. */
+      /** The definition that the change was derived from. The change is refused if it is no longer current. */
       readonly from: TableDefinition
       readonly table: TableDefinition
       readonly step: AlterStep
     }
 
 export type AlterStep =
-  /** Scopes, row filter, description: nothing in the table itself. */
+  /** Scopes, row filter, description: the stored table stays as it is. */
   | { readonly kind: 'rights' }
-  /** `fill` is the value of rows that exist, as the engine stores it. */
   | { readonly kind: 'add-column'; readonly column: ColumnDefinition; readonly isUnique: boolean }
   | { readonly kind: 'drop-column'; readonly column: string }
   | { readonly kind: 'rename-column'; readonly column: string; readonly to: string }

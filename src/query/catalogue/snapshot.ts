@@ -1,21 +1,21 @@
-/** The catalogue in memory: a whole that is replaced when it changes, never changed. */
-
-import { bind } from '../iql/binder.ts'
-import type { BoundExpression } from '../iql/bound-expression.ts'
-import { NO_TABLES, type TableView } from '../iql/catalogue-view.ts'
-import { parse, parseExpressionText } from '../iql/parser.ts'
-import { createTableText } from './create-table.ts'
+/** The catalogue in memory: an immutable snapshot, replaced as a whole when the catalogue changes. */
+import type { BoundExpression } from '../iql/bound-query.ts'
+import type { TableView } from '../iql/catalogue-view.ts'
+import { parseExpressionText } from '../iql/parser.ts'
+import { rebind } from './create-table.ts'
 import type { TableDefinition } from './definition.ts'
 import { SYSTEM_TABLES, type SystemTable, systemDefinitions } from './system-tables.ts'
 
 export interface Snapshot {
-  /** Differs from every other snapshot of the process; plans of another one are void. */
+  /** Unique in the process. Plans made from another version are void. */
   readonly version: number
-  /** Names match without case. */
+  /** Names are case-insensitive. */
   table(name: string): TableView | undefined
   tables(): Iterable<TableView>
   definitionOf(name: string): TableDefinition | undefined
   index(name: string): { readonly name: string; readonly table: TableView } | undefined
+  /** The columns of each index of the table. */
+  indexesOf(table: TableView): readonly (readonly string[])[]
   /** The default of a column as a bound expression. */
   defaultOf(table: TableView, column: string): BoundExpression | undefined
 }
@@ -26,10 +26,10 @@ export function createSnapshot(definitions: readonly TableDefinition[]): Snapsho
   const entries = new Map<string, { view: TableView; definition: TableDefinition }>()
   const indexes = new Map<string, { name: string; table: TableView }>()
   for (const definition of systemDefinitions()) {
-    const view = viewOf(definition, SYSTEM_TABLES[definition.name])
+    const view = viewOf(definition, SYSTEM_TABLES.get(definition.name))
     entries.set(definition.name.toLowerCase(), { view, definition })
   }
-  // A table that was made before the service took its name for itself stays what it is.
+  // A table that was created before a system table took its name keeps the name.
   for (const definition of definitions) {
     const view = viewOf(definition, undefined)
     entries.set(definition.name.toLowerCase(), { view, definition })
@@ -44,6 +44,10 @@ export function createSnapshot(definitions: readonly TableDefinition[]): Snapsho
     },
     definitionOf: (name) => entries.get(name.toLowerCase())?.definition,
     index: (name) => indexes.get(name.toLowerCase()),
+    indexesOf: ({ name }) =>
+      (entries.get(name.toLowerCase())?.definition.indexes ?? []).map(({ columns }) =>
+        columns.map((column) => column.name),
+      ),
     defaultOf(table, column) {
       const key = table.name.toLowerCase()
       const definition = entries.get(key)?.definition
@@ -76,14 +80,11 @@ function viewOf(definition: TableDefinition, system: SystemTable | undefined): T
   }
 }
 
-/** The binder checks and types defaults as part of a definition, so the definition is bound once more. */
+/** Defaults are typed when their definition is bound, so the stored definition is bound again. */
 function bindDefaults(definition: TableDefinition): ReadonlyMap<string, BoundExpression> {
   const defaults = new Map<string, BoundExpression>()
   if (definition.columns.every((column) => column.default === undefined)) return defaults
-  const text = createTableText({ ...definition, rowFilter: undefined })
-  const { statement } = bind(parse(text), text, NO_TABLES)
-  if (statement.kind !== 'create-table') return defaults
-  for (const column of statement.columns) {
+  for (const column of rebind({ ...definition, rowFilter: undefined }).columns) {
     if (column.default !== undefined) defaults.set(column.name.toLowerCase(), column.default.expression)
   }
   return defaults

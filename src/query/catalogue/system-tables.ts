@@ -12,77 +12,89 @@ export interface SystemTable {
   readonly isWritable: boolean
   readonly columns: readonly (readonly [name: string, type: IqlType, nullable: boolean])[]
   readonly primaryKey: readonly string[]
-  /** Any scope of the platform where none is named. */
+  /** Undefined: any scope of the platform is enough. */
   readonly readScope?: string
 }
 
-export const SYSTEM_TABLES: Readonly<Record<string, SystemTable>> = {
-  [CATALOGUE_TABLES]: {
-    description: 'The tables that you may read',
-    isWritable: false,
-    columns: [
-      ['name', TEXT, false],
-      ['issystem', BOOLEAN, false],
-      ['description', TEXT, true],
-      ['readscope', TEXT, true],
-      ['writescope', TEXT, true],
-      ['columns', INTEGER, false],
-      ['created', TIMESTAMP, false],
-    ],
-    primaryKey: ['name'],
-  },
-  [CATALOGUE_COLUMNS]: {
-    description: 'The columns of the tables that you may read',
-    isWritable: false,
-    columns: [
-      ['tablename', TEXT, false],
-      ['name', TEXT, false],
-      ['type', TEXT, false],
-      ['ordinal', INTEGER, false],
-      ['nullable', BOOLEAN, false],
-      ['isprimarykey', BOOLEAN, false],
-      ['default', TEXT, true],
-    ],
-    primaryKey: ['tablename', 'name'],
-  },
-  [CATALOGUE_TABLE]: {
-    description:
-      'The definitions of the tables that you may read: insert a row to create a table, delete it to drop the table',
-    isWritable: true,
-    columns: [
-      ['name', TEXT, false],
-      ['columns', JSON_TYPE, false],
-      ['description', TEXT, true],
-      ['readscope', TEXT, true],
-      ['writescope', TEXT, true],
-      ['rowfilter', TEXT, true],
-    ],
-    primaryKey: ['name'],
-  },
-  [AUDIT_LOG]: {
-    description: 'Who did what, from where and when: the audit log, as far as it is kept',
-    isWritable: false,
-    columns: [
-      ['seq', INTEGER, false],
-      ['at', TIMESTAMP, false],
-      ['event', TEXT, false],
-      ['outcome', TEXT, false],
-      ['actor', TEXT, true],
-      ['client', TEXT, true],
-      ['target', TEXT, true],
-      ['address', TEXT, true],
-      ['request_id', TEXT, true],
-      ['node', TEXT, false],
-      ['details', JSON_TYPE, false],
-      ['hash', TEXT, false],
-    ],
-    primaryKey: ['seq'],
-    readScope: 'Identity/Admin',
-  },
-}
+export const SYSTEM_TABLES: ReadonlyMap<string, SystemTable> = new Map<string, SystemTable>([
+  [
+    CATALOGUE_TABLES,
+    {
+      description: 'The tables that you may read',
+      isWritable: false,
+      columns: [
+        ['name', TEXT, false],
+        ['issystem', BOOLEAN, false],
+        ['description', TEXT, true],
+        ['readscope', TEXT, true],
+        ['writescope', TEXT, true],
+        ['columns', INTEGER, false],
+        ['created', TIMESTAMP, false],
+      ],
+      primaryKey: ['name'],
+    },
+  ],
+  [
+    CATALOGUE_COLUMNS,
+    {
+      description: 'The columns of the tables that you may read',
+      isWritable: false,
+      columns: [
+        ['tablename', TEXT, false],
+        ['name', TEXT, false],
+        ['type', TEXT, false],
+        ['ordinal', INTEGER, false],
+        ['nullable', BOOLEAN, false],
+        ['isprimarykey', BOOLEAN, false],
+        ['default', TEXT, true],
+      ],
+      primaryKey: ['tablename', 'name'],
+    },
+  ],
+  [
+    CATALOGUE_TABLE,
+    {
+      description:
+        'The definitions of the tables that you may read: insert a row to create a table, delete it to drop the table',
+      isWritable: true,
+      columns: [
+        ['name', TEXT, false],
+        ['columns', JSON_TYPE, false],
+        ['description', TEXT, true],
+        ['readscope', TEXT, true],
+        ['writescope', TEXT, true],
+        ['rowfilter', TEXT, true],
+      ],
+      primaryKey: ['name'],
+    },
+  ],
+  [
+    AUDIT_LOG,
+    {
+      description: 'Who did what, from where and when: the audit log, as far as it is kept',
+      isWritable: false,
+      columns: [
+        ['seq', INTEGER, false],
+        ['at', TIMESTAMP, false],
+        ['event', TEXT, false],
+        ['outcome', TEXT, false],
+        ['actor', TEXT, true],
+        ['client', TEXT, true],
+        ['target', TEXT, true],
+        ['address', TEXT, true],
+        ['request_id', TEXT, true],
+        ['node', TEXT, false],
+        ['details', JSON_TYPE, false],
+        ['hash', TEXT, false],
+      ],
+      primaryKey: ['seq'],
+      readScope: 'Identity/Admin',
+    },
+  ],
+])
 
 export function systemDefinitions(): TableDefinition[] {
-  return Object.entries(SYSTEM_TABLES).map(([name, { columns, primaryKey, description, isWritable, readScope }]) => ({
+  return [...SYSTEM_TABLES].map(([name, { columns, primaryKey, description, isWritable, readScope }]) => ({
     name,
     columns: columns.map(([column, type, nullable]) => ({ name: column, type, nullable, default: undefined })),
     primaryKey,

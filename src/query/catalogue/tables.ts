@@ -1,21 +1,18 @@
-/** Tables for the rest of the program, without a caller: the declarative file, the demonstration data, imports. */
+/** Tables for the rest of the program, which acts without a caller's rights: the declarative file, the demonstration data. */
 import type { Clock } from '../../protocol/clock.ts'
 import { Refusal } from '../../protocol/refusal.ts'
-import { Emission } from '../engines/emit/query.ts'
-import { fill, type RunValues } from '../engines/emit/slots.ts'
+import { createEmission } from '../engines/emit/query.ts'
+import { type Bindable, parametersOf, type RunValues } from '../engines/emit/slots.ts'
 import { emitInsert } from '../engines/emit/write.ts'
-import type { Bindable, Engine, WriteStep } from '../engines/engine.ts'
+import type { Engine, WriteStep } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
-import type { Insert } from '../iql/ast.ts'
+import { insertOf } from '../iql/ast-build.ts'
 import { bind } from '../iql/binder.ts'
-import type { CatalogueView, TableView } from '../iql/catalogue-view.ts'
-import { parse } from '../iql/parser.ts'
+import { type CatalogueView, NO_TABLES, type TableView } from '../iql/catalogue-view.ts'
 import { type IqlValue, typeName } from '../iql/types.ts'
 import { readValue } from '../iql/values.ts'
 import type { Catalogue } from './catalogue.ts'
-import { checked } from './catalogue-table.ts'
-import { definitionOf } from './change.ts'
-import { tableText } from './create-table.ts'
+import { defineTable, rebind } from './create-table.ts'
 import type { CatalogueChange, TableDefinition } from './definition.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -30,27 +27,27 @@ export interface TableSpec {
 
 export interface ColumnSpec {
   readonly name: string
-  /** As IQL writes it, for example Decimal(18,4). */
+  /** As written in IQL, for example Decimal(18,4). */
   readonly type: string
   readonly primaryKey: boolean
   readonly nullable: boolean
   readonly unique: boolean
 }
 
-/** Null is NULL; every other value is in its text form. */
+/** Values in their text form; null is NULL. */
 export type TextRow = readonly (string | null)[]
 
 export interface Tables {
-  /** Every table that is not the service's own. */
+  /** Every table except the system tables. */
   list(): Promise<readonly TableSpec[]>
-  /** What could not be taken, by the member that is at fault. */
+  /** What is wrong with the definition, and in which member. */
   check(table: TableSpec): readonly { readonly path: string; readonly text: string }[]
-  /** The table and its rows, or nothing of either. The first row names the columns. */
+  /** Creates the table with its rows, or neither. The first row holds the column names. */
   create(table: TableSpec, rows?: AsyncIterable<TextRow> | Iterable<TextRow>): Promise<void>
-  /** Description, scopes, row filter, and columns added at the end. */
+  /** Changes the description, the scopes and the row filter, and adds new columns. */
   change(table: TableSpec): Promise<void>
   drop(name: string): Promise<void>
-  /** Gives the number of rows; each batch is one transaction. */
+  /** Returns the number of rows. Each batch is one transaction. */
   insert(name: string, columns: readonly string[], rows: AsyncIterable<TextRow> | Iterable<TextRow>): Promise<number>
 }
 
@@ -60,7 +57,7 @@ export interface TablesEnv {
   readonly clock: Clock
 }
 
-/** Rows in one statement, and statements in one transaction. */
+/** Rows per statement, and statements per transaction. */
 const STATEMENT_ROWS = 50
 const BATCH_STATEMENTS = 20
 
@@ -68,7 +65,7 @@ export function createTables(env: TablesEnv): Tables {
   const { catalogue } = env
   const tables: Tables = {
     list: async () => [...catalogue.snapshot.tables()].flatMap((view) => specOf(catalogue.snapshot, view)),
-    check: (table) => faultsOf(table, env),
+    check: (table) => problemsOf(table, env),
     async create(table, rows) {
       await catalogue.change([{ change: { kind: 'create', table: define(table, env) }, fill: null }])
       if (rows === undefined) return
@@ -113,22 +110,20 @@ function specOf(snapshot: Snapshot, view: TableView): TableSpec[] {
 }
 
 function define(table: TableSpec, { clock }: TablesEnv): TableDefinition {
-  const text = tableText({
+  const input = {
     name: table.name,
     columns: table.columns.map((column) => ({ ...column, default: undefined })),
     readScope: table.readScope ?? undefined,
     writeScope: table.writeScope ?? undefined,
     rowFilter: table.rowFilter ?? undefined,
     description: table.description === '' ? undefined : table.description,
-  })
-  const { statement } = bind(parse(text), text, viewOf(undefined))
-  if (statement.kind !== 'create-table') throw new Error('A definition that is no CREATE TABLE')
-  return definitionOf(statement, BigInt(clock()) * 1000n)
+  }
+  return defineTable(input, NO_TABLES, BigInt(clock()) * 1000n)
 }
 
-function faultsOf(table: TableSpec, env: TablesEnv): { path: string; text: string }[] {
+function problemsOf(table: TableSpec, env: TablesEnv): { path: string; text: string }[] {
   const view = env.catalogue.snapshot.table(table.name)
-  if (view?.isSystem) return [{ path: 'name', text: `${table.name} is a table of the service itself` }]
+  if (view?.isSystem) return [{ path: 'name', text: `${table.name} is a system table` }]
   for (const [path, candidate] of [
     ['columns', { ...table, rowFilter: null }],
     ['row_filter', table],
@@ -163,7 +158,7 @@ function changesFor(spec: TableSpec, env: TablesEnv): CatalogueChange[] {
     if (!column.nullable)
       throw refuse(
         'Data.Conflict',
-        `The new column ${column.name} must be nullable, since the rows that exist have no value for it`,
+        `The new column ${column.name} must be nullable, since existing rows have no value for it`,
       )
     table = {
       ...table,
@@ -173,7 +168,8 @@ function changesFor(spec: TableSpec, env: TablesEnv): CatalogueChange[] {
     changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'add-column', column, isUnique } })
     from = table
   }
-  changes.push({ kind: 'alter', name: table.name, from, table: checked(table), step: { kind: 'rights' } })
+  rebind(table)
+  changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'rights' } })
   return changes
 }
 
@@ -212,15 +208,16 @@ async function insert(
   const send = async (): Promise<void> => {
     if (batch.length === 0) return
     await env.engine.write({
+      owner: undefined,
       steps: stepsOf(table, columns, batch, env),
       returning: [],
       isChecked: false,
-      notesRows: false,
+      tracksRows: false,
       isShort: true,
       rowLimit: 0,
       mustBeWhole: false,
-      running: NEVER,
-      once: undefined,
+      running: UNSTOPPABLE,
+      idempotencyKey: undefined,
     })
     total += batch.length
     batch = []
@@ -233,7 +230,7 @@ async function insert(
   return total
 }
 
-const NEVER = new AbortController()
+const UNSTOPPABLE = new AbortController()
 
 function readRow(table: TableView, columns: readonly string[], row: TextRow, number: number): IqlValue[] {
   if (row.length !== columns.length)
@@ -253,7 +250,7 @@ function readRow(table: TableView, columns: readonly string[], row: TextRow, num
   })
 }
 
-/** Full statements of many rows, and one for the rest. */
+/** Statements of STATEMENT_ROWS rows, and one for the rest. */
 function stepsOf(
   table: TableView,
   columns: readonly string[],
@@ -282,52 +279,31 @@ function stepOf(
 ): WriteStep {
   const { engine, catalogue } = env
   const { snapshot } = catalogue
-  const bound = bind(insertStatement(table.name, columns, count), '', viewOf(snapshot))
-  if (bound.statement.kind !== 'insert') throw new Error('An insert that is none')
-  const emission = new Emission(engine.dialect)
+  const bound = bind(insertOf(table.name, columns, count, []), '', unrestrictedView(snapshot))
+  if (bound.statement.kind !== 'insert') throw new Error(`Not an INSERT: ${bound.statement.kind}`)
+  const emission = createEmission(engine.dialect)
   const plan = engine.finish(
     emission.slots,
     emitInsert({ ...bound.statement, check: undefined }, emission, snapshot.defaultOf.bind(snapshot)),
   )
   const bindAll = (rows: readonly IqlValue[][]): Bindable[] =>
-    fill(plan, { ...NOBODY, milliseconds: env.clock(), parameters: rows.flat() }, engine.bind)
+    parametersOf(plan, { ...NO_CALLER, milliseconds: env.clock(), parameters: rows.flat() }, engine.bind)
   return { sql: plan.sql, parameterSets: groups.map(bindAll) }
 }
 
-const NOBODY: Omit<RunValues, 'parameters' | 'milliseconds'> = {
+const NO_CALLER: Omit<RunValues, 'parameters' | 'milliseconds'> = {
   subject: '',
+  username: undefined,
   clientId: '',
   roles: [],
   scopes: new Set(),
 }
 
-const AT = { at: 0 }
-
-function insertStatement(table: string, columns: readonly string[], count: number): Insert {
-  const rows = Array.from({ length: count }, (_row, row) => ({
-    values: columns.map(
-      (_column, column) => ({ kind: 'parameter', name: `v${row * columns.length + column}`, ...AT }) as const,
-    ),
-    ...AT,
-  }))
+/** Every table, with every right. */
+function unrestrictedView(snapshot: Snapshot): CatalogueView {
   return {
-    kind: 'insert',
-    table: { text: table, ...AT },
-    columns: columns.map((text) => ({ text, ...AT })),
-    source: { kind: 'values', rows },
-    onConflict: undefined,
-    returning: [],
-    ...AT,
-  }
-}
-
-/** The service itself may do everything. */
-function viewOf(snapshot: Snapshot | undefined): CatalogueView {
-  return {
-    lookup: (name) => snapshot?.table(name),
-    tableNames: () => [],
-    lookupIndex: (name) => snapshot?.index(name),
-    missingWriteScope: () => undefined,
-    missingDefineScope: () => undefined,
+    ...NO_TABLES,
+    lookup: (name) => snapshot.table(name),
+    lookupIndex: (name) => snapshot.index(name),
   }
 }

@@ -1,97 +1,107 @@
-/** What the query service asks of a database, whichever it is. */
+/** The interface between the query service and its databases. */
 import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
-import type { Reach } from '../cost.ts'
-import type { IqlType, IqlValue } from '../iql/types.ts'
-import type { Cell, Encoding, ResultColumn } from '../result/encoding.ts'
+import type { ResultColumn } from '../iql/bound-query.ts'
+import type { Cell, Encoding } from '../results/encoding.ts'
 import type { AuditCopy } from './audit-copy.ts'
 import type { Dialect } from './emit/dialect.ts'
-import type { Plan, Slots } from './emit/slots.ts'
+import type { Bind, Bindable, Plan, Slots } from './emit/slots.ts'
 
 export interface Engine {
   readonly kind: 'sqlite' | 'postgres'
   readonly dialect: Dialect
-  /** Turns the marks of a text into the engine's placeholders. */
-  readonly finish: (slots: Slots, marked: string) => Plan
-  readonly bind: (value: IqlValue, type: IqlType) => Bindable
-  /** The bytes of a result but for its end, as fast as they are taken. Refusals come before the first chunk where they can. */
-  read(request: ReadRequest): AsyncGenerator<Uint8Array, ReadOutcome, void>
-  /** The whole of a small result at once, on the event loop; undefined when it is not small after all. */
-  readAtOnce?(request: Omit<ReadRequest, 'signal'>): WholeRead | undefined
-  /** The whole of a small result, in a journey to the database that is shared with others; undefined when it is not small after all. */
-  readSoon?(request: Omit<ReadRequest, 'signal'>): Promise<WholeRead | undefined>
+  /** Replaces the placeholders in emitted text by the engine's own. */
+  readonly finish: (slots: Slots, text: string) => Plan
+  readonly bind: Bind
+  /** Compiles what all runs of a query share. */
+  prepareRead(query: ReadStatement): PreparedRead
   /** Durable when the promise resolves. */
   write(request: WriteRequest): Promise<WriteReply>
   loadCatalogue(): Promise<readonly CatalogueRow[]>
-  /** All of them or none; what happened, where it was to be remembered. */
+  /** Applies all changes or none. The reply is that of `response`, if given. */
   change(request: ChangeRequest): Promise<WriteReply | undefined>
-  /** What happened when the key was first used; refuses one that was used for something else. */
-  recall(once: Once): Promise<WriteOutcome | undefined>
-  /** Forgets the answers of requests older than that. */
-  forgetRequests(before: bigint): Promise<void>
+  /** The outcome of the first request with this key. Refuses a key that was used for another request. */
+  findResponse(key: IdempotencyKey): Promise<WriteOutcome | undefined>
+  /** Deletes stored responses older than this time, in microseconds. */
+  deleteResponsesBefore(time: bigint): Promise<void>
   readonly auditCopy: AuditCopy
-  /** Processes or connections that serve queries right now. */
-  readonly load: { readonly busy: number; readonly total: number }
-  /** Rejects when the database does not answer, or takes no writes until a restart. */
+  readonly load: EngineLoad
+  /** Rejects when the database does not answer, or accepts no writes until a restart. */
   check(): Promise<void>
   close(): Promise<void>
 }
 
-export interface PreparedChange {
-  readonly change: CatalogueChange
-  /** The value of an added column in the rows that exist, as the engine stores it. */
-  readonly fill: Bindable
+export interface EngineLoad {
+  /** Processes or connections that are running queries now, and all that exist. */
+  readonly busy: number
+  readonly total: number
+  /** Queries that wait for one. */
+  readonly waiting: number
+  /** Long writes that were stopped because writes of others waited. */
+  readonly stoppedWrites: number
 }
 
-export interface ChangeRequest {
-  readonly changes: readonly PreparedChange[]
-  readonly signal?: AbortSignal | undefined
-  /** Kept with the changes, or with none of them. */
-  readonly record?: Remembered | undefined
+/** How many rows a statement touches, as far as its plan proves it. */
+export type CostClass =
+  /** One row at most. */
+  | 'point'
+  /** At most `BOUNDED_ROWS`. */
+  | 'bounded'
+  /** Any number, but an index finds each at little cost: a read may start on the event loop and move elsewhere when it grows. */
+  | 'indexed'
+  | 'unbounded'
+
+/** The rows that one statement may read on the event loop. */
+export const BOUNDED_ROWS = 100
+
+export function isBounded(cost: CostClass): boolean {
+  return cost === 'point' || cost === 'bounded'
 }
 
-export interface Remembered {
-  readonly once: Once
-  readonly outcome: WriteOutcome
-}
-
-/** Its signal may be made when it is first asked for: what has nothing to wait for does not ask. */
-export interface Stoppable {
-  readonly signal: AbortSignal
-}
-
-/** A value as the engine's driver takes it. */
-export type Bindable = null | string | bigint | number | Uint8Array
-
-export interface ReadRequest {
+export interface ReadStatement {
   readonly sql: string
-  readonly parameters: readonly Bindable[]
-  /** What the result shows. The statement may give further columns after these: the key of a cursor. */
+  /** The columns of the result. */
   readonly columns: readonly ResultColumn[]
+  /** Further columns that the statement returns after these: the key of a cursor. */
   readonly keyColumns: readonly ResultColumn[]
+  /** A query that touches few rows does not wait behind one that touches many. */
+  readonly cost: CostClass
+}
+
+/** A result is everything but its trailer, which the caller adds. */
+export interface PreparedRead {
+  /** Reads a result of any size, as fast as its chunks are consumed. Where possible, errors come before the first chunk. */
+  readStream(run: ReadRun, signal: AbortSignal): AsyncGenerator<Uint8Array, ReadOutcome, void>
+  /** Reads a small result synchronously, on the event loop; undefined when it turns out not to be small. */
+  readInline?(run: ReadRun): WholeRead | undefined
+  /** Reads a small result in a round trip that other requests share; undefined when it turns out not to be small. */
+  readBatched?(run: ReadRun): Promise<WholeRead | undefined>
+}
+
+export interface ReadRun {
+  /** Whose query it is: owners share readers and connections fairly. */
+  readonly owner: string
+  readonly parameters: readonly Bindable[]
   readonly encoding: Encoding
   readonly limits: ReadLimits
-  /** What touches few rows must not wait behind what touches many. */
-  readonly reach: Reach
-  readonly signal: AbortSignal
 }
 
 export interface ReadLimits {
-  /** Rows that are passed over at the start: those of earlier pages. */
+  /** Rows to skip at the start: those of earlier pages. */
   readonly skip: number
-  /** Rows after which the result is cut and says so. */
+  /** The result is truncated after this many rows, and says so. */
   readonly rows: number
   readonly bytes: number
 }
 
 export interface ReadOutcome {
   readonly rowCount: number
-  /** Rows were left out: the row limit or the byte limit was reached. */
+  /** Which limit left rows out. */
   readonly truncated: 'no' | 'rows' | 'bytes'
   /** The key of the last row that was written. */
   readonly lastKey: readonly Cell[]
 }
 
-/** A result but for its end. */
+/** A small result in memory. */
 export interface WholeRead {
   readonly text: string
   readonly outcome: ReadOutcome
@@ -99,31 +109,38 @@ export interface WholeRead {
 
 /** Statements that succeed or fail as one. */
 export interface WriteRequest {
+  /** Undefined for the service itself. */
+  readonly owner: string | undefined
   readonly steps: readonly WriteStep[]
-  /** What each step gives. */
+  /** The columns that each step returns. */
   readonly returning: readonly ResultColumn[]
-  /** The statement gives one more column after `returning`: whether the written row passes the table's row filter. */
+  /** The statement returns one more column: whether the written row passes the table's row filter. */
   readonly isChecked: boolean
-  /** The statement notes the rows that it writes, so that it changes none twice. */
-  readonly notesRows: boolean
-  /** Short writes share a commit; others run apart from the event loop and can be stopped. */
+  /** The statement tracks the rows that it writes, so that it changes none of them twice. */
+  readonly tracksRows: boolean
+  /** Short writes share a commit. Others run apart from the event loop and can be cancelled. */
   readonly isShort: boolean
-  /** Rows of `returning` beyond this are not kept. */
+  /** Returned rows beyond this are dropped. */
   readonly rowLimit: number
-  /** The format of the result cannot say that rows were left out: then nothing is written. */
+  /** The format of the result cannot say that rows were dropped: then nothing is written. */
   readonly mustBeWhole: boolean
   readonly running: Stoppable
-  readonly once: Once | undefined
+  readonly idempotencyKey: IdempotencyKey | undefined
 }
 
-/** The statement runs once for each set. */
+/** The signal may be created on first access: code that does not wait does not read it. */
+export interface Stoppable {
+  readonly signal: AbortSignal
+}
+
+/** The statement runs once for each parameter set. */
 export interface WriteStep {
   readonly sql: string
   readonly parameterSets: readonly (readonly Bindable[])[]
 }
 
-/** A write that a key makes happen at most once. */
-export interface Once {
+/** The Idempotency-Key of a request: the write happens at most once. */
+export interface IdempotencyKey {
   readonly owner: string
   readonly key: string
   readonly fingerprint: string
@@ -132,7 +149,7 @@ export interface Once {
 
 export interface WriteOutcome {
   readonly rowsAffected: number
-  /** What the rows were made of: a repeated answer may be older than the table's columns. Answers of earlier versions lack it. */
+  /** The columns of the rows: the table may have changed since a stored response. Responses of early versions lack them. */
   readonly columns?: readonly ResultColumn[] | undefined
   readonly rows: readonly (readonly Cell[])[]
   readonly isTruncated: boolean
@@ -140,6 +157,26 @@ export interface WriteOutcome {
 
 export interface WriteReply {
   readonly outcome: WriteOutcome
-  /** The key was used before for the same body: nothing was written, and this is what happened then. */
-  readonly isRepeated: boolean
+  /** The key was used before for the same body: nothing was written, and this is the outcome of the first request. */
+  readonly isReplay: boolean
+}
+
+export interface ChangeRequest {
+  /** Undefined for the service itself. */
+  readonly owner?: string | undefined
+  readonly changes: readonly ChangeStep[]
+  readonly signal?: AbortSignal | undefined
+  /** Stored in the same transaction. */
+  readonly response?: StoredResponse | undefined
+}
+
+export interface ChangeStep {
+  readonly change: CatalogueChange
+  /** The value of an added column in existing rows, as the engine stores it. */
+  readonly fill: Bindable
+}
+
+export interface StoredResponse {
+  readonly idempotencyKey: IdempotencyKey
+  readonly outcome: WriteOutcome
 }

@@ -1,18 +1,22 @@
-/** Opens the engine that the settings name. */
+/** Opens the engine that the settings choose. */
 import { join } from 'node:path'
 import type { Engine } from './engine.ts'
+import type { Outage } from './outage.ts'
 
 export interface EngineOptions {
   readonly dataFolder: string
   /** Empty for the embedded engine. */
   readonly databaseUrl: string
-  /** Queries that run at once: reader processes, or connections. */
+  /** Queries that run at the same time: reader processes, or connections. */
   readonly concurrency: number
   readonly waiting: number
   readonly milliseconds: number
+  /** How long a write waits for a long one of another owner before that one is stopped; only the embedded engine needs it. */
+  readonly writeWaitMs: number
+  readonly outage: Outage
 }
 
-/** Each engine is loaded when it is needed: a server has one. */
+/** Only the engine in use is loaded. */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   if (options.databaseUrl === '') {
     const { openSqliteEngine } = await import('./sqlite/engine.ts')
@@ -20,6 +24,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       path: join(options.dataFolder, 'query.db'),
       readers: options.concurrency,
       waitingReads: options.waiting,
+      writeWaitMs: options.writeWaitMs,
     })
   }
   const { openPostgresEngine } = await import('./postgres/engine.ts')
@@ -28,5 +33,6 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     connections: options.concurrency,
     waitingQueries: options.waiting,
     milliseconds: options.milliseconds,
+    watch: options.outage,
   })
 }

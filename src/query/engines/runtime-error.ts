@@ -1,10 +1,26 @@
-/** Errors of IQL that show only while a statement runs; they have no place in its text. */
+/** IQL errors that occur while a statement runs, and therefore have no position in its text. */
 import { Refusal } from '../../protocol/refusal.ts'
+import { refuse } from '../errors.ts'
 import { ERRORS, type ErrorName } from '../iql/errors.ts'
 
 export function iqlError(name: ErrorName, detail: string): Refusal {
   return new Refusal(`IQL.${name}`, ERRORS[name].status, detail)
 }
 
-/** What either engine says of a Double that would round to zero. */
-export const TOO_SMALL = 'The result is too small for a Double, and is not zero'
+/** Errors that both engines report. */
+export const underflowError = (): Refusal =>
+  iqlError('Underflow', 'The result is too small for a Double, and is not zero')
+export const rowFilterError = (): Refusal =>
+  iqlError('RowFilter', 'The row filter of the table would hide the written row from its writer')
+export const rowTwiceError = (): Refusal =>
+  iqlError('RowTwice', 'Two of the given rows have the same key, and one would change the other')
+export const manyRowsError = (): Refusal =>
+  iqlError('ManyRows', 'A sub-query used as a value returned more than one row')
+export const notNullError = (column: string): Refusal => iqlError('NotNull', `The column ${column} must have a value`)
+
+/** A function or || would create a longer text than the statement allows each of them. */
+export const valueTooLongError = (maxBytes: number | bigint | string): Refusal =>
+  refuse('Limit.Value', `A text that the statement creates would have more than ${maxBytes} bytes`)
+/** A parameter of LIMIT or OFFSET. */
+export const rowCountError = (value: unknown): Refusal =>
+  iqlError('BadLimit', `LIMIT and OFFSET take a whole number, 0 or greater, not ${String(value)}`)

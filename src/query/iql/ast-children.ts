@@ -1,5 +1,5 @@
-/** The expressions directly within an expression, sub-queries left aside. */
-import type { Expression, OrderItem } from './ast-expression.ts'
+/** Walks the expressions within an expression, without its sub-queries. */
+import type { Expression, OrderItem } from './ast-query.ts'
 
 export function childrenOf(expression: Expression): readonly Expression[] {
   switch (expression.kind) {
@@ -31,26 +31,24 @@ export function childrenOf(expression: Expression): readonly Expression[] {
   }
 }
 
-/** Whether the expression or anything within it, sub-queries left aside, is as described. */
+/** Whether the test holds for the expression or any expression within it. */
 export function someWithin(expression: Expression, test: (expression: Expression) => boolean): boolean {
   return test(expression) || childrenOf(expression).some((child) => someWithin(child, test))
 }
 
 /**
- * How many expressions it is made of; two that mean the same are of one size. With a sub-query it is NaN, which equals
- * nothing: a sub-query is never the same as another.
+ * The number of expressions it consists of; expressions with the same meaning have the same size. It is NaN with a
+ * sub-query, since no sub-query equals another.
  */
-export function sizeOf(expression: Expression): number {
-  const known = SIZES.get(expression)
+export function sizeOf(expression: Expression, sizes: Map<Expression, number>): number {
+  const known = sizes.get(expression)
   if (known !== undefined) return known
   const { kind } = expression
   let size = kind === 'subquery' || kind === 'exists' || kind === 'in-query' ? Number.NaN : 1
-  for (const child of childrenOf(expression)) size += sizeOf(child)
-  SIZES.set(expression, size)
+  for (const child of childrenOf(expression)) size += sizeOf(child, sizes)
+  sizes.set(expression, size)
   return size
 }
-
-const SIZES = new WeakMap<Expression, number>()
 
 function keysOf(items: readonly OrderItem[]): Expression[] {
   return items.map(({ expression }) => expression)

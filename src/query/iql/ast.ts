@@ -1,5 +1,5 @@
-/** The syntax tree of IQL statements: what was written, before any name or type is looked up. */
-import type { Expression, Name, OrderItem, TypeRef } from './ast-expression.ts'
+/** The syntax tree of IQL statements, before names and types are resolved. */
+import type { Expression, Name, Query, SelectItem, TypeRef } from './ast-query.ts'
 
 export type Statement =
   | Query
@@ -15,82 +15,6 @@ export type Statement =
   | Describe
   | ShowTables
   | ShowColumns
-
-// ── Read ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** [WITH cte, …] body [ORDER BY …] [LIMIT n] [OFFSET n] */
-export interface Query {
-  readonly kind: 'query'
-  readonly with: readonly Cte[]
-  readonly body: Body
-  readonly orderBy: readonly OrderItem[]
-  readonly limit: Expression | undefined
-  readonly offset: Expression | undefined
-  readonly at: number
-}
-
-/** name [(column, …)] AS (query) */
-export interface Cte {
-  readonly name: Name
-  readonly columns: readonly Name[]
-  readonly query: Query
-}
-
-/** A Query stands here only in parentheses, and only when it has WITH, ORDER BY, LIMIT or OFFSET of its own. */
-export type Body = Select | SetOperation | Query
-
-/** SELECT [DISTINCT] item, … [FROM …] [WHERE …] [GROUP BY …] [HAVING …] */
-export interface Select {
-  readonly kind: 'select'
-  readonly distinct: boolean
-  readonly items: readonly SelectItem[]
-  readonly from: From | undefined
-  readonly where: Expression | undefined
-  readonly groupBy: readonly Expression[]
-  readonly having: Expression | undefined
-  readonly at: number
-}
-
-export interface SetOperation {
-  readonly kind: 'set'
-  readonly operator: 'union' | 'intersect' | 'except'
-  readonly all: boolean
-  readonly left: Body
-  readonly right: Body
-  readonly at: number
-}
-
-/** `*`, `t.*`, or an expression with an optional alias. */
-export type SelectItem =
-  | { readonly kind: 'all'; readonly table: Name | undefined; readonly at: number }
-  | { readonly kind: 'item'; readonly expression: Expression; readonly alias: Name | undefined }
-
-export type From = TableRef | DerivedTable | Join
-
-export interface TableRef {
-  readonly kind: 'table'
-  readonly name: Name
-  readonly alias: Name | undefined
-}
-
-/** (query) AS alias */
-export interface DerivedTable {
-  readonly kind: 'derived'
-  readonly query: Query
-  readonly alias: Name
-}
-
-export type JoinKind = 'inner' | 'left' | 'right' | 'full' | 'cross' | 'asof' | 'asof-left'
-
-export interface Join {
-  readonly kind: 'join'
-  readonly join: JoinKind
-  readonly left: From
-  readonly right: From
-  /** Undefined for a cross join alone. */
-  readonly on: Expression | undefined
-  readonly at: number
-}
 
 // ── Write ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -117,7 +41,7 @@ export interface DefaultValue {
   readonly at: number
 }
 
-/** ON CONFLICT [(column, …)] DO NOTHING | DO UPDATE SET … [WHERE …]; `excluded.column` is the row that was refused. */
+/** ON CONFLICT [(column, …)] DO NOTHING | DO UPDATE SET … [WHERE …]; `excluded.column` is the row that was not inserted. */
 export interface OnConflict {
   readonly target: readonly Name[]
   readonly action:
@@ -138,7 +62,7 @@ export interface Update {
   readonly table: Name
   readonly alias: Name | undefined
   readonly set: readonly Assignment[]
-  /** Undefined when the word ALL stands in its place. */
+  /** Undefined if the statement has ALL instead. */
   readonly where: Expression | undefined
   readonly returning: readonly SelectItem[]
   readonly at: number
@@ -162,7 +86,7 @@ export interface CreateTable {
   readonly ifNotExists: boolean
   readonly name: Name
   readonly columns: readonly ColumnDefinition[]
-  /** PRIMARY KEY (a, b) and UNIQUE (a, b) given apart from the columns. */
+  /** PRIMARY KEY (a, b) and UNIQUE (a, b) as table constraints. */
   readonly keys: readonly KeyDefinition[]
   readonly readScope: string | undefined
   readonly writeScope: string | undefined
@@ -199,7 +123,7 @@ export interface AlterTable {
   readonly at: number
 }
 
-/** Undefined for what stays as it is, null for what is taken away. */
+/** Undefined: unchanged. Null: removed. */
 export interface TableChanges {
   readonly readScope: string | null | undefined
   readonly writeScope: string | null | undefined
@@ -234,7 +158,7 @@ export interface DropIndex {
   readonly at: number
 }
 
-// ── Look ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Introspect ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** EXPLAIN statement */
 export interface Explain {

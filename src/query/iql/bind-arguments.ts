@@ -1,10 +1,9 @@
-/** Matches the arguments of a call with the signatures of a function, and gives literals and parameters their types. */
-import type { Call, Expression } from './ast-expression.ts'
-import { bindExpression } from './bind-expression.ts'
+/** Matches the arguments of a call with the signatures of a function, and types literals and parameters accordingly. */
+import type { Call, Expression } from './ast-query.ts'
 import { isFlexible, literal } from './bind-literal.ts'
-import { alike } from './bind-operators.ts'
+import { widenToCommonType } from './bind-operators.ts'
 import { type Binding, startOf } from './binding.ts'
-import type { BoundExpression } from './bound-expression.ts'
+import type { BoundExpression } from './bound-query.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { type ArgumentKind, PARTS, SPANS, UNITS } from './function-entry.ts'
 import type { FunctionDefinition } from './functions.ts'
@@ -41,9 +40,7 @@ export function matchArguments(
   const fitting = definitions.filter((definition) => takesCount(definition, call.arguments.length))
   if (fitting.length === 0)
     throw badArguments(binding, call, definitions, call.name.at, `takes ${countsOf(definitions)}`)
-  const own = call.arguments.map((argument) =>
-    isFlexible(argument) ? undefined : bindExpression(binding, scope, argument),
-  )
+  const own = call.arguments.map((argument) => (isFlexible(argument) ? undefined : binding.expression(scope, argument)))
   const chosen = fitting.find((definition) => {
     return call.arguments.every((argument, index) => {
       return accepts(kindAt(definition, index), argument, own[index])
@@ -52,10 +49,12 @@ export function matchArguments(
   if (chosen === undefined) throw doesNotFit(binding, call, fitting, own)
   const given = call.arguments.map((argument, index) => {
     const kind = kindAt(chosen, index)
-    const bound = own[index] ?? bindExpression(binding, scope, argument, expectedOf(kind, own))
+    const bound = own[index] ?? binding.expression(scope, argument, expectedOf(kind, own))
     return finish(binding, call, chosen, kind, argument, bound)
   })
-  const args = chosen.arguments.includes('common') ? alike(binding, chosen.name, given, call.name.at) : given
+  const args = chosen.arguments.includes('common')
+    ? widenToCommonType(binding, chosen.name, given, call.name.at)
+    : given
   const literals = args.map((argument) => {
     return argument.kind === 'literal' && typeof argument.value === 'bigint' ? argument.value : undefined
   })
@@ -77,7 +76,7 @@ function kindAt({ arguments: kinds }: FunctionDefinition, index: number): Argume
   return kinds[Math.min(index, kinds.length - 1)] ?? 'any'
 }
 
-/** Whether the argument can be of the kind; what has no type of its own is judged by how it is written. */
+/** Whether the argument matches the kind. Literals and parameters are judged by their syntax. */
 function accepts(kind: ArgumentKind, written: Expression, bound: BoundExpression | undefined): boolean {
   if (bound !== undefined) return acceptsType(kind, bound)
   switch (written.kind) {
@@ -93,7 +92,7 @@ function accepts(kind: ArgumentKind, written: Expression, bound: BoundExpression
   }
 }
 
-/** Kinds that no text literal can be. */
+/** Kinds that no text literal matches. */
 const NOT_FROM_TEXT: ReadonlySet<ArgumentKind> = new Set([
   'Integer',
   'Decimal',
@@ -167,7 +166,7 @@ function acceptsType(kind: ArgumentKind, bound: BoundExpression): boolean {
   }
 }
 
-/** What min, max, first and last can put in order on both engines. */
+/** Types that min, max, first and last can order on both engines. */
 const ORDERED: ReadonlySet<string> = new Set(['Text', 'Integer', 'Decimal', 'Double', 'Timestamp', 'Date', 'Time'])
 
 function expectedOf(kind: ArgumentKind, own: readonly (BoundExpression | undefined)[]): IqlType | undefined {
@@ -201,7 +200,7 @@ function expectedOf(kind: ArgumentKind, own: readonly (BoundExpression | undefin
   }
 }
 
-/** Checks what the type alone does not say, and brings a Date to the Timestamp that functions of time work on. */
+/** Checks what the type does not express, and converts a Date to the Timestamp that time functions take. */
 function finish(
   binding: Binding,
   call: Call,
@@ -237,7 +236,7 @@ function finish(
         call,
         [definition],
         startOf(written),
-        'takes a width above zero, of months or of days and less',
+        'takes a positive width, in whole months or in days and smaller units',
       )
     }
     case 'number':
@@ -264,7 +263,7 @@ function oneOf(
 ): BoundExpression {
   const word = bound.kind === 'literal' && typeof bound.value === 'string' ? bound.value.toLowerCase() : ''
   if (words.includes(word)) return literal(TEXT, word)
-  throw binding.fail('BadArguments', startOf(written), `'${word.slice(0, 40)}' is no part of a time here`, {
+  throw binding.fail('BadArguments', startOf(written), `'${word.slice(0, 40)}' is not a time unit here`, {
     expected: words,
     hint: didYouMean(word, words),
   })

@@ -1,12 +1,11 @@
-/** Binds calls: finds the entry of the functions table that fits, and checks where aggregates and windows may stand. */
-import type { Call, Expression, Frame } from './ast-expression.ts'
+/** Binds calls: finds the matching function, and checks where aggregates and window functions are allowed. */
+import type { Call, Expression, Frame } from './ast-query.ts'
 import { type BoundArguments, matchArguments } from './bind-arguments.ts'
-import { bindCondition, bindExpression } from './bind-expression.ts'
+import { bindCondition, bindOrder } from './bind-clause.ts'
 import { isFlexible } from './bind-literal.ts'
-import { alike, bindResults, combine } from './bind-operators.ts'
-import { bindOrder } from './bind-order.ts'
+import { bindResults, combine, widenToCommonType } from './bind-operators.ts'
 import type { Binding } from './binding.ts'
-import type { BoundExpression, BoundFrame } from './bound-expression.ts'
+import type { BoundExpression, BoundFrame } from './bound-query.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { type FunctionDefinition, functionNames, functionsNamed } from './functions.ts'
 import { CLAUSES, type Scope } from './scope.ts'
@@ -14,7 +13,7 @@ import { INTEGER, type IqlType, isComparable, typeName } from './types.ts'
 
 export function bindCall(binding: Binding, scope: Scope, call: Call, expected: IqlType | undefined): BoundExpression {
   const name = call.name.text.toLowerCase()
-  const special = SPECIAL[name]
+  const special = SPECIAL_BINDERS.get(name)
   if (special !== undefined) {
     refuseExtras(binding, call, 'takes plain arguments only')
     return special(binding, scope, call, expected)
@@ -22,7 +21,7 @@ export function bindCall(binding: Binding, scope: Scope, call: Call, expected: I
   const [first] = functionsNamed(name)
   if (first === undefined) {
     throw binding.fail('UnknownFunction', call.name.at, `There is no function ${call.name.text}`, {
-      hint: didYouMean(name, functionNames()) ?? FOREIGN[name],
+      hint: didYouMean(name, functionNames()) ?? FOREIGN_NAMES.get(name),
     })
   }
   if (call.over !== undefined) return bindWindow(binding, scope, call, name)
@@ -38,29 +37,35 @@ export function bindCall(binding: Binding, scope: Scope, call: Call, expected: I
   }
 }
 
-/** What other languages call some functions. */
-const FOREIGN: Readonly<Record<string, string>> = {
-  ifnull: 'did you mean coalesce?',
-  isnull: 'write IS NULL, or coalesce(x, y)',
-  nvl: 'did you mean coalesce?',
-  len: 'did you mean length?',
-  char_length: 'did you mean length?',
-  substring: 'did you mean substr?',
-  instr: 'did you mean position?',
-  strpos: 'did you mean position?',
-  ceiling: 'did you mean ceil?',
-  pow: 'did you mean power?',
-  getdate: 'did you mean now?',
-  group_concat: 'did you mean string_agg?',
-  to_char: 'write CAST(x AS Text), or take parts with date_part',
-  if: 'write CASE WHEN … THEN … ELSE … END',
-  iif: 'write CASE WHEN … THEN … ELSE … END',
-  convert: 'write CAST(x AS Type)',
-}
+/** Hints for function names of other SQL dialects. */
+const FOREIGN_NAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ifnull: 'did you mean coalesce?',
+    isnull: 'write IS NULL, or coalesce(x, y)',
+    nvl: 'did you mean coalesce?',
+    len: 'did you mean length?',
+    char_length: 'did you mean length?',
+    substring: 'did you mean substr?',
+    instr: 'did you mean position?',
+    strpos: 'did you mean position?',
+    ceiling: 'did you mean ceil?',
+    pow: 'did you mean power?',
+    getdate: 'did you mean now?',
+    group_concat: 'did you mean string_agg?',
+    to_char: 'write CAST(x AS Text), or take parts with date_part',
+    if: 'write CASE WHEN … THEN … ELSE … END',
+    iif: 'write CASE WHEN … THEN … ELSE … END',
+    convert: 'write CAST(x AS Type)',
+  }),
+)
 
 type BindSpecial = (binding: Binding, scope: Scope, call: Call, expected: IqlType | undefined) => BoundExpression
 
-const SPECIAL: Readonly<Record<string, BindSpecial>> = { coalesce: bindCoalesce, nullif: bindNullIf, mod: bindMod }
+const SPECIAL_BINDERS: ReadonlyMap<string, BindSpecial> = new Map([
+  ['coalesce', bindCoalesce],
+  ['nullif', bindNullIf],
+  ['mod', bindMod],
+])
 
 function bindCoalesce(binding: Binding, scope: Scope, call: Call, expected: IqlType | undefined): BoundExpression {
   if (call.arguments.length === 0)
@@ -81,25 +86,25 @@ function bindNullIf(binding: Binding, scope: Scope, call: Call): BoundExpression
   const [writtenValue, writtenOther] = twoArguments(binding, call)
   const before = binding.widenedNullIfs
   const [value, other] = bindTwo(binding, scope, writtenValue, writtenOther)
-  const [left = value, right = other] = alike(binding, 'nullif', [value, other], call.name.at)
-  // A bare NULL has the type of what it is compared with.
+  const [left = value, right = other] = widenToCommonType(binding, 'nullif', [value, other], call.name.at)
+  // A NULL literal takes the type that it is compared with.
   const first = value.type.kind === 'Null' ? left : value
   const common = { kind: 'nullif', value: first, right, type: first.type, nullable: true } as const
   if (left === first) return { ...common, compared: 'value' }
   if (left.kind === 'literal') return { ...common, compared: left }
-  // The value stands twice in the SQL, so each such NULLIF within another one doubles it.
-  if (binding.widenedNullIfs++ - before >= MOST_WIDENED_NULLIFS) {
+  // The SQL contains the value twice, so each such NULLIF nested in another doubles it.
+  if (binding.widenedNullIfs++ - before >= MAX_WIDENED_NULLIFS) {
     throw binding.fail(
       'TooComplex',
       call.name.at,
-      `A NULLIF of two types holds at most ${MOST_WIDENED_NULLIFS} others within it`,
+      `A NULLIF with arguments of two types can contain at most ${MAX_WIDENED_NULLIFS} others`,
       { hint: 'cast the arguments to one type' },
     )
   }
   return { ...common, compared: { widenedTo: left.type } }
 }
 
-const MOST_WIDENED_NULLIFS = 6
+const MAX_WIDENED_NULLIFS = 6
 
 function bindMod(binding: Binding, scope: Scope, call: Call): BoundExpression {
   const [left, right] = bindTwo(binding, scope, ...twoArguments(binding, call))
@@ -113,11 +118,11 @@ function bindTwo(
   right: Expression,
 ): [BoundExpression, BoundExpression] {
   if (isFlexible(left) && !isFlexible(right)) {
-    const boundRight = bindExpression(binding, scope, right)
-    return [bindExpression(binding, scope, left, boundRight.type), boundRight]
+    const boundRight = binding.expression(scope, right)
+    return [binding.expression(scope, left, boundRight.type), boundRight]
   }
-  const boundLeft = bindExpression(binding, scope, left)
-  return [boundLeft, bindExpression(binding, scope, right, boundLeft.type)]
+  const boundLeft = binding.expression(scope, left)
+  return [boundLeft, binding.expression(scope, right, boundLeft.type)]
 }
 
 function twoArguments(binding: Binding, { name, arguments: args }: Call): [Expression, Expression] {
@@ -157,12 +162,12 @@ function isNullable(definition: FunctionDefinition, args: readonly BoundExpressi
 function bindAggregate(binding: Binding, scope: Scope, call: Call, name: string): BoundExpression {
   if (!scope.clause.aggregates) {
     const hint = scope.clause === CLAUSES.where ? 'filter groups with HAVING' : undefined
-    throw binding.fail('MisplacedAggregate', call.name.at, `${name} cannot stand in ${scope.clause.name}`, { hint })
+    throw binding.fail('MisplacedAggregate', call.name.at, `${name} is not allowed in ${scope.clause.name}`, { hint })
   }
   const [hits, outerHits] = [scope.hits, binding.outerHits]
-  const made = scope.within(CLAUSES.aggregate, true, () => {
+  const bound = scope.within(CLAUSES.aggregate, true, () => {
     const { definition, arguments: args, type } = bindAggregateArguments(binding, scope, call, name)
-    if (definition.kind !== 'aggregate') throw new Error(`${definition.id} is no aggregate`)
+    if (definition.kind !== 'aggregate') throw new Error(`${definition.id} is not an aggregate`)
     if (call.orderBy.length > 0 && definition.ordered !== true) {
       throw binding.fail('BadArguments', call.name.at, `${name} does not depend on order: it cannot have ORDER BY`)
     }
@@ -181,13 +186,13 @@ function bindAggregate(binding: Binding, scope: Scope, call: Call, name: string)
       nullable,
     } as const
   })
-  // Both engines would count such an aggregate as one of the enclosing query.
+  // Both engines would treat it as an aggregate of the enclosing query.
   if (scope.hits === hits && binding.outerHits > outerHits) {
     throw binding.fail('MisplacedAggregate', call.name.at, `${name} uses columns of the enclosing query only`, {
       hint: 'aggregate in the enclosing query',
     })
   }
-  return made
+  return bound
 }
 
 function bindAggregateArguments(binding: Binding, scope: Scope, call: Call, name: string): BoundArguments {
@@ -229,24 +234,24 @@ function refuseDistinct(binding: Binding, call: Call, args: readonly BoundExpres
 
 function bindWindow(binding: Binding, scope: Scope, call: Call, name: string): BoundExpression {
   const { over } = call
-  if (over === undefined) throw new Error('a window function has OVER')
+  if (over === undefined) throw new Error('A window function without OVER')
   if (!scope.clause.windows) {
     const hint =
       scope.clause === CLAUSES.where || scope.clause === CLAUSES.having
         ? 'filter its result in an outer query'
         : undefined
-    throw binding.fail('MisplacedWindow', call.name.at, `${name} OVER cannot stand in ${scope.clause.name}`, { hint })
+    throw binding.fail('MisplacedWindow', call.name.at, `${name} OVER is not allowed in ${scope.clause.name}`, { hint })
   }
   return scope.within(CLAUSES.window, false, () => {
     const { definition, arguments: args, type } = bindAggregateArguments(binding, scope, call, name)
     if (definition.kind === 'scalar' || (definition.kind === 'aggregate' && definition.overWindow !== true)) {
-      throw binding.fail('BadArguments', call.name.at, `${name} cannot stand before OVER`)
+      throw binding.fail('BadArguments', call.name.at, `${name} cannot be used with OVER`)
     }
     if (call.distinct || call.orderBy.length > 0) {
       throw binding.fail(
         'BadArguments',
         call.name.at,
-        `${name} OVER cannot have ${call.distinct ? 'DISTINCT' : 'ORDER BY'} among its arguments`,
+        `${name} OVER cannot have ${call.distinct ? 'DISTINCT' : 'ORDER BY'} inside its parentheses`,
       )
     }
     if (call.filter !== undefined && definition.kind !== 'aggregate') {
@@ -256,7 +261,7 @@ function bindWindow(binding: Binding, scope: Scope, call: Call, name: string): B
       throw binding.fail('BadArguments', over.at, `${name} needs an order`, { hint: 'write OVER (ORDER BY …)' })
     }
     const filter = call.filter === undefined ? undefined : bindCondition(binding, scope, call.filter)
-    const partitionBy = over.partitionBy.map((key) => comparable(binding, bindExpression(binding, scope, key), over.at))
+    const partitionBy = over.partitionBy.map((key) => comparable(binding, binding.expression(scope, key), over.at))
     const orderBy = over.orderBy.map((item) => bindOrder(binding, scope, item))
     const frame = over.frame === undefined ? undefined : bindFrame(binding, over.frame, over.at)
     const nullable = definition.kind === 'window' ? isNullable(definition, args) : definition.id !== 'count'
@@ -284,7 +289,7 @@ const FRAME_ORDER = ['unbounded-preceding', 'preceding', 'current-row', 'followi
 function bindFrame(binding: Binding, frame: Frame, at: number): BoundFrame {
   const { unit, start, end } = frame
   if (unit === 'range' && ('rows' in start || 'rows' in end)) {
-    throw binding.fail('BadArguments', at, 'RANGE goes from UNBOUNDED or CURRENT ROW; numbers count ROWS')
+    throw binding.fail('BadArguments', at, 'RANGE takes UNBOUNDED or CURRENT ROW; use ROWS with numbers')
   }
   const startsAfter = FRAME_ORDER.indexOf(start.kind) - FRAME_ORDER.indexOf(end.kind)
   const rows =

@@ -1,4 +1,4 @@
-/** Binds CREATE, ALTER and DROP: rights, names, types, keys and defaults. */
+/** Binds CREATE, ALTER and DROP: checks rights, names, types, keys and defaults. */
 import type {
   AlterTable,
   ColumnDefinition,
@@ -9,8 +9,7 @@ import type {
   TableChanges,
 } from './ast.ts'
 import { someWithin } from './ast-children.ts'
-import type { Expression, Name } from './ast-expression.ts'
-import { bindExpression } from './bind-expression.ts'
+import type { Expression, Name } from './ast-query.ts'
 import { lookupTable } from './bind-from.ts'
 import { bindFilterText } from './bind-row-filter.ts'
 import { bindType } from './bind-type.ts'
@@ -20,7 +19,7 @@ import type * as Bound from './bound.ts'
 import type { TableView } from './catalogue-view.ts'
 import { fitColumn } from './fit-column.ts'
 import { firstDuplicate, sameName } from './names.ts'
-import { printExpression } from './print-expression.ts'
+import { printExpression } from './printer.ts'
 import { CLAUSES, Scope } from './scope.ts'
 import { type IqlType, isComparable, typeName } from './types.ts'
 
@@ -29,7 +28,7 @@ export function bindCreateTable(binding: Binding, written: CreateTable): Bound.C
   const { name, ifNotExists, readScope, writeScope, comment } = written
   checkName(binding, name)
   const exists = binding.catalogue.lookup(name.text) !== undefined
-  if (exists && !ifNotExists) throw binding.fail('TableExists', name.at, `There is a table ${name.text} already`)
+  if (exists && !ifNotExists) throw binding.fail('TableExists', name.at, `There is already a table ${name.text}`)
   const twice = firstDuplicate(written.columns, (column) => column.name.text)
   if (twice !== undefined) throw binding.fail('DuplicateColumn', twice.name.at, `${twice.name.text} is defined twice`)
   const primaryKey = bindPrimaryKey(binding, written)
@@ -58,16 +57,16 @@ function requireDefine(binding: Binding, at: number): void {
   if (missing !== undefined) throw binding.fail('Forbidden', at, `Defining tables needs the scope ${missing}`)
 }
 
-/** What PostgreSQL keeps of a name, so that no two names become one. */
-const LONGEST_NAME = 63
+/** PostgreSQL truncates longer names. */
+const MAX_NAME_BYTES = 63
 
-/** The engines put ten bytes before the name of an index. */
-const LONGEST_INDEX_NAME = LONGEST_NAME - 10
+/** The engines prefix the name of an index with ten bytes. */
+const MAX_INDEX_NAME_BYTES = MAX_NAME_BYTES - 10
 
-function checkName(binding: Binding, { text, at }: Name, longest = LONGEST_NAME): void {
+function checkName(binding: Binding, { text, at }: Name, max = MAX_NAME_BYTES): void {
   const bytes = new TextEncoder().encode(text).length
-  if (bytes > longest) throw binding.fail('BadName', at, `The name has at most ${longest} bytes, this has ${bytes}`)
-  if (/[\p{Cc}]/u.test(text)) throw binding.fail('BadName', at, 'A name has no control characters')
+  if (bytes > max) throw binding.fail('BadName', at, `The name has ${bytes} bytes, the maximum is ${max}`)
+  if (/[\p{Cc}]/u.test(text)) throw binding.fail('BadName', at, 'A name cannot contain control characters')
 }
 
 function bindPrimaryKey(binding: Binding, { columns, keys }: CreateTable): readonly Name[] {
@@ -116,9 +115,9 @@ function bindDefault(
 ): Bound.BoundColumn['default'] {
   const bad = (expression: Expression) => ['parameter', 'subquery', 'exists', 'in-query'].includes(expression.kind)
   if (someWithin(written, bad)) {
-    throw binding.fail('BadDefinition', startOf(written), 'A default has no parameters and no sub-queries')
+    throw binding.fail('BadDefinition', startOf(written), 'A default cannot contain parameters or sub-queries')
   }
-  const bound = bindExpression(binding, new Scope(undefined, CLAUSES.default), written, column.type)
+  const bound = binding.expression(new Scope(undefined, CLAUSES.default), written, column.type)
   const expression = fitColumn(binding, { ...column, hasDefault: true }, bound, startOf(written))
   return { expression, text: printExpression(written) }
 }
@@ -137,7 +136,7 @@ export function bindAlterTable(
       const isKey = [table.primaryKey, ...table.uniques].some((key) => key.some((part) => sameName(part, column.name)))
       if (isKey) throw binding.fail('BadDefinition', action.column.at, `${column.name} is part of a key`)
       if (table.columns.length === 1)
-        throw binding.fail('BadDefinition', action.column.at, 'A table keeps at least one column')
+        throw binding.fail('BadDefinition', action.column.at, 'A table needs at least one column')
       refuseFiltered(binding, table, action.column)
       return { kind: 'drop-column', table, column }
     }
@@ -163,13 +162,13 @@ function bindSetRights(binding: Binding, table: TableView, changes: TableChanges
 function bindAddColumn(binding: Binding, table: TableView, written: ColumnDefinition): Bound.AddColumn {
   refuseTaken(binding, table, written.name)
   if (written.primaryKey)
-    throw binding.fail('BadDefinition', written.name.at, 'A primary key is defined with its table')
+    throw binding.fail('BadDefinition', written.name.at, 'A primary key can only be defined in CREATE TABLE')
   const column = bindColumnDefinition(binding, written, [])
   if (!column.nullable && column.default === undefined) {
     throw binding.fail(
       'BadDefinition',
       written.name.at,
-      `${column.name} is NOT NULL, so the rows that exist need a DEFAULT`,
+      `${column.name} is NOT NULL, so it needs a DEFAULT for the existing rows`,
     )
   }
   return { kind: 'add-column', table, column }
@@ -178,7 +177,7 @@ function bindAddColumn(binding: Binding, table: TableView, written: ColumnDefini
 function refuseTaken(binding: Binding, table: TableView, name: Name, except?: string): void {
   const taken = table.columns.find((column) => sameName(column.name, name.text) && column.name !== except)
   if (taken !== undefined)
-    throw binding.fail('DuplicateColumn', name.at, `${table.name} has a column ${taken.name} already`)
+    throw binding.fail('DuplicateColumn', name.at, `${table.name} already has a column ${taken.name}`)
 }
 
 function refuseFiltered(binding: Binding, { name: tableName, rowFilter }: TableView, name: Name): void {
@@ -190,7 +189,7 @@ function refuseFiltered(binding: Binding, { name: tableName, rowFilter }: TableV
 function ownTable(binding: Binding, name: Name): TableView {
   const table = lookupTable(binding, name)
   if (!table.isSystem) return table
-  throw binding.fail('SystemTable', name.at, `${table.name} belongs to the service`)
+  throw binding.fail('SystemTable', name.at, `${table.name} is a system table`)
 }
 
 export function bindDropTable(binding: Binding, { name, ifExists, at }: DropTable): Bound.DropTable {
@@ -202,9 +201,9 @@ export function bindDropTable(binding: Binding, { name, ifExists, at }: DropTabl
 export function bindCreateIndex(binding: Binding, written: CreateIndex): Bound.CreateIndex {
   requireDefine(binding, written.at)
   const { name, unique, ifNotExists } = written
-  checkName(binding, name, LONGEST_INDEX_NAME)
+  checkName(binding, name, MAX_INDEX_NAME_BYTES)
   const exists = binding.catalogue.lookupIndex(name.text) !== undefined
-  if (exists && !ifNotExists) throw binding.fail('DuplicateIndex', name.at, `There is an index ${name.text} already`)
+  if (exists && !ifNotExists) throw binding.fail('DuplicateIndex', name.at, `There is already an index ${name.text}`)
   const table = ownTable(binding, written.table)
   const twice = firstDuplicate(written.columns, (column) => column.name.text)
   if (twice !== undefined) throw binding.fail('DuplicateColumn', twice.name.at, `${twice.name.text} is named twice`)

@@ -1,6 +1,6 @@
-/** Binds expressions: resolves columns, gives every node its type, and sends each kind to the file that knows its rules. */
+/** Binds expressions: resolves columns, types every node, and dispatches on the kind of node. */
 import { sizeOf } from './ast-children.ts'
-import type { Cast, ColumnRef, Expression, IsNull, Parameter, Unary } from './ast-expression.ts'
+import type { Cast, ColumnRef, Expression, IsNull, Parameter, Unary } from './ast-query.ts'
 import { bindCall } from './bind-call.ts'
 import { bindBytes, bindNumber, bindText, bindTyped, literal, readLiteral } from './bind-literal.ts'
 import {
@@ -11,18 +11,17 @@ import {
   bindInQuery,
   bindIsTruth,
   bindLike,
+  ROLE_CLAIMS,
   requireBoolean,
 } from './bind-operators.ts'
-import { bindSubquery } from './bind-query.ts'
 import { bindType } from './bind-type.ts'
-import { type Binding, startOf } from './binding.ts'
-import type { BoundExpression } from './bound-expression.ts'
+import type { Binding } from './binding.ts'
+import type { BoundExpression, ClaimName } from './bound-query.ts'
 import { canCast } from './casts.ts'
 import { didYouMean } from './did-you-mean.ts'
 import type { Clause, Scope } from './scope.ts'
 import { BOOLEAN, type IqlType, isNumber, NULL, sameType, TEXT, typeName } from './types.ts'
 
-/** `expected` is what the context would like; only literals, NULL and parameters follow it. */
 export function bindExpression(
   binding: Binding,
   scope: Scope,
@@ -78,7 +77,7 @@ function bindNode(
     case 'call':
       return bindCall(binding, scope, expression, expected)
     case 'subquery': {
-      const query = bindSubquery(binding, scope, expression.query, expression.at)
+      const query = binding.subquery(scope, expression.query, expression.at)
       const [column] = query.columns
       if (column === undefined || query.columns.length > 1) {
         throw binding.fail(
@@ -90,7 +89,7 @@ function bindNode(
       return { kind: 'scalar-query', query, type: column.type, nullable: true }
     }
     case 'exists': {
-      const query = bindSubquery(binding, scope, expression.query, expression.at, { anyNames: true })
+      const query = binding.subquery(scope, expression.query, expression.at, { anyNames: true })
       return { kind: 'exists', query, type: BOOLEAN, nullable: false }
     }
   }
@@ -100,22 +99,22 @@ function bindIsNull(binding: Binding, scope: Scope, { operand: written, negated 
   const isParameter = written.kind === 'parameter' && !binding.bindsRowFilter
   const operand = isParameter
     ? binding.untypedParameter(written.name, written.at)
-    : bindExpression(binding, scope, written, written.kind === 'null' ? TEXT : undefined)
+    : binding.expression(scope, written, written.kind === 'null' ? TEXT : undefined)
   return { kind: 'is-null', operand, negated, type: BOOLEAN, nullable: false }
 }
 
-/** A grouped select may repeat what it groups by: SELECT a + b … GROUP BY a + b. */
+/** A grouped select may repeat a GROUP BY expression: SELECT a + b … GROUP BY a + b. */
 function repeatedKey(binding: Binding, scope: Scope, expression: Expression): BoundExpression | undefined {
   const { grouping } = scope
-  // Columns are looked up on their own; for the rest, only what is as large as a key is worth binding twice.
+  // Columns are looked up elsewhere. Other expressions are bound twice only if they have the size of a key.
   if (grouping === undefined || expression.kind === 'column') return undefined
-  if (!grouping.some((key) => key.size > 1 && key.size === sizeOf(expression))) return undefined
-  const ungrouped = scope.within(ANYTHING, true, () => bindNode(binding, scope, expression, undefined))
+  if (!grouping.some((key) => key.size > 1 && key.size === sizeOf(expression, binding.sizes))) return undefined
+  const ungrouped = scope.within(UNRESTRICTED, true, () => bindNode(binding, scope, expression, undefined))
   return keyFor(scope, ungrouped)
 }
 
-/** Whatever cannot stand in the clause is found when the expression is bound for good. */
-const ANYTHING: Clause = { name: 'GROUP BY', aggregates: true, windows: true }
+/** What the clause does not allow is refused when the expression is bound again. */
+const UNRESTRICTED: Clause = { name: 'GROUP BY', aggregates: true, windows: true }
 
 function keyFor(scope: Scope, expression: BoundExpression): BoundExpression | undefined {
   const fingerprint = fingerprintOf(expression)
@@ -124,9 +123,9 @@ function keyFor(scope: Scope, expression: BoundExpression): BoundExpression | un
   return { kind: 'group-key', index, expression, type: expression.type, nullable: expression.nullable }
 }
 
-/** Two expressions that mean the same, node by node, have one fingerprint. Sub-queries have ids of their own, and never do. */
+/** Equal for expressions with the same meaning. Sub-queries have unique source ids, so their fingerprints always differ. */
 export function fingerprintOf(expression: BoundExpression): string {
-  // By far the most are columns, whose place says it all.
+  // Most expressions are columns.
   if (expression.kind === 'column') return `${expression.source}.${expression.ordinal}`
   return JSON.stringify(expression, (_key, value) => (typeof value === 'bigint' ? `${value}n` : value))
 }
@@ -135,20 +134,29 @@ function bindParameter(binding: Binding, { name, at }: Parameter, expected: IqlT
   if (!binding.bindsRowFilter) return binding.parameter(name, at, expected)
   const claim = name.toLowerCase()
   binding.usesClaims = true
-  if (claim === 'sub' || claim === 'client_id') return { kind: 'claim', claim, type: TEXT, nullable: true }
-  if (claim === 'role') {
-    throw binding.fail('BadDefinition', at, ':role is a list: write column = :role or column IN (:role)')
+  const known = CLAIMS.get(claim)
+  if (known !== undefined) return { kind: 'claim', claim: known, type: TEXT, nullable: true }
+  if (ROLE_CLAIMS.has(claim)) {
+    throw binding.fail('BadDefinition', at, `:${claim} is a list: write column = :${claim} or column IN (:${claim})`)
   }
-  throw binding.fail('BadDefinition', at, `A row filter knows no :${name}`, {
-    expected: [':sub', ':client_id', ':role'],
+  throw binding.fail('BadDefinition', at, `A row filter has no parameter :${name}`, {
+    expected: [...CLAIMS.keys(), ...ROLE_CLAIMS].map((each) => `:${each}`),
   })
 }
+
+/** What a row filter may use, by name; two have a shorter name besides that of the claim. */
+const CLAIMS: ReadonlyMap<string, ClaimName> = new Map([
+  ['sub', 'sub'],
+  ['username', 'username'],
+  ['client', 'client_id'],
+  ['client_id', 'client_id'],
+])
 
 function bindColumn(binding: Binding, scope: Scope, { table, name }: ColumnRef): BoundExpression {
   for (let level: Scope | undefined = scope; level !== undefined; level = level.parent) {
     const [found, another] = level.candidates(table, name.text)
     if (found === undefined) {
-      // A qualifier that means a source here does not mean one further out.
+      // A qualifier that names a source here does not name one in an enclosing scope.
       if (table !== undefined && level.source(table.text) !== undefined) break
       continue
     }
@@ -204,11 +212,11 @@ function* visibleSources(scope: Scope) {
 function bindUnary(binding: Binding, scope: Scope, unary: Unary, expected: IqlType | undefined): BoundExpression {
   const { operator, operand: written, at } = unary
   if (operator === 'not') {
-    const operand = requireBoolean(binding, bindExpression(binding, scope, written, BOOLEAN), written, 'NOT')
+    const operand = requireBoolean(binding, binding.expression(scope, written, BOOLEAN), written, 'NOT')
     return { kind: 'not', operand, type: BOOLEAN, nullable: operand.nullable }
   }
   if (written.kind === 'number') return bindNumber(binding, written, expected, operator === '-' ? '-' : '')
-  const operand = bindExpression(binding, scope, written, expected)
+  const operand = binding.expression(scope, written, expected)
   if (!isNumber(operand.type) && operand.type.kind !== 'Interval') {
     throw binding.fail('TypeMismatch', at, `${operator} takes a number, not ${typeName(operand.type)}`)
   }
@@ -219,23 +227,12 @@ function bindUnary(binding: Binding, scope: Scope, unary: Unary, expected: IqlTy
 function bindCast(binding: Binding, scope: Scope, { operand: written, type: ref, at }: Cast): BoundExpression {
   const type = bindType(binding, ref, { forCast: true })
   if (written.kind === 'text' && type.kind !== 'Text') return readLiteral(binding, type, written.value, written.at)
-  // CAST is how a parameter is given a type where nothing else does.
-  const given = written.kind === 'parameter' || written.kind === 'null' ? type : undefined
-  const operand = bindExpression(binding, scope, written, given)
+  // CAST types a parameter where the context does not.
+  const expected = written.kind === 'parameter' || written.kind === 'null' ? type : undefined
+  const operand = binding.expression(scope, written, expected)
   if (sameType(operand.type, type)) return operand
   if (type.kind === 'Interval' || !canCast(operand.type, type)) {
     throw binding.fail('TypeMismatch', at, `${typeName(operand.type)} cannot be cast to ${typeName(type)}`)
   }
   return { kind: 'cast', operand, type, nullable: operand.nullable }
-}
-
-/** A condition: WHERE, ON, HAVING, FILTER. */
-export function bindCondition(binding: Binding, scope: Scope, expression: Expression): BoundExpression {
-  const bound = bindExpression(binding, scope, expression, BOOLEAN)
-  if (bound.type.kind === 'Boolean') return bound
-  throw binding.fail(
-    'TypeMismatch',
-    startOf(expression),
-    `${scope.clause.name} takes a condition, not ${typeName(bound.type)}`,
-  )
 }

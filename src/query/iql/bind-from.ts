@@ -1,23 +1,24 @@
-/** Binds FROM: tables with their row filters, WITH names, sub-queries and joins. */
-import type { DerivedTable, From, Join, TableRef } from './ast.ts'
-import type { Name } from './ast-expression.ts'
-import { bindAsof } from './bind-asof.ts'
-import { bindCondition } from './bind-expression.ts'
-import { bindQuery } from './bind-query.ts'
+/** Binds FROM: tables with their row filters, WITH names, sub-queries, joins and ASOF joins. */
+import { childrenOf } from './ast-children.ts'
+import type { Binary, DerivedTable, Expression, From, Join, Name, TableRef } from './ast-query.ts'
+import { bindCondition } from './bind-clause.ts'
 import { bindRowFilter } from './bind-row-filter.ts'
-import type { Binding } from './binding.ts'
-import type { Source } from './bound.ts'
+import { type Binding, startOf } from './binding.ts'
+import type { AsofJoin, BoundExpression, BoundOrder, Compare, Source } from './bound-query.ts'
 import type { TableView } from './catalogue-view.ts'
 import { didYouMean } from './did-you-mean.ts'
+import { MAX_WITH_USES } from './limits.ts'
+import { sameName } from './names.ts'
 import { CLAUSES, Scope, type ScopeColumn, type ScopeSource } from './scope.ts'
+import { isComparable } from './types.ts'
 
-export interface BoundFrom {
+interface BoundFrom {
   readonly source: Source
-  /** What the names in it mean, from left to right. */
+  /** The names it introduces, from left to right. */
   readonly entries: readonly ScopeSource[]
 }
 
-/** Fills `scope` with the sources; sub-queries in FROM see what encloses the select, but not one another. */
+/** Adds the sources to `scope`. Sub-queries in FROM see the enclosing scope, but not each other. */
 export function bindFrom(binding: Binding, outer: Scope, scope: Scope, from: From): Source {
   const { source, entries } = bindItem(binding, outer, from)
   scope.sources.push(...entries)
@@ -40,6 +41,13 @@ function bindTable(binding: Binding, outer: Scope, { name, alias }: TableRef): B
   const cte = outer.cte(name.text)
   if (cte !== undefined) {
     const { columns } = cte
+    binding.withUses += binding.withSizes.get(cte.id) ?? 1
+    if (binding.withUses > MAX_WITH_USES)
+      throw binding.fail(
+        'TooComplex',
+        name.at,
+        `The WITH queries use one another more than ${MAX_WITH_USES} times in all; each use counts those inside it`,
+      )
     return { source: { kind: 'cte', id, cte: cte.id, columns }, entries: [entry(id, alias?.text ?? cte.name, columns)] }
   }
   const table = lookupTable(binding, name, outer)
@@ -50,7 +58,7 @@ function bindTable(binding: Binding, outer: Scope, { name, alias }: TableRef): B
   }
 }
 
-/** A table the caller may not read is not found, as if it did not exist. */
+/** A table that the caller may not read is unknown, as if it did not exist. */
 export function lookupTable(binding: Binding, name: Name, scope?: Scope): TableView {
   const table = binding.catalogue.lookup(name.text)
   if (table === undefined) {
@@ -69,7 +77,7 @@ function* cteNames(scope: Scope | undefined): Generator<string> {
 }
 
 function bindDerived(binding: Binding, outer: Scope, { query: written, alias }: DerivedTable): BoundFrom {
-  const query = bindQuery(binding, outer, written)
+  const query = binding.query(outer, written)
   const id = binding.nextSource()
   return { source: { kind: 'derived', id, query }, entries: [entry(id, alias.text, query.columns)] }
 }
@@ -93,6 +101,106 @@ function bindJoin(binding: Binding, outer: Scope, written: Join): BoundFrom {
   return { source: { kind: 'join', join, left: left.source, right: right.source, on }, entries }
 }
 
+function bindAsof(binding: Binding, scope: Scope, left: BoundFrom, right: BoundFrom, written: Join): AsofJoin {
+  const [entry, another] = right.entries
+  const { source } = right
+  if (entry === undefined || another !== undefined || source.kind === 'join' || source.kind === 'asof') {
+    throw binding.fail('BadJoin', written.at, 'The right side of ASOF JOIN must be a single table or sub-query')
+  }
+  const keys: { left: BoundExpression; right: BoundExpression }[] = []
+  let near: AsofJoin['near'] | undefined
+  for (const condition of conjunctsOf(written.on)) {
+    const compare = bindComparison(binding, scope, condition, left.entries, entry)
+    if (compare.operator === '=') keys.push({ left: compare.left, right: compare.right })
+    else if (near === undefined) near = { operator: compare.operator, left: compare.left, right: compare.right }
+    else throw binding.fail('BadJoin', startOf(condition), 'ASOF JOIN takes only one comparison with >=, >, <= or <')
+  }
+  if (near === undefined) {
+    throw binding.fail('BadJoin', written.at, 'ASOF JOIN needs a comparison with >=, >, <= or <', {
+      hint: 'write AND a.ts >= b.ts',
+    })
+  }
+  return {
+    kind: 'asof',
+    outer: written.join === 'asof-left',
+    left: left.source,
+    right: source,
+    keys,
+    near,
+    tie: tieOf(right, entry),
+  }
+}
+
+function conjunctsOf(condition: Expression | undefined): Expression[] {
+  const found: Expression[] = []
+  let rest = condition
+  while (rest?.kind === 'binary' && rest.operator === 'and') {
+    found.push(rest.right)
+    rest = rest.left
+  }
+  return rest === undefined ? found : [rest, ...found.reverse()]
+}
+
+const MIRRORED = { '=': '=', '>=': '<=', '>': '<', '<=': '>=', '<': '>' } as const
+
+/** A comparison of the left with the right side, with the left operand first. */
+function bindComparison(
+  binding: Binding,
+  scope: Scope,
+  condition: Expression,
+  left: readonly ScopeSource[],
+  right: ScopeSource,
+): { operator: keyof typeof MIRRORED; left: BoundExpression; right: BoundExpression } {
+  const fail = () => {
+    return binding.fail(
+      'BadJoin',
+      startOf(condition),
+      'ASOF JOIN takes comparisons of left columns with right columns, joined by AND',
+    )
+  }
+  if (condition.kind !== 'binary') throw fail()
+  const bound = binding.expression(scope, condition)
+  if (bound.kind !== 'compare' || !isMirrored(bound.operator)) throw fail()
+  const sides = [sideOf(condition.left, left, right), sideOf(condition.right, left, right)].join(' ')
+  if (sides === 'left right') return { operator: bound.operator, left: bound.left, right: bound.right }
+  if (sides === 'right left') return { operator: MIRRORED[bound.operator], left: bound.right, right: bound.left }
+  throw fail()
+}
+
+function isMirrored(operator: Compare['operator']): operator is keyof typeof MIRRORED {
+  return Object.hasOwn(MIRRORED, operator)
+}
+
+function sideOf(expression: Binary['left'], left: readonly ScopeSource[], right: ScopeSource): string {
+  const sides = new Set<string>()
+  const visit = (node: Expression) => {
+    if (node.kind === 'column') sides.add(isOf(node, [right]) ? 'right' : isOf(node, left) ? 'left' : 'outer')
+    else if (node.kind === 'subquery' || node.kind === 'exists' || node.kind === 'in-query') sides.add('outer')
+    childrenOf(node).forEach(visit)
+  }
+  visit(expression)
+  return sides.size === 1 ? ([...sides][0] ?? 'none') : 'none'
+}
+
+function isOf({ table, name }: Extract<Expression, { kind: 'column' }>, sources: readonly ScopeSource[]): boolean {
+  return sources.some((source) => {
+    const isNamed = table === undefined || sameName(table.text, source.name)
+    return isNamed && source.columns.some((column) => sameName(column.name, name.text))
+  })
+}
+
+/** Breaks ties between equally close rows, so that every engine picks the same one. */
+function tieOf({ source }: BoundFrom, { id, columns }: ScopeSource): BoundOrder[] {
+  const key = source.kind === 'table' ? source.table.primaryKey : []
+  return columns.flatMap(({ name, type, nullable }, ordinal) => {
+    const breaksTies = key.length === 0 ? isComparable(type) : key.some((part) => sameName(part, name))
+    if (!breaksTies) return []
+    return [
+      { expression: { kind: 'column', source: id, ordinal, name, type, nullable }, descending: false, nulls: 'last' },
+    ]
+  })
+}
+
 function refuseSameName(
   binding: Binding,
   left: readonly ScopeSource[],
@@ -102,7 +210,7 @@ function refuseSameName(
   const names = new Set(left.map(({ name }) => name.toLowerCase()))
   const twice = right.find(({ name }) => names.has(name.toLowerCase()))
   if (twice === undefined) return
-  throw binding.fail('DuplicateTable', at, `${twice.name} is joined twice under one name`, {
+  throw binding.fail('DuplicateTable', at, `${twice.name} is joined twice under the same name`, {
     hint: `write ${twice.name} AS another`,
   })
 }

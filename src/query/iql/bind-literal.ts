@@ -1,7 +1,7 @@
-/** Gives literals and parameters their types: their own, or the one their context expects. */
-import type { Expression, NumberLiteral, TextLiteral, TypedLiteral } from './ast-expression.ts'
+/** Types literals: by themselves, or as the type that the context expects. */
+import type { Expression, NumberLiteral, TextLiteral, TypedLiteral } from './ast-query.ts'
 import type { Binding } from './binding.ts'
-import type { BoundExpression, Literal } from './bound-expression.ts'
+import type { BoundExpression, Literal } from './bound-query.ts'
 import {
   asDecimal,
   BINARY,
@@ -27,8 +27,8 @@ import {
 import { readValue } from './values.ts'
 
 /**
- * Whether the expression can take a type from its context: a parameter, NULL, a number (as a Double), or a text (as one
- * of the types that have no literals of their own). Such a literal is not converted: it is read as that type.
+ * Whether the expression can take its type from the context: a parameter, NULL, a number (as a Double), or a text (as a type
+ * such as Timestamp). The literal is not converted but parsed as that type.
  */
 export function isFlexible(expression: Expression): boolean {
   switch (expression.kind) {
@@ -48,7 +48,7 @@ export function literal(type: IqlType, value: IqlValue): Literal {
   return { kind: 'literal', type, value, nullable: value === null }
 }
 
-/** What is the same for every row, and so gives neither groups nor an order. */
+/** Whether it is the same for every row, so that grouping or ordering by it is meaningless. */
 export function isConstant({ kind }: BoundExpression): boolean {
   return kind === 'literal' || kind === 'parameter'
 }
@@ -65,7 +65,7 @@ export function bindNumber(
   return literal(type, read.value)
 }
 
-/** 42 is an Integer, 4.2 a Decimal of its own digits, 4e2 a Double. A whole number past 64 bits is a Decimal. */
+/** 42 is an Integer, 4.2 a Decimal with its digits, 4e2 a Double. A whole number beyond 64 bits is a Decimal. */
 function numberType(binding: Binding, text: string, at: number): IqlType {
   if (/e/i.test(text)) return DOUBLE
   const [whole = '', fraction = ''] = text.replace('-', '').split('.')
@@ -80,11 +80,11 @@ function numberType(binding: Binding, text: string, at: number): IqlType {
   })
 }
 
-/** The types that a text literal is read as where the context expects one of them. */
-const READ_FROM_TEXT: ReadonlySet<string> = new Set(['Timestamp', 'Date', 'Time', 'Uuid', 'Json', 'Interval'])
+/** The types that a text literal is parsed as if the context expects them. */
+const PARSED_FROM_TEXT: ReadonlySet<string> = new Set(['Timestamp', 'Date', 'Time', 'Uuid', 'Json', 'Interval'])
 
 export function bindText(binding: Binding, { value, at }: TextLiteral, expected: IqlType | undefined): Literal {
-  if (expected === undefined || !READ_FROM_TEXT.has(expected.kind)) return literal(TEXT, value)
+  if (expected === undefined || !PARSED_FROM_TEXT.has(expected.kind)) return literal(TEXT, value)
   return readLiteral(binding, expected, value, at)
 }
 
@@ -116,7 +116,7 @@ export function bindBytes(hex: string): Literal {
   )
 }
 
-/** The same value as a wider type. Constants are widened here, so that engines see plain constants. */
+/** The same value as a wider type. Literals are converted here, so that engines need not widen them. */
 export function widen(expression: BoundExpression, type: IqlType): BoundExpression {
   const from = expression.type
   if (from.kind === 'Interval' && type.kind === 'Interval') {
@@ -124,7 +124,7 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
     if (expression.kind === 'literal') return literal(type, expression.value)
   } else if (from.kind === type.kind && (from.kind !== 'Decimal' || type.kind !== 'Decimal')) return expression
   if (from.kind === 'Decimal' && type.kind === 'Decimal') {
-    // The form of a Decimal is its scale, and whether its digits fit a 64-bit integer.
+    // Engines represent a Decimal by its scale, and by whether its digits fit into a 64-bit integer.
     if (from.scale === type.scale && isLong(from) === isLong(type)) return expression
   }
   if (expression.kind === 'literal') {
@@ -133,7 +133,7 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
     const source = asDecimal(from)
     if (source !== undefined && type.kind === 'Decimal' && typeof value === 'bigint' && type.scale >= source.scale) {
       const unscaled = value * 10n ** BigInt(type.scale - source.scale)
-      // What does not fit is an error only where the engine comes to it.
+      // A value that does not fit is an error only if the engine evaluates it.
       if (unscaled < 10n ** BigInt(type.precision) && -unscaled < 10n ** BigInt(type.precision)) {
         return literal(type, unscaled)
       }
@@ -146,7 +146,7 @@ function isLong({ precision }: DecimalType): boolean {
   return precision > COLUMN_DIGITS
 }
 
-/** An Integer literal has only the digits that it shows. */
+/** As a Decimal, an Integer literal has as many digits as are written. */
 export function tightDecimal(expression: BoundExpression): IqlType {
   if (expression.kind !== 'literal' || expression.type.kind !== 'Integer' || typeof expression.value !== 'bigint') {
     return expression.type

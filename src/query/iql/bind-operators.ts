@@ -1,10 +1,8 @@
-/** Binds operators: arithmetic, comparison, logic, and the tests BETWEEN, IN, LIKE, CASE. No type converts silently. */
-import type { Between, Binary, Case, Expression, InList, InQuery, IsTruth, Like } from './ast-expression.ts'
-import { bindExpression } from './bind-expression.ts'
+/** Binds operators: arithmetic, comparison, logic, BETWEEN, IN, LIKE and CASE. No type converts implicitly. */
+import type { Between, Binary, Case, Expression, InList, InQuery, IsTruth, Like } from './ast-query.ts'
 import { isFlexible, literal, tightDecimal, widen } from './bind-literal.ts'
-import { bindSubquery } from './bind-query.ts'
 import { type Binding, startOf } from './binding.ts'
-import type { BoundExpression } from './bound-expression.ts'
+import type { BoundExpression } from './bound-query.ts'
 import { findOperator, OPERATORS } from './operators.ts'
 import type { Scope } from './scope.ts'
 import {
@@ -43,7 +41,7 @@ export function bindBinary(
   }
 }
 
-/** A chain of one operator becomes one node, so that engines need not nest as deep as the chain is long. */
+/** A chain of AND or OR becomes one node, so that the tree does not get as deep as the chain is long. */
 function bindLogic(binding: Binding, scope: Scope, binary: Binary, operator: 'and' | 'or'): BoundExpression {
   const operands: BoundExpression[] = []
   const chain: Expression[] = []
@@ -53,7 +51,7 @@ function bindLogic(binding: Binding, scope: Scope, binary: Binary, operator: 'an
     rest = rest.left
   }
   for (const written of [rest, ...chain.reverse()]) {
-    const operand = bindExpression(binding, scope, written, BOOLEAN)
+    const operand = binding.expression(scope, written, BOOLEAN)
     operands.push(requireBoolean(binding, operand, written, operator.toUpperCase()))
   }
   return { kind: 'logic', operator, operands, type: BOOLEAN, nullable: operands.some(({ nullable }) => nullable) }
@@ -63,10 +61,10 @@ export function requireBoolean(
   binding: Binding,
   bound: BoundExpression,
   written: Expression,
-  who: string,
+  operator: string,
 ): BoundExpression {
   if (bound.type.kind === 'Boolean') return bound
-  throw binding.fail('TypeMismatch', startOf(written), `${who} takes a condition, not ${typeName(bound.type)}`)
+  throw binding.fail('TypeMismatch', startOf(written), `${operator} takes a condition, not ${typeName(bound.type)}`)
 }
 
 function bindArithmetic(
@@ -77,13 +75,13 @@ function bindArithmetic(
 ): BoundExpression {
   const { operator, left: writtenLeft, right: writtenRight, at } = binary
   const [left, right] = bindPair(binding, scope, writtenLeft, writtenRight, (other, side) => {
-    return operator === '||' ? TEXT : beside(operator, other, side, expected)
+    return operator === '||' ? TEXT : typeBeside(operator, other, side, expected)
   })
   return combine(binding, operator, left, right, at)
 }
 
-/** What a literal or parameter is beside an operand of the type. */
-function beside(
+/** The type that a literal or parameter takes from the other operand. */
+function typeBeside(
   operator: Binary['operator'],
   other: IqlType | undefined,
   side: 'left' | 'right',
@@ -125,7 +123,7 @@ export function combine(
     })
   }
   if ((rule.left === 'Time' && hasMonths(right.type)) || (rule.right === 'Time' && hasMonths(left.type))) {
-    throw binding.fail('TypeMismatch', at, 'A time of day moves by hours, minutes and seconds, not by months')
+    throw binding.fail('TypeMismatch', at, 'Months cannot be added to a Time')
   }
   const nullable = left.nullable || right.nullable
   const [a, b] = isDecimal
@@ -148,7 +146,7 @@ function bindCompare(binding: Binding, scope: Scope, binary: Binary, operator: C
     return roleTest(binding, scope, writtenLeft, operator === '<>')
   }
   const [left, right] = bindPair(binding, scope, writtenLeft, writtenRight, comparedWith)
-  const [a, b] = alike(binding, operator, [left, right], at)
+  const [a, b] = widenToCommonType(binding, operator, [left, right], at)
   if (a === undefined || b === undefined) throw mismatch(binding, operator, left.type, right.type, at)
   const neverNull = operator === 'is distinct from' || operator === 'is not distinct from'
   return {
@@ -161,12 +159,12 @@ function bindCompare(binding: Binding, scope: Scope, binary: Binary, operator: C
   }
 }
 
-/** A parameter compared with an Interval must be one of fixed length. */
+/** A parameter compared with an Interval must have a fixed length. */
 function comparedWith(other: IqlType | undefined): IqlType | undefined {
   return other?.kind === 'Interval' ? FIXED_INTERVAL : other
 }
 
-/** Binds what has a type of its own first, so that a literal or parameter beside it can take that type. */
+/** Binds an operand with a type of its own first, so that a literal or parameter can take that type. */
 function bindPair(
   binding: Binding,
   scope: Scope,
@@ -175,24 +173,24 @@ function bindPair(
   expect: (other: IqlType | undefined, side: 'left' | 'right') => IqlType | undefined,
 ): [BoundExpression, BoundExpression] {
   if (isFlexible(left) && !isFlexible(right)) {
-    const boundRight = bindExpression(binding, scope, right)
-    return [bindExpression(binding, scope, left, expect(boundRight.type, 'left')), boundRight]
+    const boundRight = binding.expression(scope, right)
+    return [binding.expression(scope, left, expect(boundRight.type, 'left')), boundRight]
   }
   if (isUntyped(left) && !isUntyped(right)) {
-    const boundRight = bindExpression(binding, scope, right, expect(undefined, 'right'))
-    return [bindExpression(binding, scope, left, expect(boundRight.type, 'left')), boundRight]
+    const boundRight = binding.expression(scope, right, expect(undefined, 'right'))
+    return [binding.expression(scope, left, expect(boundRight.type, 'left')), boundRight]
   }
-  const boundLeft = bindExpression(binding, scope, left, expect(undefined, 'left'))
+  const boundLeft = binding.expression(scope, left, expect(undefined, 'left'))
   const type = isFlexible(right) ? expect(boundLeft.type, 'right') : undefined
-  return [boundLeft, bindExpression(binding, scope, right, type)]
+  return [boundLeft, binding.expression(scope, right, type)]
 }
 
 function isUntyped(expression: Expression): boolean {
   return expression.kind === 'parameter' || expression.kind === 'null'
 }
 
-/** Brings expressions that are compared to one type. */
-export function alike(
+/** Widens expressions that are compared to a common type. */
+export function widenToCommonType(
   binding: Binding,
   what: string,
   expressions: readonly BoundExpression[],
@@ -227,7 +225,7 @@ export function mismatch(binding: Binding, what: string, left: IqlType, right: I
   return binding.fail('TypeMismatch', at, message, { hint })
 }
 
-/** operand BETWEEN low AND high, IN, CASE WHEN: the first part that has a type of its own gives it to the others. */
+/** For BETWEEN, IN and CASE: the first part with a type of its own determines the type of literals and parameters. */
 function bindGroup(
   binding: Binding,
   scope: Scope,
@@ -238,25 +236,26 @@ function bindGroup(
   let type: IqlType | undefined
   for (const expression of written) {
     if (isFlexible(expression)) continue
-    const made = bindExpression(binding, scope, expression, expected)
+    const made = binding.expression(scope, expression, expected)
     bound.set(expression, made)
     if (type === undefined || type.kind === 'Null') type = made.type
   }
   const literals = written.filter((expression) => isFlexible(expression) && expression.kind !== 'parameter')
   for (const expression of literals) {
-    const made = bindExpression(binding, scope, expression, type ?? expected)
+    const made = binding.expression(scope, expression, type ?? expected)
     bound.set(expression, made)
     if (type === undefined || type.kind === 'Null') type = made.type
   }
   return written.map((expression) => {
-    return bound.get(expression) ?? bindExpression(binding, scope, expression, comparedWith(type) ?? expected)
+    return bound.get(expression) ?? binding.expression(scope, expression, comparedWith(type) ?? expected)
   })
 }
 
 export function bindBetween(binding: Binding, scope: Scope, between: Between): BoundExpression {
   const bound = bindGroup(binding, scope, [between.operand, between.low, between.high])
-  const [operand, low, high] = alike(binding, 'between', bound, between.at)
-  if (operand === undefined || low === undefined || high === undefined) throw new Error('BETWEEN has three parts')
+  const [operand, low, high] = widenToCommonType(binding, 'between', bound, between.at)
+  if (operand === undefined || low === undefined || high === undefined)
+    throw new Error('BETWEEN without three operands')
   const nullable = operand.nullable || low.nullable || high.nullable
   return { kind: 'between', operand, low, high, negated: between.negated, type: BOOLEAN, nullable }
 }
@@ -267,30 +266,33 @@ export function bindInList(binding: Binding, scope: Scope, list: InList): BoundE
     return roleTest(binding, scope, list.operand, list.negated)
   }
   const bound = bindGroup(binding, scope, [list.operand, ...list.items])
-  const [operand, ...items] = alike(binding, 'in', bound, list.at)
-  if (operand === undefined) throw new Error('IN has an operand')
+  const [operand, ...items] = widenToCommonType(binding, 'in', bound, list.at)
+  if (operand === undefined) throw new Error('IN without an operand')
   const nullable = operand.nullable || items.some((item) => item.nullable)
   return { kind: 'in-list', operand, items, negated: list.negated, type: BOOLEAN, nullable }
 }
 
 function isRoleClaim(binding: Binding, expression: Expression): boolean {
-  return binding.bindsRowFilter && expression.kind === 'parameter' && expression.name.toLowerCase() === 'role'
+  return binding.bindsRowFilter && expression.kind === 'parameter' && ROLE_CLAIMS.has(expression.name.toLowerCase())
 }
 
+/** The roles of the caller, in a row filter. */
+export const ROLE_CLAIMS: ReadonlySet<string> = new Set(['roles', 'role'])
+
 function roleTest(binding: Binding, scope: Scope, written: Expression, negated: boolean): BoundExpression {
-  const operand = bindExpression(binding, scope, written, TEXT)
+  const operand = binding.expression(scope, written, TEXT)
   if (operand.type.kind !== 'Text') throw mismatch(binding, '=', operand.type, TEXT, startOf(written))
   binding.usesClaims = true
   return { kind: 'claim-in', claim: 'role', operand, negated, type: BOOLEAN, nullable: operand.nullable }
 }
 
 export function bindInQuery(binding: Binding, scope: Scope, written: InQuery): BoundExpression {
-  const query = bindSubquery(binding, scope, written.query, written.at)
+  const query = binding.subquery(scope, written.query, written.at)
   const [column] = query.columns
   if (column === undefined || query.columns.length > 1) {
-    throw binding.fail('ColumnCount', written.at, `The query of IN has one column, not ${query.columns.length}`)
+    throw binding.fail('ColumnCount', written.at, `The query of IN must have one column, not ${query.columns.length}`)
   }
-  const operand = bindExpression(binding, scope, written.operand, column.type)
+  const operand = binding.expression(scope, written.operand, column.type)
   const type = commonType(operand.type, column.type)
   if (type === undefined || !isComparable(type)) throw mismatch(binding, 'in', operand.type, column.type, written.at)
   return {
@@ -304,7 +306,7 @@ export function bindInQuery(binding: Binding, scope: Scope, written: InQuery): B
 }
 
 export function bindIsTruth(binding: Binding, scope: Scope, written: IsTruth): BoundExpression {
-  const bound = bindExpression(binding, scope, written.operand, BOOLEAN)
+  const bound = binding.expression(scope, written.operand, BOOLEAN)
   const left = requireBoolean(binding, bound, written.operand, 'IS')
   const operator = written.negated ? 'is distinct from' : 'is not distinct from'
   return { kind: 'compare', operator, left, right: literal(BOOLEAN, written.value), type: BOOLEAN, nullable: false }
@@ -312,7 +314,7 @@ export function bindIsTruth(binding: Binding, scope: Scope, written: IsTruth): B
 
 export function bindLike(binding: Binding, scope: Scope, written: Like): BoundExpression {
   const text = (expression: Expression) => {
-    const bound = bindExpression(binding, scope, expression, TEXT)
+    const bound = binding.expression(scope, expression, TEXT)
     if (bound.type.kind === 'Text') return bound
     const word = written.ignoreCase ? 'ILIKE' : 'LIKE'
     throw binding.fail('TypeMismatch', startOf(expression), `${word} takes Text, not ${typeName(bound.type)}`)
@@ -341,8 +343,8 @@ export function bindCase(
   const whens = written.branches.map(({ when }) => when)
   const conditions =
     written.operand === undefined
-      ? whens.map((when) => requireBoolean(binding, bindExpression(binding, scope, when, BOOLEAN), when, 'WHEN'))
-      : alike(binding, 'case', bindGroup(binding, scope, [written.operand, ...whens]), written.at)
+      ? whens.map((when) => requireBoolean(binding, binding.expression(scope, when, BOOLEAN), when, 'WHEN'))
+      : widenToCommonType(binding, 'case', bindGroup(binding, scope, [written.operand, ...whens]), written.at)
   const operand = written.operand === undefined ? undefined : conditions.shift()
   const results = written.branches.map(({ result }) => result)
   const { expressions, type } = bindResults(binding, scope, 'case', results, written.otherwise, written.at, expected)
@@ -352,7 +354,7 @@ export function bindCase(
   return { kind: 'case', operand, branches, otherwise, type, nullable }
 }
 
-/** Brings what CASE and COALESCE may give to one type, which need not be comparable. */
+/** Widens the results of CASE or COALESCE to a common type, which need not be comparable. */
 export function bindResults(
   binding: Binding,
   scope: Scope,

@@ -1,34 +1,16 @@
 /** Binds queries: WITH, set operations, ORDER BY, LIMIT. */
-import type { Body, Cte, Query, SetOperation } from './ast.ts'
-import type { Expression, OrderItem } from './ast-expression.ts'
-import { bindExpression, fingerprintOf } from './bind-expression.ts'
+import type { Body, Cte, Expression, OrderItem, Query, SetOperation } from './ast-query.ts'
+import { orderOf } from './bind-clause.ts'
+import { fingerprintOf } from './bind-expression.ts'
 import { isConstant } from './bind-literal.ts'
-import { orderOf } from './bind-order.ts'
 import { type BoundSelect, bindSelect } from './bind-select.ts'
-import { type Binding, startOf } from './binding.ts'
-import type * as Bound from './bound.ts'
-import type { BoundExpression, BoundOrder } from './bound-expression.ts'
-import { firstDuplicate, ordinalsOf } from './names.ts'
+import { type Binding, type QueryOptions, startOf } from './binding.ts'
+import type * as Bound from './bound-query.ts'
+import type { BoundExpression, BoundOrder } from './bound-query.ts'
+import { firstDuplicate, type Ordinals, ordinalsOf } from './names.ts'
 import { CLAUSES, Scope } from './scope.ts'
 import { commonType, INTEGER, isComparable, isStorable, TEXT, typeName } from './types.ts'
 import { widenBody } from './widen-body.ts'
-
-export interface QueryOptions {
-  /** EXISTS and INSERT do not look at the names of columns, so those may repeat. */
-  readonly anyNames?: boolean
-}
-
-/** A query within an expression or in FROM: it sees what encloses it. */
-export function bindSubquery(
-  binding: Binding,
-  scope: Scope | undefined,
-  query: Query,
-  at: number,
-  options: QueryOptions = {},
-): Bound.Query {
-  if (binding.bindsRowFilter) throw binding.fail('BadDefinition', at, 'A row filter cannot hold a sub-query')
-  return bindQuery(binding, scope, query, options)
-}
 
 export function bindQuery(
   binding: Binding,
@@ -60,7 +42,11 @@ function bindCte(binding: Binding, scope: Scope, { name, columns: names, query: 
   if (scope.ctes.has(name.text.toLowerCase())) {
     throw binding.fail('DuplicateTable', name.at, `WITH names ${name.text} twice`)
   }
+  const usesBefore = binding.withUses
   const query = bindQuery(binding, scope, written, { anyNames: names.length > 0 })
+  const size = 1 + binding.withUses - usesBefore
+  // A definition by itself is no use.
+  binding.withUses = usesBefore
   if (names.length > 0 && names.length !== query.columns.length) {
     throw binding.fail(
       'ColumnCount',
@@ -73,11 +59,12 @@ function bindCte(binding: Binding, scope: Scope, { name, columns: names, query: 
     throw binding.fail('DuplicateColumn', duplicate.at, `${name.text} names ${duplicate.text} twice`)
   const columns = query.columns.map((column, index) => ({ ...column, name: names[index]?.text ?? column.name }))
   const cte = { id: binding.nextSource(), name: name.text, query, columns }
+  binding.withSizes.set(cte.id, size)
   scope.ctes.set(name.text.toLowerCase(), cte)
   return cte
 }
 
-/** A body, and how the ORDER BY that follows it is bound: over a select it may use the select's input, else only names. */
+/** A body, and how to bind the ORDER BY after it. Only after a select may it use the select's input. */
 interface BoundBody {
   readonly body: Bound.Body
   readonly order: (item: OrderItem) => BoundOrder
@@ -87,15 +74,18 @@ function bindBody(binding: Binding, scope: Scope, body: Body, orderBy: readonly 
   switch (body.kind) {
     case 'select': {
       const bound = bindSelect(binding, scope, body, orderBy)
-      return { body: bound.select, order: (item) => orderSelect(binding, bound, item) }
+      const outputs = new OutputLookup(bound.select.columns, bound.select.outputs)
+      return { body: bound.select, order: (item) => orderSelect(binding, bound, outputs, item) }
     }
     case 'set': {
       const bound = bindSet(binding, scope, body)
-      return { body: bound, order: (item) => orderByName(binding, bound, item) }
+      const outputs = new OutputLookup(bound.columns)
+      return { body: bound, order: (item) => orderByName(binding, outputs, item) }
     }
     case 'query': {
       const bound = bindQuery(binding, scope, body, { anyNames: true })
-      return { body: bound, order: (item) => orderByName(binding, bound, item) }
+      const outputs = new OutputLookup(bound.columns)
+      return { body: bound, order: (item) => orderByName(binding, outputs, item) }
     }
   }
 }
@@ -123,76 +113,82 @@ function bindSet(binding: Binding, scope: Scope, written: SetOperation): Bound.S
 }
 
 /** A number, or the name of a column of the result. */
-function orderByName(binding: Binding, { columns }: Bound.Body, item: OrderItem): BoundOrder {
-  const ordinal = outputMeant(binding, columns, item.expression)
-  if (ordinal !== undefined) return orderOf(binding, item, output(columns, ordinal))
-  throw binding.fail('BadOrder', startOf(item.expression), 'Here only the columns of the result can give the order', {
-    expected: columns.map(({ name }) => name),
+function orderByName(binding: Binding, outputs: OutputLookup, item: OrderItem): BoundOrder {
+  const output = outputs.named(binding, item.expression)
+  if (output !== undefined) return orderOf(binding, item, output)
+  throw binding.fail('BadOrder', startOf(item.expression), 'This query can only be ordered by columns of its result', {
+    expected: outputs.columns.map(({ name }) => name),
   })
 }
 
-/** A number, the name of a result column, or any expression over what the select reads. */
-function orderSelect(binding: Binding, { select, scope }: BoundSelect, item: OrderItem): BoundOrder {
-  const { columns, outputs, distinct } = select
-  const ordinal = outputMeant(binding, columns, item.expression)
-  if (ordinal !== undefined) return orderOf(binding, item, output(columns, ordinal))
+/** A number, the name of a result column, or any expression over the sources of the select. */
+function orderSelect(
+  binding: Binding,
+  { select, scope }: BoundSelect,
+  outputs: OutputLookup,
+  item: OrderItem,
+): BoundOrder {
+  const named = outputs.named(binding, item.expression)
+  if (named !== undefined) return orderOf(binding, item, named)
   scope.clause = CLAUSES.orderBy
-  const expression = bindExpression(binding, scope, item.expression, TEXT)
+  const expression = binding.expression(scope, item.expression, TEXT)
   if (isConstant(expression)) {
     const message = 'ORDER BY takes columns and expressions over them, not a constant'
     throw binding.fail('BadOrder', startOf(item.expression), message)
   }
-  const same = outputsByMeaning(outputs).get(fingerprintOf(expression))
-  if (same !== undefined) return orderOf(binding, item, output(columns, same))
-  if (distinct) {
-    throw binding.fail('BadOrder', startOf(item.expression), 'A DISTINCT result is ordered by its own columns only')
+  const same = outputs.equalTo(expression)
+  if (same !== undefined) return orderOf(binding, item, same)
+  if (select.distinct) {
+    throw binding.fail('BadOrder', startOf(item.expression), 'A DISTINCT result can only be ordered by its columns')
   }
   return orderOf(binding, item, expression)
 }
 
-/** Made once for each select, and only where ORDER BY has expressions. */
-function outputsByMeaning(outputs: readonly Bound.OutputItem[]): ReadonlyMap<string, number> {
-  const known = MEANINGS.get(outputs)
-  if (known !== undefined) return known
-  const meanings = new Map<string, number>()
-  for (const [ordinal, { expression }] of outputs.entries()) {
-    const fingerprint = fingerprintOf(expression)
-    if (!meanings.has(fingerprint)) meanings.set(fingerprint, ordinal)
+/** Finds the output that an item of ORDER BY refers to. Its maps are built on first use. */
+class OutputLookup {
+  readonly columns: readonly Bound.ResultColumn[]
+  readonly #items: readonly Bound.OutputItem[]
+  #ordinals: Ordinals | undefined
+  #byFingerprint: Map<string, number> | undefined
+
+  constructor(columns: readonly Bound.ResultColumn[], items: readonly Bound.OutputItem[] = []) {
+    this.columns = columns
+    this.#items = items
   }
-  MEANINGS.set(outputs, meanings)
-  return meanings
-}
 
-const MEANINGS = new WeakMap<readonly Bound.OutputItem[], ReadonlyMap<string, number>>()
+  /** By number or by name. */
+  named(binding: Binding, written: Expression): BoundExpression | undefined {
+    if (written.kind === 'number' && /^\d+$/.test(written.text)) {
+      const ordinal = Number(written.text) - 1
+      if (ordinal >= 0 && ordinal < this.columns.length) return this.#output(ordinal)
+      const message = `The result has ${this.columns.length} columns; there is no column ${written.text}`
+      throw binding.fail('BadOrder', written.at, message)
+    }
+    if (written.kind !== 'column' || written.table !== undefined) return undefined
+    this.#ordinals ??= ordinalsOf(this.columns)
+    return this.#output(this.#ordinals.get(written.name.text.toLowerCase())?.[0])
+  }
 
-function outputMeant(
-  binding: Binding,
-  columns: readonly Bound.ResultColumn[],
-  written: Expression,
-): number | undefined {
-  if (written.kind === 'number' && /^\d+$/.test(written.text)) {
-    const ordinal = Number(written.text) - 1
-    if (ordinal >= 0 && ordinal < columns.length) return ordinal
-    throw binding.fail(
-      'BadOrder',
-      written.at,
-      `The result has ${columns.length} columns; there is no number ${written.text}`,
+  equalTo(expression: BoundExpression): BoundExpression | undefined {
+    // The first of equal outputs counts, so it is set last.
+    this.#byFingerprint ??= new Map(
+      this.#items.map((item, ordinal) => [fingerprintOf(item.expression), ordinal] as const).reverse(),
     )
+    return this.#output(this.#byFingerprint.get(fingerprintOf(expression)))
   }
-  if (written.kind !== 'column' || written.table !== undefined) return undefined
-  return ordinalsOf(columns).get(written.name.text.toLowerCase())?.[0]
-}
 
-function output(columns: readonly Bound.ResultColumn[], ordinal: number): BoundExpression {
-  const { type, nullable } = columns[ordinal] ?? { type: TEXT, nullable: true }
-  return { kind: 'output', ordinal, type: type.kind === 'Null' ? TEXT : type, nullable }
+  #output(ordinal: number | undefined): BoundExpression | undefined {
+    if (ordinal === undefined) return undefined
+    const { type, nullable } = this.columns[ordinal] ?? { type: TEXT, nullable: true }
+    return { kind: 'output', ordinal, type: type.kind === 'Null' ? TEXT : type, nullable }
+  }
 }
 
 function bindLimit(binding: Binding, scope: Scope, written: Expression | undefined): BoundExpression | undefined {
   if (written === undefined) return undefined
   const isPlain = written.kind === 'parameter' || (written.kind === 'number' && /^\d{1,18}$/.test(written.text))
   if (!isPlain) throw binding.fail('BadLimit', startOf(written), 'LIMIT and OFFSET take a whole number or a parameter')
-  const bound = bindExpression(binding, scope, written, INTEGER)
+  const bound = binding.expression(scope, written, INTEGER)
   if (bound.type.kind === 'Integer') return bound
   throw binding.fail('BadLimit', startOf(written), `LIMIT and OFFSET take an Integer, not ${typeName(bound.type)}`)
 }
@@ -202,10 +198,10 @@ function refuseDuplicateColumns(binding: Binding, query: Query, columns: readonl
   if (duplicate === undefined) return
   throw binding.fail(
     'DuplicateColumn',
-    placeOf(query, columns.indexOf(duplicate)),
-    `Two columns of the result are named ${duplicate.name}`,
+    positionOf(query, columns.indexOf(duplicate)),
+    `Two columns of the result are named ${duplicate.name}: give one of them an alias`,
     {
-      hint: `give one another name: … AS ${duplicate.name}2`,
+      hint: `write … AS ${duplicate.name}2`,
     },
   )
 }
@@ -213,13 +209,13 @@ function refuseDuplicateColumns(binding: Binding, query: Query, columns: readonl
 function refuseUnstorable(binding: Binding, query: Query, columns: readonly Bound.ResultColumn[]): void {
   const index = columns.findIndex(({ type }) => !isStorable(type))
   if (index === -1) return
-  throw binding.fail('TypeMismatch', placeOf(query, index), 'A result cannot hold an Interval', {
+  throw binding.fail('TypeMismatch', positionOf(query, index), 'A result cannot hold an Interval', {
     hint: "write date_diff('second', a, b)",
   })
 }
 
-/** Where the output at the index is written, as far as no * stands before it. */
-function placeOf(query: Query, index: number): number {
+/** The position of the output at the index, or of a * before it. */
+function positionOf(query: Query, index: number): number {
   let body: Body = query.body
   while (body.kind !== 'select') body = body.kind === 'set' ? body.left : body.body
   for (const [place, item] of body.items.entries()) {

@@ -1,19 +1,19 @@
 /** Binds the row filter of a table: a condition over its own columns and the caller's claims. */
 import { Refusal } from '../../protocol/refusal.ts'
-import type { Expression } from './ast-expression.ts'
-import { bindCondition } from './bind-expression.ts'
+import type { Expression } from './ast-query.ts'
+import { bindCondition } from './bind-clause.ts'
 import type { Binding } from './binding.ts'
-import type { BoundExpression } from './bound-expression.ts'
+import type { BoundExpression } from './bound-query.ts'
 import type { TableView } from './catalogue-view.ts'
 import { CLAUSES, Scope, type ScopeColumn } from './scope.ts'
 
-/** The filter as it holds for the source with the id. */
+/** The row filter over the source with the id. */
 export function bindRowFilter(binding: Binding, table: TableView, id: number): BoundExpression | undefined {
   if (table.rowFilter === undefined) return undefined
   try {
     return bindFilterText(binding, table.name, table.columns, table.rowFilter, id)
   } catch (error) {
-    // The filter was checked when the table was defined, so this is no fault of the statement, nor for its author to see.
+    // The filter was checked when the table was defined, so this is our bug, and the caller must not see its text.
     if (error instanceof Refusal) throw new Error(`The row filter of ${table.name} cannot be bound`, { cause: error })
     throw error
   }

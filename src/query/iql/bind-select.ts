@@ -1,25 +1,25 @@
-/** Binds one SELECT: its sources, conditions, groups and outputs. */
-import type { Select } from './ast.ts'
+/** Binds a SELECT: its sources, conditions, groups and outputs. Binds the items of RETURNING too. */
 import { sizeOf, someWithin } from './ast-children.ts'
-import type { Expression, OrderItem } from './ast-expression.ts'
-import { bindCondition, bindExpression, fingerprintOf } from './bind-expression.ts'
+import type { Expression, OrderItem, Select, SelectItem } from './ast-query.ts'
+import { bindCondition } from './bind-clause.ts'
+import { fingerprintOf } from './bind-expression.ts'
 import { bindFrom } from './bind-from.ts'
-import { bindItems } from './bind-items.ts'
 import { isConstant } from './bind-literal.ts'
 import { type Binding, startOf } from './binding.ts'
-import type * as Bound from './bound.ts'
+import type * as Bound from './bound-query.ts'
+import { didYouMean } from './did-you-mean.ts'
 import { functionsNamed } from './functions.ts'
 import { sameName } from './names.ts'
-import { CLAUSES, type GroupingKey, Scope } from './scope.ts'
+import { CLAUSES, type GroupingKey, Scope, type ScopeSource } from './scope.ts'
 import { isComparable, TEXT, typeName } from './types.ts'
 
 export interface BoundSelect {
   readonly select: Bound.Select
-  /** In which ORDER BY may be bound. */
+  /** For binding ORDER BY. */
   readonly scope: Scope
 }
 
-/** `orderBy` is what follows the select: an aggregate in it makes the select a grouped one. */
+/** `orderBy` is the ORDER BY after the select: an aggregate in it makes the select grouped. */
 export function bindSelect(
   binding: Binding,
   outer: Scope,
@@ -50,25 +50,29 @@ function bindClause(binding: Binding, scope: Scope, clause: 'where' | 'having', 
 
 function bindGroupBy(binding: Binding, scope: Scope, written: Select): GroupingKey[] {
   scope.clause = CLAUSES.groupBy
-  return written.groupBy.map((key) => {
-    const meant = keyMeant(binding, scope, written, key)
-    const expression = bindExpression(binding, scope, meant, TEXT)
+  return written.groupBy.map((item) => {
+    const key = resolveKey(binding, scope, written, item)
+    const expression = binding.expression(scope, key, TEXT)
     if (isConstant(expression)) {
-      throw binding.fail('NotGrouped', startOf(key), 'GROUP BY takes columns and expressions over them, not a constant')
+      throw binding.fail(
+        'NotGrouped',
+        startOf(item),
+        'GROUP BY takes columns and expressions over them, not a constant',
+      )
     }
     if (!isComparable(expression.type)) {
-      throw binding.fail('TypeMismatch', startOf(key), `GROUP BY cannot compare ${typeName(expression.type)}`)
+      throw binding.fail('TypeMismatch', startOf(item), `GROUP BY cannot compare ${typeName(expression.type)}`)
     }
-    return { expression, fingerprint: fingerprintOf(expression), size: sizeOf(meant) }
+    return { expression, fingerprint: fingerprintOf(expression), size: sizeOf(key, binding.sizes) }
   })
 }
 
-/** GROUP BY 1 means the first output; a name that is no column of the sources means the output of that alias. */
-function keyMeant(binding: Binding, scope: Scope, { items }: Select, key: Expression): Expression {
+/** GROUP BY 1 refers to the first output. A name that is not a column of the sources refers to the output with that alias. */
+function resolveKey(binding: Binding, scope: Scope, { items }: Select, key: Expression): Expression {
   if (key.kind === 'number' && /^\d+$/.test(key.text)) {
     const item = items[Number(key.text) - 1]
     if (item?.kind === 'item') return item.expression
-    throw binding.fail('NotGrouped', key.at, `There is no output number ${key.text} that could be grouped by`)
+    throw binding.fail('NotGrouped', key.at, `There is no output number ${key.text} to group by`)
   }
   if (key.kind !== 'column' || key.table !== undefined || scope.candidates(undefined, key.name.text).length > 0)
     return key
@@ -95,4 +99,68 @@ function refuseIncomparable(binding: Binding, at: number, columns: readonly Boun
   const column = columns.find(({ type }) => type.kind !== 'Null' && !isComparable(type))
   if (column === undefined) return
   throw binding.fail('TypeMismatch', at, `DISTINCT cannot compare ${column.name}, which is ${typeName(column.type)}`)
+}
+
+export function bindItems(binding: Binding, scope: Scope, items: readonly SelectItem[]): Bound.OutputItem[] {
+  const outputs: Bound.OutputItem[] = []
+  for (const item of items) {
+    if (item.kind === 'all') outputs.push(...bindAll(binding, scope, item))
+    else {
+      const expression = binding.expression(scope, item.expression)
+      const name = item.alias?.text ?? nameOf(item.expression, expression) ?? `column${outputs.length + 1}`
+      outputs.push({ name, expression })
+    }
+  }
+  return outputs
+}
+
+/** `*` is every column of every source, `t.*` every column of one. */
+function bindAll(
+  binding: Binding,
+  scope: Scope,
+  { table, at }: Extract<SelectItem, { kind: 'all' }>,
+): Bound.OutputItem[] {
+  const names = scope.sources.map(({ name }) => name)
+  if (table !== undefined && scope.source(table.text) === undefined) {
+    throw binding.fail('UnknownTable', table.at, `Nothing in FROM is named ${table.text}`, {
+      expected: names,
+      hint: didYouMean(table.text, names),
+    })
+  }
+  if (names.length === 0) throw binding.fail('Syntax', at, '* needs a FROM')
+  const sources = scope.sources.filter(
+    ({ name }) => table === undefined || name.toLowerCase() === table.text.toLowerCase(),
+  )
+  return sources.flatMap((source) => columnsOf(binding, scope, source, at))
+}
+
+function columnsOf(binding: Binding, scope: Scope, source: ScopeSource, at: number): Bound.OutputItem[] {
+  return source.columns.map(({ name }) => {
+    const column: Expression = { kind: 'column', table: { text: source.name, at }, name: { text: name, at } }
+    return { name, expression: binding.expression(scope, column) }
+  })
+}
+
+/** A column keeps the spelling of its definition; a call is named after its function. */
+function nameOf(written: Expression, bound: Bound.BoundExpression): string | undefined {
+  switch (written.kind) {
+    case 'column':
+      return columnName(bound) ?? written.name.text
+    case 'call':
+      return written.name.text.toLowerCase()
+    case 'cast':
+      return written.operand.kind === 'column' ? written.operand.name.text : undefined
+    case 'case':
+    case 'exists':
+      return written.kind
+    case 'subquery':
+      return bound.kind === 'scalar-query' ? bound.query.columns[0]?.name : undefined
+    default:
+      return undefined
+  }
+}
+
+function columnName(bound: Bound.BoundExpression): string | undefined {
+  if (bound.kind === 'group-key') return columnName(bound.expression)
+  return bound.kind === 'column' ? bound.name : undefined
 }

@@ -1,33 +1,35 @@
 /** Resolves the name of a type in CAST and in column definitions. */
-import type { TypeRef } from './ast-expression.ts'
+import type { TypeRef } from './ast-query.ts'
 import type { Binding } from './binding.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { COLUMN_DIGITS, COLUMN_TYPES, decimal, INTERVAL, type IqlType, RESULT_DIGITS } from './types.ts'
 
-/** Words of other languages, and what they are called here; they are hints, not other names. */
-const FOREIGN: Readonly<Record<string, string>> = {
-  int: 'Integer',
-  int4: 'Integer',
-  int8: 'Integer',
-  bigint: 'Integer',
-  smallint: 'Integer',
-  numeric: 'Decimal(p, s)',
-  number: 'Decimal(p, s)',
-  money: 'Decimal(p, s)',
-  float: 'Double',
-  float8: 'Double',
-  real: 'Double',
-  varchar: 'Text',
-  char: 'Text',
-  string: 'Text',
-  bool: 'Boolean',
-  datetime: 'Timestamp',
-  timestamptz: 'Timestamp',
-  guid: 'Uuid',
-  jsonb: 'Json',
-  bytea: 'Binary',
-  blob: 'Binary',
-}
+/** Hints for type names of other SQL dialects. */
+const FOREIGN_NAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    int: 'Integer',
+    int4: 'Integer',
+    int8: 'Integer',
+    bigint: 'Integer',
+    smallint: 'Integer',
+    numeric: 'Decimal(p, s)',
+    number: 'Decimal(p, s)',
+    money: 'Decimal(p, s)',
+    float: 'Double',
+    float8: 'Double',
+    real: 'Double',
+    varchar: 'Text',
+    char: 'Text',
+    string: 'Text',
+    bool: 'Boolean',
+    datetime: 'Timestamp',
+    timestamptz: 'Timestamp',
+    guid: 'Uuid',
+    jsonb: 'Json',
+    bytea: 'Binary',
+    blob: 'Binary',
+  }),
+)
 
 export function bindType(binding: Binding, { name, arguments: digits }: TypeRef, { forCast = false } = {}): IqlType {
   const key = name.text.toLowerCase()
@@ -36,20 +38,20 @@ export function bindType(binding: Binding, { name, arguments: digits }: TypeRef,
   if (key === 'interval' && forCast) return INTERVAL
   const kind = COLUMN_TYPES.find((known) => known.toLowerCase() === key)
   if (kind !== undefined && kind !== 'Decimal') return { kind }
-  const foreign = FOREIGN[key]
+  const foreign = FOREIGN_NAMES.get(key)
   throw binding.fail('UnknownType', name.at, `There is no type ${name.text}`, {
     expected: COLUMN_TYPES,
     hint: foreign === undefined ? didYouMean(name.text, COLUMN_TYPES) : `did you mean ${foreign}?`,
   })
 }
 
-function bindDecimal(binding: Binding, at: number, digits: readonly number[], most: number): IqlType {
+function bindDecimal(binding: Binding, at: number, digits: readonly number[], max: number): IqlType {
   const [precision, scale = 0] = digits
   if (precision === undefined) {
     throw binding.fail('BadType', at, 'Decimal needs its digits', { hint: 'write Decimal(18, 4)' })
   }
-  if (precision < 1 || precision > most) throw binding.fail('BadType', at, `Decimal has from 1 to ${most} digits here`)
+  if (precision < 1 || precision > max) throw binding.fail('BadType', at, `Decimal has from 1 to ${max} digits here`)
   if (scale > precision)
-    throw binding.fail('BadType', at, 'A Decimal cannot have more digits after the point than in all')
+    throw binding.fail('BadType', at, 'A Decimal cannot have more digits after the point than in total')
   return decimal(precision, scale)
 }

@@ -1,14 +1,13 @@
-/** Binds INSERT, UPDATE and DELETE: rights, columns, values that fit, conflicts, row filters. */
-import type { Assignment, DefaultValue, Delete, Insert, OnConflict, SelectItem, Update } from './ast.ts'
-import type { Expression, Name } from './ast-expression.ts'
-import { bindCondition, bindExpression } from './bind-expression.ts'
+/** Binds INSERT, UPDATE and DELETE: rights, columns, values, conflicts and row filters. */
+import type { Assignment, DefaultValue, Delete, Insert, OnConflict, Update } from './ast.ts'
+import type { Expression, Name, SelectItem } from './ast-query.ts'
+import { bindCondition } from './bind-clause.ts'
 import { entry, lookupTable } from './bind-from.ts'
-import { bindItems } from './bind-items.ts'
-import { bindQuery } from './bind-query.ts'
 import { bindRowFilter } from './bind-row-filter.ts'
+import { bindItems } from './bind-select.ts'
 import { type Binding, startOf } from './binding.ts'
 import type * as Bound from './bound.ts'
-import type { BoundExpression } from './bound-expression.ts'
+import type { BoundExpression, OutputItem } from './bound-query.ts'
 import type { ColumnView, TableView } from './catalogue-view.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { fitColumn } from './fit-column.ts'
@@ -36,7 +35,7 @@ export function bindUpdate(binding: Binding, written: Update): Bound.Update {
   const scope = targetScope(table, written.alias, source, CLAUSES.set)
   const set = bindSet(binding, scope, table, written.set)
   const filter = bindRowFilter(binding, table, source)
-  const where = bindWhich(binding, scope, written.where, filter)
+  const where = bindWhere(binding, scope, written.where, filter)
   const returning = bindReturning(binding, table, written.alias, source, written.returning)
   return { kind: 'update', table, source, set, where, returning, check: filter }
 }
@@ -45,15 +44,14 @@ export function bindDelete(binding: Binding, written: Delete): Bound.Delete {
   const table = writableTable(binding, written.table)
   const source = binding.nextSource()
   const scope = targetScope(table, written.alias, source, CLAUSES.where)
-  const where = bindWhich(binding, scope, written.where, bindRowFilter(binding, table, source))
+  const where = bindWhere(binding, scope, written.where, bindRowFilter(binding, table, source))
   const returning = bindReturning(binding, table, written.alias, source, written.returning)
   return { kind: 'delete', table, source, where, returning }
 }
 
 function writableTable(binding: Binding, name: Name): TableView {
   const table = lookupTable(binding, name)
-  if (!table.isWritable)
-    throw binding.fail('NotWritable', name.at, `${table.name} only reports; it cannot be written to`)
+  if (!table.isWritable) throw binding.fail('NotWritable', name.at, `${table.name} is read-only`)
   const missing = binding.catalogue.missingWriteScope(table)
   if (missing === undefined) return table
   throw binding.fail('Forbidden', name.at, `Writing to ${table.name} needs the scope ${missing}`)
@@ -90,7 +88,7 @@ function refuseMissing(binding: Binding, table: TableView, given: readonly Colum
 
 function bindRows(binding: Binding, { source, at }: Insert, columns: readonly ColumnView[]): Bound.Insert['rows'] {
   if (source.kind === 'query') {
-    const query = bindQuery(binding, undefined, source.query, { anyNames: true })
+    const query = binding.query(undefined, source.query, { anyNames: true })
     refuseCount(binding, columns, query.columns.length, source.query.at)
     const fitted = mapOutputs(query, (expression, index) => {
       const column = columns[index]
@@ -103,7 +101,7 @@ function bindRows(binding: Binding, { source, at }: Insert, columns: readonly Co
     refuseCount(binding, columns, row.values.length, row.at)
     return row.values.map((value, index) => {
       const column = columns[index]
-      if (column === undefined) throw new Error('a value has a column')
+      if (column === undefined) throw new Error('A value without a column')
       return bindValue(binding, scope, column, value)
     })
   })
@@ -127,7 +125,7 @@ function bindValue(
     if (column.hasDefault || column.nullable) return { kind: 'default' }
     throw binding.fail('MissingColumn', value.at, `${column.name} has no default`)
   }
-  return fitColumn(binding, column, bindExpression(binding, scope, value, column.type), startOf(value))
+  return fitColumn(binding, column, binding.expression(scope, value, column.type), startOf(value))
 }
 
 function bindSet(binding: Binding, scope: Scope, table: TableView, set: readonly Assignment[]): Bound.Assignment[] {
@@ -154,20 +152,25 @@ function bindOnConflict(
     (key) => key.length === target.length && key.every((part) => target.some((name) => sameName(name, part))),
   )
   if (target.length > 0 ? !isKey : action.kind === 'update') {
-    throw binding.fail('BadConflict', at, 'ON CONFLICT takes the columns of a primary key or a unique set', {
-      expected: keys.map((key) => `(${key.join(', ')})`),
-    })
+    throw binding.fail(
+      'BadConflict',
+      at,
+      'ON CONFLICT takes the columns of the primary key or of a unique constraint',
+      {
+        expected: keys.map((key) => `(${key.join(', ')})`),
+      },
+    )
   }
   if (action.kind === 'nothing') return { kind: 'nothing', target }
   const excluded = binding.nextSource()
   const scope = targetScope(table, undefined, source, CLAUSES.set)
   scope.sources.push(entry(excluded, 'excluded', table.columns))
   const set = bindSet(binding, scope, table, action.set)
-  return { kind: 'update', target, excluded, set, where: bindWhich(binding, scope, action.where, filter) }
+  return { kind: 'update', target, excluded, set, where: bindWhere(binding, scope, action.where, filter) }
 }
 
-/** The rows meant, without those that the caller's row filter hides. */
-function bindWhich(
+/** The WHERE condition together with the row filter. */
+function bindWhere(
   binding: Binding,
   scope: Scope,
   written: Expression | undefined,
@@ -176,7 +179,7 @@ function bindWhich(
   scope.clause = CLAUSES.where
   const where = written === undefined ? undefined : bindCondition(binding, scope, written)
   if (filter === undefined) return where
-  // The filter first, and alone in its place: nothing is evaluated over a row that does not exist for the caller.
+  // The filter comes first, so that nothing is evaluated on a row that does not exist for the caller.
   const operands = where === undefined ? [filter] : [filter, where]
   return {
     kind: 'logic',
@@ -193,7 +196,7 @@ function bindReturning(
   alias: Name | undefined,
   source: number,
   items: readonly SelectItem[],
-): Bound.OutputItem[] {
+): OutputItem[] {
   const outputs = bindItems(binding, targetScope(table, alias, source, CLAUSES.returning), items).map(nullAsText)
   const duplicate = firstDuplicate(outputs, ({ name }) => name)
   const [first] = items
@@ -204,7 +207,12 @@ function bindReturning(
     })
   }
   if (duplicate === undefined) return outputs
-  throw binding.fail('DuplicateColumn', at, `Two columns of the result are named ${duplicate.name}`, {
-    hint: `give one another name: … AS ${duplicate.name}2`,
-  })
+  throw binding.fail(
+    'DuplicateColumn',
+    at,
+    `Two columns of the result are named ${duplicate.name}: give one of them an alias`,
+    {
+      hint: `write … AS ${duplicate.name}2`,
+    },
+  )
 }

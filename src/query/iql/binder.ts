@@ -1,20 +1,22 @@
-/** Binds a statement: every name resolved, every type checked, every right asked, every row filter in its place. */
+/** Binds a statement: resolves names, checks types and rights, and adds row filters. */
 import type { Statement } from './ast.ts'
 import { bindAlterTable, bindCreateIndex, bindCreateTable, bindDropIndex, bindDropTable } from './bind-define.ts'
+import { bindExpression } from './bind-expression.ts'
 import { lookupTable } from './bind-from.ts'
 import { bindQuery } from './bind-query.ts'
 import { bindDelete, bindInsert, bindUpdate } from './bind-write.ts'
-import { Binding } from './binding.ts'
-import type { Bound, BoundStatement, OutputItem, ResultColumn } from './bound.ts'
+import { Binding, type BindingRules } from './binding.ts'
+import type { Bound, BoundStatement } from './bound.ts'
+import type { OutputItem, ResultColumn } from './bound-query.ts'
 import type { CatalogueView } from './catalogue-view.ts'
 import { BOOLEAN, INTEGER, TEXT } from './types.ts'
 
-/** `text` is what the statement was parsed from; errors point into it. */
+/** `text` is the text that was parsed; errors refer to positions in it. */
 export function bind(statement: Statement, text: string, catalogue: CatalogueView): Bound {
-  let binding = new Binding(text, catalogue)
+  let binding = new Binding(text, catalogue, RULES)
   let bound = bindStatement(binding, statement)
   if (binding.lateTypes !== undefined) {
-    binding = new Binding(text, catalogue, binding.lateTypes)
+    binding = new Binding(text, catalogue, RULES, binding.lateTypes)
     bound = bindStatement(binding, statement)
   }
   return {
@@ -25,6 +27,8 @@ export function bind(statement: Statement, text: string, catalogue: CatalogueVie
     usesClaims: binding.usesClaims,
   }
 }
+
+const RULES: BindingRules = { expression: bindExpression, query: bindQuery }
 
 function bindStatement(binding: Binding, statement: Statement): BoundStatement {
   switch (statement.kind) {

@@ -1,11 +1,23 @@
-/** What the binder gathers over a whole statement: source ids, parameters, tables, and how its errors point. */
+/** The state of binding one statement: source ids, parameters, tables, and errors with positions. */
 import type { Refusal } from '../../protocol/refusal.ts'
-import type { Expression } from './ast-expression.ts'
+import type { Expression, Query } from './ast-query.ts'
 import type { ParameterSlot } from './bound.ts'
-import type { Parameter } from './bound-expression.ts'
+import type * as Bound from './bound-query.ts'
 import type { CatalogueView, TableView } from './catalogue-view.ts'
 import { type ErrorName, refuse } from './errors.ts'
+import type { Scope } from './scope.ts'
 import { type IqlType, TEXT } from './types.ts'
+
+export interface QueryOptions {
+  /** EXISTS and INSERT ignore the names of columns, so names may repeat. */
+  readonly anyNames?: boolean
+}
+
+/** Queries contain expressions and vice versa. Both rules are passed in, so that their files do not import each other. */
+export interface BindingRules {
+  expression(binding: Binding, scope: Scope, expression: Expression, expected?: IqlType): Bound.BoundExpression
+  query(binding: Binding, parent: Scope | undefined, query: Query, options?: QueryOptions): Bound.Query
+}
 
 export class Binding {
   readonly statement: string
@@ -13,56 +25,85 @@ export class Binding {
   readonly parameters: ParameterSlot[] = []
   readonly tables = new Set<TableView>()
   usesClaims = false
-  /** While a row filter is bound, parameters are claims of the caller. */
+  /** Sizes of expressions, counted once. */
+  readonly sizes = new Map<Expression, number>()
+  /** In a row filter, parameters are claims of the caller. */
   bindsRowFilter = false
-  /** How many NULLIF of two types have been bound. */
+  /** The number of NULLIFs bound so far whose arguments have two types. */
   widenedNullIfs = 0
-  /** How many columns have been resolved further out than where they were written. */
+  /** The number of columns resolved so far in an enclosing scope. */
   outerHits = 0
+  /** How many queries the uses of WITH queries bound so far stand for, those in the WITH queries included. */
+  withUses = 0
+  /** The same for one use of each WITH query, by its id. */
+  readonly withSizes = new Map<number, number>()
   #sources = 0
   readonly #types: Map<string, IqlType>
   readonly #indexes = new Map<string, number>()
   readonly #guessed = new Set<string>()
 
-  constructor(statement: string, catalogue: CatalogueView, knownTypes: ReadonlyMap<string, IqlType> = new Map()) {
+  readonly #rules: BindingRules
+
+  constructor(
+    statement: string,
+    catalogue: CatalogueView,
+    rules: BindingRules,
+    knownTypes: ReadonlyMap<string, IqlType> = new Map(),
+  ) {
     this.statement = statement
     this.catalogue = catalogue
+    this.#rules = rules
     this.#types = new Map(knownTypes)
+  }
+
+  /** `expected` is the type that the context asks for; only literals, NULL and parameters follow it. */
+  expression(scope: Scope, expression: Expression, expected?: IqlType): Bound.BoundExpression {
+    return this.#rules.expression(this, scope, expression, expected)
+  }
+
+  query(parent: Scope | undefined, query: Query, options?: QueryOptions): Bound.Query {
+    return this.#rules.query(this, parent, query, options)
+  }
+
+  /** A query inside an expression: it sees the scopes around it. */
+  subquery(scope: Scope, query: Query, at: number, options?: QueryOptions): Bound.Query {
+    if (this.bindsRowFilter) throw this.fail('BadDefinition', at, 'A row filter cannot hold a sub-query')
+    return this.query(scope, query, options)
   }
 
   nextSource(): number {
     return this.#sources++
   }
 
-  /** The first use gives a parameter its type; later uses take it as it is. */
-  parameter(name: string, at: number, expected: IqlType | undefined): Parameter {
+  /** The first use determines the type of a parameter. */
+  parameter(name: string, at: number, expected: IqlType | undefined): Bound.Parameter {
     const key = name.toLowerCase()
     const type = this.#types.get(key) ?? expected
     if (type === undefined || type.kind === 'Null') {
       const mark = /^\d/.test(name) ? `$${name}` : `:${name}`
-      throw this.fail('ParameterType', at, `What type ${mark} has is not clear here`, {
-        hint: `write CAST(${mark} AS Text), or another type`,
+      throw this.fail('ParameterType', at, `The type of ${mark} is unknown here`, {
+        hint: `write CAST(${mark} AS Type)`,
       })
     }
     this.#types.set(key, type)
     return this.#parameterOf(name, at, type)
   }
 
-  /** In `:min IS NULL OR price >= :min` the first use says nothing of the type, the second does. */
-  untypedParameter(name: string, at: number): Parameter {
+  /** In `:min IS NULL OR price >= :min` only the second use determines the type. */
+  untypedParameter(name: string, at: number): Bound.Parameter {
     const type = this.#types.get(name.toLowerCase())
     if (type === undefined) this.#guessed.add(name.toLowerCase())
     return this.#parameterOf(name, at, type ?? TEXT)
   }
 
-  #parameterOf(name: string, at: number, type: IqlType): Parameter {
+  #parameterOf(name: string, at: number, type: IqlType): Bound.Parameter {
     const key = name.toLowerCase()
     const index = this.#indexes.get(key) ?? this.parameters.push({ name, type, at }) - 1
     this.#indexes.set(key, index)
     return { kind: 'parameter', index, type, nullable: true }
   }
 
-  /** The types of parameters, when some became known only after they had been used: then the statement is bound again. */
+  /** The types of the parameters, if some were used before their type was known: then the statement is bound again. */
   get lateTypes(): ReadonlyMap<string, IqlType> | undefined {
     return [...this.#guessed].some((name) => this.#types.has(name)) ? this.#types : undefined
   }
@@ -77,7 +118,7 @@ export class Binding {
   }
 }
 
-/** Where an expression begins, to point at it. */
+/** The position where an expression starts. */
 export function startOf(expression: Expression): number {
   switch (expression.kind) {
     case 'column':

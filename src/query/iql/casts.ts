@@ -1,9 +1,9 @@
-/** Which types CAST turns into which, and how: the one table of conversions. */
+/** The conversions that CAST supports. */
 import type { IqlType, TypeKind } from './types.ts'
 
 type Castable = Exclude<TypeKind, 'Null' | 'Interval'>
 
-/** From each type, to these. Every type casts to itself; Text casts from and to what can be written exactly. */
+/** The target types of each type. Every type casts to itself; Text casts from and to types that have an exact text form. */
 export const CASTS: Readonly<Record<Castable, readonly Castable[]>> = {
   Text: ['Integer', 'Decimal', 'Double', 'Boolean', 'Timestamp', 'Date', 'Time', 'Uuid', 'Json'],
   Integer: ['Text', 'Decimal', 'Double', 'Boolean'],
@@ -18,14 +18,14 @@ export const CASTS: Readonly<Record<Castable, readonly Castable[]>> = {
   Binary: [],
 }
 
-/** What the conversions do, for the documentation. */
+/** The rules of the conversions, for the documentation. */
 export const CAST_RULES: readonly string[] = [
-  'Text is read in the form that a result has it; blanks around it, or anything else, are the error `IQL.BadValue`.',
-  'To Integer and to a Decimal of a smaller scale a number is rounded, halves away from zero.',
-  'Double to Text and to Decimal takes the shortest decimal form that reads back as the same Double.',
-  'Integer to Boolean is false for 0 alone; Boolean to Integer is 0 or 1.',
-  'Timestamp to Date and Time takes its part in UTC; Date to Timestamp is the midnight that begins it.',
-  'What does not fit the digits or the range of the new type is the error `IQL.Overflow`.',
+  'Text is parsed in the form that results use. Anything else, including surrounding blanks, is the error `IQL.BadValue`.',
+  'A number cast to Integer or to a Decimal with a smaller scale is rounded half away from zero.',
+  'A Double cast to Text or Decimal becomes the shortest decimal that parses as the same Double.',
+  'Integer 0 casts to false, every other Integer to true; a Boolean casts to 0 or 1.',
+  'A Timestamp cast to Date or Time keeps that part in UTC; a Date cast to Timestamp becomes the midnight at its start.',
+  'A value that exceeds the digits or the range of the new type is the error `IQL.Overflow`.',
 ]
 
 export function canCast(from: IqlType, to: IqlType): boolean {

@@ -1,34 +1,34 @@
-/** What the binder may see of the catalogue: the tables of one caller, and what the caller may do with them. */
-import type { Expression } from './ast-expression.ts'
+/** The catalogue as the binder sees it: the tables of one caller, and what the caller may do with them. */
+import type { Expression } from './ast-query.ts'
 import type { IqlType } from './types.ts'
 
-/** The catalogue as one caller sees it: a table the caller may not read is not in it, under any name. */
+/** A table that the caller may not read is not part of the view. */
 export interface CatalogueView {
-  /** Names match without case. */
+  /** Names are case-insensitive. */
   lookup(name: string): TableView | undefined
-  /** The names that a hint may mention. */
+  /** Names that hints may mention. */
   tableNames(): Iterable<string>
-  /** The table that carries the index, if the caller may see it. */
+  /** The index with its table, if the caller may read the table. */
   lookupIndex(name: string): { readonly name: string; readonly table: TableView } | undefined
-  /** The scope the caller lacks to write to the table; undefined when the caller may. */
+  /** The scope that the caller lacks to write to the table; undefined if the caller may write. */
   missingWriteScope(table: TableView): string | undefined
-  /** The scope the caller lacks to define tables; undefined when the caller may. */
+  /** The scope that the caller lacks to define tables; undefined if the caller may define them. */
   missingDefineScope(): string | undefined
 }
 
 export interface TableView {
-  /** As it was spelled when it was defined. */
+  /** In the spelling of its definition. */
   readonly name: string
   readonly columns: readonly ColumnView[]
-  /** Column names; empty for a table without a primary key. */
+  /** Column names; empty if the table has no primary key. */
   readonly primaryKey: readonly string[]
-  /** Sets of columns that are unique beside the primary key. */
+  /** Sets of columns that are unique besides the primary key. */
   readonly uniques: readonly (readonly string[])[]
-  /** Rows for which this does not hold do not exist for the caller; it may use :sub, :client_id and :role. */
+  /** Rows for which this is not true do not exist for the caller. It may use :sub, :username, :client and :roles. */
   readonly rowFilter: Expression | undefined
-  /** Tables of the service itself: they cannot be altered or dropped, and have no indexes. */
+  /** A table of the service: it cannot be altered or dropped, and has no indexes. */
   readonly isSystem: boolean
-  /** False for tables that only report (cataloguetables): no write statement may name them. */
+  /** False for read-only system tables such as cataloguetables. */
   readonly isWritable: boolean
 }
 
@@ -36,11 +36,11 @@ export interface ColumnView {
   readonly name: string
   readonly type: IqlType
   readonly nullable: boolean
-  /** An INSERT may leave the column out. A nullable column may be left out as well. */
+  /** An INSERT may omit the column. It may omit a nullable column too. */
   readonly hasDefault: boolean
 }
 
-/** For a definition that stands alone: it names no table, and its maker may define. */
+/** No tables, and every right: for binding a definition by itself. */
 export const NO_TABLES: CatalogueView = {
   lookup: () => undefined,
   tableNames: () => [],

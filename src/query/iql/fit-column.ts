@@ -1,12 +1,12 @@
-/** Decides whether a value may go into a column, and adds the check that only the running statement can make. */
+/** Decides whether a value can be stored in a column, and adds a check at run time where its type does not tell. */
 import { widen } from './bind-literal.ts'
 import type { Binding } from './binding.ts'
-import type { BoundExpression } from './bound-expression.ts'
+import type { BoundExpression } from './bound-query.ts'
 import type { ColumnView } from './catalogue-view.ts'
 import { asDecimal, type DecimalType, sameType, typeName } from './types.ts'
 import { writeDecimal } from './values.ts'
 
-/** The same type goes in; an exact number goes into a Decimal that has its scale. Everything else takes a CAST. */
+/** A column takes values of its type, and a Decimal column exact numbers up to its scale. Everything else needs a CAST. */
 export function fitColumn(binding: Binding, column: ColumnView, value: BoundExpression, at: number): BoundExpression {
   if (value.kind === 'literal' && value.value === null) {
     if (column.nullable) return widen(value, column.type)
@@ -32,7 +32,7 @@ function fitDecimal(
     throw binding.fail(
       'TypeMismatch',
       at,
-      `${column.name} keeps ${type.scale} digits after the point, the value has ${from.scale}`,
+      `${column.name} has ${type.scale} digits after the point, the value has ${from.scale}`,
       {
         hint: `write round(…, ${type.scale})`,
       },

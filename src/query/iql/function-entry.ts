@@ -1,48 +1,48 @@
-/** The shape of an entry of the functions table, and the short words in which entries are written. */
+/** An entry of the function table, and the abbreviations used in entries. */
 import type { IqlType, TypeKind } from './types.ts'
 
 export interface FunctionEntry {
-  /** What is written in a statement, in lower case. Entries of one name are told apart by their arguments. */
+  /** In lower case. Entries with the same name differ in their arguments. */
   readonly name: string
   readonly kind: 'scalar' | 'aggregate' | 'window'
   readonly group: 'Text' | 'Numbers' | 'Time' | 'Json and Uuid' | 'Aggregates' | 'Market data' | 'Windows'
   readonly arguments: readonly ArgumentKind[]
-  /** How many of the last arguments may be left out. */
+  /** How many of the last arguments may be omitted. */
   readonly optional?: number
   /** The last argument may be repeated. */
   readonly variadic?: true
-  /** The types given are those of the bound arguments, widened where the entry says so. */
+  /** `argumentTypes` are those of the bound arguments, after widening. */
   readonly result: IqlType | ((argumentTypes: readonly IqlType[], literals: readonly (bigint | undefined)[]) => IqlType)
-  /** strict: NULL when an argument is NULL; all: NULL when every argument is; else always or never possibly NULL. */
+  /** When the result may be NULL. strict: if any argument is NULL; all: if every argument is NULL. */
   readonly nullable: 'strict' | 'all' | 'always' | 'never'
-  /** An aggregate that may also stand before OVER. */
+  /** An aggregate that can also be used with OVER. */
   readonly overWindow?: true
-  /** An aggregate that takes ORDER BY between its parentheses. */
+  /** An aggregate that takes ORDER BY inside its parentheses. */
   readonly ordered?: true
   readonly description: string
   readonly example: string
 }
 
-/** What an argument may be where that is more, or less, than one type. */
+/** Arguments that are not simply of one type. */
 export const ARGUMENT_WORDS = {
   number: 'Integer, Decimal or Double',
   exact: 'Integer or Decimal',
   ordered: 'Text, Integer, Decimal, Double, Timestamp, Date or Time',
   comparable: 'any type but Json',
   any: 'any type',
-  common: 'types that can be compared, brought to one',
-  moment: 'Timestamp, or Date as the midnight that begins it',
-  part: 'one of the words that the description lists, as a literal',
-  unit: 'one of the words that the description lists, as a literal',
-  span: 'one of the words that the description lists, as a literal',
-  digits: 'a whole number from 0 to 18, as a literal',
+  common: 'any types that can be compared; converted to a common type',
+  moment: 'Timestamp, or Date as the midnight at its start',
+  part: 'a literal: one of the words in the description',
+  unit: 'a literal: one of the words in the description',
+  span: 'a literal: one of the words in the description',
+  digits: 'a literal: a whole number from 0 to 18',
   fixed: 'an Interval without months',
-  months: 'an Interval of whole months, as a literal',
+  months: 'a literal: an Interval of whole months',
 } as const
 
 export type ArgumentKind = Exclude<TypeKind, 'Null' | 'Interval'> | keyof typeof ARGUMENT_WORDS
 
-/** What date_part can take out of a point in time. */
+/** The parts that date_part extracts. */
 export const PARTS = [
   'year',
   'quarter',
@@ -59,8 +59,8 @@ export const PARTS = [
   'epoch',
 ] as const
 
-/** What date_trunc can cut a point in time to. */
+/** The units that date_trunc truncates to. */
 export const UNITS = ['year', 'quarter', 'month', 'week', 'day', 'hour', 'minute', 'second', 'millisecond'] as const
 
-/** What date_diff can count in: lengths that are always the same. */
+/** The units that date_diff counts in: those of fixed length. */
 export const SPANS = ['week', 'day', 'hour', 'minute', 'second', 'millisecond', 'microsecond'] as const

@@ -1,4 +1,4 @@
-/** The aggregate and window functions of IQL: one value out of many rows. The result types of aggregates are here. */
+/** The aggregate and window functions of IQL: one value from many rows. */
 import type { FunctionEntry } from './function-entry.ts'
 import type { Unnamed } from './functions-scalar.ts'
 import { QUOTIENT_SCALE } from './operators.ts'
@@ -9,7 +9,7 @@ export const AGGREGATE_FUNCTIONS = {
     ...aggregate(
       ['any'],
       INTEGER,
-      'Rows in which the argument is not NULL; count(*) counts all rows.',
+      'The number of rows in which the argument is not NULL; count(*) counts all rows.',
       'count(*)',
       true,
     ),
@@ -18,38 +18,38 @@ export const AGGREGATE_FUNCTIONS = {
   sum: aggregate(
     ['number'],
     sumType,
-    'Sum. Of Integer and Decimal a Decimal of 38 digits and the same scale; of Double a Double: the exact sum of the shortest decimal forms, rounded once, so that the order of rows does not matter.',
+    'The sum. For Integer and Decimal a Decimal with 38 digits and the same scale; for Double a Double: the exact sum of the shortest decimal forms, rounded once, so that the order of rows does not matter.',
     'sum(qty)',
     true,
   ),
   avg: aggregate(
     ['number'],
     averageType,
-    'Mean. Of Integer and Decimal a Decimal of scale max(s, 6), rounded half away from zero; of Double a Double: the sum as above, divided by the count.',
+    'The mean. For Integer and Decimal a Decimal with scale max(s, 6), rounded half away from zero; for Double a Double: the sum as above, divided by the count.',
     'avg(price)',
     true,
   ),
   min: aggregate(['ordered'], first, 'The least value.', 'min(price)', true),
   max: aggregate(['ordered'], first, 'The greatest value.', 'max(price)', true),
-  bool_and: aggregate(['Boolean'], BOOLEAN, 'Whether all are true.', 'bool_and(qty > 0)', true),
-  bool_or: aggregate(['Boolean'], BOOLEAN, 'Whether one is true.', 'bool_or(qty > 100)', true),
+  bool_and: aggregate(['Boolean'], BOOLEAN, 'Whether all values are true.', 'bool_and(qty > 0)', true),
+  bool_or: aggregate(['Boolean'], BOOLEAN, 'Whether any value is true.', 'bool_or(qty > 100)', true),
   variance: aggregate(
     ['exact'],
     averageType,
-    'Variance of the sample, (n Σx² − (Σx)²) / (n (n − 1)) exactly, rounded once to scale max(s, 6); NULL below two rows.',
+    'The sample variance, (n Σx² − (Σx)²) / (n (n − 1)), calculated exactly and rounded once to scale max(s, 6); NULL for fewer than two rows.',
     'variance(price)',
   ),
   stddev: aggregate(
     ['exact'],
     averageType,
-    'Standard deviation of the sample: the root of the unrounded variance, rounded once to scale max(s, 6).',
+    'The sample standard deviation: the square root of the unrounded variance, rounded once to scale max(s, 6).',
     'stddev(price)',
   ),
   string_agg: {
     ...aggregate(
       ['Text', 'Text'],
       TEXT,
-      'The texts in a row with the separator between them, in the order given and then in their own order; NULLs are passed over. With `DISTINCT` the separator is the same for all.',
+      'The texts joined with the separator, in the given order and then in their own order; NULLs are ignored. With `DISTINCT` the separator is the same for all rows.',
       "string_agg(symbol, ', ' ORDER BY symbol)",
     ),
     ordered: true,
@@ -57,20 +57,20 @@ export const AGGREGATE_FUNCTIONS = {
   first: market(
     ['comparable', 'ordered'],
     first,
-    'The value of the row in which the second argument is least; rows with a NULL in either are passed over, and of equals the least value counts.',
+    'The value in the row with the least second argument. Rows with a NULL in either are ignored; of tied rows the least value counts.',
     'first(price, ts)',
   ),
   last: market(
     ['comparable', 'ordered'],
     first,
-    'The value of the row in which the second argument is greatest; rows with a NULL in either are passed over, and of equals the greatest value counts.',
+    'The value in the row with the greatest second argument. Rows with a NULL in either are ignored; of tied rows the greatest value counts.',
     'last(price, ts)',
   ),
   vwap: {
     ...market(
       ['exact', 'exact'],
       averageType,
-      'Price weighted by quantity, Σ(price × qty) / Σ(qty), rounded half away from zero to scale max(s, 6); rows with a NULL in either are passed over; NULL when the quantities sum to zero.',
+      'The volume-weighted average price, Σ(price × qty) / Σ(qty), rounded half away from zero to scale max(s, 6). Rows with a NULL in either are ignored; NULL if the quantities sum to zero.',
       'vwap(price, qty)',
     ),
     overWindow: true,
@@ -85,20 +85,20 @@ export const WINDOW_FUNCTIONS = {
     'The number of the row in its partition, from 1.',
     'row_number() OVER (ORDER BY ts)',
   ),
-  rank: window([], INTEGER, 'never', 'Rank with gaps after equals.', 'rank() OVER (ORDER BY price DESC)'),
-  dense_rank: window([], INTEGER, 'never', 'Rank without gaps.', 'dense_rank() OVER (ORDER BY price DESC)'),
+  rank: window([], INTEGER, 'never', 'The rank, with gaps after ties.', 'rank() OVER (ORDER BY price DESC)'),
+  dense_rank: window([], INTEGER, 'never', 'The rank, without gaps.', 'dense_rank() OVER (ORDER BY price DESC)'),
   ntile: window(
     ['Integer'],
     INTEGER,
     'strict',
-    'The number of the row’s part when the partition is cut into so many parts of nearly equal size.',
+    'The number of the row’s bucket if the partition is divided into the given number of buckets of nearly equal size.',
     'ntile(4) OVER (ORDER BY price)',
   ),
   lag: window(
     ['any', 'Integer'],
     first,
     'always',
-    'The value so many rows before (1 unless given); NULL when there is none.',
+    'The value the given number of rows before, by default 1; NULL if there is no such row.',
     'lag(price) OVER (ORDER BY ts)',
     1,
   ),
@@ -106,7 +106,7 @@ export const WINDOW_FUNCTIONS = {
     ['any', 'Integer'],
     first,
     'always',
-    'The value so many rows after (1 unless given); NULL when there is none.',
+    'The value the given number of rows after, by default 1; NULL if there is no such row.',
     'lead(price, 2) OVER (ORDER BY ts)',
     1,
   ),

@@ -1,4 +1,4 @@
-/** The scalar functions of IQL: one value out of the values of one row. */
+/** The scalar functions of IQL: one value from the values of one row. */
 import type { FunctionEntry } from './function-entry.ts'
 import {
   BOOLEAN,
@@ -15,138 +15,147 @@ import {
 } from './types.ts'
 
 export const SCALAR_FUNCTIONS = {
-  length: text(['Text'], INTEGER, 'Number of characters (code points).', "length('BHP')"),
-  upper: text(['Text'], TEXT, 'In upper case, by Unicode.', "upper('straße')"),
-  lower: text(['Text'], TEXT, 'In lower case, by Unicode.', "lower('ÅSE')"),
-  trim: text(['Text', 'Text'], TEXT, 'Without the blanks, or the characters given, at both ends.', "trim('  x ')", 1),
+  length: text(['Text'], INTEGER, 'The number of characters (code points).', "length('BHP')"),
+  upper: text(['Text'], TEXT, 'In upper case, according to Unicode.', "upper('straße')"),
+  lower: text(['Text'], TEXT, 'In lower case, according to Unicode.', "lower('ÅSE')"),
+  trim: text(['Text', 'Text'], TEXT, 'Without blanks, or the given characters, at both ends.', "trim('  x ')", 1),
   ltrim: text(
     ['Text', 'Text'],
     TEXT,
-    'Without the blanks, or the characters given, at the start.',
+    'Without blanks, or the given characters, at the start.',
     "ltrim('00042', '0')",
     1,
   ),
-  rtrim: text(
-    ['Text', 'Text'],
-    TEXT,
-    'Without the blanks, or the characters given, at the end.',
-    "rtrim('1.500', '0')",
-    1,
-  ),
+  rtrim: text(['Text', 'Text'], TEXT, 'Without blanks, or the given characters, at the end.', "rtrim('1.500', '0')", 1),
   substr: text(
     ['Text', 'Integer', 'Integer'],
     TEXT,
-    'From the position given (the first is 1; those before the start are empty), so many characters or all; a length below zero is an error.',
+    'The characters from the given position, which counts from 1, up to the given length or to the end. Positions before the start count as empty. A negative length is an error.',
     "substr('ASX:BHP', 5)",
     1,
   ),
   replace: text(
     ['Text', 'Text', 'Text'],
     TEXT,
-    'With every occurrence of the second replaced by the third; an empty second changes nothing.',
+    'With every occurrence of the second argument replaced by the third. An empty second argument changes nothing.',
     "replace('a-b', '-', '+')",
   ),
   position: text(
     ['Text', 'Text'],
     INTEGER,
-    'Where the second first stands in the first, from 1; 0 when it does not.',
+    'The position of the first occurrence of the second argument in the first, from 1; 0 if there is none.',
     "position('ASX:BHP', ':')",
   ),
-  left: text(['Text', 'Integer'], TEXT, 'The first characters; a count below zero is zero.', "left('BHP.AX', 3)"),
-  right: text(['Text', 'Integer'], TEXT, 'The last characters; a count below zero is zero.', "right('BHP.AX', 2)"),
+  left: text(['Text', 'Integer'], TEXT, 'The first characters; a negative count is zero.', "left('BHP.AX', 3)"),
+  right: text(['Text', 'Integer'], TEXT, 'The last characters; a negative count is zero.', "right('BHP.AX', 2)"),
   lpad: text(
     ['Text', 'Integer', 'Text'],
     TEXT,
-    'Filled at the start to the length given with blanks or the text given, cut at the end when longer.',
+    'Padded at the start to the given length with blanks or the given text; truncated at the end if longer.',
     "lpad('7', 3, '0')",
     1,
   ),
   rpad: text(
     ['Text', 'Integer', 'Text'],
     TEXT,
-    'Filled at the end to the length given with blanks or the text given, cut when longer.',
+    'Padded at the end to the given length with blanks or the given text; truncated if longer.',
     "rpad('ab', 4, '.')",
     1,
   ),
-  repeat: text(['Text', 'Integer'], TEXT, 'So many times over; a count below zero is zero.', "repeat('ab', 2)"),
-  reverse: text(['Text'], TEXT, 'The characters from last to first.', "reverse('abc')"),
+  repeat: text(['Text', 'Integer'], TEXT, 'The text repeated; a negative count is zero.', "repeat('ab', 2)"),
+  reverse: text(['Text'], TEXT, 'The characters in reverse order.', "reverse('abc')"),
   starts_with: text(
     ['Text', 'Text'],
     BOOLEAN,
-    'Whether the first begins with the second.',
+    'Whether the first argument starts with the second.',
     "starts_with('BHP.AX', 'BHP')",
   ),
-  ends_with: text(['Text', 'Text'], BOOLEAN, 'Whether the first ends with the second.', "ends_with('BHP.AX', '.AX')"),
+  ends_with: text(
+    ['Text', 'Text'],
+    BOOLEAN,
+    'Whether the first argument ends with the second.',
+    "ends_with('BHP.AX', '.AX')",
+  ),
   contains: text(
     ['Text', 'Text'],
     BOOLEAN,
-    'Whether the second stands anywhere in the first.',
+    'Whether the first argument contains the second.',
     "contains('BHP.AX', 'P.A')",
   ),
   split_part: text(
     ['Text', 'Text', 'Integer'],
     TEXT,
-    'The piece of that number, from 1, between the separators; empty when there are fewer.',
+    'The part with the given number, from 1, between the separators; empty if there are fewer parts.',
     "split_part('ASX:BHP', ':', 2)",
   ),
   concat: {
-    ...text(['Text'], TEXT, 'All texts in a row; NULL counts as empty.', "concat('a', NULL, 'b')"),
+    ...text(['Text'], TEXT, 'The concatenation of all texts; NULL counts as empty.', "concat('a', NULL, 'b')"),
     variadic: true,
     nullable: 'never',
   },
 
-  abs: number(['number'], ([x = INTEGER]) => x, 'Without the sign.', 'abs(-2.5)'),
+  abs: number(['number'], ([x = INTEGER]) => x, 'The absolute value.', 'abs(-2.5)'),
   sign: number(['number'], INTEGER, '-1, 0 or 1.', 'sign(-2.5)'),
-  round: number(['number'], wholePart, 'To the nearest whole number, halves away from zero.', 'round(2.5)'),
+  round: number(['number'], wholePart, 'Rounded to a whole number, half away from zero.', 'round(2.5)'),
   round_digits: {
     ...number(
       ['exact', 'digits'],
       keptDigits,
-      'To so many digits after the point, halves away from zero.',
+      'Rounded to the given number of digits after the point, half away from zero.',
       'round(2.345, 2)',
     ),
     name: 'round',
   },
-  trunc: number(['number'], wholePart, 'Toward zero, to a whole number.', 'trunc(-2.7)'),
+  trunc: number(['number'], wholePart, 'Truncated toward zero to a whole number.', 'trunc(-2.7)'),
   trunc_digits: {
-    ...number(['exact', 'digits'], keptDigits, 'Toward zero, to so many digits after the point.', 'trunc(2.349, 2)'),
+    ...number(
+      ['exact', 'digits'],
+      keptDigits,
+      'Truncated toward zero to the given number of digits after the point.',
+      'trunc(2.349, 2)',
+    ),
     name: 'trunc',
   },
-  floor: number(['number'], wholePart, 'The greatest whole number that is not above.', 'floor(-2.1)'),
-  ceil: number(['number'], wholePart, 'The least whole number that is not below.', 'ceil(2.1)'),
-  sqrt: number(['Double'], DOUBLE, 'Square root; of a number below zero an error.', 'sqrt(2)'),
+  floor: number(['number'], wholePart, 'The greatest whole number that is not greater.', 'floor(-2.1)'),
+  ceil: number(['number'], wholePart, 'The least whole number that is not less.', 'ceil(2.1)'),
+  sqrt: number(['Double'], DOUBLE, 'The square root; a negative number is an error.', 'sqrt(2)'),
   power: number(
     ['Double', 'Double'],
     DOUBLE,
-    'The first to the power of the second, to 12 significant digits.',
+    'The first argument raised to the power of the second, to 12 significant digits.',
     'power(2, 10)',
   ),
-  exp: number(['Double'], DOUBLE, 'e to that power, to 12 significant digits.', 'exp(1)'),
-  ln: number(['Double'], DOUBLE, 'Natural logarithm, to 12 significant digits; not above zero is an error.', 'ln(10)'),
-  least: number(['common'], ([x = INTEGER]) => x, 'The least; NULLs are passed over.', 'least(3, 1, 2)', true),
+  exp: number(['Double'], DOUBLE, 'e raised to that power, to 12 significant digits.', 'exp(1)'),
+  ln: number(
+    ['Double'],
+    DOUBLE,
+    'The natural logarithm, to 12 significant digits; zero or a negative number is an error.',
+    'ln(10)',
+  ),
+  least: number(['common'], ([x = INTEGER]) => x, 'The least argument; NULLs are ignored.', 'least(3, 1, 2)', true),
   greatest: number(
     ['common'],
     ([x = INTEGER]) => x,
-    'The greatest; NULLs are passed over.',
+    'The greatest argument; NULLs are ignored.',
     'greatest(3, 1.5, 2)',
     true,
   ),
 
-  now: { ...time([], TIMESTAMP, 'The time at which the statement began.', 'now()'), nullable: 'never' },
+  now: { ...time([], TIMESTAMP, 'The time at which the statement started.', 'now()'), nullable: 'never' },
   current_date: {
-    ...time([], DATE, 'The date, in UTC, at which the statement began.', 'current_date()'),
+    ...time([], DATE, 'The date in UTC on which the statement started.', 'current_date()'),
     nullable: 'never',
   },
   date_trunc: time(
     ['unit', 'moment'],
     TIMESTAMP,
-    'Cut to the start of its year, quarter, month, week (Monday), day, hour, minute, second or millisecond.',
+    'Truncated to the start of its year, quarter, month, week (Monday), day, hour, minute, second or millisecond.',
     "date_trunc('hour', TIMESTAMP '2026-01-31T09:45:10Z')",
   ),
   date_part: time(
     ['part', 'moment'],
     INTEGER,
-    'One part: year, quarter, month, week (ISO), day, dayofweek (Monday is 1), dayofyear, hour, minute, second, millisecond and microsecond (within the second), epoch (seconds since 1970). EXTRACT(part FROM x) is the same.',
+    'One part: year, quarter, month, week (ISO), day, dayofweek (Monday is 1), dayofyear, hour, minute, second, millisecond and microsecond (within the second), epoch (seconds since 1970). EXTRACT(part FROM x) is equivalent.',
     "date_part('hour', TIMESTAMP '2026-01-31T09:45:10Z')",
   ),
   date_part_time: {
@@ -161,14 +170,14 @@ export const SCALAR_FUNCTIONS = {
   date_diff: time(
     ['span', 'moment', 'moment'],
     INTEGER,
-    'Whole weeks, days, hours, minutes, seconds, milliseconds or microseconds from the first to the second, cut toward zero.',
+    'Whole weeks, days, hours, minutes, seconds, milliseconds or microseconds from the first to the second, truncated toward zero.',
     "date_diff('minute', TIMESTAMP '2026-01-31T09:45:10Z', TIMESTAMP '2026-01-31T10:00:00Z')",
   ),
   time_bucket: {
     ...time(
       ['fixed', 'moment'],
       TIMESTAMP,
-      'The start of the bucket of that width; buckets are counted from Monday 2000-01-03. A width not above zero is an error.',
+      'The start of the bucket with the given width. Buckets are aligned to Monday 2000-01-03. A width of zero or less is an error.',
       "time_bucket(INTERVAL '5 minutes', TIMESTAMP '2026-01-31T09:47:10Z')",
     ),
     group: 'Market data',
@@ -177,7 +186,7 @@ export const SCALAR_FUNCTIONS = {
     ...time(
       ['months', 'moment'],
       TIMESTAMP,
-      'The same in whole months, counted from January 2000.',
+      'The same in whole months, aligned to January 2000.',
       "time_bucket(INTERVAL '3 months', TIMESTAMP '2026-02-28T00:00:00Z')",
     ),
     group: 'Market data',
@@ -188,7 +197,7 @@ export const SCALAR_FUNCTIONS = {
     ...json(
       'Text',
       JSON_TYPE,
-      'The member of that name, as Json; NULL when there is none.',
+      'The member with that name, as Json; NULL if there is none.',
       `json_get(JSON '{"a": {"b": 1}}', 'a')`,
     ),
   },
@@ -196,7 +205,7 @@ export const SCALAR_FUNCTIONS = {
     ...json(
       'Integer',
       JSON_TYPE,
-      'The item at that place, from 0, as Json; NULL when there is none.',
+      'The item at that index, from 0, as Json; NULL if there is none.',
       "json_get(JSON '[10, 20]', 1)",
     ),
     name: 'json_get',
@@ -205,23 +214,23 @@ export const SCALAR_FUNCTIONS = {
     ...json(
       'Text',
       TEXT,
-      'The member of that name: a text without its quotes, all else as written; NULL when it is null or not there.',
+      'The member with that name: a string without its quotes, any other value as written; NULL if it is null or missing.',
       `json_text(JSON '{"a": "x"}', 'a')`,
     ),
   },
   json_item_text: {
-    ...json('Integer', TEXT, 'The item at that place, from 0, in the same way.', `json_text(JSON '["x"]', 0)`),
+    ...json('Integer', TEXT, 'The item at that index, from 0, in the same form.', `json_text(JSON '["x"]', 0)`),
     name: 'json_text',
   },
-  gen_uuid: entry('Json and Uuid', [], UUID, 'A new random Uuid (version 4), another one for each row.', 'gen_uuid()', {
+  gen_uuid: entry('Json and Uuid', [], UUID, 'A random Uuid (version 4), a new one for each row.', 'gen_uuid()', {
     nullable: 'never',
   }),
 } as const satisfies Record<string, Unnamed>
 
-/** An entry whose name, unless it says otherwise, is its key in the table. */
+/** An entry whose name defaults to its key in the table. */
 export type Unnamed = Omit<FunctionEntry, 'name'> & { readonly name?: string }
 
-/** floor and its like: a Decimal loses its scale, but may gain a digit before the point. */
+/** For floor, ceil, round and trunc: a Decimal loses its scale, but may gain a digit before the point. */
 function wholePart([x = INTEGER]: readonly IqlType[]): IqlType {
   return x.kind === 'Decimal' ? decimal(x.precision - x.scale + 1, 0) : x
 }

@@ -1,9 +1,9 @@
-/** The functions table: everything a statement can call, and nothing else is callable. */
+/** The function table: statements can call these functions and no others. */
 import type { FunctionEntry } from './function-entry.ts'
 import { AGGREGATE_FUNCTIONS, WINDOW_FUNCTIONS } from './functions-aggregate.ts'
 import { SCALAR_FUNCTIONS } from './functions-scalar.ts'
 
-/** Names an entry; the engines key their SQL by these, so that a missing one does not compile. */
+/** Identifies an entry. The engines key their SQL by these ids, so that a missing function does not compile. */
 export type ScalarId = keyof typeof SCALAR_FUNCTIONS
 export type AggregateId = keyof typeof AGGREGATE_FUNCTIONS
 export type WindowId = keyof typeof WINDOW_FUNCTIONS
@@ -14,10 +14,10 @@ export type FunctionDefinition =
   | (FunctionEntry & { readonly kind: 'aggregate'; readonly id: AggregateId })
   | (FunctionEntry & { readonly kind: 'window'; readonly id: WindowId })
 
-/** Forms that look like calls but follow rules of their own. */
+/** Forms that look like calls but have rules of their own. */
 export const SPECIAL_FORMS = [
   { name: 'coalesce', description: 'The first argument that is not NULL.', example: "coalesce(NULL, 'x')" },
-  { name: 'nullif', description: 'NULL when both are equal, else the first.', example: 'nullif(5, 0)' },
+  { name: 'nullif', description: 'NULL if both are equal, otherwise the first.', example: 'nullif(5, 0)' },
   { name: 'mod', description: 'The same as the operator %.', example: 'mod(5, 3)' },
 ] as const
 
@@ -27,7 +27,7 @@ export const FUNCTIONS: readonly FunctionDefinition[] = [
   ...entriesOf(WINDOW_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'window', id }) as const),
 ]
 
-/** All entries of a name, which is given in lower case. */
+/** All entries with a name in lower case. */
 export function functionsNamed(name: string): readonly FunctionDefinition[] {
   return BY_NAME.get(name) ?? []
 }
@@ -39,7 +39,7 @@ export function functionNames(): string[] {
 const BY_NAME: ReadonlyMap<string, readonly FunctionDefinition[]> = Map.groupBy(FUNCTIONS, ({ name }) => name)
 
 function entriesOf<Id extends string, Entry>(table: Readonly<Record<Id, Entry>>): [Id, Entry][] {
-  const isId = (key: string): key is Id => key in table
+  const isId = (key: string): key is Id => Object.hasOwn(table, key)
   return Object.keys(table)
     .filter(isId)
     .map((id) => [id, table[id]])

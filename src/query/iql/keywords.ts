@@ -1,4 +1,4 @@
-/** The words that cannot be names unless they are quoted. All other words of the grammar can. */
+/** Reserved words: names only in double quotes. All other keywords can be used as names. */
 
 export const RESERVED: ReadonlySet<string> = new Set([
   'all',
@@ -52,5 +52,5 @@ export const RESERVED: ReadonlySet<string> = new Set([
   'with',
 ])
 
-/** Reserved words that are functions when a parenthesis follows. */
+/** Reserved words that are functions if a parenthesis follows. */
 export const RESERVED_FUNCTIONS: ReadonlySet<string> = new Set(['left', 'right'])

@@ -1,22 +1,22 @@
-/** Cuts a statement into tokens. Every character is looked at once; nothing is kept but the tokens. */
+/** Splits a statement into tokens, in one pass. */
 import type { Refusal } from '../../protocol/refusal.ts'
 import { type ErrorName, refuse } from './errors.ts'
 import type { Limits } from './limits.ts'
 
 export type TokenKind = 'word' | 'quoted' | 'text' | 'bytes' | 'number' | 'parameter' | 'symbol' | 'end'
 
-/** One shape for all kinds, so that the parser's reads stay fast. */
+/** All kinds share one shape, which keeps property access in the parser monomorphic. */
 export interface Token {
   readonly kind: TokenKind
-  /** word and quoted: as spelled; text: without quotes; bytes: the digits; number: as written; parameter: the name. */
+  /** word and quoted: as spelled; text: without quotes; bytes: the hex digits; number: as written; parameter: the name. */
   readonly text: string
-  /** word: in lower case; symbol: itself; else empty, so that no quoted name is taken for a keyword. */
+  /** word: in lower case; symbol: itself; otherwise empty, so that a quoted name never equals a keyword. */
   readonly key: string
   readonly at: number
 }
 
 export function tokenize(statement: string, limits: Limits): Token[] {
-  checkLength(statement, limits)
+  checkText(statement, limits)
   const tokens: Token[] = []
   let at = skipBlank(statement, 0)
   while (at < statement.length) {
@@ -29,26 +29,26 @@ export function tokenize(statement: string, limits: Limits): Token[] {
   return tokens
 }
 
-/** A statement in which NUL or half of a surrogate pair stands cannot be sent to either engine as it is. */
-function checkLength(statement: string, { statementBytes }: Limits): void {
+/** NUL and lone surrogates cannot be passed to either engine. */
+function checkText(statement: string, { statementBytes }: Limits): void {
   if (statement.length > statementBytes || utf8Exceeds(statement, statementBytes)) {
     throw fail(statement, 0, `A statement has at most ${statementBytes} bytes`, 'TooLong')
   }
   const nul = statement.indexOf('\0')
   if (nul !== -1) throw fail(statement, nul, 'A statement cannot contain NUL')
   if (statement.isWellFormed()) return
-  throw fail(statement, loneSurrogate(statement), 'A statement cannot contain half of a surrogate pair')
+  throw fail(statement, loneSurrogate(statement), 'A statement cannot contain a lone surrogate')
 }
 
-function utf8Exceeds(text: string, most: number): boolean {
-  // A UTF-16 unit takes at most three bytes, so most statements need no count.
-  if (text.length * 3 <= most) return false
+function utf8Exceeds(text: string, limit: number): boolean {
+  // A UTF-16 code unit takes at most three bytes, so most statements need not be counted.
+  if (text.length * 3 <= limit) return false
   let bytes = 0
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     bytes += code < 0x80 ? 1 : code < 0x800 || (code >= 0xd800 && code < 0xe000) ? 2 : 3
   }
-  return bytes > most
+  return bytes > limit
 }
 
 function loneSurrogate(text: string): number {
@@ -78,7 +78,7 @@ function skipBlank(statement: string, from: number): number {
   }
 }
 
-/** Reads the token at `at`, appends it, and returns where it ends. */
+/** Reads the token at `at`, appends it, and returns its end. */
 function readToken(statement: string, at: number, tokens: Token[]): number {
   const code = statement.charCodeAt(at)
   if (isDigit(code) || (code === DOT && isDigit(statement.charCodeAt(at + 1)))) return readNumber(statement, at, tokens)
@@ -103,7 +103,7 @@ function readBytes(statement: string, at: number, tokens: Token[]): number {
   const hex = statement.slice(at + 2, end === -1 ? undefined : end).toLowerCase()
   if (end === -1) throw fail(statement, at, 'The binary literal is never closed', 'Syntax', ["'"])
   if (hex.length % 2 === 1 || !/^[0-9a-f]*$/.test(hex)) {
-    throw fail(statement, at, 'A binary literal has pairs of hexadecimal digits', 'BadLiteral')
+    throw fail(statement, at, 'A binary literal consists of pairs of hexadecimal digits', 'BadLiteral')
   }
   tokens.push({ kind: 'bytes', text: hex, key: '', at })
   return end + 1
@@ -178,7 +178,7 @@ function readSymbol(statement: string, at: number, tokens: Token[]): number {
   if (two === '==') throw fail(statement, at, 'Unexpected ==', 'Syntax', ['='], 'equality is written with one =')
   if (!ONE_CHARACTER_SYMBOLS.has(one)) {
     const character = String.fromCodePoint(statement.codePointAt(at) ?? 0)
-    throw fail(statement, at, `Unexpected ${JSON.stringify(character)}`, 'Syntax', [], SYMBOL_HINTS[one])
+    throw fail(statement, at, `Unexpected ${JSON.stringify(character)}`, 'Syntax', [], SYMBOL_HINTS.get(one))
   }
   tokens.push({ kind: 'symbol', text: one, key: one, at })
   return at + 1
@@ -186,18 +186,18 @@ function readSymbol(statement: string, at: number, tokens: Token[]): number {
 
 const TWO_CHARACTER_SYMBOLS = new Set(['<>', '!=', '<=', '>=', '||'])
 const ONE_CHARACTER_SYMBOLS = new Set(['(', ')', ',', '.', ';', '*', '+', '-', '/', '%', '=', '<', '>'])
-const SYMBOL_HINTS: Readonly<Record<string, string>> = {
-  '`': 'names are quoted with "double quotes"',
-  '[': 'names are quoted with "double quotes"',
-  '^': 'write power(x, y)',
-  '!': 'write NOT, or <> for unequal',
-  '&': 'write AND',
-  '|': 'write OR, or || to join texts',
-  '~': 'write LIKE or ILIKE',
-  '?': 'write :name or $1',
-  '“': "texts are written in 'straight quotes'",
-  '‘': "texts are written in 'straight quotes'",
-}
+const SYMBOL_HINTS: ReadonlyMap<string, string> = new Map([
+  ['`', 'quote names with "double quotes"'],
+  ['[', 'quote names with "double quotes"'],
+  ['^', 'write power(x, y)'],
+  ['!', 'write NOT, or <> for unequal'],
+  ['&', 'write AND'],
+  ['|', 'write OR, or || to concatenate'],
+  ['~', 'write LIKE or ILIKE'],
+  ['?', 'write :name or $1'],
+  ['“', "write texts in 'straight quotes'"],
+  ['‘', "write texts in 'straight quotes'"],
+])
 
 const [DOT, QUOTE, DOUBLE_QUOTE, COLON, DOLLAR, PLUS, MINUS, UNDERSCORE, LETTER_E] = [
   0x2e, 0x27, 0x22, 0x3a, 0x24, 0x2b, 0x2d, 0x5f, 0x65,

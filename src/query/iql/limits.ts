@@ -1,14 +1,14 @@
-/** How large and how deep a statement may be. */
+/** Limits on the size and the nesting of a statement, and on the texts that it creates. */
 
 export interface Limits {
-  /** Bytes of UTF-8. */
+  /** In UTF-8. */
   readonly statementBytes: number
   readonly tokens: number
-  /** Parentheses, sub-queries, CASE, NOT within one another. */
+  /** Nested parentheses, sub-queries, CASE and NOT. */
   readonly nesting: number
-  /** Operators within one another, AND and OR left aside: a + b + c is two high. */
+  /** Nested operators other than AND and OR: a + b + c has a height of two. */
   readonly height: number
-  /** AND and OR in one expression. */
+  /** AND and OR operators in one expression. */
   readonly conditions: number
   /** In the whole statement. */
   readonly joins: number
@@ -27,3 +27,12 @@ export const DEFAULT_LIMITS: Limits = {
   setOperations: 64,
   inItems: 10_000,
 }
+
+/**
+ * The bytes of all texts that a statement may create for one row, in UTF-8. Each of the operations that create them may create an
+ * equal share, so that neither a value nor a row can exhaust memory.
+ */
+export const MAX_CREATED_BYTES = 16 * 1024 * 1024
+
+/** SQLite copies a WITH query for every use, and those in the copies again: a chain that doubles would never be prepared. */
+export const MAX_WITH_USES = 1000

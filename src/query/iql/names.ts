@@ -1,10 +1,10 @@
-/** Names match without case, and are never replaced by similar ones. */
+/** Names are case-insensitive. A similar name is never taken instead. */
 
 export function sameName(a: string, b: string): boolean {
   return a === b || (a.length === b.length && a.toLowerCase() === b.toLowerCase())
 }
 
-/** The first name that stands twice. */
+/** The first item whose name occurred before. */
 export function firstDuplicate<Item>(items: readonly Item[], nameOf: (item: Item) => string): Item | undefined {
   const seen = new Set<string>()
   return items.find((item) => {
@@ -15,10 +15,10 @@ export function firstDuplicate<Item>(items: readonly Item[], nameOf: (item: Item
   })
 }
 
-/** Where the columns of each name stand, by the name in lower case; made once for each list of columns. */
-export function ordinalsOf(columns: readonly { readonly name: string }[]): ReadonlyMap<string, readonly number[]> {
-  const known = ORDINALS.get(columns)
-  if (known !== undefined) return known
+export type Ordinals = ReadonlyMap<string, readonly number[]>
+
+/** The ordinals of the columns with each name, by the name in lower case. */
+export function ordinalsOf(columns: readonly { readonly name: string }[]): Ordinals {
   const ordinals = new Map<string, number[]>()
   for (const [ordinal, { name }] of columns.entries()) {
     const key = name.toLowerCase()
@@ -26,8 +26,5 @@ export function ordinalsOf(columns: readonly { readonly name: string }[]): Reado
     if (found === undefined) ordinals.set(key, [ordinal])
     else found.push(ordinal)
   }
-  ORDINALS.set(columns, ordinals)
   return ordinals
 }
-
-const ORDINALS = new WeakMap<readonly { readonly name: string }[], ReadonlyMap<string, readonly number[]>>()

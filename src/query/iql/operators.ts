@@ -1,5 +1,5 @@
-/** Every arithmetic operator of IQL with its operand types and its result: the one table of decimal scales. */
-import type { BinaryOperator } from './ast-expression.ts'
+/** The arithmetic operators of IQL with their operand types, result types and decimal scales. */
+import type { BinaryOperator } from './ast-query.ts'
 import {
   asDecimal,
   DATE,
@@ -17,12 +17,12 @@ import {
   type TypeKind,
 } from './types.ts'
 
-/** Digits after the point that a quotient or an average has at least. */
+/** The minimum scale of a quotient or an average. */
 export const QUOTIENT_SCALE = 6
 
 /**
- * What an engine must do, told apart by the operand types. All of them: NULL in, NULL out; leaving the range of the
- * result type is the error IQL.Overflow, a divisor of zero is IQL.DivisionByZero.
+ * An operation that engines implement, named by its operand types. For all of them: NULL in, NULL out; a result out of the
+ * range of its type is the error IQL.Overflow, and a divisor of zero is IQL.DivisionByZero.
  */
 export type OperatorId = keyof typeof OPERATORS
 
@@ -30,9 +30,9 @@ export interface OperatorRule {
   readonly symbol: BinaryOperator
   readonly left: TypeKind
   readonly right: TypeKind
-  /** Undefined when no Decimal can hold the result's scale. */
+  /** Undefined if no Decimal has the scale of the result. */
   readonly result: (left: IqlType, right: IqlType) => IqlType | undefined
-  /** 'result': both operands are widened to the result's scale first, as sums need; otherwise they stay as they are. */
+  /** 'result': both operands are first widened to the scale of the result, as sums require. */
   readonly widen: 'result' | undefined
   readonly meaning: string
 }
@@ -41,7 +41,7 @@ export const OPERATORS = {
   'integer+integer': rule('+', 'Integer', 'Integer', () => INTEGER, 'sum of 64-bit integers'),
   'integer-integer': rule('-', 'Integer', 'Integer', () => INTEGER, 'difference of 64-bit integers'),
   'integer*integer': rule('*', 'Integer', 'Integer', () => INTEGER, 'product of 64-bit integers'),
-  'integer/integer': rule('/', 'Integer', 'Integer', () => INTEGER, 'quotient, cut toward zero: 5 / 2 is 2'),
+  'integer/integer': rule('/', 'Integer', 'Integer', () => INTEGER, 'quotient, truncated toward zero: 5 / 2 is 2'),
   'integer%integer': rule('%', 'Integer', 'Integer', () => INTEGER, 'remainder, with the sign of the dividend'),
   'decimal+decimal': rule('+', 'Decimal', 'Decimal', sum, 'exact sum; scale max(s1, s2)', 'result'),
   'decimal-decimal': rule('-', 'Decimal', 'Decimal', sum, 'exact difference; scale max(s1, s2)', 'result'),
@@ -58,43 +58,37 @@ export const OPERATORS = {
   'double-double': rule('-', 'Double', 'Double', () => DOUBLE, 'IEEE 754 difference'),
   'double*double': rule('*', 'Double', 'Double', () => DOUBLE, 'IEEE 754 product'),
   'double/double': rule('/', 'Double', 'Double', () => DOUBLE, 'IEEE 754 quotient; a zero divisor is an error'),
-  'text||text': rule('||', 'Text', 'Text', () => TEXT, 'one text after the other'),
+  'text||text': rule('||', 'Text', 'Text', () => TEXT, 'concatenation'),
   'timestamp+interval': rule(
     '+',
     'Timestamp',
     'Interval',
     () => TIMESTAMP,
-    'later; a month keeps the day or takes the last one',
+    'later; adding months keeps the day of the month, or takes the last day of a shorter month',
   ),
-  'interval+timestamp': rule('+', 'Interval', 'Timestamp', () => TIMESTAMP, 'the same, the other way round'),
+  'interval+timestamp': rule('+', 'Interval', 'Timestamp', () => TIMESTAMP, 'the same with the operands swapped'),
   'timestamp-interval': rule('-', 'Timestamp', 'Interval', () => TIMESTAMP, 'earlier'),
-  'timestamp-timestamp': rule(
-    '-',
-    'Timestamp',
-    'Timestamp',
-    () => FIXED_INTERVAL,
-    'the time between, to the microsecond',
-  ),
+  'timestamp-timestamp': rule('-', 'Timestamp', 'Timestamp', () => FIXED_INTERVAL, 'the time between, in microseconds'),
   'date+integer': rule('+', 'Date', 'Integer', () => DATE, 'that many days later'),
   'date-integer': rule('-', 'Date', 'Integer', () => DATE, 'that many days earlier'),
   'date-date': rule('-', 'Date', 'Date', () => INTEGER, 'days between'),
-  'date+interval': rule('+', 'Date', 'Interval', () => TIMESTAMP, 'later than the midnight that begins the date'),
-  'date-interval': rule('-', 'Date', 'Interval', () => TIMESTAMP, 'earlier than the midnight that begins the date'),
+  'date+interval': rule('+', 'Date', 'Interval', () => TIMESTAMP, 'later than the midnight at the start of the date'),
+  'date-interval': rule('-', 'Date', 'Interval', () => TIMESTAMP, 'earlier than the midnight at the start of the date'),
   'time+interval': rule(
     '+',
     'Time',
     'Interval',
     () => TIME,
-    'later, past midnight from the start; the interval has no months',
+    'later, wrapping around at midnight; the interval has no months',
   ),
-  'time-interval': rule('-', 'Time', 'Interval', () => TIME, 'earlier, in the same way'),
-  'interval+interval': rule('+', 'Interval', 'Interval', eitherMonths, 'both together'),
-  'interval-interval': rule('-', 'Interval', 'Interval', eitherMonths, 'the one without the other'),
+  'time-interval': rule('-', 'Time', 'Interval', () => TIME, 'earlier, wrapping around in the same way'),
+  'interval+interval': rule('+', 'Interval', 'Interval', eitherMonths, 'sum of the intervals'),
+  'interval-interval': rule('-', 'Interval', 'Interval', eitherMonths, 'difference of the intervals'),
   'interval*integer': rule('*', 'Interval', 'Integer', (left) => left, 'that many times as long'),
   'integer*interval': rule('*', 'Integer', 'Interval', (_left, right) => right, 'that many times as long'),
 } as const satisfies Record<string, OperatorRule>
 
-/** The operator for two operand types, or undefined. An Integer beside a Decimal counts as a Decimal. */
+/** The operator for two operand types, or undefined. An Integer combined with a Decimal counts as a Decimal. */
 export function findOperator(symbol: BinaryOperator, left: IqlType, right: IqlType): OperatorId | undefined {
   return BY_SIGNATURE.get(signature(symbol, left.kind, right.kind))
 }
@@ -115,7 +109,7 @@ function indexOperators(): Map<string, OperatorId> {
 }
 
 function isOperatorId(id: string): id is OperatorId {
-  return id in OPERATORS
+  return Object.hasOwn(OPERATORS, id)
 }
 
 function signature(symbol: BinaryOperator, left: TypeKind, right: TypeKind): string {

@@ -1,4 +1,4 @@
-/** Reads the values that come with a statement as the types its parameters have. */
+/** Reads the values sent with a statement as the types of its parameters. */
 import type { Bound, ParameterSlot } from './bound.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { refuse } from './errors.ts'
@@ -7,25 +7,25 @@ import { typeName } from './types.ts'
 import { readValue } from './values.ts'
 
 /**
- * A value as it came: null, or its text (a string's content, a number's digits, true, false) and, when it came as JSON,
- * its JSON text; an object or an array has no text of its own.
+ * The value of a parameter as it was sent: null, or its text (the content of a string, the digits of a number, true or false)
+ * and, if it was sent as JSON, its JSON text. An object or an array has only JSON text.
  */
-export type GivenValue = null | { readonly text: string | undefined; readonly json?: string | undefined }
+export type ParameterInput = null | { readonly text: string | undefined; readonly json?: string | undefined }
 
-/** The values in the order of `bound.parameters`. Every parameter needs one, and every value a parameter. */
+/** The values in the order of `bound.parameters`. Every parameter needs a value, and every value a parameter. */
 export function readParameters(
   statement: string,
   bound: Bound,
-  given: ReadonlyMap<string, GivenValue>,
+  inputs: ReadonlyMap<string, ParameterInput>,
 ): readonly IqlValue[] {
   const { parameters } = bound
-  // Mostly each is said as it is spelled in the statement.
-  if (given.size === parameters.length && parameters.every(({ name }) => given.has(name))) {
-    return parameters.map((slot) => readSlot(statement, slot, given.get(slot.name)))
+  // Names are case-insensitive, but most requests spell them as the statement does.
+  if (inputs.size === parameters.length && parameters.every(({ name }) => inputs.has(name))) {
+    return parameters.map((slot) => readSlot(statement, slot, inputs.get(slot.name)))
   }
-  const values = new Map([...given].map(([name, value]) => [name.toLowerCase(), value]))
+  const values = new Map([...inputs].map(([name, value]) => [name.toLowerCase(), value]))
   const names = parameters.map(({ name }) => name)
-  for (const name of given.keys()) {
+  for (const name of inputs.keys()) {
     if (names.some((known) => known.toLowerCase() === name.toLowerCase())) continue
     throw refuse('UnknownParameter', `The statement has no parameter ${mark(name)}`, {
       statement,
@@ -37,16 +37,16 @@ export function readParameters(
   return parameters.map((slot) => readSlot(statement, slot, values.get(slot.name.toLowerCase())))
 }
 
-function readSlot(statement: string, slot: ParameterSlot, given: GivenValue | undefined): IqlValue {
+function readSlot(statement: string, slot: ParameterSlot, input: ParameterInput | undefined): IqlValue {
   const { name, type, at } = slot
-  if (given === undefined) {
+  if (input === undefined) {
     throw refuse('MissingParameter', `The parameter ${mark(name)} of type ${typeName(type)} has no value`, {
       statement,
       at,
     })
   }
-  if (given === null) return null
-  const text = type.kind === 'Json' ? (given.json ?? given.text) : given.text
+  if (input === null) return null
+  const text = type.kind === 'Json' ? (input.json ?? input.text) : input.text
   const read = text === undefined ? { problem: 'is an object or an array' } : readValue(type, text)
   if ('value' in read) return read.value
   throw refuse('BadValue', `The value of ${mark(name)} ${read.problem}`, { statement, at })

@@ -1,4 +1,4 @@
-/** Reads the statements that define tables and indexes: CREATE, ALTER, DROP. */
+/** Parses the statements that define tables and indexes: CREATE, ALTER, DROP. */
 import type {
   AlterTable,
   ColumnDefinition,
@@ -8,92 +8,90 @@ import type {
   Statement,
   TableChanges,
 } from './ast.ts'
-import type { Expression } from './ast-expression.ts'
-import type { Cursor } from './cursor.ts'
-import { parseExpression } from './parse-expression.ts'
-import { parseType } from './parse-primary.ts'
-import { closing, parseColumnName, parseList } from './parse-select.ts'
+import type { Expression } from './ast-query.ts'
+import { parseExpression, parseType } from './parse-expression.ts'
+import type { TokenStream } from './token-stream.ts'
 
 /** Create = CreateTable | CreateIndex */
-export function parseCreate(cursor: Cursor): Statement {
-  const at = cursor.expects('create')
-  if (cursor.sees('table')) return parseCreateTable(cursor, at)
-  const unique = cursor.accepts('unique')
-  return parseCreateIndex(cursor, unique, at)
+export function parseCreate(tokens: TokenStream): Statement {
+  const at = tokens.expects('create')
+  if (tokens.sees('table')) return parseCreateTable(tokens, at)
+  const unique = tokens.accepts('unique')
+  return parseCreateIndex(tokens, unique, at)
 }
 
 /**
  * CreateTable = "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] Name "(" (ColumnDefinition | Key) {"," (ColumnDefinition | Key)} ")"
  *               {"READ" "SCOPE" Text | "WRITE" "SCOPE" Text | "ROW" "FILTER" "(" Expression ")" | "COMMENT" Text}
  */
-function parseCreateTable(cursor: Cursor, at: number): CreateTable {
-  cursor.expects('table')
-  const ifNotExists = acceptsIfNotExists(cursor)
-  const name = cursor.name('a table')
-  cursor.expects('(')
+function parseCreateTable(tokens: TokenStream, at: number): CreateTable {
+  tokens.expects('table')
+  const ifNotExists = acceptsIfNotExists(tokens)
+  const name = tokens.name('a table')
+  tokens.expects('(')
   const columns: ColumnDefinition[] = []
   const keys: KeyDefinition[] = []
   do {
-    const key = parseKey(cursor)
-    if (key === undefined) columns.push(parseColumnDefinition(cursor))
+    const key = parseKey(tokens)
+    if (key === undefined) columns.push(parseColumnDefinition(tokens))
     else keys.push(key)
-  } while (cursor.accepts(','))
-  cursor.expects(')')
-  return { kind: 'create-table', ifNotExists, name, columns, keys, ...parseTableOptions(cursor), at }
+  } while (tokens.accepts(','))
+  tokens.expects(')')
+  return { kind: 'create-table', ifNotExists, name, columns, keys, ...parseTableOptions(tokens), at }
 }
 
-function acceptsIfNotExists(cursor: Cursor): boolean {
-  if (cursor.token.key !== 'if' || cursor.ahead(1).key !== 'not') return false
-  cursor.take()
-  cursor.take()
-  cursor.expects('exists')
+function acceptsIfNotExists(tokens: TokenStream): boolean {
+  if (tokens.token.key !== 'if' || tokens.ahead(1).key !== 'not') return false
+  tokens.take()
+  tokens.take()
+  tokens.expects('exists')
   return true
 }
 
-function acceptsIfExists(cursor: Cursor): boolean {
-  if (cursor.token.key !== 'if' || cursor.ahead(1).key !== 'exists') return false
-  cursor.take()
-  cursor.take()
+function acceptsIfExists(tokens: TokenStream): boolean {
+  if (tokens.token.key !== 'if' || tokens.ahead(1).key !== 'exists') return false
+  tokens.take()
+  tokens.take()
   return true
 }
 
 /** Key = ("PRIMARY" "KEY" | "UNIQUE") "(" Name {"," Name} ")" */
-function parseKey(cursor: Cursor): KeyDefinition | undefined {
-  const { key, at } = cursor.token
-  if (key === 'primary' && cursor.ahead(1).key === 'key') {
-    cursor.take()
-    cursor.take()
-  } else if (key === 'unique' && cursor.ahead(1).key === '(') cursor.take()
+function parseKey(tokens: TokenStream): KeyDefinition | undefined {
+  const { key, at } = tokens.token
+  if (key === 'primary' && tokens.ahead(1).key === 'key') {
+    tokens.take()
+    tokens.take()
+  } else if (key === 'unique' && tokens.ahead(1).key === '(') tokens.take()
   else return undefined
-  cursor.expects('(')
-  const columns = closing(cursor, parseList(cursor, parseColumnName))
+  tokens.expects('(')
+  const columns = tokens.closing(tokens.list((tokens) => tokens.columnName()))
   return { kind: key === 'unique' ? 'unique' : 'primary-key', columns, at }
 }
 
 /** ColumnDefinition = Name Type {"PRIMARY" "KEY" | "NOT" "NULL" | "NULL" | "UNIQUE" | "DEFAULT" Expression} */
-function parseColumnDefinition(cursor: Cursor): ColumnDefinition {
-  const name = cursor.name('a column')
-  const type = parseType(cursor)
-  const said = { primaryKey: false, notNull: false, unique: false }
+function parseColumnDefinition(tokens: TokenStream): ColumnDefinition {
+  const name = tokens.name('a column')
+  const type = parseType(tokens)
+  const constraints = { primaryKey: false, notNull: false, unique: false }
   let defaultValue: Expression | undefined
   for (;;) {
-    if (cursor.accepts('primary')) {
-      cursor.expects('key')
-      said.primaryKey = true
-    } else if (cursor.accepts('not')) {
-      cursor.expects('null')
-      said.notNull = true
-    } else if (cursor.accepts('unique')) said.unique = true
-    else if (defaultValue === undefined && cursor.accepts('default')) defaultValue = parseExpression(cursor)
-    else if (said.notNull || !cursor.accepts('null')) break
+    if (tokens.accepts('primary')) {
+      tokens.expects('key')
+      constraints.primaryKey = true
+    } else if (tokens.accepts('not')) {
+      tokens.expects('null')
+      constraints.notNull = true
+    } else if (tokens.accepts('unique')) constraints.unique = true
+    else if (defaultValue === undefined && tokens.accepts('default')) defaultValue = parseExpression(tokens)
+    else if (constraints.notNull || !tokens.accepts('null')) break
   }
-  return { name, type, ...said, default: defaultValue }
+  return { name, type, ...constraints, default: defaultValue }
 }
 
 type TableOptions = Pick<CreateTable, 'readScope' | 'writeScope' | 'rowFilter' | 'comment'>
 
-function parseTableOptions(cursor: Cursor): TableOptions {
-  const { readScope, writeScope, rowFilter, comment } = parseTableChanges(cursor, (part) => part(cursor))
+function parseTableOptions(tokens: TokenStream): TableOptions {
+  const { readScope, writeScope, rowFilter, comment } = parseTableChanges(tokens, (part) => part(tokens))
   return {
     readScope: readScope ?? undefined,
     writeScope: writeScope ?? undefined,
@@ -102,57 +100,57 @@ function parseTableOptions(cursor: Cursor): TableOptions {
   }
 }
 
-type ReadPart = <Part>(part: (cursor: Cursor) => Part) => Part | null
+type ReadPart = <Part>(part: (tokens: TokenStream) => Part) => Part | null
 
-/** Each at most once. */
-function parseTableChanges(cursor: Cursor, read: ReadPart): TableChanges {
+/** Each option at most once. */
+function parseTableChanges(tokens: TokenStream, read: ReadPart): TableChanges {
   let changes: TableChanges = { readScope: undefined, writeScope: undefined, rowFilter: undefined, comment: undefined }
   for (;;) {
-    if (changes.readScope === undefined && cursor.accepts('read')) {
-      cursor.expects('scope')
+    if (changes.readScope === undefined && tokens.accepts('read')) {
+      tokens.expects('scope')
       changes = { ...changes, readScope: read(parseScope) }
-    } else if (changes.writeScope === undefined && cursor.accepts('write')) {
-      cursor.expects('scope')
+    } else if (changes.writeScope === undefined && tokens.accepts('write')) {
+      tokens.expects('scope')
       changes = { ...changes, writeScope: read(parseScope) }
-    } else if (changes.rowFilter === undefined && cursor.accepts('row')) {
-      cursor.expects('filter')
+    } else if (changes.rowFilter === undefined && tokens.accepts('row')) {
+      tokens.expects('filter')
       changes = { ...changes, rowFilter: read(parseRowFilter) }
-    } else if (changes.comment === undefined && cursor.accepts('comment')) {
+    } else if (changes.comment === undefined && tokens.accepts('comment')) {
       changes = { ...changes, comment: read(parseComment) }
     } else return changes
   }
 }
 
-function parseScope(cursor: Cursor): string {
-  return cursor.text("a scope in 'quotes'")
+function parseScope(tokens: TokenStream): string {
+  return tokens.text("a scope in 'quotes'")
 }
 
-function parseComment(cursor: Cursor): string {
-  return cursor.text("a text in 'quotes'")
+function parseComment(tokens: TokenStream): string {
+  return tokens.text("a text in 'quotes'")
 }
 
-function parseRowFilter(cursor: Cursor): Expression {
-  cursor.expects('(')
-  return closing(cursor, parseExpression(cursor))
+function parseRowFilter(tokens: TokenStream): Expression {
+  tokens.expects('(')
+  return tokens.closing(parseExpression(tokens))
 }
 
 /** CreateIndex = "CREATE" ["UNIQUE"] "INDEX" ["IF" "NOT" "EXISTS"] Name "ON" Name "(" IndexColumn {"," IndexColumn} ")" */
-function parseCreateIndex(cursor: Cursor, unique: boolean, at: number): CreateIndex {
-  cursor.expects('index')
-  const ifNotExists = acceptsIfNotExists(cursor)
-  const name = cursor.name('an index')
-  cursor.expects('on')
-  const table = cursor.name('a table')
-  cursor.expects('(')
-  const columns = closing(cursor, parseList(cursor, parseIndexColumn))
+function parseCreateIndex(tokens: TokenStream, unique: boolean, at: number): CreateIndex {
+  tokens.expects('index')
+  const ifNotExists = acceptsIfNotExists(tokens)
+  const name = tokens.name('an index')
+  tokens.expects('on')
+  const table = tokens.name('a table')
+  tokens.expects('(')
+  const columns = tokens.closing(tokens.list(parseIndexColumn))
   return { kind: 'create-index', unique, ifNotExists, name, table, columns, at }
 }
 
 /** IndexColumn = Name ["ASC" | "DESC"] */
-function parseIndexColumn(cursor: Cursor): CreateIndex['columns'][number] {
-  const name = cursor.name('a column')
-  const descending = cursor.accepts('desc')
-  if (!descending) cursor.accepts('asc')
+function parseIndexColumn(tokens: TokenStream): CreateIndex['columns'][number] {
+  const name = tokens.name('a column')
+  const descending = tokens.accepts('desc')
+  if (!descending) tokens.accepts('asc')
   return { name, descending }
 }
 
@@ -160,46 +158,46 @@ function parseIndexColumn(cursor: Cursor): CreateIndex['columns'][number] {
  * AlterTable = "ALTER" "TABLE" Name ("ADD" ["COLUMN"] ColumnDefinition | "DROP" ["COLUMN"] Name
  *            | "RENAME" ["COLUMN"] Name "TO" Name | "SET" TableChange {TableChange})
  */
-export function parseAlterTable(cursor: Cursor): AlterTable {
-  const at = cursor.expects('alter')
-  cursor.expects('table')
-  const table = cursor.name('a table')
-  return { kind: 'alter-table', table, action: parseAlteration(cursor), at }
+export function parseAlterTable(tokens: TokenStream): AlterTable {
+  const at = tokens.expects('alter')
+  tokens.expects('table')
+  const table = tokens.name('a table')
+  return { kind: 'alter-table', table, action: parseAlteration(tokens), at }
 }
 
-function parseAlteration(cursor: Cursor): AlterTable['action'] {
-  if (cursor.accepts('add')) {
-    cursor.accepts('column')
-    return { kind: 'add', column: parseColumnDefinition(cursor) }
+function parseAlteration(tokens: TokenStream): AlterTable['action'] {
+  if (tokens.accepts('add')) {
+    tokens.accepts('column')
+    return { kind: 'add', column: parseColumnDefinition(tokens) }
   }
-  if (cursor.accepts('drop')) {
-    cursor.accepts('column')
-    return { kind: 'drop', column: cursor.name('a column') }
+  if (tokens.accepts('drop')) {
+    tokens.accepts('column')
+    return { kind: 'drop', column: tokens.name('a column') }
   }
-  if (cursor.accepts('set')) return parseSet(cursor)
-  cursor.expects('rename')
-  cursor.accepts('column')
-  const column = cursor.name('a column')
-  cursor.expects('to')
-  return { kind: 'rename', column, to: cursor.name('a column') }
+  if (tokens.accepts('set')) return parseSet(tokens)
+  tokens.expects('rename')
+  tokens.accepts('column')
+  const column = tokens.name('a column')
+  tokens.expects('to')
+  return { kind: 'rename', column, to: tokens.name('a column') }
 }
 
 /**
  * TableChange = "READ" "SCOPE" (Text | "NULL") | "WRITE" "SCOPE" (Text | "NULL") | "ROW" "FILTER" ("(" Expression ")" | "NULL")
  *             | "COMMENT" (Text | "NULL")
  */
-function parseSet(cursor: Cursor): AlterTable['action'] {
-  const changes = parseTableChanges(cursor, (part) => (cursor.accepts('null') ? null : part(cursor)))
-  if (Object.values(changes).every((change) => change === undefined)) throw cursor.unexpected()
+function parseSet(tokens: TokenStream): AlterTable['action'] {
+  const changes = parseTableChanges(tokens, (part) => (tokens.accepts('null') ? null : part(tokens)))
+  if (Object.values(changes).every((change) => change === undefined)) throw tokens.unexpected()
   return { kind: 'set', ...changes }
 }
 
 /** Drop = "DROP" ("TABLE" | "INDEX") ["IF" "EXISTS"] Name */
-export function parseDrop(cursor: Cursor): Statement {
-  const at = cursor.expects('drop')
-  const isTable = cursor.accepts('table')
-  if (!isTable) cursor.expects('index')
-  const ifExists = acceptsIfExists(cursor)
-  const name = cursor.name(isTable ? 'a table' : 'an index')
+export function parseDrop(tokens: TokenStream): Statement {
+  const at = tokens.expects('drop')
+  const isTable = tokens.accepts('table')
+  if (!isTable) tokens.expects('index')
+  const ifExists = acceptsIfExists(tokens)
+  const name = tokens.name(isTable ? 'a table' : 'an index')
   return { kind: isTable ? 'drop-table' : 'drop-index', ifExists, name, at }
 }

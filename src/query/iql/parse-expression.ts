@@ -1,42 +1,23 @@
-/** Reads expressions: a Pratt loop over the operators, from OR, which binds least, to the sign, which binds most. */
-import type { BinaryOperator, Expression, InList, InQuery, Like } from './ast-expression.ts'
-import type { Cursor } from './cursor.ts'
-import { parsePrimary } from './parse-primary.ts'
-import { closing, parseList, parseParenthesisedQuery } from './parse-select.ts'
-
-/** How strongly each operator binds; the printer sets its parentheses by the same numbers. */
-export const BINDING = {
-  or: 1,
-  and: 2,
-  not: 3,
-  is: 4,
-  comparison: 5,
-  /** BETWEEN, IN, LIKE */
-  test: 6,
-  concat: 7,
-  sum: 8,
-  product: 9,
-  sign: 10,
-} as const
-
-export const BINARY_BINDING: Readonly<Record<BinaryOperator, number>> = {
-  or: BINDING.or,
-  and: BINDING.and,
-  '=': BINDING.comparison,
-  '<>': BINDING.comparison,
-  '<': BINDING.comparison,
-  '<=': BINDING.comparison,
-  '>': BINDING.comparison,
-  '>=': BINDING.comparison,
-  'is distinct from': BINDING.is,
-  'is not distinct from': BINDING.is,
-  '||': BINDING.concat,
-  '+': BINDING.sum,
-  '-': BINDING.sum,
-  '*': BINDING.product,
-  '/': BINDING.product,
-  '%': BINDING.product,
-}
+/** Parses expressions: a Pratt loop over the operators, with literals, columns, calls, CASE, CAST and sub-queries between them. */
+import type {
+  BinaryOperator,
+  Call,
+  Case,
+  Expression,
+  Frame,
+  FrameBound,
+  InList,
+  InQuery,
+  Like,
+  LiteralTypeName,
+  Name,
+  OrderItem,
+  TypeRef,
+  Window,
+} from './ast-query.ts'
+import { RESERVED, RESERVED_FUNCTIONS } from './keywords.ts'
+import { BINARY_PRECEDENCE, PRECEDENCE } from './precedence.ts'
+import type { TokenStream } from './token-stream.ts'
 
 const SYMBOL_OPERATORS: ReadonlyMap<string, BinaryOperator> = new Map(
   (['or', 'and', '=', '<>', '<', '<=', '>', '>=', '||', '+', '-', '*', '/', '%'] as const).map((key) => [key, key]),
@@ -46,28 +27,28 @@ const SYMBOL_OPERATORS: ReadonlyMap<string, BinaryOperator> = new Map(
  * Expression = Conjunction {"OR" Conjunction}
  * Conjunction = Negation {"AND" Negation}
  */
-export function parseExpression(cursor: Cursor): Expression {
-  cursor.beginExpression()
-  const expression = parseBinding(cursor, 0)
-  cursor.endExpression()
+export function parseExpression(tokens: TokenStream): Expression {
+  tokens.beginExpression()
+  const expression = parseOperators(tokens, 0)
+  tokens.endExpression()
   return expression
 }
 
-/** Reads as long as the operators bind more strongly than `least`. */
-function parseBinding(cursor: Cursor, least: number): Expression {
-  const outerHeight = cursor.height
-  cursor.height = 0
-  let left = parsePrefix(cursor, least)
+/** Parses operators with a precedence above `minimum`. */
+function parseOperators(tokens: TokenStream, minimum: number): Expression {
+  const outerHeight = tokens.height
+  tokens.height = 0
+  let left = parsePrefix(tokens, minimum)
   for (;;) {
-    const { at } = cursor.token
-    const next = parseInfix(cursor, left, least)
+    const { at } = tokens.token
+    const next = parseInfix(tokens, left, minimum)
     if (next === undefined) break
     left = next
-    // A chain of AND or OR is bound as one node, however long it is.
-    if (next.kind === 'binary' && (next.operator === 'and' || next.operator === 'or')) cursor.countCondition(at)
-    else cursor.checkHeight(++cursor.height, at)
+    // The binder turns a chain of AND or OR into one node, so its length adds no height.
+    if (next.kind === 'binary' && (next.operator === 'and' || next.operator === 'or')) tokens.countCondition(at)
+    else tokens.checkHeight(++tokens.height, at)
   }
-  cursor.height = Math.max(outerHeight, cursor.height)
+  tokens.height = Math.max(outerHeight, tokens.height)
   return left
 }
 
@@ -75,21 +56,20 @@ function parseBinding(cursor: Cursor, least: number): Expression {
  * Negation = "NOT" Negation | Truth
  * Sign = ("-" | "+") Sign | Primary
  */
-function parsePrefix(cursor: Cursor, least: number): Expression {
-  const { key, at } = cursor.token
+function parsePrefix(tokens: TokenStream, minimum: number): Expression {
+  const { key, at } = tokens.token
   if (key === 'not') {
-    if (least >= BINDING.not) throw cursor.fail('NOT binds less than what stands before it: put it in parentheses', at)
-    return parseUnary(cursor, 'not', BINDING.not - 1)
+    if (minimum >= PRECEDENCE.not)
+      throw tokens.fail('NOT has a lower precedence than the operator before it: put it in parentheses', at)
+    return parseUnary(tokens, 'not', PRECEDENCE.not - 1)
   }
-  if (key === '-' || key === '+') return parseUnary(cursor, key, BINDING.sign - 1)
-  return parsePrimary(cursor)
+  if (key === '-' || key === '+') return parseUnary(tokens, key, PRECEDENCE.sign - 1)
+  return parsePrimary(tokens)
 }
 
-function parseUnary(cursor: Cursor, operator: '-' | '+' | 'not', least: number): Expression {
-  const at = cursor.take().at
-  cursor.enter()
-  const operand = parseBinding(cursor, least)
-  cursor.leave()
+function parseUnary(tokens: TokenStream, operator: '-' | '+' | 'not', minimum: number): Expression {
+  const at = tokens.take().at
+  const operand = tokens.nested(() => parseOperators(tokens, minimum))
   return { kind: 'unary', operator, operand, at }
 }
 
@@ -100,41 +80,41 @@ function parseUnary(cursor: Cursor, operator: '-' | '+' | 'not', least: number):
  * Sum = Product {("+" | "-") Product}
  * Product = Sign {("*" | "/" | "%") Sign}
  */
-function parseInfix(cursor: Cursor, left: Expression, least: number): Expression | undefined {
-  const { key, at } = cursor.token
+function parseInfix(tokens: TokenStream, left: Expression, minimum: number): Expression | undefined {
+  const { key, at } = tokens.token
   const operator = SYMBOL_OPERATORS.get(key)
   if (operator !== undefined) {
-    const binding = BINARY_BINDING[operator]
-    if (binding <= least) return undefined
-    cursor.take()
-    const right = parseBinding(cursor, binding)
-    if (binding === BINDING.comparison) refuseChain(cursor)
+    const precedence = BINARY_PRECEDENCE[operator]
+    if (precedence <= minimum) return undefined
+    tokens.take()
+    const right = parseOperators(tokens, precedence)
+    if (precedence === PRECEDENCE.comparison) refuseChain(tokens)
     return { kind: 'binary', operator, left, right, at }
   }
-  if (key === 'is') return least < BINDING.is ? parseIs(cursor, left) : undefined
-  if (TEST_WORDS.has(key)) return least < BINDING.test ? parseTest(cursor, left) : undefined
-  cursor.couldBe('an operator')
+  if (key === 'is') return minimum < PRECEDENCE.is ? parseIs(tokens, left) : undefined
+  if (TEST_WORDS.has(key)) return minimum < PRECEDENCE.test ? parseTest(tokens, left) : undefined
+  tokens.couldBe('an operator')
   return undefined
 }
 
 const TEST_WORDS: ReadonlySet<string> = new Set(['not', 'between', 'in', 'like', 'ilike'])
 
-/** a < b < c would compare a truth value with c. */
-function refuseChain(cursor: Cursor): void {
-  const operator = SYMBOL_OPERATORS.get(cursor.token.key)
-  if (operator === undefined || BINARY_BINDING[operator] !== BINDING.comparison) return
-  throw cursor.fail('Comparisons do not chain', cursor.token.at, 'Syntax', 'write a < b AND b < c')
+/** a < b < c would compare a Boolean with c. */
+function refuseChain(tokens: TokenStream): void {
+  const operator = SYMBOL_OPERATORS.get(tokens.token.key)
+  if (operator === undefined || BINARY_PRECEDENCE[operator] !== PRECEDENCE.comparison) return
+  throw tokens.fail('Comparisons do not chain', tokens.token.at, 'Syntax', 'write a < b AND b < c')
 }
 
-function parseIs(cursor: Cursor, operand: Expression): Expression {
-  const at = cursor.expects('is')
-  const negated = cursor.accepts('not')
-  if (cursor.accepts('null')) return { kind: 'is-null', negated, operand, at }
-  if (cursor.accepts('true')) return { kind: 'is-truth', negated, value: true, operand, at }
-  if (cursor.accepts('false')) return { kind: 'is-truth', negated, value: false, operand, at }
-  cursor.expects('distinct')
-  cursor.expects('from')
-  const right = parseBinding(cursor, BINDING.is)
+function parseIs(tokens: TokenStream, operand: Expression): Expression {
+  const at = tokens.expects('is')
+  const negated = tokens.accepts('not')
+  if (tokens.accepts('null')) return { kind: 'is-null', negated, operand, at }
+  if (tokens.accepts('true')) return { kind: 'is-truth', negated, value: true, operand, at }
+  if (tokens.accepts('false')) return { kind: 'is-truth', negated, value: false, operand, at }
+  tokens.expects('distinct')
+  tokens.expects('from')
+  const right = parseOperators(tokens, PRECEDENCE.is)
   return { kind: 'binary', operator: negated ? 'is not distinct from' : 'is distinct from', left: operand, right, at }
 }
 
@@ -142,43 +122,274 @@ function parseIs(cursor: Cursor, operand: Expression): Expression {
  * Test = Concatenation [["NOT"] (Between | In | Like)]
  * Between = "BETWEEN" Concatenation "AND" Concatenation
  */
-function parseTest(cursor: Cursor, operand: Expression): Expression {
-  const at = cursor.token.at
-  const negated = cursor.accepts('not')
+function parseTest(tokens: TokenStream, operand: Expression): Expression {
+  const at = tokens.token.at
+  const negated = tokens.accepts('not')
   let test: Expression
-  if (cursor.accepts('between')) {
-    const low = parseBinding(cursor, BINDING.test)
-    cursor.expects('and')
-    test = { kind: 'between', negated, operand, low, high: parseBinding(cursor, BINDING.test), at }
-  } else if (cursor.accepts('in')) test = parseIn(cursor, operand, negated, at)
-  else if (cursor.accepts('like')) test = parseLike(cursor, operand, negated, false, at)
-  else if (cursor.accepts('ilike')) test = parseLike(cursor, operand, negated, true, at)
-  else throw cursor.unexpected()
-  if (TEST_WORDS.has(cursor.token.key)) {
-    throw cursor.fail('Tests do not chain: put the first in parentheses', cursor.token.at)
+  if (tokens.accepts('between')) {
+    const low = parseOperators(tokens, PRECEDENCE.test)
+    tokens.expects('and')
+    test = { kind: 'between', negated, operand, low, high: parseOperators(tokens, PRECEDENCE.test), at }
+  } else if (tokens.accepts('in')) test = parseIn(tokens, operand, negated, at)
+  else if (tokens.accepts('like')) test = parseLike(tokens, operand, negated, false, at)
+  else if (tokens.accepts('ilike')) test = parseLike(tokens, operand, negated, true, at)
+  else throw tokens.unexpected()
+  if (TEST_WORDS.has(tokens.token.key)) {
+    throw tokens.fail('BETWEEN, IN and LIKE cannot be chained: put the first in parentheses', tokens.token.at)
   }
   return test
 }
 
 /** In = "IN" "(" (Query | Expression {"," Expression}) ")" */
-function parseIn(cursor: Cursor, operand: Expression, negated: boolean, at: number): InList | InQuery {
-  if (cursor.opensQuery()) {
-    return { kind: 'in-query', negated, operand, query: parseParenthesisedQuery(cursor), at }
+function parseIn(tokens: TokenStream, operand: Expression, negated: boolean, at: number): InList | InQuery {
+  if (tokens.opensQuery()) {
+    return { kind: 'in-query', negated, operand, query: tokens.subquery(), at }
   }
-  cursor.expects('(')
-  if (cursor.token.key === ')') throw cursor.fail('IN needs at least one item', cursor.token.at)
-  cursor.enter()
-  const items = closing(cursor, parseList(cursor, parseExpression))
-  cursor.leave()
-  if (items.length > cursor.limits.inItems) {
-    throw cursor.fail(`IN takes at most ${cursor.limits.inItems} items`, at, 'TooComplex')
+  tokens.expects('(')
+  if (tokens.token.key === ')') throw tokens.fail('IN needs at least one item', tokens.token.at)
+  const items = tokens.nested(() => tokens.closing(tokens.list(parseExpression)))
+  if (items.length > tokens.limits.inItems) {
+    throw tokens.fail(`IN takes at most ${tokens.limits.inItems} items`, at, 'TooComplex')
   }
   return { kind: 'in-list', negated, operand, items, at }
 }
 
 /** Like = ("LIKE" | "ILIKE") Concatenation ["ESCAPE" Concatenation] */
-function parseLike(cursor: Cursor, operand: Expression, negated: boolean, ignoreCase: boolean, at: number): Like {
-  const pattern = parseBinding(cursor, BINDING.test)
-  const escapedBy = cursor.accepts('escape') ? parseBinding(cursor, BINDING.test) : undefined
+function parseLike(tokens: TokenStream, operand: Expression, negated: boolean, ignoreCase: boolean, at: number): Like {
+  const pattern = parseOperators(tokens, PRECEDENCE.test)
+  const escapedBy = tokens.accepts('escape') ? parseOperators(tokens, PRECEDENCE.test) : undefined
   return { kind: 'like', negated, ignoreCase, operand, pattern, escape: escapedBy, at }
+}
+
+/**
+ * Primary = Number | Text | "X" Text | "TRUE" | "FALSE" | "NULL" | Parameter | TypedLiteral
+ *         | "(" Expression ")" | "(" Query ")" | "EXISTS" "(" Query ")" | Case | Cast | Extract | Call | Column
+ */
+function parsePrimary(tokens: TokenStream): Expression {
+  const { kind, text, key, at } = tokens.token
+  switch (kind) {
+    case 'word':
+      return parseWord(tokens, key)
+    case 'quoted':
+      return parseNamed(tokens)
+    case 'number':
+      tokens.take()
+      return { kind: 'number', text, at }
+    case 'text':
+      tokens.take()
+      return { kind: 'text', value: text, at }
+    case 'bytes':
+      tokens.take()
+      return { kind: 'bytes', hex: text, at }
+    case 'parameter':
+      tokens.take()
+      return { kind: 'parameter', name: text, at }
+    default:
+      if (key === '(') return parseParentheses(tokens)
+      tokens.couldBe('an expression')
+      throw tokens.unexpected()
+  }
+}
+
+function parseParentheses(tokens: TokenStream): Expression {
+  const at = tokens.token.at
+  if (tokens.opensQuery()) return { kind: 'subquery', query: tokens.subquery(), at }
+  tokens.take()
+  return tokens.nested(() => tokens.closing(parseExpression(tokens)))
+}
+
+function parseWord(tokens: TokenStream, key: string): Expression {
+  const at = tokens.token.at
+  switch (key) {
+    case 'true':
+    case 'false':
+      tokens.take()
+      return { kind: 'boolean', value: key === 'true', at }
+    case 'null':
+      tokens.take()
+      return { kind: 'null', at }
+    case 'case':
+      return parseCase(tokens)
+    case 'cast':
+      return parseCast(tokens)
+    case 'exists':
+      tokens.take()
+      return { kind: 'exists', query: tokens.subquery(), at }
+    default:
+      return parseNamed(tokens)
+  }
+}
+
+/**
+ * TypedLiteral = ("TIMESTAMP" | "DATE" | "TIME" | "INTERVAL" | "UUID" | "JSON") Text
+ * Column = [Name "."] Name
+ */
+function parseNamed(tokens: TokenStream): Expression {
+  const { kind, key, at } = tokens.token
+  const next = tokens.ahead(1)
+  if (kind === 'word') {
+    const literalType = LITERAL_TYPES.get(key)
+    if (literalType !== undefined && next.kind === 'text') {
+      tokens.take()
+      return { kind: 'typed', type: literalType, value: tokens.take().text, at }
+    }
+    if (next.key === '(') {
+      if (key === 'extract') return parseExtract(tokens)
+      if (!RESERVED.has(key) || RESERVED_FUNCTIONS.has(key)) return parseCall(tokens)
+    } else if (key === 'current_date') return currentDate(tokens)
+    if (RESERVED.has(key)) tokens.couldBe('an expression')
+  }
+  const name = tokens.name('an expression')
+  if (next.key !== '.') return { kind: 'column', table: undefined, name }
+  tokens.take()
+  return { kind: 'column', table: name, name: tokens.name('a column') }
+}
+
+const LITERAL_TYPES: ReadonlyMap<string, LiteralTypeName> = new Map([
+  ['timestamp', 'Timestamp'],
+  ['date', 'Date'],
+  ['time', 'Time'],
+  ['interval', 'Interval'],
+  ['uuid', 'Uuid'],
+  ['json', 'Json'],
+])
+
+/** CURRENT_DATE needs no parentheses, as in SQL. */
+function currentDate(tokens: TokenStream): Call {
+  const { text, at } = tokens.take()
+  return call({ text, at }, [])
+}
+
+/**
+ * Case = "CASE" [Expression] Branch {Branch} ["ELSE" Expression] "END"
+ * Branch = "WHEN" Expression "THEN" Expression
+ */
+function parseCase(tokens: TokenStream): Case {
+  const at = tokens.expects('case')
+  return tokens.nested(() => {
+    const operand = tokens.token.key === 'when' ? undefined : parseExpression(tokens)
+    const branches: { when: Expression; result: Expression }[] = []
+    do {
+      tokens.expects('when')
+      const when = parseExpression(tokens)
+      tokens.expects('then')
+      branches.push({ when, result: parseExpression(tokens) })
+    } while (tokens.sees('when'))
+    const otherwise = tokens.accepts('else') ? parseExpression(tokens) : undefined
+    tokens.expects('end')
+    return { kind: 'case', operand, branches, otherwise, at }
+  })
+}
+
+/** Cast = "CAST" "(" Expression "AS" Type ")" */
+function parseCast(tokens: TokenStream): Expression {
+  const at = tokens.expects('cast')
+  tokens.expects('(')
+  return tokens.nested(() => {
+    const operand = parseExpression(tokens)
+    tokens.expects('as')
+    return { kind: 'cast', operand, type: tokens.closing(parseType(tokens)), at }
+  })
+}
+
+/** Type = Name ["(" digits ["," digits] ")"] */
+export function parseType(tokens: TokenStream): TypeRef {
+  const name = tokens.name('a type')
+  if (!tokens.accepts('(')) return { name, arguments: [] }
+  const first = tokens.wholeNumber('a number of digits')
+  const digits = tokens.accepts(',') ? [first, tokens.wholeNumber('a number of digits')] : [first]
+  return { name, arguments: tokens.closing(digits) }
+}
+
+/** Extract = "EXTRACT" "(" Name "FROM" Expression ")" */
+function parseExtract(tokens: TokenStream): Call {
+  const { at } = tokens.take()
+  tokens.expects('(')
+  return tokens.nested(() => {
+    const part = tokens.name('a part of a time')
+    tokens.expects('from')
+    const operand = tokens.closing(parseExpression(tokens))
+    return call({ text: 'date_part', at }, [{ kind: 'text', value: part.text.toLowerCase(), at: part.at }, operand])
+  })
+}
+
+/**
+ * Call = Name "(" ["*" | ["DISTINCT"] Expression {"," Expression} ["ORDER" "BY" OrderItem {"," OrderItem}]] ")"
+ *        ["FILTER" "(" "WHERE" Expression ")"] ["OVER" Window]
+ */
+function parseCall(tokens: TokenStream): Call {
+  const { text, at } = tokens.take()
+  tokens.expects('(')
+  return tokens.nested(() => {
+    const star = tokens.accepts('*')
+    const distinct = !star && tokens.accepts('distinct')
+    const args = star || (!distinct && tokens.sees(')')) ? [] : tokens.list(parseExpression)
+    const orderBy = args.length > 0 && tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
+    tokens.expects(')')
+    const filter = parseFilter(tokens)
+    const over = tokens.accepts('over') ? parseWindow(tokens) : undefined
+    return { ...call({ text, at }, args), star, distinct, orderBy, filter, over }
+  })
+}
+
+function parseFilter(tokens: TokenStream): Expression | undefined {
+  if (tokens.token.key !== 'filter' || tokens.ahead(1).key !== '(') {
+    tokens.couldBe('FILTER')
+    return undefined
+  }
+  tokens.take()
+  tokens.take()
+  tokens.expects('where')
+  return tokens.closing(parseExpression(tokens))
+}
+
+/** Window = "(" ["PARTITION" "BY" Expression {"," Expression}] ["ORDER" "BY" OrderItem {"," OrderItem}] [Frame] ")" */
+function parseWindow(tokens: TokenStream): Window {
+  const at = tokens.expects('(')
+  const partitionBy = tokens.acceptsBy('partition') ? tokens.list(parseExpression) : []
+  const orderBy = tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
+  return tokens.closing({ partitionBy, orderBy, frame: parseFrame(tokens), at })
+}
+
+/** Frame = ("ROWS" | "RANGE") (FrameBound | "BETWEEN" FrameBound "AND" FrameBound) */
+function parseFrame(tokens: TokenStream): Frame | undefined {
+  const unit = tokens.accepts('rows') ? 'rows' : tokens.accepts('range') ? 'range' : undefined
+  if (unit === undefined) return undefined
+  if (!tokens.accepts('between')) return { unit, start: parseFrameBound(tokens), end: { kind: 'current-row' } }
+  const start = parseFrameBound(tokens)
+  tokens.expects('and')
+  return { unit, start, end: parseFrameBound(tokens) }
+}
+
+/** FrameBound = "UNBOUNDED" ("PRECEDING" | "FOLLOWING") | "CURRENT" "ROW" | digits ("PRECEDING" | "FOLLOWING") */
+function parseFrameBound(tokens: TokenStream): FrameBound {
+  if (tokens.accepts('current')) {
+    tokens.expects('row')
+    return { kind: 'current-row' }
+  }
+  if (tokens.accepts('unbounded')) {
+    if (tokens.accepts('preceding')) return { kind: 'unbounded-preceding' }
+    tokens.expects('following')
+    return { kind: 'unbounded-following' }
+  }
+  const rows = tokens.wholeNumber('a number of rows')
+  if (tokens.accepts('preceding')) return { kind: 'preceding', rows }
+  tokens.expects('following')
+  return { kind: 'following', rows }
+}
+
+function call(name: Name, args: readonly Expression[]): Call {
+  const plain = { star: false, distinct: false, orderBy: [], filter: undefined, over: undefined }
+  return { kind: 'call', name, arguments: args, ...plain }
+}
+
+/** OrderItem = Expression ["ASC" | "DESC"] ["NULLS" ("FIRST" | "LAST")] */
+export function parseOrderItem(tokens: TokenStream): OrderItem {
+  const expression = parseExpression(tokens)
+  const descending = tokens.accepts('desc')
+  if (!descending) tokens.accepts('asc')
+  if (!tokens.accepts('nulls')) return { expression, descending, nulls: undefined }
+  if (tokens.accepts('first')) return { expression, descending, nulls: 'first' }
+  tokens.expects('last')
+  return { expression, descending, nulls: 'last' }
 }

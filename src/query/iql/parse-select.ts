@@ -1,90 +1,98 @@
-/** Reads queries: WITH, SELECT, FROM and joins, set operations, ORDER BY, LIMIT. */
-import type { Body, Cte, From, JoinKind, Query, Select, SelectItem, SetOperation } from './ast.ts'
-import type { Expression, Name, OrderItem } from './ast-expression.ts'
-import type { Cursor } from './cursor.ts'
-import { parseExpression } from './parse-expression.ts'
+/** Parses queries: WITH, SELECT, FROM and joins, set operations, ORDER BY, LIMIT. */
+import type {
+  Body,
+  Cte,
+  Expression,
+  From,
+  JoinKind,
+  Name,
+  OrderItem,
+  Query,
+  Select,
+  SelectItem,
+  SetOperation,
+} from './ast-query.ts'
+import { parseExpression, parseOrderItem } from './parse-expression.ts'
+import type { TokenStream } from './token-stream.ts'
 
 /**
  * Query = ["WITH" Cte {"," Cte}] Body ["ORDER" "BY" OrderItem {"," OrderItem}]
  *         ["LIMIT" Expression] ["OFFSET" Expression]
  */
-export function parseQuery(cursor: Cursor): Query {
-  const at = cursor.token.at
-  const ctes = cursor.accepts('with') ? parseList(cursor, parseCte) : []
-  const body = parseBody(cursor)
-  const orderBy = parseOrderBy(cursor)
+export function parseQuery(tokens: TokenStream): Query {
+  const at = tokens.token.at
+  const ctes = tokens.accepts('with') ? tokens.list(parseCte) : []
+  const body = parseBody(tokens)
+  const orderBy = parseOrderBy(tokens)
   let limit: Expression | undefined
   let offset: Expression | undefined
   for (;;) {
-    if (limit === undefined && cursor.accepts('limit')) limit = parseExpression(cursor)
-    else if (offset === undefined && cursor.accepts('offset')) offset = parseExpression(cursor)
+    if (limit === undefined && tokens.accepts('limit')) limit = parseExpression(tokens)
+    else if (offset === undefined && tokens.accepts('offset')) offset = parseExpression(tokens)
     else break
   }
-  const isBare = ctes.length === 0 && orderBy.length === 0 && limit === undefined && offset === undefined
-  if (isBare && body.kind === 'query') return body
-  return { kind: 'query', with: ctes, body, orderBy, limit, offset, at }
+  const query: Query = { kind: 'query', with: ctes, body, orderBy, limit, offset, at }
+  return body.kind === 'query' && isBareQuery(query) ? body : query
 }
 
 /** Cte = Name ["(" Name {"," Name} ")"] "AS" "(" Query ")" */
-function parseCte(cursor: Cursor): Cte {
-  const name = cursor.name('a name')
-  if (name.text.toLowerCase() === 'recursive' && cursor.isName()) {
-    throw cursor.fail('WITH RECURSIVE is not part of the language', name.at)
+function parseCte(tokens: TokenStream): Cte {
+  const name = tokens.name('a name')
+  if (name.text.toLowerCase() === 'recursive' && tokens.isName()) {
+    throw tokens.fail('WITH RECURSIVE is not supported', name.at)
   }
-  const columns = cursor.accepts('(') ? closing(cursor, parseList(cursor, parseColumnName)) : []
-  cursor.expects('as')
-  return { name, columns, query: parseParenthesisedQuery(cursor) }
+  const columns = tokens.accepts('(') ? tokens.closing(tokens.list((tokens) => tokens.columnName())) : []
+  tokens.expects('as')
+  return { name, columns, query: parseParenthesisedQuery(tokens) }
 }
 
 /** "(" Query ")" */
-export function parseParenthesisedQuery(cursor: Cursor): Query {
-  cursor.expects('(')
-  cursor.enter()
-  if (!(cursor.sees('select') || cursor.sees('with') || cursor.sees('('))) throw cursor.unexpected()
-  const query = parseQuery(cursor)
-  cursor.leave()
-  cursor.expects(')')
-  return query
+export function parseParenthesisedQuery(tokens: TokenStream): Query {
+  tokens.expects('(')
+  return tokens.nested(() => {
+    if (!(tokens.sees('select') || tokens.sees('with') || tokens.sees('('))) throw tokens.unexpected()
+    return tokens.closing(parseQuery(tokens))
+  })
 }
 
 /** Body = Intersection {("UNION" | "EXCEPT") ["ALL" | "DISTINCT"] Intersection} */
-function parseBody(cursor: Cursor): Body {
-  let left = parseIntersection(cursor)
+function parseBody(tokens: TokenStream): Body {
+  let left = parseIntersection(tokens)
   for (;;) {
-    if (cursor.sees('union')) left = parseSetOperation(cursor, 'union', left, parseIntersection)
-    else if (cursor.sees('except')) left = parseSetOperation(cursor, 'except', left, parseIntersection)
+    if (tokens.sees('union')) left = parseSetOperation(tokens, 'union', left, parseIntersection)
+    else if (tokens.sees('except')) left = parseSetOperation(tokens, 'except', left, parseIntersection)
     else return left
   }
 }
 
 /** Intersection = Operand {"INTERSECT" ["ALL" | "DISTINCT"] Operand} */
-function parseIntersection(cursor: Cursor): Body {
-  let left = parseOperand(cursor)
-  while (cursor.sees('intersect')) left = parseSetOperation(cursor, 'intersect', left, parseOperand)
+function parseIntersection(tokens: TokenStream): Body {
+  let left = parseOperand(tokens)
+  while (tokens.sees('intersect')) left = parseSetOperation(tokens, 'intersect', left, parseOperand)
   return left
 }
 
 function parseSetOperation(
-  cursor: Cursor,
+  tokens: TokenStream,
   operator: SetOperation['operator'],
   left: Body,
-  parseRight: (cursor: Cursor) => Body,
+  parseRight: (tokens: TokenStream) => Body,
 ): SetOperation {
-  const at = cursor.take().at
-  cursor.countSetOperation(at)
-  const all = cursor.accepts('all')
-  if (!all) cursor.accepts('distinct')
-  return { kind: 'set', operator, all, left, right: parseRight(cursor), at }
+  const at = tokens.take().at
+  tokens.countSetOperation(at)
+  const all = tokens.accepts('all')
+  if (!all) tokens.accepts('distinct')
+  return { kind: 'set', operator, all, left, right: parseRight(tokens), at }
 }
 
 /** Operand = Select | "(" Query ")" */
-function parseOperand(cursor: Cursor): Body {
-  if (!cursor.sees('(')) return parseSelect(cursor)
-  const query = parseParenthesisedQuery(cursor)
+function parseOperand(tokens: TokenStream): Body {
+  if (!tokens.sees('(')) return parseSelect(tokens)
+  const query = parseParenthesisedQuery(tokens)
   return isBareQuery(query) ? query.body : query
 }
 
-/** Parentheses around a query that orders, limits and names nothing do not change what it means. */
+/** Parentheses around a query without WITH, ORDER BY, LIMIT and OFFSET do not change its meaning. */
 function isBareQuery({ with: ctes, orderBy, limit, offset }: Query): boolean {
   return ctes.length === 0 && orderBy.length === 0 && limit === undefined && offset === undefined
 }
@@ -93,45 +101,45 @@ function isBareQuery({ with: ctes, orderBy, limit, offset }: Query): boolean {
  * Select = "SELECT" ["DISTINCT" | "ALL"] SelectItem {"," SelectItem} ["FROM" From] ["WHERE" Expression]
  *          ["GROUP" "BY" Expression {"," Expression}] ["HAVING" Expression]
  */
-function parseSelect(cursor: Cursor): Select {
-  const at = cursor.expects('select')
-  const distinct = cursor.accepts('distinct')
-  if (!distinct) cursor.accepts('all')
-  const items = parseList(cursor, parseSelectItem)
-  const from = cursor.accepts('from') ? parseFrom(cursor) : undefined
-  const where = cursor.accepts('where') ? parseExpression(cursor) : undefined
-  const groupBy = acceptsBy(cursor, 'group') ? parseList(cursor, parseExpression) : []
-  const having = cursor.accepts('having') ? parseExpression(cursor) : undefined
+function parseSelect(tokens: TokenStream): Select {
+  const at = tokens.expects('select')
+  const distinct = tokens.accepts('distinct')
+  if (!distinct) tokens.accepts('all')
+  const items = tokens.list(parseSelectItem)
+  const from = tokens.accepts('from') ? parseFrom(tokens) : undefined
+  const where = tokens.accepts('where') ? parseExpression(tokens) : undefined
+  const groupBy = tokens.acceptsBy('group') ? tokens.list(parseExpression) : []
+  const having = tokens.accepts('having') ? parseExpression(tokens) : undefined
   return { kind: 'select', distinct, items, from, where, groupBy, having, at }
 }
 
 /** SelectItem = "*" | Name "." "*" | Expression [Alias] */
-export function parseSelectItem(cursor: Cursor): SelectItem {
-  if (cursor.token.key === '*') return { kind: 'all', table: undefined, at: cursor.take().at }
-  cursor.couldBe('*')
-  if (cursor.ahead(1).key === '.' && cursor.ahead(2).key === '*' && cursor.isName()) {
-    const table = cursor.name('a table')
-    cursor.take()
-    cursor.take()
+export function parseSelectItem(tokens: TokenStream): SelectItem {
+  if (tokens.token.key === '*') return { kind: 'all', table: undefined, at: tokens.take().at }
+  tokens.couldBe('*')
+  if (tokens.ahead(1).key === '.' && tokens.ahead(2).key === '*' && tokens.isName()) {
+    const table = tokens.name('a table')
+    tokens.take()
+    tokens.take()
     return { kind: 'all', table, at: table.at }
   }
-  const expression = parseExpression(cursor)
-  return { kind: 'item', expression, alias: parseAlias(cursor) }
+  const expression = parseExpression(tokens)
+  return { kind: 'item', expression, alias: parseAlias(tokens) }
 }
 
 /** Alias = ["AS"] Name */
-export function parseAlias(cursor: Cursor): Name | undefined {
-  if (cursor.accepts('as')) return cursor.name('a name')
-  return cursor.isName() ? cursor.name('a name') : undefined
+export function parseAlias(tokens: TokenStream): Name | undefined {
+  if (tokens.accepts('as')) return tokens.name('a name')
+  return tokens.isName() ? tokens.name('a name') : undefined
 }
 
 /** From = Joined {"," Joined} */
-function parseFrom(cursor: Cursor): From {
-  let left = parseJoined(cursor)
-  while (cursor.sees(',')) {
-    const at = cursor.take().at
-    cursor.countJoin(at)
-    left = { kind: 'join', join: 'cross', left, right: parseJoined(cursor), on: undefined, at }
+function parseFrom(tokens: TokenStream): From {
+  let left = parseJoined(tokens)
+  while (tokens.sees(',')) {
+    const at = tokens.take().at
+    tokens.countJoin(at)
+    left = { kind: 'join', join: 'cross', left, right: parseJoined(tokens), on: undefined, at }
   }
   return left
 }
@@ -141,93 +149,56 @@ function parseFrom(cursor: Cursor): From {
  * Join = (["INNER"] | ("LEFT" | "RIGHT" | "FULL") ["OUTER"] | "ASOF" ["LEFT"]) "JOIN" TableItem "ON" Expression
  *      | "CROSS" "JOIN" TableItem
  */
-function parseJoined(cursor: Cursor): From {
-  let left = parseTableItem(cursor)
+function parseJoined(tokens: TokenStream): From {
+  let left = parseTableItem(tokens)
   for (;;) {
-    const at = cursor.token.at
-    const join = parseJoinKind(cursor)
+    const at = tokens.token.at
+    const join = parseJoinKind(tokens)
     if (join === undefined) return left
-    cursor.expects('join')
-    cursor.countJoin(at)
-    const right = parseTableItem(cursor)
-    if (cursor.token.key === 'using') {
-      cursor.couldBe('on')
-      throw cursor.unexpected('write ON a.column = b.column')
+    tokens.expects('join')
+    tokens.countJoin(at)
+    const right = parseTableItem(tokens)
+    if (tokens.token.key === 'using') {
+      tokens.couldBe('on')
+      throw tokens.unexpected('write ON a.column = b.column')
     }
     let on: Expression | undefined
     if (join !== 'cross') {
-      cursor.expects('on')
-      on = parseExpression(cursor)
+      tokens.expects('on')
+      on = parseExpression(tokens)
     }
     left = { kind: 'join', join, left, right, on, at }
   }
 }
 
-/** The words before JOIN; undefined when no join follows. */
-function parseJoinKind(cursor: Cursor): JoinKind | undefined {
-  if (cursor.sees('join')) return 'inner'
-  if (cursor.accepts('inner')) return 'inner'
-  if (cursor.accepts('cross')) return 'cross'
-  if (cursor.accepts('asof')) return cursor.accepts('left') ? 'asof-left' : 'asof'
+/** The keywords before JOIN; undefined if no join follows. */
+function parseJoinKind(tokens: TokenStream): JoinKind | undefined {
+  if (tokens.sees('join')) return 'inner'
+  if (tokens.accepts('inner')) return 'inner'
+  if (tokens.accepts('cross')) return 'cross'
+  if (tokens.accepts('asof')) return tokens.accepts('left') ? 'asof-left' : 'asof'
   for (const side of ['left', 'right', 'full'] as const) {
-    if (!cursor.accepts(side)) continue
-    cursor.accepts('outer')
+    if (!tokens.accepts(side)) continue
+    tokens.accepts('outer')
     return side
   }
   return undefined
 }
 
 /** TableItem = Name [Alias] | "(" Query ")" Alias | "(" Joined ")" */
-function parseTableItem(cursor: Cursor): From {
-  if (!cursor.sees('(')) return { kind: 'table', name: cursor.name('a table'), alias: parseAlias(cursor) }
-  if (cursor.opensQuery()) {
-    const query = parseParenthesisedQuery(cursor)
-    const alias = parseAlias(cursor)
+function parseTableItem(tokens: TokenStream): From {
+  if (!tokens.sees('(')) return { kind: 'table', name: tokens.name('a table'), alias: parseAlias(tokens) }
+  if (tokens.opensQuery()) {
+    const query = parseParenthesisedQuery(tokens)
+    const alias = parseAlias(tokens)
     if (alias !== undefined) return { kind: 'derived', query, alias }
-    cursor.couldBe('AS')
-    throw cursor.unexpected('a sub-query in FROM needs a name: (…) AS name')
+    tokens.couldBe('AS')
+    throw tokens.unexpected('a sub-query in FROM needs a name: (…) AS name')
   }
-  cursor.take()
-  cursor.enter()
-  const joined = parseJoined(cursor)
-  cursor.leave()
-  cursor.expects(')')
-  return joined
+  tokens.take()
+  return tokens.nested(() => tokens.closing(parseJoined(tokens)))
 }
 
-function parseOrderBy(cursor: Cursor): OrderItem[] {
-  return acceptsBy(cursor, 'order') ? parseList(cursor, parseOrderItem) : []
-}
-
-/** OrderItem = Expression ["ASC" | "DESC"] ["NULLS" ("FIRST" | "LAST")] */
-export function parseOrderItem(cursor: Cursor): OrderItem {
-  const expression = parseExpression(cursor)
-  const descending = cursor.accepts('desc')
-  if (!descending) cursor.accepts('asc')
-  if (!cursor.accepts('nulls')) return { expression, descending, nulls: undefined }
-  if (cursor.accepts('first')) return { expression, descending, nulls: 'first' }
-  cursor.expects('last')
-  return { expression, descending, nulls: 'last' }
-}
-
-/** GROUP BY, ORDER BY, PARTITION BY */
-export function acceptsBy(cursor: Cursor, word: string): boolean {
-  if (!cursor.accepts(word)) return false
-  cursor.expects('by')
-  return true
-}
-
-export function parseColumnName(cursor: Cursor): Name {
-  return cursor.name('a column')
-}
-
-export function parseList<Item>(cursor: Cursor, parseItem: (cursor: Cursor) => Item): Item[] {
-  const items = [parseItem(cursor)]
-  while (cursor.accepts(',')) items.push(parseItem(cursor))
-  return items
-}
-
-export function closing<Tree>(cursor: Cursor, tree: Tree): Tree {
-  cursor.expects(')')
-  return tree
+function parseOrderBy(tokens: TokenStream): OrderItem[] {
+  return tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
 }

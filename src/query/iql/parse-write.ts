@@ -1,109 +1,109 @@
-/** Reads the statements that change rows: INSERT, UPDATE, DELETE. */
-import type { Assignment, DefaultValue, Delete, Insert, OnConflict, SelectItem, Update, ValueRow } from './ast.ts'
-import type { Expression, Name } from './ast-expression.ts'
-import type { Cursor } from './cursor.ts'
+/** Parses the statements that change rows: INSERT, UPDATE, DELETE. */
+import type { Assignment, DefaultValue, Delete, Insert, OnConflict, Update, ValueRow } from './ast.ts'
+import type { Expression, Name, SelectItem } from './ast-query.ts'
 import { parseExpression } from './parse-expression.ts'
-import { closing, parseAlias, parseColumnName, parseList, parseQuery, parseSelectItem } from './parse-select.ts'
+import { parseAlias, parseQuery, parseSelectItem } from './parse-select.ts'
+import type { TokenStream } from './token-stream.ts'
 
 /**
  * Insert = "INSERT" "INTO" Name ["(" Name {"," Name} ")"] ("VALUES" Row {"," Row} | Query)
  *          [OnConflict] [Returning]
  */
-export function parseInsert(cursor: Cursor): Insert {
-  const at = cursor.expects('insert')
-  cursor.expects('into')
-  const table = cursor.name('a table')
-  const columns = parseInsertColumns(cursor)
-  const source = parseInsertSource(cursor)
+export function parseInsert(tokens: TokenStream): Insert {
+  const at = tokens.expects('insert')
+  tokens.expects('into')
+  const table = tokens.name('a table')
+  const columns = parseInsertColumns(tokens)
+  const source = parseInsertSource(tokens)
   return {
     kind: 'insert',
     table,
     columns,
     source,
-    onConflict: parseOnConflict(cursor),
-    returning: parseReturning(cursor),
+    onConflict: parseOnConflict(tokens),
+    returning: parseReturning(tokens),
     at,
   }
 }
 
-function parseInsertColumns(cursor: Cursor): Name[] {
-  if (!cursor.sees('(') || cursor.opensQuery()) return []
-  cursor.take()
-  return closing(cursor, parseList(cursor, parseColumnName))
+function parseInsertColumns(tokens: TokenStream): Name[] {
+  if (!tokens.sees('(') || tokens.opensQuery()) return []
+  tokens.take()
+  return tokens.closing(tokens.list((tokens) => tokens.columnName()))
 }
 
-function parseInsertSource(cursor: Cursor): Insert['source'] {
-  if (cursor.accepts('values')) return { kind: 'values', rows: parseList(cursor, parseRow) }
-  if (!(cursor.sees('select') || cursor.sees('with') || cursor.sees('('))) throw cursor.unexpected()
-  return { kind: 'query', query: parseQuery(cursor) }
+function parseInsertSource(tokens: TokenStream): Insert['source'] {
+  if (tokens.accepts('values')) return { kind: 'values', rows: tokens.list(parseRow) }
+  if (!(tokens.sees('select') || tokens.sees('with') || tokens.sees('('))) throw tokens.unexpected()
+  return { kind: 'query', query: parseQuery(tokens) }
 }
 
 /** Row = "(" Value {"," Value} ")" */
-function parseRow(cursor: Cursor): ValueRow {
-  const at = cursor.expects('(')
-  return { values: closing(cursor, parseList(cursor, parseValue)), at }
+function parseRow(tokens: TokenStream): ValueRow {
+  const at = tokens.expects('(')
+  return { values: tokens.closing(tokens.list(parseValue)), at }
 }
 
 /** Value = Expression | "DEFAULT" */
-function parseValue(cursor: Cursor): Expression | DefaultValue {
-  return cursor.sees('default') ? { kind: 'default', at: cursor.take().at } : parseExpression(cursor)
+function parseValue(tokens: TokenStream): Expression | DefaultValue {
+  return tokens.sees('default') ? { kind: 'default', at: tokens.take().at } : parseExpression(tokens)
 }
 
 /**
  * OnConflict = "ON" "CONFLICT" ["(" Name {"," Name} ")"] "DO" ("NOTHING"
  *            | "UPDATE" "SET" Assignment {"," Assignment} ["WHERE" Expression])
  */
-function parseOnConflict(cursor: Cursor): OnConflict | undefined {
-  if (!cursor.sees('on')) return undefined
-  const at = cursor.take().at
-  cursor.expects('conflict')
-  const target = cursor.accepts('(') ? closing(cursor, parseList(cursor, parseColumnName)) : []
-  cursor.expects('do')
-  if (cursor.accepts('nothing')) return { target, action: { kind: 'nothing' }, at }
-  cursor.expects('update')
-  const set = parseSet(cursor)
-  const where = cursor.accepts('where') ? parseExpression(cursor) : undefined
+function parseOnConflict(tokens: TokenStream): OnConflict | undefined {
+  if (!tokens.sees('on')) return undefined
+  const at = tokens.take().at
+  tokens.expects('conflict')
+  const target = tokens.accepts('(') ? tokens.closing(tokens.list((tokens) => tokens.columnName())) : []
+  tokens.expects('do')
+  if (tokens.accepts('nothing')) return { target, action: { kind: 'nothing' }, at }
+  tokens.expects('update')
+  const set = parseSet(tokens)
+  const where = tokens.accepts('where') ? parseExpression(tokens) : undefined
   return { target, action: { kind: 'update', set, where }, at }
 }
 
-function parseSet(cursor: Cursor): Assignment[] {
-  cursor.expects('set')
-  return parseList(cursor, parseAssignment)
+function parseSet(tokens: TokenStream): Assignment[] {
+  tokens.expects('set')
+  return tokens.list(parseAssignment)
 }
 
 /** Assignment = Name "=" Value */
-function parseAssignment(cursor: Cursor): Assignment {
-  const column = cursor.name('a column')
-  cursor.expects('=')
-  return { column, value: parseValue(cursor) }
+function parseAssignment(tokens: TokenStream): Assignment {
+  const column = tokens.name('a column')
+  tokens.expects('=')
+  return { column, value: parseValue(tokens) }
 }
 
 /** Update = "UPDATE" Name [Alias] "SET" Assignment {"," Assignment} ("WHERE" Expression | "ALL") [Returning] */
-export function parseUpdate(cursor: Cursor): Update {
-  const at = cursor.expects('update')
-  const table = cursor.name('a table')
-  const alias = parseAlias(cursor)
-  const set = parseSet(cursor)
-  return { kind: 'update', table, alias, set, where: parseWhich(cursor), returning: parseReturning(cursor), at }
+export function parseUpdate(tokens: TokenStream): Update {
+  const at = tokens.expects('update')
+  const table = tokens.name('a table')
+  const alias = parseAlias(tokens)
+  const set = parseSet(tokens)
+  return { kind: 'update', table, alias, set, where: parseWhereOrAll(tokens), returning: parseReturning(tokens), at }
 }
 
 /** Delete = "DELETE" "FROM" Name [Alias] ("WHERE" Expression | "ALL") [Returning] */
-export function parseDelete(cursor: Cursor): Delete {
-  const at = cursor.expects('delete')
-  cursor.expects('from')
-  const table = cursor.name('a table')
-  const alias = parseAlias(cursor)
-  return { kind: 'delete', table, alias, where: parseWhich(cursor), returning: parseReturning(cursor), at }
+export function parseDelete(tokens: TokenStream): Delete {
+  const at = tokens.expects('delete')
+  tokens.expects('from')
+  const table = tokens.name('a table')
+  const alias = parseAlias(tokens)
+  return { kind: 'delete', table, alias, where: parseWhereOrAll(tokens), returning: parseReturning(tokens), at }
 }
 
-/** To change every row must be said: a forgotten WHERE is refused. */
-function parseWhich(cursor: Cursor): Expression | undefined {
-  if (cursor.accepts('where')) return parseExpression(cursor)
-  if (cursor.accepts('all')) return undefined
-  throw cursor.unexpected('to change every row, say ALL')
+/** Changing every row takes the keyword ALL, so that a forgotten WHERE is refused. */
+function parseWhereOrAll(tokens: TokenStream): Expression | undefined {
+  if (tokens.accepts('where')) return parseExpression(tokens)
+  if (tokens.accepts('all')) return undefined
+  throw tokens.unexpected('write ALL to change every row')
 }
 
 /** Returning = "RETURNING" SelectItem {"," SelectItem} */
-function parseReturning(cursor: Cursor): SelectItem[] {
-  return cursor.accepts('returning') ? parseList(cursor, parseSelectItem) : []
+function parseReturning(tokens: TokenStream): SelectItem[] {
+  return tokens.accepts('returning') ? tokens.list(parseSelectItem) : []
 }

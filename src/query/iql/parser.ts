@@ -1,65 +1,67 @@
-/** Reads one IQL statement into its syntax tree: recursive descent, with a Pratt loop for expressions. */
+/** Parses one IQL statement into a syntax tree: recursive descent, with a Pratt loop for expressions. */
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Explain, Statement } from './ast.ts'
-import type { Expression } from './ast-expression.ts'
-import { Cursor } from './cursor.ts'
+import type { Expression } from './ast-query.ts'
 import { tokenize } from './lexer.ts'
 import { DEFAULT_LIMITS, type Limits } from './limits.ts'
 import { parseAlterTable, parseCreate, parseDrop } from './parse-define.ts'
 import { parseExpression } from './parse-expression.ts'
-import { parseQuery } from './parse-select.ts'
+import { parseParenthesisedQuery, parseQuery } from './parse-select.ts'
 import { parseDelete, parseInsert, parseUpdate } from './parse-write.ts'
+import { TokenStream } from './token-stream.ts'
 
 export function parse(statement: string, limits: Limits = DEFAULT_LIMITS): Statement {
   return parseWhole(statement, limits, parseStatement)
 }
 
-/** Reads an expression alone: a row filter, a default. */
+/** Parses an expression by itself: a row filter or a default. */
 export function parseExpressionText(text: string, limits: Limits = DEFAULT_LIMITS): Expression {
   return parseWhole(text, limits, parseExpression)
 }
 
-function parseWhole<Tree>(text: string, limits: Limits, rule: (cursor: Cursor) => Tree): Tree {
+function parseWhole<Tree>(text: string, limits: Limits, rule: (tokens: TokenStream) => Tree): Tree {
   const tokens = tokenize(text, limits)
+  const streamOf = (recordExpected: boolean) =>
+    new TokenStream(text, tokens, limits, recordExpected, parseParenthesisedQuery)
   try {
-    return parseToEnd(new Cursor(text, tokens, limits, false), rule)
+    return parseToEnd(streamOf(false), rule)
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'IQL.Syntax') throw error
-    // Only a statement that fails pays for writing down what could have stood where.
-    return parseToEnd(new Cursor(text, tokens, limits, true), rule)
+    // Only a statement that fails pays for recording what was expected at each token.
+    return parseToEnd(streamOf(true), rule)
   }
 }
 
 /** Script = Statement [";"] */
-function parseToEnd<Tree>(cursor: Cursor, rule: (cursor: Cursor) => Tree): Tree {
-  const tree = rule(cursor)
-  const ended = cursor.accepts(';')
-  if (cursor.token.kind === 'end') return tree
-  if (ended) throw cursor.fail('One statement at a time: nothing can follow the ;', cursor.token.at)
-  cursor.couldBe('the end of the statement')
-  throw cursor.unexpected()
+function parseToEnd<Tree>(tokens: TokenStream, rule: (tokens: TokenStream) => Tree): Tree {
+  const tree = rule(tokens)
+  const ended = tokens.accepts(';')
+  if (tokens.token.kind === 'end') return tree
+  if (ended) throw tokens.fail('One statement at a time: nothing can follow the ;', tokens.token.at)
+  tokens.couldBe('the end of the statement')
+  throw tokens.unexpected()
 }
 
 /** Statement = Query | Insert | Update | Delete | Create | AlterTable | Drop | Explain | Describe | Show */
-function parseStatement(cursor: Cursor): Statement {
-  if (cursor.sees('select') || cursor.sees('with') || cursor.sees('(')) return parseQuery(cursor)
-  if (cursor.sees('insert')) return parseInsert(cursor)
-  if (cursor.sees('update')) return parseUpdate(cursor)
-  if (cursor.sees('delete')) return parseDelete(cursor)
-  if (cursor.sees('create')) return parseCreate(cursor)
-  if (cursor.sees('alter')) return parseAlterTable(cursor)
-  if (cursor.sees('drop')) return parseDrop(cursor)
-  if (cursor.sees('explain')) return parseExplain(cursor)
-  if (cursor.sees('describe')) return parseDescribe(cursor)
-  if (cursor.sees('show')) return parseShow(cursor)
-  throw cursor.unexpected()
+function parseStatement(tokens: TokenStream): Statement {
+  if (tokens.sees('select') || tokens.sees('with') || tokens.sees('(')) return parseQuery(tokens)
+  if (tokens.sees('insert')) return parseInsert(tokens)
+  if (tokens.sees('update')) return parseUpdate(tokens)
+  if (tokens.sees('delete')) return parseDelete(tokens)
+  if (tokens.sees('create')) return parseCreate(tokens)
+  if (tokens.sees('alter')) return parseAlterTable(tokens)
+  if (tokens.sees('drop')) return parseDrop(tokens)
+  if (tokens.sees('explain')) return parseExplain(tokens)
+  if (tokens.sees('describe')) return parseDescribe(tokens)
+  if (tokens.sees('show')) return parseShow(tokens)
+  throw tokens.unexpected()
 }
 
 /** Explain = "EXPLAIN" (Query | Insert | Update | Delete) */
-function parseExplain(cursor: Cursor): Explain {
-  const at = cursor.expects('explain')
-  const startsAt = cursor.token.at
-  const statement = parseStatement(cursor)
+function parseExplain(tokens: TokenStream): Explain {
+  const at = tokens.expects('explain')
+  const startsAt = tokens.token.at
+  const statement = parseStatement(tokens)
   switch (statement.kind) {
     case 'query':
     case 'insert':
@@ -67,21 +69,21 @@ function parseExplain(cursor: Cursor): Explain {
     case 'delete':
       return { kind: 'explain', statement, at }
     default:
-      throw cursor.fail('EXPLAIN takes a SELECT, INSERT, UPDATE or DELETE', startsAt)
+      throw tokens.fail('EXPLAIN takes a SELECT, INSERT, UPDATE or DELETE', startsAt)
   }
 }
 
 /** Describe = "DESCRIBE" Name */
-function parseDescribe(cursor: Cursor): Statement {
-  const at = cursor.expects('describe')
-  return { kind: 'describe', table: cursor.name('a table'), at }
+function parseDescribe(tokens: TokenStream): Statement {
+  const at = tokens.expects('describe')
+  return { kind: 'describe', table: tokens.name('a table'), at }
 }
 
 /** Show = "SHOW" ("TABLES" | "COLUMNS" "FROM" Name) */
-function parseShow(cursor: Cursor): Statement {
-  const at = cursor.expects('show')
-  if (cursor.accepts('tables')) return { kind: 'show-tables', at }
-  cursor.expects('columns')
-  cursor.expects('from')
-  return { kind: 'show-columns', table: cursor.name('a table'), at }
+function parseShow(tokens: TokenStream): Statement {
+  const at = tokens.expects('show')
+  if (tokens.accepts('tables')) return { kind: 'show-tables', at }
+  tokens.expects('columns')
+  tokens.expects('from')
+  return { kind: 'show-columns', table: tokens.name('a table'), at }
 }

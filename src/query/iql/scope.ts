@@ -1,16 +1,17 @@
-/** The names that can be used at a place of a statement: sources with their columns, WITH names, and what encloses them. */
-import type { Name } from './ast-expression.ts'
-import type { Cte } from './bound.ts'
-import type { BoundExpression } from './bound-expression.ts'
-import { ordinalsOf, sameName } from './names.ts'
+/** The names visible at a position in a statement: sources with their columns, WITH names, and enclosing scopes. */
+import type { Name } from './ast-query.ts'
+import type { BoundExpression, Cte } from './bound-query.ts'
+import { type Ordinals, ordinalsOf, sameName } from './names.ts'
 import type { IqlType } from './types.ts'
 
 export interface ScopeSource {
   readonly name: string
   readonly id: number
   readonly columns: readonly ScopeColumn[]
-  /** Set when an outer join may give this source no row. */
+  /** An outer join may supply NULLs instead of a row of this source. */
   mayBeAbsent: boolean
+  /** Computed when the first column is looked up. */
+  ordinals?: Ordinals
 }
 
 export interface ScopeColumn {
@@ -19,7 +20,7 @@ export interface ScopeColumn {
   readonly nullable: boolean
 }
 
-/** What a clause lets in, and what it is called in messages. */
+/** What a clause allows, and its name in messages. */
 export interface Clause {
   readonly name: string
   readonly aggregates: boolean
@@ -43,11 +44,11 @@ export const CLAUSES = {
   window: { name: 'a window function', aggregates: true, windows: false },
 } as const satisfies Record<string, Clause>
 
-/** In a grouped select, a key that an expression may repeat. */
+/** A GROUP BY expression, which outputs may repeat. */
 export interface GroupingKey {
   readonly expression: BoundExpression
   readonly fingerprint: string
-  /** Of the expression as written. */
+  /** The size of the syntax tree, see sizeOf. */
   readonly size: number
 }
 
@@ -57,9 +58,9 @@ export class Scope {
   /** By name, in lower case. */
   readonly ctes = new Map<string, Cte>()
   clause: Clause
-  /** Set once the keys of a grouped select are known: from then on only they and aggregates may be used. */
+  /** Set once the keys of a grouped select are bound: from then on only keys and aggregates are allowed. */
   grouping: readonly GroupingKey[] | undefined
-  /** How many columns of this very scope have been resolved. */
+  /** The number of columns resolved in this scope so far. */
   hits = 0
 
   constructor(parent: Scope | undefined, clause: Clause = CLAUSES.select) {
@@ -75,13 +76,14 @@ export class Scope {
     return this.sources.find((source) => sameName(source.name, name))
   }
 
-  /** Every column that could be meant by the name, here and not further out. */
+  /** Every column in this scope, without the enclosing ones, that the name may refer to. */
   candidates(table: Name | undefined, name: string): { source: ScopeSource; ordinal: number; column: ScopeColumn }[] {
     const found: { source: ScopeSource; ordinal: number; column: ScopeColumn }[] = []
     const key = name.toLowerCase()
     for (const source of this.sources) {
       if (table !== undefined && !sameName(source.name, table.text)) continue
-      for (const ordinal of ordinalsOf(source.columns).get(key) ?? []) {
+      source.ordinals ??= ordinalsOf(source.columns)
+      for (const ordinal of source.ordinals.get(key) ?? []) {
         const column = source.columns[ordinal]
         if (column !== undefined) found.push({ source, ordinal, column })
       }
@@ -89,7 +91,7 @@ export class Scope {
     return found
   }
 
-  /** Runs with another clause and, where given, without grouping: inside an aggregate each row counts. */
+  /** Runs with another clause and, if `ungrouped`, without grouping, as inside an aggregate. */
   within<Result>(clause: Clause, ungrouped: boolean, run: () => Result): Result {
     const { clause: outerClause, grouping } = this
     this.clause = clause

@@ -1,4 +1,4 @@
-/** Reads and writes dates, times, timestamps and intervals as text; all times are UTC, to the microsecond. */
+/** Parses and writes dates, times, timestamps and intervals. All times are UTC, in microseconds. */
 import type { Interval } from './types.ts'
 
 const MICROS_PER_SECOND = 1_000_000n
@@ -7,19 +7,19 @@ const MICROS_PER_HOUR = 60n * MICROS_PER_MINUTE
 export const MICROS_PER_DAY = 24n * MICROS_PER_HOUR
 const MS_PER_DAY = 86_400_000
 
-/** YYYY-MM-DD, years 0001 to 9999: days since 1970-01-01. */
+/** YYYY-MM-DD, years 0001 to 9999, as days since 1970-01-01. */
 export function readDate(text: string): bigint | undefined {
   const match = /^(\d{4})-(\d{2})-(\d{2})$/.exec(text)
   if (match === null) return undefined
   const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])]
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
-  // A day that does not exist comes back as another one.
+  // Date normalizes a day that does not exist to another one.
   const exists = year > 0 && date.getUTCMonth() === month - 1 && date.getUTCDate() === day
   return exists ? BigInt(date.getTime() / MS_PER_DAY) : undefined
 }
 
-/** HH:MM[:SS[.ffffff]]: microseconds since midnight. */
+/** HH:MM[:SS[.ffffff]] as microseconds since midnight. */
 export function readTime(text: string): bigint | undefined {
   const match = /^(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6})0*)?)?$/.exec(text)
   if (match === null) return undefined
@@ -29,7 +29,7 @@ export function readTime(text: string): bigint | undefined {
   return hour * MICROS_PER_HOUR + minute * MICROS_PER_MINUTE + second * MICROS_PER_SECOND + fraction
 }
 
-/** RFC 3339, or a date alone, or without an offset (then UTC): microseconds since 1970. */
+/** RFC 3339, also without an offset (UTC) or without a time, as microseconds since 1970. */
 export function readTimestamp(text: string): bigint | undefined {
   const match = /^(\d{4}-\d{2}-\d{2})(?:[Tt ]([\d:.]+)(?:([Zz])|([+-])(\d{2}):?(\d{2}))?)?$/.exec(text)
   if (match === null) return undefined
@@ -47,11 +47,15 @@ export function readTimestamp(text: string): bigint | undefined {
 export const MIN_TIMESTAMP = BigInt(Date.parse('0001-01-01T00:00:00Z')) * 1000n
 export const MAX_TIMESTAMP = BigInt(Date.parse('9999-12-31T23:59:59.999Z')) * 1000n + 999n
 
+/** The first and the last day of the same years, in days since 1970-01-01. */
+export const MIN_DATE = MIN_TIMESTAMP / MICROS_PER_DAY
+export const MAX_DATE = MAX_TIMESTAMP / MICROS_PER_DAY
+
 export function writeDate(days: bigint): string {
   return new Date(Number(days) * MS_PER_DAY).toISOString().slice(0, 10)
 }
 
-/** A fraction only where there is one, without zeros at its end: the form in which PostgreSQL writes it too. */
+/** With a fraction only if it is not zero, without trailing zeros, as PostgreSQL writes it. */
 export function writeTime(micros: bigint): string {
   const two = (value: bigint) => value.toString().padStart(2, '0')
   const whole = [micros / MICROS_PER_HOUR, (micros / MICROS_PER_MINUTE) % 60n, (micros / MICROS_PER_SECOND) % 60n]
@@ -112,10 +116,10 @@ const UNITS: readonly (readonly [names: readonly string[], unit: Unit])[] = [
 const UNIT_BY_NAME: ReadonlyMap<string, Unit> = new Map(
   UNITS.flatMap(([names, unit]) => names.map((name) => [name, unit] as const)),
 )
-const MOST_MONTHS = 120_000n
-const MOST_MICROS = MICROS_PER_DAY * 3_660_000n
+const MAX_MONTHS = 120_000n
+const MAX_MICROS = MICROS_PER_DAY * 3_660_000n
 
-/** '5 minutes', '1 day 12 hours', '15m', '-1 month': whole numbers with their units. */
+/** '5 minutes', '1 day 12 hours', '15m', '-1 month': whole numbers with units. */
 export function readInterval(text: string): Interval | undefined {
   const trimmed = text.trim()
   if (!/^(?:[+-]?\d{1,18}\s*[A-Za-z]+\s*)+$/.test(trimmed)) return undefined
@@ -127,11 +131,16 @@ export function readInterval(text: string): Interval | undefined {
     months += BigInt(amount) * unit[0]
     micros += BigInt(amount) * unit[1]
   }
-  const fits = months <= MOST_MONTHS && -months <= MOST_MONTHS && micros <= MOST_MICROS && -micros <= MOST_MICROS
+  const fits = months <= MAX_MONTHS && -months <= MAX_MONTHS && micros <= MAX_MICROS && -micros <= MAX_MICROS
   return fits ? { months, micros } : undefined
 }
 
 export function writeInterval({ months, micros }: Interval): string {
   const parts = [months === 0n ? '' : `${months} months`, micros === 0n ? '' : `${micros} microseconds`]
   return parts.filter((part) => part !== '').join(' ') || '0 seconds'
+}
+
+export function floorDivide(dividend: bigint, divisor: bigint): bigint {
+  const quotient = dividend / divisor
+  return dividend % divisor < 0n ? quotient - 1n : quotient
 }

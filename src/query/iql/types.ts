@@ -1,10 +1,10 @@
-/** The types of IQL, the values they hold in memory, and which of them may stand for one another. */
+/** The types of IQL, their values in memory, and which types combine. */
 
 export type IqlType =
   | { readonly kind: 'Text' }
   /** 64-bit, signed. */
   | { readonly kind: 'Integer' }
-  /** Exact; `precision` digits in all (≤ 18 in a column, ≤ 38 in a result), `scale` of them after the point. */
+  /** Exact, with `precision` digits in total (≤ 18 in a column, ≤ 38 in a result), of which `scale` follow the point. */
   | { readonly kind: 'Decimal'; readonly precision: number; readonly scale: number }
   | { readonly kind: 'Double' }
   | { readonly kind: 'Boolean' }
@@ -14,23 +14,23 @@ export type IqlType =
   | { readonly kind: 'Uuid' }
   | { readonly kind: 'Json' }
   | { readonly kind: 'Binary' }
-  /** Never a column or a result. Without months it is a fixed length of time and can be compared. */
+  /** Never the type of a column or a result. Without months it is a fixed length of time and can be compared. */
   | { readonly kind: 'Interval'; readonly months: boolean }
-  /** The type of a bare NULL before its context gives it one. */
+  /** The type of a NULL literal until its context determines another. */
   | { readonly kind: 'Null' }
 
 export type TypeKind = IqlType['kind']
 
 /**
- * A value in memory; its type says how to read it:
- * Text string · Integer bigint · Decimal bigint (unscaled: 45.10 of scale 2 is 4510n) · Double number · Boolean boolean ·
+ * A value in memory, depending on its type:
+ * Text string · Integer bigint · Decimal bigint (unscaled: 45.10 with scale 2 is 4510n) · Double number · Boolean boolean ·
  * Timestamp bigint (microseconds since 1970-01-01T00:00Z) · Date bigint (days since 1970-01-01) ·
  * Time bigint (microseconds since midnight) · Uuid string (lower case, with hyphens) · Json string (its text) ·
- * Binary Uint8Array · Interval {months, micros}. NULL is null for every type.
+ * Binary Uint8Array · Interval {months, micros}. NULL of every type is null.
  */
 export type IqlValue = null | string | bigint | number | boolean | Uint8Array | Interval
 
-/** Days and weeks are part of `micros`: a day of UTC has 24 hours. */
+/** Days and weeks count as `micros`, since a day in UTC has 24 hours. */
 export interface Interval {
   readonly months: bigint
   readonly micros: bigint
@@ -50,11 +50,11 @@ export const INTERVAL: IqlType = { kind: 'Interval', months: true }
 export const FIXED_INTERVAL: IqlType = { kind: 'Interval', months: false }
 export const NULL: IqlType = { kind: 'Null' }
 
-/** Digits a Decimal column may have: what a scaled 64-bit integer always holds. */
+/** Digits of a Decimal column: as many as a scaled 64-bit integer can always hold. */
 export const COLUMN_DIGITS = 18
-/** Digits a Decimal result may have. */
+/** Digits of a Decimal result. */
 export const RESULT_DIGITS = 38
-/** An Integer as a Decimal: 19 digits hold every 64-bit integer. */
+/** Digits of an Integer as a Decimal: 19 hold every 64-bit integer. */
 const INTEGER_DIGITS = 19
 
 export const MIN_INTEGER = -(2n ** 63n)
@@ -66,7 +66,7 @@ export function decimal(precision: number, scale: number): DecimalType {
   return { kind: 'Decimal', precision: Math.min(precision, RESULT_DIGITS), scale }
 }
 
-/** The types a column may have, in the order in which messages list them. */
+/** The types of columns, in the order in which messages list them. */
 export const COLUMN_TYPES = [
   'Text',
   'Integer',
@@ -81,7 +81,7 @@ export const COLUMN_TYPES = [
   'Binary',
 ] as const satisfies readonly TypeKind[]
 
-/** How a type is written in a statement and in a message: `Decimal(12, 4)`, `Text`. */
+/** The type as written in statements and messages: `Decimal(12, 4)`, `Text`. */
 export function typeName(type: IqlType): string {
   return type.kind === 'Decimal' ? `Decimal(${type.precision}, ${type.scale})` : type.kind
 }
@@ -95,26 +95,26 @@ export function isNumber(type: IqlType): boolean {
   return type.kind === 'Integer' || type.kind === 'Decimal' || type.kind === 'Double'
 }
 
-/** Json has no order and no equality that both engines share; NULL alone has no type to compare by. */
+/** The engines share no order or equality of Json, and a NULL literal has no type to compare by. */
 export function isComparable(type: IqlType): boolean {
   return type.kind !== 'Json' && type.kind !== 'Null' && !(type.kind === 'Interval' && type.months)
 }
 
-/** Whether a value of the type may leave the service in a result or rest in a column. */
+/** Whether a result or a column can have the type. */
 export function isStorable(type: IqlType): boolean {
   return type.kind !== 'Interval'
 }
 
-/** An exact number seen as a Decimal; undefined for everything else. */
+/** The type of an exact number as a Decimal; undefined for other types. */
 export function asDecimal(type: IqlType): DecimalType | undefined {
   if (type.kind === 'Decimal') return type
   return type.kind === 'Integer' ? decimal(INTEGER_DIGITS, 0) : undefined
 }
 
 /**
- * The one type that holds both exactly, or undefined.
- * Integer and Decimal meet in a Decimal; NULL takes the other's type; nothing becomes a Double, since not every
- * Integer or Decimal is one: that takes a CAST.
+ * The type that holds values of both types exactly, or undefined.
+ * Integer and Decimal become a Decimal, and NULL takes the other type. Nothing becomes a Double without a CAST, since not
+ * every Integer or Decimal can be represented as one.
  */
 export function commonType(a: IqlType, b: IqlType): IqlType | undefined {
   if (sameType(a, b)) return a.kind === 'Interval' && b.kind === 'Interval' ? (a.months ? a : b) : a

@@ -1,4 +1,4 @@
-/** Reads text as a value of a type, exactly or not at all, and writes values as text. */
+/** Parses text as a value of a type, exactly or not at all, and writes values as text. */
 import {
   readDate,
   readInterval,
@@ -21,7 +21,7 @@ import {
 
 export type Read = { readonly value: Exclude<IqlValue, null> } | { readonly problem: string }
 
-/** Never rounds, never cuts: what the type cannot hold is a problem, said in words that can follow the value. */
+/** Never rounds or truncates. The problem is worded so that it can follow the value in a message. */
 export function readValue(type: IqlType, text: string): Read {
   switch (type.kind) {
     case 'Text':
@@ -38,12 +38,12 @@ export function readValue(type: IqlType, text: string): Read {
       return { problem: 'has no type' }
     default: {
       const value = READERS[type.kind](text)
-      return value === undefined ? { problem: `does not read as ${FORMS[type.kind]}` } : { value }
+      return value === undefined ? { problem: `is not ${FORMS[type.kind]}` } : { value }
     }
   }
 }
 
-/** How a value of each type is written. */
+/** The text form of a value of each type. */
 export const FORMS: Readonly<Record<Exclude<TypeKind, 'Null'>, string>> = {
   Text: 'a text',
   Integer: 'a whole number from -9223372036854775808 to 9223372036854775807',
@@ -76,7 +76,7 @@ const READERS: Readonly<
 
 function readText(text: string): Read {
   if (text.includes('\0')) return { problem: 'contains NUL, which a Text cannot' }
-  return text.isWellFormed() ? { value: text } : { problem: 'contains half of a surrogate pair' }
+  return text.isWellFormed() ? { value: text } : { problem: 'contains a lone surrogate' }
 }
 
 function readInteger(text: string): Read {
@@ -85,7 +85,7 @@ function readInteger(text: string): Read {
   return value >= MIN_INTEGER && value <= MAX_INTEGER ? { value } : { problem: 'does not fit in 64 bits' }
 }
 
-/** Digits, an optional point, an optional exponent. Zeros at the end do not count as digits. */
+/** Digits with an optional point and an optional exponent. Trailing zeros do not count as digits. */
 function readDecimal(type: DecimalType, text: string): Read {
   const match = /^([+-]?)(\d{0,80})(?:\.(\d{0,80}))?(?:[eE]([+-]?\d{1,2}))?$/.exec(text)
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = match ?? []
@@ -102,7 +102,7 @@ function readDecimal(type: DecimalType, text: string): Read {
 
 function readDouble(text: string): Read {
   if (/^(?:NaN|[+-]?Infinity)$/.test(text)) return { value: Number(text) }
-  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return { problem: `is not ${FORMS.Double}` }
+  if (!/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return { problem: `is not ${FORMS.Double}` }
   const value = Number(text)
   if (!Number.isFinite(value)) return { problem: 'is too large for a Double' }
   return value === 0 && /[1-9]/.test(text.replace(/e.*/i, '')) ? { problem: 'is too small for a Double' } : { value }
@@ -110,7 +110,7 @@ function readDouble(text: string): Read {
 
 function readIntervalOf(months: boolean, text: string): Read {
   const value = readInterval(text)
-  if (value === undefined) return { problem: `does not read as ${FORMS.Interval}` }
+  if (value === undefined) return { problem: `is not ${FORMS.Interval}` }
   if (!months && value.months !== 0n) return { problem: 'counts in months, whose length varies; use days or less' }
   return { value }
 }
@@ -124,22 +124,27 @@ function readUuid(text: string): string | undefined {
   return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? text.toLowerCase() : undefined
 }
 
-/** Kept as text, since parsing would round its numbers. PostgreSQL has no NUL in it, escaped or not. */
+/** Kept as text, since parsing would round its numbers. */
 function readJson(text: string): string | undefined {
   try {
     JSON.parse(text)
   } catch {
     return undefined
   }
-  return /\\u0000/.test(text.replaceAll('\\\\', '')) || !text.isWellFormed() ? undefined : text.trim()
+  return isStorableJson(text) ? text.trim() : undefined
+}
+
+/** PostgreSQL accepts no NUL in the text of JSON, not even an escaped one. */
+export function isStorableJson(text: string): boolean {
+  return text.isWellFormed() && !(text.includes('\\u0000') && /\\u0000/.test(text.replaceAll('\\\\', '')))
 }
 
 function readBinary(text: string): Uint8Array | undefined {
-  if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(text)) return undefined
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined
+  return new Uint8Array(Buffer.from(text, 'base64'))
 }
 
-/** The text that readValue reads back as the same value. */
+/** The text that `readValue` parses as the same value. */
 export function writeValue(type: IqlType, value: Exclude<IqlValue, null>): string {
   if (typeof value === 'string') return value
   if (typeof value === 'boolean') return String(value)
@@ -167,7 +172,20 @@ export function writeDecimal(unscaled: bigint, scale: number): string {
 }
 
 function writeBinary(bytes: Uint8Array): string {
-  let characters = ''
-  for (const byte of bytes) characters += String.fromCharCode(byte)
-  return btoa(characters)
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
+
+/** The shortest digits that parse as the same double, as ECMAScript writes them, but without a negative zero. */
+export function doubleText(value: number): string {
+  return Object.is(value, -0) ? '0' : String(value)
+}
+
+/** The digits without the point, and how many of them follow it (negative for 1e3). */
+export function readDigits(text: string): { readonly unscaled: bigint; readonly scale: number } | undefined {
+  const [, sign, whole = '', fraction = '', exponent = '0'] = DIGITS.exec(text) ?? []
+  if (sign === undefined || whole + fraction === '') return undefined
+  const digits = BigInt(whole + fraction)
+  return { unscaled: sign === '-' ? -digits : digits, scale: fraction.length - Number(exponent) }
+}
+
+const DIGITS = /^([+-]?)(\d{0,80})(?:\.(\d{0,80}))?(?:[eE]([+-]?\d{1,3}))?$/

@@ -1,7 +1,6 @@
-/** Gives the columns of a bound query other types: wider ones for a set operation, a column's own for an INSERT. */
+/** Converts the output columns of a bound query: to wider types for a set operation, to the table's types for an INSERT. */
 import { widen } from './bind-literal.ts'
-import type { Body, OutputItem, Query, ResultColumn } from './bound.ts'
-import type { BoundExpression } from './bound-expression.ts'
+import type { Body, BoundExpression, OutputItem, Query, ResultColumn } from './bound-query.ts'
 import { type IqlType, sameType, TEXT } from './types.ts'
 
 export function widenBody<Kind extends Body>(body: Kind, types: readonly IqlType[]): Kind {
@@ -12,12 +11,12 @@ export function widenBody<Kind extends Body>(body: Kind, types: readonly IqlType
   })
 }
 
-/** A NULL that nothing gave a type leaves as a Text. */
+/** A NULL without a type becomes a Text. */
 export function nullAsText({ name, expression }: OutputItem): OutputItem {
   return { name, expression: expression.type.kind === 'Null' ? widen(expression, TEXT) : expression }
 }
 
-/** Every select below gives its outputs through `change`. */
+/** Applies `change` to the outputs of every select in the body. */
 export function mapOutputs<Kind extends Body>(
   body: Kind,
   change: (expression: BoundExpression, index: number) => BoundExpression,

@@ -1,30 +1,35 @@
-/** Takes a backup of a running Gatehouse: both databases as they were at one instant each, and the keys that open them. */
+/** Backs up a running Gatehouse: a consistent snapshot of each database, and the keys in the data folder. */
+import { rmSync } from 'node:fs'
 import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { constants, hostname } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { VERSION } from '../../protocol/version.ts'
+import { isRunning, nodeName } from '../nodes.ts'
 import { type BackupFile, BadBackup, describeFile, type Manifest, readBackup, writeManifest } from './manifest.ts'
 import { dumpPostgres } from './postgres-dump.ts'
 import { copySqlite } from './sqlite-copy.ts'
 
-export interface Place {
+export interface DataLocation {
   readonly dataFolder: string
   /** Empty for SQLite. */
   readonly url: string
 }
 
-/** Everything goes into a folder beside the target, which gets its name only when it is whole and verified. */
-export async function takeBackup(place: Place, target: string): Promise<Manifest> {
+/** Writes to a temporary folder beside the target, and renames it when it is complete and verified. */
+export async function takeBackup(location: DataLocation, target: string): Promise<Manifest> {
   const finished = resolve(target)
-  const unfinished = join(dirname(finished), `.${basename(finished)}.unfinished`)
-  await mkdir(dirname(finished), { recursive: true })
-  if (await exists(finished)) throw new BadBackup(`${finished} is already there: name a folder that is not`)
-  await rm(unfinished, { recursive: true, force: true })
-  await mkdir(unfinished, { mode: 0o700 })
+  const parent = dirname(finished)
+  await mkdir(parent, { recursive: true })
+  if (await exists(finished)) throw new BadBackup(`${finished} exists already: name a new folder`)
+  await removeAbandoned(parent)
+  const unfinished = join(parent, `.${basename(finished)}.${encodeOwner(nodeName())}.unfinished`)
+  const forget = removeOnSignal(unfinished)
   try {
+    await mkdir(unfinished, { mode: 0o700 })
     const taken = new Date().toISOString()
-    const files = [...(await copyDataFolder(place.dataFolder, unfinished))]
-    if (place.url !== '') files.push(...(await dumpPostgres(place.url, unfinished)))
-    const engine = place.url === '' ? 'sqlite' : 'postgres'
+    const files = [...(await copyDataFolder(location.dataFolder, unfinished))]
+    if (location.url !== '') files.push(...(await dumpPostgres(location.url, unfinished)))
+    const engine = location.url === '' ? 'sqlite' : 'postgres'
     await writeManifest(unfinished, { format: 1, version: VERSION, engine, taken, files })
     const manifest = await readBackup(unfinished)
     await rename(unfinished, finished)
@@ -32,10 +37,44 @@ export async function takeBackup(place: Place, target: string): Promise<Manifest
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true })
     throw error
+  } finally {
+    forget()
   }
 }
 
-/** Databases through SQLite itself; small files (keys, the mark) as they are; logs and temporary files not at all. */
+/** What backups left behind that were killed in a way that no program can handle. */
+async function removeAbandoned(parent: string): Promise<void> {
+  for (const entry of await readdir(parent)) {
+    const owner = /^\..*\.([\w-]+)\.unfinished$/.exec(entry)?.[1]
+    if (owner !== undefined && isAbandoned(Buffer.from(owner, 'base64url').toString()))
+      await rm(join(parent, entry), { recursive: true, force: true })
+  }
+}
+
+function encodeOwner(name: string): string {
+  return Buffer.from(name).toString('base64url')
+}
+
+/** A backup of another machine may still be running, if the folder is shared. */
+function isAbandoned(owner: string): boolean {
+  return owner.startsWith(`${hostname()}:`) && !isRunning(owner)
+}
+
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
+
+/** Returns a function that ends this. */
+function removeOnSignal(folder: string): () => void {
+  const stop = (signal: NodeJS.Signals): void => {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+    process.exit(128 + constants.signals[signal])
+  }
+  for (const signal of SIGNALS) process.on(signal, stop)
+  return () => {
+    for (const signal of SIGNALS) process.off(signal, stop)
+  }
+}
+
+/** Copies databases by the SQLite backup API and other files (keys, the marker) as they are; skips logs and temporary files. */
 async function copyDataFolder(from: string, to: string): Promise<BackupFile[]> {
   const files: BackupFile[] = []
   for (const entry of await readdir(from, { withFileTypes: true })) {

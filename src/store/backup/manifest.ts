@@ -1,4 +1,4 @@
-/** What a backup says of itself: written last, so that a folder without it is no backup. */
+/** The manifest of a backup, written last: a folder without one is not a complete backup. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, readFile, rename, writeFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ export interface BackupFile {
   readonly name: string
   readonly bytes: number
   readonly sha256: string
-  /** For a database or a table: how many rows it holds. */
+  /** The number of rows, for a database or a table. */
   readonly rows?: number
 }
 
@@ -50,15 +50,15 @@ export async function writeManifest(folder: string, manifest: Manifest): Promise
   await rename(temporary, join(folder, NAME))
 }
 
-/** Reads the manifest and holds every file against it. */
+/** Reads the manifest and verifies every file against it. */
 export async function readBackup(folder: string): Promise<Manifest> {
   const manifest = await readManifest(folder)
   for (const file of manifest.files) {
     const found = await describeFile(folder, file.name).catch((error) => {
-      throw new BadBackup(`The backup ${folder} lacks ${file.name}`, { cause: error })
+      throw new BadBackup(`${file.name} is missing from the backup ${folder}`, { cause: error })
     })
     if (found.sha256 !== file.sha256)
-      throw new BadBackup(`${file.name} of the backup ${folder} is damaged: it is not what was written`)
+      throw new BadBackup(`${file.name} of the backup ${folder} is damaged: its checksum does not match`)
   }
   return manifest
 }
@@ -68,11 +68,10 @@ async function readManifest(folder: string): Promise<Manifest> {
   try {
     text = await readFile(join(folder, NAME), 'utf8')
   } catch (error) {
-    throw new BadBackup(`${folder} is not a finished backup: it has no ${NAME}`, { cause: error })
+    throw new BadBackup(`${folder} is not a complete backup: it has no ${NAME}`, { cause: error })
   }
   const manifest = parseManifest(text)
-  if (manifest === undefined)
-    throw new BadBackup(`${join(folder, NAME)} is not a manifest that this program can read (format 1)`)
+  if (manifest === undefined) throw new BadBackup(`${join(folder, NAME)} is not a manifest of format 1`)
   return manifest
 }
 

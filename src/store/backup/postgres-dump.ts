@@ -1,4 +1,4 @@
-/** Writes our PostgreSQL schemas as they were at one instant: a layout, and one JSON object a line for each table. */
+/** Dumps our PostgreSQL schemas from one snapshot: the layout, and each table as one JSON object per line. */
 import { createWriteStream } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ export async function dumpPostgres(url: string, folder: string): Promise<BackupF
   const client = new pg.Client({ connectionString: url, application_name: 'gatehouse backup' })
   await client.connect()
   try {
-    // One snapshot for every table: what commits meanwhile is in all of them or in none.
+    // One snapshot for all tables, so that the dump is consistent.
     await client.query('begin transaction isolation level repeatable read read only')
     await client.query("set local search_path = ''; set local timezone = 'UTC'; set local extra_float_digits = 1")
     const layout = await readLayout(client)
@@ -34,7 +34,7 @@ export function tableFile({ schema, name }: Pick<TableLayout, 'schema' | 'name'>
   return `${encodeURIComponent(schema)}.${encodeURIComponent(name)}.ndjson.gz`
 }
 
-/** PostgreSQL writes the JSON, and on the way back reads it: no value passes through a JavaScript number. */
+/** PostgreSQL itself writes the JSON and reads it on restore, so no value passes through a JavaScript number. */
 async function dumpTable(client: pg.ClientBase, table: TableLayout, folder: string): Promise<BackupFile> {
   const { schema, name, columns } = table
   const qualified = `${client.escapeIdentifier(schema)}.${client.escapeIdentifier(name)}`

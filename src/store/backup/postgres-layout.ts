@@ -1,13 +1,13 @@
-/** Reads how the tables of our PostgreSQL schemas are made, and writes the statements that make them again. */
+/** Reads the definitions of our PostgreSQL schemas as the statements that create them again. */
 import type pg from 'pg'
 
 export interface TableLayout {
   readonly schema: string
   readonly name: string
   readonly create: string
-  /** Columns that are stored, in order; generated ones make themselves. */
+  /** The stored columns in order, without generated ones. */
   readonly columns: readonly string[]
-  /** Keys, constraints and indexes, made after the rows are in. */
+  /** Keys, constraints and indexes, created after the rows are inserted. */
   readonly after: readonly string[]
 }
 
@@ -17,7 +17,7 @@ export interface Layout {
   readonly tables: readonly TableLayout[]
 }
 
-/** The schemas of the identity data and of everything named after them. */
+/** The schema of the identity data, and those of the query data. */
 const OURS = "(nspname = 'gatehouse' or nspname like 'gatehouse\\_%')"
 
 export async function readLayout(client: pg.ClientBase): Promise<Layout> {
@@ -37,7 +37,7 @@ async function readSequences(client: pg.ClientBase): Promise<Layout['sequences']
   )
   return rows.map(({ name, value, identity }) => ({
     name,
-    // The sequence of an identity column comes with its table.
+    // The sequence of an identity column is created with its table.
     create: identity ? '' : `create sequence ${name}`,
     set: value === '0' ? '' : `select setval('${name.replaceAll("'", "''")}', ${value})`,
   }))
@@ -92,7 +92,7 @@ async function readColumns(client: pg.ClientBase, table: number): Promise<Column
 }
 
 async function readConstraintsAndIndexes(client: pg.ClientBase, table: number, qualified: string): Promise<string[]> {
-  // Foreign keys last: what they point at must have its key first.
+  // Foreign keys last, since the referenced keys must exist.
   const constraints = await client.query<{ statement: string }>(
     `select format('alter table %s add constraint %I %s', $2::text, conname, pg_get_constraintdef(oid)) as statement
      from pg_constraint where conrelid = $1 and contype in ('p', 'u', 'c', 'f', 'x')

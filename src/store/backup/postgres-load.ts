@@ -1,4 +1,4 @@
-/** Brings the schemas of a backup into a PostgreSQL database that has none of them, all or nothing. */
+/** Restores the schemas of a backup into a PostgreSQL database that has none of them, in one transaction. */
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -60,7 +60,7 @@ async function loadTable(client: pg.ClientBase, table: TableLayout, folder: stri
   if (batch.length > 0) await client.query(insert, [`[${batch.join(',')}]`])
 }
 
-/** Not readline's: that takes U+2028 inside a text for the end of a line. */
+/** Not readline, which treats U+2028 inside a string as a line break. */
 async function* linesOf(file: string): AsyncGenerator<string> {
   let rest = ''
   const text = createReadStream(file).pipe(createGunzip()).setEncoding('utf8')

@@ -1,15 +1,15 @@
-/** Copies an SQLite database while others write to it, and proves that the copy is whole. */
+/** Copies a SQLite database that is in use, and checks the integrity of the copy. */
 import { chmodSync } from 'node:fs'
 import SqliteDatabase from 'better-sqlite3'
 import { BadBackup } from './manifest.ts'
 
 const ALL_PAGES = 0x7fff_ffff
 
-/** Returns how many rows the copy holds. */
+/** Returns the number of rows in the copy. */
 export async function copySqlite(from: string, to: string): Promise<number> {
   const source = new SqliteDatabase(from, { readonly: true, timeout: 5_000 })
   try {
-    // All remaining pages in one step: a writer between two steps would make the copy begin anew, for ever under load.
+    // All pages in one step: a write between two steps restarts the copy, which under load would never finish.
     await source.backup(to, { progress: () => ALL_PAGES })
   } finally {
     source.close()
@@ -21,7 +21,7 @@ export async function copySqlite(from: string, to: string): Promise<number> {
 export function checkSqlite(file: string): number {
   const copy = new SqliteDatabase(file, { fileMustExist: true })
   try {
-    // The copy is one file, without a log beside it.
+    // Leaves a single file without a WAL.
     copy.pragma('journal_mode = delete')
     const verdict = copy.pragma('quick_check(1)', { simple: true })
     if (verdict !== 'ok') throw new BadBackup(`${file} is damaged: ${String(verdict)}`)

@@ -1,11 +1,10 @@
-/** The first schema: people, clients, grants and what descends from them. Times are milliseconds, flags 0 or 1, lists and objects JSON text. */
+/** The first schema: users, clients, grants and tokens. Times are in milliseconds, flags are 0 or 1, lists and objects are JSON. */
 import type { Kysely } from 'kysely'
 import type { Schema } from '../schema.ts'
-import type { Migration } from './list.ts'
 
 type ColumnType = 'text' | 'bigint' | 'integer'
 
-/** A trailing `?` makes the column nullable; the key columns come with the table's name. */
+/** A trailing `?` makes the column nullable. */
 const TABLES: readonly {
   name: string
   key: readonly string[]
@@ -183,7 +182,7 @@ const INDEXES: readonly { table: string; columns: readonly string[]; unique?: bo
   { table: 'grants', columns: ['expires_at'] },
   { table: 'codes', columns: ['expires_at'] },
   { table: 'refresh_tokens', columns: ['grant_id'] },
-  // A token has one successor at most: rotation is the insertion of it.
+  // A token has at most one successor: inserting it is the rotation.
   { table: 'refresh_tokens', columns: ['parent_digest'], unique: true },
   { table: 'refresh_tokens', columns: ['expires_at'] },
   { table: 'device_codes', columns: ['user_code'], unique: true },
@@ -195,7 +194,7 @@ const INDEXES: readonly { table: string; columns: readonly string[]; unique?: bo
   { table: 'factors', columns: ['user_id'] },
 ]
 
-export const identity: Migration = {
+export const identity = {
   name: 'identity',
   async up(db: Kysely<Schema>) {
     for (const table of TABLES) {
@@ -216,7 +215,7 @@ export const identity: Migration = {
         .columns([...columns])
       await (unique === true ? index.unique() : index).execute()
     }
-    // Catch-up reads in the order of the sequence, which the database gives.
+    // The database assigns the sequence numbers by which nodes catch up.
     const events = db.schema.createTable('events')
     await (isSqlite(db)
       ? events.addColumn('seq', 'integer', (column) => column.primaryKey().autoIncrement())

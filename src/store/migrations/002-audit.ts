@@ -1,9 +1,8 @@
-/** The audit log: rows chained by hash, and the head that the next row is chained to. */
+/** The audit log: rows chained by hash, and the head to which the next row is chained. */
 import type { Kysely } from 'kysely'
 import type { Schema } from '../schema.ts'
-import type { Migration } from './list.ts'
 
-export const audit: Migration = {
+export const audit = {
   name: 'audit',
   async up(db: Kysely<Schema>) {
     await db.schema

@@ -1,9 +1,8 @@
-/** Busy callers as each node counted them, so that a limit holds over all nodes together. */
+/** Rate-limit counts of busy callers per node, so that a limit applies to all nodes together. */
 import type { Kysely } from 'kysely'
 import type { Schema } from '../schema.ts'
-import type { Migration } from './list.ts'
 
-export const rateCounts: Migration = {
+export const rateCounts = {
   name: 'rate counts',
   async up(db: Kysely<Schema>) {
     await db.schema

@@ -1,9 +1,8 @@
-/** Which nodes run, and what they answer when one asks all of them. */
+/** The running nodes, and their replies to calls that go to all of them. */
 import type { Kysely } from 'kysely'
 import type { Schema } from '../schema.ts'
-import type { Migration } from './list.ts'
 
-export const nodes: Migration = {
+export const nodes = {
   name: 'nodes',
   async up(db: Kysely<Schema>) {
     await db.schema

@@ -1,4 +1,4 @@
-/** Every schema change in the order in which it is applied; a released one is never edited. */
+/** All schema changes in order of application. A released one is never edited. */
 import type { Kysely } from 'kysely'
 import type { Schema } from '../schema.ts'
 import { identity } from './001-identity.ts'

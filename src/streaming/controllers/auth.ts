@@ -1,39 +1,42 @@
-/** The `Auth` controller: who the connection acts for. */
+/** The `Auth` controller: authenticates the connection. */
 import { type Controller, members, textMember } from '../controller.ts'
+import { topicKey } from '../hub.ts'
+
+/** The topic on which a connection is notified of each change of its authority. */
+export const IDENTIFY = { controller: 'Auth', topic: 'Identify', key: topicKey('Auth', 'Identify') } as const
 
 export const authController: Controller = {
   name: 'Auth',
-  summary: 'Signs the connection in with an access token and tells what it may do.',
+  summary: 'Authenticates the connection with an access token and shows its authority.',
   topics: {
     AuthToken: {
-      summary: 'Takes on the authority of an access token; also renews it, before or shortly after it expires.',
+      summary: 'Takes on the authority of an access token. Also renews it, before or shortly after it expires.',
       needs: 'nothing',
       publish({ caller, data, signal }) {
-        const wanted = members(data)
-        const provider = textMember(wanted, 'Provider')
-        const accessToken = readAccessToken(textMember(wanted, 'AccessToken'))
+        const fields = members(data)
+        const provider = textMember(fields, 'Provider')
+        const accessToken = readAccessToken(textMember(fields, 'AccessToken'))
         return caller.signIn(provider, accessToken, signal)
       },
       replyTopic: ({ caller }) => caller.profile.signInReplyTopic,
     },
     QueryIdentify: {
-      summary: 'Answers with the authority in force.',
+      summary: 'Replies with the current authority.',
       needs: 'nothing',
       publish: ({ caller }) => caller.identify(),
     },
     Identify: {
-      summary:
-        'Pushes the authority now and whenever it changes: renewed, about to expire, expired, revoked, narrowed.',
+      summary: 'Pushes the authority now and whenever it is renewed, about to expire, expired, revoked or reduced.',
       needs: 'nothing',
       subscription: { slow: 'latest', snapshot: ({ caller }) => caller.identify() },
     },
   },
 }
 
-/** Together with a length of whole groups; without groups in the expression a long text takes one pass. */
+/** The length is checked separately: without groups the expression takes a single pass over a long text. */
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
-/** What decodes as Base-64 is decoded, anything else is the token itself; a JWT has dots, so it is never Base-64. */
+/** Decodes valid Base64; any other text is the token itself. A JWT contains dots, so it is never valid Base64. */
 export function readAccessToken(text: string): string {
   return text.length % 4 === 0 && BASE64.test(text) ? Buffer.from(text, 'base64').toString() : text
 }

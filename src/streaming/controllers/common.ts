@@ -1,40 +1,40 @@
-/** The topics that every controller has: how long its operations may take on this connection. */
+/** The topics of every controller: the timeouts of its operations on this connection. */
 import { formatTimeSpan, parseTimeSpan } from '../../protocol/wire-time.ts'
 import { members, refuse, type Timeouts, type Topic } from '../controller.ts'
 
-const SHORTEST = 1_000
-const LONGEST = 60 * 60_000
+const MIN_TIMEOUT = 1_000
+const MAX_TIMEOUT = 60 * 60_000
 
 export const COMMON_TOPICS: Readonly<Record<string, Topic>> = {
   Configure: {
-    summary: 'Sets how long operations of this controller may take on this connection; answers with what is in force.',
+    summary: 'Sets the timeouts of this controller on this connection and replies with the current ones.',
     needs: 'nothing',
     publish({ caller, controller, data }) {
-      const wanted = members(data)
-      const now = caller.timeouts(controller)
+      const fields = members(data)
+      const current = caller.timeouts(controller)
       caller.setTimeouts(controller, {
-        action: timeSpan(wanted, 'ActionTimeout') ?? now.action,
-        subscription: timeSpan(wanted, 'SubscriptionTimeout') ?? now.subscription,
+        action: timeSpan(fields, 'ActionTimeout') ?? current.action,
+        subscription: timeSpan(fields, 'SubscriptionTimeout') ?? current.subscription,
       })
-      return show(caller.timeouts(controller))
+      return describe(caller.timeouts(controller))
     },
   },
   QueryConfigure: {
-    summary: 'Answers with how long operations of this controller may take on this connection.',
+    summary: 'Replies with the timeouts of this controller on this connection.',
     needs: 'nothing',
-    publish: ({ caller, controller }) => show(caller.timeouts(controller)),
+    publish: ({ caller, controller }) => describe(caller.timeouts(controller)),
   },
 }
 
 function timeSpan(from: Readonly<Record<string, unknown>>, name: string): number | undefined {
-  const text = from[name]
+  const text = Object.hasOwn(from, name) ? from[name] : undefined
   if (text === undefined) return undefined
   const span = typeof text === 'string' ? parseTimeSpan(text) : undefined
   if (span === undefined) throw refuse('Data.Deserialise', name)
-  if (span < SHORTEST || span > LONGEST) throw refuse('Data', name)
+  if (span < MIN_TIMEOUT || span > MAX_TIMEOUT) throw refuse('Data', name)
   return span
 }
 
-function show({ action, subscription }: Timeouts): object {
+function describe({ action, subscription }: Timeouts): object {
   return { ActionTimeout: formatTimeSpan(action), SubscriptionTimeout: formatTimeSpan(subscription) }
 }

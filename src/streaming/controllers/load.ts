@@ -1,31 +1,65 @@
-/** Loads controllers that operators add: one module, or every module of a folder, each with a controller as its default export. */
+/** Loads custom controllers: one module, or every module of a folder, with a controller as its default export. */
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Controller, Topic } from '../controller.ts'
+import { type Controller, FEED_CLASSES, type Topic } from '../controller.ts'
 
 const MODULE = /\.(?:ts|js|mjs)$/
 const BUILT_IN = ['Auth', 'Platform']
 
-/** Throws with the path of the module that cannot be used and the reason. */
+/** A custom controller cannot be used; the message says which and why. */
+export class BadController extends Error {
+  override name = 'BadController'
+}
+
+/** Throws BadController with the path of an unusable module and the reason. */
 export async function loadControllers(path: string): Promise<Controller[]> {
+  const files = new Map<string, string>()
   const controllers: Controller[] = []
   for (const file of await modulesAt(resolve(path))) {
-    const loaded: unknown = await import(pathToFileURL(file).href)
+    const loaded = await importModule(file)
     const controller = isMembers(loaded) ? loaded.default : undefined
-    const fault = faultOf(controller)
-    if (fault !== undefined || !isController(controller)) throw new Error(`${file}: ${fault}`)
+    if (!isController(controller)) throw new BadController(`${file}: ${faultOf(controller)}`)
+    const other = files.get(controller.name)
+    if (other !== undefined) throw new BadController(`${file}: ${other} has a controller named ${controller.name} too`)
+    files.set(controller.name, file)
     controllers.push(controller)
   }
   return controllers
 }
 
+/** Calls `start` of a controller, if it has one. */
+export function startController(
+  controller: Controller,
+  context: Parameters<NonNullable<Controller['start']>>[0],
+): ReturnType<NonNullable<Controller['start']>> | undefined {
+  try {
+    return controller.start?.(context)
+  } catch (error) {
+    throw new BadController(`The controller ${controller.name} could not start: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+async function importModule(file: string): Promise<unknown> {
+  try {
+    return await import(pathToFileURL(file).href)
+  } catch (error) {
+    throw new BadController(`${file} cannot be loaded: ${reasonOf(error)}`, { cause: error })
+  }
+}
+
+/** In one line. */
+function reasonOf(error: unknown): string {
+  return (error instanceof Error ? `${error.name}: ${error.message}` : String(error)).replaceAll(/\s*\n\s*/g, ' ')
+}
+
 async function modulesAt(path: string): Promise<string[]> {
   const found = await stat(path).catch(() => undefined)
-  if (found === undefined) throw new Error(`${path}: there is no such file or folder of controllers`)
+  if (found === undefined)
+    throw new BadController(`${path}: no such file or folder; check GATEHOUSE_STREAM_CONTROLLERS`)
   if (found.isFile()) return [path]
   const names = (await readdir(path)).filter((name) => MODULE.test(name) && !name.endsWith('.d.ts'))
-  if (names.length === 0) throw new Error(`${path}: the folder holds no module (.ts, .js or .mjs)`)
+  if (names.length === 0) throw new BadController(`${path}: the folder contains no module (.ts, .js or .mjs)`)
   return names.sort().map((name) => join(path, name))
 }
 
@@ -35,12 +69,14 @@ function isController(value: unknown): value is Controller {
 
 function faultOf(value: unknown): string | undefined {
   if (!isMembers(value)) return 'the default export must be a controller: { name, summary, topics }'
-  const { name, summary, topics, start } = value
-  if (typeof name !== 'string' || !/^[A-Za-z][\w.]*$/.test(name)) return 'the name of a controller is a word'
-  if (BUILT_IN.includes(name)) return `the name ${name} belongs to a controller of the gateway itself`
-  if (typeof summary !== 'string') return 'a controller has a summary'
+  const { name, summary, topics, feedClass, start }: Partial<Record<keyof Controller, unknown>> = value
+  if (typeof name !== 'string' || !/^[A-Za-z][\w.]*$/.test(name)) return 'name must be a word'
+  if (BUILT_IN.includes(name)) return `the name ${name} is reserved for a built-in controller`
+  if (typeof summary !== 'string') return 'summary must be a string'
   if (start !== undefined && typeof start !== 'function') return 'start must be a function'
-  if (!isMembers(topics)) return 'a controller has topics'
+  if (feedClass !== undefined && !FEED_CLASSES.some((known) => known === feedClass))
+    return `feedClass must be one of ${FEED_CLASSES.join(', ')}`
+  if (!isMembers(topics)) return 'topics must be an object'
   for (const [topic, rules] of Object.entries(topics)) {
     const fault = topicFault(rules)
     if (fault !== undefined) return `topic ${topic}: ${fault}`
@@ -49,15 +85,15 @@ function faultOf(value: unknown): string | undefined {
 }
 
 function topicFault(rules: unknown): string | undefined {
-  if (!isMembers(rules)) return 'it must be an object'
+  if (!isMembers(rules)) return 'must be an object'
   const { summary, needs, publish, subscription }: Partial<Record<keyof Topic, unknown>> = rules
-  if (typeof summary !== 'string') return 'it has a summary'
-  if (typeof needs !== 'string') return 'it says what it needs: nothing, identity or a scope'
-  if (publish === undefined && subscription === undefined) return 'it must take Publish or Sub'
+  if (typeof summary !== 'string') return 'summary must be a string'
+  if (typeof needs !== 'string') return 'needs must be nothing, identity or a scope'
+  if (publish === undefined && subscription === undefined) return 'publish or subscription is required'
   if (publish !== undefined && typeof publish !== 'function') return 'publish must be a function'
   if (subscription === undefined) return undefined
   const slow = isMembers(subscription) ? subscription.slow : undefined
-  return slow === 'latest' || slow === 'close' ? undefined : 'a subscription says slow: latest or close'
+  return slow === 'latest' || slow === 'close' ? undefined : 'subscription.slow must be latest or close'
 }
 
 function isMembers(value: unknown): value is Record<string, unknown> {

@@ -1,4 +1,4 @@
-/** Choices made from a seed, so that whatever was found can be made again. */
+/** Seeded random choices, so that every finding can be reproduced. */
 
 export class Choice {
   #state: number
@@ -7,7 +7,7 @@ export class Choice {
     this.#state = seed >>> 0
   }
 
-  /** From 0 up to, not including, `end`. The generator is mulberry32. */
+  /** From 0 to `end`, exclusive. The generator is mulberry32. */
   below(end: number): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let bits = this.#state
@@ -16,7 +16,7 @@ export class Choice {
     return Math.floor((((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32) * end)
   }
 
-  /** True once in so many times. */
+  /** True with a probability of 1 / `times`. */
   oneIn(times: number): boolean {
     return this.below(times) === 0
   }
@@ -27,7 +27,7 @@ export class Choice {
     return item
   }
 
-  list<Item>(least: number, most: number, make: (index: number) => Item): Item[] {
-    return Array.from({ length: least + this.below(most - least + 1) }, (_, index) => make(index))
+  list<Item>(min: number, max: number, make: (index: number) => Item): Item[] {
+    return Array.from({ length: min + this.below(max - min + 1) }, (_, index) => make(index))
   }
 }

@@ -1,12 +1,11 @@
-/** Rows for two tables of every type: tame ones, over which most statements succeed, and the ends of every type. */
-
+/** Rows for two tables with columns of every type: tame values, over which most statements succeed, and the limits of each type. */
 import type { Choice } from './choice.ts'
 import type { ColumnKind } from './kinds.ts'
 
 export interface TableColumn {
   readonly name: string
   readonly kind: ColumnKind
-  /** As a definition has it. */
+  /** As written in CREATE TABLE. */
   readonly type: string
 }
 
@@ -35,7 +34,7 @@ export const COLUMNS: readonly TableColumn[] = [
 
 export type Row = Readonly<Record<string, string | boolean | null>>
 
-/** Tame rows stay far from the ends of their types, so that arithmetic over them gives results, not errors. */
+/** Tame values are far from the limits of their types, so that arithmetic over them seldom fails. */
 export function makeRows(choice: Choice, count: number, isTame: boolean): Row[] {
   return Array.from({ length: count }, (_, index) => {
     const cells = COLUMNS.map(({ name }) => [name, name === 'id' ? String(index + 1) : cell(choice, name, isTame)])
@@ -124,7 +123,7 @@ const WILD_TIMES = [
   '0004-02-29T00:00:00Z',
 ]
 
-/** The tame and the wild values of each column. */
+/** The tame and the extreme values of each column. */
 const VALUES: Readonly<Record<string, readonly [readonly (string | boolean)[], readonly (string | boolean)[]]>> = {
   k: [
     ['0', '1', '2', '3'],

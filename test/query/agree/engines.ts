@@ -1,4 +1,4 @@
-/** The query service on both engines over the same rows, asked the same statements. */
+/** The query service on both engines, with the same rows and the same statements. */
 import { isList, isObject, readJson, writeJson } from '../../../src/query/json.ts'
 import { openPlace } from '../../support/engines.ts'
 import { stopOwnPostgres } from '../../support/postgres.ts'
@@ -6,10 +6,10 @@ import { type QueryServer, startQueryServer } from '../query-server.ts'
 import { COLUMNS, type Row } from './data.ts'
 
 export interface BothEngines {
-  /** Puts these rows, and no others, in the two tables of both engines. */
+  /** Replaces the rows of the two tables on both engines. */
   load(a: readonly Row[], b: readonly Row[]): Promise<void>
   ask(statement: string): Promise<Answers>
-  /** The same of a write: how many rows it touched, and those that it returns. */
+  /** For a write: the number of affected rows and the returned rows. */
   write(write: Write): Promise<Answers>
   close(): Promise<void>
 }
@@ -22,13 +22,13 @@ export interface Answers {
   readonly postgres: Answer
 }
 
-/** The rows as the service writes them, one a line, in the order of their text unless the statement has one; or an error. */
+/** The rows as encoded by the service, sorted by their text unless the statement has an ORDER BY; or an error code. */
 export interface Answer {
   readonly code: string | undefined
   readonly rows: readonly string[]
 }
 
-/** Both servers live at this moment, so that now() is the same. */
+/** The clock of both servers, so that now() is the same. */
 const NOW = Date.parse('2026-02-28T23:30:00.250Z')
 
 export async function openBothEngines(): Promise<BothEngines> {
@@ -103,43 +103,49 @@ async function written(server: QueryServer, write: Write): Promise<Answer> {
       : await server.call(`/query/${write.table}/insert?rows=arrays`, write.rows)
   if (reply.status !== 200) return { code: reply.json.Code ?? `status ${reply.status}`, rows: [] }
   const result = readJson(reply.text)
-  if (!isObject(result) || !isList(result.Rows)) throw new Error(`No result of a write: ${reply.text}`)
+  if (!isObject(result) || !isList(result.Rows)) throw new Error(`Not the result of a write: ${reply.text}`)
   return { code: undefined, rows: [`touched ${reply.json.RowsAffected}`, ...result.Rows.map(writeJson).sort()] }
 }
 
-/** Errors that depend on the rows, and so on which values are worked out at all. */
-const OF_EVALUATION: ReadonlySet<string> = new Set([
+/** Errors that depend on which values are evaluated. */
+const EVALUATION_ERRORS: ReadonlySet<string> = new Set([
   'IQL.DivisionByZero',
   'IQL.Overflow',
   'IQL.Underflow',
   'IQL.BadValue',
   'IQL.ManyRows',
+  'Limit.Value',
 ])
 
 export type Verdict = 'same' | 'different' | 'undecided'
 
-/** `isTotal`: every expression is surely worked out. A statement that ran out of time says nothing. */
+/** `isTotal`: every expression is certainly evaluated. A timeout decides nothing. */
 export function compare({ sqlite, postgres }: Answers, isTotal: boolean): Verdict {
   const codes = [sqlite.code, postgres.code]
   if (codes.includes('Limit.Time')) return 'undecided'
   if (sqlite.code !== postgres.code) {
-    const isOfEvaluation = codes.every((code) => code === undefined || OF_EVALUATION.has(code))
-    // Where both fail, the rows may have come in another order.
+    const isEvaluationError = codes.every((code) => code === undefined || EVALUATION_ERRORS.has(code))
+    // If both fail, they may have evaluated the rows in a different order.
     const isFailed = codes.every((code) => code !== undefined)
-    return isOfEvaluation && (isFailed || !isTotal) ? 'undecided' : 'different'
+    return isEvaluationError && (isFailed || !isTotal) ? 'undecided' : 'different'
   }
   const isSame =
     sqlite.rows.length === postgres.rows.length && sqlite.rows.every((row, at) => row === postgres.rows[at])
   return isSame ? 'same' : 'different'
 }
 
-/** Errors of which a write may meet one or another first. */
-const OF_ORDER: ReadonlySet<string> = new Set([...OF_EVALUATION, 'Data.UniqueViolation', 'IQL.NotNull', 'IQL.RowTwice'])
+/** Errors of which a write may encounter any one first. */
+const WRITE_ERRORS: ReadonlySet<string> = new Set([
+  ...EVALUATION_ERRORS,
+  'Data.UniqueViolation',
+  'IQL.NotNull',
+  'IQL.RowTwice',
+])
 
-/** A write that fails on both engines fails, though a value and a key may be at fault in either order. */
+/** A write that fails on both engines may fail with different codes, depending on what is checked first. */
 export function compareWrites(answers: Answers, isTotal: boolean): Verdict {
   const { sqlite, postgres } = answers
   if (sqlite.code !== undefined && postgres.code !== undefined && sqlite.code !== postgres.code)
-    return OF_ORDER.has(sqlite.code) && OF_ORDER.has(postgres.code) && !isTotal ? 'undecided' : 'different'
+    return WRITE_ERRORS.has(sqlite.code) && WRITE_ERRORS.has(postgres.code) && !isTotal ? 'undecided' : 'different'
   return compare(answers, isTotal)
 }

@@ -1,6 +1,5 @@
-/** Makes random well-typed expressions as syntax trees, reaching every operator, function, cast and test of IQL. */
-import type { Query } from '../../../src/query/iql/ast.ts'
-import type { BinaryOperator, Call, Expression } from '../../../src/query/iql/ast-expression.ts'
+/** Generates random well-typed expressions that cover every operator, function, cast and predicate of IQL. */
+import type { BinaryOperator, Call, Expression, Query } from '../../../src/query/iql/ast-query.ts'
 import { OPERATORS } from '../../../src/query/iql/operators.ts'
 import type { Choice } from './choice.ts'
 import {
@@ -18,27 +17,27 @@ import { literalOf, number, text, typeNameOf } from './literals.ts'
 
 const at = 0
 
-/** A table or sub-query that an expression can take columns of. */
+/** A table or sub-query whose columns an expression can use. */
 export interface Source {
   readonly alias: string
   readonly columns: readonly { readonly name: string; readonly kind: ColumnKind }[]
-  /** The column that tells its rows apart. */
+  /** A unique column. */
   readonly key?: string
 }
 
-/** What an expression can be made of where it stands. */
-export interface Place {
+/** What an expression can refer to. */
+export interface ExpressionContext {
   readonly sources: readonly Source[]
-  /** In a grouped select: columns stand here or within aggregates. */
+  /** In a grouped select: columns are allowed only here and in aggregates. */
   readonly groupedBy?: readonly { readonly expression: Expression; readonly kind: ColumnKind }[]
-  /** Makes a query of one column, for sub-queries; absent where there may be none. */
+  /** Generates a sub-query with one column; absent if sub-queries are not allowed. */
   readonly subquery?: (kind: ColumnKind, isOneRow: boolean) => Query
 }
 
 const COMPARISONS = ['=', '<>', '<', '<=', '>', '>=', 'is distinct from', 'is not distinct from'] as const
 const OPERATORS_BY_KIND = Map.groupBy(OPERATOR_USES, ({ result }) => result)
 const CASTS_BY_KIND = Map.groupBy(CAST_USES, ({ to }) => to)
-/** By name first: some functions have many signatures. */
+/** Grouped by function, since some functions have many signatures. */
 const SCALARS_BY_KIND: ReadonlyMap<Kind, readonly (readonly FunctionUse[])[]> = new Map(
   [
     ...Map.groupBy(
@@ -52,7 +51,7 @@ export const AGGREGATE_USES = FUNCTION_USES.filter(({ definition }) => definitio
 export class Expressions {
   readonly choice: Choice
   readonly isTame: boolean
-  /** Ids of the functions, operators, casts and forms that were used. */
+  /** Ids of the functions, operators, casts and forms used so far. */
   readonly used = new Set<string>()
 
   constructor(choice: Choice, isTame: boolean) {
@@ -60,17 +59,17 @@ export class Expressions {
     this.isTame = isTame
   }
 
-  make(kind: Kind, place: Place, depth: number): Expression {
+  make(kind: Kind, context: ExpressionContext, depth: number): Expression {
     const { choice } = this
-    if (depth <= 0 || choice.oneIn(5)) return this.leaf(kind, place)
-    const makers = this.#makersOf(kind, place, depth - 1)
+    if (depth <= 0 || choice.oneIn(5)) return this.leaf(kind, context)
+    const makers = this.#makersOf(kind, context, depth - 1)
     return choice.of(makers)()
   }
 
-  leaf(kind: Kind, place: Place): Expression {
+  leaf(kind: Kind, context: ExpressionContext): Expression {
     const { choice } = this
-    if (place.groupedBy !== undefined) return this.#groupedLeaf(kind, place)
-    const columns = place.sources.flatMap(({ alias, columns: all }) =>
+    if (context.groupedBy !== undefined) return this.#groupedLeaf(kind, context)
+    const columns = context.sources.flatMap(({ alias, columns: all }) =>
       all.filter((column) => column.kind === kind).map(({ name }) => columnOf(alias, name)),
     )
     if (columns.length > 0 && !choice.oneIn(4)) return choice.of(columns)
@@ -84,39 +83,39 @@ export class Expressions {
     return literalOf(this.choice, kind, this.isTame)
   }
 
-  /** Keys, aggregates and constants: what a grouped select may show. */
-  #groupedLeaf(kind: Kind, place: Place): Expression {
-    const keys = place.groupedBy?.filter((key) => key.kind === kind) ?? []
+  /** What a grouped select may contain: keys, aggregates and constants. */
+  #groupedLeaf(kind: Kind, context: ExpressionContext): Expression {
+    const keys = context.groupedBy?.filter((key) => key.kind === kind) ?? []
     if (keys.length > 0 && this.choice.oneIn(2)) return this.choice.of(keys).expression
     const uses = AGGREGATE_USES.filter(({ result }) => result === kind)
     if (uses.length === 0 || this.choice.oneIn(6)) return this.literal(kind)
-    return this.aggregate(this.choice.of(uses), { sources: place.sources }, 1)
+    return this.aggregate(this.choice.of(uses), { sources: context.sources }, 1)
   }
 
-  aggregate(use: FunctionUse, place: Place, depth: number): Call {
+  aggregate(use: FunctionUse, context: ExpressionContext, depth: number): Call {
     const { choice } = this
-    const made = this.#call(use, place, depth)
+    const made = this.#call(use, context, depth)
     const { id, ordered } = use.definition
     const [first] = use.arguments
     const isAlone = use.arguments.length === 1 && first !== 'Json'
-    if (id === 'count' && choice.oneIn(3)) return { ...made, arguments: [], star: true, filter: this.#filter(place) }
+    if (id === 'count' && choice.oneIn(3)) return { ...made, arguments: [], star: true, filter: this.#filter(context) }
     return {
       ...made,
       distinct: isAlone && choice.oneIn(4),
       orderBy:
         ordered === true && choice.oneIn(2)
-          ? [{ expression: this.make('Integer', place, 1), descending: choice.oneIn(2), nulls: undefined }]
+          ? [{ expression: this.make('Integer', context, 1), descending: choice.oneIn(2), nulls: undefined }]
           : [],
-      filter: this.#filter(place),
+      filter: this.#filter(context),
     }
   }
 
-  #filter(place: Place): Expression | undefined {
-    return this.choice.oneIn(5) ? this.make('Boolean', place, 1) : undefined
+  #filter(context: ExpressionContext): Expression | undefined {
+    return this.choice.oneIn(5) ? this.make('Boolean', context, 1) : undefined
   }
 
-  #makersOf(kind: Kind, place: Place, depth: number): (() => Expression)[] {
-    const next = (wanted: Kind): Expression => this.make(wanted, place, depth)
+  #makersOf(kind: Kind, context: ExpressionContext, depth: number): (() => Expression)[] {
+    const next = (wanted: Kind): Expression => this.make(wanted, context, depth)
     const operators = OPERATORS_BY_KIND.get(kind) ?? []
     const functions = SCALARS_BY_KIND.get(kind) ?? []
     const casts = isColumnKind(kind) ? (CASTS_BY_KIND.get(kind) ?? []) : []
@@ -129,37 +128,37 @@ export class Expressions {
       })
     }
     if (functions.length > 0) {
-      const make = () => this.#call(this.choice.of(this.choice.of(functions)), place, depth)
+      const make = () => this.#call(this.choice.of(this.choice.of(functions)), context, depth)
       makers.push(make, make)
     }
     if (casts.length > 0) {
       makers.push(() => {
         const { from, to } = this.choice.of(casts)
         this.used.add(`cast ${from} to ${to}`)
-        return this.#castTo(to, from === 'Text' ? this.#readable(to, place, depth) : next(from))
+        return this.#castTo(to, from === 'Text' ? this.#readable(to, context, depth) : next(from))
       })
     }
-    if (kind === 'Boolean') makers.push(...this.#tests(place, depth))
-    if (isColumnKind(kind)) makers.push(...this.#forms(kind, place, depth))
+    if (kind === 'Boolean') makers.push(...this.#tests(context, depth))
+    if (isColumnKind(kind)) makers.push(...this.#forms(kind, context, depth))
     if (['Integer', 'Decimal', 'Double', 'Fixed'].includes(kind)) {
       makers.push(() => this.#note('negate', { kind: 'unary', operator: '-', operand: next(kind), at }))
     }
     return makers
   }
 
-  /** CASE, COALESCE, NULLIF and sub-queries, which any kind can come from. */
-  #forms(kind: ColumnKind, place: Place, depth: number): (() => Expression)[] {
+  /** CASE, COALESCE, NULLIF and sub-queries, which can have any kind. */
+  #forms(kind: ColumnKind, context: ExpressionContext, depth: number): (() => Expression)[] {
     const { choice } = this
-    const next = (): Expression => this.make(kind, place, depth)
-    const { subquery } = place
+    const next = (): Expression => this.make(kind, context, depth)
+    const { subquery } = context
     return [
       () => {
         const isSimple = choice.oneIn(3)
         const operandKind = choice.of(COMPARABLE)
-        const when = () => this.make(isSimple ? operandKind : 'Boolean', place, depth - 1)
+        const when = () => this.make(isSimple ? operandKind : 'Boolean', context, depth - 1)
         return this.#note(isSimple ? 'simple case' : 'case', {
           kind: 'case',
-          operand: isSimple ? this.make(operandKind, place, depth - 1) : undefined,
+          operand: isSimple ? this.make(operandKind, context, depth - 1) : undefined,
           branches: choice.list(1, 2, () => ({ when: when(), result: next() })),
           otherwise: choice.oneIn(3) ? undefined : next(),
           at,
@@ -173,10 +172,10 @@ export class Expressions {
     ]
   }
 
-  #tests(place: Place, depth: number): (() => Expression)[] {
+  #tests(context: ExpressionContext, depth: number): (() => Expression)[] {
     const { choice } = this
-    const next = (kind: Kind): Expression => this.make(kind, place, depth)
-    const { subquery } = place
+    const next = (kind: Kind): Expression => this.make(kind, context, depth)
+    const { subquery } = context
     const negated = choice.oneIn(2)
     const compared = (): Kind => choice.of([...COMPARABLE, 'Fixed'])
     return [
@@ -199,7 +198,7 @@ export class Expressions {
       },
       () => {
         const kind = choice.of(COMPARABLE)
-        const items = choice.list(1, 4, () => this.make(kind, place, 0))
+        const items = choice.list(1, 4, () => this.make(kind, context, 0))
         return this.#note('in list', { kind: 'in-list', negated, operand: next(kind), items, at })
       },
       () => {
@@ -237,22 +236,22 @@ export class Expressions {
     ]
   }
 
-  #call({ definition, arguments: args }: FunctionUse, place: Place, depth: number): Call {
+  #call({ definition, arguments: args }: FunctionUse, context: ExpressionContext, depth: number): Call {
     this.used.add(definition.id)
     const { optional = 0, variadic } = definition
     const kept = args.slice(0, args.length - this.choice.below(optional + 1))
     const [last] = kept
     const more = variadic === true && last !== undefined ? this.choice.list(0, 2, () => last) : []
-    const made = [...kept, ...more].map((kind, index) => this.#argument(definition.id, kind, index, place, depth))
+    const made = [...kept, ...more].map((kind, index) => this.#argument(definition.id, kind, index, context, depth))
     return callOf(definition.name, made)
   }
 
-  #argument(id: string, kind: ArgumentOf, index: number, place: Place, depth: number): Expression {
-    // A long text is asked for on purpose elsewhere: here it would only take time.
+  #argument(id: string, kind: ArgumentOf, index: number, context: ExpressionContext, depth: number): Expression {
+    // Long texts are tested elsewhere. Here they would only take time.
     if (index === 1 && ['repeat', 'lpad', 'rpad'].includes(id)) {
       return number(this.choice.of(['0', '1', '3', '-1', '12']))
     }
-    return isKind(kind) ? this.make(kind, place, depth) : this.literal(kind)
+    return isKind(kind) ? this.make(kind, context, depth) : this.literal(kind)
   }
 
   #castTo(kind: Kind, operand: Expression): Expression {
@@ -260,10 +259,10 @@ export class Expressions {
     return { kind: 'cast', operand, type: { name: { text: name, at }, arguments: args }, at }
   }
 
-  /** A text that mostly reads as the kind: one that was written from it. */
-  #readable(kind: ColumnKind, place: Place, depth: number): Expression {
+  /** A text that can usually be cast to the kind, because it was cast from it. */
+  #readable(kind: ColumnKind, context: ExpressionContext, depth: number): Expression {
     const isFree = this.choice.oneIn(this.isTame ? 30 : 3)
-    return isFree ? this.make('Text', place, depth) : this.#castTo('Text', this.make(kind, place, depth))
+    return isFree ? this.make('Text', context, depth) : this.#castTo('Text', this.make(kind, context, depth))
   }
 
   #note(form: string, expression: Expression): Expression {

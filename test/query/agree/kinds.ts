@@ -1,4 +1,4 @@
-/** What kinds of expression the generator can make, and which functions, operators and casts make each. */
+/** The kinds of expressions that the generator produces, with the functions, operators and casts for each. */
 import { CASTS } from '../../../src/query/iql/casts.ts'
 import type { ArgumentKind } from '../../../src/query/iql/function-entry.ts'
 import { FUNCTIONS, type FunctionDefinition } from '../../../src/query/iql/functions.ts'
@@ -8,7 +8,7 @@ import { COLUMN_TYPES, decimal, FIXED_INTERVAL, INTERVAL, type IqlType } from '.
 export type ColumnKind = (typeof COLUMN_TYPES)[number]
 /** `Fixed` is an interval without months, `Months` one with them. */
 export type Kind = ColumnKind | 'Fixed' | 'Months'
-/** What stands in an argument: an expression of a kind, or a literal that only the function knows. */
+/** An argument: an expression of a kind, or a literal specific to the function. */
 export type ArgumentOf = Kind | 'part' | 'time-part' | 'unit' | 'span' | 'digits' | 'bucket'
 
 export interface OperatorUse {
@@ -39,7 +39,7 @@ export const OPERATOR_USES: readonly OperatorUse[] = operatorIds().flatMap((id) 
   )
 })
 
-/** Every way to call every function, but for those that differ from call to call. */
+/** Every signature of every deterministic function. */
 export const FUNCTION_USES: readonly FunctionUse[] = FUNCTIONS.filter(({ id }) => id !== 'gen_uuid').flatMap(usesOf)
 
 export const CAST_USES: readonly { readonly from: ColumnKind; readonly to: ColumnKind }[] = COLUMN_TYPES.flatMap(
@@ -118,7 +118,7 @@ function sample(kind: Kind): IqlType {
 
 function kindOf(type: IqlType): Kind {
   if (type.kind === 'Interval') return type.months ? 'Months' : 'Fixed'
-  if (type.kind === 'Null') throw new Error('No entry gives NULL alone')
+  if (type.kind === 'Null') throw new Error('No function has the type Null')
   return type.kind
 }
 

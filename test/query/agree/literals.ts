@@ -1,5 +1,5 @@
-/** Literals of every kind: tame ones, and the ends of their types. */
-import type { Expression, LiteralTypeName } from '../../../src/query/iql/ast-expression.ts'
+/** Literals of every kind: tame values and the limits of each type. */
+import type { Expression, LiteralTypeName } from '../../../src/query/iql/ast-query.ts'
 import { PARTS, SPANS, UNITS } from '../../../src/query/iql/function-entry.ts'
 import type { Choice } from './choice.ts'
 import { TEXTS, WILD_TEXTS } from './data.ts'
@@ -85,7 +85,7 @@ const MONTHS = ['1 month', '-1 year', '1 month 3 days', '120000 months', '-25 mo
 
 const WORDS = ['NaN', 'Infinity', '-Infinity', '-0']
 
-/** What has no literal of its own. */
+/** Values that have no literal. */
 function special(choice: Choice): Expression {
   const type = { name: { text: 'Double', at }, arguments: [] }
   return { kind: 'cast', operand: text(choice.of(WORDS)), type, at }
@@ -104,7 +104,7 @@ function typed(type: LiteralTypeName, value: string): Expression {
   return { kind: 'typed', type, value, at }
 }
 
-/** How CAST writes the kind. */
+/** The type in a CAST to the kind. */
 export function typeNameOf(choice: Choice, kind: Kind): { name: string; arguments: readonly number[] } {
   if (kind !== 'Decimal') return { name: kind, arguments: [] }
   return {

@@ -1,4 +1,4 @@
-/** The same rows in plain tables of PostgreSQL, asked without Gatehouse: what SQL itself says. */
+/** The same rows in plain PostgreSQL tables, queried without Gatehouse: the meaning of the statement in SQL. */
 import pg from 'pg'
 import { createPostgresDatabase } from '../../support/postgres.ts'
 import { COLUMNS, type Row } from './data.ts'
@@ -7,7 +7,7 @@ import type { PlainKind, PlainStatement } from './plain.ts'
 
 export interface Native {
   load(a: readonly Row[], b: readonly Row[]): Promise<void>
-  /** The rows as the service would write them, zeros at the end of Decimals left out. */
+  /** The rows as the service would encode them, but without trailing zeros in Decimals. */
   ask(statement: PlainStatement): Promise<readonly string[]>
   close(): Promise<void>
 }
@@ -61,7 +61,7 @@ const NATIVE: Readonly<Partial<Record<ColumnKind, string>>> = {
   Binary: 'bytea',
 }
 
-/** A Decimal of SQL has the scale that its value happened to have, one of IQL that of its type: zeros at the end do not count. */
+/** Trailing zeros do not count: a numeric in SQL has the scale of its value, a Decimal in IQL that of its type. */
 export function withoutScales(row: string, kinds: readonly PlainKind[]): string {
   const cells: unknown[] = JSON.parse(row)
   return JSON.stringify(

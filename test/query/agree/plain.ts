@@ -1,11 +1,11 @@
-/** Makes random statements in the part of IQL that means the same as SQL, so that PostgreSQL can be asked the very same text. */
+/** Generates random statements in the subset that IQL and SQL share, so that PostgreSQL can run the same text. */
 import type { Choice } from './choice.ts'
 
 export type PlainKind = 'Integer' | 'Decimal' | 'Text' | 'Boolean' | 'Timestamp' | 'Date'
 
 export interface PlainStatement {
   readonly text: string
-  /** What the columns of the result are. */
+  /** The kinds of the result columns. */
   readonly kinds: readonly PlainKind[]
 }
 
@@ -83,7 +83,7 @@ class PlainStatements {
     }
   }
 
-  /** Ordered by the keys of all tables: no two rows are equal. */
+  /** Ordered by the keys of all tables, so that the order is total. */
   #window(aliases: readonly string[]): string {
     const [alias = ''] = aliases
     const call = this.#choice.of(['row_number()', 'rank()', 'dense_rank()', `lag(${alias}.i)`, `lead(${alias}.k, 2)`])
@@ -102,7 +102,7 @@ class PlainStatements {
     return { from, aliases: [left, right] }
   }
 
-  /** The left operand is a column always: PostgreSQL takes a small number for a 32-bit one. */
+  /** The left operand is always a column, since PostgreSQL treats a small literal as a 32-bit integer. */
   #make(kind: PlainKind, aliases: readonly string[], depth: number): string {
     const choice = this.#choice
     const column = `${choice.of(aliases)}.${choice.of(COLUMNS[kind])}`

@@ -1,9 +1,30 @@
-/** Makes random well-typed statements over the two tables: joins, groups, windows, set operations, sub-queries, writes. */
-import type { Body, Cte, From, JoinKind, Query, Select, SelectItem, Statement } from '../../../src/query/iql/ast.ts'
-import type { Expression, Frame, FrameBound, OrderItem, Window } from '../../../src/query/iql/ast-expression.ts'
+/** Generates random well-typed statements over the two tables: joins, groups, windows, set operations, sub-queries, writes. */
+import type { Statement } from '../../../src/query/iql/ast.ts'
+import type {
+  Body,
+  Cte,
+  Expression,
+  Frame,
+  FrameBound,
+  From,
+  JoinKind,
+  OrderItem,
+  Query,
+  Select,
+  SelectItem,
+  Window,
+} from '../../../src/query/iql/ast-query.ts'
 import { COLUMN_TYPES } from '../../../src/query/iql/types.ts'
 import { COLUMNS } from './data.ts'
-import { AGGREGATE_USES, binary, callOf, columnOf, type Expressions, type Place, type Source } from './expressions.ts'
+import {
+  AGGREGATE_USES,
+  binary,
+  callOf,
+  columnOf,
+  type ExpressionContext,
+  type Expressions,
+  type Source,
+} from './expressions.ts'
 import { COMPARABLE, type ColumnKind, FUNCTION_USES, isKind } from './kinds.ts'
 import { number } from './literals.ts'
 
@@ -27,7 +48,7 @@ export class Queries {
     return choice.oneIn(3) ? this.#plain() : this.query()
   }
 
-  /** Every value of one table's rows, without anything that would leave some of them out. */
+  /** Expressions over all rows of one table, without anything that could skip an evaluation. */
   #plain(): Query {
     const { choice } = this.#make
     const { from, source } = this.#table(0)
@@ -55,13 +76,13 @@ export class Queries {
     }
   }
 
-  /** Where an expression over the rows of a source stands, with sub-queries. */
-  placeOf(source: Source): Place {
+  /** For expressions over the rows of one source, with sub-queries. */
+  contextOf(source: Source): ExpressionContext {
     const subquery = this.#subquery([source], 1)
     return { sources: [source], ...(subquery === undefined ? {} : { subquery }) }
   }
 
-  /** By every column of the result, so that a limit cuts at the same row everywhere. */
+  /** By every column of the result, so that LIMIT returns the same rows everywhere. */
   #wholeOrder(width: number): OrderItem[] {
     return Array.from({ length: width }, (_, index) => this.#ordered(number(String(index + 1))))
   }
@@ -88,8 +109,11 @@ export class Queries {
     const { choice } = this.#make
     const { from, sources, isKeyed } = choice.oneIn(12) ? NOTHING : this.#from(depth, ctes)
     const subquery = this.#subquery([...sources, ...outer], depth)
-    const place: Place = { sources: [...sources, ...outer], ...(subquery === undefined ? {} : { subquery }) }
-    const where = choice.oneIn(2) ? this.#make.make('Boolean', place, 2) : undefined
+    const context: ExpressionContext = {
+      sources: [...sources, ...outer],
+      ...(subquery === undefined ? {} : { subquery }),
+    }
+    const where = choice.oneIn(2) ? this.#make.make('Boolean', context, 2) : undefined
     const common = { kind: 'select', from, where, at } as const
     if (sources.length > 0 && outer.length === 0 && choice.oneIn(3))
       return { ...common, ...this.#grouped(kinds, sources) }
@@ -97,8 +121,8 @@ export class Queries {
     const items = kinds.map((kind, index) =>
       itemOf(
         canWindow && choice.oneIn(5)
-          ? (this.#window(kind, sources) ?? this.#make.make(kind, place, 3))
-          : this.#make.make(kind, place, 3),
+          ? (this.#window(kind, sources) ?? this.#make.make(kind, context, 3))
+          : this.#make.make(kind, context, 3),
         index,
       ),
     )
@@ -113,12 +137,12 @@ export class Queries {
       return { kind, expression: columnsOnly(this.#make.leaf(kind, { sources })) }
     })
     const groupedBy = keys.flatMap(({ kind, expression }) => (expression === undefined ? [] : [{ kind, expression }]))
-    const place: Place = { sources, groupedBy }
+    const context: ExpressionContext = { sources, groupedBy }
     return {
       distinct: false,
-      items: kinds.map((kind, index) => itemOf(this.#make.make(kind, place, 2), index)),
+      items: kinds.map((kind, index) => itemOf(this.#make.make(kind, context, 2), index)),
       groupBy: groupedBy.map(({ expression }) => expression),
-      having: choice.oneIn(4) ? this.#make.make('Boolean', place, 1) : undefined,
+      having: choice.oneIn(4) ? this.#make.make('Boolean', context, 1) : undefined,
     }
   }
 
@@ -186,18 +210,18 @@ export class Queries {
     return { from: { kind: 'table', name, alias: { text: alias, at } }, source: { alias, columns: COLUMNS, key: 'id' } }
   }
 
-  /** One column, and one row at most where a value is wanted. */
-  #subquery(outer: readonly Source[], depth: number): Place['subquery'] {
+  /** One column, and at most one row if it is used as a value. */
+  #subquery(outer: readonly Source[], depth: number): ExpressionContext['subquery'] {
     const { choice } = this.#make
     if (depth <= 0) return undefined
     return (kind, isOneRow) => {
       if (!isOneRow) return plainQuery(this.#select([kind], choice.oneIn(2) ? outer : [], 0))
       const source: Source = { alias: `t${++this.#aliases}`, columns: COLUMNS, key: 'id' }
-      const place = { sources: [source] }
+      const context = { sources: [source] }
       const uses = AGGREGATE_USES.filter(({ result }) => result === kind)
       const correlated = binary('=', columnOf(source.alias, 'k'), this.#make.leaf('Integer', { sources: outer }))
       const isGrouped = uses.length > 0 && choice.oneIn(2)
-      const value = isGrouped ? this.#make.aggregate(choice.of(uses), place, 1) : this.#make.make(kind, place, 1)
+      const value = isGrouped ? this.#make.aggregate(choice.of(uses), context, 1) : this.#make.make(kind, context, 1)
       const where = isGrouped ? correlated : binary('=', columnOf(source.alias, 'id'), number('3'))
       const from: From = { kind: 'table', name: { text: choice.of(TABLES), at }, alias: { text: source.alias, at } }
       return plainQuery({
@@ -213,14 +237,14 @@ export class Queries {
     }
   }
 
-  /** Ordered by the keys at last, so that no two rows are equal. */
+  /** Finally ordered by the keys, so that the order is total. */
   #window(kind: ColumnKind, sources: readonly Source[]): Expression | undefined {
     const { choice } = this.#make
     const uses = WINDOW_USES.filter(({ result, arguments: args }) => result === kind && args.every(isKind))
     if (uses.length === 0) return undefined
     const use = choice.of(uses)
     this.#make.used.add(`${use.definition.id} over`)
-    const place: Place = { sources }
+    const context: ExpressionContext = { sources }
     const args = use.arguments.map((argument, index) => {
       if (
         use.definition.kind === 'window' &&
@@ -230,7 +254,7 @@ export class Queries {
       )
         return number(choice.of(['0', '1', '2', '5']))
       if (use.definition.id === 'ntile') return number(choice.of(['1', '2', '3', '100']))
-      return this.#make.make(isKind(argument) ? argument : 'Integer', place, 1)
+      return this.#make.make(isKind(argument) ? argument : 'Integer', context, 1)
     })
     const over: Window = {
       partitionBy: choice.list(0, 1, () => columnOf(choice.of(sources).alias, choice.of(['k', 'ok', 'u', 'dt']))),
@@ -265,17 +289,17 @@ export class Queries {
   #write(): Statement {
     const { choice } = this.#make
     const table = { text: choice.of(TABLES), at }
-    const place: Place = { sources: [{ alias: table.text, columns: COLUMNS, key: 'id' }] }
-    const where = this.#make.make('Boolean', place, 2)
+    const context: ExpressionContext = { sources: [{ alias: table.text, columns: COLUMNS, key: 'id' }] }
+    const where = this.#make.make('Boolean', context, 2)
     const returning: SelectItem[] = choice.oneIn(2)
       ? [{ kind: 'all', table: undefined, at }]
-      : [itemOf(this.#make.make(choice.of(COMPARABLE), place, 1), 0)]
+      : [itemOf(this.#make.make(choice.of(COMPARABLE), context, 1), 0)]
     if (choice.oneIn(4)) {
       const some = binary('and', where, binary('>', columnOf(table.text, 'id'), number('8')))
       return { kind: 'delete', table, alias: undefined, where: some, returning, at }
     }
     const column = choice.of(COLUMNS.slice(1))
-    const made = this.#make.make(column.kind, place, 2)
+    const made = this.#make.make(column.kind, context, 2)
     const value: Expression = column.kind === 'Decimal' ? this.#fitted(column.type, made) : made
     return {
       kind: 'update',
@@ -309,7 +333,7 @@ function plainQuery(body: Body): Query {
   return { kind: 'query', with: [], body, orderBy: [], limit: undefined, offset: undefined, at }
 }
 
-/** Constants make no groups. */
+/** GROUP BY does not accept constants. */
 function columnsOnly(expression: Expression): Expression | undefined {
   return expression.kind === 'column' ? expression : undefined
 }

@@ -1,10 +1,10 @@
-/** Makes a statement that shows something smaller while it still shows it. */
+/** Shrinks a failing statement to a smaller one that still fails. */
 import type { Statement } from '../../../src/query/iql/ast.ts'
 
-/** Tries every smaller tree, the largest cuts first, and goes on from the first that still shows it. */
+/** Tries every smaller tree, the smallest first, and continues from the first that still fails. */
 export async function shrink(
   statement: Statement,
-  shows: (smaller: Statement) => Promise<boolean>,
+  fails: (smaller: Statement) => Promise<boolean>,
   attempts = 200,
 ): Promise<Statement> {
   let smallest = statement
@@ -13,7 +13,7 @@ export async function shrink(
     found = false
     for (const candidate of smallerTrees(smallest)) {
       if (left-- <= 0) break
-      if (!(await shows(candidate))) continue
+      if (!(await fails(candidate))) continue
       smallest = candidate
       found = true
       break
@@ -23,8 +23,8 @@ export async function shrink(
 }
 
 /**
- * A node is replaced by one that stands anywhere within it, an optional part is left out, a list loses an item. Most of
- * these trees are no statements; what is refused on both sides shows nothing and is passed over.
+ * Replaces a node by one of its descendants, omits an optional part, or removes an item of a list. Most of these trees are
+ * not valid statements; they are refused on both engines, so they do not count as failing.
  */
 function* smallerTrees<Tree>(tree: Tree): Generator<Tree> {
   if (typeof tree !== 'object' || tree === null) return
@@ -32,7 +32,7 @@ function* smallerTrees<Tree>(tree: Tree): Generator<Tree> {
   for (const [key, value] of Object.entries(tree)) {
     const put = (part: unknown): Tree => Object.assign(structuredClone(tree), { [key]: part })
     if (OPTIONAL.has(key) && value !== undefined) yield put(undefined)
-    // An order is what makes a limit or a window mean one thing.
+    // Without its ORDER BY, a LIMIT or a window has no defined result.
     if (key === 'orderBy') continue
     if (Array.isArray(value)) {
       for (const index of value.keys()) yield put(value.filter((_, place) => place !== index))
@@ -71,7 +71,7 @@ function isExpression(tree: object): boolean {
   return 'kind' in tree && typeof tree.kind === 'string' && !NO_EXPRESSIONS.has(tree.kind) && 'at' in tree
 }
 
-/** The expressions within an expression, nearest first; binding tells which of them fit in its place. */
+/** The expressions within an expression, nearest first. The binder decides which of them can replace it. */
 function* within<Tree>(tree: Tree): Generator<Tree> {
   const waiting: unknown[] = childrenOf(tree)
   for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {

@@ -1,11 +1,11 @@
-/** Whether every expression of a statement is surely worked out, so that an error in one of them must come up on both engines. */
+/** Whether every expression of a statement is certainly evaluated, so that both engines must report an error in any of them. */
 import type { Statement } from '../../../src/query/iql/ast.ts'
 import { childrenOf } from '../../../src/query/iql/ast-children.ts'
-import type { Expression } from '../../../src/query/iql/ast-expression.ts'
+import type { Expression } from '../../../src/query/iql/ast-query.ts'
 
 /**
- * A database need not work out what the result does not depend on, and may begin with any part of a condition: there
- * an error can come up on one engine alone. A plain select of one table leaves no such freedom.
+ * A database may skip what does not affect the result, and may evaluate the parts of a condition in any order. Then only one
+ * engine may report an error. A plain select from one table allows no such choice.
  */
 export function isTotal(statement: Statement): boolean {
   if (statement.kind !== 'query' || statement.body.kind !== 'select') return false
@@ -22,7 +22,7 @@ export function isTotal(statement: Statement): boolean {
 
 function isEager(expression: Expression): boolean {
   switch (expression.kind) {
-    // With a NULL the rest of a call need not be worked out.
+    // With a NULL argument the others need not be evaluated.
     case 'null':
     case 'case':
     case 'in-list':

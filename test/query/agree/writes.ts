@@ -1,23 +1,23 @@
-/** Makes random writes and definitions over a table of its own, `w`, whose shape changes as they do. */
-import type { Expression } from '../../../src/query/iql/ast-expression.ts'
-import { printExpression } from '../../../src/query/iql/print-expression.ts'
+/** Generates random writes and definitions for a table `w`, whose definition changes on the way. */
+import type { Expression } from '../../../src/query/iql/ast-query.ts'
+import { printExpression } from '../../../src/query/iql/printer.ts'
 import { COLUMNS, cell, type Row, type TableColumn } from './data.ts'
 import type { Write } from './engines.ts'
 import type { Expressions, Source } from './expressions.ts'
 import type { Queries } from './queries.ts'
 
-/** A step, and what it makes of the table where both engines have taken it. */
+/** A write, and how it changes the known definition if both engines accept it. */
 export interface Step {
   readonly kind: string
   readonly write: Write
-  /** Every value is surely worked out, and no row can stand in another's way. */
+  /** Every value is certainly evaluated, and the rows cannot conflict with each other. */
   readonly isTotal: boolean
   readonly taken: () => void
 }
 
 interface Column {
   readonly name: string
-  /** Whose type and values it has. */
+  /** The column whose type and values it uses. */
   readonly like: TableColumn
   readonly isUnique: boolean
 }
@@ -38,7 +38,7 @@ export class Writes {
     this.#queries = queries
   }
 
-  /** The first step makes the table; so does the one after it was dropped. */
+  /** The first step creates the table, and so does the step after it was dropped. */
   step(): Step {
     const { choice } = this.#make
     if (this.#columns.length === 0) return this.#create()
@@ -88,7 +88,7 @@ export class Writes {
     return { name: `c${++this.#names}`, like, isUnique: like.kind !== 'Json' && choice.oneIn(8) }
   }
 
-  /** A default makes NOT NULL possible, also for a column that is added to rows. */
+  /** With a default a column can be NOT NULL, even if it is added to existing rows. */
   #definition({ name, like, isUnique }: Column, hasDefault: boolean): string {
     const { choice } = this.#make
     const value = hasDefault ? ` DEFAULT ${this.#value(like)}` : ''
@@ -180,11 +180,11 @@ export class Writes {
     const table = choice.of(['a', 'b', 'w'])
     const source = table === 'w' ? this.#source() : { alias: table, columns: COLUMNS, key: 'id' }
     const columns = this.#some()
-    const place = this.#queries.placeOf(source)
-    const values = columns.map(({ like }) => this.#fitted(like, this.#make.make(like.kind, place, 2)))
+    const context = this.#queries.contextOf(source)
+    const values = columns.map(({ like }) => this.#fitted(like, this.#make.make(like.kind, context, 2)))
     const id = `${table}.id + ${choice.of(['0', '20', '100', '1000'])}`
-    const where = choice.oneIn(2) ? '' : ` WHERE ${printExpression(this.#make.make('Boolean', place, 2))}`
-    // A bare ON after a query would read as the condition of a join.
+    const where = choice.oneIn(2) ? '' : ` WHERE ${printExpression(this.#make.make('Boolean', context, 2))}`
+    // Without a WHERE, ON after the query would be parsed as a join condition.
     const conflict = where === '' ? '' : this.#onConflict()
     const query = `SELECT ${[id, ...values].join(', ')} FROM ${table}${where}`
     const write = `INSERT INTO w ${this.#list(columns)} ${query}${conflict}${this.#returning()}`
@@ -195,15 +195,17 @@ export class Writes {
     const { choice } = this.#make
     const plain = this.#columns.filter(({ isUnique }) => !isUnique)
     if (plain.length === 0) return this.#moveKey()
-    const place = this.#queries.placeOf(this.#source())
+    const context = this.#queries.contextOf(this.#source())
     const column = choice.of(plain)
-    const value = choice.oneIn(12) ? 'DEFAULT' : this.#fitted(column.like, this.#make.make(column.like.kind, place, 2))
-    const where = choice.oneIn(6) ? 'ALL' : `WHERE ${printExpression(this.#make.make('Boolean', place, 3))}`
+    const value = choice.oneIn(12)
+      ? 'DEFAULT'
+      : this.#fitted(column.like, this.#make.make(column.like.kind, context, 2))
+    const where = choice.oneIn(6) ? 'ALL' : `WHERE ${printExpression(this.#make.make('Boolean', context, 3))}`
     const write = `UPDATE w SET ${column.name} = ${value} ${where}${this.#returning()}`
     return { kind: 'update', write, isTotal: false, taken: unchanged }
   }
 
-  /** One row at a time: the order in which rows take one another's keys is nobody's to say. */
+  /** One row at a time, since the order in which rows take over each other's keys is undefined. */
   #moveKey(): Step {
     const write = `UPDATE w SET id = ${this.#key()} WHERE id = ${this.#key()}${this.#returning()}`
     return { kind: 'move key', write, isTotal: true, taken: unchanged }
@@ -211,8 +213,8 @@ export class Writes {
 
   #delete(): Step {
     const { choice } = this.#make
-    const place = this.#queries.placeOf(this.#source())
-    const condition = printExpression(this.#make.make('Boolean', place, 3))
+    const context = this.#queries.contextOf(this.#source())
+    const condition = printExpression(this.#make.make('Boolean', context, 3))
     const where = choice.oneIn(15) ? 'ALL' : `WHERE ${condition} AND w.id % 3 = ${choice.below(3)}`
     return { kind: 'delete', write: `DELETE FROM w ${where}${this.#returning()}`, isTotal: false, taken: unchanged }
   }

@@ -11,7 +11,7 @@ function bound(statement: string) {
   return bind(parse(statement), statement, catalogue)
 }
 
-/** name Type, with ? where NULL may come */
+/** name Type, with ? if it may be NULL */
 function columnsOf(statement: string): string {
   return bound(statement)
     .columns.map(({ name, type, nullable }) => `${name} ${typeName(type)}${nullable ? '?' : ''}`)
@@ -96,7 +96,7 @@ const TYPES: readonly (readonly [string, string])[] = [
   ['NOT b AND TRUE', 'Boolean?'],
   ['EXISTS (SELECT * FROM trades AS a CROSS JOIN trades AS c)', 'Boolean'],
   ['(SELECT max(price) FROM trades)', 'Decimal(12, 4)?'],
-  // CASE and its like
+  // CASE, COALESCE, NULLIF
   ['CASE WHEN b THEN 1 ELSE 2.50 END', 'Decimal(3, 2)'],
   ['CASE WHEN b THEN d ELSE 0 END', 'Decimal(18, 4)?'],
   ["CASE i WHEN 1 THEN 'one' END", 'Text?'],
@@ -240,7 +240,7 @@ for (const [statement, columns] of RESULTS) {
   test(`binds ${statement}`, () => assert.equal(columnsOf(statement), columns))
 }
 
-/** Parameters take the type of what stands beside them. */
+/** Parameters take their types from the context. */
 const PARAMETERS: readonly (readonly [string, string])[] = [
   [
     'SELECT id FROM trades WHERE symbol = :s AND ts >= $1 LIMIT :n OFFSET :m',

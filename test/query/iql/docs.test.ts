@@ -8,12 +8,12 @@ import { bind } from '../../../src/query/iql/binder.ts'
 import { FUNCTIONS, SPECIAL_FORMS } from '../../../src/query/iql/functions.ts'
 import { parse } from '../../../src/query/iql/parser.ts'
 
-test('docs/iql.md is what the source says', () => {
+test('docs/iql.md is up to date', () => {
   const page = readFileSync(new URL('../../../docs/iql.md', import.meta.url), 'utf8')
   assert.equal(page, iqlDocs(), 'run npm run docs')
 })
 
-test('every rule that the grammar uses is defined, once', () => {
+test('every grammar rule is defined exactly once', () => {
   const rules = grammarRules()
   const names = rules.map(({ name }) => name)
   assert.equal(new Set(names).size, names.length)
@@ -24,7 +24,7 @@ test('every rule that the grammar uses is defined, once', () => {
   }
 })
 
-test('every example binds, and its rows have the columns of its result', () => {
+test('every example binds, and its rows match the columns of its result', () => {
   const catalogue = exampleCatalogue()
   for (const { statement, rows } of [...READS, ...CHANGES]) {
     const { columns } = bind(parse(statement), statement, catalogue)

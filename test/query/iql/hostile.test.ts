@@ -10,7 +10,7 @@ import { refusalOf } from './refusals.ts'
 const DEEP = 30_000
 const times = (count: number, text: string) => text.repeat(count)
 
-/** Each is refused with this code, in milliseconds and without exhausting the stack. */
+/** Each is refused with this code within milliseconds, without exhausting the stack. */
 const HOSTILE: readonly (readonly [string, string, string])[] = [
   ['a megabyte of text', `SELECT '${times(1_000_000, 'x')}'`, 'IQL.TooLong'],
   ['a megabyte of name', `SELECT "${times(1_000_000, 'x')}"`, 'IQL.TooLong'],
@@ -64,7 +64,7 @@ const many = (count: number, item: (index: number) => string) => {
   return Array.from({ length: count }, (_, index) => item(index)).join(', ')
 }
 
-/** As large as the limits let them be: read, printed and bound in milliseconds, with a stack to spare. */
+/** Statements at the limits: parsed, printed and bound within milliseconds, without exhausting the stack. */
 const LARGEST: readonly (readonly [string, string])[] = [
   ['parentheses', `SELECT ${times(nesting, '(')}1${times(nesting, ')')}`],
   ['a sum', `SELECT qty${times(height, ' + qty')} AS x FROM trades`],
@@ -104,7 +104,7 @@ for (const [what, statement] of LARGEST) {
   })
 }
 
-/** Time of the processor, not of the wall: a busy machine is no fault of the parser. */
+/** CPU time instead of wall-clock time, so that a busy machine does not fail the test. */
 function assertQuick(start: NodeJS.CpuUsage, most: number): void {
   const { user, system } = process.cpuUsage(start)
   const elapsed = (user + system) / 1000

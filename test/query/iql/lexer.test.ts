@@ -37,7 +37,7 @@ for (const [statement, expected] of TOKENS) {
   })
 }
 
-test('keywords are told without case, and a quoted name is never one', () => {
+test('keywords are case-insensitive, and a quoted name is never a keyword', () => {
   const keys = tokenize('SeLeCt "select" != 1', DEFAULT_LIMITS).map(({ key }) => key)
   assert.deepEqual(keys, ['select', '', '<>', '', ''])
 })
@@ -77,7 +77,7 @@ for (const [statement, code, place, message, hint] of REFUSED) {
   })
 }
 
-test('length is counted in bytes of UTF-8', () => {
+test('the length limit counts UTF-8 bytes', () => {
   const limits = { ...DEFAULT_LIMITS, statementBytes: 10 }
   assert.equal(tokenize("'éééé'", limits).length, 2)
   assert.equal(refusalOf(() => tokenize("'ééééé'", limits)).code, 'IQL.TooLong')

@@ -1,4 +1,4 @@
-/** A small catalogue of market data, as one caller sees it, for tests of the binder. */
+/** A small catalogue of market data, as seen by one caller, for tests of the binder. */
 import type { CatalogueView, ColumnView, TableView } from '../../../src/query/iql/catalogue-view.ts'
 import { parseExpressionText } from '../../../src/query/iql/parser.ts'
 import {

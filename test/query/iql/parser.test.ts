@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { caretPicture, positionOf } from '../../../src/query/iql/errors.ts'
 import { parse, parseExpressionText } from '../../../src/query/iql/parser.ts'
-import { printExpression } from '../../../src/query/iql/print-expression.ts'
-import { print } from '../../../src/query/iql/printer.ts'
+import { print, printExpression } from '../../../src/query/iql/printer.ts'
 import { refusalOf } from './refusals.ts'
 
-/** What is written, and its canonical form. */
+/** A statement and its canonical form. */
 const CANONICAL: readonly (readonly [string, string])[] = [
   ['select 1;', 'SELECT 1'],
   ['SELECT a b, c AS "From" FROM T', 'SELECT a AS b, c AS "From" FROM T'],
@@ -85,13 +84,13 @@ const CANONICAL: readonly (readonly [string, string])[] = [
 ]
 
 for (const [written, canonical] of CANONICAL) {
-  test(`reads ${written}`, () => {
+  test(`parses ${written}`, () => {
     assert.equal(print(parse(written)), canonical)
     assert.equal(print(parse(canonical)), canonical)
   })
 }
 
-/** Parentheses show how operators bind; the right side has them only where they are needed. */
+/** An expression, and its canonical form with only the necessary parentheses. */
 const EXPRESSIONS: readonly (readonly [string, string])[] = [
   ['1 + (2 * 3)', '1 + 2 * 3'],
   ['(1 + 2) * 3', '(1 + 2) * 3'],
@@ -149,7 +148,7 @@ const EXPRESSIONS: readonly (readonly [string, string])[] = [
 ]
 
 for (const [written, canonical] of EXPRESSIONS) {
-  test(`reads the expression ${written}`, () => {
+  test(`parses the expression ${written}`, () => {
     assert.equal(printExpression(parseExpressionText(written)), canonical)
     assert.equal(printExpression(parseExpressionText(canonical)), canonical)
   })
@@ -163,7 +162,7 @@ const REFUSED: readonly (readonly [string, string, RegExp, string?, RegExp?])[] 
   ['select a from', '1:14', /ends too soon/, 'a table'],
   ['select a frm t', '1:14', /Unexpected t/, 'FROM', /^did you mean FROM instead of frm\?$/],
   ['select a from t whre b = 1', '1:22', /Unexpected b/, 'WHERE', /WHERE instead of whre/],
-  ['select a,\nfrom t', '2:1', /Unexpected from/, 'an expression', /word of the language/],
+  ['select a,\nfrom t', '2:1', /Unexpected from/, 'an expression', /reserved word/],
   ['select a from t where', '1:22', /ends too soon/, 'an expression'],
   ['select a from t order a', '1:23', /Unexpected a/, 'BY'],
   ['select a b c', '1:12', /Unexpected c/, ','],
@@ -182,8 +181,8 @@ const REFUSED: readonly (readonly [string, string, RegExp, string?, RegExp?])[] 
   ['select * from a join b', '1:23', /ends too soon/, 'ON'],
   ['select * from a join b using (c)', '1:24', /Unexpected using/, 'ON', /ON a\.column/],
   ['with recursive x as (select 1) select 1', '1:6', /RECURSIVE/],
-  ['delete from t', '1:14', /ends too soon/, 'WHERE', /say ALL/],
-  ['update t set a = 1', '1:19', /ends too soon/, 'WHERE', /say ALL/],
+  ['delete from t', '1:14', /ends too soon/, 'WHERE', /write ALL/],
+  ['update t set a = 1', '1:19', /ends too soon/, 'WHERE', /write ALL/],
   ['update t set = 1', '1:14', /Unexpected =/, 'a column'],
   ['insert into t (a)', '1:18', /ends too soon/, 'VALUES'],
   ['insert t values (1)', '1:8', /Unexpected t/, 'INTO'],
@@ -206,14 +205,14 @@ for (const [statement, place, message, expected, hint] of REFUSED) {
   })
 }
 
-test('a caret stands under the place, counted in characters', () => {
+test('the caret marks the position, counted in characters', () => {
   const statement = "SELECT 1,\n  '😀' AS \t x y\nFROM t"
   const at = statement.indexOf('y')
   assert.deepEqual(positionOf(statement, at), { Offset: at, Line: 2, Column: 14 })
   assert.equal(caretPicture(statement, positionOf(statement, at)), "2 |   '😀' AS   x y\n                 ^")
 })
 
-test('a caret in a long line shows the part around it', () => {
+test('in a long line only the part around the caret is shown', () => {
   const statement = `SELECT ${'a, '.repeat(200)} FROM`
   const picture = caretPicture(statement, positionOf(statement, statement.length))
   const [line = '', caret = ''] = picture.split('\n')

@@ -29,7 +29,7 @@ test('parse(print(x)) = x for any tree', () => {
   )
 })
 
-test('text soup is read or refused, never anything else, and what is read prints and reads the same', () => {
+test('random text is parsed or refused, and what is parsed survives printing and parsing again', () => {
   fc.assert(
     fc.property(soup, (text) => {
       let tree: ReturnType<typeof parse>
@@ -45,7 +45,7 @@ test('text soup is read or refused, never anything else, and what is read prints
   )
 })
 
-test('any tree is bound or refused, never anything else', () => {
+test('any tree is bound or refused, and never fails otherwise', () => {
   const catalogue = marketCatalogue()
   fc.assert(
     fc.property(statements, (statement) => {

@@ -1,4 +1,4 @@
-/** What a refused statement says, in one line that a table can hold. */
+/** The details of a refusal of IQL, for tables of expected errors. */
 import assert from 'node:assert/strict'
 import { Refusal } from '../../../src/protocol/refusal.ts'
 
@@ -12,7 +12,7 @@ export interface Told {
   readonly hint: string | undefined
 }
 
-/** Runs what must be refused, and returns what the refusal says. */
+/** Runs a function that must be refused, and returns the details of the refusal. */
 export function refusalOf(run: () => unknown): Told {
   try {
     run()
@@ -37,7 +37,7 @@ function isPosition(value: unknown): value is { Offset: number; Line: number; Co
   return typeof value === 'object' && value !== null && 'Offset' in value && 'Line' in value && 'Column' in value
 }
 
-/** A tree without its positions, for comparing what two texts mean. */
+/** A tree without positions, to compare two texts by meaning. */
 export function withoutPositions(tree: unknown): unknown {
   if (Array.isArray(tree)) return tree.map(withoutPositions)
   if (typeof tree !== 'object' || tree === null) return tree

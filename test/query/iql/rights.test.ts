@@ -10,7 +10,7 @@ function bound(statement: string, catalogue = marketCatalogue()): Bound {
   return bind(parse(statement), statement, catalogue)
 }
 
-/** Every use of the table in the tree, with whether its filter stands there. */
+/** For every use of the table in the tree, whether it has the row filter. */
 function usesOf(tree: unknown, tableName: string): boolean[] {
   if (typeof tree !== 'object' || tree === null) return []
   if (Array.isArray(tree)) return tree.flatMap((item) => usesOf(item, tableName))
@@ -25,7 +25,7 @@ function hasClaims(tree: unknown): boolean {
   return text.includes('"claim":"sub"') && text.includes('"claim":"role"')
 }
 
-/** orders carries a row filter; each statement uses it so many times. */
+/** The table orders has a row filter. Each statement uses the table this many times. */
 const READS: readonly (readonly [string, number])[] = [
   ['SELECT * FROM orders', 1],
   ['SELECT o.id FROM orders o JOIN orders p ON o.id = p.id', 2],
@@ -47,14 +47,14 @@ const READS: readonly (readonly [string, number])[] = [
 ]
 
 for (const [statement, count] of READS) {
-  test(`the row filter holds in: ${statement}`, () => {
+  test(`the row filter applies in: ${statement}`, () => {
     const made = bound(statement)
     assert.deepEqual(usesOf(made.statement, 'orders'), Array(count).fill(true))
     assert.equal(made.usesClaims, true)
   })
 }
 
-test('a write touches only rows that exist for the caller, and leaves none that do not', () => {
+test('a write changes only rows that the caller can see, and cannot hide a row from the caller', () => {
   const update = bound('UPDATE orders SET qty = 1 ALL').statement
   assert.ok(update.kind === 'update' && hasClaims(update.where) && hasClaims(update.check))
   const narrowed = bound('UPDATE orders SET qty = 1 WHERE id = 1 OR TRUE').statement
@@ -68,7 +68,7 @@ test('a write touches only rows that exist for the caller, and leaves none that 
   assert.ok(insert.onConflict?.kind === 'update' && hasClaims(insert.onConflict.where))
 })
 
-test('a parameter of the statement is never a claim, whatever its name', () => {
+test('a parameter of the statement is never a claim, whatever its name is', () => {
   const made = bound('SELECT id FROM orders WHERE owner = :sub')
   assert.deepEqual(
     made.parameters.map(({ name }) => name),
@@ -80,7 +80,7 @@ test('a parameter of the statement is never a claim, whatever its name', () => {
   )
 })
 
-test('a table that may not be read is refused in the very words of one that does not exist', () => {
+test('a table that the caller may not read is refused exactly like one that does not exist', () => {
   const all = marketCatalogue()
   const hidden = {
     ...all,
@@ -108,7 +108,7 @@ test('a table that may not be read is refused in the very words of one that does
   }
 })
 
-test('writing and defining ask for their scopes, and name the one that is missing', () => {
+test('writing and defining require their scopes, and the error names the missing one', () => {
   const reader = marketCatalogue({ mayWrite: false, mayDefine: false })
   for (const statement of [
     "INSERT INTO orders (id, owner) VALUES (1, 'a')",
@@ -128,7 +128,7 @@ test('writing and defining ask for their scopes, and name the one that is missin
   }
 })
 
-test('similar names stay different tables', () => {
+test('tables with similar names are distinct', () => {
   assert.equal(bound('SELECT * FROM CATALOGUETABLE').tables[0]?.name, 'CatalogueTable')
   assert.equal(bound('SELECT * FROM CatalogueTables').tables[0]?.name, 'cataloguetables')
 })

@@ -1,7 +1,18 @@
-/** Arbitrary syntax trees for fast-check: everything the parser can make, with positions left at zero. */
+/** Arbitrary syntax trees for fast-check: everything that the parser can produce, with all positions zero. */
 import fc from 'fast-check'
-import type { Body, ColumnDefinition, From, Query, Select, SelectItem, Statement } from '../../../src/query/iql/ast.ts'
-import type { Expression, FrameBound, Name, OrderItem, TypeRef } from '../../../src/query/iql/ast-expression.ts'
+import type { ColumnDefinition, Statement } from '../../../src/query/iql/ast.ts'
+import type {
+  Body,
+  Expression,
+  FrameBound,
+  From,
+  Name,
+  OrderItem,
+  Query,
+  Select,
+  SelectItem,
+  TypeRef,
+} from '../../../src/query/iql/ast-query.ts'
 
 const at = 0
 
@@ -138,7 +149,7 @@ const trees = fc.letrec((tie: fc.LetrecTypedTie<Trees>) => {
         high: expression,
         ...flags,
       }),
-      // A list of one sub-query alone reads as IN (query).
+      // IN with a single sub-query would be parsed as IN (query).
       fc
         .record({ kind: fc.constant('in-list' as const), operand: expression, items: some(expression), ...flags })
         .filter(({ items }) => !(items.length === 1 && items[0]?.kind === 'subquery')),
@@ -340,7 +351,7 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
   fc.constant({ kind: 'show-tables' as const, at }),
 )
 
-/** Pieces of statements in any order: most of it is nonsense, some of it nearly right. */
+/** Fragments of statements in random order: mostly nonsense, sometimes almost valid. */
 export const soup: fc.Arbitrary<string> = fc
   .array(
     fc.oneof(

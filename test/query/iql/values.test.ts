@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { bind } from '../../../src/query/iql/binder.ts'
-import { type GivenValue, readParameters } from '../../../src/query/iql/parameters.ts'
+import { type ParameterInput, readParameters } from '../../../src/query/iql/parameters.ts'
 import { parse } from '../../../src/query/iql/parser.ts'
 import { MAX_TIMESTAMP, MIN_TIMESTAMP } from '../../../src/query/iql/time-values.ts'
 import {
@@ -97,7 +97,7 @@ for (const [type, text, problem] of REFUSED) {
   })
 }
 
-test('what is written reads back as the same value', () => {
+test('readValue parses what writeValue writes as the same value', () => {
   const samples = fc.oneof(
     fc.tuple(fc.constant(INTEGER), fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n)),
     fc.tuple(fc.constant(decimal(18, 6)), fc.bigInt(-(10n ** 18n) + 1n, 10n ** 18n - 1n)),
@@ -114,12 +114,12 @@ test('what is written reads back as the same value', () => {
   )
 })
 
-function parameters(statement: string, given: Readonly<Record<string, GivenValue>>) {
+function parameters(statement: string, given: Readonly<Record<string, ParameterInput>>) {
   const bound = bind(parse(statement), statement, marketCatalogue())
   return readParameters(statement, bound, new Map(Object.entries(given)))
 }
 
-test('parameters are read as their types, in the order of the statement', () => {
+test('parameters are parsed as their types, in the order of the statement', () => {
   const statement = 'SELECT id FROM trades WHERE price > :p AND id IN ($1, :p2) AND note = :note'
   const given = { note: null, P: { text: '1.5' }, '1': { text: '9007199254740993' }, p2: { text: '2' } }
   assert.deepEqual(parameters(statement, given), [15000n, 9007199254740993n, 2n, null])
@@ -129,7 +129,7 @@ test('Json takes the JSON text, not the content of a string', () => {
   assert.deepEqual(parameters('SELECT CAST(:j AS Json) AS j', { j: { text: 'a', json: '"a"' } }), ['"a"'])
 })
 
-test('a missing, an unknown and a bad value are refused by name', () => {
+test('a missing, an unknown and an invalid value are refused with the name of the parameter', () => {
   const statement = 'SELECT id FROM trades WHERE qty = :quantity'
   const missing = refusalOf(() => parameters(statement, {}))
   assert.deepEqual([missing.code, missing.column], ['IQL.MissingParameter', 35])

@@ -1,4 +1,4 @@
-// Lets the browser make or show a passkey, then sends the form like any other.
+// Asks the browser for a passkey, or to create one, and then submits the form.
 const form = document.getElementById('passkey')
 
 if (form instanceof HTMLFormElement && window.PublicKeyCredential !== undefined) {
@@ -11,7 +11,7 @@ if (form instanceof HTMLFormElement && window.PublicKeyCredential !== undefined)
       const credential = await ask(form.dataset)
       form.elements.credential.value = JSON.stringify(describe(credential))
     } catch (error) {
-      // The server shows what to do; an empty credential is a refusal.
+      // The server refuses an empty credential and shows what to do.
       console.info(error)
       form.elements.credential.value = ''
     }
@@ -37,14 +37,14 @@ function ask({ get, create }) {
 function describe(credential) {
   const { response } = credential
   const parts = ['clientDataJSON', 'attestationObject', 'authenticatorData', 'signature', 'userHandle']
-  const told = Object.fromEntries(parts.flatMap((name) => (response[name] ? [[name, toText(response[name])]] : [])))
-  if (typeof response.getTransports === 'function') told.transports = response.getTransports()
+  const encoded = Object.fromEntries(parts.flatMap((name) => (response[name] ? [[name, toText(response[name])]] : [])))
+  if (typeof response.getTransports === 'function') encoded.transports = response.getTransports()
   return {
     id: credential.id,
     rawId: toText(credential.rawId),
     type: credential.type,
     clientExtensionResults: credential.getClientExtensionResults(),
-    response: told,
+    response: encoded,
   }
 }
 

@@ -1,16 +1,16 @@
-// Goes on as soon as every application has been told, or when its time is up.
+// Continues when every front-channel logout iframe has loaded, or when the wait is over.
 const frames = document.getElementById('frames')
 const next = document.getElementById('signed-out-continue')
 if (frames !== null && next instanceof HTMLAnchorElement) {
   let waiting = frames.querySelectorAll('iframe').length
-  const goOn = () => location.replace(next.href)
-  // A frame that was ready before this script ran tells nothing more; the time limit covers it.
+  const leave = () => location.replace(next.href)
+  // An iframe that loaded before this script ran sends no event; the timeout covers it.
   for (const frame of frames.querySelectorAll('iframe')) {
     frame.addEventListener('load', () => {
       waiting -= 1
-      // The application may still be at work on what its page started.
-      if (waiting === 0) setTimeout(goOn, 300)
+      // Its page may still be running scripts.
+      if (waiting === 0) setTimeout(leave, 300)
     })
   }
-  setTimeout(goOn, Number(frames.dataset.wait) * 1000)
+  setTimeout(leave, Number(frames.dataset.wait) * 1000)
 }

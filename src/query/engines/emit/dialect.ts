@@ -1,68 +1,93 @@
-/** What differs between the databases' SQL: each of these is a table or a small function of one engine. */
-
-import type { SetOperation } from '../../iql/bound.ts'
-import type { Aggregate, Arithmetic, BoundExpression, Call, Like, WindowCall } from '../../iql/bound-expression.ts'
+/** The differences between the databases' SQL, as tables and small functions that each engine supplies. */
+import type {
+  Aggregate,
+  Arithmetic,
+  BoundExpression,
+  Call,
+  Like,
+  SetOperation,
+  WindowCall,
+} from '../../iql/bound-query.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
 import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
 import type { OperatorId } from '../../iql/operators.ts'
 import type { IqlType } from '../../iql/types.ts'
 import type { Slots } from './slots.ts'
 
-/** SQL text; values stand in it as marks of Slots. */
+/** SQL text; values are placeholders of Slots. */
 export type Sql = string
 
-/** `arguments` are emitted already; `node` has their types. */
+/** The arguments are emitted already; `node` has their types. */
 export type ScalarSql = (args: readonly Sql[], node: Call) => Sql
 export type AggregateSql = (args: readonly Sql[], node: Aggregate | WindowCall, shape: AggregateShape) => Sql
 
-/** How the call is closed: DISTINCT before the arguments, ORDER BY after them, FILTER and OVER behind. */
+/** Functions whose result can be much longer than their arguments. */
+export type GrowingId = 'repeat' | 'replace' | 'lpad' | 'rpad'
+
+export interface ConcatCheck {
+  /** The number of bytes that the result may have. */
+  readonly limit: Sql
+  /** The parts can be evaluated twice: once to measure them, before anything is joined. */
+  readonly isMeasured: boolean
+  /** How many of the first parts are the same for every row, if the parts are measured. */
+  readonly constants: number
+}
+
+/** The clauses of an aggregate call: DISTINCT before the arguments, ORDER BY after them, then FILTER and OVER. */
 export interface AggregateShape {
   readonly distinct: boolean
   readonly orderBy: Sql
   readonly tail: Sql
-  /** The tail with a further condition on the rows that count. */
+  /** The tail with a further FILTER condition. */
   readonly tailWhere: (condition: Sql) => Sql
 }
 
-/** Refuses a row that the statement has written before. */
-export interface Touching {
-  /** Holds for any other row, and fails for such a one; it stands before the condition of DO UPDATE. */
-  readonly untouched: Sql
-  /** Stands in RETURNING. */
-  readonly touch: Sql
+/** Refuses to change a row that the same statement has written. */
+export interface RowTracking {
+  /** True, or an error when the row was tracked. Emitted before the condition of DO UPDATE. */
+  readonly refuseTracked: Sql
+  /** Tracks the row. Emitted in RETURNING. */
+  readonly track: Sql
 }
 
 export interface Dialect {
   readonly identifier: (name: string) => Sql
-  /** The table with its schema. */
+  /** The table's name with its schema. */
   readonly tableName: (table: TableView) => Sql
-  /** A table of the service itself, as a query in parentheses. */
+  /** A system table, as a query in parentheses. */
   readonly systemTable: (table: TableView, slots: Slots) => Sql
-  /** Whether the target of a write takes an alias that RETURNING understands. */
+  /** Whether RETURNING accepts an alias of the target. */
   readonly aliasesTargets: boolean
-  /** Where the database itself would change a row twice in a statement without a word. */
-  readonly touching: ((table: TableView) => Touching) | undefined
-  /** A subquery that no condition from outside is pushed into. */
+  /** Undefined when the database itself refuses to change a row twice in one statement. */
+  readonly rowTracking: ((table: TableView) => RowTracking) | undefined
+  /** Ends a sub-query that no outer condition may be pushed into. */
   readonly fence: Sql
-  /** A marked value of a type. */
-  readonly value: (mark: Sql, type: IqlType) => Sql
+  readonly value: (placeholder: Sql, type: IqlType) => Sql
   readonly nullOf: (type: IqlType) => Sql
   readonly truth: (value: boolean) => Sql
   readonly widen: (operand: Sql, from: IqlType, to: IqlType) => Sql
   readonly fit: (operand: Sql, from: IqlType, to: IqlType, column: string) => Sql
   readonly cast: (operand: Sql, from: IqlType, to: IqlType) => Sql
   readonly negate: (operand: Sql, type: IqlType) => Sql
-  readonly like: (operand: Sql, pattern: Sql, mark: Sql | undefined, node: Like) => Sql
-  /** Whether a text is among the JSON array of texts in the mark. */
-  readonly isIn: (operand: Sql, mark: Sql) => Sql
-  readonly operators: Readonly<Record<OperatorId, (left: Sql, right: Sql, node: Arithmetic) => Sql>>
-  readonly scalars: Readonly<Record<ScalarId, ScalarSql>>
-  readonly aggregates: Readonly<Record<AggregateId, AggregateSql>>
+  readonly like: (operand: Sql, pattern: Sql, escapeSql: Sql | undefined, node: Like) => Sql
+  /** Whether a text is an element of a parameter that is a JSON array of texts. */
+  readonly isIn: (operand: Sql, placeholder: Sql) => Sql
+  readonly operators: Readonly<
+    Record<Exclude<OperatorId, 'text||text'>, (left: Sql, right: Sql, node: Arithmetic) => Sql>
+  >
+  /** The texts joined, NULL if one is; without a check if the result is known to be small. */
+  readonly concat: (parts: readonly Sql[], check?: ConcatCheck) => Sql
+  /** Without those of the time, which is a parameter, and of those that can create long texts. */
+  readonly scalars: Readonly<Record<Exclude<ScalarId, 'now' | 'current_date' | 'concat' | GrowingId>, ScalarSql>>
+  /** `limit` is the number of bytes that the result may have; undefined if it is known to be small. */
+  readonly growing: Readonly<Record<GrowingId, (args: readonly Sql[], node: Call, limit: Sql | undefined) => Sql>>
+  readonly aggregates: Readonly<Record<Exclude<AggregateId, 'string_agg'>, AggregateSql>>
+  readonly stringAgg: (args: readonly Sql[], node: Aggregate | WindowCall, shape: AggregateShape, limit: Sql) => Sql
   readonly windows: Readonly<Record<WindowId, (args: readonly Sql[], node: WindowCall, tail: Sql) => Sql>>
-  /** `query` gives one column, c0; NULL without rows, an error with several. */
+  /** `query` has one column, c0. No row is NULL, several are an error. */
   readonly scalarQuery: (query: Sql) => Sql
   readonly setOperation: (left: Sql, right: Sql, node: SetOperation) => Sql
-  /** Makes a select without keys and without aggregates in its output one row. */
+  /** An output of a grouped select without keys and without aggregates in its outputs, which is one row. */
   readonly loneGroup: (output: Sql) => Sql
   readonly asof: AsofSql
   /** A value that must not be NULL although its expression may be. */
@@ -76,22 +101,50 @@ export interface AsofParts {
   readonly left: Sql
   /** The right side without its alias: a table's name, or a query in parentheses. */
   readonly right: Sql
-  /** Set when the right side is a plain table: its rows have an identity of their own. */
+  /** The right side is a plain table, whose rows have a row identifier. */
   readonly isPlainTable: boolean
-  /** The names that the right side's columns have there. */
+  /** The names of the right side's columns. */
   readonly names: readonly string[]
   readonly id: number
   readonly condition: Sql
   readonly order: Sql
 }
 
-/** The order of string_agg: as asked, then that of the texts, then that of what stands before each of them. */
+/** Names are case-insensitive by Unicode's rules: the database knows only the lower-case spelling. */
+export function quoteIdentifier(name: string): Sql {
+  return `"${name.toLowerCase().replaceAll('"', '""')}"`
+}
+
+export const SET_OPERATORS = { union: 'UNION', intersect: 'INTERSECT', except: 'EXCEPT' } as const
+
+export function hasMonths(type: IqlType): boolean {
+  return type.kind === 'Interval' && type.months
+}
+
+export function aggregateCall(name: string, args: readonly Sql[], { distinct, tail }: AggregateShape): Sql {
+  return `${name}(${distinct ? 'DISTINCT ' : ''}${args.join(', ')})${tail}`
+}
+
+export function isDouble(node: Aggregate | WindowCall): boolean {
+  return node.type.kind === 'Double'
+}
+
+/** Window functions that are the same in both databases. */
+export const COMMON_WINDOWS = {
+  row_number: (_args, _node, over) => `row_number()${over}`,
+  rank: (_args, _node, over) => `rank()${over}`,
+  dense_rank: (_args, _node, over) => `dense_rank()${over}`,
+  first_value: ([x], _node, over) => `first_value(${x})${over}`,
+  last_value: ([x], _node, over) => `last_value(${x})${over}`,
+} as const satisfies Partial<Dialect['windows']>
+
+/** The order of string_agg: its ORDER BY, then the texts, then their separators. */
 export function joinOrder(orderBy: Sql, x: Sql, separator: Sql, { arguments: args }: Aggregate | WindowCall): Sql {
   const keys = orderBy === '' ? [x] : [orderBy, x]
   if (args[1] !== undefined && !isConstant(args[1])) keys.push(separator)
   return keys.join(', ')
 }
 
-export function isConstant(expression: BoundExpression): boolean {
+function isConstant(expression: BoundExpression): boolean {
   return expression.kind === 'literal' || expression.kind === 'parameter'
 }

@@ -1,24 +1,39 @@
-/** Bound expressions as SQL; every operation comes with its own parentheses. */
+/** Emits bound expressions as SQL; every operation has its own parentheses. */
 import { refuse } from '../../errors.ts'
 import type {
   Aggregate,
+  Arithmetic,
   BoundExpression,
   BoundFrame,
   BoundFrameEdge,
+  BoundOrder,
+  Call,
   NullIf,
+  Query,
   WindowCall,
-} from '../../iql/bound-expression.ts'
-import type { AggregateId, WindowId } from '../../iql/functions.ts'
+} from '../../iql/bound-query.ts'
+import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
+import { concatOperands, isShrinking, isSmallText } from '../../iql/text-bound.ts'
 import { TEXT } from '../../iql/types.ts'
-import type { AggregateShape, Sql } from './dialect.ts'
-import { type Emission, emitOrder, emitQuery } from './query.ts'
+import type { AggregateShape, Dialect, GrowingId, Sql } from './dialect.ts'
+import type { Slots } from './slots.ts'
 
-/** Far above what a statement of the allowed size needs; below what would harm the server. */
-const LONGEST_SQL = 8 * 1024 * 1024
+/** The state of one statement while it is emitted. */
+export interface Emission {
+  readonly dialect: Dialect
+  readonly slots: Slots
+  /** How a column of a source is referenced, by the source's id. */
+  readonly sources: Map<number, (ordinal: number, name: string) => Sql>
+  /** Emits the query of a sub-query. */
+  readonly subquery: (query: Query) => Sql
+}
+
+/** Far more than a statement of the allowed size needs; less than would harm the server. */
+const MAX_SQL_LENGTH = 8 * 1024 * 1024
 
 export function emitExpression(node: BoundExpression, emission: Emission): Sql {
   const sql = emitNode(node, emission)
-  if (sql.length > LONGEST_SQL) throw refuse('Limit.Complexity', 'The statement is too large for the database')
+  if (sql.length > MAX_SQL_LENGTH) throw refuse('Limit.Complexity', 'The statement is too large for the database')
   return sql
 }
 
@@ -29,18 +44,18 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'literal':
       if (node.value === null) return dialect.nullOf(node.type)
       if (typeof node.value === 'boolean') return dialect.truth(node.value)
-      return dialect.value(slots.mark({ kind: 'literal', value: node.value }, node.type), node.type)
+      return dialect.value(slots.placeholder({ kind: 'literal', value: node.value }, node.type), node.type)
     case 'parameter':
-      return dialect.value(slots.mark({ kind: 'parameter', index: node.index }, node.type), node.type)
+      return dialect.value(slots.placeholder({ kind: 'parameter', index: node.index }, node.type), node.type)
     case 'claim':
-      return dialect.value(slots.mark({ kind: 'claim', claim: node.claim }, TEXT), TEXT)
+      return dialect.value(slots.placeholder({ kind: 'claim', claim: node.claim }, TEXT), TEXT)
     case 'claim-in': {
-      const isIn = dialect.isIn(emit(node.operand), slots.mark({ kind: 'roles' }, TEXT))
+      const isIn = dialect.isIn(emit(node.operand), slots.placeholder({ kind: 'roles' }, TEXT))
       return node.negated ? `(NOT ${isIn})` : isIn
     }
     case 'column': {
       const source = emission.sources.get(node.source)
-      if (source === undefined) throw new Error(`Column ${node.name} of a source that was not emitted`)
+      if (source === undefined) throw new Error(`Column ${node.name} of a source that is not emitted`)
       return source(node.ordinal, node.name)
     }
     case 'group-key':
@@ -54,6 +69,7 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'cast':
       return dialect.cast(emit(node.operand), node.operand.type, node.type)
     case 'arithmetic':
+      if (node.operator === 'text||text') return emitConcat(node, concatOperands(node), emission)
       return dialect.operators[node.operator](emit(node.left), emit(node.right), node)
     case 'negate':
       return dialect.negate(emit(node.operand), node.type)
@@ -66,8 +82,8 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'is-null':
       return `(${emit(node.operand)} IS ${node.negated ? 'NOT ' : ''}NULL)`
     case 'like': {
-      const mark = node.escape === undefined ? undefined : emit(node.escape)
-      const like = dialect.like(emit(node.operand), emit(node.pattern), mark, node)
+      const escapeSql = node.escape === undefined ? undefined : emit(node.escape)
+      const like = dialect.like(emit(node.operand), emit(node.pattern), escapeSql, node)
       return node.negated ? `(NOT ${like})` : like
     }
     case 'between':
@@ -75,7 +91,7 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'in-list':
       return `(${emit(node.operand)} ${negation(node)}IN (${node.items.map(emit).join(', ')}))`
     case 'in-query':
-      return `(${emit(node.operand)} ${negation(node)}IN (${emitQuery(node.query, emission)}))`
+      return `(${emit(node.operand)} ${negation(node)}IN (${emission.subquery(node.query)}))`
     case 'case': {
       const operand = node.operand === undefined ? '' : ` ${emit(node.operand)}`
       const branches = node.branches.map(({ when, result }) => ` WHEN ${emit(when)} THEN ${emit(result)}`)
@@ -89,18 +105,60 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'nullif':
       return emitNullIf(node, emission)
     case 'call':
-      if (node.function === 'now') return dialect.value(slots.mark({ kind: 'now' }, node.type), node.type)
-      if (node.function === 'current_date') return dialect.value(slots.mark({ kind: 'today' }, node.type), node.type)
+      if (node.function === 'now') return dialect.value(slots.placeholder({ kind: 'now' }, node.type), node.type)
+      if (node.function === 'current_date')
+        return dialect.value(slots.placeholder({ kind: 'today' }, node.type), node.type)
+      if (node.function === 'concat') return emitConcat(node, node.arguments, emission)
+      if (isGrowing(node.function)) {
+        const limit = isSmallText(node) || isShrinkingCall(node) ? undefined : slots.createdLimit()
+        return dialect.growing[node.function](node.arguments.map(emit), node, limit)
+      }
       return dialect.scalars[node.function](node.arguments.map(emit), node)
     case 'aggregate':
+      if (node.function === 'string_agg') {
+        const shape = aggregateShape(node, emission)
+        return dialect.stringAgg(node.arguments.map(emit), node, shape, slots.createdLimit())
+      }
       return dialect.aggregates[node.function](node.arguments.map(emit), node, aggregateShape(node, emission))
     case 'window':
       return emitWindow(node, emission)
     case 'scalar-query':
-      return dialect.scalarQuery(emitQuery(node.query, emission))
+      return dialect.scalarQuery(emission.subquery(node.query))
     case 'exists':
-      return `(EXISTS (${emitQuery(node.query, emission)}))`
+      return `(EXISTS (${emission.subquery(node.query)}))`
   }
+}
+
+/** a || b || c, or concat(a, b, c), which counts NULL as empty. The length is checked unless it is proven to be small. */
+function emitConcat(node: Arithmetic | Call, operands: readonly BoundExpression[], emission: Emission): Sql {
+  const parts = operands.map((operand) => {
+    const sql = emitExpression(operand, emission)
+    return node.kind === 'call' ? `coalesce(${sql}, '')` : sql
+  })
+  if (isSmallText(node)) return emission.dialect.concat(parts)
+  // Values that cost nothing to read again are measured before they are joined; others are counted as values of their own.
+  const isMeasured = operands.every(isPlain)
+  const limit = emission.slots.createdLimit(isMeasured ? 1 : operands.length)
+  const firstColumn = operands.findIndex(({ kind }) => kind === 'column')
+  return emission.dialect.concat(parts, {
+    limit,
+    isMeasured,
+    constants: firstColumn === -1 ? parts.length : firstColumn,
+  })
+}
+
+function isPlain({ kind }: BoundExpression): boolean {
+  return kind === 'column' || kind === 'literal' || kind === 'parameter' || kind === 'claim'
+}
+
+function isGrowing(id: ScalarId): id is GrowingId {
+  return GROWING.has(id)
+}
+
+const GROWING: ReadonlySet<string> = new Set<GrowingId>(['repeat', 'replace', 'lpad', 'rpad'])
+
+function isShrinkingCall(node: Call): boolean {
+  return node.function === 'replace' && isShrinking(node.arguments)
 }
 
 function emitNullIf({ value, compared, right }: NullIf, emission: Emission): Sql {
@@ -128,7 +186,10 @@ function emitWindow(node: WindowCall, emission: Emission): Sql {
   const over = ` OVER (${windowClauses(node, emission).join(' ')})`
   if (isWindowFunction(node.function)) return emission.dialect.windows[node.function](args, node, over)
   const filter = node.filter === undefined ? undefined : emitExpression(node.filter, emission)
-  return emission.dialect.aggregates[node.function](args, node, shapeOf(false, '', filter, over))
+  const shape = shapeOf(false, '', filter, over)
+  if (node.function === 'string_agg')
+    return emission.dialect.stringAgg(args, node, shape, emission.slots.createdLimit())
+  return emission.dialect.aggregates[node.function](args, node, shape)
 }
 
 function shapeOf(distinct: boolean, orderBy: Sql, filter: Sql | undefined, over: Sql): AggregateShape {
@@ -146,6 +207,16 @@ function windowClauses(node: WindowCall, emission: Emission): Sql[] {
   if (node.orderBy.length > 0) clauses.push(`ORDER BY ${emitOrder(node.orderBy, emission)}`)
   if (node.frame !== undefined) clauses.push(emitFrame(node.frame))
   return clauses
+}
+
+export function emitOrder(items: readonly BoundOrder[], emission: Emission): Sql {
+  return items
+    .map(({ expression, descending, nulls }) => {
+      const key = expression.kind === 'output' ? String(expression.ordinal + 1) : emitExpression(expression, emission)
+      const order = `${key} ${descending ? 'DESC' : 'ASC'}`
+      return expression.nullable ? `${order} NULLS ${nulls.toUpperCase()}` : order
+    })
+    .join(', ')
 }
 
 function emitFrame({ unit, start, end }: BoundFrame): Sql {
@@ -172,14 +243,14 @@ function isWindowFunction(id: WindowId | AggregateId): id is WindowId {
   return WINDOW_IDS.has(id)
 }
 
-/** Whether an aggregate of the same select stands in the expression; those of sub-queries do not count. */
-export function holdsAggregate(node: BoundExpression): boolean {
+/** Whether the expression contains an aggregate of the same select; those of sub-queries do not count. */
+export function containsAggregate(node: BoundExpression): boolean {
   if (node.kind === 'aggregate') return true
-  return operandsOf(node).some(holdsAggregate)
+  return operandsOf(node).some(containsAggregate)
 }
 
-/** The direct operands; the queries of sub-queries are not among them. */
-export function operandsOf(node: BoundExpression): readonly BoundExpression[] {
+/** The direct operands, without the queries of sub-queries. */
+function operandsOf(node: BoundExpression): readonly BoundExpression[] {
   switch (node.kind) {
     case 'literal':
     case 'parameter':

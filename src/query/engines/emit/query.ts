@@ -1,24 +1,29 @@
-/** Bound queries as SQL: sources are aliased s<id>, the columns of every query c0, c1, …, so that no name can clash. */
-
-import type { AsofJoin, Body, Query, Select, SetOperation, Source, TableSource } from '../../iql/bound.ts'
-import type { BoundExpression, BoundOrder } from '../../iql/bound-expression.ts'
+/** Emits bound queries as SQL. Sources are aliased s<id> and the columns of every query c0, c1, …, so that no names clash. */
+import type {
+  AsofJoin,
+  Body,
+  BoundExpression,
+  Query,
+  Select,
+  SetOperation,
+  Source,
+  TableSource,
+} from '../../iql/bound-query.ts'
 import type { Dialect, Sql } from './dialect.ts'
-import { emitExpression, holdsAggregate } from './expression.ts'
+import { containsAggregate, type Emission, emitExpression, emitOrder } from './expression.ts'
 import { Slots } from './slots.ts'
 
-/** One statement on its way into SQL. */
-export class Emission {
-  readonly dialect: Dialect
-  readonly slots = new Slots()
-  /** How the column of a source is said, by the source's id. */
-  readonly sources = new Map<number, (ordinal: number, name: string) => Sql>()
-
-  constructor(dialect: Dialect) {
-    this.dialect = dialect
+export function createEmission(dialect: Dialect): Emission {
+  const emission: Emission = {
+    dialect,
+    slots: new Slots(),
+    sources: new Map(),
+    subquery: (query) => emitQuery(query, emission),
   }
+  return emission
 }
 
-/** `extra` are expressions over the select's input that follow its outputs: the key of a cursor. */
+/** `extra` are expressions over the select's input that follow its outputs: the key columns of a cursor. */
 export function emitQuery(query: Query, emission: Emission, extra: readonly BoundExpression[] = []): Sql {
   const ctes = query.with.map((cte) => {
     const columns = cte.columns.map((_column, ordinal) => `c${ordinal}`).join(', ')
@@ -69,7 +74,7 @@ function emitSelect(select: Select, emission: Emission, extra: readonly BoundExp
   if (
     select.grouped &&
     select.groupBy.length === 0 &&
-    !select.outputs.some(({ expression }) => holdsAggregate(expression))
+    !select.outputs.some(({ expression }) => containsAggregate(expression))
   ) {
     outputs = select.outputs.map(
       ({ expression }, ordinal) => `${emission.dialect.loneGroup(emitExpression(expression, emission))} AS c${ordinal}`,
@@ -115,7 +120,7 @@ function emitTable(source: TableSource, emission: Emission): Sql {
   emission.sources.set(id, (_ordinal, name) => `s${id}.${emission.dialect.identifier(name)}`)
   const rows = table.isSystem ? emission.dialect.systemTable(table, emission.slots) : emission.dialect.tableName(table)
   if (filter === undefined) return `${rows} AS s${id}`
-  // Fenced: a condition of the statement that fails on a hidden row would tell of it.
+  // Fenced: a condition of the statement that fails on a hidden row would reveal it.
   return `(SELECT * FROM ${rows} AS s${id} WHERE ${emitExpression(filter, emission)} ${emission.dialect.fence}) AS s${id}`
 }
 
@@ -143,20 +148,10 @@ function emitAsof(join: AsofJoin, emission: Emission, ctes: Sql[]): Sql {
   return parts.from
 }
 
-export function emitOrder(items: readonly BoundOrder[], emission: Emission): Sql {
-  return items
-    .map(({ expression, descending, nulls }) => {
-      const key = expression.kind === 'output' ? String(expression.ordinal + 1) : emitExpression(expression, emission)
-      const order = `${key} ${descending ? 'DESC' : 'ASC'}`
-      return expression.nullable ? `${order} NULLS ${nulls.toUpperCase()}` : order
-    })
-    .join(', ')
-}
-
 function emitRowCount(expression: BoundExpression, emission: Emission): Sql {
   if (expression.kind !== 'parameter') return emitExpression(expression, emission)
   const { index, type } = expression
-  return emission.dialect.value(emission.slots.mark({ kind: 'row-count', index }, type), type)
+  return emission.dialect.value(emission.slots.placeholder({ kind: 'row-count', index }, type), type)
 }
 
 function nameByOrdinal(id: number, emission: Emission): void {

@@ -1,16 +1,26 @@
-/** Values never stand in SQL text: each has a slot, filled when the statement runs, so that one plan serves many callers. */
-
-import { MICROS_PER_DAY } from '../../iql/time-values.ts'
+/** Parameters of emitted SQL. The text holds no values, so one plan serves many callers; each run fills the slots. */
+import type { ClaimName } from '../../iql/bound-query.ts'
+import { MAX_CREATED_BYTES } from '../../iql/limits.ts'
+import { floorDivide, MICROS_PER_DAY } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
-import { floorDivide } from '../../wire-text.ts'
-import type { Bindable } from '../engine.ts'
+import { rowCountError } from '../runtime-error.ts'
+
+/** A value as the engine's driver takes it. */
+export type ScalarBindable = null | string | bigint | number | Uint8Array
+export type Bindable = ScalarBindable | SharedValues
+export type Bind = (value: IqlValue, type: IqlType) => ScalarBindable
+
+/** Values by name, after those by position: parameters that a statement for SQLite uses several times. */
+export interface SharedValues {
+  readonly [name: string]: ScalarBindable
+}
 
 export type SlotSource =
   | { readonly kind: 'literal'; readonly value: IqlValue }
   | { readonly kind: 'parameter'; readonly index: number }
-  /** A number of rows: a parameter that may not be negative. */
+  /** A number of rows: a parameter that must be neither NULL nor negative. */
   | { readonly kind: 'row-count'; readonly index: number }
-  | { readonly kind: 'claim'; readonly claim: 'sub' | 'client_id' }
+  | { readonly kind: 'claim'; readonly claim: ClaimName }
   /** JSON arrays of texts. */
   | { readonly kind: 'roles' | 'scopes' }
   | { readonly kind: 'now' | 'today' }
@@ -20,31 +30,36 @@ export interface Slot {
   readonly type: IqlType
 }
 
-/** What a run brings to a plan. */
+/** What one run of a plan supplies. */
 export interface RunValues {
   readonly parameters: readonly IqlValue[]
   readonly subject: string
+  readonly username: string | undefined
   readonly clientId: string
   readonly roles: readonly string[]
   readonly scopes: ReadonlySet<string>
-  /** Since the epoch, when the statement began. */
+  /** When the statement began, since the epoch. */
   readonly milliseconds: number
 }
 
 export interface Plan {
   readonly sql: string
   readonly slots: readonly Slot[]
+  /** By name. */
+  readonly shared?: ReadonlyMap<string, Slot> | undefined
 }
 
-/** Marks stand in the text while it is put together in any order; control characters cannot come from a name. */
-const MARK = /\u0001(\d+)\u0002/g
+/** Placeholders while the text is put together, in any order. A name cannot contain control characters. */
+const PLACEHOLDER = /\u0001(\d+|limit)\u0002/g
+const CREATED_LIMIT = '\u0001limit\u0002'
 
 export class Slots {
   readonly #slots: Slot[] = []
   readonly #byKey = new Map<string, number>()
+  #created = 0
 
-  /** Equal sources share a slot, so that PostgreSQL sees equal expressions as equal. */
-  mark(source: SlotSource, type: IqlType): string {
+  /** Text that stands for the value. Equal sources share a slot, so that PostgreSQL sees equal expressions as equal. */
+  placeholder(source: SlotSource, type: IqlType): string {
     const key = keyOf(source, type)
     let index = this.#byKey.get(key)
     if (index === undefined) {
@@ -54,21 +69,46 @@ export class Slots {
     return `\u0001${index}\u0002`
   }
 
-  /** `?` in the order of the text, a slot as often as it is used. */
-  positional(marked: string): Plan {
+  /** Text that stands for the bytes that each operation may create. `count` are the values that this one creates. */
+  createdLimit(count = 1): string {
+    this.#created += count
+    return CREATED_LIMIT
+  }
+
+  /** The text with `?` for each use of a slot, but with a name for a parameter that may be long and is used several times. */
+  positional(text: string): Plan {
     const slots: Slot[] = []
-    const sql = marked.replace(MARK, (_mark, index: string) => {
+    const names = this.#sharedNames(text)
+    const sql = text.replace(PLACEHOLDER, (_placeholder, index: string) => {
+      if (index === 'limit') return this.#share()
+      const name = names?.get(index)
+      if (name !== undefined) return `@${name}`
       slots.push(this.#at(Number(index)))
       return '?'
     })
-    return { sql, slots }
+    if (names === undefined) return { sql, slots }
+    return { sql, slots, shared: new Map([...names].map(([index, name]) => [name, this.#at(Number(index))])) }
   }
 
-  /** `$1`, `$2`, … each slot once. */
-  numbered(marked: string): Plan {
+  /** Names by the index of the slot. */
+  #sharedNames(text: string): ReadonlyMap<string, string> | undefined {
+    if (!this.#slots.some(mayBeLong)) return undefined
+    const seen = new Set<string>()
+    const names = new Map<string, string>()
+    for (const [, index = ''] of text.matchAll(PLACEHOLDER)) {
+      if (index === 'limit' || !mayBeLong(this.#at(Number(index)))) continue
+      if (seen.has(index)) names.set(index, `p${index}`)
+      seen.add(index)
+    }
+    return names.size === 0 ? undefined : names
+  }
+
+  /** The text with `$1`, `$2`, …, one number for each slot. */
+  numbered(text: string): Plan {
     const slots: Slot[] = []
     const numbers = new Map<string, number>()
-    const sql = marked.replace(MARK, (_mark, index: string) => {
+    const sql = text.replace(PLACEHOLDER, (_placeholder, index: string) => {
+      if (index === 'limit') return this.#share()
       let number = numbers.get(index)
       if (number === undefined) {
         number = slots.push(this.#at(Number(index)))
@@ -79,30 +119,52 @@ export class Slots {
     return { sql, slots }
   }
 
+  #share(): string {
+    return String(Math.floor(MAX_CREATED_BYTES / Math.max(1, this.#created)))
+  }
+
   #at(index: number): Slot {
     const slot = this.#slots[index]
-    if (slot === undefined) throw new Error('A mark without a slot')
+    if (slot === undefined) throw new Error('A placeholder without a slot')
     return slot
   }
 }
 
-export function fill(plan: Plan, values: RunValues, bind: (value: IqlValue, type: IqlType) => Bindable): Bindable[] {
-  return plan.slots.map(({ source, type }) => {
-    const given = valueAt(source, values)
-    return typeof given === 'string' ? given : bind(given, type)
-  })
+export function parametersOf(plan: Plan, values: RunValues, bind: Bind): Bindable[] {
+  const bound = plan.slots.map((slot) => boundValue(slot, values, bind))
+  if (plan.shared === undefined) return bound
+  const shared = Array.from(plan.shared, ([name, slot]) => [name, boundValue(slot, values, bind)] as const)
+  return [...bound, Object.fromEntries(shared)]
 }
 
-/** A text goes to the driver as it is. */
-function valueAt(source: SlotSource, values: RunValues): IqlValue {
+function boundValue({ source, type }: Slot, values: RunValues, bind: Bind): ScalarBindable {
+  const value = slotValue(source, values)
+  return typeof value === 'string' ? value : bind(value, type)
+}
+
+/** A value that is used several times can make a result that many times as long. */
+const SHARED_WEIGHT = 100
+
+/** The length of the texts and bytes among the values. */
+export function sizeOfAll(values: readonly Bindable[]): number {
+  let size = 0
+  for (const value of values) {
+    if (typeof value === 'string' || value instanceof Uint8Array) size += value.length
+    else if (typeof value === 'object' && value !== null) size += SHARED_WEIGHT * sizeOfAll(Object.values(value))
+  }
+  return size
+}
+
+function slotValue(source: SlotSource, values: RunValues): IqlValue {
   switch (source.kind) {
     case 'literal':
       return source.value
     case 'parameter':
-    case 'row-count':
       return values.parameters[source.index] ?? null
+    case 'row-count':
+      return rowCountOf(values.parameters[source.index] ?? null)
     case 'claim':
-      return source.claim === 'sub' ? values.subject : values.clientId
+      return claimValue(source.claim, values)
     case 'roles':
       return JSON.stringify(values.roles)
     case 'scopes':
@@ -114,8 +176,29 @@ function valueAt(source: SlotSource, values: RunValues): IqlValue {
   }
 }
 
+function rowCountOf(value: IqlValue): IqlValue {
+  if (typeof value !== 'bigint' || value < 0n) throw rowCountError(value)
+  return value
+}
+
+/** A token of a client has no username: a filter that compares it is not true. */
+function claimValue(claim: ClaimName, { subject, username, clientId }: RunValues): IqlValue {
+  switch (claim) {
+    case 'sub':
+      return subject
+    case 'username':
+      return username ?? null
+    case 'client_id':
+      return clientId
+  }
+}
+
 function nowOf({ milliseconds }: RunValues): bigint {
   return BigInt(milliseconds) * 1000n
+}
+
+function mayBeLong({ source, type: { kind } }: Slot): boolean {
+  return source.kind === 'parameter' && (kind === 'Text' || kind === 'Json' || kind === 'Binary')
 }
 
 function keyOf(source: SlotSource, type: IqlType): string {

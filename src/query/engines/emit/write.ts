@@ -1,18 +1,17 @@
-/** Bound writes as SQL. Defaults are written out, since SQLite has no DEFAULT among VALUES. */
-
-import type { Assignment, DefaultValue, Delete, Insert, OutputItem, Update } from '../../iql/bound.ts'
-import type { BoundExpression } from '../../iql/bound-expression.ts'
+/** Emits bound writes as SQL. Defaults are written out, because SQLite has no DEFAULT in VALUES. */
+import type { Assignment, DefaultValue, Delete, Insert, Update } from '../../iql/bound.ts'
+import type { BoundExpression, OutputItem } from '../../iql/bound-query.ts'
 import type { ColumnView, TableView } from '../../iql/catalogue-view.ts'
-import type { Dialect, Sql, Touching } from './dialect.ts'
-import { emitExpression } from './expression.ts'
-import { type Emission, emitQuery } from './query.ts'
+import type { Dialect, RowTracking, Sql } from './dialect.ts'
+import { type Emission, emitExpression } from './expression.ts'
+import { emitQuery } from './query.ts'
 
-/** The default of a column as a bound expression; undefined for a column without one. */
+/** A column's default as a bound expression; undefined when it has none. */
 export type DefaultOf = (table: TableView, column: string) => BoundExpression | undefined
 
 /**
- * Where the table has a row filter, a further column of the result says whether the written row passes it; where a row could be
- * changed twice, the last one notes which row it is.
+ * For a table with a row filter, the result has one more column: whether the written row passes the filter. When a row could be
+ * changed twice, a last column tracks the row.
  */
 export function emitInsert(insert: Insert, emission: Emission, defaultOf: DefaultOf): Sql {
   const { table } = insert
@@ -40,30 +39,30 @@ export function emitInsert(insert: Insert, emission: Emission, defaultOf: Defaul
     rows = `SELECT ${outputs.join(', ')} FROM (${query}) AS q WHERE ${dialect.truth(true)}`
   }
   const conflict = emitConflict(insert, emission, defaultOf)
-  return `INSERT INTO ${target} (${names}) ${rows}${conflict}${emitReturning(insert.returning, insert.check, emission, touchingOf(insert, dialect)?.touch)}`
+  return `INSERT INTO ${target} (${names}) ${rows}${conflict}${emitReturning(insert.returning, insert.check, emission, rowTrackingOf(insert, dialect)?.track)}`
 }
 
-/** Undefined where no row can be changed twice, or the database sees to it. */
-export function touchingOf({ onConflict, rows, table }: Insert, dialect: Dialect): Touching | undefined {
+/** Undefined when no row can be changed twice, or when the database checks it. */
+export function rowTrackingOf({ onConflict, rows, table }: Insert, dialect: Dialect): RowTracking | undefined {
   const isMany = rows.kind === 'query' || rows.rows.length > 1
-  return onConflict?.kind === 'update' && isMany ? dialect.touching?.(table) : undefined
+  return onConflict?.kind === 'update' && isMany ? dialect.rowTracking?.(table) : undefined
 }
 
 export function emitUpdate(update: Update, emission: Emission, defaultOf: DefaultOf): Sql {
   const target = emitTarget(update.table, update.source, emission)
   const set = emitAssignments(update.table, update.set, emission, defaultOf)
-  const where = emitWhich(update.table, update.where, emission)
+  const where = emitCondition(update.table, update.where, emission)
   return `UPDATE ${target} SET ${set}${where}${emitReturning(update.returning, update.check, emission)}`
 }
 
 export function emitDelete(node: Delete, emission: Emission): Sql {
   const target = emitTarget(node.table, node.source, emission)
-  const where = emitWhich(node.table, node.where, emission)
+  const where = emitCondition(node.table, node.where, emission)
   return `DELETE FROM ${target}${where}${emitReturning(node.returning, undefined, emission)}`
 }
 
-/** The binder puts the row filter first; only CASE keeps an engine from trying the other half on a hidden row. */
-function emitWhich(table: TableView, where: BoundExpression | undefined, emission: Emission): Sql {
+/** The binder puts the row filter first. Only CASE keeps an engine from evaluating the other conditions on a hidden row. */
+function emitCondition(table: TableView, where: BoundExpression | undefined, emission: Emission): Sql {
   if (where === undefined) return ''
   if (table.rowFilter === undefined || where.kind !== 'logic') return ` WHERE ${emitExpression(where, emission)}`
   const [filter, ...rest] = where.operands.map((operand) => emitExpression(operand, emission))
@@ -71,7 +70,7 @@ function emitWhich(table: TableView, where: BoundExpression | undefined, emissio
   return ` WHERE CASE WHEN ${filter} THEN ${rest.join(' AND ')} ELSE ${emission.dialect.truth(false)} END`
 }
 
-/** SQLite's RETURNING knows the table's own name only, PostgreSQL's the alias as well. */
+/** SQLite's RETURNING accepts only the table's own name, PostgreSQL's also the alias. */
 function emitTarget(table: TableView, source: number, emission: Emission): Sql {
   const { dialect } = emission
   const qualifier = dialect.aliasesTargets ? `s${source}` : dialect.identifier(table.name)
@@ -87,11 +86,11 @@ function emitConflict(insert: Insert, emission: Emission, defaultOf: DefaultOf):
   if (onConflict.kind === 'nothing') return ` ON CONFLICT${target} DO NOTHING`
   emission.sources.set(onConflict.excluded, (_ordinal, name) => `excluded.${dialect.identifier(name)}`)
   const set = emitAssignments(table, onConflict.set, emission, defaultOf)
-  const where = emitWhich(table, onConflict.where, emission)
-  const untouched = touchingOf(insert, dialect)?.untouched
-  if (untouched === undefined) return ` ON CONFLICT${target} DO UPDATE SET ${set}${where}`
+  const where = emitCondition(table, onConflict.where, emission)
+  const refuseTracked = rowTrackingOf(insert, dialect)?.refuseTracked
+  if (refuseTracked === undefined) return ` ON CONFLICT${target} DO UPDATE SET ${set}${where}`
   const condition = where === '' ? dialect.truth(true) : where.slice(' WHERE '.length)
-  return ` ON CONFLICT${target} DO UPDATE SET ${set} WHERE CASE WHEN ${untouched} THEN ${condition} END`
+  return ` ON CONFLICT${target} DO UPDATE SET ${set} WHERE CASE WHEN ${refuseTracked} THEN ${condition} END`
 }
 
 function emitAssignments(table: TableView, set: readonly Assignment[], emission: Emission, defaultOf: DefaultOf): Sql {
@@ -115,7 +114,7 @@ function emitValue(
   return required(emitExpression(expression, emission), column, expression.nullable, emission)
 }
 
-/** SQLite would give an INTEGER PRIMARY KEY that is NULL a number of its own choice. */
+/** SQLite would choose a number for an INTEGER PRIMARY KEY that is NULL. */
 function required(value: Sql, column: ColumnView, mayBeNull: boolean, emission: Emission): Sql {
   return mayBeNull && !column.nullable ? emission.dialect.required(value, column.name, column.type) : value
 }
@@ -124,11 +123,11 @@ function emitReturning(
   returning: readonly OutputItem[],
   check: BoundExpression | undefined,
   emission: Emission,
-  touch?: Sql,
+  track?: Sql,
 ): Sql {
   const outputs = returning.map(({ expression }) => emitExpression(expression, emission))
   if (check !== undefined)
     outputs.push(`coalesce(${emitExpression(check, emission)}, ${emission.dialect.truth(false)})`)
-  if (touch !== undefined) outputs.push(touch)
+  if (track !== undefined) outputs.push(track)
   return outputs.length === 0 ? '' : ` RETURNING ${outputs.join(', ')}`
 }

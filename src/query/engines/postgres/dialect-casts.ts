@@ -1,4 +1,4 @@
-/** CAST as PostgreSQL says it; what reads text is strict about its form, as the helpers in this schema are. */
+/** CAST in PostgreSQL. Casts from text use helper functions, which are strict about its form. */
 import type { IqlType } from '../../iql/types.ts'
 import type { Sql } from '../emit/dialect.ts'
 import { SCHEMA, sqlType } from './representation.ts'

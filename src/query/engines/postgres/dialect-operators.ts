@@ -1,13 +1,12 @@
-/** Arithmetic as PostgreSQL says it. */
-import type { Arithmetic } from '../../iql/bound-expression.ts'
-import type { OperatorId } from '../../iql/operators.ts'
+/** Arithmetic in PostgreSQL. */
+import type { Arithmetic } from '../../iql/bound-query.ts'
 import { type IqlType, RESULT_DIGITS } from '../../iql/types.ts'
-import type { Sql } from '../emit/dialect.ts'
+import { type Dialect, hasMonths, type Sql } from '../emit/dialect.ts'
 import { SCHEMA, sqlType } from './representation.ts'
 
 type OperatorSql = (left: Sql, right: Sql, node: Arithmetic) => Sql
 
-export const POSTGRES_OPERATORS: Readonly<Record<OperatorId, OperatorSql>> = {
+export const POSTGRES_OPERATORS: Dialect['operators'] = {
   'integer+integer': infix('+'),
   'integer-integer': infix('-'),
   'integer*integer': infix('*'),
@@ -23,7 +22,6 @@ export const POSTGRES_OPERATORS: Readonly<Record<OperatorId, OperatorSql>> = {
   'double-double': infix('-'),
   'double*double': infix('*'),
   'double/double': infix('/'),
-  'text||text': infix('||'),
   'timestamp+interval': (a, b, node) => moved(a, b, node.right.type, '+'),
   'interval+timestamp': (a, b, node) => moved(b, a, node.left.type, '+'),
   'timestamp-interval': (a, b, node) => moved(a, b, node.right.type, '-'),
@@ -49,7 +47,7 @@ function infix(symbol: Sql): OperatorSql {
   return (a, b) => `(${a} ${symbol} ${b})`
 }
 
-/** numeric never overflows on its own; only a result that was cut to 38 digits can. */
+/** numeric does not overflow here; only a result that is limited to 38 digits can. */
 function exact(symbol: Sql): OperatorSql {
   return (a, b, node) => {
     const operation = `(${a} ${symbol} ${b})`
@@ -61,10 +59,6 @@ function exact(symbol: Sql): OperatorSql {
 
 function scaleOf(type: IqlType): number {
   return type.kind === 'Decimal' ? type.scale : 0
-}
-
-function hasMonths(type: IqlType): boolean {
-  return type.kind === 'Interval' && type.months
 }
 
 function moved(timestamp: Sql, span: Sql, type: IqlType, sign: '+' | '-'): Sql {

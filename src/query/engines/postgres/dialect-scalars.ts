@@ -1,13 +1,12 @@
-/** The scalar functions of IQL as PostgreSQL says them. */
-import type { Call } from '../../iql/bound-expression.ts'
-import type { ScalarId } from '../../iql/functions.ts'
+/** IQL's scalar functions in PostgreSQL. */
+import type { Call } from '../../iql/bound-query.ts'
 import type { IqlType } from '../../iql/types.ts'
-import type { ScalarSql, Sql } from '../emit/dialect.ts'
+import type { Dialect, ScalarSql, Sql } from '../emit/dialect.ts'
 import { SCHEMA, sqlType, unicode } from './representation.ts'
 
 const BLANK = "' '"
 
-export const POSTGRES_SCALARS: Readonly<Record<ScalarId, ScalarSql>> = {
+export const POSTGRES_SCALARS: Dialect['scalars'] = {
   length: ([x]) => `char_length(${x})::bigint`,
   upper: ([x = '']) => text(`upper(${unicode(x)})`),
   lower: ([x = '']) => text(`lower(${unicode(x)})`),
@@ -15,19 +14,14 @@ export const POSTGRES_SCALARS: Readonly<Record<ScalarId, ScalarSql>> = {
   ltrim: ([x, characters = BLANK]) => text(`ltrim(${x}, ${characters})`),
   rtrim: ([x, characters = BLANK]) => text(`rtrim(${x}, ${characters})`),
   substr: (args) => text(`${SCHEMA}.gh_substr(${args.join(', ')})`),
-  replace: (args) => text(`replace(${args.join(', ')})`),
   position: ([x, part]) => `strpos(${x}, ${part})::bigint`,
   left: ([x, count]) => text(`left(${x}, ${between0AndMax(count)})`),
   right: ([x, count]) => text(`right(${x}, ${between0AndMax(count)})`),
-  lpad: ([x, length, fill = BLANK]) => text(`lpad(${x}, ${SCHEMA}.gh_length_of(${length}), ${fill})`),
-  rpad: ([x, length, fill = BLANK]) => text(`rpad(${x}, ${SCHEMA}.gh_length_of(${length}), ${fill})`),
-  repeat: ([x, count]) => text(`${SCHEMA}.gh_repeat(${x}, ${count})`),
   reverse: ([x]) => text(`reverse(${x})`),
   starts_with: ([x, start]) => `starts_with(${x}, ${start})`,
   ends_with: ([x, end]) => `(right(${x}, char_length(${end})) = ${end})`,
   contains: ([x, part]) => `(strpos(${x}, ${part}) > 0)`,
   split_part: (args) => text(`${SCHEMA}.gh_split_part(${args.join(', ')})`),
-  concat: (args) => text(`concat(${args.join(', ')})`),
   abs: ([x]) => `abs(${x})`,
   sign: ([x]) => `sign(${x})::bigint`,
   round: whole(
@@ -45,8 +39,6 @@ export const POSTGRES_SCALARS: Readonly<Record<ScalarId, ScalarSql>> = {
   ln: ([x]) => `${SCHEMA}.gh_twelve_digits(ln(${x}))`,
   least: (args) => `least(${args.join(', ')})`,
   greatest: (args) => `greatest(${args.join(', ')})`,
-  now: () => unreachable(),
-  current_date: () => unreachable(),
   date_trunc: ([unit, x]) => `${SCHEMA}.gh_date_trunc(${unit}, ${x}::timestamp)`,
   date_part: ([part, x]) => `${SCHEMA}.gh_date_part(${part}, ${x}::timestamp)`,
   date_part_time: ([part, x]) => `${SCHEMA}.gh_date_part(${part}, timestamp '2000-01-01' + ${x})`,
@@ -64,7 +56,7 @@ function text(sql: Sql): Sql {
   return `(${sql} COLLATE "C")`
 }
 
-/** greatest and least would pass over a NULL. */
+/** greatest and least alone would ignore a NULL. */
 function between0AndMax(count: Sql | undefined): Sql {
   return `(CASE WHEN ${count} IS NOT NULL THEN least(greatest(${count}, 0), 2147483647) END)::int`
 }
@@ -79,8 +71,4 @@ function whole(of: (x: Sql) => Sql, ofDouble = of): ScalarSql {
 
 function scaleOf(node: Call): number {
   return node.type.kind === 'Decimal' ? node.type.scale : 0
-}
-
-function unreachable(): never {
-  throw new Error('The time of the statement is a value, not a function')
 }

@@ -1,12 +1,12 @@
-/** IQL as PostgreSQL says it. */
-import type { SetOperation } from '../../iql/bound.ts'
-import type { Like } from '../../iql/bound-expression.ts'
+/** The SQL dialect of PostgreSQL. */
+import type { Like, SetOperation } from '../../iql/bound-query.ts'
 import { asDecimal, type IqlType } from '../../iql/types.ts'
-import type { AsofParts, Dialect, Sql } from '../emit/dialect.ts'
+import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
 import { POSTGRES_AGGREGATES, POSTGRES_WINDOWS } from './dialect-aggregates.ts'
 import { castSql } from './dialect-casts.ts'
 import { POSTGRES_OPERATORS } from './dialect-operators.ts'
 import { POSTGRES_SCALARS } from './dialect-scalars.ts'
+import { concatSql, POSTGRES_GROWING, stringAggSql } from './dialect-texts.ts'
 import { columnType, SCHEMA, sqlType, unicode } from './representation.ts'
 import { systemTableSql } from './system-tables.ts'
 
@@ -15,9 +15,9 @@ export const POSTGRES: Dialect = {
   tableName: (table) => `${SCHEMA}.${quoteIdentifier(table.name)}`,
   systemTable: systemTableSql,
   aliasesTargets: true,
-  touching: undefined,
+  rowTracking: undefined,
   fence: 'OFFSET 0',
-  value: (mark, type) => typed(mark, type),
+  value: (placeholder, type) => typed(placeholder, type),
   nullOf: (type) => typed('NULL', type),
   truth: (value) => (value ? 'TRUE' : 'FALSE'),
   widen: widenSql,
@@ -25,26 +25,24 @@ export const POSTGRES: Dialect = {
   cast: castSql,
   negate: (operand) => `(-${operand})`,
   like: likeSql,
-  isIn: (operand, mark) =>
-    `(${operand} IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${mark}::jsonb) AS j(v)))`,
+  isIn: (operand, placeholder) =>
+    `(${operand} IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${placeholder}::jsonb) AS j(v)))`,
   operators: POSTGRES_OPERATORS,
+  concat: concatSql,
   scalars: POSTGRES_SCALARS,
+  growing: POSTGRES_GROWING,
   aggregates: POSTGRES_AGGREGATES,
+  stringAgg: stringAggSql,
   windows: POSTGRES_WINDOWS,
   scalarQuery: (query) => `(${query})`,
   setOperation: setSql,
   loneGroup: (output) => output,
   asof: asofSql,
-  // The column's own NOT NULL says so.
+  // The column's NOT NULL constraint checks it.
   required: (operand) => operand,
 }
 
-/** Names match without case, by Unicode: the one spelling that the database knows is the lower-case one. */
-export function quoteIdentifier(name: string): Sql {
-  return `"${name.toLowerCase().replaceAll('"', '""')}"`
-}
-
-/** Text carries its collation, so that every comparison is by code point whatever the database's own is. */
+/** Text has an explicit collation, so that comparisons are by code point whatever the database's default is. */
 function typed(value: Sql, type: IqlType): Sql {
   const cast = `${value}::${sqlType(type)}`
   return type.kind === 'Text' || type.kind === 'Json' ? `(${cast} COLLATE "C")` : `(${cast})`
@@ -58,19 +56,18 @@ function widenSql(operand: Sql, from: IqlType, to: IqlType): Sql {
   return `(${operand}::${sqlType(to)})`
 }
 
-/** Without ESCAPE no character escapes: an empty one says so. */
-function likeSql(operand: Sql, pattern: Sql, mark: Sql | undefined, node: Like): Sql {
+/** An empty ESCAPE, for a pattern without one, disables PostgreSQL's default. */
+function likeSql(operand: Sql, pattern: Sql, escapeSql: Sql | undefined, node: Like): Sql {
   const fold = (text: Sql): Sql => (node.ignoreCase ? `lower(${unicode(text)}) COLLATE "C"` : text)
-  const by = mark === undefined ? "''" : node.ignoreCase ? fold(mark) : mark
-  // PostgreSQL notices a pattern that ends with its escape only when it gets that far.
-  const checked = mark === undefined ? fold(pattern) : `(${SCHEMA}.gh_pattern(${fold(pattern)}, ${by}) COLLATE "C")`
+  const by = escapeSql === undefined ? "''" : fold(escapeSql)
+  // PostgreSQL rejects a pattern that ends with its escape only if matching gets that far.
+  const checked =
+    escapeSql === undefined ? fold(pattern) : `(${SCHEMA}.gh_pattern(${fold(pattern)}, ${by}) COLLATE "C")`
   return `(${fold(operand)} LIKE ${checked} ESCAPE ${by})`
 }
 
-const SET_WORDS = { union: 'UNION', intersect: 'INTERSECT', except: 'EXCEPT' } as const
-
 function setSql(left: Sql, right: Sql, { operator, all }: SetOperation): Sql {
-  return `SELECT * FROM (${left}) AS l ${SET_WORDS[operator]}${all ? ' ALL' : ''} SELECT * FROM (${right}) AS r`
+  return `SELECT * FROM (${left}) AS l ${SET_OPERATORS[operator]}${all ? ' ALL' : ''} SELECT * FROM (${right}) AS r`
 }
 
 function asofSql({ outer, left, right, id, condition, order }: AsofParts): { from: Sql; with: readonly Sql[] } {

@@ -1,79 +1,105 @@
-/** The PostgreSQL engine: connections that have no right beyond the query data; short statements travel together, long ones have cursors and can be cancelled. */
+/** The PostgreSQL engine: short statements are batched, long ones have a connection of their own and can be cancelled. */
 import type { Pool } from 'pg'
-import { isShort } from '../../cost.ts'
-import type { Engine, WriteReply, WriteRequest } from '../engine.ts'
-import { createAuditCopy } from './audit-copy.ts'
-import { change } from './change.ts'
-import { prepareSchema, readCatalogue } from './define.ts'
+import { AUDIT_COLUMNS, createAuditCopy } from '../audit-copy.ts'
+import type { Bindable } from '../emit/slots.ts'
+import { type Engine, isBounded } from '../engine.ts'
+import { FairSlots } from '../fair-slots.ts'
+import { createBatchedReads } from './batched-read.ts'
+import { createBatchedWrites } from './batched-write.ts'
+import { change, readCatalogue } from './catalogue.ts'
 import { POSTGRES } from './dialect.ts'
-import { createPool, takeFrom, withClient } from './pool.ts'
-import { readRows } from './read.ts'
-import { toPostgres } from './representation.ts'
-import { forgetBefore, recall } from './requests.ts'
-import { prepareRole } from './role.ts'
-import { createShortReads } from './short-read.ts'
-import { createShortWrites, type WriteTogether } from './short-write.ts'
-import { isOneStatement, write } from './write.ts'
+import { acquireFrom, type ConnectionWatch, createPool, withClient } from './pool.ts'
+import { streamRows } from './read.ts'
+import { rowReader, toPostgres } from './representation.ts'
+import { prepareDatabase } from './setup.ts'
+import { POSTGRES_AUDIT_TABLE } from './system-tables.ts'
+import { deleteResponsesBefore, findResponse, isOneStatement, write } from './write.ts'
 
 export interface PostgresOptions {
   readonly url: string
   readonly connections: number
   readonly waitingQueries: number
-  /** The database ends a statement on its own a little after this, should the server be unable to. */
+  /** The time limit of a query. The database ends a statement by itself shortly after, in case the server cannot. */
   readonly milliseconds: number
+  readonly watch: ConnectionWatch
 }
 
-/** Of each node, beside those for long queries. */
+/** For each node, beside the connections of long queries. */
 const CONNECTIONS = {
   owner: 2,
-  /** Short statements that must go alone: several rows at once, a key that makes a write happen once. */
-  alone: 4,
+  /** Short statements that cannot be batched: several rows, a row filter, an idempotency key. */
+  unbatched: 4,
   reads: 2,
   writes: 1,
 }
-/** What shares a connection may not wait for somebody else's lock for longer, */
+/** The longest wait for a new connection: a server that takes longer is not available. */
+const CONNECT_MS = 5000
+/** The longest wait for a lock in a batch. */
 const LOCK_MS = 50
-/** nor, where it only reads, work for longer. A write is not held to it: a commit that waits for a replica must not be cut short. */
+/** The longest run of a batched read. Writes have no such limit: a commit that waits for a replica must not be interrupted. */
 const READ_MS = 1000
 
 export async function openPostgresEngine(options: PostgresOptions): Promise<Engine> {
-  const { url, milliseconds, waitingQueries: waiting } = options
-  const owner = createPool({ url, milliseconds, max: CONNECTIONS.owner })
+  const { url, milliseconds, waitingQueries: waiting, watch } = options
+  const owner = createPool({ url, connectMs: milliseconds, max: CONNECTIONS.owner, watch })
   const role = await prepare(owner)
-  const poolOf = (max: number, settings = {}): Pool =>
+  const createQueryPool = (max: number, settings = {}): Pool =>
     createPool({
       url,
-      milliseconds,
+      connectMs: Math.min(milliseconds, CONNECT_MS),
       max,
+      watch,
       settings: { ...(role === '' ? {} : { role }), statement_timeout: milliseconds + 2000, ...settings },
     })
-  // Short work has connections of its own, so that long queries cannot hold it up.
-  const queries = poolOf(options.connections)
-  const alone = poolOf(CONNECTIONS.alone)
-  const reads = poolOf(CONNECTIONS.reads, { lock_timeout: LOCK_MS, statement_timeout: READ_MS })
-  const writes = poolOf(CONNECTIONS.writes, { lock_timeout: LOCK_MS })
-  const pools = [queries, alone, reads, writes]
-  const takeLong = takeFrom(queries, waiting)
-  const takeShort = takeFrom(alone, waiting)
-  const readTogether = createShortReads({ pool: reads, connections: CONNECTIONS.reads, waiting, milliseconds })
-  const writeTogether = createShortWrites({ pool: writes, waiting, milliseconds })
+  // Short statements have connections of their own, so that long queries cannot delay them.
+  const queries = createQueryPool(options.connections)
+  const unbatched = createQueryPool(CONNECTIONS.unbatched)
+  const reads = createQueryPool(CONNECTIONS.reads, { lock_timeout: LOCK_MS, statement_timeout: READ_MS })
+  const writes = createQueryPool(CONNECTIONS.writes, { lock_timeout: LOCK_MS })
+  const pools = [queries, unbatched, reads, writes]
+  const longSlots = new FairSlots(options.connections, waiting)
+  const shortSlots = new FairSlots(CONNECTIONS.unbatched, waiting)
+  const acquireLong = acquireFrom(queries, longSlots)
+  const acquireShort = acquireFrom(unbatched, shortSlots)
+  // One at a time, since they lock one another out: the other connection is left for everything else.
+  const acquireChange = acquireFrom(owner, new FairSlots(1, waiting))
+  const prepareBatched = createBatchedReads({ pool: reads, connections: CONNECTIONS.reads, waiting, milliseconds })
+  const writeBatched = createBatchedWrites({ pool: writes, waiting, milliseconds })
   return {
     kind: 'postgres',
     dialect: POSTGRES,
-    finish: (slots, marked) => slots.numbered(marked),
+    finish: (slots, text) => slots.numbered(text),
     bind: toPostgres,
-    read: (request) => readRows(isShort(request.reach) ? takeShort : takeLong, request),
-    readSoon: readTogether,
-    write: async (request) =>
-      (await writeSoon(writeTogether, request)) ?? write(request.isShort ? takeShort : takeLong, request),
+    prepareRead(query) {
+      const readRow = rowReader([...query.columns, ...query.keyColumns])
+      const acquire = isBounded(query.cost) ? acquireShort : acquireLong
+      return {
+        readBatched: prepareBatched(query, readRow),
+        readStream: (run, signal) => streamRows(acquire, query, readRow, run, signal),
+      }
+    },
+    async write(request) {
+      const reply = request.isShort && isOneStatement(request) ? await writeBatched(request) : undefined
+      return reply ?? write(request.isShort ? acquireShort : acquireLong, request)
+    },
     loadCatalogue: () => withClient(owner, readCatalogue),
-    change: (request) => change(owner, request),
-    recall: (once) => withClient(owner, (client) => recall(client, once)),
-    forgetRequests: (before) => forgetBefore(owner, before),
-    auditCopy: createAuditCopy(owner),
+    change: (request) => change(acquireChange, request),
+    findResponse: (key) => withClient(owner, (client) => findResponse(client, key)),
+    deleteResponsesBefore: (time) => deleteResponsesBefore(owner, time),
+    auditCopy: createAuditCopy({
+      table: POSTGRES_AUDIT_TABLE,
+      placeholder: (position) => `$${position}`,
+      rowsFrom: auditRowsFrom,
+      async last(sql) {
+        const { rows } = await owner.query<{ seq: string; hash: string }>(sql)
+        return rows[0] === undefined ? undefined : { seq: Number(rows[0].seq), hash: rows[0].hash }
+      },
+      execute: (sql, parameters) => executeLocked(owner, POSTGRES_AUDIT_TABLE, sql, parameters),
+    }),
     get load() {
       const total = pools.reduce((sum, pool) => sum + pool.totalCount, 0)
-      return { busy: pools.reduce((sum, pool) => sum - pool.idleCount, total), total }
+      const busy = pools.reduce((sum, pool) => sum - pool.idleCount, total)
+      return { busy, total, waiting: longSlots.waiting + shortSlots.waiting, stoppedWrites: 0 }
     },
     check: async () => void (await withClient(owner, readCatalogue)),
     async close() {
@@ -83,19 +109,33 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   }
 }
 
-/** Gives the role that queries run as. */
 async function prepare(owner: Pool): Promise<string> {
   try {
-    return await withClient(owner, async (client) => {
-      await prepareSchema(client)
-      return prepareRole(client)
-    })
+    return await withClient(owner, prepareDatabase)
   } catch (error) {
     await owner.end()
     throw error
   }
 }
 
-async function writeSoon(writeTogether: WriteTogether, request: WriteRequest): Promise<WriteReply | undefined> {
-  return request.isShort && isOneStatement(request) ? writeTogether(request) : undefined
+function auditRowsFrom(placeholder: string): string {
+  return `SELECT ${AUDIT_COLUMNS.replace(' at,', " timestamp 'epoch' + at * interval '1 millisecond',")}
+    FROM json_to_recordset(${placeholder}::json) AS r(seq bigint, at bigint, event text, outcome text, actor text, client text,
+      target text, address text, request_id text, node text, details text, hash text)`
+}
+
+/** Runs a statement while no other node changes the table; readers are not blocked. */
+async function executeLocked(owner: Pool, table: string, sql: string, parameters: readonly Bindable[]) {
+  return withClient(owner, async (client) => {
+    try {
+      await client.query('BEGIN')
+      await client.query(`LOCK TABLE ${table} IN SHARE ROW EXCLUSIVE MODE`)
+      const { rowCount } = await client.query(sql, [...parameters])
+      await client.query('COMMIT')
+      return rowCount ?? 0
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {})
+      throw error
+    }
+  })
 }

@@ -1,45 +1,52 @@
-/** What went wrong in PostgreSQL, as a Refusal where it is the caller's doing. */
+/** Maps errors of PostgreSQL to refusals where the caller caused them. */
 import { DatabaseError } from 'pg'
 import { Refusal } from '../../../protocol/refusal.ts'
 import { refuse } from '../../errors.ts'
 import { ERRORS, type ErrorName } from '../../iql/errors.ts'
-import { iqlError, TOO_SMALL } from '../runtime-error.ts'
+import { asUnavailable } from '../../unavailable.ts'
+import {
+  iqlError,
+  manyRowsError,
+  notNullError,
+  rowTwiceError,
+  underflowError,
+  valueTooLongError,
+} from '../runtime-error.ts'
 import { IQL_ERROR_STATE } from './functions.ts'
 
 export function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error
-  if (!(error instanceof DatabaseError)) return undefined
+  if (!(error instanceof DatabaseError)) return asUnavailable(error)
   const { code = '', message, detail = '', column } = error
   switch (code) {
     case IQL_ERROR_STATE:
+      if (message === 'Limit.Value') return valueTooLongError(detail)
       return isErrorName(message) ? iqlError(message, detail) : undefined
     case '22012':
       return iqlError('DivisionByZero', 'Division by zero')
     case '22003':
     case '22008':
     case '22015':
-      if (isUnderflow(message)) return iqlError('Underflow', TOO_SMALL)
+      if (isUnderflow(message)) return underflowError()
       return iqlError('Overflow', overflowText(message))
     case '2201E':
-      return iqlError('BadValue', 'The logarithm of a number that is not above zero')
+      return iqlError('BadValue', 'The logarithm of a number that is not positive')
     case '2201F':
       return iqlError(
         'BadValue',
-        /square root/.test(message) ? 'The square root of a number below zero' : 'The power is not defined',
+        /square root/.test(message) ? 'The square root of a negative number' : 'The power is not defined',
       )
     case '2201G':
     case '22014':
-      return iqlError('BadValue', 'The number of parts must be above zero')
+      return iqlError('BadValue', 'The number of parts must be positive')
     case '22025':
       return iqlError('BadValue', 'The pattern of LIKE ends with its escape character')
     case '22019':
-      return iqlError('BadValue', 'The escape of LIKE is one character')
+      return iqlError('BadValue', 'The escape of LIKE must be one character')
     case '21000':
-      if (error.routine === 'ExecOnConflictUpdate')
-        return iqlError('RowTwice', 'Two of the rows given have the same key, and one of them would change the other')
-      return iqlError('ManyRows', 'A sub-query used as a value gave more than one row')
+      return error.routine === 'ExecOnConflictUpdate' ? rowTwiceError() : manyRowsError()
     case '23502':
-      return iqlError('NotNull', `The column ${column ?? ''} must have a value`)
+      return notNullError(column ?? '')
     case '23505':
       return keyTaken(detail)
     case '42P07':
@@ -60,54 +67,54 @@ export function asRefusal(error: unknown): Refusal | undefined {
     case '57014':
       return refuse('Limit.Time', 'The time limit was reached', { cause: error })
     default:
-      return undefined
+      return asUnavailable(error)
   }
 }
 
-/** A transaction that lost against another one and may be tried again. */
+/** A serialization failure or deadlock: the transaction can be retried. */
 export function isTransient(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '40001' || error.code === '40P01')
 }
 
-/** The statement was prepared over a table that has since become another one of the same name. */
+/** The statement was prepared before its table changed. */
 export function isOutdated(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '0A000' && error.routine === 'RevalidateCachedQuery'
 }
 
-/** Waited for a lock, or ran, for longer than its connection allows. */
+/** Waited for a lock, or ran, longer than the settings of its connection allow. */
 export function isTimeout(error: unknown): boolean {
   return error instanceof DatabaseError && (error.code === '55P03' || error.code === '57014')
 }
 
-/** Of the server or the connection: what it says of one statement it says of all that were under way. */
-const OF_THE_SERVER = /^(?:08|57P|58|25P03|XX)/
+/** SQLSTATEs of the server or the connection, which concern every statement of the round trip. */
+const OF_SERVER = /^(?:08|57P|58|25P03|XX)/
 
-/** The statement failed, and nothing else: the connection lives, and what was not committed is undone. */
+/** Only the statement failed: the connection is usable, and what was not committed is rolled back. */
 export function isOfStatement(error: unknown): error is DatabaseError {
-  return error instanceof DatabaseError && !OF_THE_SERVER.test(error.code ?? '')
+  return error instanceof DatabaseError && !OF_SERVER.test(error.code ?? '')
 }
 
 function isErrorName(name: string): name is ErrorName {
-  return name in ERRORS
+  return Object.hasOwn(ERRORS, name)
 }
 
-/** "value out of range: underflow", or of a text: "1e-400" is out of range for type double precision. */
+/** The message is 'value out of range: underflow', or '"1e-400" is out of range for type double precision'. */
 function isUnderflow(message: string): boolean {
   const text = /^"(.*)" is out of range for type double precision$/.exec(message)?.[1]
   return text === undefined ? /underflow/.test(message) : Number(text) === 0
 }
 
 function overflowText(message: string): string {
-  if (/bigint|integer/.test(message)) return 'The result leaves the range of Integer'
-  if (/numeric/.test(message)) return 'The result leaves the range of Decimal'
-  if (/interval|date|timestamp/.test(message)) return 'The result leaves the range of Timestamp'
-  return 'The result leaves the range of Double'
+  if (/bigint|integer/.test(message)) return 'The result is out of range for Integer'
+  if (/numeric/.test(message)) return 'The result is out of range for Decimal'
+  if (/interval|date|timestamp/.test(message)) return 'The result is out of range for Timestamp'
+  return 'The result is out of range for Double'
 }
 
-/** Detail: "Key (symbol, id)=(BHP, 7) already exists." */
+/** The detail is 'Key (symbol, id)=(BHP, 7) already exists.' */
 function keyTaken(detail: string): Refusal {
   const columns = (/^Key \((.*?)\)=/.exec(detail)?.[1] ?? '').split(', ').map((name) => name.replaceAll('"', ''))
-  return refuse('Data.UniqueViolation', `A row with this ${columns.join(', ')} exists already`, {
+  return refuse('Data.UniqueViolation', `A row with this ${columns.join(', ')} already exists`, {
     members: { Columns: columns },
   })
 }

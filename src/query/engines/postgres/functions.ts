@@ -1,16 +1,16 @@
-/** What PostgreSQL needs beside its own functions to mean what IQL means; made anew at every start. */
+/** Helper functions that give PostgreSQL the semantics of IQL; replaced at every start. */
 import { SCHEMA } from './representation.ts'
 
 const S = SCHEMA
 
-/** Raised with the code of the IQL error as the message. */
+/** The SQLSTATE of IQL errors; the message is the error's name. */
 export const IQL_ERROR_STATE = 'GH001'
 
 interface HelperFunction {
   readonly signature: string
   readonly returns: string
   readonly body: string
-  /** plpgsql where it must raise errors or decide step by step; else SQL, which the planner can look into. */
+  /** plpgsql for functions that raise errors or need control flow; otherwise SQL, which the planner can inline. */
   readonly language?: 'plpgsql'
 }
 
@@ -23,6 +23,13 @@ function fail(code: string, detail: string): string {
   return `RAISE EXCEPTION USING ERRCODE = '${IQL_ERROR_STATE}', MESSAGE = '${code}', DETAIL = ${detail}`
 }
 
+/** The parameter `most` is the number of bytes that a created text may have. */
+const TOO_LONG = fail('Limit.Value', 'most::text')
+
+function refuseLonger(length: string): string {
+  return `IF ${length} > most THEN ${TOO_LONG}; END IF;`
+}
+
 function plain(signature: string, returns: string, body: string): HelperFunction {
   return { signature, returns, body }
 }
@@ -31,11 +38,11 @@ function checked(signature: string, returns: string, body: string): HelperFuncti
   return { signature, returns, body, language: 'plpgsql' }
 }
 
-/** Reads a text of a strict form; `value` may fail beyond the form (30th of February), which is a bad value too. */
+/** Parses a text of a strict form. `value` may still fail (30 February), which is also a bad value. */
 function reader(type: string, returns: string, form: string, value: string): HelperFunction {
   const unreadable = fail(
     'BadValue',
-    `to_json(left(x, 60) || CASE WHEN length(x) > 60 THEN '…' ELSE '' END)::text || ' does not read as ${type}'`,
+    `to_json(left(x, 60) || CASE WHEN length(x) > 60 THEN '…' ELSE '' END)::text || ' is not a valid ${type}'`,
   )
   return checked(
     `gh_text_${type.toLowerCase()}(x text)`,
@@ -49,6 +56,7 @@ const DATE_FORM = '(?!0000)\\d{4}-\\d\\d-\\d\\d'
 const TIME_FORM = '([01]\\d|2[0-3]):[0-5]\\d(:[0-5]\\d(\\.\\d{1,6}0*)?)?'
 const YEARS = `timestamp '0001-01-01' AND timestamp '9999-12-31 23:59:59.999999'`
 
+/** The names of parameters must not change: CREATE OR REPLACE FUNCTION refuses that for a function that exists. */
 export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   plain(
     'gh_round_div(n numeric, d numeric, s int)',
@@ -92,7 +100,7 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   checked(
     'gh_double_decimal(x float8)',
     'numeric',
-    `IF x IN ('NaN', 'Infinity', '-Infinity') THEN ${fail('Overflow', `'The result leaves the range of Decimal'`)}; END IF; RETURN x::text::numeric;`,
+    `IF x IN ('NaN', 'Infinity', '-Infinity') THEN ${fail('Overflow', `'The result is out of range for Decimal'`)}; END IF; RETURN x::text::numeric;`,
   ),
   checked(
     'gh_double_text(x float8)',
@@ -116,7 +124,7 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   checked(
     'gh_binary_text(x bytea)',
     'text',
-    `RETURN convert_from(x, 'UTF8'); EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN ${fail('BadValue', `'The bytes are not text in UTF-8'`)};`,
+    `RETURN convert_from(x, 'UTF8'); EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN ${fail('BadValue', `'The bytes are not valid UTF-8'`)};`,
   ),
 
   reader('Integer', 'bigint', '^[+-]?\\d{1,40}$', 'x::bigint'),
@@ -157,18 +165,18 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   checked(
     'gh_timestamp(micros bigint)',
     'timestamp',
-    `IF micros < -62135596800000000 OR micros > 253402300799999999 THEN ${fail('Overflow', `'The result leaves the range of Timestamp'`)}; END IF;
+    `IF micros < -62135596800000000 OR micros > 253402300799999999 THEN ${fail('Overflow', `'The result is out of range for Timestamp'`)}; END IF;
      RETURN (date '1970-01-01' + floor(micros / 86400000000.0)::int) + interval '1 microsecond' * (micros - floor(micros / 86400000000.0)::bigint * 86400000000);`,
   ),
   checked(
     'gh_in_range(x timestamp)',
     'timestamp',
-    `IF x BETWEEN ${YEARS} THEN RETURN x; END IF; ${fail('Overflow', `'The result leaves the range of Timestamp'`)};`,
+    `IF x BETWEEN ${YEARS} THEN RETURN x; END IF; ${fail('Overflow', `'The result is out of range for Timestamp'`)};`,
   ),
   checked(
     'gh_date_add(x date, days bigint)',
     'date',
-    `IF (x - date '1970-01-01')::numeric + days NOT BETWEEN -719162 AND 2932896 THEN ${fail('Overflow', `'The result leaves the range of Date'`)}; END IF;
+    `IF (x - date '1970-01-01')::numeric + days NOT BETWEEN -719162 AND 2932896 THEN ${fail('Overflow', `'The result is out of range for Date'`)}; END IF;
      RETURN x + days::int;`,
   ),
   plain('gh_time_add(x time, micros bigint)', 'time', `x + interval '1 microsecond' * (micros % 86400000000)`),
@@ -207,13 +215,13 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   checked(
     'gh_bucket(width bigint, x timestamp)',
     'timestamp',
-    `IF width <= 0 THEN ${fail('BadValue', `'The width of a bucket must be above zero'`)}; END IF;
+    `IF width <= 0 THEN ${fail('BadValue', `'The width of a bucket must be positive'`)}; END IF;
      RETURN ${S}.gh_timestamp((946857600000000 + floor((${S}.gh_micros(x) - 946857600000000)::numeric / width) * width)::bigint);`,
   ),
   checked(
     'gh_bucket_months(width interval, x timestamp)',
     'timestamp',
-    `IF extract(year FROM width) * 12 + extract(month FROM width) <= 0 THEN ${fail('BadValue', `'The width of a bucket must be above zero'`)}; END IF;
+    `IF extract(year FROM width) * 12 + extract(month FROM width) <= 0 THEN ${fail('BadValue', `'The width of a bucket must be positive'`)}; END IF;
      RETURN ${S}.gh_month_start((extract(year FROM width) * 12 + extract(month FROM width))::int, ((extract(year FROM x) - 2000) * 12 + extract(month FROM x) - 1)::int);`,
   ),
   plain(
@@ -225,21 +233,37 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   checked(
     'gh_substr(x text, start bigint, count bigint)',
     'text',
-    `IF count < 0 THEN ${fail('BadValue', `'The length of a part of a text is below zero'`)}; END IF;
+    `IF count < 0 THEN ${fail('BadValue', `'The length of a substring is negative'`)}; END IF;
      RETURN substr(x, least(greatest(start, 1), 2147483647)::int,
        least(greatest(start::numeric + count - greatest(start, 1), 0), 1073741823)::int);`,
   ),
   plain('gh_substr(x text, start bigint)', 'text', `substr(x, least(greatest(start, 1), 2147483647)::int)`),
+  checked('gh_too_long(n bigint, most int)', 'text', `${TOO_LONG};`),
+  checked('gh_length_of(n bigint, most int)', 'int', `${refuseLonger('n')} RETURN greatest(n, 0)::int;`),
+  checked('gh_fitting(x text, most int)', 'text', `${refuseLonger('octet_length(x)')} RETURN x;`),
   checked(
-    'gh_length_of(n bigint)',
-    'int',
-    `IF n > 16777216 THEN ${fail('Overflow', `'A text of more than 16777216 characters'`)}; END IF; RETURN greatest(n, 0)::int;`,
+    'gh_concat(a text, b text, most int)',
+    'text',
+    `${refuseLonger('octet_length(a)::bigint + octet_length(b)')} RETURN a || b;`,
   ),
   checked(
-    'gh_repeat(x text, n bigint)',
+    'gh_repeat(x text, n bigint, most int)',
     'text',
-    `IF n <= 0 OR x = '' THEN RETURN ''; END IF;
-     IF n::numeric * length(x) > 16777216 THEN ${fail('Overflow', `'A text of more than 16777216 characters'`)}; END IF; RETURN repeat(x, n::int);`,
+    `IF n <= 0 OR x = '' THEN RETURN ''; END IF; ${refuseLonger('n::numeric * octet_length(x)')} RETURN repeat(x, n::int);`,
+  ),
+  checked(
+    'gh_replace(x text, part text, replacement text, most int)',
+    'text',
+    `IF octet_length(replacement) > octet_length(part) AND part <> '' THEN
+       ${refuseLonger(`octet_length(x) + (octet_length(x) - octet_length(replace(x, part, ''))) / octet_length(part)::bigint
+         * (octet_length(replacement) - octet_length(part))`)}
+     END IF;
+     RETURN replace(x, part, replacement);`,
+  ),
+  checked(
+    'gh_add_length(total bigint, x text, between_texts text, most int)',
+    'bigint',
+    `total := total + octet_length(x) + octet_length(between_texts); ${refuseLonger('total')} RETURN total;`,
   ),
   checked(
     'gh_pattern(pattern text, mark text)',
@@ -270,3 +294,6 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
     `CASE WHEN n BETWEEN 0 AND 2147483647 THEN x::json ->> n::int END`,
   ),
 ]
+
+/** The length of the texts that string_agg would join; fails as soon as it is too long. */
+export const TOTAL_AGGREGATE = `CREATE OR REPLACE AGGREGATE ${S}.gh_total(text, text, int) (SFUNC = ${S}.gh_add_length, STYPE = bigint, INITCOND = '0', PARALLEL = SAFE)`

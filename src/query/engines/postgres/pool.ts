@@ -1,15 +1,23 @@
-/** Pools of connections with what the service sets on each, and how one is had, stopped and given back. */
+/** Connection pools with the session settings of the service; how a connection is borrowed, cancelled and given back. */
 import pg, { type Pool, type PoolClient } from 'pg'
-import { refuse } from '../../errors.ts'
+import type { FairSlots } from '../fair-slots.ts'
+import { cancelRunning, destroyConnection, MAX_CANCEL_MS } from './protocol.ts'
 import { SCHEMA } from './representation.ts'
-import { breakOff, cancelRunning, LONGEST_CANCEL_MS } from './wire.ts'
 
 export interface PoolOptions {
   readonly url: string
-  readonly milliseconds: number
+  /** The longest wait for a connection. */
+  readonly connectMs: number
   readonly max: number
-  /** Further settings of its connections. */
+  readonly watch: ConnectionWatch
+  /** Further session settings. */
   readonly settings?: Readonly<Record<string, string | number>>
+}
+
+/** Told of connections that break and of new ones. */
+export interface ConnectionWatch {
+  lost(error: Error): void
+  connected(): void
 }
 
 const SETTINGS = {
@@ -22,44 +30,63 @@ const SETTINGS = {
   standard_conforming_strings: 'on',
 }
 
-export function createPool({ url, milliseconds, max, settings = {} }: PoolOptions): Pool {
+export function createPool({ url, connectMs, max, watch, settings = {} }: PoolOptions): Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max,
     options: Object.entries({ ...SETTINGS, ...settings })
       .map(([name, value]) => `-c ${name}=${value}`)
       .join(' '),
-    connectionTimeoutMillis: milliseconds,
+    connectionTimeoutMillis: connectMs,
     idleTimeoutMillis: 60_000,
-    // A server that is gone without a word is noticed by its silence.
+    // Detects a server that is gone without closing the connection.
     keepAlive: true,
     application_name: 'gatehouse query',
   })
-  // An idle connection that breaks is replaced at its next use, and one that is used fails its statement: without a listener
-  // either would end the process.
+  // A broken idle connection is replaced at its next use, and a broken busy one fails its statement. Without a listener either
+  // event would end the process.
   pool.on('error', () => {})
-  pool.on('connect', (client) => void client.on('error', () => {}))
+  pool.on('connect', (client) => {
+    watch.connected()
+    client.on('error', (error) => watch.lost(error))
+  })
   return pool
 }
 
-export type Take = (signal: AbortSignal) => Promise<PoolClient>
+export type Acquire = (owner: string, signal: AbortSignal) => Promise<Acquired>
 
-/** Takes from the pool while no more than so many wait for it. */
-export function takeFrom(pool: Pool, waiting: number): Take {
-  return async (signal) => {
-    if (pool.waitingCount >= waiting)
-      throw refuse('Limit.Overload', 'Too many queries are waiting', { headers: { 'Retry-After': '1' } })
-    return connectUnless(pool, signal)
+interface Acquired {
+  readonly client: PoolClient
+  release(isBroken: boolean): void
+}
+
+/** Acquires from a pool with as many connections as there are slots, so that nothing waits in the pool itself. */
+export function acquireFrom(pool: Pool, slots: FairSlots): Acquire {
+  return async (owner, signal) => {
+    const slot = await slots.acquire(owner, signal)
+    try {
+      const client = await connectUnlessAborted(pool, signal)
+      return {
+        client,
+        release(isBroken) {
+          client.release(isBroken)
+          slot.release()
+        },
+      }
+    } catch (error) {
+      slot.release()
+      throw error
+    }
   }
 }
 
-/** A query that is stopped while it waits leaves at once; the connection that it would have had goes back. */
-function connectUnless(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
+/** A query that is cancelled while it waits fails immediately; the connection it would have got goes back to the pool. */
+function connectUnlessAborted(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
   return new Promise((resolve, reject) => {
-    const leave = (): void => reject(signal.reason)
-    signal.addEventListener('abort', leave, { once: true })
+    const abort = (): void => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
     pool.connect().then((client) => {
-      signal.removeEventListener('abort', leave)
+      signal.removeEventListener('abort', abort)
       if (signal.aborted) client.release()
       else resolve(client)
     }, reject)
@@ -73,35 +100,35 @@ export interface Borrowed {
   giveBack(isBroken?: boolean): Promise<void>
 }
 
-/** A connection whose statement is cancelled when the signal says so. */
-export async function borrow(take: Take, signal: AbortSignal): Promise<Borrowed> {
+/** A connection whose statement is cancelled when the signal aborts. */
+export async function borrow(acquire: Acquire, owner: string, signal: AbortSignal): Promise<Borrowed> {
   signal.throwIfAborted()
-  const client = await take(signal)
+  const { client, release } = await acquire(owner, signal)
   let cancelled: Promise<void> | undefined
   let again: NodeJS.Timeout | undefined
   let giveUp: NodeJS.Timeout | undefined
-  let isBack = false
-  /** One that comes before its statement has begun goes unheard, so it is said until the connection is given back. */
+  let isGivenBack = false
+  /** The server ignores a request that arrives before the statement has started, so it is repeated until the connection is back. */
   const cancel = (): void => {
     cancelled = cancelRunning(client).then(() => {
-      if (!isBack) again = setTimeout(cancel, CANCEL_AGAIN_MS)
+      if (!isGivenBack) again = setTimeout(cancel, CANCEL_AGAIN_MS)
     })
   }
   const stop = (): void => {
     cancel()
-    // A server that does not hear of it, or does not heed it, would be waited for in vain.
-    giveUp = setTimeout(() => breakOff(client), LONGEST_CANCEL_MS)
+    // A server that cannot be reached, or ignores the request, would never answer.
+    giveUp = setTimeout(() => destroyConnection(client), MAX_CANCEL_MS)
   }
   signal.addEventListener('abort', stop, { once: true })
   return {
     client,
     async giveBack(isBroken = false) {
-      isBack = true
+      isGivenBack = true
       signal.removeEventListener('abort', stop)
       clearTimeout(again)
       await cancelled
       clearTimeout(giveUp)
-      client.release(isBroken)
+      release(isBroken)
     },
   }
 }

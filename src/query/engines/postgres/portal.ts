@@ -1,9 +1,9 @@
-/** A statement whose rows are fetched in batches, each when it is asked for: the server-side cursor of the extended protocol. */
+/** A statement whose rows are fetched in batches on demand: a portal of the extended query protocol. */
 import type { Connection, Submittable } from 'pg'
-import type { Bindable } from '../engine.ts'
+import type { Bindable } from '../emit/slots.ts'
 import { isOutdated } from './failure.ts'
-import type { RawRow } from './train.ts'
-import { preparedOn, type Wire, wireOf } from './wire.ts'
+import { preparedStatementsOf } from './prepared-statements.ts'
+import { type ProtocolConnection, protocolOf, type RawRow } from './protocol.ts'
 
 export interface Batch {
   readonly rows: readonly RawRow[]
@@ -16,21 +16,21 @@ interface PendingBatch {
 }
 
 export class Portal implements Submittable {
-  readonly #text: string
-  readonly #values: readonly Bindable[]
+  readonly #sql: string
+  readonly #parameters: readonly Bindable[]
   readonly #batchSize: number
-  #wire: Wire | undefined
+  #connection: ProtocolConnection | undefined
   #rows: RawRow[] = []
   #pending: PendingBatch | undefined
   #state: 'running' | 'suspended' | 'complete' | 'failed' = 'running'
   #failure: unknown
   #settle: () => void = () => {}
-  /** Resolves when the connection may take another query. */
+  /** Resolves when the connection accepts another query. */
   readonly #settled: Promise<void>
 
-  constructor(text: string, values: readonly Bindable[], batchSize: number) {
-    this.#text = text
-    this.#values = values
+  constructor(sql: string, parameters: readonly Bindable[], batchSize: number) {
+    this.#sql = sql
+    this.#parameters = parameters
     this.#batchSize = batchSize
     this.#settled = new Promise((resolve) => {
       this.#settle = resolve
@@ -38,15 +38,15 @@ export class Portal implements Submittable {
   }
 
   submit(connection: Connection): void {
-    const wire = wireOf(connection)
-    this.#wire = wire
-    wire.stream.cork()
-    wire.bind({ statement: preparedOn(wire).use(this.#text), values: this.#values })
-    this.#execute(wire)
-    wire.stream.uncork()
+    const protocol = protocolOf(connection)
+    this.#connection = protocol
+    protocol.stream.cork()
+    protocol.bind({ statement: preparedStatementsOf(protocol).use(this.#sql), values: this.#parameters })
+    this.#execute(protocol)
+    protocol.stream.uncork()
   }
 
-  /** The next rows; asks the server for them only now. */
+  /** Fetches the next rows. */
   next(): Promise<Batch> {
     return new Promise((resolve, reject) => {
       if (this.#state === 'failed') return reject(this.#failure)
@@ -55,69 +55,70 @@ export class Portal implements Submittable {
       if (this.#state === 'suspended') {
         if (this.#rows.length > 0) return this.#deliver(false)
         this.#state = 'running'
-        if (this.#wire !== undefined) this.#execute(this.#wire)
+        if (this.#connection !== undefined) this.#execute(this.#connection)
       }
     })
   }
 
-  /** Gives the statement up; a running one must be cancelled first. One that has ended needs no waiting: others queue behind it. */
-  async abandon(): Promise<void> {
+  /** Ends the statement; a running one has to be cancelled first. After a complete one the next query can be sent without waiting. */
+  async close(): Promise<void> {
     if (this.#state === 'complete') return
     if (this.#state === 'suspended') {
       this.#state = 'complete'
-      this.#wire?.close({ type: 'P', name: '' })
-      this.#wire?.sync()
+      this.#connection?.close({ type: 'P', name: '' })
+      this.#connection?.sync()
     }
     await this.#settled
   }
 
   handleRowDescription(): void {}
 
-  handleDataRow(message: { fields: (string | null)[] }): void {
+  handleDataRow(message: { fields: RawRow }): void {
     this.#rows.push(message.fields)
   }
 
   handlePortalSuspended(): void {
-    this.#wasPrepared(true)
+    this.#settlePrepared(true)
     this.#state = 'suspended'
     this.#deliver(false)
   }
 
   handleCommandComplete(): void {
-    this.#wasPrepared(true)
+    this.#settlePrepared(true)
     this.#state = 'complete'
-    this.#wire?.sync()
+    this.#connection?.sync()
     this.#deliver(true)
   }
 
   handleEmptyQuery(): void {
-    this.#wire?.sync()
+    this.#connection?.sync()
   }
 
   handleReadyForQuery(): void {
     this.#settle()
   }
 
-  /** After an error the server takes nothing until it is told where the next query begins. */
+  /** After an error the server ignores all messages until Sync. */
   handleError(error: unknown): void {
-    this.#wasPrepared(false)
-    if (isOutdated(error) && this.#wire !== undefined) preparedOn(this.#wire).forget(this.#text)
+    this.#settlePrepared(false)
+    if (isOutdated(error) && this.#connection !== undefined)
+      preparedStatementsOf(this.#connection).invalidate(this.#sql)
     this.#state = 'failed'
     this.#failure = error
     const pending = this.#pending
     this.#pending = undefined
     pending?.reject(error)
-    this.#wire?.sync()
+    this.#connection?.sync()
     this.#settle()
   }
 
-  #wasPrepared(isGood: boolean): void {
-    if (this.#wire !== undefined) preparedOn(this.#wire).settle(isGood)
+  #settlePrepared(hasSucceeded: boolean): void {
+    if (this.#connection !== undefined) preparedStatementsOf(this.#connection).settle(hasSucceeded)
   }
 
-  #execute(wire: Wire): void {
-    wire.execute({ portal: '', rows: this.#batchSize })
-    wire.flush()
+  #execute(protocol: ProtocolConnection): void {
+    protocol.execute({ portal: '', rows: this.#batchSize })
+    protocol.flush()
   }
 
   #deliver(isLast: boolean): void {

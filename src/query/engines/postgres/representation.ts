@@ -1,20 +1,23 @@
-/** How IQL's values rest in PostgreSQL and cross its protocol as text. */
+/** How IQL's values are stored in PostgreSQL and sent as text in its protocol. */
 
+import type { ResultColumn } from '../../iql/bound-query.ts'
 import { writeDate, writeTime, writeTimestamp } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
 import { writeDecimal } from '../../iql/values.ts'
-import type { Cell, ResultColumn } from '../../result/encoding.ts'
-import type { Bindable } from '../engine.ts'
+import type { Cell } from '../../results/encoding.ts'
+import type { RowReader } from '../bounded-rows.ts'
+import type { ScalarBindable } from '../emit/slots.ts'
+import type { RawRow } from './protocol.ts'
 
-/** Everything of the query service stands in this schema, the tables of the identity server in another. */
+/** The schema of the query service; the identity server's tables are in another. */
 export const SCHEMA = 'gatehouse_data'
 
-/** A Unicode collation under which upper and lower follow Unicode; made with the schema. */
+/** A collation under which upper and lower follow Unicode's case rules; created with the schema. */
 export function unicode(text: string): string {
   return `(${text} COLLATE ${SCHEMA}.gh_unicode)`
 }
 
-/** The type of an expression. Timestamps are in UTC and need no zone; Json is kept as its text. */
+/** The type of an expression. Timestamps are in UTC and have no zone; Json is stored as its text. */
 export function sqlType(type: IqlType): string {
   switch (type.kind) {
     case 'Text':
@@ -48,7 +51,7 @@ export function columnType(type: IqlType): string {
   return type.kind === 'Text' || type.kind === 'Json' ? 'text COLLATE "C"' : sqlType(type)
 }
 
-export function toPostgres(value: IqlValue, type: IqlType): Bindable {
+export function toPostgres(value: IqlValue, type: IqlType): ScalarBindable {
   if (value === null) return null
   switch (type.kind) {
     case 'Decimal':
@@ -62,7 +65,7 @@ export function toPostgres(value: IqlValue, type: IqlType): Bindable {
     default:
       if (typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean') return String(value)
       if (typeof value === 'string') return value
-      // The driver knows bytes by Buffer alone.
+      // The driver accepts bytes only as a Buffer.
       if (value instanceof Uint8Array) return Buffer.from(value)
       return type.kind === 'Interval' && type.months
         ? `${value.months} months ${value.micros} microseconds`
@@ -71,21 +74,14 @@ export function toPostgres(value: IqlValue, type: IqlType): Bindable {
 }
 
 type CellReader = (raw: string) => Cell
-/** The row itself with its cells read: whoever has it keeps nothing of the raw one. */
-export type RowReader = (raw: (string | null)[]) => Cell[]
 
-/** The columns of a plan are the same object whenever it runs: what follows from them is made once. */
-const READERS = new WeakMap<readonly ResultColumn[], RowReader>()
-
-/** Reads the rows of a result, which come in PostgreSQL's text form with DateStyle ISO. */
-export function rowReader(columns: readonly ResultColumn[], further: readonly ResultColumn[] = []): RowReader {
-  const known = READERS.get(columns)
-  if (known !== undefined) return known
-  const readers = [...columns, ...further].flatMap((column, index) => {
+/** Reads rows in PostgreSQL's text format with DateStyle ISO. Values are replaced in place. */
+export function rowReader(columns: readonly ResultColumn[]): RowReader<RawRow> {
+  const readers = columns.flatMap((column, index) => {
     const read = cellReader(column)
     return read === undefined ? [] : [{ index, read }]
   })
-  const readRow: RowReader = (raw) => {
+  return (raw) => {
     const cells: Cell[] = raw
     for (const { index, read } of readers) {
       const cell = raw[index]
@@ -93,11 +89,9 @@ export function rowReader(columns: readonly ResultColumn[], further: readonly Re
     }
     return cells
   }
-  READERS.set(columns, readRow)
-  return readRow
 }
 
-/** Undefined where the text is the cell. */
+/** Undefined when the text is the value. */
 function cellReader(column: ResultColumn): CellReader | undefined {
   switch (column.type.kind) {
     case 'Double':

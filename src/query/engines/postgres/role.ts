@@ -1,30 +1,12 @@
-/** The role that queries run as: it can use the query data and nothing else, whatever the role that connects can do. */
+/** The role that queries run as, which can use the query data and nothing else. */
 import type { PoolClient } from 'pg'
 import { SCHEMA } from './representation.ts'
 import { POSTGRES_AUDIT_TABLE } from './system-tables.ts'
 
 const ROLE = 'gatehouse_query'
-
-/** Gives the role's name, or '' when the connecting role may not make or use one; then its own rights are the bound. */
-export async function prepareRole(client: PoolClient): Promise<string> {
-  await client.query('BEGIN')
-  try {
-    await client.query('SELECT pg_advisory_xact_lock(7301945120367)')
-    // Another's role of this name, in another database of the same server, may not be ours to use.
-    const isOurs = (await isThere(client)) ? await becomes(client) : await succeeds(client, CREATE)
-    const isUsable = isOurs || ((await succeeds(client, JOIN)) && (await becomes(client)))
-    if (isUsable) for (const grant of GRANTS) await client.query(grant)
-    await client.query('COMMIT')
-    return isUsable ? ROLE : ''
-  } catch (error) {
-    await client.query('ROLLBACK')
-    throw error
-  }
-}
-
-const JOIN = `GRANT ${ROLE} TO CURRENT_USER`
-// Others may make it at the same moment, from another database.
-const CREATE = `DO $$ BEGIN CREATE ROLE ${ROLE} NOLOGIN NOINHERIT; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$; ${JOIN}`
+const JOIN_ROLE = `GRANT ${ROLE} TO CURRENT_USER`
+// Another node, in another database of the same server, may create it at the same time.
+const CREATE_ROLE = `DO $$ BEGIN CREATE ROLE ${ROLE} NOLOGIN NOINHERIT; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$; ${JOIN_ROLE}`
 
 const GRANTS = [
   `GRANT USAGE ON SCHEMA ${SCHEMA} TO ${ROLE}`,
@@ -34,23 +16,39 @@ const GRANTS = [
   `ALTER DEFAULT PRIVILEGES IN SCHEMA ${SCHEMA} GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO ${ROLE}`,
 ]
 
-async function isThere(client: PoolClient): Promise<boolean> {
+/** In a transaction. Returns '' when the connecting user may not create or use the role: then queries run as that user. */
+export async function prepareRole(client: PoolClient): Promise<string> {
+  const isThere = (await roleExists(client)) || (await isAllowed(client, CREATE_ROLE))
+  if (!isThere || !(await canUseRole(client))) return ''
+  for (const grant of GRANTS) await client.query(grant)
+  return ROLE
+}
+
+/** A role of this name may belong to another database of the same server, and not be ours to use. */
+async function canUseRole(client: PoolClient): Promise<boolean> {
+  return (await canSetRole(client)) || ((await isAllowed(client, JOIN_ROLE)) && (await canSetRole(client)))
+}
+
+async function roleExists(client: PoolClient): Promise<boolean> {
   return (await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [ROLE])).rowCount !== 0
 }
 
-function becomes(client: PoolClient): Promise<boolean> {
-  return succeeds(client, `SET LOCAL ROLE ${ROLE}; RESET ROLE`)
+function canSetRole(client: PoolClient): Promise<boolean> {
+  return isAllowed(client, `SET LOCAL ROLE ${ROLE}; RESET ROLE`)
 }
 
-/** False when the connecting role lacks the right. */
-async function succeeds(client: PoolClient, statement: string): Promise<boolean> {
+/** insufficient_privilege, and undefined_object if the role has just been dropped. */
+const REFUSED = new Set(['42501', '42704'])
+
+/** Runs the statement; false when the connecting user may not. */
+async function isAllowed(client: PoolClient, statement: string): Promise<boolean> {
   await client.query('SAVEPOINT attempt')
   try {
     await client.query(statement)
     return true
   } catch (error) {
     await client.query('ROLLBACK TO attempt')
-    if (error instanceof Error && 'code' in error && error.code === '42501') return false
+    if (error instanceof Error && 'code' in error && REFUSED.has(String(error.code))) return false
     throw error
   }
 }

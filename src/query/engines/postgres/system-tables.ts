@@ -1,4 +1,4 @@
-/** Where PostgreSQL keeps the catalogue, and the system tables as queries over it. */
+/** The system tables as queries over PostgreSQL's catalogue. */
 import { AUDIT_LOG } from '../../catalogue/system-tables.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
 import { TEXT } from '../../iql/types.ts'
@@ -6,33 +6,14 @@ import type { Sql } from '../emit/dialect.ts'
 import type { Slots } from '../emit/slots.ts'
 import { SCHEMA } from './representation.ts'
 
-const C = 'text COLLATE "C"'
-
-export const POSTGRES_CATALOGUE_SCHEMA: readonly string[] = [
-  `CREATE TABLE IF NOT EXISTS ${SCHEMA}._gh_tables (
-    key ${C} PRIMARY KEY, name ${C} NOT NULL, issystem boolean NOT NULL, definition text NOT NULL,
-    readscope ${C}, writescope ${C}, rowfilter ${C}, description ${C}, created timestamp NOT NULL
-  )`,
-  `CREATE TABLE IF NOT EXISTS ${SCHEMA}._gh_requests (
-    owner ${C} NOT NULL, key ${C} NOT NULL, fingerprint text NOT NULL, answer text NOT NULL, created timestamp NOT NULL,
-    PRIMARY KEY (owner, key)
-  )`,
-  `CREATE INDEX IF NOT EXISTS _gh_requests_created ON ${SCHEMA}._gh_requests (created)`,
-  `CREATE TABLE IF NOT EXISTS ${SCHEMA}._gh_auditlog (
-    seq bigint PRIMARY KEY, at timestamp NOT NULL, event ${C} NOT NULL, outcome ${C} NOT NULL, actor ${C}, client ${C},
-    target ${C}, address ${C}, request_id ${C}, node ${C} NOT NULL, details ${C} NOT NULL, hash ${C} NOT NULL
-  )`,
-  `CREATE INDEX IF NOT EXISTS _gh_auditlog_at ON ${SCHEMA}._gh_auditlog (at)`,
-]
-
 export const POSTGRES_AUDIT_TABLE = `${SCHEMA}._gh_auditlog`
 
-/** A condition of the statement that fails on a table which the caller may not see would tell of it. */
+/** A condition of the statement that fails on a table which the caller may not see would reveal the table. */
 const FENCE = 'OFFSET 0'
 
 export function systemTableSql(table: TableView, slots: Slots): Sql {
   if (table.name === AUDIT_LOG) return POSTGRES_AUDIT_TABLE
-  const scopes = slots.mark({ kind: 'scopes' }, TEXT)
+  const scopes = slots.placeholder({ kind: 'scopes' }, TEXT)
   const visible = `(t.readscope IS NULL OR t.readscope IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${scopes}::jsonb) AS j(v)))`
   const tables = `${SCHEMA}._gh_tables AS t`
   switch (table.name.toLowerCase()) {

@@ -1,31 +1,34 @@
-/** Writes on a connection of their own: several statements as one transaction, tried again where another one won, and stopped on demand. */
-import type { PoolClient } from 'pg'
-import type { Bindable, Once, WriteOutcome, WriteReply, WriteRequest } from '../engine.ts'
-import { ReturnedRows } from '../returned-rows.ts'
-import { iqlError } from '../runtime-error.ts'
+/** Writes on a connection of their own: one transaction, retried after serialization failures, and cancelled on demand. */
+import type { Pool, PoolClient } from 'pg'
+import { TIMESTAMP } from '../../iql/types.ts'
+import { ReturnedRows } from '../bounded-rows.ts'
+import type { Bindable } from '../emit/slots.ts'
+import type { IdempotencyKey, WriteOutcome, WriteReply, WriteRequest } from '../engine.ts'
+import { type ResponseRow, readResponse, writeOutcome } from '../idempotency.ts'
+import { rowFilterError } from '../runtime-error.ts'
 import { asRefusal, isOutdated, isTransient } from './failure.ts'
-import { borrow, type Take } from './pool.ts'
-import { type RowReader, rowReader } from './representation.ts'
-import { answering, claiming, recall } from './requests.ts'
-import { BEGIN, COMMIT, type RawRow, type TrainStatement, travel } from './train.ts'
+import { BEGIN, COMMIT, type PipelineStatement, runPipelined } from './pipeline.ts'
+import { type Acquire, borrow } from './pool.ts'
+import type { RawRow } from './protocol.ts'
+import { rowReader, SCHEMA, toPostgres } from './representation.ts'
 
-const ATTEMPTS = 5
-/** Statements of one write that travel together. */
-const MOST_AT_ONCE = 200
+const MAX_ATTEMPTS = 5
+/** Statements of one write that are sent in one round trip. */
+const PIPELINE_SIZE = 200
 
-export async function write(take: Take, request: WriteRequest): Promise<WriteReply> {
+export async function write(acquire: Acquire, request: WriteRequest): Promise<WriteReply> {
   const { signal } = request.running
   for (let attempt = 1; ; attempt++) {
-    const { client, giveBack } = await borrow(take, signal)
+    const { client, giveBack } = await borrow(acquire, request.owner ?? '', signal)
     let isBroken = false
     try {
-      return isOneStatement(request) ? await runAlone(client, request) : await runWhole(client, request)
+      return isOneStatement(request) ? await runAlone(client, request) : await runTransaction(client, request)
     } catch (error) {
       if (!isOneStatement(request))
         await client.query('ROLLBACK').catch(() => {
           isBroken = true
         })
-      if ((isTransient(error) || isOutdated(error)) && attempt < ATTEMPTS && !signal.aborted) continue
+      if ((isTransient(error) || isOutdated(error)) && attempt < MAX_ATTEMPTS && !signal.aborted) continue
       throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
     } finally {
       await giveBack(isBroken)
@@ -33,79 +36,53 @@ export async function write(take: Take, request: WriteRequest): Promise<WriteRep
   }
 }
 
-/** Nothing to undo but itself: the server makes it whole or not at all, and durable before it is ready for another. */
-export function isOneStatement({ steps, once, isChecked, mustBeWhole }: WriteRequest): boolean {
-  return once === undefined && !isChecked && !mustBeWhole && steps.length === 1 && steps[0]?.parameterSets.length === 1
+/** Needs no explicit transaction: the statement is atomic, and durable when the server is ready for the next query. */
+export function isOneStatement({ steps, idempotencyKey, isChecked, mustBeWhole }: WriteRequest): boolean {
+  const isSingle = steps.length === 1 && steps[0]?.parameterSets.length === 1
+  return isSingle && idempotencyKey === undefined && !isChecked && !mustBeWhole
 }
 
 async function runAlone(client: PoolClient, request: WriteRequest): Promise<WriteReply> {
-  const written = new Written(request)
-  await mustTravel(client, written.statements())
-  return { outcome: written.outcome(), isRepeated: false }
+  const run = new WriteRun(request)
+  await mustRun(client, run.statements())
+  return { outcome: run.outcome(), isReplay: false }
 }
 
-async function runWhole(client: PoolClient, request: WriteRequest): Promise<WriteReply> {
-  const written = new Written(request)
-  const act = async (lead: readonly TrainStatement[]): Promise<WriteOutcome> => {
-    await travelAll(client, [...lead, ...written.statements()])
-    return written.outcome()
+async function runTransaction(client: PoolClient, request: WriteRequest): Promise<WriteReply> {
+  const run = new WriteRun(request)
+  const act = async (lead: readonly PipelineStatement[]): Promise<WriteOutcome> => {
+    const statements = [...lead, ...run.statements()]
+    for (let start = 0; start < statements.length; start += PIPELINE_SIZE)
+      await mustRun(client, statements.slice(start, start + PIPELINE_SIZE))
+    return run.outcome()
   }
-  if (request.once !== undefined) {
-    await mustTravel(client, [BEGIN])
-    return remembering(client, request.once, () => act([]))
+  if (request.idempotencyKey !== undefined) {
+    await mustRun(client, [BEGIN])
+    return runOnce(client, request.idempotencyKey, () => act([]))
   }
   const outcome = await act([BEGIN])
-  await mustTravel(client, [COMMIT])
-  return { outcome, isRepeated: false }
+  await mustRun(client, [COMMIT])
+  return { outcome, isReplay: false }
 }
 
-/** What happened when the key was first used, or what happens now; ends the transaction. */
-export async function remembering(
-  client: PoolClient,
-  once: Once,
-  act: () => Promise<WriteOutcome>,
-): Promise<WriteReply> {
-  let isClaimed = false
-  const claim = claiming(once, (rowsAffected) => {
-    isClaimed = rowsAffected === 1
-  })
-  await mustTravel(client, [claim])
-  if (!isClaimed) {
-    const known = await recall(client, once)
-    if (known === undefined) throw new Error('A key that is taken but not known')
-    await mustTravel(client, [COMMIT])
-    return { outcome: known, isRepeated: true }
-  }
-  const outcome = await act()
-  await mustTravel(client, [answering(once, outcome), COMMIT])
-  return { outcome, isRepeated: false }
-}
-
-async function travelAll(client: PoolClient, statements: readonly TrainStatement[]): Promise<void> {
-  for (let start = 0; start < statements.length; start += MOST_AT_ONCE)
-    await mustTravel(client, statements.slice(start, start + MOST_AT_ONCE))
-}
-
-async function mustTravel(client: PoolClient, statements: readonly TrainStatement[]): Promise<void> {
-  const failure = await travel(client, statements)
+async function mustRun(client: PoolClient, statements: readonly PipelineStatement[]): Promise<void> {
+  const failure = await runPipelined(client, statements)
   if (failure !== undefined) throw failure.error
 }
 
-/** What a write has written, gathered from the rows that its statements return. */
-export class Written {
+/** One run of a write: its statements, and the outcome collected from the rows that they return. */
+export class WriteRun {
   readonly #request: WriteRequest
-  readonly #readRow: RowReader
-  readonly #returned: ReturnedRows
+  readonly #returned: ReturnedRows<RawRow>
   #rowsAffected = 0
-  #isHidden = false
+  #hasHiddenRow = false
 
   constructor(request: WriteRequest) {
     this.#request = request
-    this.#readRow = rowReader(request.returning)
-    this.#returned = new ReturnedRows(request)
+    this.#returned = new ReturnedRows(request, rowReader(request.returning))
   }
 
-  statements(): TrainStatement[] {
+  statements(): PipelineStatement[] {
     const onRow = (row: RawRow): void => this.#add(row)
     const onDone = (rowsAffected: number): void => {
       this.#rowsAffected += rowsAffected
@@ -115,13 +92,59 @@ export class Written {
     )
   }
 
+  /** To be called before the commit of an explicit transaction. */
   outcome(): WriteOutcome {
-    if (this.#isHidden) throw iqlError('RowFilter', 'A row would be written that its writer may not read')
+    if (this.#hasHiddenRow) throw rowFilterError()
     return this.#returned.outcome(this.#rowsAffected)
   }
 
   #add(raw: RawRow): void {
-    if (this.#request.isChecked && raw.pop() !== 't') this.#isHidden = true
-    this.#returned.add(() => this.#readRow(raw))
+    if (this.#request.isChecked && raw.pop() !== 't') this.#hasHiddenRow = true
+    this.#returned.add(raw)
   }
+}
+
+const REQUESTS = `${SCHEMA}._gh_requests`
+
+/** Acts once for the key and stores the outcome, or finds the outcome of the first request; ends the transaction. */
+export async function runOnce(
+  client: PoolClient,
+  key: IdempotencyKey,
+  act: () => Promise<WriteOutcome>,
+): Promise<WriteReply> {
+  if (!(await claimKey(client, key))) {
+    const first = await findResponse(client, key)
+    if (first === undefined) throw new Error('An idempotency key that is claimed but not stored')
+    await mustRun(client, [COMMIT])
+    return { outcome: first, isReplay: true }
+  }
+  const outcome = await act()
+  await mustRun(client, [storeResponse(key, outcome), COMMIT])
+  return { outcome, isReplay: false }
+}
+
+/** Inserts the key first, so that a second request with the same key waits until the first has ended. */
+async function claimKey(client: PoolClient, { owner, key, fingerprint, now }: IdempotencyKey): Promise<boolean> {
+  let isClaimed = false
+  const sql = `INSERT INTO ${REQUESTS} (owner, key, fingerprint, answer, created) VALUES ($1, $2, $3, '', $4) ON CONFLICT DO NOTHING`
+  const onDone = (rowsAffected: number): void => {
+    isClaimed = rowsAffected === 1
+  }
+  await mustRun(client, [{ sql, parameters: [owner, key, fingerprint, toPostgres(now, TIMESTAMP)], onDone }])
+  return isClaimed
+}
+
+function storeResponse({ owner, key }: IdempotencyKey, outcome: WriteOutcome): PipelineStatement {
+  const sql = `UPDATE ${REQUESTS} SET answer = $3 WHERE owner = $1 AND key = $2`
+  return { sql, parameters: [owner, key, writeOutcome(outcome)] }
+}
+
+export async function findResponse(client: PoolClient, key: IdempotencyKey): Promise<WriteOutcome | undefined> {
+  const sql = `SELECT fingerprint, answer FROM ${REQUESTS} WHERE owner = $1 AND key = $2`
+  const { rows } = await client.query<ResponseRow>(sql, [key.owner, key.key])
+  return rows[0] === undefined ? undefined : readResponse(rows[0], key)
+}
+
+export async function deleteResponsesBefore(pool: Pool, time: bigint): Promise<void> {
+  await pool.query(`DELETE FROM ${REQUESTS} WHERE created < $1`, [toPostgres(time, TIMESTAMP)])
 }

@@ -1,9 +1,9 @@
-/** Aggregates that SQLite lacks or rounds: exact sums and means, order-free sums of doubles, first and last, and the check for one row. */
+/** Aggregates that SQLite lacks or computes inexactly: sums, means, variances, first and last, and the check for a single row. */
 import type { Database } from 'better-sqlite3'
-import { writeDecimal } from '../../iql/values.ts'
-import { readDigits } from '../../wire-text.ts'
-import { iqlError } from '../runtime-error.ts'
+import { readDigits, writeDecimal } from '../../iql/values.ts'
+import { manyRowsError } from '../runtime-error.ts'
 import { exact, fitted, overflow, real, roundedQuotient, storedDouble } from './functions-number.ts'
+import { requireFit } from './functions-text.ts'
 
 export type Raw = null | bigint | number | string | Uint8Array
 
@@ -24,7 +24,7 @@ export function registerAggregates(database: Database): void {
   aggregate(database, 'gh_single', {
     start: () => ({ rows: 0, value: null as Raw }),
     step: (seen, value) => {
-      if (seen.rows > 0) throw iqlError('ManyRows', 'A sub-query used as a value gave more than one row')
+      if (seen.rows > 0) throw manyRowsError()
       Object.assign(seen, { rows: 1, value })
     },
     result: (seen) => seen.value,
@@ -34,12 +34,12 @@ export function registerAggregates(database: Database): void {
 interface AggregateParts<State> {
   readonly start: () => State
   readonly step: (state: State, ...values: Raw[]) => void
-  /** Takes a row out again; without it the aggregate cannot be used over a window. */
+  /** Removes a row; an aggregate without it cannot be used over a window. */
   readonly inverse?: (state: State, ...values: Raw[]) => void
   readonly result: (state: State) => Raw
 }
 
-/** States are changed in place. The library's types want a step to give a state and to take one. */
+/** States are changed in place, although the library's types expect a step to return a new one. */
 function aggregate<State>(database: Database, name: string, parts: AggregateParts<State>): void {
   database.aggregate(name, { ...parts, safeIntegers: true, directOnly: true } as unknown as Parameters<
     Database['aggregate']
@@ -76,7 +76,7 @@ interface Spread {
   count: bigint
 }
 
-/** Names end in the scale of the input and that of the result, for example gh_variance_2_6. */
+/** The name ends with the scales of the argument and of the result, for example gh_variance_2_6. */
 export function spreadName(id: 'variance' | 'stddev', from: number, to: number): string {
   return `gh_${id}_${from}_${to}`
 }
@@ -92,7 +92,7 @@ function registerSpread(database: Database): void {
   }
   for (let from = 0; from <= 38; from++) {
     const to = Math.max(from, 6)
-    // The dividend below has the scale 2 × from.
+    // The numerator has the scale 2 × from.
     const numerator = ({ total, squares, count }: Spread): bigint => count * squares - total * total
     const denominator = ({ count }: Spread): bigint => count * (count - 1n)
     const shift = 10n ** BigInt(Math.max(0, to - 2 * from))
@@ -117,7 +117,7 @@ function registerSpread(database: Database): void {
   }
 }
 
-/** The root of n/d to the nearest whole number. */
+/** The square root of n/d, rounded to the nearest integer. */
 function roundedRoot(n: bigint, d: bigint): bigint {
   const low = integerRoot(n / d)
   const middle = 2n * low + 1n
@@ -134,7 +134,7 @@ function integerRoot(value: bigint): bigint {
   }
 }
 
-/** A sum of doubles as an exact decimal, with what cannot be summed counted apart. */
+/** The exact sum of doubles as a decimal; NaN and infinities are counted separately. */
 interface DoubleSum {
   unscaled: bigint
   scale: number
@@ -198,7 +198,7 @@ interface Weighted {
   weight: bigint
 }
 
-/** The weights' scale cancels out; `shift` brings the price's scale to the result's. */
+/** The scale of the weights cancels out; `shift` is the difference between the scales of the result and the price. */
 function registerVwap(database: Database): void {
   const add = (sum: Weighted, price: Raw, weight: Raw, sign: bigint): void => {
     if (price === null || weight === null) return
@@ -217,15 +217,18 @@ function registerVwap(database: Database): void {
   }
 }
 
-/** string_agg(DISTINCT …): SQLite takes DISTINCT with one argument alone. */
+/** string_agg(DISTINCT …): SQLite allows DISTINCT only with one argument. */
 function registerJoins(database: Database): void {
   for (const [name, sign] of [['gh_join_rising', 1] as const, ['gh_join_falling', -1] as const]) {
     aggregate(database, name, {
-      start: () => new Map<string, Raw>(),
-      step: (seen, text, separator) => {
-        if (typeof text === 'string' && !seen.has(text)) seen.set(text, separator)
+      start: () => ({ seen: new Map<string, Raw>(), bytes: 0 }),
+      step: (state, text, separator, maxBytes) => {
+        if (typeof text !== 'string' || state.seen.has(text)) return
+        state.seen.set(text, separator)
+        state.bytes += Buffer.byteLength(text) + Buffer.byteLength(String(separator))
+        requireFit(BigInt(state.bytes), BigInt(Number(maxBytes)))
       },
-      result: (seen) => {
+      result: ({ seen }) => {
         if (seen.size === 0) return null
         const entries = [...seen].sort(([a], [b]) => sign * compareRaw(a, b))
         return entries.map(([text, separator], index) => (index === 0 ? text : `${separator}${text}`)).join('')
@@ -248,7 +251,7 @@ function registerEnds(database: Database): void {
   }
 }
 
-/** least and greatest; SQLite's own min and max of several give NULL when one of them is. */
+/** least and greatest. SQLite's min and max of several arguments are NULL when one of them is. */
 export function extremeOf(values: readonly Raw[], sign: 1 | -1): Raw {
   let best: Raw = null
   for (const value of values) {
@@ -272,5 +275,5 @@ function rankOf(value: Raw): number {
 
 function exactOf(value: Raw): bigint {
   if (typeof value === 'bigint' || value instanceof Uint8Array) return exact(value)
-  throw new TypeError('An exact number was expected')
+  throw new TypeError('Not an exact number')
 }

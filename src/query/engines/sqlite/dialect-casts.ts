@@ -1,10 +1,8 @@
-/** CAST and changes of scale as SQLite says them. */
+/** CAST and changes of scale in SQLite. */
 import type { IqlType } from '../../iql/types.ts'
 import type { Sql } from '../emit/dialect.ts'
-import { decimalOf } from './dialect-operators.ts'
+import { DAY, decimalOf } from './dialect-operators.ts'
 import { isWide } from './representation.ts'
-
-const DAY = '86400000000'
 
 /** An exact number as a Decimal of another scale and size. */
 export function rescale(operand: Sql, from: IqlType, to: IqlType, mode: 'round' | 'trunc' | 'floor' | 'ceil'): Sql {
@@ -49,12 +47,12 @@ export function castSql(operand: Sql, from: IqlType, to: IqlType): Sql {
     case 'Date>Timestamp':
       return `(${operand} * ${DAY})`
     case 'Timestamp>Date':
-      // Division is toward zero: moved past it by a million days, which is before the first year.
+      // Division truncates toward zero. A million days more make every valid timestamp positive.
       return `((${operand} + 1000000 * ${DAY}) / ${DAY} - 1000000)`
     case 'Timestamp>Time':
       return `(((${operand} % ${DAY}) + ${DAY}) % ${DAY})`
     default:
-      // Every other pair has a function that is named after it; a pair without one never leaves the binder.
+      // Every other pair that the binder allows has a function named after it.
       return `gh_${from.kind.toLowerCase()}_${to.kind.toLowerCase()}(${operand})`
   }
 }

@@ -1,15 +1,14 @@
-/** Arithmetic as SQLite says it: its own operators where they cannot go wrong, checked functions elsewhere. */
-import type { Arithmetic } from '../../iql/bound-expression.ts'
-import type { OperatorId } from '../../iql/operators.ts'
+/** Arithmetic in SQLite: its own operators where they are exact, checked functions elsewhere. */
+import type { Arithmetic } from '../../iql/bound-query.ts'
 import { asDecimal, type DecimalType, type IqlType } from '../../iql/types.ts'
-import type { Sql } from '../emit/dialect.ts'
+import { type Dialect, hasMonths, type Sql } from '../emit/dialect.ts'
 import { isWide } from './representation.ts'
 
 type OperatorSql = (left: Sql, right: Sql, node: Arithmetic) => Sql
 
-const DAY = '86400000000'
+export const DAY = '86400000000'
 
-export const SQLITE_OPERATORS: Readonly<Record<OperatorId, OperatorSql>> = {
+export const SQLITE_OPERATORS: Dialect['operators'] = {
   'integer+integer': (a, b) => `gh_int(${a} + ${b})`,
   'integer-integer': (a, b) => `gh_int(${a} - ${b})`,
   'integer*integer': (a, b) => `gh_int(${a} * ${b})`,
@@ -28,7 +27,6 @@ export const SQLITE_OPERATORS: Readonly<Record<OperatorId, OperatorSql>> = {
   'double-double': (a, b) => `gh_fsub(${a}, ${b})`,
   'double*double': (a, b) => `gh_fmul(${a}, ${b})`,
   'double/double': (a, b) => `gh_fdiv(${a}, ${b})`,
-  'text||text': (a, b) => `(${a} || ${b})`,
   'timestamp+interval': (a, b, node) => moved(a, b, node.right.type, 1),
   'interval+timestamp': (a, b, node) => moved(b, a, node.left.type, 1),
   'timestamp-interval': (a, b, node) => moved(a, b, node.right.type, -1),
@@ -46,7 +44,7 @@ export const SQLITE_OPERATORS: Readonly<Record<OperatorId, OperatorSql>> = {
   'integer*interval': (a, b, node) => (hasMonths(node.type) ? `gh_iv_mul(${b}, ${a})` : `gh_int(${a} * ${b})`),
 }
 
-/** Up to 18 digits neither the operands nor the result can leave 64 bits. */
+/** Up to 18 digits neither the operands nor the result can exceed 64 bits. */
 function exactSql(symbol: Sql, checked: Sql): OperatorSql {
   return (a, b, node) => {
     if (!isWide(node.type) && !isWide(node.left.type) && !isWide(node.right.type)) return `(${a} ${symbol} ${b})`
@@ -56,12 +54,8 @@ function exactSql(symbol: Sql, checked: Sql): OperatorSql {
 
 export function decimalOf(type: IqlType): DecimalType {
   const decimal = asDecimal(type)
-  if (decimal === undefined) throw new TypeError(`${type.kind} is no exact number`)
+  if (decimal === undefined) throw new TypeError(`${type.kind} is not an exact number`)
   return decimal
-}
-
-function hasMonths(type: IqlType): boolean {
-  return type.kind === 'Interval' && type.months
 }
 
 function moved(timestamp: Sql, span: Sql, type: IqlType, sign: 1 | -1): Sql {

@@ -1,14 +1,13 @@
-/** The scalar functions of IQL as SQLite says them. */
-import type { Call } from '../../iql/bound-expression.ts'
-import type { ScalarId } from '../../iql/functions.ts'
+/** IQL's scalar functions in SQLite. */
+import type { Call } from '../../iql/bound-query.ts'
 import type { IqlType } from '../../iql/types.ts'
-import type { ScalarSql, Sql } from '../emit/dialect.ts'
+import type { Dialect, ScalarSql, Sql } from '../emit/dialect.ts'
 import { rescale } from './dialect-casts.ts'
+import { DAY } from './dialect-operators.ts'
 
-const DAY = '86400000000'
 const BLANK = "' '"
 
-export const SQLITE_SCALARS: Readonly<Record<ScalarId, ScalarSql>> = {
+export const SQLITE_SCALARS: Dialect['scalars'] = {
   length: named('length'),
   upper: named('gh_upper'),
   lower: named('gh_lower'),
@@ -16,20 +15,14 @@ export const SQLITE_SCALARS: Readonly<Record<ScalarId, ScalarSql>> = {
   ltrim: ([x, characters = BLANK]) => `gh_ltrim(${x}, ${characters})`,
   rtrim: ([x, characters = BLANK]) => `gh_rtrim(${x}, ${characters})`,
   substr: (args) => `${args.length === 2 ? 'gh_substr_from' : 'gh_substr'}(${args.join(', ')})`,
-  // SQLite's own gives the text where there is nothing to replace, though what to replace it with is NULL.
-  replace: (args, node) => named(node.arguments[2]?.nullable === false ? 'replace' : 'gh_replace')(args, node),
   position: named('instr'),
   left: named('gh_left'),
   right: named('gh_right'),
-  lpad: ([x, length, fill = BLANK]) => `gh_lpad(${x}, ${length}, ${fill})`,
-  rpad: ([x, length, fill = BLANK]) => `gh_rpad(${x}, ${length}, ${fill})`,
-  repeat: named('gh_repeat'),
   reverse: named('gh_reverse'),
   starts_with: named('gh_starts_with'),
   ends_with: named('gh_ends_with'),
   contains: ([x, part]) => `(instr(${x}, ${part}) > 0)`,
   split_part: named('gh_split_part'),
-  concat: (args) => `(${args.map((x) => `coalesce(${x}, '')`).join(' || ')})`,
   abs: ([x], node) => byNumber(node, `gh_int(abs(${x}))`, `gh_dabs(${x}, ${digitsOf(node.type)})`, `gh_fabs(${x})`),
   sign: ([x], node) => byNumber(node, `sign(${x})`, `gh_dsign(${x})`, `gh_fsign(${x})`),
   round: whole('round', 'gh_fround'),
@@ -44,8 +37,6 @@ export const SQLITE_SCALARS: Readonly<Record<ScalarId, ScalarSql>> = {
   ln: named('gh_ln'),
   least: named('gh_least'),
   greatest: named('gh_greatest'),
-  now: () => unreachable(),
-  current_date: () => unreachable(),
   date_trunc: ([unit, x], node) => `gh_date_trunc(${unit}, ${asTimestamp(x, typeOf(node, 1))})`,
   date_part: ([part, x], node) => `gh_date_part(${part}, ${asTimestamp(x, typeOf(node, 1))})`,
   date_part_time: named('gh_date_part'),
@@ -64,7 +55,7 @@ function named(name: string): ScalarSql {
   return (args) => `${name}(${args.join(', ')})`
 }
 
-/** round, trunc, floor and ceil without digits: of an Integer itself. */
+/** round, trunc, floor and ceil without digits; an Integer is unchanged. */
 function whole(mode: 'round' | 'trunc' | 'floor' | 'ceil', ofDouble: string): ScalarSql {
   return ([x = ''], node) => {
     const type = typeOf(node, 0)
@@ -91,8 +82,4 @@ function typeOf(node: Call, index: number): IqlType {
   const argument = node.arguments[index]
   if (argument === undefined) throw new TypeError(`${node.function} without argument ${index}`)
   return argument.type
-}
-
-function unreachable(): never {
-  throw new Error('The time of the statement is a value, not a function')
 }

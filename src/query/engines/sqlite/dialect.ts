@@ -1,12 +1,13 @@
-/** IQL as SQLite says it. */
-import type { SetOperation } from '../../iql/bound.ts'
+/** The SQL dialect of SQLite. */
+import type { SetOperation } from '../../iql/bound-query.ts'
 import { sameName } from '../../iql/names.ts'
 import type { IqlType } from '../../iql/types.ts'
-import type { AsofParts, Dialect, Sql } from '../emit/dialect.ts'
+import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
 import { SQLITE_AGGREGATES, SQLITE_WINDOWS } from './dialect-aggregates.ts'
 import { castSql, rescale } from './dialect-casts.ts'
 import { SQLITE_OPERATORS } from './dialect-operators.ts'
 import { SQLITE_SCALARS } from './dialect-scalars.ts'
+import { concatSql, SQLITE_GROWING, stringAggSql } from './dialect-texts.ts'
 import { likeSql } from './like.ts'
 import { isWide } from './representation.ts'
 import { systemTableSql } from './system-tables.ts'
@@ -17,10 +18,10 @@ export const SQLITE: Dialect = {
   systemTable: systemTableSql,
   aliasesTargets: false,
   fence: 'LIMIT -1',
-  value: (mark) => mark,
-  touching: ({ name, columns }) => {
+  value: (placeholder) => placeholder,
+  rowTracking: ({ name, columns }) => {
     const row = `${quoteIdentifier(name)}.${rowId(columns.map((column) => column.name)) ?? 'rowid'}`
-    return { untouched: `gh_untouched(${row})`, touch: `gh_touch(${row})` }
+    return { refuseTracked: `gh_untracked(${row})`, track: `gh_track(${row})` }
   },
   nullOf: () => 'NULL',
   truth: (value) => (value ? '1' : '0'),
@@ -30,23 +31,21 @@ export const SQLITE: Dialect = {
   cast: castSql,
   negate: negateSql,
   like: likeSql,
-  isIn: (operand, mark) => `(${operand} IN (SELECT value FROM json_each(${mark})))`,
+  isIn: (operand, placeholder) => `(${operand} IN (SELECT value FROM json_each(${placeholder})))`,
   operators: SQLITE_OPERATORS,
+  concat: concatSql,
   scalars: SQLITE_SCALARS,
+  growing: SQLITE_GROWING,
   aggregates: SQLITE_AGGREGATES,
+  stringAgg: stringAggSql,
   windows: SQLITE_WINDOWS,
   scalarQuery: (query) => `(SELECT gh_single(c0) FROM (${query}))`,
   setOperation: setSql,
-  // Any aggregate makes SQLite see one group.
+  // An aggregate makes SQLite form one group.
   loneGroup: (output) => `CASE WHEN count(*) >= 0 THEN ${output} END`,
   asof: asofSql,
-  // A function of ours costs more than the rest of a small insert: it is called when there is something to say.
+  // Calling one of our functions costs more than the rest of a small insert: it is called only to raise the error.
   required: (operand, column) => `coalesce(${operand}, gh_missing('${column.replaceAll("'", "''")}'))`,
-}
-
-/** Names match without case, by Unicode: the one spelling that the file knows is the lower-case one. */
-export function quoteIdentifier(name: string): Sql {
-  return `"${name.toLowerCase().replaceAll('"', '""')}"`
 }
 
 function negateSql(operand: Sql, type: IqlType): Sql {
@@ -62,20 +61,18 @@ function negateSql(operand: Sql, type: IqlType): Sql {
   }
 }
 
-const SET_WORDS = { union: 'UNION', intersect: 'INTERSECT', except: 'EXCEPT' } as const
-
-/** SQLite has ALL for UNION only: equal rows are numbered, and the number counts as a column. */
+/** SQLite has ALL only for UNION: for the others equal rows are numbered, and the number is one more column. */
 function setSql(left: Sql, right: Sql, { operator, all, columns }: SetOperation): Sql {
   const names = columns.map((_column, ordinal) => `c${ordinal}`).join(', ')
   if (!all || operator === 'union') {
-    return `SELECT * FROM (${left}) AS l ${SET_WORDS[operator]}${all ? ' ALL' : ''} SELECT * FROM (${right}) AS r`
+    return `SELECT * FROM (${left}) AS l ${SET_OPERATORS[operator]}${all ? ' ALL' : ''} SELECT * FROM (${right}) AS r`
   }
   const numbered = (query: Sql): Sql =>
     `SELECT ${names}, row_number() OVER (PARTITION BY ${names}) AS n FROM (${query}) AS q`
-  return `SELECT ${names} FROM (${numbered(left)} ${SET_WORDS[operator]} ${numbered(right)}) AS a`
+  return `SELECT ${names} FROM (${numbered(left)} ${SET_OPERATORS[operator]} ${numbered(right)}) AS a`
 }
 
-/** No LATERAL in SQLite: the right row is found by its identity, which a sub-query looks up. */
+/** SQLite has no LATERAL: a sub-query finds the row identifier of the right row. */
 function asofSql({ outer, left, right, isPlainTable, names, id, condition, order }: AsofParts): {
   from: Sql
   with: readonly Sql[]
@@ -93,9 +90,9 @@ function asofSql({ outer, left, right, isPlainTable, names, id, condition, order
   return { from: `${left} ${join} a${id} AS ${alias} ON ${alias}.${number} = (${closest})`, with: [numbered] }
 }
 
-/** SQLite's word for the identity of a row; undefined where columns have taken all three. */
+/** SQLite's name of the row identifier; undefined when columns use all three names. */
 function rowId(columns: readonly string[]): string | undefined {
-  return ['rowid', '_rowid_', 'oid'].find((word) => !columns.some((column) => sameName(column, word)))
+  return ['rowid', '_rowid_', 'oid'].find((name) => !columns.some((column) => sameName(column, name)))
 }
 
 function freeName(wanted: string, columns: readonly string[]): string {

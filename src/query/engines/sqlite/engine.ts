@@ -1,116 +1,126 @@
-/** The embedded engine: one file, one writer with group commit, reader processes, and cheap lookups in the server itself. */
+/** The embedded engine: one file, one writer with group commit, reader processes, and small reads on the event loop. */
 import type { Database } from 'better-sqlite3'
-import type { CatalogueRow } from '../../catalogue/definition.ts'
-import type { ChangeRequest, Engine, ReadRequest, WholeRead, WriteReply, WriteRequest } from '../engine.ts'
-import { createAuditCopy } from './audit-copy.ts'
-import { leaveSyncing, openForReading, openForWriting } from './connection.ts'
-import { isLong, prepareCatalogue, readCatalogue } from './define.ts'
+import { abortable } from '../../../lib/abortable.ts'
+import { GroupCommit } from '../../../store/group-commit.ts'
+import { AUDIT_COLUMNS, type AuditPosition, createAuditCopy } from '../audit-copy.ts'
+import type { ChangeRequest, Engine, PreparedRead, ReadStatement, WriteReply, WriteRequest } from '../engine.ts'
+import { isLong, prepareCatalogue, readCatalogue } from './catalogue.ts'
+import { openForReading, openForWriting } from './connection.ts'
 import { SQLITE } from './dialect.ts'
-import { Statements } from './execute.ts'
 import { asRefusal } from './failure.ts'
-import type { SmallRead } from './plain-read.ts'
-import { Readers } from './readers.ts'
+import { InlineRead } from './inline-read.ts'
+import { LongWrites } from './long-writes.ts'
+import { writeInProcess } from './query-process.ts'
+import { ReaderPool } from './reader-pool.ts'
 import { toSqlite } from './representation.ts'
-import { readSmall } from './small-read.ts'
-import { recall, runChange, runWrite } from './write.ts'
-import { runInProcess } from './write-process.ts'
-import { createWriter, type Writer } from './writer.ts'
+import { StatementCache } from './statement-cache.ts'
+import { SQLITE_AUDIT_TABLE } from './system-tables.ts'
+import { type ChangeJob, findResponse, runChange, runWrite, type WriteJob } from './write.ts'
 
 export interface SqliteOptions {
   readonly path: string
   readonly readers: number
   readonly waitingReads: number
+  /** How long a write waits for a long one of another owner before that one is stopped. */
+  readonly writeWaitMs: number
 }
 
 const READER_IDLE_MS = 60_000
 const NEVER = new AbortController().signal
 
-export function openSqliteEngine(options: SqliteOptions): Engine {
-  const { path } = options
+export function openSqliteEngine({ path, readers, waitingReads, writeWaitMs }: SqliteOptions): Engine {
   const writing = openForWriting(path)
   prepareCatalogue(writing)
   const reading = openForReading(path)
-  const state: State = {
+  const open: OpenDatabase = {
     path,
-    writer: createWriter(writing, leaveSyncing(writing, path)),
-    writerStatements: new Statements(writing),
+    writing,
+    writingStatements: new StatementCache(writing),
+    commits: new GroupCommit(writing, path),
     reading,
-    statements: new Statements(reading),
-    readers: new Readers({
+    readingStatements: new StatementCache(reading),
+    pool: new ReaderPool({
       path,
-      maximum: options.readers,
-      maximumWaiting: options.waitingReads,
+      maximum: readers,
+      maximumWaiting: waitingReads,
       idleMilliseconds: READER_IDLE_MS,
     }),
+    longWrites: new LongWrites(writeWaitMs),
   }
+  const { commits, pool, longWrites } = open
   return {
     kind: 'sqlite',
     dialect: SQLITE,
-    finish: (slots, marked) => slots.positional(marked),
+    finish: (slots, text) => slots.positional(text),
     bind: toSqlite,
-    read: (request) => state.readers.run(jobOf(request), request.signal),
-    readAtOnce: (request) => readAtOnce(state, request),
-    write: (request) => write(state, request),
-    loadCatalogue: async (): Promise<readonly CatalogueRow[]> => readCatalogue(reading),
-    change: (request) => change(state, request),
-    recall: async (once) => recall(reading, once),
-    forgetRequests: (before) =>
-      state.writer.write(
-        (database) => void database.prepare('DELETE FROM main._gh_requests WHERE created < ?').run(before),
-      ),
-    auditCopy: createAuditCopy(reading, state.writer),
+    prepareRead: (query) => prepareRead(open, query),
+    write: (request) => write(open, request),
+    loadCatalogue: async () => readCatalogue(reading),
+    change: (request) => change(open, request),
+    findResponse: async (key) => findResponse(reading, key),
+    deleteResponsesBefore: (time) =>
+      commits.write(() => void writing.prepare('DELETE FROM main._gh_requests WHERE created < ?').run(time)),
+    auditCopy: createAuditCopy({
+      table: SQLITE_AUDIT_TABLE,
+      placeholder: () => '?',
+      rowsFrom: auditRowsFrom,
+      last: async (sql) => reading.prepare<[], AuditPosition>(sql).get(),
+      execute: (sql, parameters) => commits.write(() => writing.prepare(sql).run(...parameters).changes),
+    }),
     get load() {
-      return { busy: state.readers.busy, total: state.readers.size }
+      return { busy: pool.busy, total: pool.size, waiting: pool.waiting, stoppedWrites: longWrites.stopped }
     },
     async check() {
-      state.writer.check()
+      commits.check()
       readCatalogue(reading)
     },
     async close() {
-      await state.readers.close()
-      await state.writer.close()
+      await pool.close()
+      await commits.close()
+      writing.close()
       reading.close()
     },
   }
 }
 
-interface State {
+interface OpenDatabase {
   readonly path: string
-  readonly writer: Writer
-  readonly writerStatements: Statements
+  readonly writing: Database
+  readonly writingStatements: StatementCache
+  readonly commits: GroupCommit
   readonly reading: Database
-  readonly statements: Statements
-  readonly readers: Readers
+  readonly readingStatements: StatementCache
+  readonly pool: ReaderPool
+  readonly longWrites: LongWrites
 }
 
-/** Plain data: neither the signal nor anything else of the server crosses to a reader. */
-function jobOf({ sql, parameters, columns, keyColumns, encoding, limits }: ReadRequest) {
-  return { sql, parameters, columns, keyColumns, encoding, limits }
-}
-
-function readAtOnce(state: State, request: SmallRead): WholeRead | undefined {
-  try {
-    return readSmall(state.statements, request)
-  } catch (error) {
-    throw asRefusal(error) ?? error
+function prepareRead({ pool, readingStatements }: OpenDatabase, query: ReadStatement): PreparedRead {
+  const { sql, columns, keyColumns } = query
+  let inline: InlineRead | undefined
+  return {
+    readInline(run) {
+      try {
+        inline ??= new InlineRead(readingStatements, query)
+        return inline.read(run)
+      } catch (error) {
+        throw asRefusal(error) ?? error
+      }
+    },
+    readStream: ({ owner, ...run }, signal) => pool.read(owner, { sql, columns, keyColumns, ...run }, signal),
   }
 }
 
-async function write(state: State, request: WriteRequest): Promise<WriteReply> {
-  const { steps, returning, isChecked, notesRows, isShort, rowLimit, mustBeWhole, once } = request
-  const job = { steps, returning, isChecked, notesRows, isShort, rowLimit, mustBeWhole, once }
+async function write(open: OpenDatabase, { running, owner, ...job }: WriteRequest): Promise<WriteReply> {
+  const { writing, writingStatements, commits, longWrites } = open
   try {
-    if (isShort) {
-      // A row that its writer may not read is found after it was written: that takes more than SQLite's own undoing.
-      const isOneStatement =
-        steps.length === 1 && steps[0]?.parameterSets.length === 1 && !isChecked && !notesRows && !mustBeWhole && !once
-      return await state.writer.write((database) => runWrite(database, state.writerStatements, job), {
-        isOneStatement,
-        running: request.running,
-      })
+    if (job.isShort) {
+      const options = { owner, isOneStatement: isOneStatement(job), running }
+      return await longWrites.countShort(
+        owner,
+        commits.write(() => runWrite(writing, writingStatements, job), options),
+      )
     }
-    const { signal } = request.running
-    const reply = await state.writer.exclusively(() => runInProcess(state.path, job, signal), signal)
+    const reply = await runApart(open, owner, job, running.signal)
     if (reply === undefined) throw new Error('A long write without an outcome')
     return reply
   } catch (error) {
@@ -118,14 +128,52 @@ async function write(state: State, request: WriteRequest): Promise<WriteReply> {
   }
 }
 
-/** What goes through the rows of a large table runs apart from the event loop, as long writes do. */
-async function change(state: State, { changes, record, signal = NEVER }: ChangeRequest) {
-  const job = { changes, record }
+/** SQLite undoes a single statement that fails, but not one that is refused for what it returned. */
+function isOneStatement({ steps, isChecked, tracksRows, mustBeWhole, idempotencyKey }: WriteJob): boolean {
+  const isSingle = steps.length === 1 && steps[0]?.parameterSets.length === 1
+  return isSingle && !isChecked && !tracksRows && !mustBeWhole && idempotencyKey === undefined
+}
+
+async function change(
+  open: OpenDatabase,
+  { signal = NEVER, owner, ...job }: ChangeRequest,
+): Promise<WriteReply | undefined> {
+  const { reading, writing, commits, longWrites } = open
   try {
-    if (changes.some(({ change: step }) => isLong(state.reading, step)))
-      return await state.writer.exclusively(() => runInProcess(state.path, job, signal), signal)
-    return await state.writer.write((database) => runChange(database, job), { running: { signal } })
+    if (job.changes.some(({ change: step }) => isLong(reading, step))) return await runApart(open, owner, job, signal)
+    return await longWrites.countShort(
+      owner,
+      commits.write(() => runChange(writing, job), { owner, running: { signal } }),
+    )
   } catch (error) {
     throw asRefusal(error) ?? error
   }
+}
+
+/** Runs a long write apart from the event loop. Other writes wait, because its process holds SQLite's write lock. */
+function runApart(
+  { commits, longWrites, path }: OpenDatabase,
+  owner: string | undefined,
+  job: WriteJob | ChangeJob,
+  signal: AbortSignal,
+) {
+  return longWrites.run(owner, signal, async (stopped) => {
+    const acquired = commits.acquire()
+    try {
+      await abortable(acquired, stopped)
+      // The other process must not build on a commit that may be lost: it would not learn of the loss.
+      await commits.synced()
+      return await writeInProcess(path, job, stopped)
+    } finally {
+      void acquired.then((release) => release())
+    }
+  })
+}
+
+/** Timestamps are stored in microseconds, as everywhere in this database. */
+function auditRowsFrom(placeholder: string): string {
+  const columns = AUDIT_COLUMNS.split(', ').map((name) =>
+    name === 'at' ? "(value ->> 'at') * 1000" : `value ->> '${name}'`,
+  )
+  return `SELECT ${columns.join(', ')} FROM json_each(${placeholder})`
 }

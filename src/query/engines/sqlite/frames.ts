@@ -1,8 +1,8 @@
-/** The pipe between the server and a reader process: jobs go in, chunks of a result come out, each in a frame with its length. */
+/** The pipes between the server and a query process: jobs in, chunks of results out, each in a frame with its length. */
 import { readSync, writeSync, writevSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { deserialize, serialize } from 'node:v8'
-import { release } from '../../release.ts'
+import { release } from '../../results/encoding.ts'
 
 export const FRAME = { job: 1, chunk: 2, done: 3, failed: 4 } as const
 export type FrameKind = (typeof FRAME)[keyof typeof FRAME]
@@ -14,16 +14,16 @@ export interface Frame {
   readonly payload: Buffer
 }
 
-/** The child's side blocks on purpose: a full pipe is how a slow client slows the reading down. */
+/** Blocks on purpose: a full pipe makes the process read no faster than the client does. */
 export function writeFrameSync(descriptor: number, kind: FrameKind, payload: Uint8Array): void {
-  // Together: the server would be woken for the head, and again for the rest.
+  // In one call: otherwise the server would wake for the header, and again for the payload.
   const head = header(kind, payload.byteLength)
   const written = retrying(() => writevSync(descriptor, [head, payload]))
   writeAllSync(descriptor, head.subarray(written))
   writeAllSync(descriptor, payload.subarray(Math.max(0, written - head.byteLength)))
 }
 
-/** Undefined when the other side is gone. */
+/** Undefined when the other side has closed the pipe. */
 export function readFrameSync(descriptor: number): Frame | undefined {
   const head = readExactly(descriptor, HEADER_BYTES)
   if (head === undefined) return undefined
@@ -40,19 +40,19 @@ export function decodePayload(payload: Buffer): unknown {
   return deserialize(payload)
 }
 
-/** Reads frames only as fast as they are asked for, so that the pipe fills and the child waits. */
+/** Reads a frame only when it is wanted, so that otherwise the pipe fills and the process waits. */
 export class FrameReader {
   readonly #source: Readable
-  /** As they came; more than one only when the child has ended and all that is left of it comes at once. */
+  /** Data not yet consumed; more than one piece only after the process has ended and the rest of the pipe arrives at once. */
   readonly #pieces: Buffer[] = []
-  /** How much of the first piece has been taken. */
+  /** Bytes of the first piece that are consumed. */
   #taken = 0
   #hasEnded = false
   #wake: () => void = () => {}
 
   constructor(source: Readable) {
     this.#source = source.pause()
-    // Not by read(), which puts what waits together into one more copy.
+    // Not read(), which would copy the pieces into one.
     source.on('data', (piece: Buffer) => {
       source.pause()
       this.#pieces.push(piece)
@@ -66,7 +66,7 @@ export class FrameReader {
     }
   }
 
-  /** Undefined when the other side is gone. */
+  /** Undefined when the other side has closed the pipe. */
   async next(): Promise<Frame | undefined> {
     const head = await this.#take(HEADER_BYTES)
     if (head === undefined) return undefined
@@ -119,7 +119,7 @@ function retrying(write: () => number): number {
       return write()
     } catch (error) {
       if (!(error instanceof Error) || !('code' in error) || error.code !== 'EAGAIN') throw error
-      // The pipe is full and does not block: look again in a moment.
+      // The pipe is full and non-blocking: try again shortly.
       Atomics.wait(NEVER_WOKEN, 0, 0, 2)
     }
   }

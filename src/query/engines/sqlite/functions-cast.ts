@@ -1,4 +1,4 @@
-/** CAST between types, and looking into Json, for SQLite. */
+/** CAST between types, and access to parts of Json, for SQLite. */
 import { writeDate, writeTime, writeTimestamp } from '../../iql/time-values.ts'
 import {
   BOOLEAN,
@@ -12,9 +12,8 @@ import {
   TIMESTAMP,
   UUID,
 } from '../../iql/types.ts'
-import { readValue, writeDecimal } from '../../iql/values.ts'
-import { doubleText, readDigits } from '../../wire-text.ts'
-import { iqlError } from '../runtime-error.ts'
+import { doubleText, readDigits, readValue, writeDecimal } from '../../iql/values.ts'
+import { iqlError, underflowError } from '../runtime-error.ts'
 import {
   exact,
   fitted,
@@ -22,9 +21,9 @@ import {
   overflow,
   real,
   rescaled,
+  roundHalfAway,
   type SqliteFunction,
   storedDouble,
-  underflow,
 } from './functions-number.ts'
 import { itemOf, memberOf } from './json-text.ts'
 
@@ -63,7 +62,7 @@ export const CAST_FUNCTIONS = {
     if (!Number.isFinite(number)) throw overflow('Integer')
     return integer(BigInt(roundHalfAway(number)))
   },
-  /** Through the shortest digits of the double, which is the number that its author wrote. */
+  /** By the shortest decimal form of the double, which is the number as it was written. */
   gh_double_decimal: (value: Real, scale: bigint, digits: bigint) => {
     const number = real(value)
     if (number === null) return null
@@ -80,7 +79,7 @@ export const CAST_FUNCTIONS = {
       const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(value)
       if (!text.includes('\u0000')) return text
     } catch {}
-    throw iqlError('BadValue', 'The bytes are not text in UTF-8')
+    throw iqlError('BadValue', 'The bytes are not valid UTF-8')
   },
 
   gh_json_get: (json: Text, key: Text) => (json === null || key === null ? null : (memberOf(json, key) ?? null)),
@@ -103,7 +102,7 @@ function read<T, R>(
 ): R | null {
   if (text === null) return null
   const value = reader(text)
-  if (value === undefined) throw iqlError('BadValue', `${JSON.stringify(shortened(text))} does not read as ${type}`)
+  if (value === undefined) throw iqlError('BadValue', `${JSON.stringify(shortened(text))} is not a valid ${type}`)
   return then(value)
 }
 
@@ -120,35 +119,31 @@ function readOrNothing(type: IqlType, text: string): IqlValue | undefined {
   return 'value' in result ? result.value : undefined
 }
 
-/** Without the bounds of an Integer, which are an overflow and not a bad form. */
+/** Without the bounds of an Integer: beyond them is an overflow, not a malformed value. */
 function readWhole(text: string): bigint | undefined {
   return /^[+-]?\d{1,40}$/.test(text) ? BigInt(text.replace('+', '')) : undefined
 }
 
-/** As many digits as there are before the point, but after it none beyond the scale: they would be lost. */
+/** Any number of digits before the point, but after it none beyond the scale: they would be lost. */
 function readUnscaled(text: string, scale: number): bigint | undefined {
-  const value = readOrNothing(decimal(MOST_DIGITS, scale), text)
+  const value = readOrNothing(decimal(MAX_DIGITS, scale), text)
   if (typeof value === 'bigint') return value
   if (/^[+-]?\d{1,80}(\.0*)?$/.test(text)) throw overflow('Decimal')
   return undefined
 }
 
-const MOST_DIGITS = 38
+const MAX_DIGITS = 38
 
 function readNumber(text: string): number | undefined {
   const value = readOrNothing(DOUBLE, text)
   if (typeof value === 'number') return value
-  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) throw Number(text) === 0 ? underflow() : overflow('Double')
+  if (/^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(text))
+    throw Number(text) === 0 ? underflowError() : overflow('Double')
   return undefined
 }
 
-/** A text without its quotes, all else as written; null is NULL. */
+/** A string without its quotes, anything else as written; null is NULL. */
 function plain(json: string | undefined): Text {
   if (json === undefined || json === 'null') return null
   return json.startsWith('"') ? String(JSON.parse(json)) : json
-}
-
-function roundHalfAway(x: number): number {
-  const whole = Math.trunc(x)
-  return Math.abs(x - whole) >= 0.5 ? whole + Math.sign(x) : whole
 }

@@ -1,5 +1,5 @@
-/** Exact arithmetic where SQLite has none: checked 64-bit integers, decimals of up to 38 digits, IEEE doubles with their errors. */
-import { iqlError, TOO_SMALL } from '../runtime-error.ts'
+/** Arithmetic that SQLite lacks: checked 64-bit integers, decimals of up to 38 digits, doubles with IQL's errors. */
+import { iqlError, underflowError } from '../runtime-error.ts'
 import { fromWide, toWide } from './representation.ts'
 
 export type SqliteFunction = (...args: never[]) => unknown
@@ -8,7 +8,7 @@ type Exact = bigint | Uint8Array | null
 type Real = number | bigint | string | null
 
 export const NUMBER_FUNCTIONS = {
-  /** SQLite turns a sum that leaves 64 bits into a real; that is how it is noticed. */
+  /** SQLite turns an integer result that exceeds 64 bits into a real. */
   gh_int: (value: bigint | number | null) => {
     if (typeof value === 'number') throw overflow('Integer')
     return value
@@ -20,7 +20,7 @@ export const NUMBER_FUNCTIONS = {
   gh_dsub: (a: Exact, b: Exact, digits: bigint) => both(a, b, digits, (x, y) => x - y),
   gh_dmul: (a: Exact, b: Exact, digits: bigint) => both(a, b, digits, (x, y) => x * y),
   gh_dmod: (a: Exact, b: Exact, digits: bigint) => both(a, b, digits, (x, y) => x % nonZero(y)),
-  /** `shift` brings the dividend to the scale of the quotient. */
+  /** `shift` scales the dividend to the scale of the quotient. */
   gh_ddiv: (a: Exact, b: Exact, shift: bigint, digits: bigint) =>
     both(a, b, digits, (x, y) => {
       nonZero(y)
@@ -32,13 +32,13 @@ export const NUMBER_FUNCTIONS = {
     const value = exact(a)
     return fitted(value < 0n ? -value : value, digits)
   },
-  /** To another scale: exactly when `shift` is not below zero, else by the mode. */
+  /** Changes the scale: exactly if `shift` is not negative, otherwise by the rounding mode. */
   gh_dscale: (a: Exact, shift: bigint, digits: bigint, mode: string) =>
     a === null ? null : fitted(rescaled(exact(a), shift, mode), digits),
   gh_dtoint: (a: Exact, scale: bigint) => (a === null ? null : integer(rescaled(exact(a), -scale, 'round'))),
   gh_dsign: (a: Exact) => (a === null ? null : signOf(exact(a))),
 
-  /** Sums of the upper and the lower halves, put together. */
+  /** Combines the sums of the upper and the lower halves. */
   gh_joined: (upper: bigint | null, lower: bigint | null) =>
     upper === null || lower === null ? null : fitted((upper << 32n) + lower, 38n),
   gh_joined_mean: (upper: bigint | null, lower: bigint | null, count: bigint, shift: bigint) =>
@@ -51,7 +51,7 @@ export const NUMBER_FUNCTIONS = {
   gh_fmul: (a: Real, b: Real) => doubles(a, b, (x, y) => noUnderflow(inRange(x * y, x, y), x !== 0 && y !== 0)),
   gh_fdiv: (a: Real, b: Real) =>
     doubles(a, b, (x, y) => {
-      // NaN divided by zero is NaN still, as it is for PostgreSQL.
+      // NaN divided by zero is NaN, as in PostgreSQL.
       if (y === 0 && !Number.isNaN(x)) throw divisionByZero()
       return noUnderflow(inRange(x / y, x, y), x !== 0 && Number.isFinite(y))
     }),
@@ -69,14 +69,14 @@ export const NUMBER_FUNCTIONS = {
   gh_fceil: (a: Real) => one(a, Math.ceil),
   gh_sqrt: (a: Real) =>
     one(a, (x) => {
-      if (x < 0) throw iqlError('BadValue', 'The square root of a number below zero')
+      if (x < 0) throw iqlError('BadValue', 'The square root of a negative number')
       return Math.sqrt(x)
     }),
   gh_exp: (a: Real) =>
     one(a, (x) => noUnderflow(inRange(twelveDigits(Math.exp(x)), x, 0), x !== Number.NEGATIVE_INFINITY)),
   gh_ln: (a: Real) =>
     one(a, (x) => {
-      if (x <= 0) throw iqlError('BadValue', 'The logarithm of a number that is not above zero')
+      if (x <= 0) throw iqlError('BadValue', 'The logarithm of a number that is not positive')
       return twelveDigits(Math.log(x))
     }),
   gh_power: (a: Real, b: Real) => doubles(a, b, power),
@@ -86,14 +86,14 @@ export function exact(value: bigint | Uint8Array): bigint {
   return typeof value === 'bigint' ? value : fromWide(value)
 }
 
-/** A decimal of so many digits in the form that fits them. */
+/** The stored form of a decimal with this many digits. */
 export function fitted(value: bigint, digits: bigint): bigint | Uint8Array {
   const limit = 10n ** digits
   if (value >= limit || value <= -limit) throw overflow(`Decimal of ${digits} digits`)
   return digits > 18n ? toWide(value) : value
 }
 
-/** Half away from zero. */
+/** Rounds half away from zero. */
 export function roundedQuotient(dividend: bigint, divisor: bigint): bigint {
   const negative = dividend < 0n !== divisor < 0n
   const n = dividend < 0n ? -dividend : dividend
@@ -112,7 +112,7 @@ export function real(value: Real): number | null {
   return typeof value === 'string' ? Number.NaN : Number(value)
 }
 
-/** NaN is kept as text, since SQLite would make it NULL. */
+/** NaN is stored as text, because SQLite would make it NULL. */
 export function storedDouble(value: number): number | string {
   return Number.isNaN(value) ? 'NaN' : Object.is(value, -0) ? 0 : value
 }
@@ -134,12 +134,8 @@ export function rescaled(value: bigint, shift: bigint, mode: string): bigint {
   }
 }
 
-export function underflow(): Error {
-  return iqlError('Underflow', TOO_SMALL)
-}
-
 export function overflow(type: string): Error {
-  return iqlError('Overflow', `The result leaves the range of ${type}`)
+  return iqlError('Overflow', `The result is out of range for ${type}`)
 }
 
 function divisionByZero(): Error {
@@ -175,7 +171,7 @@ function one(a: Real, change: (x: number) => number): number | string | null {
   return x === null ? null : storedDouble(change(x))
 }
 
-/** Infinity out of finite numbers is an overflow. */
+/** Infinity as a result of finite numbers is an overflow. */
 function inRange(result: number, x: number, y: number): number {
   if (
     (result === Number.POSITIVE_INFINITY || result === Number.NEGATIVE_INFINITY) &&
@@ -188,26 +184,26 @@ function inRange(result: number, x: number, y: number): number {
 }
 
 function noUnderflow(result: number, mustNotBeZero: boolean): number {
-  if (result === 0 && mustNotBeZero) throw underflow()
+  if (result === 0 && mustNotBeZero) throw underflowError()
   return result
 }
 
-function roundHalfAway(x: number): number {
+export function roundHalfAway(x: number): number {
   const whole = Math.trunc(x)
   return Math.abs(x - whole) >= 0.5 ? whole + Math.sign(x) : whole
 }
 
-/** Libraries differ in the last bits of these functions; twelve digits are the same everywhere. */
+/** Implementations of these functions differ in the last bits; twelve digits are the same everywhere. */
 function twelveDigits(x: number): number {
   return Number.isFinite(x) ? Number(x.toPrecision(12)) : x
 }
 
 function power(x: number, y: number): number {
-  if (x === 0 && y < 0) throw iqlError('BadValue', 'Zero to a power below zero')
+  if (x === 0 && y < 0) throw iqlError('BadValue', 'Zero raised to a negative power')
   if (x < 0 && Number.isFinite(x) && Number.isFinite(y) && !Number.isInteger(y)) {
-    throw iqlError('BadValue', 'A number below zero to a power that is not whole')
+    throw iqlError('BadValue', 'A negative number raised to a power that is not an integer')
   }
-  // PostgreSQL and IEEE 754 agree that 1 to any power is 1, ECMAScript does not.
+  // In PostgreSQL and IEEE 754, but not in ECMAScript, 1 to any power is 1.
   if (x === 1 || y === 0) return 1
   const result = x === -1 && !Number.isFinite(y) && !Number.isNaN(y) ? 1 : x ** y
   return noUnderflow(inRange(twelveDigits(result), x, y), x !== 0 && Number.isFinite(x) && Number.isFinite(y))

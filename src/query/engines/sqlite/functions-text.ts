@@ -1,12 +1,10 @@
-/** Functions of text by code point and by Unicode, as SQLite alone does not have them. */
-import { iqlError } from '../runtime-error.ts'
+/** Text functions by code point and Unicode's case rules, which SQLite lacks. */
+import { iqlError, notNullError, valueTooLongError } from '../runtime-error.ts'
 import type { SqliteFunction } from './functions-number.ts'
+import { likePattern } from './like-pattern.ts'
 
 type Text = string | null
 type Integer = bigint | null
-
-/** What one value may grow to in a function; beyond it the statement is refused, not the server's memory used up. */
-const LONGEST_TEXT = 16 * 1024 * 1024
 
 export const TEXT_FUNCTIONS = {
   gh_upper: (text: Text) => text?.toUpperCase() ?? null,
@@ -16,7 +14,7 @@ export const TEXT_FUNCTIONS = {
   gh_rtrim: (text: Text, characters: Text) => trimmed(text, characters, false, true),
   gh_substr: (text: Text, from: Integer, count: Integer) => {
     if (text === null || from === null || count === null) return null
-    if (count < 0n) throw iqlError('BadValue', 'The length of a part of a text is below zero')
+    if (count < 0n) throw iqlError('BadValue', 'The length of a substring is negative')
     return part(text, from, from + count)
   },
   gh_substr_from: (text: Text, from: Integer) => (text === null || from === null ? null : part(text, from, undefined)),
@@ -28,16 +26,25 @@ export const TEXT_FUNCTIONS = {
       ? ''
       : [...text].slice(-Number(count > 9_007_199_254_740_991n ? 9_007_199_254_740_991n : count)).join('')
   },
-  gh_lpad: (text: Text, length: Integer, fill: Text) => padded(text, length, fill, (pad, kept) => pad + kept),
-  gh_rpad: (text: Text, length: Integer, fill: Text) => padded(text, length, fill, (pad, kept) => kept + pad),
-  gh_repeat: (text: Text, count: Integer) => {
+  gh_lpad: (text: Text, length: Integer, fill: Text, maxBytes: bigint) =>
+    padded(text, length, fill, maxBytes, (pad, kept) => pad + kept),
+  gh_rpad: (text: Text, length: Integer, fill: Text, maxBytes: bigint) =>
+    padded(text, length, fill, maxBytes, (pad, kept) => kept + pad),
+  gh_repeat: (text: Text, count: Integer, maxBytes: bigint) => {
     if (text === null || count === null) return null
     if (count <= 0n || text === '') return ''
-    return text.repeat(lengthOf(count * BigInt(text.length)) / text.length)
+    requireFit(count * BigInt(Buffer.byteLength(text)), maxBytes)
+    return text.repeat(Number(count))
   },
-  gh_replace: (text: Text, part: Text, by: Text) => {
+  gh_replace: (text: Text, part: Text, by: Text, maxBytes: bigint) => {
     if (text === null || part === null || by === null) return null
-    return part === '' ? text : text.replaceAll(part, () => by)
+    if (part === '') return text
+    const growth = BigInt(Buffer.byteLength(by) - Buffer.byteLength(part))
+    if (growth > 0n) requireFit(BigInt(Buffer.byteLength(text)) + growth * occurrences(text, part), maxBytes)
+    return text.replaceAll(part, () => by)
+  },
+  gh_too_long: (maxBytes: bigint) => {
+    throw valueTooLongError(maxBytes)
   },
   gh_reverse: (text: Text) => text && [...text].reverse().join(''),
   gh_starts_with: (text: Text, start: Text) => (text === null || start === null ? null : truth(text.startsWith(start))),
@@ -48,14 +55,14 @@ export const TEXT_FUNCTIONS = {
     const pieces = separator === '' ? [text] : text.split(separator)
     return (number <= BigInt(pieces.length) ? pieces[Number(number) - 1] : undefined) ?? ''
   },
-  gh_like: (text: Text, pattern: Text, mark: Text) => {
-    if (text === null || pattern === null || mark === null) return null
-    if ([...mark].length > 1) throw iqlError('BadValue', 'The escape of LIKE is one character')
-    return truth(likeExpression(pattern, mark).test(text))
+  gh_like: (text: Text, pattern: Text, escapeText: Text) => {
+    if (text === null || pattern === null || escapeText === null) return null
+    if ([...escapeText].length > 1) throw iqlError('BadValue', 'The escape of LIKE must be one character')
+    return truth(likePattern(pattern, escapeText).matches(text))
   },
   gh_uuid: () => crypto.randomUUID(),
   gh_missing: (column: string) => {
-    throw iqlError('NotNull', `The column ${column} must have a value`)
+    throw notNullError(column)
   },
 } as const satisfies Record<string, SqliteFunction>
 
@@ -74,7 +81,7 @@ function trimmed(text: Text, characters: Text, start: boolean, end: boolean): Te
   return all.slice(from, to).join('')
 }
 
-/** Characters from one position up to, not including, another; the first has position 1. */
+/** The characters from one position up to, not including, another, counted from 1. */
 function part(text: string, from: bigint, to: bigint | undefined): string {
   const all = [...text]
   const last = BigInt(all.length)
@@ -83,52 +90,44 @@ function part(text: string, from: bigint, to: bigint | undefined): string {
   return from > last ? '' : all.slice(clamp(from), end).join('')
 }
 
-function padded(text: Text, length: Integer, fill: Text, join: (pad: string, kept: string) => string): Text {
+function padded(
+  text: Text,
+  length: Integer,
+  fill: Text,
+  maxBytes: bigint,
+  join: (pad: string, kept: string) => string,
+): Text {
   if (text === null || length === null || fill === null) return null
-  const wanted = length <= 0n ? 0 : lengthOf(length)
+  // A character has at least one byte.
+  requireFit(length, maxBytes)
+  const wanted = length <= 0n ? 0 : Number(length)
   const all = [...text]
   if (all.length >= wanted || fill === '') return all.slice(0, wanted).join('')
   const characters = [...fill]
   const missing = wanted - all.length
   const whole = Math.floor(missing / characters.length)
-  return join(fill.repeat(whole) + characters.slice(0, missing % characters.length).join(''), text)
+  const result = join(fill.repeat(whole) + characters.slice(0, missing % characters.length).join(''), text)
+  requireFit(BigInt(Buffer.byteLength(result)), maxBytes)
+  return result
 }
 
-function lengthOf(length: bigint): number {
-  if (length > BigInt(LONGEST_TEXT)) throw iqlError('Overflow', `A text of more than ${LONGEST_TEXT} characters`)
-  return Number(length)
-}
-
-const likeExpressions = new Map<string, RegExp>()
-
-function likeExpression(pattern: string, mark: string): RegExp {
-  const key = `${mark}\u0000${pattern}`
-  let expression = likeExpressions.get(key)
-  if (expression === undefined) {
-    expression = compileLike(pattern, mark)
-    if (likeExpressions.size >= 100) likeExpressions.clear()
-    likeExpressions.set(key, expression)
+/** The texts joined, with an arbitrary number of arguments; NULL if one is. */
+export function concat(maxBytes: bigint, ...parts: Text[]): Text {
+  let bytes = 0n
+  for (const part of parts) {
+    if (part === null) return null
+    bytes += BigInt(Buffer.byteLength(part))
   }
-  return expression
+  requireFit(bytes, maxBytes)
+  return parts.join('')
 }
 
-/** A lazy quantifier between literal pieces keeps the usual patterns linear. */
-function compileLike(pattern: string, mark: string): RegExp {
-  let source = ''
-  let escaped = false
-  for (const character of pattern) {
-    if (escaped) {
-      source += literally(character)
-      escaped = false
-    } else if (character === mark) escaped = true
-    else if (character === '%') source += source.endsWith('[^]*?') ? '' : '[^]*?'
-    else if (character === '_') source += '[^]'
-    else source += literally(character)
-  }
-  if (escaped) throw iqlError('BadValue', 'The pattern of LIKE ends with its escape character')
-  return new RegExp(`^${source}$`, 'u')
+export function requireFit(bytes: bigint, maxBytes: bigint): void {
+  if (bytes > maxBytes) throw valueTooLongError(maxBytes)
 }
 
-function literally(character: string): string {
-  return /[\\^$.*+?()[\]{}|/]/.test(character) ? `\\${character}` : character
+function occurrences(text: string, part: string): bigint {
+  let count = 0n
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) count++
+  return count
 }

@@ -1,7 +1,5 @@
-/** Calendar arithmetic on microseconds and days; an interval with months is the text 'months:micros'. */
-
-import { MAX_TIMESTAMP, MICROS_PER_DAY, MIN_TIMESTAMP } from '../../iql/time-values.ts'
-import { floorDivide, MAX_DATE, MIN_DATE } from '../../wire-text.ts'
+/** Calendar arithmetic on microseconds and days. An interval with months is the text 'months:micros'. */
+import { floorDivide, MAX_DATE, MAX_TIMESTAMP, MICROS_PER_DAY, MIN_DATE, MIN_TIMESTAMP } from '../../iql/time-values.ts'
 import { iqlError } from '../runtime-error.ts'
 import { integer, overflow, type SqliteFunction } from './functions-number.ts'
 
@@ -41,13 +39,13 @@ export const TIME_FUNCTIONS = {
     from === null || to === null ? null : (to - from) / (UNIT_MICROS.get(unit) ?? 1n),
   gh_bucket: (width: Integer, micros: Integer) => {
     if (width === null || micros === null) return null
-    if (width <= 0n) throw iqlError('BadValue', 'The width of a bucket must be above zero')
+    if (width <= 0n) throw iqlError('BadValue', 'The width of a bucket must be positive')
     return timestamp(FIRST_MONDAY + floorDivide(micros - FIRST_MONDAY, width) * width)
   },
   gh_bucket_months: (width: Span, micros: Integer) => {
     if (width === null || micros === null) return null
     const { months } = parts(width)
-    if (months <= 0n) throw iqlError('BadValue', 'The width of a bucket must be above zero')
+    if (months <= 0n) throw iqlError('BadValue', 'The width of a bucket must be positive')
     const date = dateOf(micros)
     const month = BigInt((date.getUTCFullYear() - 2000) * 12 + date.getUTCMonth())
     return timestamp(monthStart(Number(floorDivide(month, months) * months)))
@@ -64,7 +62,7 @@ const UNIT_MICROS: ReadonlyMap<string, bigint> = new Map([
   ['microsecond', 1n],
 ])
 
-/** 2000-01-03, a Monday: weeks and days both begin at its midnight. */
+/** Midnight of 2000-01-03, a Monday: weeks and days are counted from it. */
 const FIRST_MONDAY = 10_959n * MICROS_PER_DAY
 
 function timestamp(micros: bigint | number): bigint {
@@ -87,7 +85,7 @@ function dateOf(micros: bigint): Date {
   return new Date(Number(floorDivide(micros, 1000n)))
 }
 
-/** The day stays, or becomes the last of a shorter month. */
+/** Keeps the day, or uses the last one of a shorter month. */
 function addMonths(micros: bigint, months: bigint): bigint {
   if (months === 0n) return micros
   const date = dateOf(micros)

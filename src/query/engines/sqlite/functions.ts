@@ -1,27 +1,51 @@
-/** Gives a SQLite connection the functions that the emitter of this folder calls. */
+/** Registers the SQL functions that the emitted SQL calls. */
 import type { Database } from 'better-sqlite3'
+import { rowTwiceError } from '../runtime-error.ts'
 import { extremeOf, type Raw, registerAggregates } from './aggregates.ts'
 import { CAST_FUNCTIONS } from './functions-cast.ts'
 import { NUMBER_FUNCTIONS, type SqliteFunction } from './functions-number.ts'
-import { TEXT_FUNCTIONS } from './functions-text.ts'
+import { concat, TEXT_FUNCTIONS } from './functions-text.ts'
 import { TIME_FUNCTIONS } from './functions-time.ts'
-import { registerTouchedRows } from './touched-rows.ts'
 
 const FUNCTIONS = { ...NUMBER_FUNCTIONS, ...TEXT_FUNCTIONS, ...TIME_FUNCTIONS, ...CAST_FUNCTIONS }
+
+/** directOnly: a trigger or view in the file cannot call them. */
+const OPTIONS = { deterministic: true, safeIntegers: true, directOnly: true }
 
 export function registerFunctions(database: Database): void {
   const all: Record<string, SqliteFunction> = FUNCTIONS
   for (const [name, run] of Object.entries(all)) {
-    // directOnly: no trigger or view that somebody put in the file may call them.
-    database.function(
-      name,
-      { deterministic: name !== 'gh_uuid', safeIntegers: true, directOnly: true },
-      run as (...args: unknown[]) => unknown,
-    )
+    const options = { ...OPTIONS, deterministic: name !== 'gh_uuid' }
+    database.function(name, options, run as (...args: unknown[]) => unknown)
   }
-  const extremes = { deterministic: true, safeIntegers: true, directOnly: true, varargs: true }
-  database.function('gh_least', extremes, (...values: Raw[]) => extremeOf(values, -1))
-  database.function('gh_greatest', extremes, (...values: Raw[]) => extremeOf(values, 1))
+  database.function('gh_least', { ...OPTIONS, varargs: true }, (...values: Raw[]) => extremeOf(values, -1))
+  database.function('gh_greatest', { ...OPTIONS, varargs: true }, (...values: Raw[]) => extremeOf(values, 1))
+  database.function('gh_concat', { ...OPTIONS, varargs: true }, concat as (...args: unknown[]) => unknown)
   registerAggregates(database)
-  registerTouchedRows(database)
+  registerRowTracking(database)
+}
+
+const TRACKED = new WeakMap<Database, Set<unknown>>()
+
+/**
+ * Refuses an INSERT … ON CONFLICT DO UPDATE that would change a row that it has written itself, which SQLite allows: RETURNING
+ * tracks each written row, and the WHERE of DO UPDATE checks it before its own condition.
+ */
+function registerRowTracking(database: Database): void {
+  const tracked = new Set<unknown>()
+  TRACKED.set(database, tracked)
+  const options = { ...OPTIONS, deterministic: false }
+  database.function('gh_track', options, (row: unknown) => {
+    tracked.add(row)
+    return null
+  })
+  database.function('gh_untracked', options, (row: unknown) => {
+    if (tracked.has(row)) throw rowTwiceError()
+    return 1n
+  })
+}
+
+/** To be called before each run of such a statement. */
+export function resetTrackedRows(database: Database): void {
+  TRACKED.get(database)?.clear()
 }

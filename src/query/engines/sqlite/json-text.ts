@@ -1,6 +1,6 @@
-/** Finds a member or an item in the text of a JSON value, and gives it as it was written. The text is valid JSON. */
+/** Finds a member or an element in the text of a JSON value, and returns its text unchanged. The text must be valid JSON. */
 
-/** Of several members of one name the last counts. */
+/** Of several members with the same name the last one counts. */
 export function memberOf(json: string, key: string): string | undefined {
   let found: string | undefined
   forEachChild(json, '{', (text, name) => {

@@ -1,20 +1,20 @@
-/** LIKE with SQLite: GLOB where the pattern is known, since it minds the case and can use an index; else a function. */
-import type { BoundExpression, Like } from '../../iql/bound-expression.ts'
+/** LIKE in SQLite: GLOB for a literal pattern, because it is case-sensitive and can use an index; otherwise a function. */
+import type { BoundExpression, Like } from '../../iql/bound-query.ts'
 import type { Sql } from '../emit/dialect.ts'
 
-export function likeSql(operand: Sql, pattern: Sql, mark: Sql | undefined, node: Like): Sql {
+export function likeSql(operand: Sql, pattern: Sql, escapeSql: Sql | undefined, node: Like): Sql {
   const globbed = node.ignoreCase ? undefined : globOf(node)
   if (globbed !== undefined) return `(${operand} GLOB ${globbed})`
-  // No text is longer than one character and empty at once: '' escapes nothing.
-  const escapeSql = mark ?? "''"
-  if (!node.ignoreCase) return `gh_like(${operand}, ${pattern}, ${escapeSql})`
-  return `gh_like(gh_lower(${operand}), gh_lower(${pattern}), ${node.escape === undefined ? escapeSql : `gh_lower(${escapeSql})`})`
+  // '' escapes nothing.
+  const escaped = escapeSql ?? "''"
+  if (!node.ignoreCase) return `gh_like(${operand}, ${pattern}, ${escaped})`
+  return `gh_like(gh_lower(${operand}), gh_lower(${pattern}), gh_lower(${escaped}))`
 }
 
-/** The pattern as a quoted GLOB pattern, when it is a literal that keeps to what GLOB can say. */
-function globOf({ pattern, escape: mark }: Like): Sql | undefined {
+/** A literal pattern as a quoted GLOB pattern; undefined if GLOB cannot express it. */
+function globOf({ pattern, escape: escapeNode }: Like): Sql | undefined {
   const text = literalText(pattern)
-  const escapeText = mark === undefined ? '' : literalText(mark)
+  const escapeText = escapeNode === undefined ? '' : literalText(escapeNode)
   if (text === undefined || escapeText === undefined || text.length > 1000) return undefined
   let glob = ''
   let escaped = false

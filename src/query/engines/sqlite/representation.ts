@@ -1,18 +1,20 @@
-/** How IQL's values rest in SQLite, so that SQLite's own order and equality are IQL's. */
+/** How IQL's values are stored in SQLite, so that SQLite's own order and equality are IQL's. */
 
+import type { ResultColumn } from '../../iql/bound-query.ts'
 import { writeDate, writeTime, writeTimestamp } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
 import { writeDecimal } from '../../iql/values.ts'
-import type { Cell, ResultColumn } from '../../result/encoding.ts'
-import type { Bindable } from '../engine.ts'
+import type { Cell } from '../../results/encoding.ts'
+import type { RowReader } from '../bounded-rows.ts'
+import type { ScalarBindable } from '../emit/slots.ts'
 
 /**
- * Decimal: an integer scaled by the type's digits; past 18 digits, 16 bytes whose order is the number's.
+ * Decimal: an integer scaled by the type's digits; beyond 18 digits, 16 bytes whose order is the number's.
  * Timestamp, Date, Time: integers. Boolean: 0 or 1. Uuid, Json: text.
- * Interval: its microseconds, or the text 'months:micros' where it may have months.
- * Double: a real; NaN is the text 'NaN', which SQLite sorts after every number and finds equal to itself, as IQL does.
+ * Interval: its microseconds, or the text 'months:micros' if the type has months.
+ * Double: a real; NaN is the text 'NaN', which SQLite sorts after every number and considers equal to itself, as IQL does.
  */
-export function toSqlite(value: IqlValue, type: IqlType): Bindable {
+export function toSqlite(value: IqlValue, type: IqlType): ScalarBindable {
   if (value === null) return null
   if (typeof value === 'boolean') return value ? 1n : 0n
   if (typeof value === 'number') return Number.isNaN(value) ? 'NaN' : value
@@ -21,7 +23,7 @@ export function toSqlite(value: IqlValue, type: IqlType): Bindable {
   return type.kind === 'Interval' && type.months ? `${value.months}:${value.micros}` : value.micros
 }
 
-/** Past 18 digits a scaled integer may leave 64 bits. */
+/** Beyond 18 digits a scaled integer may exceed 64 bits. */
 export function isWide(type: IqlType): boolean {
   return type.kind === 'Decimal' && type.precision > 18
 }
@@ -29,7 +31,7 @@ export function isWide(type: IqlType): boolean {
 const WIDE_BIAS = 1n << 127n
 const LOW_BITS = (1n << 64n) - 1n
 
-/** Offset binary, high byte first: comparing the bytes compares the numbers. */
+/** Offset binary, big-endian: comparing the bytes compares the numbers. */
 export function toWide(unscaled: bigint): Buffer {
   const biased = unscaled + WIDE_BIAS
   const bytes = Buffer.allocUnsafe(16)
@@ -43,7 +45,7 @@ export function fromWide(bytes: Uint8Array): bigint {
   return ((view.getBigUint64(0) << 64n) | view.getBigUint64(8)) - WIDE_BIAS
 }
 
-/** What the type's column is declared as; STRICT is not used, since a REAL column must hold the text 'NaN'. */
+/** The declared type of a column. STRICT is not used, because a REAL column must hold the text 'NaN'. */
 export function columnAffinity(type: IqlType): string {
   switch (type.kind) {
     case 'Text':
@@ -59,8 +61,19 @@ export function columnAffinity(type: IqlType): string {
   }
 }
 
-/** Reads a column of a result; rows come with 64-bit integers as bigint. */
-export function cellReader(column: ResultColumn): (raw: unknown) => Cell {
+export type RawRow = readonly unknown[]
+
+/** Reads rows whose integers are bigint. The array is reused: it holds the next row after the next call. */
+export function rowReader(columns: readonly ResultColumn[]): RowReader<RawRow> {
+  const readers = columns.map(cellReader)
+  const row: Cell[] = []
+  return (raw) => {
+    for (let index = 0; index < readers.length; index++) row[index] = readers[index]?.(raw[index]) ?? null
+    return row
+  }
+}
+
+function cellReader(column: ResultColumn): (raw: unknown) => Cell {
   const { type } = column
   switch (type.kind) {
     case 'Decimal': {
@@ -88,13 +101,13 @@ export function cellReader(column: ResultColumn): (raw: unknown) => Cell {
   }
 }
 
-/** Reads a column of a result whose integers come as numbers, as what JSON writes in the wire's form; undefined for a value that has no such form. */
+/** Reads a value whose integers are numbers as a value that JSON writes in the form of the wire; undefined if it has no such form. */
 export function plainReader({
   type,
 }: ResultColumn): ((raw: unknown) => string | number | boolean | undefined) | undefined {
   switch (type.kind) {
     case 'Integer':
-      // Past 2^53 it was rounded on the way.
+      // Beyond 2^53 the number may be rounded.
       return (raw) => (isExact(raw) ? raw : undefined)
     case 'Double':
       return (raw) => (typeof raw === 'number' && Number.isFinite(raw) ? raw : undefined)

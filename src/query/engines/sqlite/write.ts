@@ -1,70 +1,60 @@
-/** Runs one write inside a transaction of the caller; the same code in the server and in the process for long writes. */
-import type { Database, Statement } from 'better-sqlite3'
-import type { ResultColumn } from '../../result/encoding.ts'
-import type { Bindable, Once, PreparedChange, Remembered, WriteOutcome, WriteReply, WriteStep } from '../engine.ts'
-import { mismatch, readOutcome, writeOutcome } from '../requests.ts'
-import { ReturnedRows } from '../returned-rows.ts'
-import { iqlError } from '../runtime-error.ts'
-import { applyChange } from './define.ts'
-import type { Statements } from './execute.ts'
-import { cellReader } from './representation.ts'
-import { forgetTouchedRows } from './touched-rows.ts'
+/** Runs one write, or the changes of a catalogue, in a transaction of the caller: in the server and in the process for long writes. */
+import type { Database } from 'better-sqlite3'
+import { ReturnedRows } from '../bounded-rows.ts'
+import type {
+  ChangeRequest,
+  IdempotencyKey,
+  StoredResponse,
+  WriteOutcome,
+  WriteReply,
+  WriteRequest,
+} from '../engine.ts'
+import { type ResponseRow, readResponse, writeOutcome } from '../idempotency.ts'
+import { rowFilterError } from '../runtime-error.ts'
+import { applyChange } from './catalogue.ts'
+import { resetTrackedRows } from './functions.ts'
+import { type RawRow, rowReader } from './representation.ts'
+import type { StatementCache } from './statement-cache.ts'
 
-/** What crosses to the process for long writes: plain data only. */
-export interface WriteJob {
-  readonly steps: readonly WriteStep[]
-  readonly returning: readonly ResultColumn[]
-  readonly isChecked: boolean
-  readonly notesRows: boolean
-  readonly isShort: boolean
-  readonly rowLimit: number
-  readonly mustBeWhole: boolean
-  readonly once: Once | undefined
+/** Plain data, which can cross to the process for long writes. */
+export type WriteJob = Omit<WriteRequest, 'running' | 'owner'>
+export type ChangeJob = Omit<ChangeRequest, 'signal' | 'owner'>
+
+export function runWrite(database: Database, statements: StatementCache, job: WriteJob): WriteReply {
+  const { idempotencyKey } = job
+  if (idempotencyKey === undefined) return { outcome: execute(database, statements, job), isReplay: false }
+  const first = findResponse(database, idempotencyKey)
+  if (first !== undefined) return { outcome: first, isReplay: true }
+  return storeResponse(database, { idempotencyKey, outcome: execute(database, statements, job) })
 }
 
-/** Changes of the catalogue that take long, on the same way. */
-export interface ChangeJob {
-  readonly changes: readonly PreparedChange[]
-  readonly record: Remembered | undefined
+export function runChange(database: Database, { changes, response }: ChangeJob): WriteReply | undefined {
+  const first = response === undefined ? undefined : findResponse(database, response.idempotencyKey)
+  if (first !== undefined) return { outcome: first, isReplay: true }
+  for (const step of changes) applyChange(database, step)
+  return response === undefined ? undefined : storeResponse(database, response)
 }
 
-export function runWrite(database: Database, statements: Statements, job: WriteJob): WriteReply {
-  const { once } = job
-  if (once === undefined) return { outcome: execute(database, statements, job), isRepeated: false }
-  const known = recall(database, once)
-  if (known !== undefined) return { outcome: known, isRepeated: true }
-  return remember(database, { once, outcome: execute(database, statements, job) })
-}
-
-/** Changes of the catalogue that nobody has to remember have no reply. */
-export function runChange(database: Database, { changes, record }: ChangeJob): WriteReply | undefined {
-  const known = record === undefined ? undefined : recall(database, record.once)
-  if (known !== undefined) return { outcome: known, isRepeated: true }
-  for (const { change, fill } of changes) applyChange(database, change, fill)
-  return record === undefined ? undefined : remember(database, record)
-}
-
-export function recall(database: Database, once: Once): WriteOutcome | undefined {
-  const known = database
-    .prepare<[string, string], { fingerprint: string; answer: string }>(
+export function findResponse(database: Database, idempotencyKey: IdempotencyKey): WriteOutcome | undefined {
+  const row = database
+    .prepare<[string, string], ResponseRow>(
       'SELECT fingerprint, answer FROM main._gh_requests WHERE owner = ? AND key = ?',
     )
-    .get(once.owner, once.key)
-  if (known === undefined) return undefined
-  if (known.fingerprint !== once.fingerprint) throw mismatch(once)
-  return readOutcome(known.answer)
+    .get(idempotencyKey.owner, idempotencyKey.key)
+  return row === undefined ? undefined : readResponse(row, idempotencyKey)
 }
 
-function remember(database: Database, { once, outcome }: Remembered): WriteReply {
+function storeResponse(database: Database, { idempotencyKey, outcome }: StoredResponse): WriteReply {
+  const { owner, key, fingerprint, now } = idempotencyKey
   database
     .prepare('INSERT INTO main._gh_requests (owner, key, fingerprint, answer, created) VALUES (?, ?, ?, ?, ?)')
-    .run(once.owner, once.key, once.fingerprint, writeOutcome(outcome), once.now)
-  return { outcome, isRepeated: false }
+    .run(owner, key, fingerprint, writeOutcome(outcome), now)
+  return { outcome, isReplay: false }
 }
 
-function execute(database: Database, statements: Statements, job: WriteJob): WriteOutcome {
-  const readers = job.returning.map(cellReader)
-  const returned = new ReturnedRows(job)
+function execute(database: Database, statements: StatementCache, job: WriteJob): WriteOutcome {
+  const { returning, isChecked, isShort } = job
+  const returned = new ReturnedRows(job, rowReader(returning))
   let rowsAffected = 0
   for (const { sql, parameterSets } of job.steps) {
     const statement = statements.get(sql)
@@ -73,22 +63,15 @@ function execute(database: Database, statements: Statements, job: WriteJob): Wri
         rowsAffected += statement.run(...parameters).changes
         continue
       }
-      if (job.notesRows) forgetTouchedRows(database)
-      for (const raw of givenRows(statement, parameters, job.isShort)) {
-        if (job.isChecked && raw[readers.length] !== 1n) throw hiddenRow()
+      if (job.tracksRows) resetTrackedRows(database)
+      // An iterator costs more for each row, an array holds all rows at once.
+      const rows = isShort ? statement.all(...parameters) : statement.iterate(...parameters)
+      for (const raw of rows as Iterable<RawRow>) {
+        if (isChecked && raw[returning.length] !== 1n) throw rowFilterError()
         rowsAffected++
-        returned.add(() => readers.map((read, index) => read(raw[index])))
+        returned.add(raw)
       }
     }
   }
   return returned.outcome(rowsAffected)
-}
-
-/** An iterator costs more for each row, and an array all the rows at once. */
-function givenRows(statement: Statement, parameters: readonly Bindable[], areFew: boolean): Iterable<unknown[]> {
-  return (areFew ? statement.all(...parameters) : statement.iterate(...parameters)) as Iterable<unknown[]>
-}
-
-export function hiddenRow(): Error {
-  return iqlError('RowFilter', 'A row would be written that its writer may not read')
 }

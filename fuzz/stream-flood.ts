@@ -1,0 +1,136 @@
+/**
+ * Floods a server over five connections without a token: `node fuzz/stream-flood.ts [milliseconds] [flood,flood]`.
+ * Prints what another connection notices of each flood: the time of its requests, and the processor time of the server.
+ */
+import { fork } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { constants, deflateRawSync } from 'node:zlib'
+import { frame, OPCODE, openRaw, type RawPeer } from '../test/support/frames.ts'
+import { serveProcess } from '../test/support/process.ts'
+import { connect } from '../test/support/stream-client.ts'
+
+const { ping, pong, text, continuation } = OPCODE
+const PATH = '/Platform?version=1.1'
+const QUESTION = '{"Topic":"QueryServerInfo","TransactionID":1}'
+const CONNECTIONS = Number(process.env.CONNECTIONS ?? 5)
+const CHUNK = 1024 * 1024
+
+export const FLOODS = {
+  none: undefined,
+  pings: frame({ opcode: ping, payload: 'x' }),
+  pongs: frame({ opcode: pong }),
+  'empty fragments': frame({ opcode: continuation, fin: false }),
+  'fragments of a byte': frame({ opcode: continuation, payload: 'x', fin: false }),
+  'empty messages': frame({ opcode: text }),
+  messages: frame({ opcode: text, payload: QUESTION }),
+  'compressed megabytes': frame({
+    opcode: text,
+    payload: deflated(`${QUESTION}${' '.repeat(1_000_000)}`),
+    reserved: 4,
+  }),
+  'compressed arrays': frame({ opcode: text, payload: deflated(`{"Data":[${'[],'.repeat(300_000)}0]}`), reserved: 4 }),
+} as const
+
+export type FloodName = keyof typeof FLOODS
+
+export interface FloodReport {
+  readonly requests: number
+  /** Milliseconds of a request. */
+  readonly p50: number
+  readonly p99: number
+  /** The share of a processor that the server used. */
+  readonly busy: number
+  readonly residentMiB: number
+}
+
+/** Measures the requests of one connection while another process floods. */
+export async function measureFlood(port: number, pid: number, name: FloodName, ms: number): Promise<FloodReport> {
+  const flooder = name === 'none' ? undefined : fork(fileURLToPath(import.meta.url), ['--flood', name, String(port)])
+  try {
+    if (flooder !== undefined) await new Promise((resolve) => flooder.once('message', resolve))
+    const client = await connect(port)
+    const before = cpuMs(pid)
+    const started = performance.now()
+    const times: number[] = []
+    while (performance.now() - started < ms) {
+      const asked = performance.now()
+      await client.request({ Topic: 'QueryServerInfo', TransactionID: 1 })
+      times.push(performance.now() - asked)
+      await sleep(2)
+    }
+    const busy = (cpuMs(pid) - before) / (performance.now() - started)
+    client.socket.terminate()
+    times.sort((a, b) => a - b)
+    const at = (share: number): number => times[Math.floor(times.length * share)] ?? Number.POSITIVE_INFINITY
+    return { requests: times.length, p50: at(0.5), p99: at(0.99), busy, residentMiB: residentMiB(pid) }
+  } finally {
+    flooder?.kill()
+  }
+}
+
+/** Writes as fast as the server reads, until the process is ended. */
+async function flood(name: FloodName, port: number): Promise<void> {
+  const one = FLOODS[name]
+  if (one === undefined) return
+  const headers = { 'Sec-WebSocket-Extensions': 'permessage-deflate' }
+  const chunk = Buffer.concat(Array(Math.max(1, Math.ceil(CHUNK / one.length))).fill(one))
+  const open = async (): Promise<RawPeer> => {
+    const peer = await openRaw(port, PATH, headers)
+    if (name.includes('fragments')) peer.write(frame({ opcode: text, fin: false }))
+    // Drops the replies: keeping them would cost more processor time than the server uses.
+    peer.socket.removeAllListeners('data').resume()
+    peer.socket.setMaxListeners(0)
+    return peer
+  }
+  const opened = await Promise.all(Array.from({ length: CONNECTIONS }, open))
+  process.send?.('flooding')
+  await Promise.all(
+    opened.map(async (first) => {
+      let peer = first
+      for (;;) {
+        if (peer.socket.destroyed) peer = await open()
+        const more = peer.socket.write(chunk)
+        await Promise.race([
+          more ? sleep(1) : new Promise((resolve) => peer.socket.once('drain', resolve)),
+          new Promise((resolve) => peer.socket.once('close', resolve)),
+        ])
+      }
+    }),
+  )
+}
+
+function deflated(content: string): Buffer {
+  return deflateRawSync(content, { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4)
+}
+
+/** User and system time of a process, in the ticks of Linux: hundredths of a second. */
+function cpuMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) * 10
+}
+
+function residentMiB(pid: number): number {
+  return Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
+async function main(ms: number): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-flood-'))
+  const server = await serveProcess(['--demo', '--data', folder])
+  try {
+    const rows: Record<string, FloodReport> = {}
+    for (const name of (process.argv[3]?.split(',') ?? Object.keys(FLOODS)) as FloodName[])
+      rows[name] = await measureFlood(server.port, server.child.pid ?? 0, name, ms)
+    console.table(rows)
+  } finally {
+    await server.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+if (process.argv[2] === '--flood') await flood(process.argv[3] as FloodName, Number(process.argv[4]))
+else if (import.meta.main) await main(Number(process.argv[2] ?? 3_000))

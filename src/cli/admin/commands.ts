@@ -1,0 +1,30 @@
+/** The administration commands, as commands of the program. */
+import type { Command } from '../command.ts'
+import type { AdminCommand } from './admin-command.ts'
+import { CLIENT_COMMANDS } from './client-commands.ts'
+import { PLATFORM_COMMANDS } from './platform-commands.ts'
+import { USER_COMMANDS } from './user-commands.ts'
+
+export const ADMIN_COMMANDS: readonly Command[] = [...USER_COMMANDS, ...CLIENT_COMMANDS, ...PLATFORM_COMMANDS].map(
+  toCommand,
+)
+
+function toCommand(command: AdminCommand): Command {
+  const { name, positionals = [], options, summary, examples } = command
+  return {
+    name,
+    positionals,
+    options: {
+      ...options,
+      '--json': { help: 'print the response as JSON' },
+      ...(command.confirm === undefined ? {} : { '--yes': { help: 'do not ask for confirmation' } }),
+    },
+    settings: true,
+    summary,
+    examples,
+    load: async () => {
+      const { runAdminCommand } = await import('./run.ts')
+      return (args) => runAdminCommand(command, args)
+    },
+  }
+}

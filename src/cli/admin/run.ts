@@ -1,0 +1,83 @@
+/** Runs an administration command on the data of this machine or on a running server, and prints the result. */
+import { createInterface } from 'node:readline/promises'
+import type { LoadedConfig } from '../../config/config.ts'
+import type { Arguments } from '../args.ts'
+import { CommandError, UsageError } from '../errors.ts'
+import { membersOf } from '../json.ts'
+import { readNewPassword } from '../password.ts'
+import { loadSettings } from '../settings.ts'
+import { printable, printableLines, printTable } from '../table.ts'
+import type { AdminCommand, AdminRequest, Output } from './admin-command.ts'
+
+export async function runAdminCommand(command: AdminCommand, args: Arguments): Promise<void> {
+  const { positionals } = args
+  const loaded = await loadSettings(args)
+  if (command.confirm !== undefined && !args.has('--yes')) await confirm(command.confirm(positionals))
+  const { request, close } = await connect(loaded, command.createsData === true)
+  try {
+    const output = await command.run({ args, positionals, request, readPassword: readNewPassword })
+    await print(output, args.has('--json'))
+  } finally {
+    await close()
+  }
+}
+
+/** Each way is imported only when it is used. */
+async function connect(
+  loaded: LoadedConfig,
+  createsData: boolean,
+): Promise<{ request: AdminRequest; close(): Promise<void> }> {
+  const { server } = loaded.config
+  if (server === '') return (await import('./local.ts')).connectLocally(loaded, createsData)
+  return { request: await (await import('./remote.ts')).connectRemotely(server), close: async () => {} }
+}
+
+async function confirm(question: string): Promise<void> {
+  if (!process.stdin.isTTY) throw new UsageError(`${question} Confirm with --yes.`)
+  const terminal = createInterface({ input: process.stdin, output: process.stderr })
+  const answer = await terminal.question(`${question} [y/N] `)
+  terminal.close()
+  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandError('Nothing was changed')
+}
+
+async function print(output: Output, json: boolean): Promise<void> {
+  if (output.kind === 'lines') {
+    for await (const line of output.lines) {
+      process.stdout.write(line)
+      if (process.stdout.destroyed) return
+    }
+    return
+  }
+  if (output.kind === 'text' && output.failed === true) process.exitCode = 1
+  if (json) process.stdout.write(`${JSON.stringify(output.body ?? null, null, 2)}\n`)
+  else if (output.kind === 'text') process.stdout.write(`${printableLines(output.text)}\n`)
+  else if (output.kind === 'object') printObject(output.body)
+  else printItems(output.columns, output.body)
+  const { silent, next } = membersOf(output.body)
+  // With --json it is in the output.
+  const after = typeof next === 'string' && !json ? new URLSearchParams(next.split('?')[1]).get('after') : null
+  if (after !== null) process.stderr.write(`gatehouse: there may be more: add --after ${printable(after)}\n`)
+  if (Array.isArray(silent) && silent.length > 0)
+    process.stderr.write(`gatehouse: these nodes did not answer: ${printable(silent.join(', '))}\n`)
+}
+
+function printItems(columns: readonly string[], body: unknown): void {
+  const { items } = membersOf(body)
+  printTable(
+    columns.map((column) => column.toUpperCase().replaceAll('_', ' ')),
+    (Array.isArray(items) ? items : []).map((item) => columns.map((column) => cell(membersOf(item)[column]))),
+  )
+}
+
+function printObject(body: unknown): void {
+  printTable(
+    ['MEMBER', 'VALUE'],
+    Object.entries(membersOf(body)).map(([name, value]) => [name, cell(value)]),
+  )
+}
+
+function cell(value: unknown): string {
+  if (value === null || value === undefined) return '-'
+  if (Array.isArray(value)) return value.length === 0 ? '-' : value.map(cell).join(' ')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}

@@ -1,0 +1,181 @@
+/** The OAuth client of the command line: discovery, sign-in, refresh, revocation and authenticated requests. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Login, readLogin, writeLogin } from './credentials.ts'
+import { CommandError, UsageError } from './errors.ts'
+import { type JsonObject, membersOf, parseJson } from './json.ts'
+import { printable } from './table.ts'
+
+const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
+const LOGIN_SCOPES = 'Identity/Admin Platform/Admin offline_access'
+/** A token this close to its expiry is refreshed before it is used. */
+const EXPIRY_MARGIN_MS = 30_000
+
+/** The server cannot be reached; another attempt may succeed. */
+export class Unreachable extends CommandError {
+  override name = 'Unreachable'
+}
+
+/** The base address of a server, from its own address or that of its streaming service. */
+export function serverAddress(given = process.env.GATEHOUSE_SERVER ?? ''): string {
+  const text = given === '' ? 'http://localhost:5080' : given
+  const url = URL.parse(text)
+  if (url === null || !['http:', 'https:', 'ws:', 'wss:'].includes(url.protocol))
+    throw new UsageError(`"${text}" is not a server address; write it like http://localhost:5080`)
+  return `${url.protocol.replace('ws', 'http')}//${url.host}${url.pathname.replace(/(\/platform)?\/*$/i, '')}`
+}
+
+export interface Connection {
+  readonly server: string
+  /** Sends a request with the access token. A 401 is retried once with a new token. */
+  request(path: string, options?: RequestOptions): Promise<Response>
+}
+
+export interface RequestOptions {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | undefined
+}
+
+/** The token is sent to this server and to nobody else. */
+export async function connect(server: string, getToken: () => Promise<string>): Promise<Connection> {
+  let token = await getToken()
+  const send = (path: string, { method = 'GET', headers = {}, body }: RequestOptions): Promise<Response> =>
+    fetchFrom(server + path, {
+      method,
+      headers: { ...headers, authorization: `Bearer ${token}` },
+      ...(body === undefined ? {} : { body }),
+    })
+  return {
+    server,
+    async request(path, options = {}) {
+      const response = await send(path, options)
+      // A long import outlives its token.
+      if (response.status !== 401) return response
+      await response.body?.cancel()
+      token = await getToken()
+      return send(path, options)
+    },
+  }
+}
+
+/** The access token of `gatehouse login`, refreshed when it is about to expire. */
+export async function loginToken(server: string): Promise<string> {
+  const again = `gatehouse login --server ${server}`
+  const login = readLogin(server)
+  if (login === undefined) throw new CommandError(`You are not logged in to ${server}. Run: ${again}`)
+  if (Date.now() < login.expiresAt - EXPIRY_MARGIN_MS) return login.accessToken
+  const { clientId, refreshToken } = login
+  if (refreshToken === undefined) throw new CommandError(`The login has expired. Run: ${again}`)
+  const { token } = await discover(server)
+  const form = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: clientId }
+  const reply = await postForm(token, form)
+  if (!reply.ok) throw new CommandError(`The login is no longer valid. Run: ${again}`)
+  const renewed = readTokens(clientId, reply.body)
+  writeLogin(server, renewed)
+  return renewed.accessToken
+}
+
+export interface PasswordSignIn {
+  readonly clientId: string
+  readonly username: string
+  readonly password: string
+}
+
+/** RFC 6749 §4.3. */
+export async function passwordToken(server: string, { clientId, username, password }: PasswordSignIn): Promise<string> {
+  const { token } = await discover(server)
+  const reply = await postForm(token, { grant_type: 'password', client_id: clientId, username, password })
+  if (!reply.ok) throw refused(`The server did not sign ${username} in`, reply.body)
+  return readTokens(clientId, reply.body).accessToken
+}
+
+export interface DevicePrompt {
+  readonly userCode: string
+  readonly address: string
+}
+
+/** RFC 8628. */
+export async function deviceLogin(
+  server: string,
+  clientId: string,
+  show: (prompt: DevicePrompt) => void,
+): Promise<Login> {
+  const endpoints = await discover(server)
+  const started = await postForm(endpoints.device, { client_id: clientId, scope: LOGIN_SCOPES })
+  if (!started.ok) throw refused(`The server refused a device login of the client ${clientId}`, started.body)
+  const { device_code, user_code, verification_uri, verification_uri_complete, expires_in, interval = 5 } = started.body
+  show({
+    userCode: printable(String(user_code)),
+    address: printable(String(verification_uri_complete ?? verification_uri)),
+  })
+  const deadline = Date.now() + Number(expires_in) * 1000
+  const form = { grant_type: DEVICE_CODE, device_code: String(device_code), client_id: clientId }
+  let seconds = Number(interval)
+  while (Date.now() < deadline) {
+    await sleep(seconds * 1000)
+    const reply = await postForm(endpoints.token, form)
+    if (reply.ok) return readTokens(clientId, reply.body)
+    if (reply.body.error === 'slow_down') seconds += 5
+    else if (reply.body.error !== 'authorization_pending') throw refused('The login was refused', reply.body)
+  }
+  throw new CommandError('The code has expired. Log in again.')
+}
+
+/** RFC 7009; the refresh token takes its access tokens with it. */
+export async function revokeLogin(server: string, { clientId, refreshToken, accessToken }: Login): Promise<void> {
+  const { revocation } = await discover(server)
+  await postForm(revocation, { token: refreshToken ?? accessToken, client_id: clientId })
+}
+
+interface Endpoints {
+  readonly token: string
+  readonly device: string
+  readonly revocation: string
+}
+
+async function discover(server: string): Promise<Endpoints> {
+  const response = await fetchFrom(`${server}/.well-known/openid-configuration`, { redirect: 'follow' })
+  const document = membersOf(parseJson(await response.text()))
+  // RFC 8414 §3.3: the endpoints of another issuer's document must not receive our passwords and tokens.
+  if (document.issuer !== server)
+    throw new CommandError(
+      typeof document.issuer === 'string'
+        ? `The issuer of ${server} is ${printable(document.issuer)}: use that address, if you trust it.`
+        : `${server} is not an identity server: it has no discovery document with an issuer.`,
+    )
+  return {
+    token: String(document.token_endpoint),
+    device: String(document.device_authorization_endpoint),
+    revocation: String(document.revocation_endpoint),
+  }
+}
+
+async function postForm(address: string, form: Record<string, string>): Promise<{ ok: boolean; body: JsonObject }> {
+  const response = await fetchFrom(address, { method: 'POST', body: new URLSearchParams(form) })
+  return { ok: response.ok, body: membersOf(parseJson(await response.text())) }
+}
+
+/** A redirect is an error: it would carry a password or a token to another address. */
+async function fetchFrom(address: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(address, { redirect: 'error', ...request })
+  } catch (error) {
+    const reason = error instanceof Error ? String(error.cause ?? error.message) : String(error)
+    throw new Unreachable(`${URL.parse(address)?.origin ?? address} cannot be reached (${reason})`)
+  }
+}
+
+function readTokens(clientId: string, body: JsonObject): Login {
+  const { access_token: accessToken, expires_in: expiresIn, refresh_token: refreshToken } = body
+  if (typeof accessToken !== 'string') throw new CommandError('The token endpoint answered without an access token')
+  return {
+    clientId,
+    accessToken,
+    expiresAt: Date.now() + Number(expiresIn) * 1000,
+    refreshToken: typeof refreshToken === 'string' ? refreshToken : undefined,
+  }
+}
+
+function refused(what: string, { error = 'no reason given', error_description: description = '' }: JsonObject) {
+  return new CommandError(printable(`${what}: ${error} ${description}`.trim()))
+}

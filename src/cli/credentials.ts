@@ -1,0 +1,75 @@
+/** The logins of `gatehouse login`, in a file that only its owner can read. */
+import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { CommandError } from './errors.ts'
+import { membersOf, parseJson } from './json.ts'
+
+export interface Login {
+  readonly clientId: string
+  readonly accessToken: string
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number
+  readonly refreshToken: string | undefined
+}
+
+export function credentialsFile(environment: NodeJS.ProcessEnv = process.env): string {
+  const base = environment.XDG_CONFIG_HOME ?? join(homedir(), '.config')
+  return join(base, 'gatehouse', 'credentials.json')
+}
+
+export function readLogin(server: string, file = credentialsFile()): Login | undefined {
+  return readAll(file).get(server)
+}
+
+export function writeLogin(server: string, login: Login, file = credentialsFile()): void {
+  writeAll(readAll(file).set(server, login), file)
+}
+
+export function deleteLogin(server: string, file = credentialsFile()): void {
+  const all = readAll(file)
+  all.delete(server)
+  writeAll(all, file)
+}
+
+function writeAll(logins: ReadonlyMap<string, Login>, file: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  const temporary = `${file}.${process.pid}.tmp`
+  writeFileSync(temporary, `${JSON.stringify(Object.fromEntries(logins), null, 2)}\n`, { mode: 0o600 })
+  chmodSync(temporary, 0o600)
+  renameSync(temporary, file)
+}
+
+function readAll(file: string): Map<string, Login> {
+  let text: string
+  try {
+    if ((statSync(file).mode & 0o077) !== 0)
+      throw new CommandError(`Other users can read ${file}: run "chmod 600 ${file}" and log in again.`)
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return new Map()
+    throw error
+  }
+  const logins = parseJson(text)
+  if (typeof logins !== 'object' || logins === null || Array.isArray(logins)) throw damaged(file)
+  return new Map(
+    Object.entries(logins).map(([server, login]) => {
+      if (!isLogin(login)) throw damaged(file)
+      return [server, login]
+    }),
+  )
+}
+
+function damaged(file: string): CommandError {
+  return new CommandError(`${file} is damaged: remove it and log in again.`)
+}
+
+function isLogin(value: unknown): value is Login {
+  const { clientId, accessToken, expiresAt, refreshToken } = membersOf(value)
+  return (
+    typeof clientId === 'string' &&
+    typeof accessToken === 'string' &&
+    typeof expiresAt === 'number' &&
+    ['string', 'undefined'].includes(typeof refreshToken)
+  )
+}

@@ -1,0 +1,42 @@
+/** A data folder whose databases can be opened: the folder itself, or a temporary copy of one that cannot be written. */
+import { accessSync, constants, existsSync } from 'node:fs'
+import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { copySqlite } from '../../store/backup/sqlite-copy.ts'
+
+export interface ReadableFolder {
+  readonly path: string
+  dispose(): Promise<void>
+}
+
+const NEEDED = /\.(db|key|json)$/
+
+/** SQLite needs to create files beside a database in WAL mode, even to read it. Without, an intact one looks damaged. */
+export async function readableFolder(folder: string): Promise<ReadableFolder> {
+  if (isWritable(folder)) return { path: folder, dispose: async () => {} }
+  const copy = await mkdtemp(join(tmpdir(), 'gatehouse-doctor-'))
+  for (const name of await readdir(folder).catch(() => [])) {
+    // A file that this user may not read is missing from the copy, and reported as such.
+    if (NEEDED.test(name)) await copyOne(join(folder, name), join(copy, name)).catch(() => {})
+  }
+  return { path: copy, dispose: () => rm(copy, { recursive: true, force: true }) }
+}
+
+async function copyOne(from: string, to: string): Promise<void> {
+  // A server has it open: only SQLite can take a consistent copy.
+  const isCopied = existsSync(`${from}-shm`) && (await copySqlite(from, to).catch(() => undefined)) !== undefined
+  if (isCopied) return
+  await copyFile(from, to)
+  if (existsSync(`${from}-wal`)) await copyFile(`${from}-wal`, `${to}-wal`)
+}
+
+/** A missing folder is reported by another check. */
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+  }
+}

@@ -1,0 +1,116 @@
+/** The commands that use the streaming and query services of a running server. */
+import type { OptionTable } from './args.ts'
+import type { Command } from './command.ts'
+
+const SIGN_IN: OptionTable = {
+  '--username': { value: 'NAME', help: 'sign in as this user; asks for the password' },
+  '--password-file': { value: 'FILE', help: 'read the password from the first line of a file' },
+  '--client': { value: 'ID', help: 'the client to sign in with (default demo-cli)' },
+  '--token-file': { value: 'FILE', help: 'read an access token from the first line of a file' },
+}
+
+const SERVER: OptionTable = {
+  '--server': { value: 'URL', help: 'the server (default GATEHOUSE_SERVER, or http://localhost:5080)' },
+  ...SIGN_IN,
+}
+
+const PARAMETER: OptionTable = {
+  '--parameter': {
+    short: 'p',
+    value: 'NAME=VALUE',
+    repeatable: true,
+    help: 'a value for :NAME, or for $1 as 1=VALUE; repeatable',
+  },
+}
+
+const LOGIN = 'Without --username and --token-file the command uses the login of "gatehouse login".'
+
+export const REMOTE_COMMANDS: readonly Command[] = [
+  {
+    name: 'stream',
+    positionals: ['[ADDRESS]'],
+    options: {
+      ...SIGN_IN,
+      '--version': { value: 'VERSION', help: 'the protocol version (default 1.1)' },
+      '--wait': {
+        value: 'SECONDS',
+        help: 'in a pipe: how long to wait for messages after the end of the input (default 5)',
+      },
+    },
+    summary: 'Opens a streaming session in a terminal or in a pipe.',
+    notes: `
+ADDRESS is the server; the default is GATEHOUSE_SERVER, or http://localhost:5080.
+
+In a terminal, type "help" once connected. In a pipe, each line of stdin is a message (JSON, or what one types in the
+terminal) and each line of stdout is a message from the server. The session ends when every request is answered and
+nothing is subscribed to, or when the wait is over. For example: echo 'Platform/QueryServerInfo' | gatehouse stream`,
+    examples: [
+      'stream --username alice',
+      'stream < messages.txt',
+      'stream --token-file token.txt --wait 60 < messages.txt',
+    ],
+    load: async () => (await import('./stream/stream.ts')).stream,
+  },
+  {
+    name: 'query',
+    positionals: ['[STATEMENT]'],
+    options: {
+      ...PARAMETER,
+      '--json': { help: 'print the result as JSON, as the server sends it' },
+      '--csv': { help: 'print the result as CSV' },
+      ...SERVER,
+    },
+    summary: 'Runs an IQL statement on a server and prints the result.',
+    notes: `Without STATEMENT, or with "-", the statement is read from stdin.\n${LOGIN}`,
+    examples: [
+      'query "SELECT symbol, price FROM trades ORDER BY executed_at DESC LIMIT 10"',
+      'query --csv -p symbol=BHP "SELECT * FROM trades WHERE symbol = :symbol" > bhp.csv',
+      'query --username alice < report.iql',
+    ],
+    load: async () => (await import('./query/query.ts')).query,
+  },
+  {
+    name: 'import',
+    positionals: ['FILE'],
+    options: {
+      '--table': { value: 'NAME', required: true, help: 'the table to insert the rows into' },
+      '--create': { help: 'create the table if it does not exist, with types guessed from the values' },
+      '--key': { value: 'COLUMN', repeatable: true, help: 'with --create: a column of the primary key; repeatable' },
+      '--type': { value: 'COLUMN=TYPE', repeatable: true, help: 'with --create: the type of a column; repeatable' },
+      '--dry-run': { help: 'print the column types and stop' },
+      '--rejected': { value: 'FILE', help: 'where to write rejected rows and the reason (default FILE.rejected.csv)' },
+      '--restart': { help: 'start over instead of resuming an interrupted import of this file' },
+      '--batch': { value: 'ROWS', help: 'rows per request (default 500)' },
+      ...SERVER,
+    },
+    summary: 'Inserts the rows of a CSV file into a table on a server.',
+    notes: `
+The first line of FILE names the columns. An interrupted import resumes when the command is repeated: FILE.import.json
+records how far it got, and no row is inserted twice. The exit status is 1 if rows were rejected.
+${LOGIN}`,
+    examples: [
+      'import trades.csv --table trades',
+      'import trades.csv --table trades --create --key id --type price="Decimal(12, 4)"',
+    ],
+    load: async () => (await import('./query/import.ts')).importRows,
+  },
+  {
+    name: 'export',
+    positionals: ['[STATEMENT]'],
+    options: {
+      '--table': { value: 'NAME', help: 'export this table instead of the result of a statement' },
+      '--format': { value: 'FORMAT', help: 'csv, ndjson or arrow (default: by the extension of the file, else csv)' },
+      '--output': { value: 'FILE', help: 'the file to write, which appears when it is complete (default stdout)' },
+      ...PARAMETER,
+      ...SERVER,
+    },
+    summary: 'Writes a table or the result of a statement as CSV, NDJSON or Arrow.',
+    notes: `Without STATEMENT and --table, or with "-", the statement is read from stdin.\n${LOGIN}`,
+    examples: [
+      'export --table trades --output trades.csv',
+      `export "SELECT * FROM trades WHERE symbol = 'BHP'" --output bhp.arrow`,
+      'export --table trades --format ndjson | gzip > trades.ndjson.gz',
+    ],
+    load: async () => (await import('./query/export.ts')).exportRows,
+  },
+]

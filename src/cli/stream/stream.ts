@@ -1,0 +1,28 @@
+/** `gatehouse stream`: a streaming session in a terminal or in a pipe. */
+import type { Arguments } from '../args.ts'
+import { serverAddress } from '../client.ts'
+import { UsageError } from '../errors.ts'
+import { clientOf, optionalToken } from '../sign-in.ts'
+import { runPipe } from './pipe.ts'
+import { openSession } from './session.ts'
+import { runTerminal } from './terminal.ts'
+
+export async function stream(args: Arguments): Promise<void> {
+  const server = serverAddress(args.positionals[0])
+  const getToken = optionalToken(server, args)
+  const waitMs = readWait(args)
+  const session = await openSession(server, args.value('--version') ?? '1.1')
+  try {
+    if (getToken !== undefined) await session.authenticate(await getToken())
+    if (process.stdin.isTTY) await runTerminal(session, clientOf(args))
+    else process.exitCode = await runPipe(session, waitMs)
+  } finally {
+    session.close()
+  }
+}
+
+function readWait(args: Arguments): number {
+  const text = args.value('--wait') ?? '5'
+  if (!/^\d+(\.\d+)?$/.test(text)) throw new UsageError(`--wait takes a number of seconds, not "${text}"`)
+  return Number(text) * 1000
+}

@@ -1,0 +1,407 @@
+/** The table of settings, from which flags, environment variables, names in files and the docs are derived. */
+import { isIP } from 'node:net'
+import { nearest } from '../lib/nearest-word.ts'
+import { isLoopback } from '../protocol/addresses.ts'
+import {
+  BadSetting,
+  LOG_FORMATS,
+  LOG_LEVELS,
+  oneOf,
+  parseAddresses,
+  parseBoolean,
+  parseBrandName,
+  parseBudgets,
+  parseColour,
+  parseDatabaseUrl,
+  parseDays,
+  parseInteger,
+  parseIssuer,
+  parseLogo,
+  parseMasterKey,
+  parseOptionalPort,
+  parseOrigins,
+  parsePath,
+  parsePort,
+  parseRatio,
+  parseSeconds,
+  parseServer,
+  parseServices,
+  parseText,
+  parseTokenLifetime,
+  parseWebAddress,
+  parseWindowBits,
+  SERVICES,
+} from './parsers.ts'
+
+export interface Setting<T> {
+  readonly default: string
+  readonly parse: (text: string) => T
+  readonly help: string
+  /** Printed as `********`. */
+  readonly secret?: true
+  /** A running server takes over a new value on SIGHUP. */
+  readonly reload?: true
+}
+
+/** The key determines the other names: `databaseUrl` is `GATEHOUSE_DATABASE_URL`, `--database-url`, and `database_url` in a file. */
+export const SETTINGS = {
+  host: setting('127.0.0.1', parseText, 'Address to listen on.'),
+  port: setting('5080', parsePort, 'Port to listen on; 0 picks a free port.'),
+  data: setting('./data', parsePath, 'Folder for databases, keys and all other persistent data.'),
+  issuer: setting(
+    '',
+    parseIssuer,
+    'Public URL of the identity server, the issuer of tokens. Empty: derived from host and port.',
+  ),
+  databaseUrl: setting(
+    '',
+    parseDatabaseUrl,
+    'PostgreSQL connection URL (postgres://…). Empty: SQLite in the data folder.',
+    'secret',
+  ),
+  masterKey: setting(
+    '',
+    parseMasterKey,
+    'Key that protects keys and secrets at rest, 32 random bytes in Base64; all nodes on one database need the same. Empty: a file generated in the data folder.',
+    'secret',
+  ),
+  config: setting('', parseText, 'Declarative file (JSON or YAML), reconciled at every start.'),
+  services: setting(SERVICES.join(','), parseServices, 'The services that this process runs, separated by commas.'),
+  tlsCertificate: reloadable(
+    setting('', parseText, 'File with the TLS certificate chain (PEM). With the key it enables HTTPS.'),
+  ),
+  tlsKey: reloadable(setting('', parseText, 'File with the TLS private key (PEM).')),
+  trustedProxies: setting(
+    '',
+    parseAddresses,
+    'Addresses or networks of proxies whose X-Forwarded-* headers are trusted.',
+  ),
+  maxConnectionsPerAddress: setting(
+    '2000',
+    parseInteger,
+    'Maximum HTTP connections from one address to this node, except from trusted_proxies and limit_exempt; 0: no maximum. Streams have a limit of their own.',
+  ),
+  stopDelay: setting(
+    '5',
+    parseSeconds,
+    'Seconds after SIGTERM in which requests are still served while /readyz says 503, so that load balancers send no more. The demonstration does not wait by default.',
+  ),
+  logLevel: reloadable(setting('info', oneOf(LOG_LEVELS), 'Minimum level of log messages.')),
+  logFormat: setting('json', oneOf(LOG_FORMATS), 'One JSON object per line, or human-readable lines.'),
+  server: setting(
+    '',
+    parseServer,
+    'URL of the server that commands administer, after "gatehouse login". Empty: the data on this machine.',
+  ),
+  metricsPort: setting(
+    '',
+    parseOptionalPort,
+    'Separate port for /metrics, without a token. Empty: on the main port, for tokens with Platform/Admin.',
+  ),
+  metricsHost: setting('127.0.0.1', parseText, 'Address that the metrics port listens on.'),
+  traceEndpoint: setting(
+    '',
+    parseWebAddress,
+    'URL of an OpenTelemetry collector for traces (OTLP/HTTP), such as http://127.0.0.1:4318/v1/traces. Empty: no traces.',
+  ),
+  traceRatio: setting('1', parseRatio, 'Fraction of traces that are sampled, from 0 to 1.'),
+  auditRetentionDays: setting('400', parseInteger, 'Days that audit rows are kept; 0 keeps them indefinitely.'),
+  limitToken: limit('address=1200/60 client=12000/60 user=600/60', 'token, introspection, revocation and userinfo'),
+  limitPages: limit('address=1200/60', 'sign-in and other pages and discovery'),
+  limitQuery: limit('address=30000/60 client=60000/60 user=12000/60', 'queries'),
+  limitStream: limit(
+    'address=600/60 client=6000/60 user=120/60',
+    'new streaming connections and failed sign-ins on them',
+  ),
+  limitAdmin: limit('address=1200/60 client=6000/60 user=1200/60', 'administration'),
+  limitExempt: setting('127.0.0.0/8,::1', parseAddresses, 'Addresses or networks exempt from rate limits.'),
+  accessTokenLifetime: setting(
+    '3600',
+    parseTokenLifetime,
+    'Lifetime of access tokens in seconds, at most a day. A client may have its own. Existing tokens keep their lifetime.',
+  ),
+  refreshTokenIdle: setting('2592000', parseSeconds, 'Seconds after which an unused refresh token expires.'),
+  refreshTokenLifetime: setting(
+    '15552000',
+    parseSeconds,
+    'Seconds after which a refresh token and all its successors expire, used or not.',
+  ),
+  refreshTokenGrace: setting(
+    '10',
+    parseSeconds,
+    'Seconds within which a rotated refresh token may be used again with the same result, for lost responses and two tabs.',
+  ),
+  keyRotation: setting('90', parseDays, 'Days between rotations of the signing key.'),
+  brandName: setting('Gatehouse', parseBrandName, 'Name shown on the pages and in authenticator apps.'),
+  brandColour: setting('#3056d3', parseColour, 'Colour of buttons and links on the pages, as #rrggbb.'),
+  brandLogo: setting(
+    '',
+    parseLogo,
+    'File with the logo on the pages (SVG, PNG, WebP or JPEG). Empty: the Gatehouse logo.',
+  ),
+  sessionIdle: setting('43200', parseSeconds, 'Seconds without a request after which a browser session expires.'),
+  sessionLifetime: setting('604800', parseSeconds, 'Seconds after which a browser session expires in any case.'),
+  logoutPrivate: setting(
+    'false',
+    parseBoolean,
+    'Allow back-channel logout to private and loopback addresses, also over http.',
+  ),
+  demo: setting('false', parseBoolean, 'Create demonstration users, clients and tables. Only on loopback.'),
+  queryRows: setting(
+    '100000',
+    parseInteger,
+    'Maximum rows of a JSON query result. A longer one is truncated and marked so.',
+  ),
+  queryResultBytes: setting('1073741824', parseInteger, 'Maximum bytes of a query result in any format.'),
+  queryStatementBytes: setting('65536', parseInteger, 'Maximum bytes of an IQL statement.'),
+  queryBodyBytes: setting('8388608', parseInteger, 'Maximum bytes of the body of a Select, Insert, Update or Delete.'),
+  querySeconds: setting('30', parseSeconds, 'Timeout of a query in seconds.'),
+  queryPerUser: setting('32', parseInteger, 'Maximum concurrent queries of one user.'),
+  queryConcurrency: setting(
+    '4',
+    parseInteger,
+    'Maximum queries executed at once: reader processes for SQLite, connections for PostgreSQL. One user gets at most one less.',
+  ),
+  queryWaiting: setting('256', parseInteger, 'Maximum queued queries; further ones get 503.'),
+  queryStall: setting(
+    '5',
+    parseSeconds,
+    'Seconds after which a result that its client does not read is aborted while other queries wait; 0 never.',
+  ),
+  querySendQueueBytes: setting(
+    '134217728',
+    parseInteger,
+    'Maximum bytes of small results queued for clients that do not read them, on this node. Beyond it, the connections of the user with the most are closed.',
+  ),
+  queryWriteWait: setting(
+    '5',
+    parseSeconds,
+    'Seconds that a write waits for a long write of another user on SQLite before the long one is stopped; 0 waits on.',
+  ),
+  streamVendor: setting(
+    'Vendor',
+    parseText,
+    'Prefix of the scopes that streaming clients see, as in Vendor.Platform.Market.',
+  ),
+  streamOrigins: setting('', parseOrigins, 'Origins whose pages may open streaming connections. Empty: all origins.'),
+  streamAuthenticationDeadline: setting(
+    '60',
+    parseSeconds,
+    'Seconds within which a streaming connection must authenticate.',
+  ),
+  streamExpiryWarning: setting(
+    '120',
+    parseSeconds,
+    'Seconds before expiry at which subscribers of Identify are warned.',
+  ),
+  streamExpiryGrace: setting(
+    '60',
+    parseSeconds,
+    'Seconds after expiry within which a connection may authenticate again.',
+  ),
+  streamPingInterval: setting('30', parseSeconds, 'Seconds between pings on a streaming connection.'),
+  streamIdleTimeout: setting(
+    '60',
+    parseSeconds,
+    'Seconds without a frame after which a streaming connection is closed.',
+  ),
+  streamDrainTime: setting('10', parseSeconds, 'Seconds over which a stopping node closes its connections.'),
+  streamMaxMessageBytes: setting(
+    '1048576',
+    parseInteger,
+    'Maximum bytes of a message from a streaming client, after decompression.',
+  ),
+  streamMaxUnreadable: setting(
+    '10',
+    parseInteger,
+    'Consecutive unreadable messages after which a streaming connection is closed.',
+  ),
+  streamReceiveQueueBytes: setting(
+    '4194304',
+    parseInteger,
+    'Bytes of unanswered requests after which a connection is not read any further.',
+  ),
+  streamSendQueueBytes: setting('1048576', parseInteger, 'Maximum bytes queued for a client that reads slowly.'),
+  streamSendQueueBytesPerAddress: setting(
+    '67108864',
+    parseInteger,
+    'Maximum bytes queued for all streaming clients of one address; past it the slowest is closed.',
+  ),
+  streamSendQueueBytesPerNode: setting(
+    '268435456',
+    parseInteger,
+    'Maximum bytes queued for all streaming clients of this node; past it the slowest is closed.',
+  ),
+  streamMaxSubscriptions: setting('1000', parseInteger, 'Maximum subscriptions of one connection.'),
+  streamMessagesPerSecond: setting(
+    '1000',
+    parseInteger,
+    'Sustained rate of messages per second that one connection may send.',
+  ),
+  streamMessageBurst: setting(
+    '10000',
+    parseInteger,
+    'Messages that one connection may send in a burst above the sustained rate.',
+  ),
+  streamMaxConnections: setting('50000', parseInteger, 'Maximum streaming connections of this node.'),
+  streamMaxConnectionsPerUser: setting('100', parseInteger, 'Maximum streaming connections of one user to this node.'),
+  streamMaxConnectionsPerAddress: setting(
+    '1000',
+    parseInteger,
+    'Maximum streaming connections from one address to this node.',
+  ),
+  streamMaxSessionsPerUser: setting(
+    '20',
+    parseInteger,
+    'Maximum streaming sessions (sign-ins) of one user on this node; a new one displaces the oldest.',
+  ),
+  streamDeflate: setting(
+    'true',
+    parseBoolean,
+    'Accept compression (permessage-deflate) when a streaming client offers it.',
+  ),
+  streamDeflateThreshold: setting('1024', parseInteger, 'Bytes below which a streaming message is not compressed.'),
+  streamDeflateWindowBits: setting('12', parseWindowBits, 'Window size of the compression as a power of two, 9 to 15.'),
+  streamRestoreTokens: setting('true', parseBoolean, 'Answer AuthToken with a token that restores the connection.'),
+  streamEcho: setting('false', parseBoolean, 'Serve /echo, which returns every message; for conformance suites only.'),
+  streamControllers: setting('', parseText, 'Module, or folder of modules, with additional streaming controllers.'),
+  streamSweepInterval: setting(
+    '0.25',
+    parseSeconds,
+    'Seconds between checks of the timeouts of streaming connections.',
+  ),
+} as const satisfies Record<string, Setting<unknown>>
+
+export type SettingName = keyof typeof SETTINGS
+export type Config = { readonly [Name in SettingName]: ReturnType<(typeof SETTINGS)[Name]['parse']> }
+export type Source = 'default' | 'file' | 'environment' | 'flag'
+export type SourceOf = { readonly [Name in SettingName]: Source }
+
+export interface LoadedConfig {
+  readonly config: Config
+  readonly sources: SourceOf
+  /** The text of each setting before parsing. */
+  readonly texts: { readonly [Name in SettingName]: string }
+}
+
+export interface ConfigSources {
+  readonly file?: Readonly<Record<string, string>>
+  readonly environment?: Readonly<Record<string, string | undefined>>
+  readonly flags?: Readonly<Record<string, string>>
+}
+
+/** Precedence: flags, environment, file, defaults. */
+export function loadConfig(sources: ConfigSources): LoadedConfig {
+  const given = new Map<SettingName, { text: string; source: Source; writtenAs: string }>()
+  for (const [name, text] of Object.entries(sources.file ?? {})) take(`settings.${name}`, text, 'file', pathInFile)
+  for (const [name, text] of Object.entries(sources.environment ?? {})) {
+    if (name.startsWith('GATEHOUSE_') && text !== undefined) take(name, text, 'environment', environmentName)
+  }
+  for (const [name, text] of Object.entries(sources.flags ?? {})) take(name, text, 'flag', flagName)
+
+  const config: Record<string, unknown> = {}
+  const from: Record<string, Source> = {}
+  const texts: Record<string, string> = {}
+  for (const name of settingNames()) {
+    const { text, source, writtenAs } = given.get(name) ?? {
+      text: SETTINGS[name].default,
+      source: 'default',
+      writtenAs: environmentName(name),
+    }
+    config[name] = parseSetting(name, text, writtenAs)
+    from[name] = source
+    texts[name] = text
+  }
+  // The loop above filled all three for every key of SETTINGS.
+  return {
+    config: Object.freeze(check(config as Config)),
+    sources: from as SourceOf,
+    texts: texts as LoadedConfig['texts'],
+  }
+
+  function take(written: string, text: string, source: Source, nameOf: (name: SettingName) => string): void {
+    const name = settingNames().find((candidate) => nameOf(candidate) === written)
+    if (name === undefined) throw unknownSetting(written, settingNames().map(nameOf))
+    given.set(name, { text, source, writtenAs: written })
+  }
+}
+
+export function settingNames(): SettingName[] {
+  return Object.keys(SETTINGS) as SettingName[]
+}
+
+export function environmentName(name: SettingName): string {
+  return `GATEHOUSE_${words(name).join('_').toUpperCase()}`
+}
+
+export function flagName(name: SettingName): string {
+  return `--${words(name).join('-')}`
+}
+
+export function fileName(name: SettingName): string {
+  return words(name).join('_')
+}
+
+/** The name of a setting in messages about the declarative file. */
+function pathInFile(name: SettingName): string {
+  return `settings.${fileName(name)}`
+}
+
+/** The issuer in tokens, pages and banners. The Host header of a request is never trusted. */
+export function issuerOf(config: Config, port: number = config.port): string {
+  if (config.issuer !== '') return config.issuer
+  const scheme = config.tlsCertificate === '' ? 'http' : 'https'
+  const host =
+    config.host === '0.0.0.0' || config.host === '::' || config.host === '127.0.0.1'
+      ? 'localhost'
+      : bracketed(config.host)
+  return `${scheme}://${host}:${port}`
+}
+
+function bracketed(host: string): string {
+  return isIP(host) === 6 ? `[${host}]` : host
+}
+
+function words(name: string): string[] {
+  return name.split(/(?=[A-Z])/).map((word) => word.toLowerCase())
+}
+
+export function unknownSetting(written: string, known: string[]): BadSetting {
+  const near = nearest(written, known)
+  return new BadSetting(`Unknown setting ${written}${near === undefined ? '' : `; did you mean ${near}?`}`)
+}
+
+function parseSetting(name: SettingName, text: string, writtenAs: string): unknown {
+  try {
+    return SETTINGS[name].parse(text)
+  } catch (error) {
+    if (error instanceof BadSetting) throw new BadSetting(`${writtenAs}: ${error.message}`)
+    throw error
+  }
+}
+
+/** Checks that involve several settings. */
+function check(config: Config): Config {
+  if ((config.tlsCertificate === '') !== (config.tlsKey === '')) {
+    throw new BadSetting('GATEHOUSE_TLS_CERTIFICATE and GATEHOUSE_TLS_KEY must be set together')
+  }
+  if (config.demo && !isLoopback(config.host)) {
+    throw new BadSetting(
+      `The demonstration data has known passwords and is allowed on loopback only: remove --demo, or listen on 127.0.0.1 instead of ${config.host}`,
+    )
+  }
+  return config
+}
+
+function setting<T>(fallback: string, parse: (text: string) => T, help: string, secret?: 'secret'): Setting<T> {
+  return { default: fallback, parse, help, ...(secret === undefined ? {} : { secret: true as const }) }
+}
+
+function reloadable<T>(given: Setting<T>): Setting<T> {
+  return { ...given, reload: true }
+}
+
+function limit(fallback: string, routes: string) {
+  const help = `Rate limits of ${routes} as requests/seconds per address, client and user. Empty: no limit.`
+  return reloadable(setting(fallback, parseBudgets, help))
+}

@@ -1,0 +1,132 @@
+/** Calls every node at once, for example to list what runs there, and collects the replies that arrive within a second. */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../protocol/clock.ts'
+import type { Nodes } from '../store/nodes.ts'
+import type { Bus } from './bus.ts'
+
+/** Strings only: they travel to other nodes as JSON. */
+export type Params = Readonly<Record<string, string>>
+
+export interface Cluster {
+  /** Registers what this node replies on a topic. A node without a handler replies null. */
+  handle(topic: string, handler: (params: Params) => unknown): void
+  callAll(topic: string, params?: Params): Promise<ClusterReplies>
+  close(): Promise<void>
+}
+
+export interface ClusterReplies {
+  readonly replies: readonly { readonly node: string; readonly body: unknown }[]
+  /** Nodes that are registered and did not reply in time. */
+  readonly timedOut: readonly string[]
+}
+
+export interface ClusterOptions extends CallOptions {
+  /** For people: host and process. */
+  readonly name: string
+  readonly bus: Pick<Bus, 'publish' | 'subscribe'>
+  readonly onError: (error: unknown) => void
+}
+
+export interface CallOptions {
+  readonly nodes: Nodes
+  readonly bus: Pick<Bus, 'publish'>
+  readonly clock: Clock
+}
+
+const TIMEOUT_MS = 1_000
+const FIRST_POLL_MS = 5
+const LONGEST_POLL_MS = 80
+/** How long a call stays on the bus, for nodes that receive it late. */
+const CALL_KEPT_MS = 10_000
+
+export function openCluster(options: ClusterOptions): Cluster {
+  const { name, bus, nodes, onError } = options
+  const id = randomUUID()
+  const handlers = new Map<string, (params: Params) => unknown>()
+  const ownCalls = new Set<string>()
+  const run = async (topic: string, params: Params): Promise<unknown> => (await handlers.get(topic)?.(params)) ?? null
+  const beat = () => nodes.heartbeat({ id, name }).catch(onError)
+
+  const unsubscribe = bus.subscribe((event) => {
+    if (event.kind !== 'nodes-asked' || ownCalls.has(event.question)) return
+    run(event.topic, event.words)
+      .then((body) => nodes.reply(event.question, id, JSON.stringify(body)))
+      .catch(onError)
+  })
+  // Not awaited: the server can start before it is registered.
+  const registered = nodes.removeDead().then(beat, onError)
+  const beating = setInterval(beat, nodes.heartbeatMs)
+  beating.unref()
+
+  return {
+    handle: (topic, handler) => void handlers.set(topic, handler),
+    async callAll(topic, params = {}) {
+      const callId = randomUUID()
+      ownCalls.add(callId)
+      try {
+        const own = { node: name, body: await run(topic, params) }
+        const { replies, timedOut } = await callOthers(options, { callId, topic, params, caller: id })
+        return { replies: [own, ...replies], timedOut }
+      } finally {
+        ownCalls.delete(callId)
+      }
+    },
+    async close() {
+      clearInterval(beating)
+      unsubscribe()
+      await registered
+      await nodes.remove(id).catch(onError)
+    },
+  }
+}
+
+/** For a process that calls the nodes without being one. */
+export function createClusterCaller(options: CallOptions): Pick<Cluster, 'callAll'> {
+  return { callAll: (topic, params = {}) => callOthers(options, { callId: randomUUID(), topic, params, caller: '' }) }
+}
+
+interface Call {
+  readonly callId: string
+  readonly topic: string
+  readonly params: Params
+  /** The id of the calling node, which runs its own handler instead. */
+  readonly caller: string
+}
+
+async function callOthers(
+  { nodes, bus, clock }: CallOptions,
+  { callId, topic, params, caller }: Call,
+): Promise<ClusterReplies> {
+  const others = (await nodes.list()).filter(({ id }) => id !== caller)
+  if (others.length === 0) return { replies: [], timedOut: [] }
+  try {
+    const expiresAt = clock() + CALL_KEPT_MS
+    await bus.publish({ kind: 'nodes-asked', question: callId, topic, words: params, expiresAt })
+    const bodies = await pollReplies(
+      nodes,
+      callId,
+      others.map(({ id }) => id),
+    )
+    const replies = others.flatMap(({ id, name }) => {
+      const body = bodies.get(id)
+      return body === undefined ? [] : [{ node: name, body: JSON.parse(body) as unknown }]
+    })
+    return { replies, timedOut: others.filter(({ id }) => !bodies.has(id)).map(({ name }) => name) }
+  } finally {
+    await nodes.deleteReplies(callId)
+  }
+}
+
+async function pollReplies(
+  nodes: Nodes,
+  callId: string,
+  expected: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const end = performance.now() + TIMEOUT_MS
+  for (let pause = FIRST_POLL_MS; ; pause = Math.min(pause * 2, LONGEST_POLL_MS)) {
+    await sleep(pause)
+    const bodies = await nodes.repliesTo(callId)
+    if (performance.now() >= end || expected.every((node) => bodies.has(node))) return bodies
+  }
+}

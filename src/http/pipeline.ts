@@ -1,0 +1,267 @@
+/** The path of every request: context, route, rate limit, body, authentication, handler, then log line, metrics and span. */
+import type { IncomingMessage, RequestListener } from 'node:http'
+import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Authenticate, Principal } from '../protocol/principal.ts'
+import { Refusal } from '../protocol/refusal.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { RequestSpan, Tracing } from '../telemetry/traces.ts'
+import { createAccessLog } from './access-log.ts'
+import { authenticateRequest } from './authentication.ts'
+import { hasBody, readBody } from './body.ts'
+import { Context } from './context.ts'
+import { answerPreflight, setCorsHeaders } from './cors.ts'
+import { checkHost } from './host-header.ts'
+import { nodeHttp } from './node-http.ts'
+import { replyWithProblem } from './problem.ts'
+import { callerOf, type RateLimits } from './rate-limits.ts'
+import { checkTargetLength, localTarget, segmentsOf } from './request-target.ts'
+import type { BodyRule, LazyRouteGroups, Route, RouteGroup, Upgrade } from './route.ts'
+import { type Match, Router, type WrongMethod } from './router.ts'
+
+export interface PipelineOptions {
+  readonly groups: readonly (RouteGroup | LazyRouteGroups)[]
+  readonly logger: Logger
+  readonly metrics: Metrics
+  readonly addressOf: (request: IncomingMessage) => string
+  /** Path of the issuer: requests below it are served as if it were not there. */
+  readonly base?: string
+  readonly authenticate?: Authenticate
+  readonly rateLimits?: RateLimits
+  readonly tracing?: Tracing | undefined
+}
+
+export interface Pipeline {
+  readonly handle: RequestListener
+  /** For the server's `upgrade` event. */
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+}
+
+export function createPipeline(options: PipelineOptions): Pipeline {
+  const { groups, logger, metrics, addressOf, base = '', authenticate = noPrincipal, rateLimits, tracing } = options
+  const router = new Router()
+  const loaders = new Map<RouteGroup, () => Promise<void>>()
+  const prefixes: [prefix: string, group: RouteGroup][] = []
+  for (const group of groups) {
+    if ('load' in group) addLazy(group)
+    else add(group)
+  }
+  const finish = createAccessLog(logger, metrics)
+
+  return {
+    handle(request, response) {
+      const context = new Context(request, response, addressOf(request), targetOf(request), logger)
+      const span = tracing?.open(request.headers.traceparent)
+      if (span !== undefined) context.setHeader('traceresponse', span.header)
+      response.on('finish', () => {
+        // A body that was read in one piece has not reached its end yet.
+        request.read()
+        finish(context, response.statusCode)
+        span?.end({ method: context.method, route: context.route, status: response.statusCode, id: context.id })
+      })
+      // Without a listener the error would end the process; the client is gone.
+      response.on('error', (error) => context.log.info({ err: error }, 'the reply could not be sent'))
+      try {
+        checkHost(request)
+        dispatch(context, span)
+      } catch (error) {
+        fail(context, undefined, error)
+      }
+    },
+    upgrade(request, socket, head) {
+      const response = new nodeHttp.ServerResponse(request)
+      const context = new Context(request, response, addressOf(request), targetOf(request), logger)
+      socket.on('error', ignore)
+      // The writer of the 101 response reads the id from here.
+      request.headers['request-id'] = context.id
+      takeUpgrade(context, { request, socket, head }).then(
+        () => finish(context, 101),
+        (error) => {
+          response.on('finish', () => finish(context, response.statusCode))
+          refuseUpgrade(context, socket, () => replyWithProblem(context, error))
+        },
+      )
+    },
+  }
+
+  function targetOf({ url = '/' }: IncomingMessage): string {
+    return localTarget(url, base)
+  }
+
+  function dispatch(context: Context, span: RequestSpan | undefined): void {
+    const found = router.find(context.method, context.path)
+    if (found !== undefined && 'route' in found) {
+      serve(context, found, span)
+      return
+    }
+    const group = found?.group ?? groupOf(context.path)
+    const load = group === undefined ? undefined : loaders.get(group)
+    if (load === undefined || found !== undefined) refuseUnmatched(context, group, found)
+    else
+      load().then(
+        () => dispatch(context, span),
+        (error) => fail(context, undefined, error),
+      )
+  }
+
+  function serve(context: Context, match: Match, span: RequestSpan | undefined): void {
+    const { route, group, params } = match
+    context.route = route.path
+    if (params !== undefined) context.params = params
+    if (group.headers !== undefined) context.setHeaders(group.headers)
+    enter(context, group, () => {
+      const { body } = route
+      const act = span === undefined ? () => run(context, match) : () => span.run(() => run(context, match))
+      if (body === undefined) return act()
+      checkMediaType(context.request, body)
+      readBody(context.request, body.limit, (read) => {
+        if (read instanceof Refusal) return fail(context, group, read)
+        context.body = read
+        act()
+      })
+    })
+  }
+
+  /** What every request of a group passes first, whether or not it matches a route. */
+  function enter(context: Context, group: RouteGroup | undefined, next: () => void): void {
+    const begin = (): void => {
+      try {
+        checkTargetLength(context.target)
+        if (group?.limit !== undefined && rateLimits !== undefined)
+          context.setLimits(rateLimits.countAddress(group.limit, context.address))
+        next()
+      } catch (error) {
+        fail(context, group, error)
+      }
+    }
+    const { origin } = context.headers
+    if (group?.cors === undefined || origin === undefined) begin()
+    else setCorsHeaders(context, group.cors, origin).then(begin, (error) => fail(context, group, error))
+  }
+
+  function run(context: Context, { route, group }: Match): void {
+    try {
+      const replied = route.access === undefined ? route.handle(context) : authorize(context, route, group)
+      if (replied instanceof Promise) replied.catch((error) => fail(context, group, error))
+    } catch (error) {
+      fail(context, group, error)
+    }
+  }
+
+  /** A token that is known already is checked without a promise, and the whole request is served in one turn. */
+  function authorize(context: Context, { access, handle }: Route, { limit }: RouteGroup): void | Promise<void> {
+    const admit = (principal: Principal): void | Promise<void> => {
+      context.principal = principal
+      access?.(principal, context)
+      if (limit !== undefined && rateLimits !== undefined)
+        context.setLimits(rateLimits.countCaller(limit, context.address, callerOf(principal)))
+      return handle(context)
+    }
+    const principal = authenticateRequest(context, authenticate)
+    return principal instanceof Promise ? principal.then(admit) : admit(principal)
+  }
+
+  function refuseUnmatched(context: Context, group: RouteGroup | undefined, found: WrongMethod | undefined): void {
+    if (context.method === 'OPTIONS' && context.target === '*') context.end(204)
+    else
+      enter(context, group, () => {
+        if (found === undefined) throw new Refusal('http.not_found', 404, 'Nothing is served at this address')
+        if (context.method === 'OPTIONS' && found.group.cors !== undefined)
+          return answerPreflight(context, found.group.cors, found.allow)
+        throw new Refusal('http.method_not_allowed', 405, `This address takes ${found.allow.join(' and ')}`, {
+          headers: { allow: found.allow.join(', ') },
+        })
+      })
+  }
+
+  /** Paths that match no route get a problem document, whatever the group sends for its own errors. */
+  function fail(context: Context, group: RouteGroup | undefined, error: unknown): void {
+    if (context.isReplied) {
+      context.log.error({ err: error }, 'request failed after the reply had begun')
+      context.response.destroy()
+    } else if (group?.fail === undefined || context.route === 'none') replyWithProblem(context, error)
+    else group.fail(context, error)
+  }
+
+  async function takeUpgrade(context: Context, taken: Upgrade): Promise<void> {
+    checkHost(context.request)
+    // RFC 6455 §4.1: the method is GET.
+    if (context.method !== 'GET')
+      throw new Refusal('http.method_not_allowed', 405, 'An upgrade is a GET request', { headers: { allow: 'GET' } })
+    const found = router.find('GET', context.path)
+    if (found === undefined || !('route' in found) || found.route.upgrade === undefined)
+      throw new Refusal('stream.not_found', 404, 'There is no stream at this path')
+    const { route, group } = found
+    context.route = route.path
+    checkTargetLength(context.target)
+    if (group.limit !== undefined && rateLimits !== undefined)
+      context.setLimits(rateLimits.countAddress(group.limit, context.address))
+    await route.upgrade?.(context, taken)
+  }
+
+  /** The group for an unmatched path: the one with the longest prefix. */
+  function groupOf(path: string): RouteGroup | undefined {
+    const lower = `${segmentsOf(path).join('/').toLowerCase()}/`
+    return prefixes.find(([prefix]) => lower.startsWith(prefix))?.[1]
+  }
+
+  function add(group: RouteGroup): void {
+    router.add(group)
+    addPrefixes(group)
+  }
+
+  /** Loads once; after a failure the next request tries again. */
+  function addLazy({ at, limit, load }: LazyRouteGroups): void {
+    const group: RouteGroup = { at, routes: [], ...(limit === undefined ? {} : { limit }) }
+    let loading: Promise<void> | undefined
+    addPrefixes(group)
+    loaders.set(group, () => {
+      loading ??= load().then(
+        (loaded) => {
+          for (const each of loaded) add(each)
+          loaders.delete(group)
+        },
+        (error) => {
+          loading = undefined
+          throw error
+        },
+      )
+      return loading
+    })
+  }
+
+  /** The longest prefix first. */
+  function addPrefixes(group: RouteGroup): void {
+    for (const at of group.at) prefixes.push([at === '/' ? '/' : `${at.toLowerCase()}/`, group])
+    prefixes.sort(([a], [b]) => b.length - a.length)
+  }
+}
+
+function checkMediaType(request: IncomingMessage, { types }: BodyRule): void {
+  const type = request.headers['content-type']
+  if (types === undefined || (type === undefined && !hasBody(request))) return
+  if (type === undefined || !types.includes(type.split(';', 1)[0]?.trim().toLowerCase() ?? ''))
+    throw new Refusal('http.unsupported_media_type', 415, 'The content type is not accepted here')
+}
+
+/** The reply to an upgrade that is refused is an ordinary one, after which the connection ends. */
+function refuseUpgrade(context: Context, socket: Duplex, reply: () => void): void {
+  if (!(socket instanceof Socket)) throw new Error('Not the socket of an HTTP/1.1 server')
+  const { response } = context
+  response.shouldKeepAlive = false
+  response.assignSocket(socket)
+  context.setHeader('cache-control', 'no-store')
+  response.on('finish', () => {
+    socket.end()
+    socket.destroy()
+  })
+  // Anything else the client sends is discarded.
+  socket.resume()
+  reply()
+}
+
+function noPrincipal(): undefined {}
+
+/** Shared by all sockets: a closure would keep the upgrade request in memory as long as its connection. */
+function ignore(): void {}

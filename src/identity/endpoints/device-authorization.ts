@@ -1,0 +1,49 @@
+/** POST /connect/deviceauthorization (RFC 8628 §3.1): a device without a browser gets a code to show. */
+import type { Context } from '../../http/context.ts'
+import { FORM } from '../../http/form.ts'
+import type { Route } from '../../http/route.ts'
+import type { DeviceCodes } from '../../store/device-codes.ts'
+import { authenticateClient, type ClientAuthEnv } from '../clients/client-auth.ts'
+import { refuse } from '../oauth-error.ts'
+import { clientCaller, formOf } from '../oauth-request.ts'
+import { dropUnusableOfflineAccess, parseScope, requireAllowedScopes } from '../tokens/scope.ts'
+
+export interface DeviceAuthorizationEnv extends ClientAuthEnv {
+  readonly issuerName: string
+  readonly stores: { readonly deviceCodes: Pick<DeviceCodes, 'issue'> }
+}
+
+const LIFETIME_SECONDS = 600
+const INTERVAL_SECONDS = 5
+
+export function deviceAuthorizationRoute(env: DeviceAuthorizationEnv): Route {
+  return {
+    method: 'POST',
+    path: '/connect/deviceauthorization',
+    body: FORM,
+    handle: async (context) => context.json(await authorizeDevice(context, env)),
+  }
+}
+
+async function authorizeDevice(context: Context, env: DeviceAuthorizationEnv): Promise<object> {
+  const form = formOf(context)
+  const client = await authenticateClient(clientCaller(context), form, env)
+  if (!client.grantTypes.has('urn:ietf:params:oauth:grant-type:device_code'))
+    throw refuse('unauthorized_client', 'The client is not configured for device authorization')
+  const scopes = dropUnusableOfflineAccess(requireAllowedScopes(parseScope(form.get('scope')), client), client)
+  const { deviceCode, userCode } = await env.stores.deviceCodes.issue({
+    clientId: client.id,
+    scopes,
+    lifetimeMs: LIFETIME_SECONDS * 1000,
+    intervalSeconds: INTERVAL_SECONDS,
+  })
+  const page = `${env.issuerName}/device`
+  return {
+    device_code: deviceCode,
+    user_code: userCode,
+    verification_uri: page,
+    verification_uri_complete: `${page}?user_code=${userCode}`,
+    expires_in: LIFETIME_SECONDS,
+    interval: INTERVAL_SECONDS,
+  }
+}

@@ -1,0 +1,116 @@
+/** /connect/userinfo (OpenID Connect Core §5.3): the current claims about the user of an access token. */
+import { readBearer } from '../../http/authentication.ts'
+import type { Context } from '../../http/context.ts'
+import { FORM, isForm } from '../../http/form.ts'
+import { callerOf, type RateLimits } from '../../http/rate-limits.ts'
+import type { Route } from '../../http/route.ts'
+import { LruMap } from '../../lib/lru-map.ts'
+import type { Authenticate, Principal } from '../../protocol/principal.ts'
+import { Refusal } from '../../protocol/refusal.ts'
+import type { Grants, RequestedClaim } from '../../store/grants.ts'
+import type { User } from '../../store/users.ts'
+import { printable } from '../oauth-error.ts'
+import { formOf, replyWithOAuthError, TOKEN_NEEDED } from '../oauth-request.ts'
+import { claimsAbout } from '../tokens/claims.ts'
+import type { UserDirectory } from '../user-directory.ts'
+
+export interface UserinfoEnv {
+  readonly rateLimits: Pick<RateLimits, 'countCaller'>
+  readonly authenticate: Authenticate
+  readonly users: Pick<UserDirectory, 'findById'>
+  readonly stores: { readonly grants: Pick<Grants, 'find'> }
+}
+
+type RequestedClaims = Readonly<Record<string, RequestedClaim>>
+
+const CACHED_GRANTS = 10_000
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+export function userinfoRoutes({ authenticate, users, stores, rateLimits }: UserinfoEnv): readonly Route[] {
+  /** The `claims` parameter of a grant never changes. */
+  const requestedClaims = new LruMap<RequestedClaims>(CACHED_GRANTS)
+  /** The last reply for a token; principal and user stay the same objects as long as nothing about them changes. */
+  const replies = new WeakMap<Principal, { readonly user: User; readonly text: string }>()
+
+  const handle = async (context: Context): Promise<void> => {
+    const principal = await authenticate(tokenOf(context))
+    if (principal === undefined) throw notValid()
+    context.setLimits(rateLimits.countCaller('token', context.address, callerOf(principal)))
+    if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
+    const user = await users.findById(principal.subject)
+    if (user === undefined || user.disabled) throw notValid()
+    const last = replies.get(principal)
+    context.send(JSON_TYPE, last?.user === user ? last.text : await describe(principal, user))
+  }
+  return [
+    { method: 'GET', path: '/connect/userinfo', head: false, handle },
+    { method: 'POST', path: '/connect/userinfo', body: FORM, handle },
+  ]
+
+  async function describe(principal: Principal, user: User): Promise<string> {
+    const claims = claimsAbout(user, principal.scopes, await requestedOf(principal))
+    const text = JSON.stringify({ sub: user.id, ...claims })
+    replies.set(principal, { user, text })
+    return text
+  }
+
+  async function requestedOf({ grantId }: Principal): Promise<RequestedClaims> {
+    if (grantId === undefined) return {}
+    let claims = requestedClaims.get(grantId)
+    if (claims === undefined) {
+      claims = (await stores.grants.find(grantId))?.details.claims?.userinfo ?? {}
+      requestedClaims.set(grantId, claims)
+    }
+    return claims
+  }
+}
+
+/** RFC 6750 §3: errors of the body carry a challenge too. */
+export function replyWithUserinfoError(context: Context, error: unknown): void {
+  const isPlain = error instanceof Refusal && error.details.headers === undefined && [400, 415].includes(error.status)
+  replyWithOAuthError(context, isPlain ? challenge(400, 'invalid_request', printable(error.message)) : error)
+}
+
+/** RFC 6750 §2: in the header or in the form of a POST, not in both. A token in the query string is ignored. */
+function tokenOf(context: Context): string {
+  const { authorization } = context.headers
+  const inBody = bodyToken(context)
+  if (authorization === undefined) {
+    if (inBody === undefined) throw new Refusal(TOKEN_NEEDED, 401, 'An access token is needed', bearer())
+    return inBody
+  }
+  const token = readBearer(authorization)
+  if (token === undefined) throw malformed()
+  if (inBody !== undefined)
+    throw challenge(400, 'invalid_request', 'The access token was sent both in the header and in the body')
+  return token
+}
+
+function bodyToken(context: Context): string | undefined {
+  if (!isForm(context)) return undefined
+  if (context.method === 'GET') throw challenge(400, 'invalid_request', 'A GET request must not have a form body')
+  return formOf(context).get('access_token')
+}
+
+function notValid(): Refusal {
+  return challenge(401, 'invalid_token', 'The access token is not valid')
+}
+
+function malformed(): Refusal {
+  return challenge(400, 'invalid_request', 'The Authorization header is malformed')
+}
+
+function notOpenId(): Refusal {
+  return new Refusal('insufficient_scope', 403, 'The access token does not have the scope openid', {
+    ...bearer('error="insufficient_scope"', 'scope="openid"'),
+  })
+}
+
+function challenge(status: 400 | 401, error: 'invalid_token' | 'invalid_request', text: string): Refusal {
+  return new Refusal(error, status, text, bearer(`error="${error}"`, `error_description="${text}"`))
+}
+
+/** RFC 6750 §3: without a token there is no error code. */
+function bearer(...parts: string[]) {
+  return { headers: { 'www-authenticate': ['Bearer realm="gatehouse"', ...parts].join(', ') } }
+}

@@ -1,0 +1,119 @@
+/** Throttled attempts: only failures delay later attempts, and attempts made at the same time get no more tries than the policy. */
+import type { ThrottleCount, Throttles } from '../../store/throttles.ts'
+
+export type Begun =
+  | { readonly outcome: 'begun'; readonly attempt: Attempt }
+  /** Too many attempts have failed. */
+  | { readonly outcome: 'delayed'; readonly waitMs: number }
+  /** Too many attempts are under way, and none of them was decided in time. */
+  | { readonly outcome: 'busy' }
+
+/** One of the two must be called. */
+export interface Attempt {
+  failed(): void
+  /** It succeeded, or was not made: it does not count. */
+  withdraw(): Promise<void>
+}
+
+/** The attempts of this node against one key: under way (counted, or being counted), and waiting for one of those. */
+interface Line {
+  underWay: number
+  readonly waiting: Set<(signal: 'again' | 'over') => void>
+}
+
+export interface AttemptLimits {
+  /** For one key. */
+  readonly mostWaiting: number
+  readonly longestWaitMs: number
+}
+
+const LIMITS: AttemptLimits = { mostWaiting: 256, longestWaitMs: 10_000 }
+
+/**
+ * An attempt is counted as a failure before it is made, so that parallel guesses cannot pass together. One that would
+ * have to be delayed while others are under way waits for them: if one succeeds, its place is free. Only when all of
+ * them are decided are the failures that remain a reason for a delay.
+ */
+export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>, limits = LIMITS) {
+  const lines = new Map<string, Line>()
+
+  return { begin }
+
+  async function begin(counts: readonly ThrottleCount[]): Promise<Begun> {
+    const keys = counts.map(({ key }) => key)
+    const deadline = performance.now() + limits.longestWaitMs
+    for (const key of keys) enter(key)
+    for (;;) {
+      const { waitMs, blocked } = await take(counts, keys)
+      if (waitMs === 0) return { outcome: 'begun', attempt: begunAttempt(keys) }
+      for (const key of keys) leave(key, !blocked.includes(key))
+      const key = blocked.every((each) => lines.has(each)) ? blocked[0] : undefined
+      const line = key === undefined ? undefined : lines.get(key)
+      // Blocked by failures alone.
+      if (line === undefined) return { outcome: 'delayed', waitMs }
+      if (line.waiting.size >= limits.mostWaiting) return { outcome: 'busy' }
+      const asked = performance.now()
+      const signal = await wait(line, deadline)
+      if (signal === 'late') return { outcome: 'busy' }
+      if (signal === 'over') return { outcome: 'delayed', waitMs: Math.max(1, waitMs - (performance.now() - asked)) }
+      for (const other of keys) if (other !== key) enter(other)
+    }
+  }
+
+  async function take(counts: readonly ThrottleCount[], keys: readonly string[]) {
+    try {
+      return await throttles.takeAll(counts)
+    } catch (error) {
+      for (const key of keys) leave(key, false)
+      throw error
+    }
+  }
+
+  function begunAttempt(keys: readonly string[]): Attempt {
+    return {
+      failed() {
+        for (const key of keys) leave(key, false)
+      },
+      async withdraw() {
+        try {
+          await throttles.refund(keys)
+        } finally {
+          for (const key of keys) leave(key, true)
+        }
+      },
+    }
+  }
+
+  function enter(key: string): void {
+    const line = lines.get(key)
+    if (line === undefined) lines.set(key, { underWay: 1, waiting: new Set() })
+    else line.underWay++
+  }
+
+  /** An attempt that leaves its place free passes it on to one that waits. When none is under way, those that wait are delayed. */
+  function leave(key: string, isPlaceFree: boolean): void {
+    const line = lines.get(key)
+    if (line === undefined) return
+    const [next] = line.waiting
+    if (isPlaceFree && next !== undefined) {
+      next('again')
+      return
+    }
+    line.underWay--
+    if (line.underWay > 0) return
+    lines.delete(key)
+    for (const each of line.waiting) each('over')
+  }
+
+  function wait(line: Line, deadline: number): Promise<'again' | 'over' | 'late'> {
+    return new Promise((resolve) => {
+      const end = (signal: 'again' | 'over' | 'late') => {
+        line.waiting.delete(end)
+        clearTimeout(timer)
+        resolve(signal)
+      }
+      const timer = setTimeout(end, Math.max(0, deadline - performance.now()), 'late')
+      line.waiting.add(end)
+    })
+  }
+}

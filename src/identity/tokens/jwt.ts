@@ -1,0 +1,56 @@
+/** Strict parser for the compact serialization of a JWS (RFC 7515 §5.2). It does not check signatures. */
+import { LruMap } from '../../lib/lru-map.ts'
+
+type JsonObject = Readonly<Record<string, unknown>>
+export type Claims = JsonObject
+
+export interface ParsedJwt {
+  readonly header: JsonObject
+  readonly claims: Claims
+}
+
+const MAX_LENGTH = 16 * 1024
+const SHAPE = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
+
+export function parseJwt(token: string): ParsedJwt | undefined {
+  if (token.length > MAX_LENGTH || !SHAPE.test(token)) return undefined
+  const [head = '', body = ''] = token.split('.', 2)
+  const header = parseHeader(head)
+  const claims = parseObject(body)
+  return header === undefined || claims === undefined ? undefined : { header, claims }
+}
+
+/** The signing input and the signature of a token that has been parsed (RFC 7515 §5.2). */
+export function splitJws(token: string): { input: Buffer; signature: Buffer } {
+  const dot = token.lastIndexOf('.')
+  return {
+    input: Buffer.from(token.slice(0, dot), 'latin1'),
+    signature: Buffer.from(token.slice(dot + 1), 'base64url'),
+  }
+}
+
+const headers = new LruMap<JsonObject>(100)
+const MAX_CACHED_HEADER = 500
+
+/** Tokens signed by the same key share a header. */
+function parseHeader(encoded: string): JsonObject | undefined {
+  if (encoded.length > MAX_CACHED_HEADER) return parseObject(encoded)
+  const cached = headers.get(encoded)
+  if (cached !== undefined) return cached
+  const header = parseObject(encoded)
+  if (header !== undefined) headers.set(encoded, header)
+  return header
+}
+
+function parseObject(encoded: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(encoded, 'base64url').toString())
+    return isJsonObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

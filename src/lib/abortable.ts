@@ -1,0 +1,14 @@
+/** Awaits a promise, but rejects as soon as the signal aborts. The work behind the promise goes on. */
+export async function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  signal.throwIfAborted()
+  let abort = (): void => {}
+  const aborted = new Promise<never>((_resolve, reject) => {
+    abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+  })
+  try {
+    return await Promise.race([work, aborted])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}

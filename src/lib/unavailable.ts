@@ -1,0 +1,62 @@
+/** Tells errors of a database that cannot serve now, which a caller may retry, from faults; and says why in a few words. */
+
+/** By the result code of SQLite, the errno of the network or the SQLSTATE of PostgreSQL. The first match counts. */
+const REASONS: readonly (readonly [code: RegExp, reason: string])[] = [
+  [/^(SQLITE_READONLY|25006)/, 'it is read-only'],
+  [/^(SQLITE_FULL|53100|ENOSPC)/, 'its disk is full'],
+  [/^(SQLITE_IOERR|SQLITE_CANTOPEN|58030)/, 'its disk failed'],
+  [/^(SQLITE_(BUSY|LOCKED)|55P03)/, 'another process has locked it'],
+  [/^53300/, 'it has no connection left'],
+  [/^53[14]/, 'its resources are exhausted'],
+  [/^(ETIMEDOUT)/, 'it does not answer'],
+  [
+    /^(E(CONN(REFUSED|RESET|ABORTED)|PIPE|HOSTUNREACH|NETUNREACH|AI_AGAIN|NOTFOUND)|08...|57P0.)/,
+    'it cannot be reached',
+  ],
+]
+/** Errors of the driver that have no code. */
+const MESSAGES: readonly (readonly [message: RegExp, reason: string])[] = [
+  [/^timeout exceeded when trying to connect/, 'it has no connection left, or does not answer'],
+  [/^(timeout expired|Query read timeout|Connection terminated due to connection timeout)/, 'it does not answer'],
+  [/^(Connection terminated|Client (has encountered a connection error|was closed))/, 'it cannot be reached'],
+]
+
+/** The seconds of `Retry-After` in a reply to a request that needs the database. */
+export const RETRY_SECONDS = '5'
+
+/** Undefined for an error that is no outage. */
+export function unavailableReason(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const byCode = REASONS.find(([pattern]) => pattern.test(codeOf(error)))
+  return (byCode ?? MESSAGES.find(([pattern]) => pattern.test(error.message)))?.[1]
+}
+
+export function isUnavailable(error: unknown): boolean {
+  return unavailableReason(error) !== undefined
+}
+
+/** Whether reads may still succeed. */
+export function concernsWrites(error: unknown): boolean {
+  return error instanceof Error && /^(SQLITE_(READONLY|FULL|IOERR)|25006|53100|58030|ENOSPC)/.test(codeOf(error))
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error && typeof error.code === 'string' ? error.code : ''
+}
+
+/** The database did not answer a statement in time. */
+export class StatementTimeout extends Error {
+  override name = 'StatementTimeout'
+  readonly code = 'ETIMEDOUT'
+
+  constructor(milliseconds: number) {
+    super(`The database did not answer within ${milliseconds} ms`)
+  }
+}
+
+/** A reporter of errors that leaves outages to the one line which tells of them. */
+export function exceptOutages(report: (error: unknown) => void): (error: unknown) => void {
+  return (error) => {
+    if (!isUnavailable(error)) report(error)
+  }
+}

@@ -1,0 +1,117 @@
+/** Bounds on the rows and bytes of a result, the same for both engines and for the rows that a write returns. */
+import { refuse } from '../errors.ts'
+import type { Cell, RowEncoder } from '../results/encoding.ts'
+import type { ReadLimits, ReadOutcome, WriteOutcome, WriteRequest } from './engine.ts'
+
+/** The size at which the bytes of a result are passed on. A result of this size is not small. */
+export const CHUNK_BYTES = 64 * 1024
+
+/** Reads a row of the database. The array may be reused for the next row. */
+export type RowReader<Raw> = (raw: Raw) => readonly Cell[]
+
+type RowTarget = Pick<RowEncoder, 'add' | 'pending'>
+
+export class BoundedRows<Raw> {
+  readonly #target: RowTarget
+  readonly #limits: ReadLimits
+  readonly #readRow: RowReader<Raw>
+  #skip: number
+  /** Bytes that have been taken from the target. */
+  #taken = 0
+  #rowCount = 0
+  #truncated: ReadOutcome['truncated'] = 'no'
+  #lastRow: readonly Cell[] = []
+
+  constructor(target: RowTarget, limits: ReadLimits, readRow: RowReader<Raw>) {
+    this.#target = target
+    this.#limits = limits
+    this.#readRow = readRow
+    this.#skip = limits.skip
+  }
+
+  get truncated(): ReadOutcome['truncated'] {
+    return this.#truncated
+  }
+
+  /** False when a limit is reached: the row is left out. */
+  add(raw: Raw): boolean {
+    if (this.#skip > 0) {
+      this.#skip--
+      return true
+    }
+    if (this.#rowCount >= this.#limits.rows) this.#truncated = 'rows'
+    else if (this.#taken + this.#target.pending >= this.#limits.bytes) this.#truncated = 'bytes'
+    if (this.#truncated !== 'no') return false
+    this.#lastRow = this.#readRow(raw)
+    this.#target.add(this.#lastRow)
+    this.#rowCount++
+    return true
+  }
+
+  addAll(rows: Iterable<Raw>): void {
+    for (const raw of rows) if (!this.add(raw)) return
+  }
+
+  /** Counts a chunk that was taken from the target. */
+  count<Chunk extends Uint8Array>(chunk: Chunk): Chunk {
+    this.#taken += chunk.byteLength
+    return chunk
+  }
+
+  /** `columns` is the number of columns before those of the key. */
+  outcome(columns: number): ReadOutcome {
+    return { rowCount: this.#rowCount, truncated: this.#truncated, lastKey: this.#lastRow.slice(columns) }
+  }
+}
+
+/** Rows that a write returns are held in memory until it is committed. */
+const MAX_RETURNED_BYTES = 64 * 1024 * 1024
+/** Estimated memory of a row and of a value, beside its text. */
+const ROW_BYTES = 64
+const CELL_BYTES = 16
+
+export class ReturnedRows<Raw> {
+  readonly #request: Pick<WriteRequest, 'returning' | 'rowLimit' | 'mustBeWhole'>
+  readonly #collector = new RowCollector()
+  readonly #rows: BoundedRows<Raw>
+
+  constructor(request: Pick<WriteRequest, 'returning' | 'rowLimit' | 'mustBeWhole'>, readRow: RowReader<Raw>) {
+    this.#request = request
+    this.#rows = new BoundedRows(
+      this.#collector,
+      { skip: 0, rows: request.rowLimit, bytes: MAX_RETURNED_BYTES },
+      readRow,
+    )
+  }
+
+  add(raw: Raw): void {
+    if (this.#request.returning.length > 0) this.#rows.add(raw)
+  }
+
+  /** To be called before the commit: a format that cannot say that rows are missing undoes the write. */
+  outcome(rowsAffected: number): WriteOutcome {
+    const { returning: columns, mustBeWhole } = this.#request
+    const isTruncated = this.#rows.truncated !== 'no'
+    if (isTruncated && mustBeWhole)
+      throw refuse(
+        'Limit.Bytes',
+        'The write would return more rows than the limit, which this format cannot report; nothing was written',
+      )
+    return { rowsAffected, columns, rows: this.#collector.rows, isTruncated }
+  }
+}
+
+class RowCollector implements RowTarget {
+  readonly rows: (readonly Cell[])[] = []
+  pending = 0
+
+  add(row: readonly Cell[]): void {
+    this.rows.push([...row])
+    this.pending += ROW_BYTES
+    for (const cell of row) this.pending += CELL_BYTES + sizeOf(cell)
+  }
+}
+
+function sizeOf(cell: Cell): number {
+  return typeof cell === 'string' ? cell.length : cell instanceof Uint8Array ? cell.byteLength : 0
+}

@@ -1,0 +1,152 @@
+/** A fixed number of slots, such as reader processes or connections, that the owners of queries share fairly. */
+import { refuse } from '../errors.ts'
+
+export interface Slot {
+  /** The owner held no other slot when it got this one. */
+  readonly isFirst: boolean
+  /** Further calls do nothing. */
+  release(): void
+}
+
+interface Owner {
+  held: number
+  readonly waiting: Waiting[]
+}
+
+interface Waiting {
+  readonly grant: () => void
+  readonly refuse: (error: unknown) => void
+}
+
+/**
+ * Two rules:
+ *
+ * 1. An owner that holds a slot cannot take the last free one. So with two slots or more, one owner never holds them all, and the
+ *    first query of any other owner starts at once.
+ * 2. A slot goes to the owner that holds the fewest of those who wait, and among equals to the one that was served longest ago.
+ *    So an owner without a slot gets the next one that is released, however many queries of others wait.
+ */
+export class FairSlots {
+  readonly #slots: number
+  readonly #maxWaiting: number
+  /** Those that hold a slot or wait for one; the owner that was served last is last. */
+  readonly #owners = new Map<string, Owner>()
+  #held = 0
+  #waiting = 0
+
+  constructor(slots: number, maxWaiting: number) {
+    this.#slots = slots
+    this.#maxWaiting = maxWaiting
+  }
+
+  get waiting(): number {
+    return this.#waiting
+  }
+
+  /** Whether somebody other than the owner waits. */
+  isWantedBeside(owner: string): boolean {
+    return this.#waiting > (this.#owners.get(owner)?.waiting.length ?? 0)
+  }
+
+  /** Throws the signal's reason when it aborts the wait. */
+  acquire(name: string, signal: AbortSignal): Promise<Slot> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted()
+      const owner = this.#owners.get(name) ?? { held: 0, waiting: [] }
+      if (this.#waiting >= this.#maxWaiting && !this.#isGrantable(owner)) this.#makeRoom(owner)
+      const stopListening = (): void => signal.removeEventListener('abort', abort)
+      const waiting: Waiting = {
+        grant: () => {
+          stopListening()
+          resolve(this.#createSlot(name, owner))
+        },
+        refuse: (error) => {
+          stopListening()
+          reject(error)
+        },
+      }
+      const abort = (): void => {
+        owner.waiting.splice(owner.waiting.indexOf(waiting), 1)
+        this.#waiting--
+        this.#forgetIfIdle(name, owner)
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', abort, { once: true })
+      owner.waiting.push(waiting)
+      this.#waiting++
+      if (!this.#owners.has(name)) this.#owners.set(name, owner)
+      this.#grantFree()
+    })
+  }
+
+  /** Refuses everything that waits. */
+  close(error: unknown): void {
+    for (const [name, owner] of [...this.#owners]) {
+      for (const { refuse: fail } of owner.waiting.splice(0)) fail(error)
+      this.#forgetIfIdle(name, owner)
+    }
+    this.#waiting = 0
+  }
+
+  #isGrantable({ held }: Owner): boolean {
+    const free = this.#slots - this.#held
+    return free > 1 || (free === 1 && held === 0)
+  }
+
+  #grantFree(): void {
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      const [name, owner] = next
+      const first = owner.waiting.shift()
+      if (first === undefined) return
+      this.#waiting--
+      this.#held++
+      owner.held++
+      this.#moveToEnd(name, owner)
+      first.grant()
+    }
+  }
+
+  #next(): [string, Owner] | undefined {
+    if (this.#waiting === 0 || this.#held >= this.#slots) return undefined
+    let found: [string, Owner] | undefined
+    for (const entry of this.#owners) {
+      const [, owner] = entry
+      if (owner.waiting.length > 0 && owner.held < (found?.[1].held ?? Number.POSITIVE_INFINITY)) found = entry
+    }
+    return found !== undefined && this.#isGrantable(found[1]) ? found : undefined
+  }
+
+  #createSlot(name: string, owner: Owner): Slot {
+    let isReleased = false
+    return {
+      isFirst: owner.held === 1,
+      release: () => {
+        if (isReleased) return
+        isReleased = true
+        owner.held--
+        this.#held--
+        this.#moveToEnd(name, owner)
+        this.#forgetIfIdle(name, owner)
+        this.#grantFree()
+      },
+    }
+  }
+
+  /** A full queue takes a query of an owner with fewer waiting ones in place of the newest of the owner with the most. */
+  #makeRoom(owner: Owner): void {
+    const most = [...this.#owners.values()].reduce((a, b) => (b.waiting.length > a.waiting.length ? b : a), owner)
+    const error = refuse('Limit.Overload', 'Too many queries are waiting', { headers: { 'Retry-After': '1' } })
+    if (most.waiting.length <= owner.waiting.length + 1) throw error
+    most.waiting.pop()?.refuse(error)
+    this.#waiting--
+  }
+
+  #moveToEnd(name: string, owner: Owner): void {
+    this.#owners.delete(name)
+    this.#owners.set(name, owner)
+  }
+
+  #forgetIfIdle(name: string, owner: Owner): void {
+    if (owner.held === 0 && owner.waiting.length === 0) this.#owners.delete(name)
+  }
+}

@@ -1,0 +1,99 @@
+/** The catalogue in PostgreSQL: a table and its entry change in one transaction, on a connection of the schema's owner. */
+import { randomUUID } from 'node:crypto'
+import type { PoolClient } from 'pg'
+import type { CatalogueRow } from '../../catalogue/definition.ts'
+import { readTimestamp } from '../../iql/time-values.ts'
+import {
+  type CatalogueDialect,
+  changeStatements,
+  plain,
+  type SqlStatement,
+  selectEntries,
+  selectEntry,
+  tableName,
+} from '../catalogue-sql.ts'
+import type { ChangeRequest, ChangeStep, WriteReply } from '../engine.ts'
+import { POSTGRES } from './dialect.ts'
+import { asRefusal } from './failure.ts'
+import { type Acquire, borrow } from './pool.ts'
+import { columnType, SCHEMA, toPostgres } from './representation.ts'
+import { runOnce } from './write.ts'
+
+export const CATALOGUE: CatalogueDialect = {
+  identifier: POSTGRES.identifier,
+  truth: POSTGRES.truth,
+  schema: SCHEMA,
+  columnType,
+  placeholder: (position) => `$${position}`,
+  bind: toPostgres,
+  selectTimestamp: (column) => `${column}::text`,
+  textKeyOptions: '',
+  indexOn: (index, table) => `${index} ON ${SCHEMA}.${table}`,
+  // A name that PostgreSQL chooses, such as trades_pkey, could no longer be used for a table.
+  constraint: () => `CONSTRAINT ${POSTGRES.identifier(`_gh_key_${randomUUID()}`)} `,
+  addColumn(table, { name, type, nullable, isUnique }, fill) {
+    const target = tableName(table, CATALOGUE)
+    const column = POSTGRES.identifier(name)
+    const statements: SqlStatement[] = [plain(`ALTER TABLE ${target} ADD COLUMN ${column} ${columnType(type)}`)]
+    if (fill !== null) statements.push({ sql: `UPDATE ${target} SET ${column} = $1`, parameters: [fill] })
+    if (!nullable) statements.push(plain(`ALTER TABLE ${target} ALTER COLUMN ${column} SET NOT NULL`))
+    if (isUnique) statements.push(plain(`ALTER TABLE ${target} ADD ${CATALOGUE.constraint()}UNIQUE (${column})`))
+    return statements
+  },
+}
+
+/** One node at a time creates or changes anything in the schema. */
+export const CATALOGUE_LOCK = 'SELECT pg_advisory_xact_lock(7301945120366)'
+
+export async function readCatalogue(client: PoolClient): Promise<CatalogueRow[]> {
+  return readRows(client, plain(selectEntries(CATALOGUE)))
+}
+
+const NEVER = new AbortController().signal
+
+export async function change(acquire: Acquire, request: ChangeRequest): Promise<WriteReply | undefined> {
+  const { signal = NEVER } = request
+  const { client, giveBack } = await borrow(acquire, request.owner ?? '', signal)
+  let isBroken = false
+  try {
+    await client.query('BEGIN')
+    return await applyAll(client, request)
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {
+      isBroken = true
+    })
+    throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
+  } finally {
+    await giveBack(isBroken)
+  }
+}
+
+async function applyAll(client: PoolClient, { changes, response }: ChangeRequest): Promise<WriteReply | undefined> {
+  const apply = async (): Promise<void> => {
+    for (const step of changes) await applyChange(client, step)
+  }
+  if (response === undefined) {
+    await apply()
+    await client.query('COMMIT')
+    return undefined
+  }
+  return runOnce(client, response.idempotencyKey, async () => {
+    await apply()
+    return response.outcome
+  })
+}
+
+async function applyChange(client: PoolClient, step: ChangeStep): Promise<void> {
+  await client.query(CATALOGUE_LOCK)
+  const [entry] = await readRows(client, selectEntry(step.change, CATALOGUE))
+  for (const statement of changeStatements(step, entry, CATALOGUE)) await runStatement(client, statement)
+}
+
+async function readRows(client: PoolClient, { sql, parameters }: SqlStatement): Promise<CatalogueRow[]> {
+  const { rows } = await client.query<Omit<CatalogueRow, 'created'> & { created: string }>(sql, [...parameters])
+  return rows.map((row) => ({ ...row, created: readTimestamp(row.created) ?? 0n }))
+}
+
+export async function runStatement(client: PoolClient, { sql, parameters }: SqlStatement): Promise<void> {
+  await client.query(sql, [...parameters])
+}

@@ -1,0 +1,91 @@
+/** The catalogue in SQLite: a table and its entry change in one transaction. */
+import type { Database } from 'better-sqlite3'
+import type { CatalogueChange, CatalogueRow } from '../../catalogue/definition.ts'
+import { systemDefinitions } from '../../catalogue/system-tables.ts'
+import {
+  type CatalogueDialect,
+  changeStatements,
+  createSystemTables,
+  createUniqueIndex,
+  plain,
+  type SqlStatement,
+  selectEntries,
+  selectEntry,
+  storeEntry,
+  tableName,
+} from '../catalogue-sql.ts'
+import type { ChangeStep } from '../engine.ts'
+import { SQLITE } from './dialect.ts'
+import { columnAffinity, toSqlite } from './representation.ts'
+
+/** SQLite names the indexes of keys itself, apart from other names. */
+const CATALOGUE: Omit<CatalogueDialect, 'addColumn'> = {
+  identifier: SQLITE.identifier,
+  truth: SQLITE.truth,
+  schema: 'main',
+  columnType: columnAffinity,
+  placeholder: () => '?',
+  bind: toSqlite,
+  selectTimestamp: (column) => column,
+  textKeyOptions: ' WITHOUT ROWID',
+  indexOn: (index, table) => `main.${index} ON ${table}`,
+  constraint: () => '',
+}
+
+function catalogueOf(database: Database): CatalogueDialect {
+  const dialect: CatalogueDialect = {
+    ...CATALOGUE,
+    addColumn(table, { name, type, nullable, isUnique }, fill) {
+      const required = nullable ? '' : ' NOT NULL'
+      const value = fill === null ? '' : ` DEFAULT ${database.prepare('SELECT quote(?)').pluck().get(fill)}`
+      const column = `${dialect.identifier(name)} ${columnAffinity(type)}${required}${value}`
+      const add = plain(`ALTER TABLE ${tableName(table, dialect)} ADD COLUMN ${column}`)
+      return isUnique ? [add, createUniqueIndex(table, name, dialect)] : [add]
+    },
+  }
+  return dialect
+}
+
+export function prepareCatalogue(database: Database): void {
+  const dialect = catalogueOf(database)
+  for (const sql of createSystemTables(dialect)) database.exec(sql)
+  database.transaction(() => {
+    for (const table of systemDefinitions()) run(database, storeEntry(table, true, dialect))
+  })()
+}
+
+/** To be called in a transaction. */
+export function applyChange(database: Database, step: ChangeStep): void {
+  const dialect = catalogueOf(database)
+  const { sql, parameters } = selectEntry(step.change, dialect)
+  const entry = database
+    .prepare<unknown[], CatalogueRow>(sql)
+    .safeIntegers(true)
+    .get(...parameters)
+  for (const statement of changeStatements(step, entry, dialect)) run(database, statement)
+}
+
+export function readCatalogue(database: Database): CatalogueRow[] {
+  return database
+    .prepare<[], CatalogueRow>(selectEntries(catalogueOf(database)))
+    .safeIntegers(true)
+    .all()
+}
+
+/** The rows that a change may go through on the event loop. */
+const MAX_INLINE_ROWS = 10_000
+
+/** Whether the change goes through the rows of a large table. */
+export function isLong(database: Database, change: CatalogueChange): boolean {
+  if (change.kind === 'create') return false
+  if (change.kind === 'alter' && (change.step.kind === 'rights' || change.step.kind === 'rename-column')) return false
+  const dialect = catalogueOf(database)
+  const { sql, parameters } = selectEntry(change, dialect)
+  if (database.prepare(sql).get(...parameters) === undefined) return false
+  const beyond = `SELECT 1 FROM ${tableName(change.name, dialect)} LIMIT 1 OFFSET ${MAX_INLINE_ROWS}`
+  return database.prepare(beyond).get() !== undefined
+}
+
+function run(database: Database, { sql, parameters }: SqlStatement): void {
+  database.prepare(sql).run(...parameters)
+}

@@ -1,0 +1,97 @@
+/** The program of a process that runs queries: takes jobs from its input one by one, and can be killed at any time. */
+import { readdirSync } from 'node:fs'
+import { flushCompileCache } from 'node:module'
+import { constants, setPriority } from 'node:os'
+import { serialize } from 'node:v8'
+import { Worker } from 'node:worker_threads'
+import { createEncoder } from '../../results/encoders.ts'
+import { BoundedRows, CHUNK_BYTES } from '../bounded-rows.ts'
+import type { ReadOutcome } from '../engine.ts'
+import { openForReading, openForWriting } from './connection.ts'
+import { describeFailure } from './failure.ts'
+import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
+import type { ReadJob } from './query-process.ts'
+import { type RawRow, rowReader } from './representation.ts'
+import { StatementCache } from './statement-cache.ts'
+import { type ChangeJob, runChange, runWrite, type WriteJob } from './write.ts'
+
+const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority
+
+const INPUT = 0
+const OUTPUT = 1
+
+const [, , path, task] = process.argv
+if (path === undefined) throw new Error('The path of the database is missing')
+
+// On its own this process would wait for the thread below before it ends, and the server would wait for this process.
+process.on('uncaughtException', (error) => {
+  console.error(error)
+  process.kill(process.pid, 'SIGKILL')
+})
+
+// A statement blocks the main thread. This one notices that the server is gone, because its pipe ends, and ends the process.
+new Worker(`require('node:fs').readSync(3, Buffer.alloc(1)); process.kill(process.pid, 'SIGKILL')`, {
+  eval: true,
+  // Opening process.stdout would make the pipe of the results non-blocking.
+  stdout: true,
+  stderr: true,
+  resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 },
+})
+
+if (task === 'write') writeOnce(path)
+else await readJobs(path)
+
+async function readJobs(database: string): Promise<void> {
+  const statements = new StatementCache(openForReading(database), 50)
+  // Not before the process has started: on a busy machine the start alone would take seconds.
+  lowerPriority(task === 'background-read' ? PRIORITY_LOW : PRIORITY_BELOW_NORMAL)
+  for (let isFirst = true; ; isFirst = false) {
+    const frame = readFrameSync(INPUT)
+    if (frame === undefined) break
+    try {
+      const outcome = await read(statements, decodePayload(frame.payload) as ReadJob)
+      writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
+    } catch (error) {
+      writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
+    }
+    // Written now, so that the next process starts faster: this one will be killed, and would not write it at exit.
+    if (isFirst) flushCompileCache()
+  }
+  process.exit()
+}
+
+async function read(statements: StatementCache, job: ReadJob): Promise<ReadOutcome> {
+  const encoder = await createEncoder(job.encoding, job.columns)
+  const rows = new BoundedRows(encoder, job.limits, rowReader([...job.columns, ...job.keyColumns]))
+  const send = (): void => writeFrameSync(OUTPUT, FRAME.chunk, rows.count(encoder.take()))
+  for (const raw of statements.get(job.sql).iterate(...job.parameters) as Iterable<RawRow>) {
+    if (!rows.add(raw)) break
+    if (encoder.pending >= CHUNK_BYTES) send()
+  }
+  send()
+  return rows.outcome(job.columns.length)
+}
+
+function writeOnce(file: string): void {
+  const frame = readFrameSync(INPUT)
+  if (frame === undefined) process.exit()
+  const job = decodePayload(frame.payload) as WriteJob | ChangeJob
+  try {
+    const database = openForWriting(file)
+    const statements = new StatementCache(database, 10)
+    const run = () => ('changes' in job ? runChange(database, job) : runWrite(database, statements, job))
+    writeFrameSync(OUTPUT, FRAME.done, serialize(database.transaction(run).immediate()))
+  } catch (error) {
+    writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
+  }
+  process.exit()
+}
+
+/**
+ * The server and its lookups come first. Writes keep the usual priority, because other writes wait for them. On Linux every thread
+ * has a priority of its own, those that collect garbage too.
+ */
+function lowerPriority(priority: number): void {
+  const threads = process.platform === 'linux' ? readdirSync('/proc/self/task').map(Number) : [process.pid]
+  for (const thread of threads) setPriority(thread, priority)
+}

@@ -1,0 +1,139 @@
+/** The server's side of a process that runs queries: it takes jobs, returns their chunks, and can be killed at any time. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import type { Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { refuse } from '../../errors.ts'
+import type { ReadOutcome, ReadRun, ReadStatement, WriteReply } from '../engine.ts'
+import { type Failure, reviveFailure } from './failure.ts'
+import { decodePayload, encodeFrame, FRAME, FrameReader } from './frames.ts'
+import { couldNotRun, watchMemory, withMemoryLimit } from './process-memory.ts'
+import type { ChangeJob, WriteJob } from './write.ts'
+
+/** Plain data, which can cross to another process. */
+export type ReadJob = Omit<ReadStatement, 'cost'> & Omit<ReadRun, 'owner'>
+
+/** A background read yields the processors to other reads. */
+export type QueryTask = 'read' | 'background-read' | 'write'
+
+const PROGRAM = fileURLToPath(new URL('./query-process-main.ts', import.meta.url))
+
+export class QueryProcess {
+  readonly #process: ChildProcess
+  readonly #input: Writable
+  readonly #output: FrameReader
+  /** Resolves when the process has ended: with the signal that ended it, if any, or the error if it could not be started. */
+  readonly exited: Promise<NodeJS.Signals | Error | null>
+  isAlive = true
+  #hasExcess = false
+
+  constructor(path: string, task: QueryTask) {
+    // The server's environment, and with it every secret, is withheld. With the compile cache a start takes a quarter of the time.
+    const env = { NODE_COMPILE_CACHE: join(dirname(path), 'cache') }
+    const args = ['--max-old-space-size=256', '--max-semi-space-size=2', PROGRAM, path, task]
+    const child = spawn(...withMemoryLimit(process.execPath, args), { stdio: ['pipe', 'pipe', 'inherit', 'pipe'], env })
+    // Before anything can throw: an error event without a listener ends the server.
+    this.exited = new Promise((resolve) => {
+      const ended = (reason: NodeJS.Signals | Error | null): void => {
+        this.isAlive = false
+        resolve(reason)
+      }
+      child
+        .once('exit', (code, signal) => ended(couldNotRun(code) ? new Error('The program cannot be run') : signal))
+        .once('error', ended)
+    })
+    // There are no pipes when the server has run out of descriptors.
+    if (!child.stdin || !child.stdout) throw cannotStart()
+    this.#process = child
+    this.#input = child.stdin
+    this.#output = new FrameReader(child.stdout)
+    this.#input.on('error', () => this.kill())
+  }
+
+  /** Yields the chunks of the result. */
+  async *read(job: ReadJob): AsyncGenerator<Uint8Array, ReadOutcome, void> {
+    const unwatch = this.#start(job)
+    try {
+      for (;;) {
+        const frame = await this.#output.next()
+        if (frame === undefined) throw await this.#gone()
+        if (frame.kind === FRAME.chunk) yield frame.payload
+        else if (frame.kind === FRAME.done) return decodePayload(frame.payload) as ReadOutcome
+        else throw reviveFailure(decodePayload(frame.payload) as Failure)
+      }
+    } finally {
+      unwatch()
+    }
+  }
+
+  async write(job: WriteJob | ChangeJob): Promise<WriteReply | undefined> {
+    const unwatch = this.#start(job)
+    try {
+      const frame = await this.#output.next()
+      if (frame === undefined) throw await this.#gone()
+      if (frame.kind !== FRAME.done) throw reviveFailure(decodePayload(frame.payload) as Failure)
+      return decodePayload(frame.payload) as WriteReply | undefined
+    } finally {
+      unwatch()
+    }
+  }
+
+  /** Returns a function that ends the watch of the memory. */
+  #start(job: ReadJob | WriteJob | ChangeJob): () => void {
+    this.#input.write(encodeFrame(FRAME.job, job))
+    return watchMemory(this.#process.pid, () => {
+      this.#hasExcess = true
+      this.kill()
+    })
+  }
+
+  /** A running statement cannot be interrupted from within Node, but its process can be killed. */
+  kill(): void {
+    this.isAlive = false
+    this.#process.kill('SIGKILL')
+  }
+
+  /** Why the output has ended. A process that exceeds its heap, or gets no memory for it, aborts. */
+  async #gone(): Promise<Error> {
+    // A process without an output may still be running.
+    this.kill()
+    const reason = await this.exited
+    if (this.#hasExcess || reason === 'SIGABRT' || reason === 'SIGTRAP')
+      return refuse('Limit.Memory', 'The query needs more memory than one query may use')
+    return reason instanceof Error
+      ? cannotStart(reason)
+      : new ProcessGone(`The process of the query was ended by ${reason}`)
+  }
+}
+
+/** The process ended while it ran a job. */
+export class ProcessGone extends Error {}
+
+/** The machine has no process, memory or descriptor to spare. */
+function cannotStart(cause?: Error): Error {
+  return refuse('Limit.Overload', 'No process could be started for the query', {
+    headers: { 'Retry-After': '1' },
+    cause,
+  })
+}
+
+/** Runs a long write in a process of its own. If it is killed, nothing has been written. */
+export async function writeInProcess(
+  path: string,
+  job: WriteJob | ChangeJob,
+  signal: AbortSignal,
+): Promise<WriteReply | undefined> {
+  signal.throwIfAborted()
+  const writer = new QueryProcess(path, 'write')
+  const stop = (): void => writer.kill()
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    return await writer.write(job)
+  } catch (error) {
+    throw error instanceof ProcessGone && signal.aborted ? signal.reason : error
+  } finally {
+    signal.removeEventListener('abort', stop)
+    writer.kill()
+    await writer.exited
+  }
+}

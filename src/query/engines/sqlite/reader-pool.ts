@@ -1,0 +1,148 @@
+/** The pool of reader processes: started when a query needs one, killed to cancel a query, ended when idle. */
+import { refuse } from '../../errors.ts'
+import type { ReadOutcome } from '../engine.ts'
+import { FairSlots, type Slot } from '../fair-slots.ts'
+import { ProcessGone, QueryProcess, type QueryTask, type ReadJob } from './query-process.ts'
+
+export interface ReaderPoolOptions {
+  readonly path: string
+  readonly maximum: number
+  /** Jobs that may wait for a reader before further ones are refused. */
+  readonly maximumWaiting: number
+  readonly idleMilliseconds: number
+}
+
+type ReadTask = Exclude<QueryTask, 'write'>
+
+class Reader extends QueryProcess {
+  readonly task: ReadTask
+
+  constructor(path: string, task: ReadTask) {
+    super(path, task)
+    this.task = task
+  }
+}
+
+export class ReaderPool {
+  readonly #options: ReaderPoolOptions
+  /** Each slot allows its holder one reader. */
+  readonly #slots: FairSlots
+  readonly #idle: Reader[] = []
+  readonly #all = new Set<Reader>()
+  readonly #idleTimers = new Map<Reader, NodeJS.Timeout>()
+
+  constructor(options: ReaderPoolOptions) {
+    this.#options = options
+    this.#slots = new FairSlots(options.maximum, options.maximumWaiting)
+  }
+
+  /** Throws the signal's reason when it cancels the job. */
+  async *read(owner: string, job: ReadJob, signal: AbortSignal): AsyncGenerator<Uint8Array, ReadOutcome, void> {
+    const slot = await this.#slots.acquire(owner, signal)
+    let reader: Reader | undefined
+    let isReusable = true
+    const stop = (): void => reader?.kill()
+    try {
+      // Aborted after the slot was granted and before this code resumed: no event will follow.
+      signal.throwIfAborted()
+      reader = this.#readerFor(slot.isFirst ? 'read' : 'background-read')
+      signal.addEventListener('abort', stop, { once: true })
+      isReusable = false
+      const outcome = yield* reader.read(job)
+      isReusable = true
+      return outcome
+    } catch (error) {
+      if (error instanceof ProcessGone) throw signal.aborted ? signal.reason : error
+      isReusable = true
+      throw error
+    } finally {
+      signal.removeEventListener('abort', stop)
+      // A consumer that stops early leaves chunks in the pipe.
+      if (!isReusable) reader?.kill()
+      this.#release(reader, slot)
+    }
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  get busy(): number {
+    return this.#all.size - this.#idle.length
+  }
+
+  get waiting(): number {
+    return this.#slots.waiting
+  }
+
+  async close(): Promise<void> {
+    this.#slots.close(refuse('Limit.Overload', 'The service is shutting down'))
+    for (const timer of this.#idleTimers.values()) clearTimeout(timer)
+    const all = [...this.#all]
+    for (const reader of all) reader.kill()
+    await Promise.all(all.map((reader) => reader.exited))
+  }
+
+  /**
+   * All queries of an owner but one run in the background: on a machine with few cores, the readers of one owner would otherwise
+   * take the time of another's. A process cannot raise its priority again, so an idle one with another priority is replaced.
+   */
+  #readerFor(task: ReadTask): Reader {
+    const suitable = this.#idle.findLast((reader) => reader.task === task && reader.isAlive)
+    const unused = suitable ?? (this.#all.size < this.#options.maximum ? undefined : this.#idle[0])
+    if (unused !== undefined) this.#take(unused)
+    if (suitable === undefined) unused?.kill()
+    const reader = suitable ?? this.#start(task)
+    if (task === 'background-read') this.#prepareForOthers()
+    return reader
+  }
+
+  /** An owner with several queries loads the machine, and then a process starts slowly: the next owner finds one that has started. */
+  #prepareForOthers(): void {
+    const isPrepared = this.#idle.some((reader) => reader.task === 'read' && reader.isAlive)
+    if (isPrepared || this.#all.size >= this.#options.maximum) return
+    try {
+      this.#keep(this.#start('read'))
+    } catch {
+      // The machine has no process or descriptor to spare; the next owner will try again.
+    }
+  }
+
+  #take(reader: Reader): void {
+    clearTimeout(this.#idleTimers.get(reader))
+    this.#idleTimers.delete(reader)
+    removeFrom(this.#idle, reader)
+  }
+
+  #start(task: ReadTask): Reader {
+    const reader = new Reader(this.#options.path, task)
+    this.#all.add(reader)
+    void reader.exited.then(() => {
+      this.#all.delete(reader)
+      removeFrom(this.#idle, reader)
+    })
+    return reader
+  }
+
+  /** The slot of a reader that was killed is free when its process has ended. */
+  #release(reader: Reader | undefined, slot: Slot): void {
+    if (reader?.isAlive) this.#keep(reader)
+    if (reader === undefined || reader.isAlive) slot.release()
+    else void reader.exited.then(slot.release)
+  }
+
+  #keep(reader: Reader): void {
+    this.#idle.push(reader)
+    const timer = setTimeout(() => {
+      removeFrom(this.#idle, reader)
+      reader.kill()
+    }, this.#options.idleMilliseconds)
+    timer.unref()
+    this.#idleTimers.set(reader, timer)
+  }
+}
+
+function removeFrom<Item>(items: Item[], item: Item): void {
+  const index = items.indexOf(item)
+  if (index >= 0) items.splice(index, 1)
+}

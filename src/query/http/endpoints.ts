@@ -1,0 +1,245 @@
+/** The endpoints of the query service: statements, the calls on a table, and cancel. */
+import { createHash } from 'node:crypto'
+import { setImmediate as immediate } from 'node:timers/promises'
+import type { Context } from '../../http/context.ts'
+import type { Route, RouteGroup } from '../../http/route.ts'
+import type { Principal } from '../../protocol/principal.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Trace } from '../../telemetry/trace.ts'
+import type { IdempotencyKey } from '../engines/engine.ts'
+import { refuse } from '../errors.ts'
+import type { TableView } from '../iql/catalogue-view.ts'
+import { didYouMean } from '../iql/did-you-mean.ts'
+import { readParameters } from '../iql/parameters.ts'
+import { ADMIN_SCOPE, requirePlatformAccess, viewFor } from '../plan/rights.ts'
+import type { Encoding } from '../results/encoding.ts'
+import type { ExecutionEnv } from '../run/call.ts'
+import { ownerOf, type RunningQueries } from '../run/running.ts'
+import { type AnswerEnv, answer, observer, type Sent } from './answer.ts'
+import { keyText, readCursor, writeCursor } from './cursor.ts'
+import { negotiateEncoding } from './negotiate.ts'
+import { replyToError } from './problem.ts'
+import { checkContentType, readJsonBody, readStatement } from './request.ts'
+import { readSelect } from './select.ts'
+import { type SlowClientLimits, SlowClients } from './slow-clients.ts'
+import { readDelete, readInsert, readUpdate, type WriteCall } from './write-call.ts'
+
+export interface EndpointsEnv extends ExecutionEnv {
+  readonly metrics?: Metrics | undefined
+  readonly trace?: Trace | undefined
+  readonly running: RunningQueries
+  /** Cancels a query of the owner, or of anybody, on any node. */
+  readonly cancel: (requestId: string, owner: string | undefined) => Promise<boolean>
+  readonly limits: EndpointLimits
+}
+
+export interface EndpointLimits extends SlowClientLimits {
+  readonly statementBytes: number
+  readonly bodyBytes: number
+  /** Of a JSON result; the other formats are meant for whole tables. */
+  readonly resultRows: number
+  readonly resultBytes: number
+}
+
+type Env = EndpointsEnv & AnswerEnv
+
+export function queryGroup(endpoints: EndpointsEnv): RouteGroup {
+  const { engine, limits, metrics } = endpoints
+  const slowClients = new SlowClients({ ...limits, isContended: () => engine.load.waiting > 0, metrics })
+  const env: Env = { ...endpoints, slowClients, observe: observer(endpoints) }
+  const { statementBytes, bodyBytes } = env.limits
+  const post = (path: string, act: (context: Context, env: Env) => Sent, limit = bodyBytes): Route => ({
+    method: 'POST',
+    path,
+    body: { limit },
+    access: requirePlatformAccess,
+    handle: (context) => act(context, env),
+  })
+  return {
+    at: ['/query'],
+    limit: 'query',
+    fail: replyToError,
+    routes: [
+      post('/query', query, statementBytes * 2 + 65_536),
+      post('/query/:table/select', select),
+      post('/query/:table/insert', writing(readInsert)),
+      post(
+        '/query/:table/update',
+        writing((table, body) => [readUpdate(table, body)]),
+      ),
+      post(
+        '/query/:table/delete',
+        writing((table, body) => [readDelete(table, body)]),
+      ),
+      {
+        method: 'DELETE',
+        path: '/query/:requestId',
+        access: requirePlatformAccess,
+        handle: (context) => cancel(context, env),
+      },
+    ],
+  }
+}
+
+function query(context: Context, env: Env): Sent {
+  const { principal } = context
+  checkContentType(context.headers['content-type'])
+  const encoding = negotiateEncoding(context.headers.accept, context.query)
+  const { text, values } = readStatement(context)
+  return answer(context, env, encoding, text, () => {
+    const { snapshot } = env.catalogue
+    const planned = env.planner.plan(principal, snapshot, text)
+    const parameters = readParameters(text, planned.bound, values)
+    const identity = (): string => `${text}\n${JSON.stringify([...values])}`
+    const skip = skipOf(context, identity)
+    return {
+      call: {
+        principal,
+        requestId: context.id,
+        address: context.address,
+        planned,
+        valueSets: [parameters],
+        encoding,
+        limits: limitsOf(env, encoding, undefined, skip),
+      },
+      cursor: (outcome) => writeCursor({ kind: 'rows', rows: skip + outcome.rowCount }, identity()),
+      isOwnLimit: false,
+    }
+  })
+}
+
+function select(context: Context, env: Env): Sent {
+  const { principal } = context
+  const body = readTableBody(context)
+  const encoding = negotiateEncoding(context.headers.accept, context.query)
+  return afterParsing(context, () =>
+    answer(context, env, encoding, context.path, () => {
+      const table = tableOf(context, principal, env)
+      const call = readSelect(table, context.query, body === undefined ? [] : body)
+      const planned = env.planner.plan(principal, env.catalogue.snapshot, '', call)
+      const limits = limitsOf(env, encoding, call.limit, call.offset)
+      return {
+        call: {
+          principal,
+          requestId: context.id,
+          address: context.address,
+          planned,
+          valueSets: [call.values.read(planned.bound.parameters)],
+          encoding,
+          limits,
+        },
+        cursor: (outcome) =>
+          writeCursor(
+            call.hasKey
+              ? { kind: 'key', key: outcome.lastKey.map(keyText) }
+              : { kind: 'rows', rows: call.offset + outcome.rowCount },
+            call.identity(),
+          ),
+        isOwnLimit: call.limit === limits.rows,
+      }
+    }),
+  )
+}
+
+type ReadWrite = (table: TableView, body: NonNullable<ReturnType<typeof readTableBody>>) => readonly WriteCall[]
+
+function writing(read: ReadWrite) {
+  return (context: Context, env: Env): Sent => write(context, env, read)
+}
+
+function write(context: Context, env: Env, read: ReadWrite): Sent {
+  const { principal } = context
+  const body = readTableBody(context)
+  if (body === undefined || body === null) throw refuse('Request.BadBody', 'The body is empty')
+  const encoding = negotiateEncoding(context.headers.accept, context.query)
+  return afterParsing(context, () =>
+    answer(context, env, encoding, context.path, () => {
+      const table = tableOf(context, principal, env)
+      const calls = read(table, body)
+      const { snapshot } = env.catalogue
+      const [first, ...further] = calls.map((call) => {
+        const planned = env.planner.plan(principal, snapshot, '', call)
+        return { planned, valueSets: call.sets.map((values) => values.read(planned.bound.parameters)) }
+      })
+      if (first === undefined) throw refuse('Request.BadBody', 'There is nothing to write')
+      return {
+        call: {
+          principal,
+          requestId: context.id,
+          address: context.address,
+          ...first,
+          further,
+          encoding,
+          limits: limitsOf(env, encoding, undefined, 0),
+          idempotencyKey: idempotencyKeyOf(context, principal, table, env),
+        },
+        cursor: () => undefined,
+        isOwnLimit: false,
+      }
+    }),
+  )
+}
+
+/** A long body is parsed in one turn of the event loop and answered in the next, so that neither holds it for long. */
+function afterParsing({ body }: Context, act: () => Sent): Sent {
+  return body.length <= LONG_BODY ? act() : immediate().then(act)
+}
+
+const LONG_BODY = 1024 * 1024
+
+async function cancel(context: Context, env: Env): Promise<void> {
+  const { principal } = context
+  const requestId = context.param('requestId')
+  const owner = principal.scopes.has(ADMIN_SCOPE) ? undefined : ownerOf(principal)
+  if (!env.running.cancel(requestId, owner) && !(await env.cancel(requestId, owner)))
+    throw refuse('Request.UnknownRequest', `You have no running query with the Request-Id ${requestId}`)
+  context.end(204)
+}
+
+function tableOf(context: Context, principal: Principal, env: Env): TableView {
+  const name = context.param('table')
+  const view = viewFor(env.catalogue.snapshot, principal.scopes)
+  const table = view.lookup(name)
+  if (table !== undefined) return table
+  const hint = didYouMean(name, [...view.tableNames()])
+  throw refuse('Data.UnknownTable', `There is no table ${JSON.stringify(name)}`, {
+    members: hint === undefined ? {} : { Hint: hint },
+  })
+}
+
+function readTableBody(context: Context) {
+  const body = readJsonBody(context)
+  if (body !== undefined) checkContentType(context.headers['content-type'])
+  return body
+}
+
+function limitsOf({ limits }: Env, { format }: Encoding, limit: number | undefined, skip: number) {
+  const most = format === 'json' ? limits.resultRows : Number.MAX_SAFE_INTEGER
+  return { rows: Math.min(limit ?? most, most), bytes: limits.resultBytes, skip }
+}
+
+function skipOf(context: Context, identity: () => string): number {
+  const after = context.query.get('after')
+  if (after === undefined) return 0
+  const cursor = typeof after === 'string' ? readCursor(after, identity()) : undefined
+  if (cursor?.kind !== 'rows') throw refuse('Request.BadCursor', 'The cursor belongs to another request')
+  return cursor.rows
+}
+
+function idempotencyKeyOf(
+  context: Context,
+  principal: Principal,
+  table: TableView,
+  env: Env,
+): IdempotencyKey | undefined {
+  const key = context.headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,200}$/.test(key)) {
+    throw refuse('Request.BadParameter', 'An Idempotency-Key has 1 to 200 visible ASCII characters')
+  }
+  const fingerprint = createHash('sha256')
+    .update(`${context.route}\n${table.name}\n`)
+    .update(context.body)
+    .digest('base64url')
+  return { owner: ownerOf(principal), key, fingerprint, now: BigInt(env.clock()) * 1000n }
+}

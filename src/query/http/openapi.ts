@@ -1,0 +1,170 @@
+/** The routes of the query service in /openapi.json. */
+import type { ApiContent, ApiParameter, ApiReply, ApiRoute, JsonSchema } from '../../http/openapi.ts'
+import { QUERY_ERRORS } from '../errors.ts'
+import { OPERATORS } from './criteria.ts'
+import { MEDIA_TYPES } from './negotiate.ts'
+
+export function describeQuery(): ApiRoute[] {
+  return [
+    {
+      ...COMMON,
+      method: 'POST',
+      path: '/query',
+      summary: 'Runs one IQL statement. ?p.name=… is the value of :name, ?p.1=… that of $1.',
+      parameters: [...FORMAT_PARAMETERS, AFTER, REQUEST_ID],
+      body: { 'text/plain': { type: 'string' }, 'application/json': ENVELOPE },
+      replies: { 200: RESULT, ...refusals(400, 401, 403, 406, 408, 409, 413, 415, 422, 429, 503) },
+    },
+    {
+      ...COMMON,
+      method: 'POST',
+      path: '/Query/{TableName}/Select',
+      summary: 'Reads the rows of a table that match the criteria.',
+      parameters: [TABLE, ...SELECT_PARAMETERS, ...FORMAT_PARAMETERS, AFTER, REQUEST_ID],
+      body: { 'application/json': CRITERIA },
+      mayLackBody: true,
+      replies: { 200: RESULT, ...refusals(400, 401, 403, 404, 406, 408, 413, 415, 422, 429, 503) },
+    },
+    write('Insert', 'Inserts one or more rows, all or none.', { oneOf: [ROW, { type: 'array', items: ROW }] }),
+    write('Update', 'Updates the rows that match the criteria.', {
+      type: 'object',
+      required: ['Criteria', 'Assignments'],
+      properties: { Criteria: CRITERIA, Assignments: ROW },
+    }),
+    write('Delete', 'Deletes the rows that match the criteria. At least one criterion is required.', CRITERIA),
+    {
+      ...COMMON,
+      method: 'DELETE',
+      path: '/query/{RequestId}',
+      summary: 'Cancels one of your running queries, or with Platform/Admin any running query.',
+      parameters: [{ name: 'RequestId', in: 'path', required: true, description: 'The Request-Id of the query.' }],
+      replies: { 204: { description: 'The query was cancelled.' }, ...refusals(401, 403, 404) },
+    },
+  ]
+}
+
+const COMMON = {
+  tag: 'Query',
+  scopes: ['Platform/Market', 'Platform/News', 'Platform/Trading', 'Platform/OrderPad', 'Platform/Admin'],
+} as const
+
+function write(name: string, summary: string, body: JsonSchema): ApiRoute {
+  return {
+    ...COMMON,
+    method: 'POST',
+    path: `/Query/{TableName}/${name}`,
+    summary,
+    parameters: [
+      TABLE,
+      ...FORMAT_PARAMETERS,
+      REQUEST_ID,
+      {
+        name: 'Idempotency-Key',
+        in: 'header',
+        description: 'A retry with the same key and body returns the first response and writes nothing.',
+      },
+    ],
+    body: { 'application/json': body },
+    replies: { 200: RESULT, ...refusals(400, 401, 403, 404, 406, 408, 409, 413, 415, 422, 429, 503) },
+  }
+}
+
+const text = (description: string, name: string, place: ApiParameter['in'] = 'query'): ApiParameter => ({
+  name,
+  in: place,
+  description,
+  schema: { type: 'string' },
+})
+
+const TABLE: ApiParameter = {
+  name: 'TableName',
+  in: 'path',
+  required: true,
+  description: 'The table; case-insensitive.',
+  schema: { type: 'string' },
+}
+const REQUEST_ID = text('Identifies the running query. Generated if absent, and echoed.', 'Request-Id', 'header')
+const AFTER = text('NextCursor of the previous page.', 'after')
+const FORMAT_PARAMETERS: readonly ApiParameter[] = [
+  {
+    name: 'rows',
+    in: 'query',
+    description: 'Rows as objects with a member for each column, or as arrays.',
+    schema: { enum: ['objects', 'arrays'] },
+  },
+  {
+    name: 'integers',
+    in: 'query',
+    description: 'Integers as numbers, or as strings for clients that read every number as a double.',
+    schema: { enum: ['numbers', 'strings'] },
+  },
+]
+const SELECT_PARAMETERS: readonly ApiParameter[] = [
+  text('Columns, separated by commas. Default: all columns.', 'columns'),
+  text('One column; repeatable.', 'column'),
+  text('Columns to order by, separated by commas. A leading - sorts in descending order.', 'orderby'),
+  { name: 'limit', in: 'query', description: 'The maximum number of rows.', schema: { type: 'integer', minimum: 0 } },
+  { name: 'offset', in: 'query', description: 'The number of rows to skip.', schema: { type: 'integer', minimum: 0 } },
+]
+
+const ROW: JsonSchema = { type: 'object', description: 'A member for each column.', additionalProperties: true }
+const CRITERION: JsonSchema = {
+  type: 'object',
+  properties: {
+    ColumnName: { type: 'string' },
+    Operator: { type: 'string', description: `One of ${OPERATORS.flatMap(({ names }) => names).join(', ')}.` },
+    Value: {},
+    And: { type: 'array' },
+    Or: { type: 'array' },
+    Not: { type: 'object' },
+  },
+}
+const CRITERIA: JsonSchema = { type: 'array', items: CRITERION, description: 'All of them must match.' }
+const ENVELOPE: JsonSchema = {
+  type: 'object',
+  required: ['Statement'],
+  properties: { Statement: { type: 'string' }, Parameters: { type: ['object', 'array', 'null'] } },
+}
+
+const RESULT_SCHEMA: JsonSchema = {
+  type: 'object',
+  required: ['Columns', 'Rows'],
+  properties: {
+    Columns: {
+      type: 'object',
+      additionalProperties: {
+        type: 'object',
+        properties: { Ordinal: { type: 'integer' }, Type: { type: 'string' }, Nullable: { type: 'boolean' } },
+      },
+    },
+    Rows: { type: 'array' },
+    RowCount: { type: 'integer' },
+    RowsAffected: { type: 'integer' },
+    Truncated: { type: 'boolean' },
+    NextCursor: { type: 'string' },
+    RequestId: { type: 'string' },
+    ElapsedMs: { type: 'integer' },
+    Error: { description: 'Present if the statement failed after rows had been sent; then RowCount is absent.' },
+  },
+}
+
+const RESULT: ApiReply = {
+  description: 'The result.',
+  content: Object.fromEntries(
+    Object.entries(MEDIA_TYPES).map(([format, type]) => [
+      type.split(';', 1)[0],
+      format === 'json' ? RESULT_SCHEMA : { type: 'string' },
+    ]),
+  ) as ApiContent,
+}
+
+/** The error codes of each status. */
+function refusals(...statuses: readonly number[]): Record<number, ApiReply> {
+  const codes = Object.entries(QUERY_ERRORS)
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const matching = codes.filter(([, entry]) => entry.status === status).map(([code]) => code)
+      return [status, { description: matching.length === 0 ? 'Refused.' : `Refused: ${matching.join(', ')}.` }]
+    }),
+  )
+}

@@ -1,0 +1,139 @@
+/** Sends a result: whole when it is small, else as a stream that is read as fast as the client reads. */
+import { pipeline, type Writable } from 'node:stream'
+import { constants, createBrotliCompress, createGzip, createZstdCompress } from 'node:zlib'
+import type { Context } from '../../http/context.ts'
+import type { ReadOutcome } from '../engines/engine.ts'
+import type { Encoding } from '../results/encoding.ts'
+import { release } from '../results/encoding.ts'
+import { type Coding, MEDIA_TYPES } from './negotiate.ts'
+
+/** Smaller results are not compressed. */
+const WORTH_COMPRESSING = 1024
+
+export interface StreamedResult {
+  readonly chunks: AsyncGenerator<Uint8Array, ReadOutcome, void>
+  readonly end: (outcome: ReadOutcome) => Uint8Array
+  /** The error as bytes in the result; undefined closes the connection. */
+  readonly failure: (error: unknown) => Uint8Array | undefined
+  readonly done: () => void
+}
+
+/** Returns the bytes that wait in memory for the client to read them. */
+export function sendWhole(context: Context, { format }: Encoding, coding: Coding, body: string | Buffer): number {
+  const type = MEDIA_TYPES[format]
+  const length = coding === 'identity' ? 0 : Buffer.byteLength(body)
+  if (coding === 'identity' || length < WORTH_COMPRESSING) {
+    context.send(type, body)
+    return context.response.writableLength
+  }
+  sendCompressed(context, type, coding, [Buffer.from(body)])
+  return length
+}
+
+/**
+ * Returns what `sendWhole` does: a stream holds no more than a chunk in memory.
+ * Throws what goes wrong before the first chunk is sent, so that the reply can still have an error status.
+ */
+export async function sendStream(
+  context: Context,
+  encoding: Encoding,
+  coding: Coding,
+  result: StreamedResult,
+): Promise<number> {
+  const { chunks, end, done } = result
+  let first: IteratorResult<Uint8Array, ReadOutcome>
+  let second: IteratorResult<Uint8Array, ReadOutcome>
+  try {
+    first = await chunks.next()
+    second = first.done ? first : await nextUnlessLarge(chunks, first.value)
+  } catch (error) {
+    done()
+    throw error
+  }
+  if (first.done || second.done) {
+    done()
+    const bytes = first.done ? [] : [first.value]
+    if (second.done) bytes.push(end(second.value))
+    return sendWhole(context, encoding, coding, Buffer.concat(bytes))
+  }
+  const type = MEDIA_TYPES[encoding.format]
+  const bytes = rest(first.value, second, result)
+  if (coding === 'identity') {
+    const response = context.stream(type)
+    pour(bytes, response).catch(() => response.destroy())
+  } else sendCompressed(context, type, coding, bytes)
+  return 0
+}
+
+const LARGE = 32 * 1024
+const MORE: IteratorResult<Uint8Array, ReadOutcome> = { done: false, value: new Uint8Array(0) }
+
+/** A small chunk is the last one: after it comes the outcome, or an error that can still have a status. */
+async function nextUnlessLarge(
+  chunks: StreamedResult['chunks'],
+  first: Uint8Array,
+): Promise<IteratorResult<Uint8Array, ReadOutcome>> {
+  return first.byteLength < LARGE ? chunks.next() : MORE
+}
+
+/** Each chunk is requested when the previous one has been sent. */
+async function* rest(
+  first: Uint8Array,
+  second: IteratorResult<Uint8Array, ReadOutcome>,
+  { chunks, end, failure, done }: StreamedResult,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield first
+    release(first)
+    if (!second.done && second.value.byteLength > 0) yield second.value
+    for (;;) {
+      const next = await chunks.next()
+      if (next.done) {
+        yield end(next.value)
+        return
+      }
+      if (next.value.byteLength > 0) yield next.value
+      release(next.value)
+    }
+  } catch (error) {
+    const bytes = failure(error)
+    if (bytes === undefined) throw error
+    yield bytes
+  } finally {
+    done()
+    await chunks.return({ rowCount: 0, truncated: 'no', lastKey: [] })
+  }
+}
+
+function sendCompressed(
+  context: Context,
+  type: string,
+  coding: Exclude<Coding, 'identity'>,
+  bytes: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): void {
+  const compressor = COMPRESSORS[coding]()
+  pour(bytes, compressor).catch((error) => compressor.destroy(error))
+  // If either ends early, so does the other: the client has closed, or the result cannot be completed.
+  context.setHeaders({ 'content-encoding': coding, vary: 'accept-encoding' })
+  pipeline(compressor, context.stream(type), () => {})
+}
+
+/** Writes with back-pressure; an error that cannot be reported in the result closes the connection. */
+async function pour(bytes: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, into: Writable): Promise<void> {
+  let settle: (error?: Error | null) => void = () => {}
+  into.once('close', () => settle(new Error('closed')))
+  const leave = (chunk: Uint8Array): Promise<void> =>
+    new Promise((resolve, reject) => {
+      settle = (error) => (error ? reject(error) : resolve())
+      if (into.destroyed) settle(new Error('closed'))
+      else into.write(chunk, settle)
+    })
+  for await (const chunk of bytes) await leave(chunk)
+  into.end()
+}
+
+const COMPRESSORS = {
+  gzip: () => createGzip({ level: 4 }),
+  br: () => createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  zstd: () => createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 3 } }),
+} as const

@@ -1,0 +1,51 @@
+/** Builds syntax trees of statements that were not parsed. Their positions are zero. */
+import type { Insert } from './ast.ts'
+import type { BinaryOperator, Expression, Name, SelectItem } from './ast-query.ts'
+
+export const AT = { at: 0 }
+
+export function nameOf(text: string): Name {
+  return { text, ...AT }
+}
+
+export function columnRef(column: string): Expression {
+  return { kind: 'column', table: undefined, name: nameOf(column) }
+}
+
+export function parameterRef(name: string): Expression {
+  return { kind: 'parameter', name, ...AT }
+}
+
+export function boolean(value: boolean): Expression {
+  return { kind: 'boolean', value, ...AT }
+}
+
+export function binary(operator: BinaryOperator, left: Expression, right: Expression): Expression {
+  return { kind: 'binary', operator, left, right, ...AT }
+}
+
+export function isNull(operand: Expression, negated: boolean): Expression {
+  return { kind: 'is-null', operand, negated, ...AT }
+}
+
+/** INSERT … VALUES whose values are the parameters v0, v1, …, row by row. */
+export function insertOf(
+  table: string,
+  columns: readonly string[],
+  rowCount: number,
+  returning: readonly SelectItem[],
+): Insert {
+  const rows = Array.from({ length: rowCount }, (_row, row) => ({
+    values: columns.map((_column, index) => parameterRef(`v${row * columns.length + index}`)),
+    ...AT,
+  }))
+  return {
+    kind: 'insert',
+    table: nameOf(table),
+    columns: columns.map(nameOf),
+    source: { kind: 'values', rows },
+    onConflict: undefined,
+    returning,
+    ...AT,
+  }
+}

@@ -1,0 +1,323 @@
+/** The syntax tree of IQL queries and of the expressions in them. `at` is an offset in the statement's text. */
+export interface Name {
+  readonly text: string
+  readonly at: number
+}
+
+/** expression [ASC | DESC] [NULLS FIRST | LAST] */
+export interface OrderItem {
+  readonly expression: Expression
+  readonly descending: boolean
+  readonly nulls: 'first' | 'last' | undefined
+}
+
+export type Expression =
+  | NumberLiteral
+  | TextLiteral
+  | BooleanLiteral
+  | NullLiteral
+  | TypedLiteral
+  | BytesLiteral
+  | Parameter
+  | ColumnRef
+  | Unary
+  | Binary
+  | Like
+  | Between
+  | InList
+  | InQuery
+  | IsNull
+  | IsTruth
+  | Case
+  | Cast
+  | Call
+  | Subquery
+  | Exists
+
+/** 42, 4.20, 6.02e23: the text as written. */
+export interface NumberLiteral {
+  readonly kind: 'number'
+  readonly text: string
+  readonly at: number
+}
+
+export interface TextLiteral {
+  readonly kind: 'text'
+  readonly value: string
+  readonly at: number
+}
+
+export interface BooleanLiteral {
+  readonly kind: 'boolean'
+  readonly value: boolean
+  readonly at: number
+}
+
+export interface NullLiteral {
+  readonly kind: 'null'
+  readonly at: number
+}
+
+export type LiteralTypeName = 'Timestamp' | 'Date' | 'Time' | 'Interval' | 'Uuid' | 'Json'
+
+/** TIMESTAMP '2026-01-31T09:30:00Z', INTERVAL '5 minutes', … */
+export interface TypedLiteral {
+  readonly kind: 'typed'
+  readonly type: LiteralTypeName
+  readonly value: string
+  readonly at: number
+}
+
+/** X'0aff': the digits in lower case. */
+export interface BytesLiteral {
+  readonly kind: 'bytes'
+  readonly hex: string
+  readonly at: number
+}
+
+/** :name, or $1 (whose name is '1'). */
+export interface Parameter {
+  readonly kind: 'parameter'
+  readonly name: string
+  readonly at: number
+}
+
+/** [table.]column */
+export interface ColumnRef {
+  readonly kind: 'column'
+  readonly table: Name | undefined
+  readonly name: Name
+}
+
+export interface Unary {
+  readonly kind: 'unary'
+  readonly operator: '-' | '+' | 'not'
+  readonly operand: Expression
+  readonly at: number
+}
+
+export type BinaryOperator =
+  | 'or'
+  | 'and'
+  | '='
+  | '<>'
+  | '<'
+  | '<='
+  | '>'
+  | '>='
+  | 'is distinct from'
+  | 'is not distinct from'
+  | '||'
+  | '+'
+  | '-'
+  | '*'
+  | '/'
+  | '%'
+
+/** `at` is the position of the operator. */
+export interface Binary {
+  readonly kind: 'binary'
+  readonly operator: BinaryOperator
+  readonly left: Expression
+  readonly right: Expression
+  readonly at: number
+}
+
+/** operand [NOT] LIKE | ILIKE pattern [ESCAPE escape] */
+export interface Like {
+  readonly kind: 'like'
+  readonly negated: boolean
+  readonly ignoreCase: boolean
+  readonly operand: Expression
+  readonly pattern: Expression
+  readonly escape: Expression | undefined
+  readonly at: number
+}
+
+/** operand [NOT] BETWEEN low AND high */
+export interface Between {
+  readonly kind: 'between'
+  readonly negated: boolean
+  readonly operand: Expression
+  readonly low: Expression
+  readonly high: Expression
+  readonly at: number
+}
+
+/** operand [NOT] IN (item, …) */
+export interface InList {
+  readonly kind: 'in-list'
+  readonly negated: boolean
+  readonly operand: Expression
+  readonly items: readonly Expression[]
+  readonly at: number
+}
+
+/** operand [NOT] IN (query) */
+export interface InQuery {
+  readonly kind: 'in-query'
+  readonly negated: boolean
+  readonly operand: Expression
+  readonly query: Query
+  readonly at: number
+}
+
+/** operand IS [NOT] NULL */
+export interface IsNull {
+  readonly kind: 'is-null'
+  readonly negated: boolean
+  readonly operand: Expression
+  readonly at: number
+}
+
+/** operand IS [NOT] TRUE | FALSE */
+export interface IsTruth {
+  readonly kind: 'is-truth'
+  readonly negated: boolean
+  readonly value: boolean
+  readonly operand: Expression
+  readonly at: number
+}
+
+/** CASE [operand] WHEN … THEN … [ELSE …] END */
+export interface Case {
+  readonly kind: 'case'
+  readonly operand: Expression | undefined
+  readonly branches: readonly { readonly when: Expression; readonly result: Expression }[]
+  readonly otherwise: Expression | undefined
+  readonly at: number
+}
+
+/** CAST(operand AS type) */
+export interface Cast {
+  readonly kind: 'cast'
+  readonly operand: Expression
+  readonly type: TypeRef
+  readonly at: number
+}
+
+/** A type as written: its name and, for Decimal, its digits. */
+export interface TypeRef {
+  readonly name: Name
+  readonly arguments: readonly number[]
+}
+
+/** name([DISTINCT] argument, … [ORDER BY …]) [FILTER (WHERE …)] [OVER (…)]; also COALESCE and NULLIF. */
+export interface Call {
+  readonly kind: 'call'
+  readonly name: Name
+  /** count(*) */
+  readonly star: boolean
+  readonly distinct: boolean
+  readonly arguments: readonly Expression[]
+  readonly orderBy: readonly OrderItem[]
+  readonly filter: Expression | undefined
+  readonly over: Window | undefined
+}
+
+/** ([PARTITION BY …] [ORDER BY …] [ROWS | RANGE frame]) */
+export interface Window {
+  readonly partitionBy: readonly Expression[]
+  readonly orderBy: readonly OrderItem[]
+  readonly frame: Frame | undefined
+  readonly at: number
+}
+
+export interface Frame {
+  readonly unit: 'rows' | 'range'
+  readonly start: FrameBound
+  readonly end: FrameBound
+}
+
+/** `rows` is a whole number as written: n PRECEDING, n FOLLOWING. */
+export type FrameBound =
+  | { readonly kind: 'unbounded-preceding' | 'current-row' | 'unbounded-following' }
+  | { readonly kind: 'preceding' | 'following'; readonly rows: number }
+
+/** (query) as a value */
+export interface Subquery {
+  readonly kind: 'subquery'
+  readonly query: Query
+  readonly at: number
+}
+
+/** EXISTS (query) */
+export interface Exists {
+  readonly kind: 'exists'
+  readonly query: Query
+  readonly at: number
+}
+
+/** [WITH cte, …] body [ORDER BY …] [LIMIT n] [OFFSET n] */
+export interface Query {
+  readonly kind: 'query'
+  readonly with: readonly Cte[]
+  readonly body: Body
+  readonly orderBy: readonly OrderItem[]
+  readonly limit: Expression | undefined
+  readonly offset: Expression | undefined
+  readonly at: number
+}
+
+/** name [(column, …)] AS (query) */
+export interface Cte {
+  readonly name: Name
+  readonly columns: readonly Name[]
+  readonly query: Query
+}
+
+/** A Query here is in parentheses and has WITH, ORDER BY, LIMIT or OFFSET of its own. */
+export type Body = Select | SetOperation | Query
+
+/** SELECT [DISTINCT] item, … [FROM …] [WHERE …] [GROUP BY …] [HAVING …] */
+export interface Select {
+  readonly kind: 'select'
+  readonly distinct: boolean
+  readonly items: readonly SelectItem[]
+  readonly from: From | undefined
+  readonly where: Expression | undefined
+  readonly groupBy: readonly Expression[]
+  readonly having: Expression | undefined
+  readonly at: number
+}
+
+export interface SetOperation {
+  readonly kind: 'set'
+  readonly operator: 'union' | 'intersect' | 'except'
+  readonly all: boolean
+  readonly left: Body
+  readonly right: Body
+  readonly at: number
+}
+
+/** `*`, `t.*`, or an expression with an optional alias. */
+export type SelectItem =
+  | { readonly kind: 'all'; readonly table: Name | undefined; readonly at: number }
+  | { readonly kind: 'item'; readonly expression: Expression; readonly alias: Name | undefined }
+
+export type From = TableRef | DerivedTable | Join
+
+export interface TableRef {
+  readonly kind: 'table'
+  readonly name: Name
+  readonly alias: Name | undefined
+}
+
+/** (query) AS alias */
+export interface DerivedTable {
+  readonly kind: 'derived'
+  readonly query: Query
+  readonly alias: Name
+}
+
+export type JoinKind = 'inner' | 'left' | 'right' | 'full' | 'cross' | 'asof' | 'asof-left'
+
+export interface Join {
+  readonly kind: 'join'
+  readonly join: JoinKind
+  readonly left: From
+  readonly right: From
+  /** Undefined only for a cross join. */
+  readonly on: Expression | undefined
+  readonly at: number
+}

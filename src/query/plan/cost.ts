@@ -1,0 +1,145 @@
+/** Proves from a bound statement how its rows are found, and that it touches few of them and does little with each. */
+import { AUDIT_LOG } from '../catalogue/system-tables.ts'
+import { BOUNDED_ROWS, type CostClass } from '../engines/engine.ts'
+import type { DefaultValue, Delete, Insert, Update } from '../iql/bound.ts'
+import type { BoundExpression, Query, TableSource } from '../iql/bound-query.ts'
+import type { TableView } from '../iql/catalogue-view.ts'
+import { concatOperands, isSmallText } from '../iql/text-bound.ts'
+
+/** How the rows of a table are found: by a key, in an index, or by reading the table. */
+export type AccessPath =
+  | { readonly kind: 'key' | 'index'; readonly columns: readonly string[] }
+  | { readonly kind: 'scan' }
+
+/** The columns of each index of a table. */
+export type IndexesOf = (table: TableView) => readonly (readonly string[])[]
+
+export function costOf(query: Query, indexesOf: IndexesOf): CostClass {
+  const { body } = query
+  if (query.with.length > 0 || body.kind !== 'select' || body.distinct || body.grouped) return 'unbounded'
+  if (
+    !body.outputs.every(({ expression }) => isSimple(expression)) ||
+    !query.orderBy.every(({ expression }) => isSimple(expression)) ||
+    (body.where !== undefined && !isSimple(body.where))
+  )
+    return 'unbounded'
+  const source = body.from
+  if (source === undefined) return 'point'
+  if (source.kind !== 'table' || source.filter !== undefined) return 'unbounded'
+  const { table } = source
+  if (table.isSystem && table.name !== AUDIT_LOG) return 'bounded'
+  const path = accessPath(source, body.where, indexesOf)
+  if (path.kind === 'key') return 'point'
+  // A sort or an offset reads many rows before the first one is returned.
+  if (query.orderBy.length > 0 || query.offset !== undefined) return 'unbounded'
+  if (path.kind === 'index') return 'indexed'
+  return body.where === undefined && isBoundedLimit(query.limit) ? 'bounded' : 'unbounded'
+}
+
+/** A write of the rows listed in the statement, or of the one row with a key. */
+export function isBoundedWrite(statement: Insert | Update | Delete): boolean {
+  if (!statement.returning.every(({ expression }) => isSimple(expression))) return false
+  if (statement.kind === 'insert') {
+    if (statement.rows.kind === 'query' || statement.rows.rows.length > 1000) return false
+    return statement.rows.rows.flat().every(isSimpleValue) && isSimpleConflict(statement.onConflict)
+  }
+  const { where } = statement
+  if (where === undefined || !isSimple(where) || accessPath(targetOf(statement), where).kind !== 'key') return false
+  return statement.kind === 'delete' || statement.set.every(({ value }) => isSimpleValue(value))
+}
+
+/** The rows that an UPDATE or DELETE looks at. Its row filter is part of its WHERE, so it hides no key. */
+export function targetOf({ table, source }: Update | Delete): TableSource {
+  return { kind: 'table', id: source, table, filter: undefined }
+}
+
+export function accessPath(
+  { id, table, filter }: TableSource,
+  where: BoundExpression | undefined,
+  indexesOf: IndexesOf = () => [],
+): AccessPath {
+  // The database evaluates the conditions of the statement after the row filter, so it cannot use a key for them.
+  if (where === undefined || filter !== undefined) return { kind: 'scan' }
+  const conditions = conjuncts(where)
+  const fixed = new Set(conditions.map((condition) => fixedColumn(condition, id)))
+  const key = [table.primaryKey, ...table.uniques].find(
+    (columns) => columns.length > 0 && columns.every((column) => fixed.has(column)),
+  )
+  if (key !== undefined) return { kind: 'key', columns: key }
+  // An index counts if the conditions fix its first columns and nothing else: then every entry visited is a row of the result.
+  if (fixed.has(undefined) || fixed.size < conditions.length) return { kind: 'scan' }
+  const index = indexesOf(table).find(
+    (columns) => fixed.size <= columns.length && columns.slice(0, fixed.size).every((column) => fixed.has(column)),
+  )
+  return index === undefined ? { kind: 'scan' } : { kind: 'index', columns: index.slice(0, fixed.size) }
+}
+
+/** The column that the condition requires to equal a value. */
+function fixedColumn(condition: BoundExpression, source: TableSource['id']): string | undefined {
+  if (condition.kind !== 'compare' || condition.operator !== '=') return undefined
+  const { left, right } = condition
+  if (left.kind === 'column' && left.source === source && isValue(right)) return left.name
+  if (right.kind === 'column' && right.source === source && isValue(left)) return right.name
+  return undefined
+}
+
+function conjuncts(where: BoundExpression): readonly BoundExpression[] {
+  return where.kind === 'logic' && where.operator === 'and' ? where.operands.flatMap(conjuncts) : [where]
+}
+
+function isBoundedLimit(limit: BoundExpression | undefined): boolean {
+  return limit?.kind === 'literal' && typeof limit.value === 'bigint' && limit.value <= BigInt(BOUNDED_ROWS)
+}
+
+function isValue(node: BoundExpression): boolean {
+  return node.kind === 'literal' || node.kind === 'parameter' || node.kind === 'claim'
+}
+
+function isSimpleConflict(conflict: Insert['onConflict']): boolean {
+  if (conflict === undefined || conflict.kind === 'nothing') return true
+  return (
+    conflict.set.every(({ value }) => isSimpleValue(value)) &&
+    (conflict.where === undefined || isSimple(conflict.where))
+  )
+}
+
+function isSimpleValue(value: BoundExpression | DefaultValue): boolean {
+  return value.kind === 'default' || isSimple(value)
+}
+
+/**
+ * Whether the work is bounded by the size of the operands: no sub-query, and no operation whose result can be much larger. A
+ * concatenation of values is as long as they are together, and who runs the statement measures them (`sizeOfAll`).
+ */
+export function isSimple(node: BoundExpression): boolean {
+  switch (node.kind) {
+    case 'column':
+    case 'output':
+    case 'literal':
+    case 'parameter':
+    case 'claim':
+      return true
+    case 'arithmetic':
+      if (!isSimple(node.left) || !isSimple(node.right)) return false
+      return node.operator !== 'text||text' || isSmallText(node) || concatOperands(node).every(isValue)
+    case 'compare':
+      return isSimple(node.left) && isSimple(node.right)
+    case 'logic':
+      return node.operands.every(isSimple)
+    case 'not':
+    case 'is-null':
+    case 'widen':
+    case 'fit':
+    case 'negate':
+    case 'claim-in':
+      return isSimple(node.operand)
+    case 'between':
+      return isSimple(node.operand) && isSimple(node.low) && isSimple(node.high)
+    case 'in-list':
+      return isSimple(node.operand) && node.items.length <= BOUNDED_ROWS && node.items.every(isSimple)
+    case 'call':
+      return node.function === 'now' || node.function === 'current_date' || node.function === 'gen_uuid'
+    default:
+      return false
+  }
+}

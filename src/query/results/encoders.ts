@@ -1,0 +1,176 @@
+/** Encoders of rows, one per format. The server and its reader processes use the same ones. */
+import type { ResultColumn } from '../iql/bound-query.ts'
+import { typeName } from '../iql/types.ts'
+import { doubleText } from '../iql/values.ts'
+import type { Cell, Encoding, RowEncoder, TextRowEncoder } from './encoding.ts'
+
+export async function createEncoder(encoding: Encoding, columns: readonly ResultColumn[]): Promise<RowEncoder> {
+  if (encoding.format !== 'arrow') return new TextEncoders(columns).create(encoding)
+  // Arrow's library is large, and most servers never need it.
+  const { createArrowEncoder } = await import('./arrow.ts')
+  return createArrowEncoder(columns)
+}
+
+/** Creates encoders for the results of one plan. What they derive from its columns is computed once. */
+export class TextEncoders {
+  readonly columns: readonly ResultColumn[]
+  readonly #jsonRowWriters: Record<Encoding['rows'], Partial<Record<Encoding['integers'], RowWriter>>> = {
+    objects: {},
+    arrays: {},
+  }
+  #jsonHead: string | undefined
+
+  constructor(columns: readonly ResultColumn[]) {
+    this.columns = columns
+  }
+
+  create(encoding: Encoding): TextRowEncoder {
+    switch (encoding.format) {
+      case 'json':
+        return textEncoder(this.jsonHead, ',', '', this.#jsonRowWriter(encoding))
+      case 'ndjson':
+        return textEncoder('', '', '\n', this.#jsonRowWriter(encoding))
+      case 'csv':
+        return textEncoder(csvHeader(this.columns), '', '\r\n', csvRowWriter(this.columns.length))
+      case 'arrow':
+        throw new TypeError('An Arrow encoder has to be loaded first')
+    }
+  }
+
+  /** Everything before the first row. */
+  get jsonHead(): string {
+    this.#jsonHead ??= `{"Columns":${describeColumns(this.columns)},"Rows":[`
+    return this.#jsonHead
+  }
+
+  #jsonRowWriter(encoding: Encoding): RowWriter {
+    const writers = this.#jsonRowWriters[encoding.rows]
+    const writer = writers[encoding.integers] ?? jsonRowWriter(encoding, this.columns)
+    writers[encoding.integers] = writer
+    return writer
+  }
+}
+
+type RowWriter = (row: readonly Cell[]) => string
+
+function textEncoder(header: string, between: string, after: string, writeRow: RowWriter): TextRowEncoder {
+  let pending = header
+  let separator = ''
+  const takeText = (): string => {
+    const text = pending
+    pending = ''
+    return text
+  }
+  return {
+    add(row) {
+      pending += separator + writeRow(row) + after
+      separator = between
+    },
+    get pending() {
+      return pending.length
+    },
+    take: () => Buffer.from(takeText()),
+    takeText,
+  }
+}
+
+/** `Columns`: a member for each column, in order. */
+function describeColumns(columns: readonly ResultColumn[]): string {
+  const members = columns.map((column, ordinal) => {
+    const description = { Ordinal: ordinal, Type: typeName(column.type), Nullable: column.nullable }
+    return `${JSON.stringify(column.name)}:${JSON.stringify(description)}`
+  })
+  return `{${members.join(',')}}`
+}
+
+function jsonRowWriter(encoding: Encoding, columns: readonly ResultColumn[]): RowWriter {
+  const arrays = encoding.rows === 'arrays'
+  const parts = columns.map((column, index) => ({
+    lead: (index === 0 ? '' : ',') + (arrays ? '' : `${JSON.stringify(column.name)}:`),
+    write: jsonCellWriter(column, encoding),
+  }))
+  const [open, close] = arrays ? ['[', ']'] : ['{', '}']
+  return (row) => {
+    let text = open
+    for (let index = 0; index < parts.length; index++) {
+      const part = parts[index]
+      const cell = row[index]
+      if (part === undefined) continue
+      text += part.lead
+      text += cell === null || cell === undefined ? 'null' : part.write(cell)
+    }
+    return text + close
+  }
+}
+
+function jsonCellWriter(column: ResultColumn, encoding: Encoding): (cell: NonNullable<Cell>) => string {
+  switch (column.type.kind) {
+    case 'Integer':
+      return encoding.integers === 'strings' ? quoted : jsonInteger
+    case 'Double':
+      return jsonDouble
+    case 'Boolean':
+      return String
+    case 'Json':
+      // Line breaks would break NDJSON. JSON strings contain none, so they can only be whitespace.
+      return (cell) => String(cell).replace(/[\r\n]/g, ' ')
+    case 'Binary':
+      return (cell) => (cell instanceof Uint8Array ? `"${Buffer.from(cell).toString('base64')}"` : JSON.stringify(cell))
+    case 'Text':
+      return jsonText
+    default:
+      return quoted
+  }
+}
+
+/** Most integers are small, and converting a number is faster than converting a bigint. */
+function jsonInteger(cell: NonNullable<Cell>): string {
+  if (typeof cell === 'string') return cell
+  const number = Number(cell)
+  return Number.isSafeInteger(number) ? String(number) : String(cell)
+}
+
+/** Printable ASCII without characters that JSON escapes. Testing for it is faster than JSON.stringify. */
+const UNESCAPED = /^[ !#-[\]-~]*$/
+
+export function jsonText(cell: NonNullable<Cell>): string {
+  return typeof cell === 'string' && UNESCAPED.test(cell) ? `"${cell}"` : JSON.stringify(cell)
+}
+
+/** For values whose text never contains a character that JSON escapes. */
+function quoted(cell: NonNullable<Cell>): string {
+  return `"${cell}"`
+}
+
+function jsonDouble(cell: NonNullable<Cell>): string {
+  return typeof cell === 'number' && Number.isFinite(cell) ? doubleText(cell) : `"${cell}"`
+}
+
+/** CSV (RFC 4180) with a header line. NULL is an empty field and the empty text a quoted one, so that they differ. */
+function csvHeader(columns: readonly ResultColumn[]): string {
+  return `${columns.map((column) => csvText(column.name)).join(',')}\r\n`
+}
+
+function csvRowWriter(width: number): RowWriter {
+  return (row) => {
+    let line = ''
+    for (let index = 0; index < width; index++) {
+      if (index > 0) line += ','
+      line += csvField(row[index] ?? null)
+    }
+    return line
+  }
+}
+
+function csvField(cell: Cell): string {
+  if (cell === null) return ''
+  if (typeof cell === 'string') return csvText(cell)
+  if (cell instanceof Uint8Array) return Buffer.from(cell).toString('base64')
+  return typeof cell === 'number' ? doubleText(cell) : String(cell)
+}
+
+const NEEDS_QUOTES = /[",\r\n]|^\s|\s$/
+
+function csvText(text: string): string {
+  return text === '' || NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}

@@ -1,0 +1,110 @@
+/** Runs planned statements for a caller. */
+import { parametersOf, sizeOfAll } from '../engines/emit/slots.ts'
+import { rowTrackingOf } from '../engines/emit/write.ts'
+import { isBounded, type ReadRun, type WholeRead, type WriteReply } from '../engines/engine.ts'
+import { TextEncoders } from '../results/encoders.ts'
+import { reportsTruncation } from '../results/encoding.ts'
+import { type Call, type ExecutionEnv, type Result, type Run, runValues } from './call.ts'
+import { writeToCatalogue } from './catalogue-table.ts'
+import { define } from './define.ts'
+import { introspect } from './introspect.ts'
+import { ownerOf } from './running.ts'
+
+/** Rows that one call may write in a commit shared with others. */
+const MAX_SHARED_ROWS = 1000
+/** The length of all values that one call may write in a commit shared with others, which for SQLite is on the event loop. */
+const MAX_SHARED_LENGTH = 1024 * 1024
+/** The length of all parameters of a query that is answered on the event loop, or together with others. */
+const MAX_SMALL_LENGTH = 64 * 1024
+
+/** The result of a query that can be answered on the event loop at once; undefined for every other statement. */
+export function readInline(call: Call, env: ExecutionEnv): WholeRead | undefined {
+  if (!mayBeSmall(call) || call.planned.readsAuditLog) return undefined
+  const { readInline: inline } = call.planned.read ?? {}
+  const run = inline === undefined ? undefined : readRun(call, env)
+  return run !== undefined && isSmall(run) ? inline?.(run) : undefined
+}
+
+function isSmall({ parameters }: ReadRun): boolean {
+  return sizeOfAll(parameters) <= MAX_SMALL_LENGTH
+}
+
+/** Whether the statement is a query whose result may be small, in a text format. */
+function mayBeSmall({ planned, encoding }: Call): boolean {
+  return planned.read !== undefined && planned.cost !== 'unbounded' && encoding.format !== 'arrow'
+}
+
+export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
+  const { bound, encoders, readsAuditLog } = run.planned
+  const { statement } = bound
+  if (readsAuditLog) await env.auditTable.catchUp(run.running.signal)
+  switch (statement.kind) {
+    case 'query':
+      return read(run, env)
+    case 'insert':
+    case 'update':
+    case 'delete':
+      return statement.table.isSystem ? resultOf(run, await writeToCatalogue(statement, run, env)) : write(run, env)
+    case 'explain':
+    case 'describe':
+    case 'show-tables':
+    case 'show-columns':
+      return { kind: 'rows', encoders, rows: introspect(statement, run), isTruncated: false }
+    default:
+      await define(statement, run, env)
+      return { kind: 'rows', encoders, rows: [], rowsAffected: 0, isTruncated: false }
+  }
+}
+
+async function read(run: Run, env: ExecutionEnv): Promise<Result> {
+  const { read: prepared } = run.planned
+  if (prepared === undefined) throw new Error('A query without a plan')
+  const values = readRun(run, env)
+  const whole = mayBeSmall(run) && isSmall(values) ? await prepared.readBatched?.(values) : undefined
+  if (whole !== undefined) return { kind: 'whole', read: whole }
+  return { kind: 'stream', chunks: prepared.readStream(values, run.running.signal) }
+}
+
+function readRun(call: Call, env: ExecutionEnv): ReadRun {
+  const { planned, valueSets, encoding, limits } = call
+  const { plan } = planned
+  if (plan === undefined) throw new Error('A query without a plan')
+  const parameters = parametersOf(plan, runValues(call, valueSets[0] ?? [], env), env.engine.bind)
+  return { owner: ownerOf(call.principal), parameters, encoding, limits }
+}
+
+async function write(run: Run, env: ExecutionEnv): Promise<Result> {
+  const { statement, columns } = run.planned.bound
+  const isChecked = (statement.kind === 'insert' || statement.kind === 'update') && statement.check !== undefined
+  const parts = [run, ...(run.further ?? [])]
+  const steps = parts.map(({ planned: { plan }, valueSets }) => {
+    if (plan === undefined) throw new Error('A write without a plan')
+    return {
+      sql: plan.sql,
+      parameterSets: valueSets.map((values) => parametersOf(plan, runValues(run, values, env), env.engine.bind)),
+    }
+  })
+  const sets = steps.flatMap(({ parameterSets }) => parameterSets)
+  const isShort =
+    sets.length <= MAX_SHARED_ROWS && sets.reduce((sum, set) => sum + sizeOfAll(set), 0) <= MAX_SHARED_LENGTH
+  const reply = await env.engine.write({
+    owner: ownerOf(run.principal),
+    steps,
+    returning: columns,
+    isChecked,
+    tracksRows: statement.kind === 'insert' && rowTrackingOf(statement, env.engine.dialect) !== undefined,
+    isShort: isShort && parts.every(({ planned }) => isBounded(planned.cost)),
+    rowLimit: run.limits.rows,
+    mustBeWhole: columns.length > 0 && !reportsTruncation(run.encoding),
+    running: run.running,
+    idempotencyKey: run.idempotencyKey,
+  })
+  return resultOf(run, reply)
+}
+
+function resultOf({ planned }: Run, { outcome, isReplay }: WriteReply): Result {
+  const { rows, rowsAffected, isTruncated } = outcome
+  // The table may have changed since the response of a replay was stored.
+  const encoders = isReplay && outcome.columns !== undefined ? new TextEncoders(outcome.columns) : planned.encoders
+  return { kind: 'rows', encoders, rows, rowsAffected, isTruncated }
+}

@@ -1,0 +1,144 @@
+/** The running queries: how many each caller may have, and how to stop one. */
+import type { Clock } from '../../protocol/clock.ts'
+import type { Principal } from '../../protocol/principal.ts'
+import { refuse } from '../errors.ts'
+
+const MAX_SHOWN_LENGTH = 500
+
+export interface RunningLimits {
+  readonly perUser: number
+  readonly milliseconds: number
+}
+
+/** A running query as operators see it. */
+export interface LiveQuery {
+  readonly requestId: string
+  readonly subject: string
+  readonly clientId: string
+  readonly statement: string
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number
+}
+
+export interface RunningQuery {
+  readonly requestId: string
+  /** Created on first use, together with the timer of the time limit. */
+  readonly signal: AbortSignal
+  /** Aborts for another reason than the time limit, such as a closed connection. */
+  stop(reason: unknown): void
+  end(): void
+}
+
+export class RunningQueries {
+  readonly #limits: RunningLimits
+  readonly #clock: Clock
+  readonly #byUser = new Map<string, Map<string, Entry>>()
+
+  constructor(limits: RunningLimits, clock: Clock) {
+    this.#limits = limits
+    this.#clock = clock
+  }
+
+  get size(): number {
+    let size = 0
+    for (const queries of this.#byUser.values()) size += queries.size
+    return size
+  }
+
+  /** Refuses a query that may not begin. A query that is answered inline is only checked, since nobody can see or stop it. */
+  check(principal: Principal, requestId: string): void {
+    const queries = this.#byUser.size === 0 ? undefined : this.#byUser.get(ownerOf(principal))
+    if (queries?.has(requestId))
+      throw refuse('Request.BadRequestId', `A query with the Request-Id ${requestId} is running`)
+    const count = queries?.size ?? 0
+    if (count < this.#limits.perUser) return
+    throw refuse('Limit.Concurrency', `You have ${count} queries running, which is the limit`, {
+      headers: { 'Retry-After': '1' },
+    })
+  }
+
+  begin(principal: Principal, requestId: string, statement: string): RunningQuery {
+    this.check(principal, requestId)
+    const user = ownerOf(principal)
+    const queries: Map<string, Entry> = this.#byUser.get(user) ?? new Map()
+    const { subject, clientId } = principal
+    const startedAt = this.#clock()
+    const shown = statement.length > MAX_SHOWN_LENGTH ? `${statement.slice(0, MAX_SHOWN_LENGTH)}…` : statement
+    const entry = new Entry(
+      { requestId, subject, clientId, statement: shown, startedAt },
+      this.#limits.milliseconds,
+      () => {
+        queries.delete(requestId)
+        if (queries.size === 0) this.#byUser.delete(user)
+      },
+    )
+    if (queries.size === 0) this.#byUser.set(user, queries)
+    queries.set(requestId, entry)
+    return entry
+  }
+
+  *list(): Generator<LiveQuery> {
+    for (const queries of this.#byUser.values()) for (const { live } of queries.values()) yield live
+  }
+
+  /** Cancels the query of the owner (see `ownerOf`), or of any owner; false if there is none. */
+  cancel(requestId: string, owner: string | undefined): boolean {
+    const users = owner === undefined ? [...this.#byUser.keys()] : [owner]
+    const found = users.flatMap((user) => this.#byUser.get(user)?.get(requestId) ?? [])
+    for (const entry of found) entry.stop(refuse('Limit.Cancelled', 'The query was cancelled'))
+    return found.length > 0
+  }
+
+  stopAll(): void {
+    for (const queries of this.#byUser.values()) {
+      for (const entry of queries.values()) {
+        entry.stop(refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } }))
+      }
+    }
+  }
+}
+
+class Entry implements RunningQuery {
+  readonly live: LiveQuery
+  readonly #milliseconds: number
+  readonly #forget: () => void
+  #controller: AbortController | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(live: LiveQuery, milliseconds: number, forget: () => void) {
+    this.live = live
+    this.#milliseconds = milliseconds
+    this.#forget = forget
+  }
+
+  get requestId(): string {
+    return this.live.requestId
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      const seconds = this.#milliseconds / 1000
+      this.#timer = setTimeout(
+        () => this.stop(refuse('Limit.Time', `The query ran for ${seconds} s, which is the limit`)),
+        this.#milliseconds,
+      )
+      this.#timer.unref()
+    }
+    return this.#controller.signal
+  }
+
+  stop(reason: unknown): void {
+    void this.signal
+    this.#controller?.abort(reason)
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+    this.#forget()
+  }
+}
+
+export function ownerOf(principal: Principal): string {
+  return `${principal.kind}:${principal.subject}`
+}

@@ -1,0 +1,17 @@
+/** Closes what was opened in reverse order, after a failed start as well as at a stop. */
+export interface Cleanup {
+  add(close: () => unknown): void
+  run(): Promise<void>
+}
+
+export function createCleanup(): Cleanup {
+  const steps: (() => unknown)[] = []
+  return {
+    add(close) {
+      steps.push(close)
+    },
+    async run() {
+      for (let close = steps.pop(); close !== undefined; close = steps.pop()) await close()
+    },
+  }
+}

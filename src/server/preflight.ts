@@ -1,0 +1,47 @@
+/** Everything that can refuse a start, read and checked before anything is written. */
+import { type Config, issuerOf } from '../config/config.ts'
+import type { Declared } from '../declarative/reconcile.ts'
+import { checkStored } from '../store/check-stored.ts'
+import { refuseOtherIssuer } from '../store/running-servers.ts'
+import type { Controller } from '../streaming/controller.ts'
+import { readBrand } from './options.ts'
+
+export interface StartFiles {
+  readonly brand: ReturnType<typeof readBrand> | undefined
+  readonly controllers: readonly Controller[]
+  readonly declared: Declared | undefined
+}
+
+/** The files that the settings name. Loads nothing where none is named. */
+export async function readStartFiles(config: Config): Promise<StartFiles> {
+  return {
+    brand: config.services.includes('identity') ? readBrand(config) : undefined,
+    controllers: await readControllers(config),
+    declared: config.config === '' && !config.demo ? undefined : await readDeclared(config),
+  }
+}
+
+async function readControllers({ services, streamControllers }: Config): Promise<readonly Controller[]> {
+  if (streamControllers === '' || !services.includes('streaming')) return []
+  const { loadControllers } = await import('../streaming/controllers/load.ts')
+  return loadControllers(streamControllers)
+}
+
+async function readDeclared(config: Config): Promise<Declared | undefined> {
+  const { findDeclared } = await import('../declarative/reconcile.ts')
+  return findDeclared(config)
+}
+
+/** The data folder, the databases and the keys. */
+export async function checkBeforeStart(config: Config, port: number, declared: Declared | undefined): Promise<void> {
+  const { data: dataFolder, databaseUrl: url, masterKey } = config
+  if (url === '') refuseOtherIssuer(dataFolder, issuerOf(config, port))
+  const roles = await checkStored({ dataFolder, url, masterKey })
+  if (url !== '' && config.services.includes('query')) {
+    const { checkPostgres } = await import('../query/engines/postgres/fitness.ts')
+    await checkPostgres(url)
+  }
+  if (declared === undefined) return
+  const { checkDeclared } = await import('../declarative/reconcile.ts')
+  checkDeclared(declared, process.env, roles)
+}

@@ -1,0 +1,71 @@
+/** What the server and the offline commands both work on: the data folder, the keys, the identity database and the audit log. */
+import type { Config } from '../config/config.ts'
+import type { Bus } from '../events/bus.ts'
+import { type Cluster, openCluster } from '../events/cluster.ts'
+import { openBus } from '../events/open-bus.ts'
+import { exceptOutages } from '../lib/unavailable.ts'
+import type { Clock } from '../protocol/clock.ts'
+import { type AuditLog, openAuditLog } from '../store/audit.ts'
+import { openDataFolder } from '../store/data-folder.ts'
+import { type Database, type DatabaseOptions, openDatabase } from '../store/database.ts'
+import { type MasterKey, openMasterKey } from '../store/master-key.ts'
+import { nodeName } from '../store/nodes.ts'
+import { createStores, type Stores } from '../store/stores.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Cleanup } from './cleanup.ts'
+
+export interface Resources {
+  readonly node: string
+  readonly clock: Clock
+  readonly masterKey: MasterKey
+  readonly database: Database
+  readonly stores: Stores
+  readonly audit: AuditLog
+}
+
+export interface ResourceOptions {
+  readonly clock: Clock
+  readonly onAuditError: (error: unknown) => void
+  readonly onStatement?: DatabaseOptions['onStatement']
+  readonly onAvailability?: DatabaseOptions['onAvailability']
+}
+
+export async function openResources(config: Config, options: ResourceOptions, cleanup: Cleanup): Promise<Resources> {
+  const { clock, onAuditError, onStatement, onAvailability } = options
+  const folder = openDataFolder(config.data)
+  const masterKey = openMasterKey(folder, config.masterKey)
+  const database = await openDatabase({ dataFolder: config.data, url: config.databaseUrl, onStatement, onAvailability })
+  cleanup.add(() => database.close())
+  const node = nodeName()
+  const audit = openAuditLog(database, { clock, node, onError: onAuditError })
+  cleanup.add(() => audit.close())
+  const stores = createStores(database, clock, {
+    sessions: { idle: config.sessionIdle, absolute: config.sessionLifetime },
+  })
+  return { node, clock, masterKey, database, stores, audit }
+}
+
+/** The event bus and the other nodes on the same database. */
+export async function joinCluster(
+  config: Config,
+  { database, stores, node, clock }: Resources,
+  logger: Logger,
+  cleanup: Cleanup,
+): Promise<{ readonly bus: Bus; readonly cluster: Cluster }> {
+  const bus = await openBus(
+    database,
+    stores.events,
+    config.databaseUrl,
+    exceptOutages((error) => logger.warn({ err: error }, 'event bus error')),
+  )
+  cleanup.add(() => bus.close())
+  const cluster = openCluster({
+    name: node,
+    bus,
+    nodes: stores.nodes,
+    clock,
+    onError: exceptOutages((error) => logger.warn({ err: error }, 'the other nodes could not be reached')),
+  })
+  cleanup.add(() => cluster.close())
+  return { bus, cluster }
+}

@@ -1,0 +1,249 @@
+/** The composition root: a Config becomes a running server. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createLive, handleLiveCalls } from '../admin/live.ts'
+import { type Config, issuerOf, type LoadedConfig } from '../config/config.ts'
+import { clientAddress } from '../http/client-address.ts'
+import { createClientErrorHandler } from '../http/client-errors.ts'
+import { boundConnections } from '../http/connection-bound.ts'
+import { openListener } from '../http/listener.ts'
+import { createPipeline } from '../http/pipeline.ts'
+import { createRateLimits } from '../http/rate-limits.ts'
+import { createSlidingWindow } from '../http/sliding-window.ts'
+import { watchSessions } from '../identity/browser/session-watch.ts'
+import { openIdentity } from '../identity/identity.ts'
+import { exceptOutages, unavailableReason } from '../lib/unavailable.ts'
+import { type Clock, systemClock } from '../protocol/clock.ts'
+import { VERSION } from '../protocol/version.ts'
+import { openQuery } from '../query/service.ts'
+import { readAuditAfter } from '../store/audit-read.ts'
+import { logAvailability } from '../store/availability.ts'
+import { nodeName } from '../store/nodes.ts'
+import { registerServer } from '../store/running-servers.ts'
+import { lockStart } from '../store/start-lock.ts'
+import { WritesStopped } from '../store/wal-sync.ts'
+import { openStreaming } from '../streaming/streaming.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { openMetrics, openMetricsPort, serveMetrics, startBackgroundJobs } from './background-jobs.ts'
+import { watchCertificateExpiry } from './certificate-expiry.ts'
+import { createCleanup } from './cleanup.ts'
+import { reconcileDeclared } from './declared.ts'
+import { budgetsOf, lifetimesOf, queryLimitsOf, readTls } from './options.ts'
+import { checkBeforeStart, readStartFiles } from './preflight.ts'
+import { reloadSettings } from './reload.ts'
+import { joinCluster, openResources } from './resources.ts'
+import { routeGroups } from './routes.ts'
+import { openTracingIfSet, statementSpans } from './tracing.ts'
+
+export interface RunningServer {
+  readonly issuer: string
+  readonly port: number
+  /** Where /metrics is served without a token, if it is. */
+  readonly metricsPort: number | undefined
+  /** Takes over the settings that can change while it runs; throws, and changes nothing, if one cannot be used. */
+  reload(config: Config): void
+  stop(): Promise<void>
+}
+
+export interface StartOptions {
+  readonly logger: Logger
+  readonly clock?: Clock
+  /** The text and the source of each setting, for administrators. */
+  readonly settings?: Pick<LoadedConfig, 'texts' | 'sources'>
+}
+
+const STOP_GRACE_MS = 10_000
+/** How long a statement of the identity store may take once the server answers requests. */
+const STATEMENT_MS = 5_000
+
+export async function startServer(config: Config, options: StartOptions): Promise<RunningServer> {
+  const { logger, clock = systemClock, settings } = options
+  const cleanup = createCleanup()
+  // Everything that can refuse the start comes first: a refused start changes nothing.
+  const tls = readTls(config)
+  const listener = await openListener({ host: config.host, port: config.port, tls })
+  cleanup.add(() => listener.close(0))
+  try {
+    const metricsListener = await openMetricsPort(config)
+    cleanup.add(() => metricsListener?.close(0))
+    const { brand, controllers, declared } = await readStartFiles(config)
+    const unlock = await lockStart({
+      dataFolder: config.data,
+      url: config.databaseUrl,
+      onWait: () => logger.info('waiting for another node that is starting'),
+    })
+    cleanup.add(unlock)
+    await checkBeforeStart(config, listener.port, declared)
+
+    const issuer = issuerOf(config, listener.port)
+    const runs = (service: Config['services'][number]) => config.services.includes(service)
+    const tracing = await openTracingIfSet(config, nodeName(), logger, cleanup)
+    const resources = await openResources(
+      config,
+      {
+        clock,
+        onAuditError: exceptOutages((error) => logger.error({ err: error }, 'the audit log could not be written')),
+        onAvailability: logAvailability(logger, 'identity'),
+        onStatement: tracing && statementSpans(tracing, config.databaseUrl),
+      },
+      cleanup,
+    )
+    const { stores, database, audit, masterKey } = resources
+    if (database.engine === 'sqlite') cleanup.add(registerServer(config.data, issuer))
+    const { bus, cluster } = await joinCluster(config, resources, logger, cleanup)
+    const live = createLive(cluster)
+
+    const query = runs('query')
+      ? await openQuery({
+          bus,
+          audit,
+          auditLog: {
+            async read(after, most) {
+              await audit.flush()
+              return readAuditAfter(database.db, after, most)
+            },
+          },
+          clock,
+          database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
+          limits: queryLimitsOf(config),
+          onError: (error) => logger.error({ err: error }, 'query service error'),
+          log: logger,
+        })
+      : undefined
+    cleanup.add(() => query?.close())
+    const metrics = openMetrics(resources, bus, config.data, cleanup)
+    const window = createSlidingWindow(clock)
+    const rateLimits = createRateLimits({ window, budgets: budgetsOf(config), exempt: config.limitExempt, metrics })
+
+    const identity = await openIdentity({
+      issuer,
+      stores,
+      bus,
+      audit,
+      clock,
+      metrics,
+      sealingKey: masterKey.derive('signing keys'),
+      rotateKeysEveryMs: config.keyRotation,
+      lifetimes: lifetimesOf(config),
+      onError: exceptOutages((error) => logger.error({ err: error }, 'the signing keys could not be rotated')),
+    })
+    cleanup.add(() => identity.close())
+    const { authenticate } = identity
+    if (runs('identity')) {
+      const watch = watchSessions({
+        ...identity,
+        stores,
+        bus,
+        audit,
+        clock,
+        allowPrivateLogout: config.logoutPrivate,
+        onLogoutFailure: (client, reason) =>
+          logger.warn({ client, reason }, 'back-channel logout could not be delivered'),
+        onError: exceptOutages((error) => logger.warn({ err: error }, 'expired sessions could not be ended')),
+      })
+      cleanup.add(() => watch.close())
+    }
+
+    const streaming = runs('streaming')
+      ? await openStreaming({
+          authenticate,
+          bus,
+          audit,
+          clock,
+          rateLimits,
+          logger,
+          metrics,
+          settings: config,
+          controllers,
+          name: config.brandName,
+        })
+      : undefined
+    cleanup.add(() => streaming?.gateway.drain())
+    handleLiveCalls(cluster, {
+      streams: streaming && { list: streaming.gateway.liveSessions },
+      queries: query?.running,
+    })
+
+    await reconcileDeclared(declared, resources, query?.tables, logger)
+    await unlock()
+    database.limitStatements(STATEMENT_MS)
+    startBackgroundJobs(config, { resources, window, metrics, logger }, cleanup)
+    const expiry = tls && watchCertificateExpiry(tls.cert, { clock, logger, metrics }, cleanup)
+    if (metricsListener !== undefined) serveMetrics(metricsListener, metrics, logger)
+
+    let stopping = false
+    const pipeline = createPipeline({
+      groups: routeGroups({
+        resources,
+        bus,
+        identity,
+        rateLimits,
+        metrics,
+        live,
+        settings,
+        brand,
+        query: query?.routes({
+          metrics,
+          trace: tracing,
+          cancelElsewhere: (id, owner) => live.cancel(id, owner),
+        }),
+        streaming: streaming?.routes,
+        readiness: {
+          process: async () => (stopping ? 'stopping' : undefined),
+          database: async () => failureOf(database.check()),
+          ...(query === undefined ? {} : { query: async () => failureOf(query.check()) }),
+        },
+      }),
+      base: new URL(issuer).pathname.replace(/\/$/, ''),
+      addressOf: clientAddress(config.trustedProxies),
+      authenticate,
+      rateLimits,
+      metrics,
+      logger,
+      tracing,
+    })
+    listener.server.on('clientError', createClientErrorHandler(logger, metrics))
+    const bound = { most: config.maxConnectionsPerAddress, exempt: [...config.trustedProxies, ...config.limitExempt] }
+    boundConnections(listener.server, bound, () => metrics.count('gatehouse_http_connections_refused_total', {}))
+    listener.answerWith(streaming === undefined ? { handle: pipeline.handle } : pipeline)
+    logger.info({ issuer, port: listener.port, services: config.services, database: database.location }, 'started')
+    audit.record({ event: 'server.started', details: { version: VERSION, services: config.services } })
+    cleanup.add(() => audit.record({ event: 'server.stopped', details: { version: VERSION } }))
+
+    return {
+      issuer,
+      port: listener.port,
+      metricsPort: metricsListener?.port,
+      reload: (next) => reloadSettings(config, next, { listener, expiry, rateLimits, logger }),
+      async stop() {
+        if (stopping) return
+        stopping = true
+        const delayMs = stopDelayOf(config, settings)
+        logger.info({ delayMs }, 'stopping')
+        listener.announceClose()
+        await sleep(delayMs)
+        await Promise.all([streaming?.gateway.drain(), listener.close(STOP_GRACE_MS + config.streamDrainTime)])
+        await cleanup.run()
+        logger.info('stopped')
+      },
+    }
+  } catch (error) {
+    await cleanup.run()
+    throw error
+  }
+}
+
+/** Nobody balances the load of a demonstration. */
+function stopDelayOf(config: Config, settings: StartOptions['settings']): number {
+  return config.demo && settings?.sources.stopDelay === 'default' ? 0 : config.stopDelay
+}
+
+async function failureOf(check: Promise<void>): Promise<string | undefined> {
+  try {
+    await check
+    return undefined
+  } catch (error) {
+    return error instanceof WritesStopped
+      ? 'the disk failed, restart the server'
+      : (unavailableReason(error) ?? 'failed')
+  }
+}

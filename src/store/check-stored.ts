@@ -1,0 +1,83 @@
+/** Checks what is stored before anything is written to it: the data folder, privileges, the schema version, the master key. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import SqliteDatabase from 'better-sqlite3'
+import type { Kysely } from 'kysely'
+import { checkDataFolder } from './data-folder.ts'
+import { type Database, explainDamage, openUnmigrated, POSTGRES_SCHEMA, SchemaTooNew } from './database.ts'
+import { openPrivateKey } from './key-rotation.ts'
+import { CompiledQuery } from './kysely.ts'
+import { findMasterKey, type MasterKey, WrongMasterKey } from './master-key.ts'
+import { schemaVersion } from './migration-plan.ts'
+import { MIGRATIONS } from './migrations/list.ts'
+import { checkPrivileges } from './privileges.ts'
+import type { Schema } from './schema.ts'
+
+export interface StoredOptions {
+  readonly dataFolder: string
+  /** Empty for SQLite. */
+  readonly url: string
+  readonly masterKey: Buffer | undefined
+}
+
+/** Returns the names of the roles, to which a declarative file may refer. */
+export async function checkStored({ dataFolder, url, masterKey }: StoredOptions): Promise<readonly string[]> {
+  checkDataFolder(dataFolder)
+  if (url === '') checkFile(join(dataFolder, 'query.db'))
+  if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) return []
+  const database = openUnmigrated({ dataFolder, url, poolSize: 1 })
+  try {
+    return await checkContent(database, findMasterKey(dataFolder, masterKey))
+  } catch (error) {
+    throw explainDamage(error, database.location)
+  } finally {
+    await database.close().catch(() => {})
+  }
+}
+
+/** That it is a database at all; `gatehouse doctor` checks its pages. */
+function checkFile(file: string): void {
+  if (!existsSync(file)) return
+  const database = new SqliteDatabase(file, { timeout: 5_000 })
+  try {
+    database.pragma('schema_version')
+  } catch (error) {
+    throw explainDamage(error, file)
+  } finally {
+    database.close()
+  }
+}
+
+async function checkContent(database: Database, masterKey: MasterKey | undefined): Promise<readonly string[]> {
+  const { db, engine, location } = database
+  if (engine === 'postgres')
+    await checkPrivileges(
+      async (statement, schema) => (await db.executeQuery(CompiledQuery.raw(statement, [schema]))).rows,
+      POSTGRES_SCHEMA,
+    )
+  const version = await schemaVersion(database)
+  if (version > MIGRATIONS.length) throw new SchemaTooNew(version, MIGRATIONS.length, location)
+  if (version === 0) return []
+  await checkMasterKey(db, masterKey)
+  const roles = await db.selectFrom('roles').select('name').execute()
+  return roles.map(({ name }) => name)
+}
+
+/**
+ * With another master key, every declared password would look changed and be reset, and a new signing key would be one
+ * that no other node can open.
+ */
+async function checkMasterKey(db: Kysely<Schema>, masterKey: MasterKey | undefined): Promise<void> {
+  const sealed = await db
+    .selectFrom('signing_keys')
+    .select('sealed_private_key')
+    .where('sealed_private_key', '!=', '')
+    .execute()
+  if (sealed.length === 0) return
+  if (masterKey === undefined)
+    throw new WrongMasterKey(
+      'The master key that seals the signing keys is missing: set GATEHOUSE_MASTER_KEY to it, or restore master.key in the data folder.',
+    )
+  const sealingKey = masterKey.derive('signing keys')
+  for (const { sealed_private_key } of sealed) openPrivateKey(sealed_private_key, sealingKey)
+}

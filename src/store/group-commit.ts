@@ -1,0 +1,194 @@
+/** Group commit for the writing connection of a SQLite database: writes that arrive together share a transaction and a sync. */
+import type { Database } from 'better-sqlite3'
+import { BatchQueue } from '../lib/batch-queue.ts'
+import { WalSync } from './wal-sync.ts'
+
+export interface WriteOptions {
+  /** Writes of different owners take turns. */
+  readonly owner?: string | undefined
+  /** SQLite itself undoes a single statement that fails; anything more gets a savepoint. */
+  readonly isOneStatement?: boolean
+  /** Ends the wait behind exclusive use of the connection. The signal is not read otherwise, and a write that has started goes on. */
+  readonly running?: { readonly signal: AbortSignal } | undefined
+}
+
+interface PendingWrite {
+  readonly owner: string | undefined
+  readonly isOneStatement: boolean
+  /** Runs the write and returns the function that reports its success, to be called once it is on disk. */
+  readonly run: () => () => void
+  readonly fail: (error: unknown) => void
+  stopListening: (() => void) | undefined
+}
+
+/** A group blocks the event loop while it is written. */
+const MAX_GROUP_MS = 20
+
+/**
+ * A group is committed, then synced beside the event loop, and only then acknowledged. Writes that arrive meanwhile form the next
+ * group: they need a later sync in any case, and the slower the disk is, the more of them share it.
+ * As in other databases with group commit, readers may see rows that are not on disk yet; their writer has not been answered.
+ */
+export class GroupCommit {
+  readonly #database: Database
+  readonly #file: string
+  readonly #queue = new BatchQueue<PendingWrite>({
+    maxTurns: 8,
+    isReady: () => this.#syncing === undefined && this.#exclusive === undefined,
+    start: () => this.#commitGroup(),
+  })
+  #wal: WalSync | undefined
+  /** The newest group that is committed and not yet on disk. */
+  #syncing: Promise<void> | undefined
+  /** Resolves when the last caller in line has released the connection. */
+  #exclusive: Promise<void> | undefined
+
+  /** The connection must have `synchronous = full`. */
+  constructor(database: Database, file: string) {
+    this.#database = database
+    this.#file = file
+  }
+
+  /** Resolves when the commit that holds the write is on disk. A write that fails is undone alone. */
+  write<T>(task: () => T, { owner, isOneStatement = false, running }: WriteOptions = {}): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const write: PendingWrite = {
+        owner,
+        isOneStatement,
+        run: () => {
+          const value = task()
+          return () => resolve(value)
+        },
+        fail: reject,
+        stopListening: undefined,
+      }
+      if (this.#exclusive !== undefined && running !== undefined) {
+        if (running.signal.aborted) return reject(running.signal.reason)
+        this.#listen(write, running.signal)
+      }
+      this.#queue.push(write)
+    })
+  }
+
+  /** Resolves when no other caller uses the connection, with the function that releases it. Writes queued earlier are committed first. */
+  async acquire(): Promise<() => void> {
+    const previous = this.#exclusive
+    let release = (): void => {}
+    const released = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    const mine = previous === undefined ? released : previous.then(() => released)
+    this.#exclusive = mine
+    void mine.then(() => {
+      if (this.#exclusive !== mine) return
+      this.#exclusive = undefined
+      this.#queue.schedule()
+    })
+    await previous
+    this.#commitGroup(Number.POSITIVE_INFINITY)
+    return release
+  }
+
+  /** Throws when nothing more can be written until a restart. */
+  check(): void {
+    this.#wal?.check()
+  }
+
+  /**
+   * Resolves when everything committed so far is on disk. SQLite itself syncs the first commit, and with it the folder of the new
+   * log. From then on the log is synced here; SQLite still syncs it before each checkpoint.
+   */
+  async durable(): Promise<void> {
+    if (this.#wal !== undefined) return this.#wal.durable()
+    this.#wal = WalSync.of(this.#file)
+    if (this.#wal !== undefined) this.#database.pragma('synchronous = normal')
+  }
+
+  /** Resolves when the committed groups are on disk. */
+  async synced(): Promise<void> {
+    await this.#syncing
+    this.check()
+  }
+
+  /** Writes what is waiting. The connection itself is closed by the caller. */
+  async close(): Promise<void> {
+    while (this.#exclusive !== undefined || this.#syncing !== undefined || this.#queue.length > 0) {
+      await (this.#exclusive ?? this.#syncing)
+      if (this.#exclusive === undefined && this.#syncing === undefined) this.#commitGroup()
+    }
+    this.#wal?.close()
+  }
+
+  #listen(write: PendingWrite, signal: AbortSignal): void {
+    const stop = (): void => {
+      this.#queue.remove(write)
+      write.fail(signal.reason)
+    }
+    write.stopListening = () => signal.removeEventListener('abort', stop)
+    signal.addEventListener('abort', stop, { once: true })
+  }
+
+  /** What does not fit into the time is left for the next group. */
+  #commitGroup(maxMs = MAX_GROUP_MS): void {
+    const waiting = inTurns(this.#queue.take(this.#queue.length))
+    if (waiting.length === 0) return
+    const syncing = this.#commit(waiting, maxMs).then(() => {
+      if (this.#syncing !== syncing) return
+      this.#syncing = undefined
+      this.#queue.schedule()
+    })
+    this.#syncing = syncing
+  }
+
+  /** A failed commit or sync fails the whole group. */
+  async #commit(waiting: readonly PendingWrite[], maxMs: number): Promise<void> {
+    let group = waiting
+    try {
+      this.check()
+      const reports = this.#runInTransaction(waiting, maxMs)
+      group = waiting.slice(0, reports.length)
+      this.#queue.putBack(waiting.slice(reports.length))
+      await this.durable()
+      for (const report of reports) report()
+    } catch (error) {
+      for (const write of group) write.fail(error)
+    }
+  }
+
+  /** Runs the first write, and further ones until the time is over; returns the report of each that was run. */
+  #runInTransaction(waiting: readonly PendingWrite[], maxMs: number): readonly (() => void)[] {
+    const database = this.#database
+    const end = performance.now() + maxMs
+    const reports: (() => void)[] = []
+    try {
+      database.exec('BEGIN IMMEDIATE')
+      for (const write of waiting) {
+        if (reports.length > 0 && performance.now() > end) break
+        write.stopListening?.()
+        if (!write.isOneStatement) database.exec('SAVEPOINT entry')
+        try {
+          reports.push(write.run())
+        } catch (error) {
+          reports.push(() => write.fail(error))
+          if (!database.inTransaction) throw error
+          if (!write.isOneStatement) database.exec('ROLLBACK TO entry')
+        }
+        if (!write.isOneStatement) database.exec('RELEASE entry')
+      }
+      database.exec('COMMIT')
+    } catch (error) {
+      if (database.inTransaction) database.exec('ROLLBACK')
+      throw error
+    }
+    return reports
+  }
+}
+
+/** The first write of each owner, then the second of each, and so on. */
+function inTurns(writes: readonly PendingWrite[]): readonly PendingWrite[] {
+  const first = writes[0]?.owner
+  if (writes.every(({ owner }) => owner === first)) return writes
+  const byOwner = [...Map.groupBy(writes, ({ owner }) => owner).values()]
+  const turns = Math.max(...byOwner.map(({ length }) => length))
+  return Array.from({ length: turns }, (_turn, index) => byOwner.flatMap((own) => own[index] ?? [])).flat()
+}

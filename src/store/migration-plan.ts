@@ -1,0 +1,77 @@
+/** Lists the migrations that a database still needs, and can run them in a transaction that is rolled back. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Kysely } from 'kysely'
+import { currentVersion, type Database, openUnmigrated, SchemaTooNew } from './database.ts'
+import { sql } from './kysely.ts'
+import { MIGRATIONS } from './migrations/list.ts'
+import type { Schema } from './schema.ts'
+
+export interface MigrationPlan {
+  /** The schema version of the database; 0 when it is empty. */
+  readonly found: number
+  readonly known: number
+  readonly pending: readonly { readonly version: number; readonly name: string; readonly milliseconds?: number }[]
+}
+
+export interface PlanOptions {
+  readonly dataFolder: string
+  readonly url: string
+  /** Run them on the real data and roll back. */
+  readonly dryRun: boolean
+}
+
+export async function planMigrations({ dataFolder, url, dryRun }: PlanOptions): Promise<MigrationPlan> {
+  if (url === '' && !existsSync(join(dataFolder, 'identity.db')))
+    return { found: 0, known: MIGRATIONS.length, pending: named(0) }
+  const database = openUnmigrated({ dataFolder, url })
+  try {
+    const found = await schemaVersion(database)
+    if (found > MIGRATIONS.length) throw new SchemaTooNew(found, MIGRATIONS.length, database.location)
+    const pending = named(found)
+    return {
+      found,
+      known: MIGRATIONS.length,
+      pending: dryRun && pending.length > 0 ? await runAndRollBack(database, found) : pending,
+    }
+  } finally {
+    await database.close()
+  }
+}
+
+function named(found: number): { version: number; name: string }[] {
+  return MIGRATIONS.map(({ name }, index) => ({ version: index + 1, name })).slice(found)
+}
+
+/** 0 when the database has never been migrated. */
+export async function schemaVersion({ db, engine }: Pick<Database, 'db' | 'engine'>): Promise<number> {
+  const { rows } =
+    engine === 'postgres'
+      ? await sql<{ found: number }>`select count(*)::int as found from pg_tables
+          where schemaname = 'gatehouse' and tablename = 'schema_version'`.execute(db)
+      : await sql<{ found: number }>`select count(*) as found from sqlite_schema where name = 'schema_version'`.execute(
+          db,
+        )
+  return (rows[0]?.found ?? 0) === 0 ? 0 : currentVersion(db)
+}
+
+class RollBack extends Error {}
+
+async function runAndRollBack({ db, engine }: Database, found: number): Promise<MigrationPlan['pending']> {
+  const done: { version: number; name: string; milliseconds: number }[] = []
+  try {
+    await db.transaction().execute(async (tx: Kysely<Schema>) => {
+      if (engine === 'postgres') await sql`create schema if not exists gatehouse`.execute(tx)
+      for (const [index, migration] of MIGRATIONS.entries()) {
+        if (index < found) continue
+        const start = performance.now()
+        await migration.up(tx)
+        done.push({ version: index + 1, name: migration.name, milliseconds: Math.round(performance.now() - start) })
+      }
+      throw new RollBack()
+    })
+  } catch (error) {
+    if (!(error instanceof RollBack)) throw error
+  }
+  return done
+}

@@ -1,0 +1,134 @@
+/** Revocation: updates the stored grants, then publishes the event that every node applies. All calls are idempotent. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../protocol/clock.ts'
+import type { GateEvent } from '../protocol/gate-event.ts'
+import type { Events } from './events.ts'
+import type { Grants } from './grants.ts'
+import type { Roles } from './roles.ts'
+import type { User } from './users.ts'
+
+/** Upper limit of every access token's lifetime, whatever the client's metadata says. */
+export const LONGEST_TOKEN_MS = 24 * 3600 * 1000
+/** How long a revocation is kept. A token of a revoked grant may have been issued a moment before, and not arrived yet. */
+const KEPT_MS = LONGEST_TOKEN_MS + 60_000
+
+/**
+ * Limits on rights also apply to tokens issued up to this long after the change: a node that has not received the event
+ * yet (clients are cached for up to a minute), or a request that read before the change committed, still issues the old
+ * scopes. For a token with the new scopes the limit has no effect.
+ */
+const MARGIN_MS = 60_000
+
+const SUBJECTS_PER_EVENT = 1000
+const FEW_SUBJECTS = 10
+
+export interface RevocationOptions {
+  readonly grants: Pick<Grants, 'revoke'>
+  /** The bus of a running server; elsewhere the append to the event log. */
+  readonly publish: (event: GateEvent) => Promise<unknown>
+  readonly clock: Clock
+}
+
+export interface RoleStores {
+  readonly roles: Pick<Roles, 'list'>
+  readonly events: Pick<Events, 'live'>
+}
+
+export type Revocations = ReturnType<typeof createRevocations>
+
+export function createRevocations({ grants, publish, clock }: RevocationOptions) {
+  const keptUntil = () => clock() + KEPT_MS
+  return {
+    async revokeToken(tokenId: string, expiresAt: number): Promise<void> {
+      await publish({ kind: 'token-revoked', tokenId, expiresAt })
+    },
+
+    async revokeGrant(grantId: string): Promise<void> {
+      await grants.revoke({ id: grantId })
+      await publish({ kind: 'grant-revoked', grantId, expiresAt: keptUntil() })
+    },
+
+    /** Revokes all grants of a user to a client, for example when consent is withdrawn. */
+    async revokeConsent(userId: string, clientId: string): Promise<void> {
+      const revoked = await grants.revoke({ userId, clientId })
+      for (const grantId of revoked) await publish({ kind: 'grant-revoked', grantId, expiresAt: keptUntil() })
+    },
+
+    /** For a browser session that ended. Grants with offline access can still be refreshed. */
+    async revokeSession(sessionId: string): Promise<void> {
+      await grants.revoke({ sessionId, keepOffline: true })
+      await publish({ kind: 'session-ended', sessionId, expiresAt: keptUntil() })
+    },
+
+    /** For a user who was disabled or deleted, or whose password changed. Grants made after this resolves are valid. */
+    async revokeUser(userId: string): Promise<void> {
+      await grants.revoke({ userId })
+      const at = clock()
+      await publish({ kind: 'subject-cut', subject: userId, at, expiresAt: at + LONGEST_TOKEN_MS })
+      await nextMillisecond(at)
+    },
+
+    /** The same for many users, with few events. */
+    async revokeUsers(userIds: readonly string[]): Promise<void> {
+      for (const userId of userIds) await grants.revoke({ userId })
+      const at = clock()
+      // Nodes of the previous version know this event only.
+      if (userIds.length <= FEW_SUBJECTS) {
+        for (const subject of userIds)
+          await publish({ kind: 'subject-cut', subject, at, expiresAt: at + LONGEST_TOKEN_MS })
+        return nextMillisecond(at)
+      }
+      for (let from = 0; from < userIds.length; from += SUBJECTS_PER_EVENT) {
+        const subjects = userIds.slice(from, from + SUBJECTS_PER_EVENT)
+        await publish({ kind: 'subjects-cut', subjects, at, expiresAt: at + LONGEST_TOKEN_MS })
+      }
+      await nextMillisecond(at)
+    },
+
+    /** For a user whose roles changed: existing tokens lose the rights that the user no longer has. */
+    async limitUserRights({ id: subject, rights, roles }: Pick<User, 'id' | 'rights' | 'roles'>): Promise<void> {
+      await publish({ kind: 'rights-changed', subject, scopes: [...rights], roles, ...cutoff() })
+    },
+
+    /**
+     * For roles that were created, changed or deleted, in the transaction that does it: one event, however many users
+     * hold them. Without an earlier event that still counts, a new role limits nothing.
+     */
+    async limitRoles({ roles, events }: RoleStores, change: 'created' | 'changed'): Promise<void> {
+      const earlier = await events.live(['roles-changed'])
+      if (change === 'created' && earlier.length === 0) return
+      const { at } = cutoff()
+      // Changes of roles are made one at a time, but the clocks of nodes differ: the last change has to be the latest.
+      const last = Math.max(0, ...earlier.map((event) => ('at' in event ? event.at : 0)))
+      const next = Math.max(at, last + 1)
+      const all = (await roles.list()).map(({ name, scopes }) => ({ name, scopes }))
+      await publish({ kind: 'roles-changed', roles: all, at: next, expiresAt: next + LONGEST_TOKEN_MS })
+    },
+
+    /** For a client that was disabled or deleted. */
+    async revokeClient(clientId: string): Promise<void> {
+      await grants.revoke({ clientId })
+      const at = clock()
+      await publish({ kind: 'client-cut', clientId, at, expiresAt: at + LONGEST_TOKEN_MS })
+      await limitClientScopes(clientId, [])
+      await nextMillisecond(at)
+    },
+
+    limitClientScopes,
+  }
+
+  /** For a client that was registered or enabled, or whose scopes changed: existing tokens lose the other scopes. */
+  async function limitClientScopes(clientId: string, scopes: Iterable<string>): Promise<void> {
+    await publish({ kind: 'client-scopes-changed', clientId, scopes: [...scopes], ...cutoff() })
+  }
+
+  function cutoff(): { at: number; expiresAt: number } {
+    const at = clock() + MARGIN_MS
+    return { at, expiresAt: at + LONGEST_TOKEN_MS }
+  }
+
+  /** Tokens carry their time of issue in milliseconds: a token issued after a revocation must not have the same one. */
+  async function nextMillisecond(at: number): Promise<void> {
+    if (clock() <= at) await sleep(1)
+  }
+}

@@ -1,0 +1,97 @@
+/** The lock under which a server starts: migrations, functions, roles, keys, declarative file. */
+import { closeSync, existsSync, openSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import SqliteDatabase from 'better-sqlite3'
+import { checkDataFolder, createFolder } from './data-folder.ts'
+import { loadPg } from './pg.ts'
+
+export interface StartLockOptions {
+  readonly dataFolder: string
+  /** Empty for SQLite. */
+  readonly url: string
+  /** Called if another server is starting. */
+  readonly onWait?: () => void
+}
+
+/** May be called twice. */
+export type Unlock = () => Promise<void>
+
+/** Waits until no other server starts on the database. A process that dies releases the lock. */
+export function lockStart({ dataFolder, url, onWait = () => {} }: StartLockOptions): Promise<Unlock> {
+  return url === '' ? lockFolder(dataFolder, onWait) : lockPostgres(url, onWait)
+}
+
+/** SQLite locks files on every operating system, and Node does not. Ends in .tmp: the file is no part of the data. */
+const LOCK_FILE = 'start.lock.tmp'
+const POLL_MS = 20
+
+async function lockFolder(folder: string, onWait: () => void): Promise<Unlock> {
+  checkDataFolder(folder)
+  const isNew = !existsSync(folder)
+  createFolder(folder)
+  closeSync(openSync(join(folder, LOCK_FILE), 'a', 0o600))
+  const database = new SqliteDatabase(join(folder, LOCK_FILE), { timeout: 0 })
+  try {
+    // Not SQLite's own timeout, which would block the event loop.
+    for (let tries = 0; !isLocked(database); tries++) {
+      if (tries === 0) onWait()
+      await sleep(POLL_MS)
+    }
+  } catch (error) {
+    database.close()
+    throw error
+  }
+  return async () => {
+    if (!database.open) return
+    // A refused first start leaves no folder behind.
+    if (isNew && readdirSync(folder).every((name) => name.startsWith(LOCK_FILE)))
+      rmSync(folder, { recursive: true, force: true })
+    database.close()
+  }
+}
+
+function isLocked(database: SqliteDatabase.Database): boolean {
+  try {
+    // A lock needs no journal file.
+    database.exec('pragma journal_mode = memory; begin exclusive')
+    return true
+  } catch (error) {
+    if (error instanceof SqliteDatabase.SqliteError && error.code.startsWith('SQLITE_BUSY')) return false
+    throw error
+  }
+}
+
+const START_LOCK = 7_203_519_003
+
+async function lockPostgres(url: string, onWait: () => void): Promise<Unlock> {
+  const client = new (loadPg().Client)({
+    connectionString: url,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    application_name: 'gatehouse start',
+  })
+  // A broken connection has released the lock. Without a listener the error would end the process.
+  client.on('error', () => {})
+  const end = () => client.end().catch(() => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query<{ isLocked: boolean }>(
+      `select pg_try_advisory_lock(${START_LOCK}) as "isLocked"`,
+    )
+    if (rows[0]?.isLocked !== true) {
+      onWait()
+      await client.query(`select pg_advisory_lock(${START_LOCK})`)
+    }
+  } catch (error) {
+    await end()
+    throw error
+  }
+  let isReleased = false
+  return async () => {
+    if (isReleased) return
+    isReleased = true
+    await client.query(`select pg_advisory_unlock(${START_LOCK})`).catch(() => {})
+    await end()
+  }
+}

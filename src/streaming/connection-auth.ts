@@ -1,0 +1,194 @@
+/** The authentication of one connection over time: sign-in, renewal, expiry, revocation and changed rights. */
+import type { GateEvent } from '../events/bus.ts'
+import type { Principal } from '../protocol/principal.ts'
+import { PLATFORM_AUDIENCE } from '../protocol/scopes.ts'
+import {
+  type Authority,
+  activate,
+  activeAuthority,
+  type CurrentRights,
+  describeAuthority,
+  effectOf,
+  satisfies,
+  survives,
+  withRights,
+} from './authority.ts'
+import type { ConnectionEnv, ConnectionIdentity } from './connection-types.ts'
+import type { AuthenticationResult, Need } from './controller.ts'
+import type { SessionMember } from './sessions.ts'
+
+/** What the connection must do after an event or after time has passed. */
+export type AuthEffect =
+  | { readonly kind: 'none' }
+  /** The client must be notified and the subscriptions checked again. */
+  | { readonly kind: 'changed' }
+  | { readonly kind: 'close'; readonly code: 'sessionEnded' | 'policy'; readonly reason: string }
+
+const NO_EFFECT: AuthEffect = { kind: 'none' }
+const CHANGED: AuthEffect = { kind: 'changed' }
+const SESSION_ENDED: AuthEffect = { kind: 'close', code: 'sessionEnded', reason: 'the session has ended' }
+const KICKED: AuthEffect = { kind: 'close', code: 'sessionEnded', reason: 'ended by an operator' }
+const NOT_AUTHENTICATED: AuthEffect = { kind: 'close', code: 'policy', reason: 'not authenticated in time' }
+const NOT_RENEWED: AuthEffect = { kind: 'close', code: 'policy', reason: 'not authenticated again in time' }
+
+export class ConnectionAuth {
+  readonly #identity: ConnectionIdentity
+  readonly #member: SessionMember
+  readonly #env: ConnectionEnv
+  #authority: Authority
+  /** The user of this connection: set by the first sign-in and never changed. */
+  #subject: string | undefined
+  /** Events that arrived while a token was being checked; the check may not have seen them. */
+  #eventsDuringCheck: GateEvent[] | undefined
+  /** Set by a sign-in by message until the client has been notified: the reply must be sent first. */
+  hasNewSignIn = false
+
+  constructor(identity: ConnectionIdentity, member: SessionMember, env: ConnectionEnv) {
+    this.#identity = identity
+    this.#member = member
+    this.#env = env
+    this.#authority = { state: 'anonymous', closeAt: env.clock() + env.settings.streamAuthenticationDeadline }
+  }
+
+  get authority(): Authority {
+    return this.#authority
+  }
+
+  get principal(): Principal | undefined {
+    return activeAuthority(this.#authority, this.#env.clock())?.principal
+  }
+
+  satisfies(need: Need, now: number): boolean {
+    return satisfies(this.#authority, need, now)
+  }
+
+  describe(): AuthenticationResult {
+    const { clock, settings } = this.#env
+    return describeAuthority(this.#authority, this.#identity.profile, settings.streamVendor, clock())
+  }
+
+  /** Checks a token and takes on its authority; a rejected token leaves the current authority in force. */
+  async signIn(provider: string, accessToken: string, signal: AbortSignal): Promise<AuthenticationResult> {
+    const events: GateEvent[] = []
+    this.#eventsDuringCheck = events
+    try {
+      const principal = isBearer(provider) ? await this.#env.authenticate(accessToken) : undefined
+      signal.throwIfAborted()
+      if (principal !== undefined && this.#accepts(principal, events))
+        return this.#completeSignIn(principal, accessToken, events)
+    } finally {
+      // Only now: no event may be lost between the check and the new authority. A check that timed out may end while
+      // the next one is already collecting events.
+      if (this.#eventsDuringCheck === events) this.#eventsDuringCheck = undefined
+    }
+    this.#env.counters.signInsRejected++
+    this.#env.onSignInRejected({ address: this.#identity.address, subject: this.#subject, provider })
+    return { Result: this.#identity.profile.rejected }
+  }
+
+  #accepts(principal: Principal, events: readonly GateEvent[]): boolean {
+    if (!mayStream(principal, this.#env.clock())) return false
+    if (this.#subject !== undefined && this.#subject !== principal.subject) return false
+    return survives(principal, events)
+  }
+
+  #completeSignIn(principal: Principal, accessToken: string, events: readonly GateEvent[]): AuthenticationResult {
+    this.signInAs(principal, accessToken)
+    for (const event of events) {
+      const effect = effectOf(event, principal)
+      if (effect.kind === 'rights-changed') this.#changeRights(effect.rights)
+    }
+    this.hasNewSignIn = true
+    const restoreToken = this.#env.restoreToken(accessToken)
+    return { ...this.describe(), ...(restoreToken === undefined ? {} : { AccessToken: restoreToken }) }
+  }
+
+  /** Replaces the authority in one step. Throws `Limited` when the user has too many connections. */
+  signInAs(principal: Principal, accessToken: string): void {
+    const { sessions, restoreToken, clock, settings, counters } = this.#env
+    sessions.admit(this.#member, principal)
+    this.#subject = principal.subject
+    const shown = this.#identity.profile.alwaysShowsToken ? restoreToken(accessToken) : undefined
+    const authority = activate(principal, shown)
+    // A token that expires within the warning time needs no warning: the reply shows when it expires.
+    this.#authority = { ...authority, warned: authority.expiresAt - clock() <= settings.streamExpiryWarning }
+    counters.signInsAccepted++
+  }
+
+  onEvent(event: GateEvent): AuthEffect {
+    if (event.kind === 'stream-kick' && event.connectionId === this.#identity.connectionId) return KICKED
+    this.#eventsDuringCheck?.push(event)
+    if (this.#authority.state === 'anonymous') return NO_EFFECT
+    const effect = effectOf(event, this.#authority.principal)
+    switch (effect.kind) {
+      case 'none':
+        return NO_EFFECT
+      case 'ended':
+        return SESSION_ENDED
+      case 'revoked':
+        return this.#revoke()
+      case 'rights-changed':
+        return this.#changeRights(effect.rights)
+    }
+  }
+
+  nextDeadline(): number {
+    const authority = this.#authority
+    if (authority.state !== 'active') return authority.closeAt
+    return authority.warned ? authority.expiresAt : authority.expiresAt - this.#env.settings.streamExpiryWarning
+  }
+
+  tick(now: number): AuthEffect {
+    if (this.nextDeadline() > now) return NO_EFFECT
+    const authority = this.#authority
+    switch (authority.state) {
+      case 'anonymous':
+        return NOT_AUTHENTICATED
+      case 'expired':
+      case 'revoked':
+        return NOT_RENEWED
+      case 'active': {
+        const { principal, expiresAt } = authority
+        const closeAt = expiresAt + this.#env.settings.streamExpiryGrace
+        this.#authority = expiresAt <= now ? { state: 'expired', principal, closeAt } : { ...authority, warned: true }
+        return CHANGED
+      }
+    }
+  }
+
+  /** The connection is closed and no longer counts towards its user's sessions. */
+  release(): void {
+    if (this.#subject !== undefined) this.#env.sessions.release(this.#member, this.#subject)
+  }
+
+  #changeRights(rights: CurrentRights): AuthEffect {
+    if (this.#authority.state !== 'active') return NO_EFFECT
+    const before = this.#authority.principal.scopes
+    this.#authority = withRights(this.#authority, rights)
+    return isSameSet(before, this.#authority.principal.scopes) ? NO_EFFECT : CHANGED
+  }
+
+  #revoke(): AuthEffect {
+    const authority = this.#authority
+    if (authority.state === 'anonymous' || authority.state === 'revoked') return NO_EFFECT
+    const { clock, settings } = this.#env
+    // A connection that already expired gets no second grace period.
+    const closeAt = authority.state === 'expired' ? authority.closeAt : clock() + settings.streamExpiryGrace
+    this.#authority = { state: 'revoked', principal: authority.principal, closeAt }
+    return CHANGED
+  }
+}
+
+/** The scheme of an Authorization header and the Provider of AuthToken share this name; both are case-insensitive. */
+export function isBearer(provider: string): boolean {
+  return provider.toLowerCase() === 'bearer'
+}
+
+/** Whether the access token is issued for the platform and has not expired. */
+export function mayStream(principal: Principal, now: number): boolean {
+  return principal.audiences.includes(PLATFORM_AUDIENCE) && principal.expiresAt * 1000 > now
+}
+
+function isSameSet(some: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
+  return some.size === others.size && [...some].every((scope) => others.has(scope))
+}

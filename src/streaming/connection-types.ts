@@ -1,0 +1,53 @@
+/** Types that the parts of a connection share: its transport, its identity and what the gateway provides. */
+
+import type { Clock } from '../protocol/clock.ts'
+import type { CloseName } from '../protocol/close-codes.ts'
+import type { Message } from '../protocol/envelope.ts'
+import type { Authenticate } from '../protocol/principal.ts'
+import type { SlowPolicy } from './controller.ts'
+import type { Controllers } from './controllers/registry.ts'
+import type { Broadcast, Hub } from './hub.ts'
+import type { StreamCounters } from './metrics.ts'
+import type { Profile } from './profile.ts'
+import type { Sessions } from './sessions.ts'
+import type { StreamSettings } from './settings.ts'
+
+/** The socket side of a connection. */
+export interface Transport {
+  send(message: Message): void
+  sendBroadcast(broadcast: Broadcast, slow: SlowPolicy): void
+  /** Pauses or resumes reading from the client. */
+  setReading(reading: boolean): void
+  close(name: CloseName, reason: string): void
+}
+
+/** Fixed for the life of a connection. */
+export interface ConnectionIdentity {
+  readonly connectionId: string
+  /** The client's address; taken from forwarding headers only if the proxy is trusted. */
+  readonly address: string
+  readonly profile: Profile
+}
+
+/** What all connections of a gateway share. */
+export interface ConnectionEnv {
+  readonly clock: Clock
+  readonly settings: StreamSettings
+  readonly counters: StreamCounters
+  readonly controllers: Controllers
+  readonly hub: Hub
+  readonly sessions: Sessions
+  readonly authenticate: Authenticate
+  /** A token that the client can pass to AuthToken later; undefined if the settings withhold it. */
+  readonly restoreToken: (accessToken: string) => string | undefined
+  readonly onFault: (error: unknown, connectionId: string) => void
+  /** Throws when too many sign-ins from this address were rejected. */
+  readonly onSignInRejected: (attempt: RejectedSignIn) => void
+}
+
+export interface RejectedSignIn {
+  readonly address: string
+  /** The user that the connection already acts for, if any. */
+  readonly subject: string | undefined
+  readonly provider: string
+}

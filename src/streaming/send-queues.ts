@@ -1,0 +1,93 @@
+/**
+ * Bounds the bytes that are queued for slow readers, for the node and for each network address. When a bound is
+ * exceeded, the connection with the longest queue is closed: at the bound of the node, one of the address that has the
+ * most bytes queued.
+ */
+import { networkOf } from '../http/rate-limits.ts'
+import type { StreamSettings } from './settings.ts'
+
+export type QueueLimit = 'node' | 'address'
+
+export interface QueueOwner {
+  readonly queuedBytes: number
+  readonly isClosing: boolean
+  readonly address: string
+  /** Closes the connection and discards its queue. */
+  closeAsSlow(limit: QueueLimit): void
+}
+
+interface Network {
+  bytes: number
+  /** The bytes that each connection had queued when it was last counted. */
+  readonly owners: Map<QueueOwner, number>
+}
+
+type QueueSettings = Pick<StreamSettings, 'streamSendQueueBytesPerNode' | 'streamSendQueueBytesPerAddress'>
+
+export class SendQueues {
+  readonly #settings: QueueSettings
+  /** The networks with connections that have something queued. */
+  readonly #networks = new Map<string, Network>()
+  #total = 0
+
+  constructor(settings: QueueSettings) {
+    this.#settings = settings
+  }
+
+  /** Counts the queue of a connection again, and closes connections if a bound is exceeded. */
+  update(owner: QueueOwner): void {
+    const key = networkOf(owner.address)
+    const network = this.#count(key, owner)
+    if (network === undefined) return
+    const { streamSendQueueBytesPerAddress: mostOfAddress, streamSendQueueBytesPerNode: mostOfNode } = this.#settings
+    let closes = true
+    while (closes && network.bytes > mostOfAddress) closes = this.#closeLongest(key, network, 'address')
+    closes = true
+    while (closes && this.#total > mostOfNode) {
+      const [worstKey, worst] = this.#longest() ?? []
+      closes = worstKey !== undefined && worst !== undefined && this.#closeLongest(worstKey, worst, 'node')
+    }
+  }
+
+  /** The network with the most bytes queued for connections that can be closed. */
+  #longest(): [string, Network] | undefined {
+    let longest: [string, Network] | undefined
+    for (const [key, network] of this.#networks) {
+      if (network.bytes <= (longest?.[1].bytes ?? 0)) continue
+      if ([...network.owners.keys()].some(({ isClosing }) => !isClosing)) longest = [key, network]
+    }
+    return longest
+  }
+
+  /** False if there is nothing to close. The counts may be out of date, so they are brought up to date first. */
+  #closeLongest(key: string, network: Network, limit: QueueLimit): boolean {
+    let longest: QueueOwner | undefined
+    for (const owner of [...network.owners.keys()]) {
+      this.#count(key, owner)
+      if (!owner.isClosing && owner.queuedBytes > (longest?.queuedBytes ?? 0)) longest = owner
+    }
+    if (longest === undefined) return false
+    longest.closeAsSlow(limit)
+    this.#count(key, longest)
+    return true
+  }
+
+  /** Returns the network, undefined if nothing is queued for it any more. */
+  #count(key: string, owner: QueueOwner): Network | undefined {
+    const bytes = owner.queuedBytes
+    let network = this.#networks.get(key)
+    const before = network?.owners.get(owner) ?? 0
+    if (bytes === 0 && before === 0) return network
+    if (network === undefined) {
+      network = { bytes: 0, owners: new Map() }
+      this.#networks.set(key, network)
+    }
+    network.bytes += bytes - before
+    this.#total += bytes - before
+    if (bytes > 0) network.owners.set(owner, bytes)
+    else network.owners.delete(owner)
+    if (network.owners.size > 0) return network
+    this.#networks.delete(key)
+    return undefined
+  }
+}

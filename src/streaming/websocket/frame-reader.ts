@@ -1,0 +1,214 @@
+/**
+ * Reads the frames of a client from bytes in pieces of any size (RFC 6455 §5), one at a time, so that the caller can
+ * stop between any two. The fragments of a message are copied into one buffer: what a message costs depends on its
+ * bytes, not on the number of its fragments or of the pieces in which they arrive.
+ */
+import { isUtf8 } from 'node:buffer'
+import type { CloseName } from '../../protocol/close-codes.ts'
+import { OPCODE } from './frame.ts'
+
+export type ReceivedFrame =
+  | { readonly kind: 'message'; readonly data: Buffer; readonly isBinary: boolean; readonly isCompressed: boolean }
+  /** A frame of a message that is not complete yet. */
+  | { readonly kind: 'fragment' }
+  | { readonly kind: 'ping'; readonly data: Buffer }
+  | { readonly kind: 'pong' }
+  | { readonly kind: 'close'; readonly code: number }
+
+/** The client violated the protocol or a limit; the connection must be closed with this code. */
+export class FrameError extends Error {
+  readonly close: CloseName
+
+  constructor(close: CloseName, message: string) {
+    super(message)
+    this.close = close
+  }
+}
+
+export interface FrameReaderOptions {
+  readonly maxMessageBytes: number
+  /** Whether compression was negotiated, which gives the first reserved bit its meaning. */
+  readonly allowsCompression: boolean
+}
+
+const FRAGMENT: ReceivedFrame = { kind: 'fragment' }
+const PONG: ReceivedFrame = { kind: 'pong' }
+const EMPTY = Buffer.alloc(0)
+
+export class FrameReader {
+  readonly #options: FrameReaderOptions
+  /** Bytes that have arrived and are not read yet. */
+  #input: Buffer = EMPTY
+  /** The frame whose payload is being read. */
+  #frame: OpenFrame | undefined
+  /** The message of which at least one fragment has been read. */
+  #message: OpenMessage | undefined
+
+  constructor(options: FrameReaderOptions) {
+    this.#options = options
+  }
+
+  push(chunk: Buffer): void {
+    this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk])
+  }
+
+  /** The next frame; undefined until more bytes arrive. Throws a FrameError. */
+  next(): ReceivedFrame | undefined {
+    this.#frame ??= this.#readHeader()
+    const frame = this.#frame
+    if (frame === undefined) return undefined
+    const payload = this.#readPayload(frame)
+    if (payload === undefined) return undefined
+    this.#frame = undefined
+    return frame.opcode >= OPCODE.close ? readControl(frame.opcode, payload) : this.#readData(frame, payload)
+  }
+
+  /** Only an incomplete header stays in the input, at most 13 bytes: its size does not grow with each piece. */
+  #readHeader(): OpenFrame | undefined {
+    const input = this.#input
+    const [first = 0, second = 0] = input
+    if (input.length < 2) return this.#keepHeader()
+    const short = second & 0x7f
+    const extended = short === 126 ? 2 : short === 127 ? 8 : 0
+    this.#checkHeader(first, second)
+    if (input.length < 2 + extended + 4) return this.#keepHeader()
+    const length = extended === 0 ? short : extended === 2 ? input.readUInt16BE(2) : readLength(input)
+    const opcode = first & 0x0f
+    if (opcode < OPCODE.close && (this.#message?.length ?? 0) + length > this.#options.maxMessageBytes)
+      throw new FrameError('tooBig', 'the message is too long')
+    const end = 2 + extended + 4
+    const mask = input.readUInt32LE(end - 4)
+    this.#input = input.subarray(end)
+    return { first, opcode, mask, length, payload: undefined, filled: 0 }
+  }
+
+  /** A copy, because the piece of input that it comes from is much larger. */
+  #keepHeader(): undefined {
+    this.#input = this.#input.length === 0 ? EMPTY : Buffer.from(this.#input)
+    return undefined
+  }
+
+  #checkHeader(first: number, second: number): void {
+    const opcode = first & 0x0f
+    const isFinal = first >= 0x80
+    const reserved = first & 0x70
+    const isMessageStart = opcode === OPCODE.text || opcode === OPCODE.binary
+    if (reserved !== 0 && !(reserved === 0x40 && isMessageStart && this.#options.allowsCompression))
+      throw new FrameError('protocolError', 'a reserved bit is set')
+    if (second < 0x80) throw new FrameError('protocolError', 'the frame is not masked')
+    if (opcode > OPCODE.pong || (opcode > OPCODE.binary && opcode < OPCODE.close))
+      throw new FrameError('protocolError', 'the opcode is unknown')
+    if (opcode >= OPCODE.close) {
+      if (!isFinal) throw new FrameError('protocolError', 'a control frame is fragmented')
+      if ((second & 0x7f) > 125) throw new FrameError('protocolError', 'a control frame is too long')
+    } else if (isMessageStart === (this.#message !== undefined))
+      throw new FrameError('protocolError', isMessageStart ? 'the last message is incomplete' : 'no message is open')
+  }
+
+  /** The unmasked payload once it is complete. A whole payload within the input is unmasked in place. */
+  #readPayload(frame: OpenFrame): Buffer | undefined {
+    const input = this.#input
+    const missing = frame.length - frame.filled
+    if (frame.filled === 0 && input.length >= missing) {
+      this.#input = input.length === missing ? EMPTY : input.subarray(missing)
+      const payload = input.subarray(0, missing)
+      unmask(payload, frame.mask, 0)
+      return payload
+    }
+    const piece = input.subarray(0, missing)
+    this.#input = input.length <= missing ? EMPTY : input.subarray(missing)
+    unmask(piece, frame.mask, frame.filled)
+    frame.payload = append(frame.payload ?? EMPTY, frame.filled, piece, frame.length)
+    frame.filled += piece.length
+    return frame.filled === frame.length ? frame.payload.subarray(0, frame.length) : undefined
+  }
+
+  #readData({ first, opcode }: OpenFrame, payload: Buffer): ReceivedFrame {
+    const isFinal = first >= 0x80
+    if (this.#message === undefined) {
+      const isBinary = opcode === OPCODE.binary
+      const isCompressed = (first & 0x40) !== 0
+      if (isFinal) return complete(payload, isBinary, isCompressed)
+      const data = append(EMPTY, 0, payload, this.#options.maxMessageBytes)
+      this.#message = { data, length: payload.length, isBinary, isCompressed }
+      return FRAGMENT
+    }
+    const message = this.#message
+    message.data = append(message.data, message.length, payload, this.#options.maxMessageBytes)
+    message.length += payload.length
+    if (!isFinal) return FRAGMENT
+    this.#message = undefined
+    return complete(message.data.subarray(0, message.length), message.isBinary, message.isCompressed)
+  }
+}
+
+interface OpenFrame {
+  /** The first byte of the header: FIN, reserved bits and opcode. */
+  readonly first: number
+  readonly opcode: number
+  readonly mask: number
+  readonly length: number
+  payload: Buffer | undefined
+  filled: number
+}
+
+interface OpenMessage {
+  data: Buffer
+  length: number
+  readonly isBinary: boolean
+  readonly isCompressed: boolean
+}
+
+/** A length of more than 32 bits is over any limit. */
+function readLength(input: Buffer): number {
+  return input.readUInt32BE(2) === 0 ? input.readUInt32BE(6) : Number.POSITIVE_INFINITY
+}
+
+/** Masks four bytes at a time where it is worth it (§5.3). The offset is that of the piece in its payload. */
+function unmask(piece: Buffer, mask: number, offset: number): void {
+  if (mask === 0) return
+  // The mask as it applies to the first byte of the piece.
+  const shift = (offset % 4) * 8
+  const turned = shift === 0 ? mask : (mask >>> shift) | (mask << (32 - shift))
+  let at = 0
+  for (; at + 4 <= piece.length; at += 4) piece.writeInt32LE(piece.readInt32LE(at) ^ turned, at)
+  for (; at < piece.length; at++) piece[at] = (piece[at] ?? 0) ^ ((turned >>> ((at % 4) * 8)) & 0xff)
+}
+
+/** Doubles the buffer when it is full: the copies take time in proportion to the bytes, the memory follows what arrives. */
+function append(buffer: Buffer, used: number, piece: Buffer, most: number): Buffer {
+  const needed = used + piece.length
+  let target = buffer
+  if (needed > buffer.length) {
+    target = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(most, Math.max(1024, buffer.length * 2))))
+    buffer.copy(target, 0, 0, used)
+  }
+  piece.copy(target, used)
+  return target
+}
+
+function complete(data: Buffer, isBinary: boolean, isCompressed: boolean): ReceivedFrame {
+  if (!isBinary && !isCompressed) checkText(data)
+  return { kind: 'message', data, isBinary, isCompressed }
+}
+
+/** Text must be UTF-8 (§8.1); compressed text is checked when it is decompressed. */
+export function checkText(data: Buffer): void {
+  if (!isUtf8(data)) throw new FrameError('invalidData', 'the text is not UTF-8')
+}
+
+function readControl(opcode: number, payload: Buffer): ReceivedFrame {
+  if (opcode === OPCODE.ping) return { kind: 'ping', data: payload }
+  if (opcode === OPCODE.pong) return PONG
+  if (payload.length === 0) return { kind: 'close', code: 1005 }
+  if (payload.length === 1) throw new FrameError('protocolError', 'the close code is incomplete')
+  const code = payload.readUInt16BE(0)
+  if (!isCloseCode(code)) throw new FrameError('protocolError', 'the close code is invalid')
+  checkText(payload.subarray(2))
+  return { kind: 'close', code }
+}
+
+/** RFC 6455 §7.4: the registered codes that may be sent, and those for libraries and applications. */
+function isCloseCode(code: number): boolean {
+  return (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999)
+}

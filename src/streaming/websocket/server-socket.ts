@@ -1,0 +1,377 @@
+/** The server's side of one WebSocket (RFC 6455) on a TCP or TLS socket: frames in and out, closing, the send queue. */
+import type { Socket } from 'node:net'
+import { CLOSE_CODES } from '../../protocol/close-codes.ts'
+import { inflateMessage, inflateOnThread, type Windows } from './deflate.ts'
+import { frameClose, framePing, framePong } from './frame.ts'
+import { FrameError, FrameReader, type ReceivedFrame } from './frame-reader.ts'
+
+/** Takes what a socket receives. Any method may pause the socket or close it. */
+export interface SocketHandler {
+  /** A complete message, decompressed. `cost` is the number of bytes to count against limits. */
+  onMessage(data: Buffer, isBinary: boolean, cost: number): void
+  /** A frame that completes no message: a ping, which is then answered, a pong, or a fragment. */
+  onFrame(kind: 'ping' | 'pong' | 'fragment'): void
+  /** Bytes of the send queue have been sent. */
+  onDrain(): void
+  /** The closing handshake has begun: the client closes, or broke the protocol and is closed with this code. */
+  onClosing(code: number): void
+  /** A fault of ours. */
+  onFault(error: unknown): void
+  /** The connection is closed; the code is that of the client, 1006 without one (§7.1.5). */
+  onClosed(code: number): void
+}
+
+export interface SocketOptions {
+  readonly maxMessageBytes: number
+  /** Undefined without compression. */
+  readonly windows: Windows | undefined
+}
+
+/**
+ * After so much work the other connections have their turn; Node itself would read two megabytes from one socket first.
+ * A message counts as one and more by its length, since it is decompressed, parsed and answered at once.
+ */
+const MAX_WORK_PER_TURN = 8
+const BYTES_PER_WORK = 4096
+/** Decompression takes as long as copying several times the bytes, also when almost nothing comes out. */
+const COMPRESSED_COST = 8
+/** A longer message is decompressed on another thread. */
+const MAX_SYNC_BYTES = 16 * 1024
+/** Any other frame. */
+const FRAME_WORK = 1 / 16
+/** How much is read to find the client's answer to our close frame. */
+const MAX_CLOSING_BYTES = 64 * 1024
+/** No code was received (§7.4.1). */
+const NO_CLOSE_FRAME = 1006
+
+type State =
+  | 'open'
+  /** Our close frame is sent; the client's is awaited. */
+  | 'closing'
+  /** Nothing that the client sends is read any more. */
+  | 'deaf'
+
+interface QueuedFrame {
+  frame: Buffer | Promise<Buffer>
+  readonly bytes: number
+}
+
+export class ServerSocket {
+  readonly #tcp: Socket
+  readonly #reader: FrameReader
+  readonly #options: SocketOptions
+  #handler: SocketHandler | undefined
+  #state: State = 'open'
+  #receivedCode = NO_CLOSE_FRAME
+  #paused = false
+  #isReading = false
+  #willRead = false
+  /** A message is being decompressed on another thread; those after it wait. */
+  #isInflating = false
+  #inputEnded = false
+  /** The work done in this turn of the event loop. */
+  #work = 0
+  #turn = 0
+  #closingBytes = 0
+  /** Frames in order that wait for the TCP socket to drain, or for one among them to be compressed. */
+  #queue: QueuedFrame[] | undefined
+  #queuedBytes = 0
+  #endsAfterQueue = false
+
+  constructor(tcp: Socket, options: SocketOptions) {
+    this.#tcp = tcp
+    this.#options = options
+    this.#reader = new FrameReader({
+      maxMessageBytes: options.maxMessageBytes,
+      allowsCompression: options.windows !== undefined,
+    })
+  }
+
+  /** Starts to read. `head` is what arrived together with the upgrade request. */
+  open(handler: SocketHandler, head: Buffer): void {
+    const tcp = this.#tcp
+    this.#handler = handler
+    tcp.setTimeout(0)
+    tcp.setNoDelay()
+    if (head.length > 0) tcp.unshift(head)
+    tcp.on('data', (chunk: Buffer) => this.#onData(chunk))
+    tcp.on('drain', () => this.#flush())
+    tcp.on('end', () => {
+      this.#inputEnded = true
+      this.#endWhenRead()
+    })
+    tcp.on('error', () => tcp.destroy())
+    tcp.on('close', () => this.#onTcpClosed())
+  }
+
+  get windows(): Windows | undefined {
+    return this.#options.windows
+  }
+
+  get isOpen(): boolean {
+    return this.#state === 'open' && this.#tcp.writable
+  }
+
+  get bytesRead(): number {
+    return this.#tcp.bytesRead
+  }
+
+  /** The bytes that the client has not taken yet. */
+  get queuedBytes(): number {
+    return this.#tcp.destroyed ? 0 : this.#tcp.writableLength + this.#queuedBytes
+  }
+
+  /** Sends a frame after those before it. `bytes` is the size to count for a frame that is still being compressed. */
+  send(frame: Buffer | Promise<Buffer>, bytes = 0): void {
+    if (this.isOpen) this.#write(frame, bytes)
+  }
+
+  ping(): void {
+    this.send(framePing())
+  }
+
+  pause(): void {
+    if (this.#state !== 'open') return
+    this.#paused = true
+    this.#tcp.pause()
+  }
+
+  resume(): void {
+    if (!this.#paused) return
+    this.#paused = false
+    this.#readSoon()
+  }
+
+  /** Sends a close frame, after the queue or instead of it; the client must answer it. */
+  close(code: number, reason: string, { discardsQueue = false } = {}): void {
+    if (!this.isOpen) return
+    if (discardsQueue) this.#discardQueue()
+    this.#write(frameClose(code, reason), 0)
+    this.#state = 'closing'
+    this.resume()
+  }
+
+  terminate(): void {
+    this.#tcp.destroy()
+  }
+
+  #onData(chunk: Buffer): void {
+    if (this.#state === 'deaf') return
+    if (this.#state === 'closing') {
+      this.#closingBytes += chunk.length
+      if (this.#closingBytes > MAX_CLOSING_BYTES) {
+        this.#endInput()
+        return
+      }
+    }
+    this.#reader.push(chunk)
+    this.#read()
+  }
+
+  #read(): void {
+    if (this.#isReading) return
+    this.#isReading = true
+    this.#countTurn()
+    try {
+      while (this.#mayRead) {
+        if (this.#work >= MAX_WORK_PER_TURN) {
+          this.#readSoon()
+          break
+        }
+        const frame = this.#reader.next()
+        if (frame === undefined) break
+        this.#take(frame)
+      }
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      this.#isReading = false
+    }
+    this.#endWhenRead()
+  }
+
+  get #mayRead(): boolean {
+    return !this.#paused && !this.#isInflating && this.#state !== 'deaf'
+  }
+
+  /** After the client's FIN: what it sent before is still read and answered, then the connection ends. */
+  #endWhenRead(): void {
+    if (!this.#inputEnded || !this.#mayRead || this.#willRead || this.#isReading) return
+    this.#handler?.onClosing(NO_CLOSE_FRAME)
+    this.#endInput()
+  }
+
+  #countTurn(): void {
+    const turn = currentTurn()
+    if (turn !== this.#turn) this.#work = 0
+    this.#turn = turn
+  }
+
+  /** Not at once: the caller may be in the middle of handling a message. */
+  #readSoon(): void {
+    if (this.#willRead) return
+    this.#willRead = true
+    this.#tcp.pause()
+    setImmediate(() => {
+      this.#willRead = false
+      if (this.#paused || this.#isInflating) return
+      this.#read()
+      if (this.#mayRead && !this.#willRead) this.#tcp.resume()
+    })
+  }
+
+  #take(frame: ReceivedFrame): void {
+    const handler = this.#handler
+    switch (frame.kind) {
+      case 'message':
+        if (this.#state === 'open') this.#takeMessage(frame)
+        else this.#work += FRAME_WORK
+        break
+      case 'ping':
+        this.#work += 1
+        handler?.onFrame('ping')
+        this.send(framePong(frame.data))
+        break
+      case 'pong':
+      case 'fragment':
+        this.#work += FRAME_WORK
+        handler?.onFrame(frame.kind)
+        break
+      case 'close':
+        this.#onCloseFrame(frame.code)
+        break
+    }
+  }
+
+  #takeMessage({ data, isBinary, isCompressed }: Extract<ReceivedFrame, { kind: 'message' }>): void {
+    const { windows, maxMessageBytes } = this.#options
+    if (!isCompressed) this.#deliver(data, isBinary, data.length)
+    else if (data.length > MAX_SYNC_BYTES) void this.#inflate(data, isBinary)
+    else {
+      const message = inflateMessage(data, isBinary, windows?.client, maxMessageBytes)
+      this.#deliver(message, isBinary, Math.max(message.length, data.length * COMPRESSED_COST))
+    }
+  }
+
+  #deliver(message: Buffer, isBinary: boolean, cost: number): void {
+    this.#work += 1 + cost / BYTES_PER_WORK
+    this.#handler?.onMessage(message, isBinary, cost)
+  }
+
+  async #inflate(data: Buffer, isBinary: boolean): Promise<void> {
+    const { windows, maxMessageBytes } = this.#options
+    this.#isInflating = true
+    this.#tcp.pause()
+    try {
+      const message = await inflateOnThread(data, isBinary, windows?.client, maxMessageBytes)
+      this.#isInflating = false
+      if (this.#state === 'open')
+        this.#deliver(message, isBinary, Math.max(message.length, data.length * COMPRESSED_COST))
+    } catch (error) {
+      this.#isInflating = false
+      if (this.#state !== 'deaf') this.#fail(error)
+    }
+    this.#readSoon()
+  }
+
+  /** The answer to a close has the same code (§5.5.1). Then the server closes the connection first (§7.1.1). */
+  #onCloseFrame(code: number): void {
+    this.#receivedCode = code
+    if (this.#state === 'open') {
+      this.#write(frameClose(code), 0)
+      this.#handler?.onClosing(code)
+    }
+    this.#endInput()
+  }
+
+  #fail(error: unknown): void {
+    const { close, message } =
+      error instanceof FrameError ? error : new FrameError('internalError', 'the server failed')
+    if (close === 'internalError') this.#handler?.onFault(error)
+    if (this.isOpen) this.#write(frameClose(CLOSE_CODES[close].code, message), 0)
+    this.#handler?.onClosing(CLOSE_CODES[close].code)
+    this.#endInput()
+  }
+
+  /** Input is still taken from the network, and dropped: unread bytes would make the system reset the connection. */
+  #endInput(): void {
+    this.#state = 'deaf'
+    this.#paused = false
+    this.#tcp.resume()
+    if (this.#queue === undefined) this.#tcp.end()
+    else this.#endsAfterQueue = true
+  }
+
+  #write(frame: Buffer | Promise<Buffer>, bytes: number): void {
+    if (this.#queue === undefined && !(frame instanceof Promise) && !this.#tcp.writableNeedDrain) {
+      this.#tcp.write(frame)
+      return
+    }
+    const size = frame instanceof Promise ? bytes : frame.length
+    this.#queue ??= []
+    this.#queue.push({ frame, bytes: size })
+    this.#queuedBytes += size
+    if (this.#queue.length === 1) this.#sendQueue()
+  }
+
+  #flush(): void {
+    this.#sendQueue()
+    this.#handler?.onDrain()
+  }
+
+  #sendQueue(): void {
+    const queue = this.#queue
+    while (queue !== undefined && queue.length > 0 && !this.#tcp.writableNeedDrain) {
+      const first = queue[0]
+      if (first?.frame instanceof Promise) {
+        this.#sendLater(first, first.frame)
+        return
+      }
+      queue.shift()
+      this.#queuedBytes -= first?.bytes ?? 0
+      if (first !== undefined) this.#tcp.write(first.frame)
+    }
+    if (queue?.length !== 0) return
+    this.#queue = undefined
+    if (this.#endsAfterQueue) this.#tcp.end()
+  }
+
+  async #sendLater(queued: QueuedFrame, compression: Promise<Buffer>): Promise<void> {
+    try {
+      const frame = await compression
+      // It may have been sent or discarded in the meantime.
+      if (queued.frame !== compression || this.#queue?.[0] !== queued) return
+      queued.frame = frame
+      this.#flush()
+    } catch (error) {
+      this.#handler?.onFault(error)
+      this.terminate()
+    }
+  }
+
+  #discardQueue(): void {
+    this.#queue = undefined
+    this.#queuedBytes = 0
+  }
+
+  #onTcpClosed(): void {
+    this.#state = 'deaf'
+    this.#discardQueue()
+    this.#handler?.onClosed(this.#receivedCode)
+  }
+}
+
+let turn = 1
+let isTurnEnding = false
+
+/** The number of the turn of the event loop: all that is read from sockets before `setImmediate` runs is in one turn. */
+function currentTurn(): number {
+  if (!isTurnEnding) {
+    isTurnEnding = true
+    setImmediate(() => {
+      isTurnEnding = false
+      turn++
+    })
+  }
+  return turn
+}

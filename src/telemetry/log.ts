@@ -1,0 +1,61 @@
+/** The log: one structured line per event; never a secret, token, code or query string. */
+import { type DestinationStream, type Logger, pino } from 'pino'
+
+export type { Logger }
+
+export interface LogOptions {
+  readonly level: string
+  readonly format: 'json' | 'pretty'
+  /** On every line, so that the lines of several nodes can be told apart. */
+  readonly node?: string
+  readonly destination?: DestinationStream
+}
+
+export function createLogger({ level, format, node, destination }: LogOptions): Logger {
+  const options = {
+    level,
+    base: node === undefined ? null : { node },
+    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    formatters: { level: (label: string) => ({ level: label }) },
+    serializers: { req: describeRequest, res: describeReply, err: describeError },
+  }
+  return pino(
+    options,
+    destination ?? (format === 'pretty' ? prettyLines() : pino.destination({ dest: 1, sync: false })),
+  )
+}
+
+/** Only the path: the query string and headers may contain codes and tokens. */
+function describeRequest(request: {
+  method?: string
+  url?: string
+  ip?: string
+  socket?: { remoteAddress?: string }
+}): object {
+  return {
+    method: request.method,
+    path: request.url?.split('?', 1)[0],
+    address: request.ip ?? request.socket?.remoteAddress,
+  }
+}
+
+function describeReply(reply: { statusCode?: number }): object {
+  return { status: reply.statusCode }
+}
+
+/** Only message and stack: a database error may carry the row that failed. */
+function describeError(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const cause = error.cause === undefined ? {} : { cause: describeError(error.cause) }
+  return { type: error.name, message: error.message, stack: error.stack, ...cause }
+}
+
+function prettyLines(): DestinationStream {
+  return {
+    write(line: string) {
+      const { time, level, msg, node: _, ...rest } = JSON.parse(line)
+      const details = Object.keys(rest).length === 0 ? '' : ` ${JSON.stringify(rest)}`
+      process.stdout.write(`${String(time).slice(11, 23)} ${String(level).padEnd(5)} ${msg ?? ''}${details}\n`)
+    },
+  }
+}

@@ -1,0 +1,109 @@
+/** Every metric of Gatehouse: name, type, labels and meaning. The registry and the docs are generated from it. */
+const FAST = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
+const SLOW = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60] as const
+
+export const METRICS = {
+  gatehouse_build_info: gauge('Always 1; the labels name the versions.', 'version', 'node'),
+  gatehouse_http_requests_total: counter('HTTP requests answered.', 'method', 'route', 'status'),
+  gatehouse_http_request_seconds: histogram('Time from a request to the end of its reply.', FAST, 'route'),
+  gatehouse_http_connections_refused_total: counter('Connections refused because their address has too many.'),
+  gatehouse_http_rejected_total: counter(
+    'Requests refused by a rate limit, by limit group and by what is counted.',
+    'group',
+    'by',
+  ),
+  gatehouse_tokens_total: counter(
+    'Replies of the token endpoint; the outcome is "issued" or the error code.',
+    'grant',
+    'outcome',
+  ),
+  gatehouse_signins_total: counter(
+    'Sign-ins of users by method and outcome: "good", "wrong", "delayed" after failures, "busy" when the hash queue is full.',
+    'method',
+    'outcome',
+  ),
+  gatehouse_hash_queue: gauge('Password hashes in progress ("running") and queued ("waiting").', 'state'),
+  gatehouse_hash_seconds: histogram('Time of a password check, including the wait.', SLOW),
+  gatehouse_streaming_connections: gauge('Open streaming connections: "authenticated" or "anonymous".', 'state'),
+  gatehouse_streaming_connections_total: counter(
+    'Streaming upgrades by outcome: "accepted" or the error code.',
+    'outcome',
+  ),
+  gatehouse_streaming_closes_total: counter(
+    'Streaming connections closed, by close code; unknown codes of clients count as `other`.',
+    'code',
+  ),
+  gatehouse_streaming_messages_total: counter('Streaming messages, "in" and "out".', 'direction'),
+  gatehouse_streaming_errors_total: counter('Errors sent to streaming clients, by code.', 'code'),
+  gatehouse_streaming_limited_total: counter('Streaming requests answered with `Limited`, by limit.', 'limit'),
+  gatehouse_streaming_queue_bytes: gauge('Bytes in the send queues of all streaming connections.'),
+  gatehouse_streaming_subscriptions: gauge('Live subscriptions of streaming connections.'),
+  gatehouse_streaming_signins_total: counter('Tokens presented to streaming: "accepted" or "rejected".', 'outcome'),
+  gatehouse_streaming_displaced_total: counter('Streaming sessions closed for a newer one of the same user.'),
+  gatehouse_streaming_slow_closes_total: counter(
+    'Streaming connections closed because a limit of send queues was reached: "connection", "address" or "node".',
+    'limit',
+  ),
+  gatehouse_streaming_coalesced_total: counter('Pushed messages replaced by a newer one for a slow reader.'),
+  gatehouse_queries_total: counter('Statements run, by outcome: "ok" or the stable error code.', 'outcome'),
+  gatehouse_query_seconds: histogram('Time of a statement from arrival to its last row.', SLOW, 'engine'),
+  gatehouse_query_rows_total: counter('Rows sent in query results.'),
+  gatehouse_queries_running: gauge('Statements running now.'),
+  gatehouse_queries_waiting: gauge('Statements that wait for a reader process or a connection.'),
+  gatehouse_query_answers_aborted_total: counter(
+    'Answers aborted because the client did not read them: "stalled" while others waited, or "queue" when too many bytes were queued.',
+    'reason',
+  ),
+  gatehouse_query_send_queue_bytes: gauge('Bytes of whole answers that clients have not read yet.'),
+  gatehouse_query_writes_stopped_total: counter('Long writes stopped because writes of others waited too long.'),
+  gatehouse_query_processes: gauge('Reader processes of the embedded engine: "idle" or "busy".', 'state'),
+  gatehouse_bus_events_total: counter('Events received from the event bus, by kind.', 'kind'),
+  gatehouse_bus_lag_seconds: gauge('Time since this node last knew that it had received every event.'),
+  gatehouse_database_connections: gauge(
+    'Connections of the identity database: "busy", "idle" and callers "waiting" for one.',
+    'state',
+  ),
+  gatehouse_audit_waiting_rows: gauge('Audit rows that are not yet durable.'),
+  gatehouse_audit_lost_total: counter('Audit rows lost because the database was unavailable for too long.'),
+  gatehouse_tls_certificate_expiry_seconds: gauge(
+    'Time until the TLS certificate expires; negative once it has. Only where TLS is set.',
+  ),
+  gatehouse_pruned_rows_total: counter('Expired rows removed, by table.', 'table'),
+  gatehouse_disk_free_bytes: gauge('Bytes that the server may still write to the disk of the data folder.'),
+  gatehouse_disk_size_bytes: gauge('Size of the disk of the data folder.'),
+  gatehouse_last_backup_timestamp_seconds: gauge(
+    'When the last backup in the audit log was taken, in Unix time; absent if there is none.',
+  ),
+  process_open_fds: gauge('Open file descriptors of this process; on Linux only.'),
+  process_max_fds: gauge('Maximum of open file descriptors; on Linux only.'),
+  process_cpu_seconds_total: counter('CPU time of this process.'),
+  process_resident_memory_bytes: gauge('Resident memory of this process.'),
+  process_heap_bytes: gauge('JavaScript heap in use.'),
+  process_start_time_seconds: gauge('When this process started, in Unix time.'),
+  nodejs_eventloop_lag_seconds: gauge(
+    'How late timers ran since the last scrape: "mean", "p99" and "max".',
+    'statistic',
+  ),
+} as const
+
+export type MetricName = keyof typeof METRICS
+type NamesOf<Type extends string> = {
+  [Name in MetricName]: (typeof METRICS)[Name]['type'] extends Type ? Name : never
+}[MetricName]
+export type CounterName = NamesOf<'counter'>
+export type HistogramName = NamesOf<'histogram'>
+/** A counter that is kept elsewhere is read like a gauge. */
+export type WatchedName = NamesOf<'gauge' | 'counter'>
+export type LabelsOf<Name extends MetricName> = { readonly [Label in (typeof METRICS)[Name]['labels'][number]]: string }
+
+function counter<const Label extends string>(help: string, ...labels: Label[]) {
+  return { type: 'counter', help, labels } as const
+}
+
+function gauge<const Label extends string>(help: string, ...labels: Label[]) {
+  return { type: 'gauge', help, labels } as const
+}
+
+function histogram<const Label extends string>(help: string, buckets: readonly number[], ...labels: Label[]) {
+  return { type: 'histogram', help, labels, buckets } as const
+}

@@ -1,0 +1,180 @@
+/** Traces for OpenTelemetry, loaded only where an exporter is configured: a span for each request and for what it waits for, sent in batches. */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomBytes } from 'node:crypto'
+import type { Trace } from './trace.ts'
+import { exportRequest, type FinishedSpan } from './trace-export.ts'
+
+export interface TraceOptions {
+  /** For example http://collector:4318/v1/traces. */
+  readonly endpoint: string
+  /** The part of the traces that begin here which is sampled; for others the caller has decided. */
+  readonly ratio: number
+  readonly node: string
+  readonly onError: (error: unknown) => void
+}
+
+export interface Tracing extends Trace {
+  /** Begins the span of a request; undefined where it is not sampled. */
+  open(traceparent: string | string[] | undefined): RequestSpan | undefined
+  flush(): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface RequestSpan {
+  /** The value of the `traceresponse` header. */
+  readonly header: string
+  /** Runs `act`; the spans of everything that follows from it are children of this one. */
+  run(act: () => void): void
+  end(served: Served): void
+}
+
+/** Never the target of the request, which may contain codes and names. */
+interface Served {
+  readonly method: string
+  readonly route: string
+  readonly status: number
+  readonly id: string
+}
+
+interface SpanState {
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId: string | undefined
+  readonly startedAt: bigint
+  isOver: boolean
+}
+
+const SEND_EVERY_MS = 2_000
+const SPANS_AT_ONCE = 512
+/** While the collector cannot be reached, further spans are dropped. */
+const MOST_WAITING = 4_096
+const SEND_TIMEOUT_MS = 5_000
+
+export function openTracing({ endpoint, ratio, node, onError }: TraceOptions): Tracing {
+  const served = new AsyncLocalStorage<SpanState>()
+  const finished: FinishedSpan[] = []
+  const keep = (span: FinishedSpan) => {
+    if (finished.length < MOST_WAITING) finished.push(span)
+  }
+  const timer = setInterval(() => void flush(), SEND_EVERY_MS)
+  timer.unref()
+
+  const open = (traceparent: string | string[] | undefined): RequestSpan | undefined => {
+    const span = beginRequest(traceparent, ratio)
+    if (span === undefined) return undefined
+    return {
+      header: `00-${span.traceId}-${span.spanId}-01`,
+      run: (act) => served.run(span, act),
+      end: (request) => keep(endRequest(span, request)),
+    }
+  }
+
+  return {
+    open,
+    begin(name) {
+      const parent = served.getStore()
+      if (parent === undefined || parent.isOver) return undefined
+      const startedAt = unixNanoseconds()
+      return {
+        end(attributes, isFailed) {
+          keep({
+            ...childOf(parent),
+            name,
+            kind: 'internal',
+            startedAt,
+            endedAt: unixNanoseconds(),
+            attributes,
+            isFailed,
+          })
+        },
+      }
+    },
+    note(name, milliseconds, attributes, isFailed) {
+      const parent = served.getStore()
+      // Work that a request has left behind, such as writing the audit log, is not part of it.
+      if (parent === undefined || parent.isOver) return
+      const endedAt = unixNanoseconds()
+      const startedAt = endedAt - BigInt(Math.round(milliseconds * 1e6))
+      keep({ ...childOf(parent), name, kind: 'client', startedAt, endedAt, attributes, isFailed })
+    },
+    flush,
+    async stop() {
+      clearInterval(timer)
+      await flush()
+    },
+  }
+
+  async function flush(): Promise<void> {
+    while (finished.length > 0) {
+      const batch = finished.splice(0, SPANS_AT_ONCE)
+      try {
+        const response = await fetch(endpoint, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(exportRequest(batch, node)),
+          signal: AbortSignal.timeout(SEND_TIMEOUT_MS),
+        })
+        await response.body?.cancel()
+        if (!response.ok) throw new Error(`The trace collector answered ${response.status}`)
+      } catch (error) {
+        onError(error)
+        return
+      }
+    }
+  }
+}
+
+function beginRequest(traceparent: string | string[] | undefined, ratio: number): SpanState | undefined {
+  const parent = readTraceParent(traceparent)
+  if (!(parent?.sampled ?? Math.random() < ratio)) return undefined
+  return {
+    traceId: parent?.traceId ?? randomBytes(16).toString('hex'),
+    spanId: newSpanId(),
+    parentSpanId: parent?.spanId,
+    startedAt: unixNanoseconds(),
+    isOver: false,
+  }
+}
+
+function endRequest(span: SpanState, { method, route, status, id }: Served): FinishedSpan {
+  span.isOver = true
+  const { traceId, spanId, parentSpanId, startedAt } = span
+  return {
+    traceId,
+    spanId,
+    parentSpanId,
+    name: `${method} ${route}`,
+    kind: 'server',
+    startedAt,
+    endedAt: unixNanoseconds(),
+    attributes: {
+      'http.request.method': method,
+      'http.route': route,
+      'http.response.status_code': status,
+      'gatehouse.request_id': id,
+    },
+    isFailed: status >= 500,
+  }
+}
+
+function childOf({ traceId, spanId }: SpanState): Pick<FinishedSpan, 'traceId' | 'spanId' | 'parentSpanId'> {
+  return { traceId, spanId: newSpanId(), parentSpanId: spanId }
+}
+
+function newSpanId(): string {
+  return randomBytes(8).toString('hex')
+}
+
+/** W3C Trace Context §3.2. */
+function readTraceParent(
+  header: string | string[] | undefined,
+): { traceId: string; spanId: string; sampled: boolean } | undefined {
+  const [, traceId = '', spanId = '', flags = ''] =
+    /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/.exec(String(header ?? '')) ?? []
+  if (traceId === '' || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined
+  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
+}
+
+function unixNanoseconds(): bigint {
+  return BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)) * 1000n
+}

@@ -1,0 +1,84 @@
+/** Texts of servers and files in the errors of commands: they cannot control the terminal. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type Finished, runGatehouse } from '../support/process.ts'
+
+/** Sets the title of a terminal, moves the cursor, rings, reverses the text; C1 controls do the same as escapes. */
+const HOSTILE = '\u001b]0;owned\u0007\u001b[2J\r\u009b31m\u202e\u0000'
+const RAW = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e]/
+
+const base = mkdtempSync(join(tmpdir(), 'gatehouse-hostile-'))
+const tokenFile = join(base, 'token')
+let hostile: Server
+let issuer: string
+before(async () => {
+  writeFileSync(tokenFile, 'token\n')
+  hostile = createServer((request, response) => {
+    if (request.url?.startsWith('/.well-known/') === true) {
+      const endpoints = { token_endpoint: `${issuer}/token`, device_authorization_endpoint: `${issuer}/device` }
+      response.end(JSON.stringify({ issuer, ...endpoints, revocation_endpoint: `${issuer}/revoke` }))
+      return
+    }
+    response.writeHead(400, { 'content-type': 'application/problem+json' })
+    const problem = {
+      Code: `x${HOSTILE}`,
+      detail: `bad ${HOSTILE}\nsecond line`,
+      Hint: `try ${HOSTILE}`,
+      error: `e${HOSTILE}`,
+    }
+    response.end(JSON.stringify({ ...problem, error_description: `d${HOSTILE}` }))
+  }).listen(0, '127.0.0.1')
+  await once(hostile, 'listening')
+  issuer = `http://127.0.0.1:${(hostile.address() as AddressInfo).port}`
+})
+after(() => {
+  hostile.close()
+  rmSync(base, { recursive: true, force: true })
+})
+
+function assertClean({ status, stdout, stderr }: Finished, what: string): void {
+  assert.notEqual(status, 0, what)
+  assert.match(stderr, /\\u001b/, `${what}: the characters are shown as escapes`)
+  assert.doesNotMatch(stderr + stdout, RAW, what)
+}
+
+test('what a server answers is printed without its control characters', async () => {
+  const remote = ['--server', issuer, '--token-file', tokenFile]
+  for (const args of [
+    ['query', 'SELECT 1', ...remote],
+    ['export', '--table', 'x', ...remote],
+    ['login', '--server', issuer],
+    ['query', 'SELECT 1', '--server', issuer, '--username', 'a', '--password-file', tokenFile],
+  ])
+    assertClean(await runGatehouse(args, { environment: { XDG_CONFIG_HOME: base } }), args.join(' '))
+})
+
+test('a line break of the server does not begin a line of its own', async () => {
+  const { stderr } = await runGatehouse(['query', 'SELECT 1', '--server', issuer, '--token-file', tokenFile])
+  assert.doesNotMatch(stderr, /^second line/m)
+})
+
+test('names in a declarative file are printed without control characters', async () => {
+  const file = join(base, 'hostile.json')
+  for (const declaration of [
+    { [`set${HOSTILE}`]: {} },
+    { settings: { [`log${HOSTILE}`]: 'x' } },
+    { users: [{ username: 'a', roles: [`r${HOSTILE}`] }] },
+  ]) {
+    writeFileSync(file, JSON.stringify(declaration))
+    const args = ['apply', '--config', file, '--data', join(base, 'data')]
+    assertClean(await runGatehouse(args), JSON.stringify(declaration))
+  }
+})
+
+test('arguments are printed without control characters', async () => {
+  const text = HOSTILE.replaceAll('\0', '')
+  for (const args of [[`x${text}`], ['config', `--x${text}`], ['config', '--log-level', `x${text}`]])
+    assertClean(await runGatehouse(args), args.join(' '))
+})

@@ -1,0 +1,97 @@
+/** The log line of a request says who called; a refused client leaves a line with the reason. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { ADMIN, signIn } from '../support/demo-user.ts'
+import { openPlace } from '../support/engines.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+describe('the request log', () => {
+  let server: TestServer
+  let leave: () => Promise<void>
+  before(async () => {
+    const opened = await openPlace('sqlite')
+    leave = opened.leave
+    server = await startTestServer(opened.place, { flags: { '--demo': 'true' } })
+  })
+  after(async () => {
+    await server.stop()
+    await leave()
+  })
+
+  async function linesOf(requestId: string): Promise<Record<string, unknown>[]> {
+    const lines = () => server.log.map((line) => JSON.parse(line)).filter(({ reqId }) => reqId === requestId)
+    await until('the request is logged', 2000, () => lines().some(({ msg }) => msg === 'request'))
+    return lines()
+  }
+  const url = (path: string) => `http://127.0.0.1:${server.port}${path}`
+
+  test('a request with a token names its user and its client', async () => {
+    const { access_token: token } = await signIn(server, ADMIN)
+    const headers = { authorization: `Bearer ${token}`, 'request-id': 'with-token' }
+    assert.equal((await fetch(url('/admin/users/admin'), { headers })).status, 200)
+    const [line] = await linesOf('with-token')
+    assert.equal(line?.client, 'demo-cli')
+    assert.match(String(line?.user), /^usr_/)
+  })
+
+  test('a token request names its client and, once it is known, its user', async () => {
+    const body = new URLSearchParams({
+      grant_type: 'password',
+      client_id: 'demo-cli',
+      username: 'alice',
+      password: 'wonderland-1',
+    })
+    const headers = { 'request-id': 'token-request' }
+    assert.equal((await fetch(url('/connect/token'), { method: 'POST', body, headers })).status, 200)
+    const [line] = await linesOf('token-request')
+    assert.equal(line?.client, 'demo-cli')
+    assert.match(String(line?.user), /^usr_/)
+  })
+
+  test('a request without a caller names none', async () => {
+    await fetch(url('/healthz'), { headers: { 'request-id': 'anonymous' } })
+    const [line] = await linesOf('anonymous')
+    assert.deepEqual(
+      Object.keys(line ?? {}).filter((name) => ['user', 'client'].includes(name)),
+      [],
+    )
+  })
+
+  test('a wrong client secret leaves a line that says so, without the secret', async () => {
+    const body = new URLSearchParams({ grant_type: 'client_credentials' })
+    const authorization = `Basic ${btoa('demo-service:not-the-secret')}`
+    const headers = { authorization, 'request-id': 'wrong-secret' }
+    assert.equal((await fetch(url('/connect/token'), { method: 'POST', body, headers })).status, 401)
+    const lines = await linesOf('wrong-secret')
+    const refused = lines.find(({ msg }) => msg === 'refused')
+    assert.match(String(refused?.why), /client_secret_basic: wrong or expired secret/)
+    assert.equal(lines.find(({ msg }) => msg === 'request')?.client, 'demo-service')
+    assert.ok(!server.log.join('').includes('not-the-secret'))
+  })
+
+  test('an unknown client leaves a line too, without its name', async () => {
+    const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: 'x-unknown', client_secret: 'y' })
+    const headers = { 'request-id': 'unknown-client' }
+    await fetch(url('/connect/token'), { method: 'POST', body, headers })
+    const lines = await linesOf('unknown-client')
+    assert.match(String(lines.find(({ msg }) => msg === 'refused')?.why), /unknown client/)
+  })
+})
+
+test('every line names the node', () => {
+  const lines: string[] = []
+  const logger = createLogger({
+    level: 'info',
+    format: 'json',
+    node: 'a:1',
+    destination: { write: (line) => void lines.push(line) },
+  })
+  logger.info('started')
+  logger.child({ reqId: 'x' }).warn('refused')
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).node),
+    ['a:1', 'a:1'],
+  )
+})

@@ -1,0 +1,117 @@
+/** No object is indexed by a string from outside: `constructor`, `toString` and `__proto__` are members of every object. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import {
+  type BinaryExpression,
+  type ElementAccessExpression,
+  isBinaryExpression,
+  isElementAccessExpression,
+  isFunctionLikeDeclaration,
+  isStringLiteral,
+  type Node,
+  type SourceFile,
+  SyntaxKind,
+} from 'typescript/unstable/ast'
+import { API, type Project, type Type, TypeFlags } from 'typescript/unstable/sync'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+
+/** Look-ups by a string that are safe, each with the reason. A new one belongs into a `Map` instead. */
+const SAFE: ReadonlyMap<string, string> = new Map([
+  ['src/telemetry/metrics.ts: labels[label]', 'the label is from the table of metrics'],
+  ['src/http/context.ts: headers[name]', 'the name is a key of the same object'],
+  ['src/identity/tokens/claims.ts: claims[name]', 'the name is from the table of claims'],
+  ['src/identity/tokens/claims.ts: user.profile[name]', 'the name is from the table of claims'],
+  ['src/query/engines/sqlite/inline-read.ts: row[key]', 'every row has a member of its own for each selected column'],
+  ['src/streaming/codec/message-pack.ts: members[key]', 'written only, and `__proto__` is handled before'],
+  ['src/cli/settings.ts: flags[flagName("config")]', 'the name is a constant'],
+  ['src/cli/settings.ts: environment[environmentName("config")]', 'the name is a constant'],
+  ['src/cli/admin/run.ts: membersOf(item)[column]', 'the columns are those of a command'],
+])
+
+let api: API
+let project: Project
+before(() => {
+  api = new API({ cwd: root })
+  const [opened] = api.updateSnapshot({ openProjects: [`${root}tsconfig.json`] }).getProjects()
+  assert.ok(opened)
+  project = opened
+})
+after(() => api.close())
+
+test('an object is indexed by any string only after Object.hasOwn', () => {
+  const found = new Set(sources().flatMap((source) => unguardedLookUps(source)))
+  assert.deepEqual(
+    [...found].filter((lookUp) => !SAFE.has(lookUp)),
+    [],
+    'use a Map, or ask Object.hasOwn first',
+  )
+  assert.deepEqual(
+    [...SAFE.keys()].filter((lookUp) => !found.has(lookUp)),
+    [],
+    'these are no longer there: remove them from the list',
+  )
+})
+
+test('the operator `in` is used with literal names only: it finds inherited members', () => {
+  const found = sources().flatMap((source) =>
+    nodesOf(source, isInOperator)
+      .filter(({ left }) => !isStringLiteral(left) && left.kind !== SyntaxKind.PrivateIdentifier)
+      .map((node) => describe(source, node)),
+  )
+  assert.deepEqual(found, [], 'use Object.hasOwn')
+})
+
+function sources(): SourceFile[] {
+  const names = project.program.getSourceFileNames().filter((name) => name.startsWith(`${root}src/`))
+  assert.ok(names.length > 100, 'the source files are found')
+  return names.flatMap((name) => project.program.getSourceFile(name) ?? [])
+}
+
+/** The compiler accepts a key of type `string` for index signatures only, such as that of a Record. */
+function unguardedLookUps(source: SourceFile): string[] {
+  const accesses = nodesOf(source, isElementAccessExpression)
+  if (accesses.length === 0) return []
+  const keys = project.checker.getTypeAtLocation(accesses.map(({ argumentExpression }) => argumentExpression))
+  return accesses.flatMap((access, index) => {
+    const key = keys[index]
+    return key !== undefined && isAnyString(key) && !isGuarded(source, access) ? describe(source, access) : []
+  })
+}
+
+function isAnyString(type: Type): boolean {
+  if (type.isUnionType()) return type.getTypes().some((member) => isAnyString(member))
+  return (type.flags & (TypeFlags.String | TypeFlags.Any | TypeFlags.TemplateLiteral)) !== 0
+}
+
+/** Whether the function around it asks Object.hasOwn for the same object and name. */
+function isGuarded(source: SourceFile, { expression, argumentExpression }: ElementAccessExpression): boolean {
+  const guard = `Object.hasOwn(${textOf(source, expression)}, ${textOf(source, argumentExpression)})`
+  let around: Node = expression
+  while (around.parent !== undefined && !isFunctionLikeDeclaration(around)) around = around.parent
+  return textOf(source, around).includes(guard)
+}
+
+function isInOperator(node: Node): node is BinaryExpression {
+  return isBinaryExpression(node) && node.operatorToken.kind === SyntaxKind.InKeyword
+}
+
+function nodesOf<Kind extends Node>(source: SourceFile, isKind: (node: Node) => node is Kind): Kind[] {
+  const found: Kind[] = []
+  const visit = (node: Node): void => {
+    if (isKind(node)) found.push(node)
+    node.forEachChild(visit)
+  }
+  visit(source)
+  return found
+}
+
+function describe(source: SourceFile, node: Node): string {
+  return `${source.fileName.slice(root.length)}: ${textOf(source, node).replaceAll("'", '"')}`
+}
+
+/** Without the comments before it. */
+function textOf(source: SourceFile, node: Node): string {
+  return source.text.slice(node.getStart(source), node.end)
+}

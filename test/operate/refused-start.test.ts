@@ -1,0 +1,349 @@
+/** A start that is refused, for any reason, changes nothing and says in one sentence what to do. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import SqliteDatabase from 'better-sqlite3'
+import pg from 'pg'
+import { MIGRATIONS } from '../../src/store/migrations/list.ts'
+import { createCertificate, writeCertificate } from '../support/certificate.ts'
+import { onEveryEngine, type TestPlace } from '../support/engines.ts'
+import { runGatehouse, serveProcess } from '../support/process.ts'
+import { startTestServer } from '../support/server.ts'
+import { takeSnapshot } from '../support/snapshot.ts'
+
+const FIRST = {
+  roles: [{ name: 'trader', scopes: ['Platform/Market'] }],
+  users: [{ username: 'alice', password: 'first password', roles: ['trader'] }],
+  tables: [{ name: 'trades', columns: [{ name: 'id', type: 'Integer', primary_key: true }] }],
+}
+/** Would change something of every kind. */
+const SECOND = {
+  roles: [...FIRST.roles, { name: 'new-role' }],
+  users: [
+    { username: 'alice', password: 'second password', roles: ['trader', 'new-role'] },
+    { username: 'bob', password: 'second password' },
+  ],
+  clients: [{ client_id: 'cli', token_endpoint_auth_method: 'none', redirect_uris: ['https://a.example/'] }],
+  tables: [...FIRST.tables, { name: 'quotes', columns: [{ name: 'id', type: 'Integer', primary_key: true }] }],
+}
+const CONTROLLER = 'summary: "", topics: { T: { summary: "", needs: "nothing", publish() {} } }'
+
+interface Kind {
+  readonly name: string
+  readonly says: RegExp
+  readonly flags?: (folder: string, place: TestPlace) => Record<string, string> | Promise<Record<string, string>>
+  /** Changes something before the snapshot; the returned function undoes it. */
+  readonly prepare?: (place: TestPlace) => Promise<() => unknown>
+  readonly only?: 'sqlite' | 'postgres'
+}
+
+const declaring = (declaration: object) => async (folder: string) => ({
+  '--config': await written(folder, 'bad.json', JSON.stringify(declaration)),
+})
+const controller = (source: string) => async (folder: string) => ({
+  '--stream-controllers': await written(folder, 'controller.mjs', source),
+})
+
+const KINDS: readonly Kind[] = [
+  {
+    name: 'another master key',
+    flags: () => ({ '--master-key': randomBytes(32).toString('base64') }),
+    says: /sealed under another master key.*GATEHOUSE_MASTER_KEY/,
+  },
+  {
+    name: 'a missing master key',
+    prepare: async ({ dataFolder }) => {
+      const kept = `${dataFolder}.key`
+      await rename(join(dataFolder, 'master.key'), kept)
+      return () => rename(kept, join(dataFolder, 'master.key'))
+    },
+    says: /master key.*is missing.*restore master\.key/,
+  },
+  {
+    name: 'a new data folder without the master key of the database',
+    only: 'postgres',
+    flags: (folder) => ({ '--data': join(folder, 'new-node') }),
+    says: /master key.*is missing.*GATEHOUSE_MASTER_KEY/,
+  },
+  {
+    name: 'a missing certificate',
+    flags: (folder) => ({ '--tls-certificate': join(folder, 'no.pem'), '--tls-key': join(folder, 'no.pem') }),
+    says: /GATEHOUSE_TLS_CERTIFICATE.*cannot be used/,
+  },
+  {
+    name: 'a key that does not belong to the certificate',
+    flags: async (folder) => {
+      const { certFile } = await writeCertificate(createCertificate(['localhost']), folder)
+      await mkdir(join(folder, 'other'))
+      const { keyFile } = await writeCertificate(createCertificate(['localhost']), join(folder, 'other'))
+      return { '--tls-certificate': certFile, '--tls-key': keyFile }
+    },
+    says: /GATEHOUSE_TLS_KEY cannot be used/,
+  },
+  {
+    name: 'a missing logo',
+    flags: (folder) => ({ '--brand-logo': join(folder, 'no.svg') }),
+    says: /GATEHOUSE_BRAND_LOGO cannot be read/,
+  },
+  {
+    name: 'a missing controller',
+    flags: (folder) => ({ '--stream-controllers': join(folder, 'none') }),
+    says: /no such file or folder.*GATEHOUSE_STREAM_CONTROLLERS/,
+  },
+  {
+    name: 'a controller with a syntax error',
+    flags: controller('export default {'),
+    says: /controller\.mjs cannot be loaded: SyntaxError/,
+  },
+  {
+    name: 'a controller that throws when it is loaded',
+    flags: controller('throw new Error("no licence")'),
+    says: /controller\.mjs cannot be loaded: Error: no licence/,
+  },
+  {
+    name: 'a controller that throws when it is started',
+    flags: controller(`export default { name: 'X', ${CONTROLLER}, start() { throw new Error('no feed') } }`),
+    says: /The controller X could not start: Error: no feed/,
+  },
+  {
+    name: 'two controllers of one name',
+    flags: async (folder) => {
+      const at = join(folder, 'controllers')
+      await mkdir(at)
+      for (const name of ['a.mjs', 'b.mjs']) await written(at, name, `export default { name: 'X', ${CONTROLLER} }`)
+      return { '--stream-controllers': at }
+    },
+    says: /b\.mjs: .*a\.mjs has a controller named X too/,
+  },
+  {
+    name: 'a port in use',
+    flags: () => ({ '--port': String(portInUse()) }),
+    says: /Port \d+ is in use.*GATEHOUSE_PORT/,
+  },
+  {
+    name: 'a metrics port in use',
+    flags: () => ({ '--metrics-port': String(portInUse()) }),
+    says: /metrics port \d+ on 127\.0\.0\.1 is in use.*GATEHOUSE_METRICS_PORT/,
+  },
+  {
+    name: 'an address that this machine does not have',
+    flags: () => ({ '--host': '192.0.2.1', '--issuer': 'https://gate.example' }),
+    says: /does not have the address in GATEHOUSE_HOST/,
+  },
+  {
+    name: 'a setting with an invalid value',
+    flags: () => ({ '--key-rotation': 'sometimes' }),
+    says: /--key-rotation/,
+  },
+  {
+    name: 'a declarative file that is not there',
+    flags: (folder) => ({ '--config': join(folder, 'none.yaml') }),
+    says: /declarative file cannot be read.*GATEHOUSE_CONFIG/,
+  },
+  {
+    name: 'a declared role that does not exist',
+    flags: declaring({ ...SECOND, users: [{ username: 'bob', roles: ['nobody'] }] }),
+    says: /users\[0\]\.roles\[0\]: unknown role "nobody"/,
+  },
+  {
+    name: 'a declared secret that is not set',
+    flags: declaring({ ...SECOND, users: [{ username: 'bob', password: { env: 'NOT_SET_ANYWHERE' } }] }),
+    says: /users\[0\]\.password: the environment variable NOT_SET_ANYWHERE is not set/,
+  },
+  {
+    name: 'a declared file of rows that is not there',
+    flags: declaring({ ...SECOND, tables: [{ ...SECOND.tables[1], csv: 'none.csv' }] }),
+    says: /tables\[0\]\.csv: the file .* cannot be read/,
+  },
+  {
+    name: 'a row filter that is not valid IQL',
+    flags: declaring({ ...SECOND, tables: [{ ...SECOND.tables[1], row_filter: 'no such column = 1' }] }),
+    says: /tables\[0\]\.row_filter: /,
+  },
+  {
+    name: 'a change of a table that has rows',
+    flags: declaring({
+      ...SECOND,
+      tables: [{ name: 'trades', columns: [{ name: 'id', type: 'Text', primary_key: true }] }],
+    }),
+    says: /tables\[0\]\.columns\[0\]: .*cannot be changed in place/,
+  },
+  {
+    name: 'a schema that a newer version wrote',
+    prepare: (place) => withVersion(place, 999),
+    says: /schema version 999.*newer gatehouse/,
+  },
+  {
+    name: 'a damaged query database',
+    only: 'sqlite',
+    prepare: async ({ dataFolder }) => {
+      const file = join(dataFolder, 'query.db')
+      await rename(file, `${dataFolder}.query`)
+      await writeFile(file, 'this is not a database, although it is long enough to be one '.repeat(20))
+      return async () => {
+        await rename(`${dataFolder}.query`, file)
+      }
+    },
+    says: /query\.db is damaged: restore/,
+  },
+  {
+    name: 'a database user without privileges',
+    only: 'postgres',
+    flags: (_folder, { databaseUrl }) => ({ '--database-url': as(databaseUrl, plainUser) }),
+    says: /belongs to postgres.*database user plain_[0-9a-f]+ may not change it/,
+  },
+  {
+    name: 'a read-only database',
+    only: 'postgres',
+    flags: (_folder, { databaseUrl }) => ({ '--database-url': as(databaseUrl, readOnlyUser) }),
+    says: /is read-only.*GATEHOUSE_DATABASE_URL/,
+  },
+]
+
+const suffix = randomBytes(6).toString('hex')
+const plainUser = `plain_${suffix}`
+const readOnlyUser = `reading_${suffix}`
+const occupied = createServer()
+let base: string
+before(async () => {
+  base = await mkdtemp(join(tmpdir(), 'gatehouse-refused-'))
+  await new Promise<void>((resolve) => occupied.listen(0, '127.0.0.1', resolve))
+})
+after(async () => {
+  occupied.close()
+  await rm(base, { recursive: true, force: true })
+})
+
+onEveryEngine('a refused start has changed nothing:', (place, engine) => {
+  before(async () => {
+    const server = await startTestServer(place(), {
+      flags: { '--config': await written(base, 'first.json', JSON.stringify(FIRST)) },
+    })
+    await server.stop()
+    if (engine === 'sqlite') return
+    await onPostgres(place(), `create role ${plainUser} login password 'plain'`)
+    await onPostgres(place(), `create role ${readOnlyUser} login superuser password 'plain'`)
+    await onPostgres(place(), `alter role ${readOnlyUser} set default_transaction_read_only = on`)
+  })
+  after(async () => {
+    if (engine === 'postgres') await onPostgres(place(), `drop role ${plainUser}; drop role ${readOnlyUser}`)
+  })
+
+  for (const kind of KINDS) {
+    if (kind.only !== undefined && kind.only !== engine) continue
+    test(kind.name, async () => {
+      const folder = await mkdtemp(join(base, 'kind-'))
+      const flags = {
+        '--port': '0',
+        '--data': place().dataFolder,
+        '--database-url': place().databaseUrl,
+        '--config': await written(folder, 'second.json', JSON.stringify(SECOND)),
+        ...(await kind.flags?.(folder, place())),
+      }
+      const undo = await kind.prepare?.(place())
+      try {
+        const earlier = await takeSnapshot(place())
+        const { status, stdout, stderr } = await runGatehouse(['serve', ...Object.entries(flags).flat()])
+        assert.equal(stderr.trimEnd().split('\n').length, 1, stderr)
+        assert.match(stderr, /^gatehouse: /)
+        assert.match(stderr, kind.says)
+        assert.equal(status, 1)
+        assert.ok(!stdout.includes('"msg":"started"'))
+        assert.deepEqual(await takeSnapshot(place()), earlier)
+        assert.ok(!existsSync(join(folder, 'new-node')), 'no data folder is created')
+      } finally {
+        await undo?.()
+      }
+    })
+  }
+
+  test('and without the fault the same start succeeds and changes all of it', async () => {
+    const earlier = await takeSnapshot(place())
+    const server = await startTestServer(place(), {
+      flags: { '--config': await written(base, 'second.json', JSON.stringify(SECOND)) },
+    })
+    await server.stop()
+    const later = (await takeSnapshot(place())).filter((line) => !earlier.includes(line)).join('\n')
+    for (const name of ['new-role', 'bob', 'cli', 'quotes']) assert.match(later, new RegExp(name))
+  })
+
+  test('`gatehouse apply` with another master key is refused too', async () => {
+    const config = await written(base, 'third.json', JSON.stringify(FIRST))
+    const earlier = await takeSnapshot(place())
+    const { status, stderr } = await runGatehouse([
+      ...['apply', '--config', config, '--data', place().dataFolder, '--database-url', place().databaseUrl],
+      ...['--master-key', randomBytes(32).toString('base64')],
+    ])
+    assert.equal(status, 1)
+    assert.match(stderr, /^gatehouse: .*another master key/)
+    assert.deepEqual(await takeSnapshot(place()), earlier)
+  })
+})
+
+test('a first start that is refused leaves no data folder', async () => {
+  const folder = join(base, 'never', 'data')
+  const logo = join(base, 'no.svg')
+  const { status } = await runGatehouse(['serve', '--port', '0', '--data', folder, '--brand-logo', logo])
+  assert.equal(status, 1)
+  assert.ok(!existsSync(join(base, 'never')))
+})
+
+test('a second server on a SQLite folder is refused if its issuer differs, and starts if it is the same', async () => {
+  const folder = join(base, 'shared')
+  const first = await serveProcess(['--data', folder, '--issuer', 'https://a.example'])
+  try {
+    const other = ['serve', '--port', '0', '--data', folder, '--issuer', 'https://b.example']
+    const { status, stderr } = await runGatehouse(other)
+    assert.equal(status, 1)
+    assert.match(
+      stderr,
+      /^gatehouse: Another server \(process \d+\) runs on .*https:\/\/a\.example.*https:\/\/b\.example.*GATEHOUSE_ISSUER/,
+    )
+    assert.equal(stderr.trimEnd().split('\n').length, 1)
+    const second = await serveProcess(['--data', folder, '--issuer', 'https://a.example'])
+    assert.equal(await second.stop(), 0)
+  } finally {
+    await first.stop('SIGKILL')
+  }
+  const later = await serveProcess(['--data', folder, '--issuer', 'https://b.example'])
+  assert.equal(await later.stop(), 0, 'a killed server does not block the folder')
+})
+
+async function written(folder: string, name: string, content: string): Promise<string> {
+  await writeFile(join(folder, name), content)
+  return join(folder, name)
+}
+
+function portInUse(): number {
+  const address = occupied.address()
+  return typeof address === 'object' && address !== null ? address.port : assert.fail('not listening')
+}
+
+function as(url: string, user: string): string {
+  return Object.assign(new URL(url), { username: user, password: 'plain' }).href
+}
+
+async function onPostgres({ databaseUrl }: TestPlace, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  await client.query(statement)
+  await client.end()
+}
+
+async function withVersion(place: TestPlace, version: number): Promise<() => unknown> {
+  const table = place.databaseUrl === '' ? 'schema_version' : 'gatehouse.schema_version'
+  const run = (statement: string) => {
+    if (place.databaseUrl !== '') return onPostgres(place, statement)
+    const database = new SqliteDatabase(join(place.dataFolder, 'identity.db'))
+    database.exec(statement)
+    return database.close()
+  }
+  assert.ok(version > MIGRATIONS.length)
+  await run(`insert into ${table} (version, name, applied_at) values (${version}, 'future', 0)`)
+  return () => run(`delete from ${table} where version = ${version}`)
+}

@@ -1,0 +1,201 @@
+/** One caller cannot keep the others from the query service: not by many queries, slow writes, or answers that it does not read. */
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import { after, afterEach, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { onEveryEngine } from '../support/engines.ts'
+import { until } from '../support/until.ts'
+import { type QueryServer, startQueryServer } from './query-server.ts'
+
+/** About 10^12 rows. */
+const ENDLESS =
+  'SELECT count(*) AS n FROM nums a CROSS JOIN nums b CROSS JOIN nums c CROSS JOIN nums d WHERE a.n + b.n + c.n + d.n < 0'
+/** Needs a reader, and takes some milliseconds. */
+const SCAN = 'SELECT count(*) AS n FROM nums WHERE n % 2 = 0'
+/** Far more than the buffers of sockets hold. */
+const LARGE = 'SELECT a.n, a.t, b.t AS u FROM nums a CROSS JOIN nums b WHERE b.n < 1000'
+
+/** Longer than any test waits: whatever ends earlier was not ended by the time limit. */
+const MILLISECONDS = 25_000
+
+onEveryEngine('fairness', (place, engine) => {
+  let server: QueryServer
+  before(async () => {
+    server = await startQueryServer(place(), {
+      limits: { milliseconds: MILLISECONDS, concurrency: 3, stallMs: 500, writeWaitMs: 500 },
+    })
+    await createNums(server)
+  })
+  // A test that fails leaves nothing behind for the next one.
+  afterEach(async () => {
+    server.service.running.stopAll()
+    await until('nothing runs', 10_000, () => server.service.running.size === 0)
+  })
+  after(() => server.stop())
+
+  test('while one user floods the service with heavy queries, those of another do not wait for them', async (t) => {
+    await times(server, 5)
+    const alone = percentile99(await times(server, 40))
+    const flood = Array.from({ length: 32 }, (_item, index) =>
+      server.query(ENDLESS, { as: 'trader', headers: { 'request-id': `flood-${index}` } }),
+    )
+    await until('the flood is running', 10_000, () => server.service.running.size === 32)
+    await times(server, 5)
+    const beside = percentile99(await times(server, 40))
+    for (let index = 0; index < 32; index++)
+      await server.call(`/query/flood-${index}`, undefined, { method: 'DELETE', as: 'trader' })
+    await Promise.all(flood)
+    t.diagnostic(`p99 alone ${alone} ms, beside the flood ${beside} ms`)
+    // Twice as long, and on a busy machine a few scheduling delays; without fairness they wait until the time limit.
+    assert.ok(beside <= Math.max(2 * alone, 2000), `p99 ${beside} ms beside the flood, ${alone} ms alone`)
+  })
+
+  test('clients of several users that never read their answers are aborted when others wait', async (t) => {
+    const sockets = ['admin', 'admin', 'trader', 'trader', 'market', 'market'].map((as) => sendQuery(server, LARGE, as))
+    await until('all are running or waiting', 10_000, () => server.service.running.size === 6)
+    await until('all readers are taken', 10_000, () => busyIn(server) === 3)
+    const began = performance.now()
+    const reply = await server.query(SCAN, { as: 'news' })
+    const waited = Math.round(performance.now() - began)
+    t.diagnostic(`another user waited ${waited} ms`)
+    assert.equal(reply.status, 200)
+    assert.ok(waited < 10_000, `${waited} ms`)
+    await until('the stalled answers are gone', 10_000, () => server.service.running.size === 3)
+    assert.match(server.metrics.render(), /gatehouse_query_answers_aborted_total\{reason="stalled"\} [1-9]/)
+    for (const socket of sockets) socket.destroy()
+    await until('nothing runs', 10_000, () => server.service.running.size === 0)
+  })
+
+  test('a client that reads slowly but steadily gets its whole answer, although others wait', async () => {
+    const flood = ['trader', 'trader', 'market', 'market'].map((as, index) =>
+      server.query(ENDLESS, { as, headers: { 'request-id': `busy-${index}` } }),
+    )
+    // Depending on their order, the two users take two or three of the readers, and leave at most one free.
+    await until('all run or wait', 10_000, () => server.service.running.size === 4 && busyIn(server) >= 2)
+    const socket = sendQuery(server, `${LARGE} AND a.n < 250`, 'admin', 'Connection: close\r\n')
+    await server.call('/query/busy-0', undefined, { method: 'DELETE', as: 'trader' })
+    let received = ''
+    let length = 0
+    socket.on('data', (piece: Buffer) => {
+      length += piece.byteLength
+      received = (received + piece.toString('latin1')).slice(-300)
+      socket.pause()
+      // Shorter than a stall, with pauses that add up to more.
+      setTimeout(() => socket.resume(), length < 8_000_000 ? 25 : 0)
+    })
+    socket.resume()
+    await new Promise((resolve) => socket.on('close', resolve))
+    assert.match(received, /"n":249,.*\n\r\n0\r\n\r\n$/, 'the last row and the end of the reply')
+    for (const [index, as] of ['trader', 'trader', 'market', 'market'].entries())
+      await server.call(`/query/busy-${index}`, undefined, { method: 'DELETE', as })
+    await Promise.all(flood)
+  })
+
+  if (engine === 'sqlite') {
+    const SLOW_UPDATE = `UPDATE nums SET t = t WHERE (${ENDLESS.replace(' AS n', '')}) > 0`
+
+    test('slow updates of one user do not let a single insert of another time out: they are stopped', async (t) => {
+      const slow = Array.from({ length: 4 }, () => server.query(SLOW_UPDATE, { as: 'trader' }))
+      await until('they are running', 10_000, () => server.service.running.size === 4)
+      const began = performance.now()
+      const insert = await server.query("INSERT INTO nums VALUES (-1, 'x')")
+      const waited = Math.round(performance.now() - began)
+      t.diagnostic(`the insert waited ${waited} ms`)
+      assert.equal(insert.status, 200)
+      assert.ok(waited < 5000, `${waited} ms`)
+      const { status, json } = await Promise.race(slow)
+      assert.deepEqual([status, json.Code], [408, 'Limit.WriteTime'])
+      assert.match(json.detail, /others had waited 0.5 s.*split/)
+      assert.match(server.metrics.render(), /gatehouse_query_writes_stopped_total [1-9]/)
+      await stopAll(server, 'trader')
+      await Promise.all(slow)
+    })
+
+    test('a slow update goes on while only writes of the same user wait', async () => {
+      const slow = server.query(SLOW_UPDATE, { as: 'trader' })
+      await until('it is running', 10_000, () => server.service.running.size === 1)
+      const own = server.query("INSERT INTO nums VALUES (-2, 'x')", { as: 'trader' })
+      await until('both are running', 10_000, () => server.service.running.size === 2)
+      await sleep(1500)
+      assert.equal(server.service.running.size, 2)
+      await stopAll(server, 'trader')
+      assert.deepEqual([(await slow).json.Code, (await own).json.Code], ['Limit.Cancelled', 'Limit.Cancelled'])
+    })
+  }
+
+  test('bytes queued for clients that do not read are bounded, at the expense of the user with the most', async (t) => {
+    const limit = 24_000_000
+    const small = await startQueryServer(place(), { limits: { sendQueueBytes: limit } })
+    t.after(() => small.stop())
+    // 20 MB in memory, since a write is answered whole; all but the buffers of the socket stay queued.
+    const statement = "UPDATE nums SET t = t WHERE n >= 0 AND n < 400 RETURNING n, repeat('x', 50000) AS x"
+    const sockets: Socket[] = []
+    for (const as of ['trader', 'trader', 'trader']) {
+      sockets.push(sendQuery(small, statement, as))
+      await until('it is answered', 10_000, () => small.service.running.size === 0 && queuedIn(small) > 0)
+    }
+    assert.ok(queuedIn(small) <= limit, `${queuedIn(small)} bytes`)
+    const whole = await small.query(statement)
+    assert.deepEqual([whole.status, whole.json.Rows.length], [200, 400], 'others get their answers')
+    await until('only one answer is left', 5000, () => abortedIn(small) >= 2)
+    assert.ok(queuedIn(small) <= limit)
+    for (const socket of sockets) socket.destroy()
+    await until('nothing is queued', 5000, () => queuedIn(small) === 0)
+  })
+})
+
+async function createNums(server: QueryServer): Promise<void> {
+  await server.service.tables.create({
+    name: 'nums',
+    description: '',
+    columns: [
+      { name: 'n', type: 'Integer', primaryKey: true, nullable: false, unique: false },
+      { name: 't', type: 'Text', primaryKey: false, nullable: true, unique: false },
+    ],
+    readScope: null,
+    writeScope: 'Platform/Market',
+    rowFilter: null,
+  })
+  const rows = Array.from({ length: 5000 }, (_row, n) => [String(n), 'x'.repeat(40)])
+  await server.service.tables.insert('nums', ['n', 't'], rows)
+}
+
+async function times(server: QueryServer, count: number): Promise<number[]> {
+  const taken: number[] = []
+  for (let index = 0; index < count; index++) {
+    const began = performance.now()
+    assert.equal((await server.query(SCAN, { as: 'market' })).status, 200)
+    taken.push(performance.now() - began)
+  }
+  return taken
+}
+
+function percentile99(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return Math.round(sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0)
+}
+
+/** A socket that has sent a query and reads nothing by itself. */
+function sendQuery({ url }: QueryServer, sql: string, as: string, headers = ''): Socket {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.pause()
+  socket.on('error', () => {})
+  socket.write(
+    `POST /query HTTP/1.1\r\nHost: x\r\n${headers}Accept: application/x-ndjson\r\nAuthorization: Bearer ${as}\r\nContent-Type: text/plain\r\nContent-Length: ${sql.length}\r\n\r\n${sql}`,
+  )
+  return socket
+}
+
+function metric(server: QueryServer, line: RegExp): number {
+  return Number(line.exec(server.metrics.render())?.[1] ?? 0)
+}
+
+const busyIn = (server: QueryServer): number => metric(server, /^gatehouse_query_processes\{state="busy"\} (\d+)/m)
+const queuedIn = (server: QueryServer): number => metric(server, /^gatehouse_query_send_queue_bytes (\d+)/m)
+const abortedIn = (server: QueryServer): number =>
+  metric(server, /^gatehouse_query_answers_aborted_total\{reason="queue"\} (\d+)/m)
+
+async function stopAll(server: QueryServer, as: string): Promise<void> {
+  for (const { requestId } of [...server.service.running.list()])
+    await server.call(`/query/${requestId}`, undefined, { method: 'DELETE', as })
+}

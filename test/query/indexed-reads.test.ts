@@ -1,0 +1,137 @@
+/** Rows under one value of an index: few are read on the event loop, many by a reader process, with equal results. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEveryEngine } from '../support/engines.ts'
+import { type QueryServer, startQueryServer } from './query-server.ts'
+
+const GROUPS = { none: 0, one: 1, hundred: 100, more: 101, many: 3000 } as const
+const LARGE = 'x'.repeat(40_000)
+
+const PLAIN = {
+  kind: 'plain',
+  whole: 9_007_199_254_740_991,
+  real: 0.1,
+  flag: true,
+  at: '2026-01-02T03:04:05.678901Z',
+  day: '2026-01-02',
+  hour: '03:04:05.000001',
+  cents: '-0.05',
+  uid: '6f2c1f3a-0000-4000-8000-000000000001',
+  1: 1,
+  note: 'n',
+}
+/** Values that JSON, SQLite and JavaScript numbers represent differently. */
+const SAMPLES: readonly Record<string, unknown>[] = [
+  PLAIN,
+  { ...PLAIN, whole: -5, real: -0, flag: false, cents: '90071992547409.91', note: '"\\ \u0001\n\u2028 é 漢 😀' },
+  { kind: 'plain' },
+  { ...PLAIN, kind: 'wide', whole: '9007199254740993' },
+  { ...PLAIN, kind: 'wide', cents: '9999999999999999.99', at: '9999-12-31T23:59:59.999999Z' },
+  { ...PLAIN, kind: 'endless', real: 'NaN' },
+  { ...PLAIN, kind: 'infinite', real: '-Infinity' },
+  { ...PLAIN, kind: 'long', note: LARGE },
+  { ...PLAIN, kind: 'longest', note: LARGE + LARGE },
+]
+
+onEveryEngine('rows under one value of an index', (place, engine) => {
+  let server: QueryServer
+  before(async () => {
+    server = await startQueryServer(place(), { limits: { concurrency: 1, waiting: 10, resultRows: 2000 } })
+    await server.query('CREATE TABLE members (id Integer PRIMARY KEY, side Text, kind Text, note Text)')
+    await server.query('CREATE INDEX members_by_kind ON members (kind, side)')
+    const rows = Object.entries(GROUPS).flatMap(([kind, count]) =>
+      Array.from({ length: count }, (_row, index) => ({ kind, side: index % 2 === 0 ? 'a' : 'b', note: 'n' })),
+    )
+    const large = Array.from({ length: 5 }, () => ({ kind: 'large', side: 'a', note: LARGE }))
+    const numbered = [...rows, ...large].map((row, id) => ({ id, ...row }))
+    assert.equal((await server.call('/query/members/insert', numbered)).status, 200)
+  })
+  after(() => server.stop())
+
+  for (const [kind, count] of Object.entries(GROUPS)) {
+    test(`${count} rows are complete, and equal to those of an ordered query`, async () => {
+      for (const rest of [`kind = '${kind}'`, `kind = '${kind}' AND side = 'b'`, `kind = '${kind}' LIMIT 7`]) {
+        const plain = await server.query(`SELECT id, side, note FROM members WHERE ${rest}`)
+        const sorted = await server.query(
+          `SELECT id, side, note FROM members WHERE ${rest.replace('LIMIT', 'ORDER BY id LIMIT')}`,
+        )
+        assert.equal(plain.status, 200)
+        assert.equal(plain.json.RowCount, sorted.json.RowCount)
+        assert.equal(plain.json.Truncated, sorted.json.Truncated)
+        assert.equal(new Set(plain.json.Rows.map(({ id }) => id)).size, plain.json.RowCount, 'no row twice')
+      }
+    })
+  }
+
+  test('few rows with long texts are complete too', async () => {
+    const reply = await server.query("SELECT note FROM members WHERE kind = 'large'")
+    assert.deepEqual(
+      reply.json.Rows.map(({ note }) => note),
+      Array.from({ length: 5 }, () => LARGE),
+    )
+  })
+
+  test('every value is encoded as by a reader process, whatever the other values are', async () => {
+    const columns = 'id, kind, whole, real, flag, at, day, hour, cents, uid, "1", "__proto__", note'
+    await server.query(`CREATE TABLE samples (id Integer PRIMARY KEY, kind Text, whole Integer, real Double, flag Boolean, at Timestamp,
+      day Date, hour Time, cents Decimal(18, 2), uid Uuid, "1" Integer, "__proto__" Text, note Text)`)
+    await server.query('CREATE INDEX samples_by_kind ON samples (kind)')
+    for (const [id, sample] of SAMPLES.entries()) {
+      const reply = await server.call('/query/samples/insert', { id, ...sample })
+      assert.equal(reply.status, 200, reply.text)
+    }
+    const kinds = new Set(SAMPLES.map(({ kind }) => kind))
+    for (const chosen of [
+      columns,
+      'id, whole, real, flag, at, day, hour, cents, uid, note',
+      'id, whole',
+      'note, real',
+    ]) {
+      for (const rest of [
+        ...[...kinds].map((kind) => `kind = '${kind}'`),
+        ...SAMPLES.map((_sample, id) => `id = ${id}`),
+      ]) {
+        for (const form of ['', '?rows=arrays', '?integers=strings']) {
+          const ask = async (from: string) =>
+            (await server.call(`/query${form}`, { Statement: `SELECT ${chosen} FROM ${from}` })).text.replace(
+              /"RequestId":.*/,
+              '',
+            )
+          const atOnce = await ask(`samples WHERE ${rest}`)
+          const byReader = await ask(`(SELECT ${columns} FROM samples WHERE ${rest}) s ORDER BY s.id`)
+          assert.equal(atOnce, byReader, `${chosen} ${rest} ${form}`)
+        }
+      }
+    }
+  })
+
+  test('a truncated page continues after its last row', async () => {
+    const text = "SELECT id FROM members WHERE kind = 'many'"
+    const first = await server.query(text)
+    assert.deepEqual([first.json.RowCount, first.json.Truncated], [2000, true])
+    const second = await server.call(`/query?after=${first.json.NextCursor}`, { Statement: text })
+    const ids = new Set([...first.json.Rows, ...second.json.Rows].map(({ id }) => id))
+    assert.equal(ids.size, GROUPS.many)
+  })
+
+  if (engine === 'sqlite') {
+    test('few rows are read while the only reader is busy; a further filter or a sort needs the reader', async () => {
+      const busy = server.query(
+        'SELECT count(*) AS n FROM members a CROSS JOIN members b CROSS JOIN members c CROSS JOIN members d',
+        { headers: { 'request-id': 'busy' } },
+      )
+      while (server.service.running.size === 0) await new Promise(setImmediate)
+      assert.equal((await server.query("SELECT id FROM members WHERE kind = 'hundred'")).json.RowCount, 100)
+      const waiting = ["kind = 'one' AND note = 'n'", "kind = 'one' ORDER BY note", "kind = 'one' AND kind = 'two'"]
+        .map((rest) => `SELECT id FROM members WHERE ${rest}`)
+        .concat("SELECT id FROM members WHERE side = 'a' LIMIT 1", "SELECT id FROM members WHERE kind = 'more'")
+        .map((text) => server.query(text))
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      assert.equal(server.service.running.size, 1 + waiting.length, 'they are waiting')
+      await server.call('/query/busy', undefined, { method: 'DELETE' })
+      assert.equal((await busy).json.Code, 'Limit.Cancelled')
+      const counts = (await Promise.all(waiting)).map(({ json }) => json.RowCount)
+      assert.deepEqual(counts, [1, 1, 0, 1, 101])
+    })
+  }
+})

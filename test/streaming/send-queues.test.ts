@@ -1,0 +1,121 @@
+/** Send queues of clients that do not read: bounded for each connection, address and node. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { type QueueLimit, SendQueues } from '../../src/streaming/send-queues.ts'
+import { createTestController } from '../support/controllers.ts'
+import { frame, OPCODE, openRaw } from '../support/frames.ts'
+import { startGateway } from '../support/gateway.ts'
+import { connect } from '../support/stream-client.ts'
+import { until } from '../support/until.ts'
+
+const MEBIBYTE = 1024 * 1024
+
+for (const [limit, settings] of [
+  ['address', { streamSendQueueBytesPerAddress: 2 * MEBIBYTE }],
+  ['node', { streamSendQueueBytesPerNode: 2 * MEBIBYTE }],
+] as const) {
+  test(`past the limit of the ${limit} the slowest connection is closed with 1013, and the others are served`, async (t) => {
+    const controller = createTestController()
+    const { port, gateway } = await startGateway(t, {
+      controllers: [controller],
+      settings: { streamSendQueueBytes: 64 * MEBIBYTE, ...settings },
+    })
+    const reader = await connect(port)
+    const slow = await Promise.all(Array.from({ length: 4 }, () => openRaw(port, '/Platform?version=1.1')))
+    const subscribe = '{"Controller":"Test","Topic":"Open","Action":"Sub"}'
+    for (const { socket, write } of slow) {
+      write(frame({ opcode: OPCODE.text, payload: subscribe }))
+      socket.pause()
+    }
+    await reader.request({ Controller: 'Test', Topic: 'Open', Action: 'Sub', Confirm: true })
+    await until('all are subscribed', 5_000, () => controller.subscribers('Open') === 5)
+    const closed = () => gateway.counters.slowCloses.get(limit) ?? 0
+    for (let published = 0; published < 400 && closed() < 3; published++) {
+      controller.publish('Open', { id: published, filler: 'x'.repeat(100_000) })
+      assert.equal(((await reader.next()).Data as { id: number }).id, published)
+      const queued = gateway.liveSessions().reduce((sum, { queuedBytes }) => sum + queuedBytes, 0)
+      // What was already passed to the system when a connection was closed cannot be discarded.
+      assert.ok(queued <= 2 * MEBIBYTE + 4 * 256 * 1024, `${queued} bytes are queued`)
+    }
+    assert.ok(closed() >= 3, `${closed()} connections were closed`)
+    assert.deepEqual([...gateway.counters.slowCloses.keys()], [limit])
+    for (const { socket } of slow) socket.resume()
+    const codes = await Promise.all(slow.slice(0, 3).map((peer) => peer.closeCode()))
+    assert.ok(codes.includes(1013), `${codes}`)
+    for (const { socket } of slow) socket.destroy()
+  })
+}
+
+test('a connection that is closed as slow gets the close frame next, not after its queue', async (t) => {
+  const controller = createTestController()
+  const { port, mint, gateway } = await startGateway(t, {
+    controllers: [controller],
+    settings: { streamSendQueueBytes: MEBIBYTE },
+  })
+  const token = await mint.issue({ scopes: ['Platform/Trading'] })
+  const peer = await openRaw(port, '/Platform?version=1.1', { Authorization: `Bearer ${token}` })
+  peer.write(frame({ opcode: OPCODE.text, payload: '{"Controller":"Test","Topic":"Trades","Action":"Sub"}' }))
+  await until('it is subscribed', 5_000, () => controller.subscribers('Trades') === 1)
+  peer.socket.pause()
+  let published = 0
+  for (; controller.subscribers('Trades') > 0 && published < 1_000; published++) {
+    controller.publish('Trades', 'x'.repeat(50_000))
+    await new Promise(setImmediate)
+  }
+  peer.socket.resume()
+  assert.equal(await peer.closeCode(), 1013)
+  assert.deepEqual([...gateway.counters.slowCloses], [['connection', 1]])
+})
+
+test('the queue of a connection that has left does not count', async (t) => {
+  const { port, gateway } = await startGateway(t, {
+    controllers: [createTestController()],
+    settings: { streamSendQueueBytes: MEBIBYTE, streamSendQueueBytesPerNode: 3 * MEBIBYTE, streamMessageBurst: 1e6 },
+  })
+  for (let round = 0; round < 5; round++) {
+    const peer = await openRaw(port, '/Platform?version=1.1')
+    peer.socket.pause()
+    const echo = `{"Controller":"Test","Topic":"Echo","TransactionID":1,"Data":"${'x'.repeat(500_000)}"}`
+    for (let sent = 0; sent < 20; sent++) peer.write(frame({ opcode: OPCODE.text, payload: echo }))
+    await until('its queue is full', 5_000, () => (gateway.liveSessions()[0]?.queuedBytes ?? 0) > MEBIBYTE)
+    peer.socket.destroy()
+    await until('it has left', 5_000, () => gateway.liveSessions().length === 0)
+  }
+  assert.deepEqual([...gateway.counters.slowCloses], [])
+})
+
+test('after every change the bounds hold, and those with the longest queues are the ones closed', () => {
+  const PER_ADDRESS = 100
+  const PER_NODE = 250
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(9), fc.nat(60)), { maxLength: 200 }), (changes) => {
+      const queues = new SendQueues({
+        streamSendQueueBytesPerAddress: PER_ADDRESS,
+        streamSendQueueBytesPerNode: PER_NODE,
+      })
+      const owners = Array.from({ length: 10 }, (_, index) => ({
+        address: `192.0.2.${index % 4}`,
+        queuedBytes: 0,
+        isClosing: false,
+        closeAsSlow(_limit: QueueLimit): void {
+          const ofAddress: { readonly queuedBytes: number }[] = owners.filter(
+            ({ address, isClosing }) => address === this.address && !isClosing,
+          )
+          assert.equal(this.queuedBytes, Math.max(...ofAddress.map(({ queuedBytes }) => queuedBytes)))
+          this.isClosing = true
+          this.queuedBytes = 0
+        },
+      }))
+      const sum = (some: typeof owners) => some.reduce((total, { queuedBytes }) => total + queuedBytes, 0)
+      for (const [index, bytes] of changes) {
+        const owner = owners[index]
+        if (owner === undefined || owner.isClosing) continue
+        owner.queuedBytes = bytes
+        queues.update(owner)
+        assert.ok(sum(owners) <= PER_NODE)
+        assert.ok(sum(owners.filter(({ address }) => address === owner.address)) <= PER_ADDRESS)
+      }
+    }),
+  )
+})
