@@ -1,27 +1,27 @@
-/** The identity endpoints beside oidc-provider, the bare programs and what the processor can sign. */
+/** The identity endpoints, compared with oidc-provider, bare programs and the signing speed of the processor. */
 import { spawnSync } from 'node:child_process'
 import { hash, randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openDatabase } from '../src/store/database.ts'
-import { hashPassword } from '../src/store/password-hash.ts'
-import { createStores, type Stores } from '../src/store/stores.ts'
+import { pathToFileURL } from 'node:url'
+import { type Checkout, HERE, serve } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { type Caller, load, requestBytes } from './support/http-load.ts'
-import { type Program, startProgram } from './support/program.ts'
+import { launchPeer, newPort, type Program, temporaryFolder } from './support/program.ts'
 
-const FIRST_PORT = 15_500
 const CONNECTIONS = 32
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 3000)
 const WARM_MS = ROUND_MS / 3
 const SECRET = 'bench-secret'
+const REDIRECT_URI = 'https://app.example/callback'
 const BASIC = { authorization: `Basic ${Buffer.from(`bench:${SECRET}`).toString('base64')}` }
 const COLUMNS = { rate: '/s', cpu: 'ms each' }
-const CREDENTIALS = requestBytes('POST', '/connect/token', BASIC, 'grant_type=client_credentials&scope=Platform%2FNews')
+const CREDENTIALS_FORM = 'grant_type=client_credentials&scope=Platform%2FNews'
 const BARE_SIGN = 'bare http, signing on the pool'
 const BARE_FASTIFY = 'bare Fastify route'
 const PEER = 'oidc-provider, in memory'
+
+const clientCredentials: Work = () => always(requestBytes('POST', '/connect/token', BASIC, CREDENTIALS_FORM))
 
 export const identity: readonly Measurement[] = [
   {
@@ -32,106 +32,103 @@ export const identity: readonly Measurement[] = [
       { column: 'rate', to: BARE_SIGN, least: 0.85 },
       { column: 'rate', to: PEER, least: 1.4 },
     ],
-    contenders: async () => [
-      await gatehouse('gatehouse', () => always(CREDENTIALS)),
-      await peer(BARE_SIGN, 'peers/bare-sign.js', always(CREDENTIALS)),
-      await peer(
-        PEER,
-        'peers/oidc-provider-jwt.js',
-        always(requestBytes('POST', '/token', BASIC, 'grant_type=client_credentials&scope=Platform%2FNews')),
-      ),
-      openssl(),
-    ],
+    subject: (checkout) => gatehouse('gatehouse', checkout, clientCredentials),
+    async *references() {
+      yield peer(BARE_SIGN, 'bare-sign.js', requestBytes('POST', '/connect/token', BASIC, CREDENTIALS_FORM))
+      yield peer(PEER, 'oidc-provider-jwt.js', requestBytes('POST', '/token', BASIC, CREDENTIALS_FORM))
+      yield openssl()
+    },
   },
   {
     name: 'refresh',
     about: 'refresh_token: rotated and durable, beside client_credentials',
     columns: COLUMNS,
     ratios: [{ column: 'rate', to: 'client_credentials', least: 0.6 }],
-    contenders: async () => [
-      await gatehouse('refresh_token', refreshing),
-      await gatehouse('client_credentials', () => always(CREDENTIALS)),
-    ],
+    subject: (checkout) => gatehouse('refresh_token', checkout, refreshing),
+    async *references() {
+      yield gatehouse('client_credentials', HERE, clientCredentials)
+    },
   },
   {
     name: 'code',
-    about: 'authorization_code with PKCE: spent and durable, beside client_credentials',
+    about: 'authorization_code with PKCE: redeemed and durable, beside client_credentials',
     columns: COLUMNS,
-    contenders: async () => [
-      await gatehouse('authorization_code', redeeming),
-      await gatehouse('client_credentials', () => always(CREDENTIALS)),
-    ],
+    subject: (checkout) => gatehouse('authorization_code', checkout, redeeming),
+    async *references() {
+      yield gatehouse('client_credentials', HERE, clientCredentials)
+    },
   },
-  ofDocument('introspection', 'a JWT access token', 0.5, 350, introspecting),
-  ofDocument('userinfo', 'claims of a user', 0.5, 200, asking),
-  ofDocument('discovery', 'the discovery document', 0.8, 2500, () =>
+  besideBareRoute('introspection', 'a JWT access token', 0.5, 350, introspecting),
+  besideBareRoute('userinfo', 'claims of a user', 0.5, 200, readingUserinfo),
+  besideBareRoute('discovery', 'the discovery document', 0.8, 2500, () =>
     always(requestBytes('GET', '/.well-known/openid-configuration')),
   ),
-  ofDocument('jwks', 'the published keys', 0.8, 450, () =>
+  besideBareRoute('jwks', 'the published keys', 0.8, 450, () =>
     always(requestBytes('GET', '/.well-known/openid-configuration/jwks')),
   ),
 ]
 
-type MakeCaller = (gate: Gate) => (() => Caller) | Promise<() => Caller>
+/** Prepares the requests of a measurement; returns a caller for each connection. */
+type Work = (server: TestedServer) => (() => Caller) | Promise<() => Caller>
 
-interface Gate {
+interface TestedServer {
+  readonly checkout: Checkout
   readonly port: number
-  readonly stores: Stores
-  readonly userId: string
+  readonly dataFolder: string
 }
 
-function ofDocument(name: string, about: string, least: number, size: number, make: MakeCaller): Measurement {
+function besideBareRoute(name: string, about: string, least: number, size: number, work: Work): Measurement {
+  const request = name === 'introspection' ? requestBytes('POST', '/', BASIC, 'token=x') : requestBytes('GET', '/')
   return {
     name,
     about,
     columns: COLUMNS,
     ratios: [{ column: 'rate', to: BARE_FASTIFY, least }],
-    contenders: async () => [
-      await gatehouse('gatehouse', make),
-      await peer(
-        BARE_FASTIFY,
-        'peers/bare-fastify.js',
-        always(name === 'introspection' ? requestBytes('POST', '/', BASIC, 'token=x') : requestBytes('GET', '/')),
-        [String(size)],
-      ),
-    ],
-  }
-}
-
-let nextPort = FIRST_PORT
-
-async function gatehouse(name: string, make: MakeCaller): Promise<Contender> {
-  const data = await mkdtemp(join(tmpdir(), 'gatehouse-bench-'))
-  const port = nextPort++
-  const args = ['serve', '--port', String(port), '--data', data, '--log-level', 'warn']
-  const program = await startProgram('../bin/gatehouse.js', port, args, '/healthz')
-  const database = await openDatabase({ dataFolder: data, url: '' })
-  const stores = createStores(database, Date.now)
-  const userId = await seed(stores)
-  const caller = await make({ port, stores, userId })
-  return {
-    name,
-    measure: () => measure(program, caller),
-    async close() {
-      await program.stop()
-      await database.close()
-      await rm(data, { recursive: true, force: true })
+    subject: (checkout) => gatehouse('gatehouse', checkout, work),
+    async *references() {
+      yield peer(BARE_FASTIFY, 'bare-fastify.js', request, [String(size)])
     },
   }
 }
 
-async function peer(
-  name: string,
-  file: string,
-  caller: () => Caller,
-  more: readonly string[] = [],
-): Promise<Contender> {
-  const port = nextPort++
-  const program = await startProgram(file, port, [String(port), ...more])
-  return { name, measure: () => measure(program, caller), close: () => program.stop() }
+const DECLARATION = {
+  roles: [{ name: 'reader', scopes: ['Platform/News'] }],
+  clients: [
+    {
+      client_id: 'bench',
+      client_secret: SECRET,
+      grant_types: ['client_credentials', 'password', 'refresh_token', 'authorization_code'],
+      redirect_uris: [REDIRECT_URI],
+      scope: 'openid profile offline_access Platform/News',
+    },
+  ],
+  users: [{ username: 'bench', password: SECRET, name: 'Bench', email: 'bench@example.com', roles: ['reader'] }],
 }
 
-/** How often all processors together could sign, if they did nothing else. */
+async function gatehouse(name: string, checkout: Checkout, work: Work): Promise<Contender> {
+  const folder = await temporaryFolder()
+  const [port, dataFolder, config] = [newPort(), join(folder.path, 'data'), join(folder.path, 'bench.json')]
+  await writeFile(config, JSON.stringify(DECLARATION))
+  const flags = { '--port': String(port), '--data': dataFolder, '--config': config, '--log-level': 'warn' }
+  const program = await serve(checkout, flags, { readyAt: `http://127.0.0.1:${port}/healthz` })
+  const caller = await work({ checkout, port, dataFolder })
+  return {
+    name,
+    measure: () => measure(program, port, caller),
+    async close() {
+      await program.stop()
+      await folder.remove()
+    },
+  }
+}
+
+async function peer(name: string, file: string, request: Buffer, args: readonly string[] = []): Promise<Contender> {
+  const port = newPort()
+  const program = await launchPeer(file, port, args)
+  return { name, measure: () => measure(program, port, always(request)), close: program.stop }
+}
+
+/** How often all processors together can sign. */
 function openssl(): Contender {
   return {
     name: 'openssl speed, every processor',
@@ -145,31 +142,31 @@ function openssl(): Contender {
   }
 }
 
-async function measure(program: Program, caller: () => Caller): Promise<Figures> {
+async function measure(program: Program, port: number, caller: () => Caller): Promise<Figures> {
   const callers = Array.from({ length: CONNECTIONS }, caller)
-  await load(program.port, callers, WARM_MS)
-  const before = program.cpuMs()
-  const { answers, seconds } = await load(program.port, callers, ROUND_MS)
-  return { rate: answers / seconds, cpu: (program.cpuMs() - before) / answers }
+  await load(port, callers, WARM_MS)
+  const before = program.use().cpuMs
+  const { responses, seconds } = await load(port, callers, ROUND_MS)
+  return { rate: responses / seconds, cpu: (program.use().cpuMs - before) / responses }
 }
 
 function always(request: Buffer): () => Caller {
   return () => ({ next: () => request })
 }
 
-async function refreshing({ port }: Gate): Promise<() => Caller> {
-  const families: string[] = []
+async function refreshing({ port }: TestedServer): Promise<() => Caller> {
+  const tokens: string[] = []
   for (let count = 0; count < CONNECTIONS; count++)
-    families.push((await signIn(port, 'offline_access Platform/News')).refresh_token)
+    tokens.push((await signIn(port, 'offline_access Platform/News')).refresh_token)
   let next = 0
-  // Each connection goes on with its own family from round to round.
+  // Each connection continues with its own token family from round to round.
   return () => {
     const index = next++ % CONNECTIONS
     return {
       next: () =>
-        requestBytes('POST', '/connect/token', BASIC, `grant_type=refresh_token&refresh_token=${families[index]}`),
-      take: (_status, body) => {
-        families[index] = /"refresh_token":"([^"]+)"/.exec(body)?.[1] ?? ''
+        requestBytes('POST', '/connect/token', BASIC, `grant_type=refresh_token&refresh_token=${tokens[index]}`),
+      onResponse: (_status, body) => {
+        tokens[index] = /"refresh_token":"([^"]+)"/.exec(body)?.[1] ?? ''
       },
     }
   }
@@ -177,12 +174,17 @@ async function refreshing({ port }: Gate): Promise<() => Caller> {
 
 const CODES = 60_000
 
-/** Codes are made beforehand: this measures their redemption. */
-async function redeeming({ stores, userId }: Gate): Promise<() => Caller> {
-  const redirectUri = 'https://app.example/callback'
-  const pairs: { code: string; verifier: string }[] = []
+/** Only the redemption is measured: the codes are written to the store of the checkout beforehand. */
+async function redeeming({ checkout, dataFolder }: TestedServer): Promise<() => Caller> {
+  const source = (file: string) => import(pathToFileURL(join(checkout.root, 'src/store', file)).href)
+  const { openDatabase }: typeof import('../src/store/database.ts') = await source('database.ts')
+  const { createStores }: typeof import('../src/store/stores.ts') = await source('stores.ts')
+  const database = await openDatabase({ dataFolder, url: '' })
+  const stores = createStores(database, Date.now)
+  const userId = (await stores.users.findByUsername('bench'))?.id ?? ''
+  const codes: { code: string; verifier: string }[] = []
   const hour = 3_600_000
-  while (pairs.length < CODES) {
+  while (codes.length < CODES) {
     await Promise.all(
       Array.from({ length: 500 }, async () => {
         const verifier = randomBytes(32).toString('base64url')
@@ -197,27 +199,29 @@ async function redeeming({ stores, userId }: Gate): Promise<() => Caller> {
           expiresAt: Date.now() + hour,
         })
         const challenge = { method: 'S256', value: hash('sha256', verifier, 'base64url') } as const
-        pairs.push({ code: await stores.codes.issue(grant.id, { redirectUri, challenge }, hour), verifier })
+        const code = await stores.codes.issue(grant.id, { redirectUri: REDIRECT_URI, challenge }, hour)
+        codes.push({ code, verifier })
       }),
     )
   }
+  await database.close()
   return () => ({
     next() {
-      const pair = pairs.pop()
-      if (pair === undefined) throw new Error('More codes must be made beforehand')
-      const form = { grant_type: 'authorization_code', redirect_uri: redirectUri, code: pair.code }
-      const body = new URLSearchParams({ ...form, code_verifier: pair.verifier }).toString()
+      const next = codes.pop()
+      if (next === undefined) throw new Error('All prepared codes are used: raise CODES')
+      const form = { grant_type: 'authorization_code', redirect_uri: REDIRECT_URI, code: next.code }
+      const body = new URLSearchParams({ ...form, code_verifier: next.verifier }).toString()
       return requestBytes('POST', '/connect/token', BASIC, body)
     },
   })
 }
 
-async function introspecting({ port }: Gate): Promise<() => Caller> {
+async function introspecting({ port }: TestedServer): Promise<() => Caller> {
   const { access_token } = await signIn(port, 'openid profile Platform/News')
   return always(requestBytes('POST', '/connect/introspect', BASIC, `token=${access_token}`))
 }
 
-async function asking({ port }: Gate): Promise<() => Caller> {
+async function readingUserinfo({ port }: TestedServer): Promise<() => Caller> {
   const { access_token } = await signIn(port, 'openid profile Platform/News')
   return always(requestBytes('GET', '/connect/userinfo', { authorization: `Bearer ${access_token}` }))
 }
@@ -230,21 +234,4 @@ async function signIn(port: number, scope: string): Promise<{ access_token: stri
   })
   if (!response.ok) throw new Error(`The token endpoint answered ${response.status}: ${await response.text()}`)
   return (await response.json()) as { access_token: string; refresh_token: string }
-}
-
-async function seed(stores: Stores): Promise<string> {
-  await stores.roles.put({ name: 'reader', scopes: ['Platform/News'] })
-  await stores.clients.put({
-    client_id: 'bench',
-    grant_types: ['client_credentials', 'password', 'refresh_token', 'authorization_code'],
-    redirect_uris: ['https://app.example/callback'],
-    scope: 'openid profile offline_access Platform/News',
-  })
-  await stores.clients.addSecret('bench', SECRET)
-  return stores.users.create({
-    username: 'bench',
-    passwordHash: await hashPassword(SECRET),
-    profile: { name: 'Bench', email: 'bench@example.com' },
-    roles: ['reader'],
-  })
 }

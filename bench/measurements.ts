@@ -1,4 +1,4 @@
-/** Everything that can be measured. */
+/** All measurements. */
 import { identity } from './identity.ts'
 import { overload } from './overload.ts'
 import { query } from './query.ts'

@@ -1,20 +1,21 @@
-/** 500 clients beside all that a hostile one can ask for: what they notice, what the program grows by, and what is left when it goes. */
+/** Latency of 500 clients beside expensive queries and a stalled reader, memory growth, and CPU use afterwards. */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Figures, Measurement } from './support/compare.ts'
+import { HERE } from './support/checkout.ts'
+import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { connectPaced } from './support/paced.ts'
-import { type QueryPeer, ROWS, removeFolders, startGatehouse } from './support/query-peers.ts'
+import { type GatehousePeer, ROWS, startGatehouse } from './support/query-peers.ts'
 import { warm } from './support/warm.ts'
 
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 10_000)
 const CLIENTS = 500
 const WARM_INSERTS = 10_000
 
-/** With 100,000 rows this goes through 10^12 of them: nobody waits for it. */
+/** Over 100,000 rows this visits 10^12 combinations: it never ends. */
 export const CROSS_JOIN =
   'SELECT count(*) AS n FROM trades2 a CROSS JOIN trades2 b CROSS JOIN ten c CROSS JOIN ten d WHERE a.qty + b.qty + c.n + d.n < 0'
-/** The same over fewer rows, several seconds of work. */
-const LONG = 'SELECT count(*) AS n FROM trades2 a CROSS JOIN trades2 b WHERE a.id < 1000 AND a.qty * b.qty < 0'
+/** The same over fewer rows: several seconds of work. */
+const LONG_JOIN = 'SELECT count(*) AS n FROM trades2 a CROSS JOIN trades2 b WHERE a.id < 1000 AND a.qty * b.qty < 0'
 
 export const overload: Measurement = {
   name: 'query-overload',
@@ -25,30 +26,30 @@ export const overload: Measurement = {
     { column: 'write', to: 'alone', most: 2 },
   ],
   targets: { growth: { most: 64 }, after: { most: 100 } },
-  async contenders() {
-    const peer = await startGatehouse()
-    let next = ROWS
-    const clients = () => measured(peer, () => next++)
-    await warm(peer.port, () => peer.byKey(next % ROWS))
-    await warm(peer.port, () => peer.insert(next++), WARM_INSERTS)
-    return [
-      {
-        name: 'beside',
-        measure: () => beside(peer, clients),
-        async close() {
-          await peer.stop()
-          await removeFolders()
-        },
-      },
-      { name: 'alone', measure: clients },
-    ]
+  subject: async (checkout) => contender('beside', await startGatehouse(checkout), besideHostileClients),
+  async *references() {
+    yield contender('alone', await startGatehouse(HERE), (_peer, clients) => clients())
   },
 }
 
-async function beside(peer: QueryPeer, clients: () => Promise<Figures>): Promise<Figures> {
-  const { statement = () => Buffer.alloc(0) } = peer
-  const sockets = [ask(peer, statement(CROSS_JOIN)), ask(peer, statement(LONG)), stalled(peer)]
-  // Processes start, and the stalled reader fills what lies between: that is not the state to compare with.
+async function contender(
+  name: string,
+  peer: GatehousePeer,
+  measure: (peer: GatehousePeer, clients: () => Promise<Figures>) => Promise<Figures>,
+): Promise<Contender> {
+  let nextId = ROWS
+  await warm(peer.port, () => peer.byKey(nextId % ROWS))
+  await warm(peer.port, () => peer.insert(nextId++), WARM_INSERTS)
+  return { name, measure: () => measure(peer, () => measureClients(peer, () => nextId++)), close: peer.stop }
+}
+
+async function besideHostileClients(peer: GatehousePeer, clients: () => Promise<Figures>): Promise<Figures> {
+  const sockets = [
+    ask(peer.port, peer.statement(CROSS_JOIN)),
+    ask(peer.port, peer.statement(LONG_JOIN)),
+    stalledReader(peer),
+  ]
+  // Reader processes start and the buffers of the stalled reader fill before the measurement.
   await sleep(2000)
   const figures = await clients()
   for (const socket of sockets) socket.destroy()
@@ -58,7 +59,7 @@ async function beside(peer: QueryPeer, clients: () => Promise<Figures>): Promise
   return { ...figures, after: peer.use().cpuMs - before }
 }
 
-async function measured(peer: QueryPeer, newId: () => number): Promise<Figures> {
+async function measureClients(peer: GatehousePeer, newId: () => number): Promise<Figures> {
   const before = peer.use().proportionalMiB
   const write = await connectPaced(peer, { perSecond: 50, next: () => peer.insert(newId()) })
   const look = await connectPaced(peer, { connections: CLIENTS })
@@ -66,15 +67,15 @@ async function measured(peer: QueryPeer, newId: () => number): Promise<Figures> 
   return { ...lookups, write: writes.p99, growth: peer.use().proportionalMiB - before, after: 0 }
 }
 
-export function ask(peer: QueryPeer, request: Buffer): Socket {
-  const socket = connect(peer.port, '127.0.0.1')
+export function ask(port: number, request: Buffer): Socket {
+  const socket = connect(port, '127.0.0.1')
   socket.write(request)
   return socket.resume()
 }
 
-/** Reads the first bytes of a million rows, and no more. */
-function stalled(peer: QueryPeer): Socket {
+/** Reads the first bytes of a million rows and no more. */
+function stalledReader(peer: GatehousePeer): Socket {
   const socket = connect(peer.port, '127.0.0.1')
-  socket.write(peer.everything?.() ?? Buffer.alloc(0))
+  socket.write(peer.everything())
   return socket.once('data', () => socket.pause())
 }

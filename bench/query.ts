@@ -1,17 +1,18 @@
-/** Queries beside rqlite, soul-cli, Express with pg, and the bare ceiling; and a long query beside short ones. */
+/** Queries, compared with rqlite, soul-cli, Express with pg and a bare server; and long queries beside short ones. */
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { ask, CROSS_JOIN } from './overload.ts'
+import { HERE } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { type Caller, load } from './support/http-load.ts'
 import { paced } from './support/paced.ts'
 import { pinThisProcess } from './support/processors.ts'
+import { benchPath } from './support/program.ts'
 import {
+  type GatehousePeer,
   type QueryPeer,
   ROWS,
-  ROWS_OF_A_SYMBOL,
-  removeFolders,
+  ROWS_PER_SYMBOL,
   startBare,
   startGatehouse,
   startOnPostgres,
@@ -23,14 +24,19 @@ import {
 import { warm } from './support/warm.ts'
 
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 3000)
-/** Requests that are made beforehand, so that making them costs no contender. */
-const MADE = 2_000
+/** Requests are built beforehand, so that building them costs no contender. */
+const PREPARED_REQUESTS = 2_000
 /** Until the first long result is under way. */
 const BEGIN_MS = 1000
 const BARE = 'bare http + better-sqlite3'
-const SERVER_PROCESSOR = 0
+const SERVER = { processor: 0 }
 const CLIENT_PROCESSOR = 1
 const RATES = { rate: '1/s', cpu: 'ms each' }
+
+/** How a peer is measured; undefined if it cannot do the work. */
+type Work = (peer: QueryPeer) => (() => Promise<Figures>) | undefined
+
+const byKey: Work = (peer) => reading(peer, () => peer.byKey(anyId()))
 
 export const query: readonly Measurement[] = [
   {
@@ -38,44 +44,47 @@ export const query: readonly Measurement[] = [
     about: 'one row by its key, authenticated',
     columns: RATES,
     ratios: [{ column: 'cpu', to: 'rqlite', most: 0.7 }],
-    contenders: () => everybody((peer) => reading(peer, () => peer.byKey(anyId()))),
+    ...withAllPeers(byKey),
   },
   {
     name: 'query-key-pinned',
-    about: 'the same of servers that have one processor each, asked from another',
+    about: 'the same, with each server on one processor and the client on another',
     columns: { ...RATES, client: 'of its processor' },
     ratios: [{ column: 'rate', to: 'rqlite', least: 1.5 }],
-    contenders: () => pinned((peer) => reading(peer, () => peer.byKey(anyId()))),
+    setup: () => pinThisProcess(CLIENT_PROCESSOR),
+    subject: async (checkout) => contender(await startGatehouse(checkout, SERVER), byKey),
+    async *references() {
+      for (const start of [startBare, startRqlite]) yield contender(await start(SERVER), byKey)
+    },
   },
   {
     name: 'query-100',
-    about: `${ROWS_OF_A_SYMBOL} rows out of ${ROWS.toLocaleString('en')}`,
+    about: `${ROWS_PER_SYMBOL} rows out of ${ROWS.toLocaleString('en')}`,
     columns: RATES,
     ratios: [
       { column: 'rate', to: 'rqlite', least: 1.5 },
       { column: 'rate', to: 'soul-cli', least: 1.5 },
     ],
-    contenders: () => everybody((peer) => reading(peer, () => peer.bySymbol(symbolOf(anyId())))),
+    ...withAllPeers((peer) => reading(peer, () => peer.bySymbol(symbolOf(anyId())))),
   },
   {
     name: 'query-insert',
     about: 'durable inserts of one row, 64 at once',
     columns: RATES,
     ratios: [{ column: 'rate', to: 'rqlite', least: 1.5 }],
-    contenders: () => {
-      let next = ROWS
-      return everybody((peer) => warmed(peer, 64, () => peer.insert(next++)))
-    },
+    ...withAllPeers((peer) => {
+      let nextId = ROWS
+      return warmed(peer, 64, () => peer.insert(nextId++))
+    }),
   },
   {
     name: 'query-aggregate',
-    about: `sums of ${(ROWS / ROWS_OF_A_SYMBOL).toLocaleString('en')} groups`,
+    about: `sums of ${(ROWS / ROWS_PER_SYMBOL).toLocaleString('en')} groups`,
     columns: RATES,
-    contenders: () =>
-      everybody((peer) => {
-        const { aggregate } = peer
-        return aggregate && (() => loaded(peer, 4, aggregate))
-      }),
+    ...withAllPeers((peer) => {
+      const { aggregate } = peer
+      return aggregate && (() => loaded(peer, 4, aggregate))
+    }),
   },
   {
     name: 'query-stream',
@@ -83,74 +92,62 @@ export const query: readonly Measurement[] = [
     columns: { time: 's', cpu: 'ms', growth: 'MiB' },
     targets: { growth: { most: 64 } },
     ratios: [{ column: 'time', to: BARE, most: 2 }],
-    contenders: () =>
-      everybody((peer) => {
-        const { everything } = peer
-        return everything && (() => streamed(peer, everything()))
-      }, false),
+    subject: async (checkout) => contender(await startGatehouse(checkout), streaming),
+    async *references() {
+      for (const start of [startBare, startRqlite]) yield contender(await start(), streaming)
+    },
   },
   {
     name: 'query-beside',
-    about:
-      'key lookups at 500/s alone, beside a query that works for long, and beside one result of millions of rows after another',
+    about: 'key lookups at 500/s beside a long query, beside results of millions of rows, and alone',
     columns: { p50: 'ms', p99: 'ms' },
     ratios: [{ column: 'p99', to: 'alone', most: 2 }],
-    async contenders() {
-      const peer = await startGatehouse()
-      // Else "alone" is slow while the program still compiles itself, and anything is near it.
-      await warm(peer.port, () => peer.byKey(anyId()))
-      return [
-        { name: 'beside a long query', measure: () => besideLongQuery(peer), close: () => leave([peer]) },
-        { name: 'beside long results', measure: () => besideLongResults(peer) },
-        { name: 'alone', measure: () => paced(peer, ROUND_MS) },
-      ]
+    subject: async (checkout) => beside('beside a long query', await startGatehouse(checkout), besideLongQuery),
+    async *references() {
+      yield beside('beside long results', await startGatehouse(HERE), besideLongResults)
+      yield beside('alone', await startGatehouse(HERE), (peer) => paced(peer, ROUND_MS))
     },
   },
 ]
+
+function withAllPeers(work: Work): Pick<Measurement, 'subject' | 'references'> {
+  return {
+    subject: async (checkout) => contender(await startGatehouse(checkout), work),
+    async *references() {
+      for (const start of [startBare, startRqlite, startSoul]) {
+        const peer = await start()
+        const measure = work(peer)
+        if (measure === undefined) await peer.stop()
+        else yield { name: peer.name, measure, close: peer.stop }
+      }
+      for (const peer of await startOnPostgres()) yield contender(peer, work)
+    },
+  }
+}
+
+function contender(peer: QueryPeer, work: Work): Contender {
+  const measure = work(peer)
+  if (measure === undefined) throw new Error(`${peer.name} cannot do this`)
+  return { name: peer.name, measure, close: peer.stop }
+}
+
+/** Warmed up first, or "alone" would be slow because the program is still being compiled. */
+async function beside(
+  name: string,
+  peer: GatehousePeer,
+  measure: (peer: GatehousePeer) => Promise<Figures>,
+): Promise<Contender> {
+  await warm(peer.port, () => peer.byKey(anyId()))
+  return { name, measure: () => measure(peer), close: peer.stop }
+}
 
 function anyId(): number {
   return Math.floor(Math.random() * ROWS)
 }
 
-/** Programs that cannot do the work are left out. */
-async function everybody(
-  workOf: (peer: QueryPeer) => (() => Promise<Figures>) | undefined,
-  withAll = true,
-): Promise<readonly Contender[]> {
-  const peers = [await startGatehouse(), await startBare(), await startRqlite()]
-  if (withAll) peers.push(await startSoul(), ...(await startOnPostgres()))
-  return peers.flatMap((peer, index) => {
-    const measure = workOf(peer)
-    const close = index === 0 ? { close: () => leave(peers) } : {}
-    return measure === undefined ? [] : [{ name: peer.name, measure, ...close }]
-  })
-}
-
-/** Those whom the target names, and the ceiling; the client, which is this process, has the other processor. */
-async function pinned(workOf: (peer: QueryPeer) => () => Promise<Figures>): Promise<readonly Contender[]> {
-  const place = { processor: SERVER_PROCESSOR }
-  const peers = [await startGatehouse(place), await startBare(place), await startRqlite(place)]
-  const unpin = pinThisProcess(CLIENT_PROCESSOR)
-  const close = async (): Promise<void> => {
-    unpin()
-    await leave(peers)
-  }
-  return peers.map((peer, index) => ({
-    name: peer.name,
-    measure: workOf(peer),
-    ...(index === 0 ? { close } : {}),
-  }))
-}
-
-async function leave(peers: readonly QueryPeer[]): Promise<void> {
-  // PostgreSQL ends with the last of them.
-  for (const peer of peers) await peer.stop()
-  await removeFolders()
-}
-
-function reading(peer: QueryPeer, make: () => Buffer): () => Promise<Figures> {
-  const made = Array.from({ length: MADE }, make)
-  return warmed(peer, 32, () => made[Math.floor(Math.random() * MADE)] ?? make())
+function reading(peer: QueryPeer, build: () => Buffer): () => Promise<Figures> {
+  const requests = Array.from({ length: PREPARED_REQUESTS }, build)
+  return warmed(peer, 32, () => requests[Math.floor(Math.random() * PREPARED_REQUESTS)] ?? build())
 }
 
 function warmed(peer: QueryPeer, connections: number, next: () => Buffer): () => Promise<Figures> {
@@ -167,47 +164,50 @@ async function loaded(peer: QueryPeer, connections: number, next: () => Buffer):
   await load(peer.port, callers, ROUND_MS / 3)
   const before = peer.use().cpuMs
   const clientBefore = process.cpuUsage()
-  const { answers, seconds } = await load(peer.port, callers, ROUND_MS)
+  const { responses, seconds } = await load(peer.port, callers, ROUND_MS)
   const { user, system } = process.cpuUsage(clientBefore)
   return {
-    rate: answers / seconds,
-    cpu: (peer.use().cpuMs - before) / answers,
+    rate: responses / seconds,
+    cpu: (peer.use().cpuMs - before) / responses,
     client: (user + system) / 1e6 / seconds,
   }
+}
+
+function streaming(peer: QueryPeer): (() => Promise<Figures>) | undefined {
+  const { everything } = peer
+  return everything && (() => streamed(peer, everything()))
 }
 
 async function streamed(peer: QueryPeer, request: Buffer): Promise<Figures> {
   const before = peer.use()
   let most = before.proportionalMiB
-  const watch = setInterval(() => {
+  const sampler = setInterval(() => {
     most = Math.max(most, peer.use().proportionalMiB)
   }, 100)
-  const began = performance.now()
+  const started = performance.now()
   await load(peer.port, [{ next: () => request }], 0)
-  clearInterval(watch)
-  const time = (performance.now() - began) / 1000
+  clearInterval(sampler)
+  const time = (performance.now() - started) / 1000
   return { time, cpu: peer.use().cpuMs - before.cpuMs, growth: most - before.proportionalMiB }
 }
 
-async function besideLongQuery(peer: QueryPeer): Promise<Figures> {
-  const { statement = () => Buffer.alloc(0) } = peer
-  const socket = ask(peer, statement(CROSS_JOIN))
+async function besideLongQuery(peer: GatehousePeer): Promise<Figures> {
+  const socket = ask(peer.port, peer.statement(CROSS_JOIN))
   await sleep(BEGIN_MS)
   const figures = await paced(peer, ROUND_MS)
   socket.destroy()
   return figures
 }
 
-/** The long results are read by a process of their own: in this one they would hold up those who are timed. */
-async function besideLongResults(peer: QueryPeer): Promise<Figures> {
-  const long = peer.everything?.() ?? Buffer.alloc(0)
-  const script = fileURLToPath(new URL('support/devour.js', import.meta.url))
-  const reader = spawn(process.execPath, [script, String(peer.port)], { stdio: ['pipe', 'ignore', 'inherit'] })
-  reader.stdin.end(long)
+/** Another process reads the long results: in this one they would delay the requests that are timed. */
+async function besideLongResults(peer: GatehousePeer): Promise<Figures> {
+  const args = [benchPath('support/discard-responses.js'), String(peer.port)]
+  const reader = spawn(process.execPath, args, { stdio: ['pipe', 'ignore', 'inherit'] })
+  reader.stdin.end(peer.everything())
   await sleep(BEGIN_MS)
   const figures = await paced(peer, ROUND_MS)
-  const ended = new Promise((resolve) => reader.once('exit', resolve))
+  const exited = new Promise((resolve) => reader.once('exit', resolve))
   reader.kill()
-  await ended
+  await exited
   return figures
 }

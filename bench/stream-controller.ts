@@ -1,25 +1,25 @@
-/** The controller of the streaming measurements: an echo, and a topic that a request publishes to. */
-import type { Controller, Stage } from '../src/streaming/controller.ts'
+/** The controller for streaming benchmarks: an echo, and a request that publishes to a topic. */
+import type { Controller, Publisher } from '../src/streaming/controller.ts'
 
-let stage: Stage | undefined
+let publisher: Publisher | undefined
 
 const bench: Controller = {
   name: 'Bench',
   summary: 'Echoes and publishes.',
   topics: {
-    Echo: { summary: 'Answers with the data.', needs: 'identity', publish: ({ data }) => data },
-    All: { summary: 'What Publish is given.', needs: 'identity', subscription: { slow: 'latest' } },
+    Echo: { summary: 'Replies with the data.', needs: 'identity', publish: ({ data }) => data },
+    All: { summary: 'The data given to Publish.', needs: 'identity', subscription: { slow: 'latest' } },
     Publish: {
       summary: 'Publishes the data.',
       needs: 'identity',
       publish({ data }) {
-        stage?.publish('All', data)
+        publisher?.publish('All', data)
         return 'ok'
       },
     },
   },
-  start(given) {
-    stage = given
+  start(started) {
+    publisher = started
     return undefined
   },
 }

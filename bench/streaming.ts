@@ -1,23 +1,26 @@
-/** Streaming beside a bare `ws` server and Socket.IO: requests, sign-ins, memory at rest, fan-out. */
+/** Streaming, compared with a bare `ws` server and Socket.IO: requests, sign-ins, memory at rest, fan-out. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { HERE } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
-import { useOfTree } from './support/process-tree.ts'
 import {
   bareWsPeer,
+  type Connection,
   gatehousePeer,
-  type Line,
   makeKeys,
   type StreamPeer,
   type StreamServer,
   socketIoPeer,
 } from './support/stream-peers.ts'
 
+/** The only one: a round starts and stops its own server. */
 const PORT = 15_490
-const LINES = 64
+const CONNECTIONS = 64
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 4_000)
-/** A server has many sign-ins behind it before they are counted: after half as many all three still compile their code. */
+/** After half as many sign-ins all three servers are still compiling their code. */
 const WARM_SIGN_INS = 20_000
 const SIGN_INS = 8_000
+const IDLE = 10_000
+const RATES = { rate: '1/s', cpu: 'ms per 1000' }
 const TARGETS = [
   { column: 'rate', to: 'bare ws', least: 0.75 },
   { column: 'rate', to: 'Socket.IO', least: 1 },
@@ -26,61 +29,59 @@ const TARGETS = [
 export const streamRequests: Measurement = {
   name: 'stream-requests',
   about: 'requests and replies on 64 connections, one at a time on each',
-  columns: { rate: '1/s', cpu: 'ms per 1000' },
+  columns: RATES,
   ratios: TARGETS,
-  contenders: () => threeServers((server) => onLines(server, (line) => line.request())),
+  ...threeServers((server) => onConnections(server, (connection) => connection.request())),
 }
 
 export const streamSignIns: Measurement = {
   name: 'stream-signins',
   about: 'tokens that are new to the server, checked on 64 open connections',
-  columns: { rate: '1/s', cpu: 'ms per 1000' },
+  columns: RATES,
   ratios: TARGETS,
-  contenders: () => threeServers(signIns, WARM_SIGN_INS + SIGN_INS),
+  ...threeServers(signIns, WARM_SIGN_INS + SIGN_INS),
 }
 
 export const streamFanOut: Measurement = {
   name: 'stream-fanout',
   about: 'messages delivered when one connection publishes to 1,000 subscribers',
-  columns: { rate: '1/s', cpu: 'ms per 1000' },
+  columns: RATES,
   ratios: [{ column: 'rate', to: 'Socket.IO', least: 1 }],
-  contenders: () => threeServers(fanOut),
+  ...threeServers(fanOut),
 }
-
-const IDLE = 10_000
 
 export const streamMemory: Measurement = {
   name: 'stream-memory',
   about: `resident memory of the server for each of ${IDLE.toLocaleString('en')} idle connections, ours authenticated`,
   columns: { each: 'KiB' },
   targets: { each: { most: 14 } },
-  async contenders() {
-    const [ours, keys] = [await gatehousePeer(PORT), await makeKeys()]
-    return [
-      contender('gatehouse', ours, (server) => atRest(server, false)),
-      contender('gatehouse, deflate offered', ours, (server) => atRest(server, true)),
-      contender('bare ws', bareWsPeer(PORT, keys), (server) => atRest(server, false)),
-      contender('bare ws, deflate offered', bareWsPeer(PORT, keys, true), (server) => atRest(server, true)),
-      contender('Socket.IO', socketIoPeer(PORT, keys), (server) => atRest(server, false)),
-    ]
+  subject: async (checkout) =>
+    contender('gatehouse', await gatehousePeer(PORT, checkout), (server) => atRest(server, false)),
+  async *references() {
+    const keys = await makeKeys()
+    yield contender('gatehouse, deflate offered', await gatehousePeer(PORT, HERE), (server) => atRest(server, true))
+    const compressing = await gatehousePeer(PORT, HERE, { '--stream-deflate-threshold': '16' })
+    yield contender('gatehouse, deflate in use', compressing, (server) => atRest(server, true, true))
+    yield contender('bare ws', bareWsPeer(PORT, keys), (server) => atRest(server, false))
+    yield contender('bare ws, deflate offered', bareWsPeer(PORT, keys, true), (server) => atRest(server, true))
+    yield contender('Socket.IO', socketIoPeer(PORT, keys), (server) => atRest(server, false))
   },
 }
 
-async function threeServers(measure: Measure, tokens = 0): Promise<Contender[]> {
-  const keys = await makeKeys()
-  return [
-    contender('gatehouse', await gatehousePeer(PORT), measure, tokens),
-    contender('bare ws', bareWsPeer(PORT, keys), measure, tokens),
-    contender('Socket.IO', socketIoPeer(PORT, keys), measure, tokens),
-  ]
+function threeServers(measure: Measure, tokens = 0): Pick<Measurement, 'subject' | 'references'> {
+  return {
+    subject: async (checkout) => contender('gatehouse', await gatehousePeer(PORT, checkout), measure, tokens),
+    async *references() {
+      const keys = await makeKeys()
+      yield contender('bare ws', bareWsPeer(PORT, keys), measure, tokens)
+      yield contender('Socket.IO', socketIoPeer(PORT, keys), measure, tokens)
+    },
+  }
 }
 
 type Measure = (server: StreamServer, peer: StreamPeer) => Promise<Figures>
 
-/**
- * Each round has a server of its own: nothing of one round is left in the next. The tokens are made before it starts, or
- * the first would have the work of issuing them behind it.
- */
+/** Each round has its own server, so that rounds are independent. The tokens are issued before it starts. */
 function contender(name: string, peer: StreamPeer, measure: Measure, tokens = 0): Contender {
   return {
     name,
@@ -97,22 +98,26 @@ function contender(name: string, peer: StreamPeer, measure: Measure, tokens = 0)
   }
 }
 
-async function onLines(server: StreamServer, work: (line: Line) => Promise<void>): Promise<Figures> {
-  const lines = await Promise.all(Array.from({ length: LINES }, () => server.connect()))
-  await repeat(lines, work, ROUND_MS / 4)
-  const figures = await measured(server, () => repeat(lines, work, ROUND_MS))
-  for (const line of lines) line.end()
+async function onConnections(server: StreamServer, work: (connection: Connection) => Promise<void>): Promise<Figures> {
+  const connections = await Promise.all(Array.from({ length: CONNECTIONS }, () => server.connect()))
+  await repeat(connections, work, ROUND_MS / 4)
+  const figures = await measured(server, () => repeat(connections, work, ROUND_MS))
+  for (const connection of connections) connection.end()
   return figures
 }
 
-/** Every line works, one thing after another, until the time is up; returns how many things were done. */
-async function repeat(lines: readonly Line[], work: (line: Line) => Promise<void>, ms: number): Promise<number> {
+/** Repeats the work on every connection until the time is up; returns how often it was done. */
+async function repeat(
+  connections: readonly Connection[],
+  work: (connection: Connection) => Promise<void>,
+  ms: number,
+): Promise<number> {
   const end = performance.now() + ms
   let done = 0
   await Promise.all(
-    lines.map(async (line) => {
+    connections.map(async (connection) => {
       while (performance.now() < end) {
-        await work(line)
+        await work(connection)
         done++
       }
     }),
@@ -120,33 +125,32 @@ async function repeat(lines: readonly Line[], work: (line: Line) => Promise<void
   return done
 }
 
-/** Warmed up like the requests. */
 async function signIns(server: StreamServer, peer: StreamPeer): Promise<Figures> {
   const tokens = [...(await peer.tokens(WARM_SIGN_INS + SIGN_INS))]
-  const lines = await Promise.all(Array.from({ length: LINES }, () => server.connect()))
-  await signInAll(lines, tokens.splice(0, WARM_SIGN_INS))
-  const figures = await measured(server, () => signInAll(lines, tokens))
-  for (const line of lines) line.end()
+  const connections = await Promise.all(Array.from({ length: CONNECTIONS }, () => server.connect()))
+  await signInAll(connections, tokens.splice(0, WARM_SIGN_INS))
+  const figures = await measured(server, () => signInAll(connections, tokens))
+  for (const connection of connections) connection.end()
   return figures
 }
 
-async function signInAll(lines: readonly Line[], tokens: string[]): Promise<number> {
+async function signInAll(connections: readonly Connection[], tokens: string[]): Promise<number> {
   const count = tokens.length
   await Promise.all(
-    lines.map(async (line) => {
-      for (let token = tokens.pop(); token !== undefined; token = tokens.pop()) await line.signIn(token)
+    connections.map(async (connection) => {
+      for (let token = tokens.pop(); token !== undefined; token = tokens.pop()) await connection.signIn(token)
     }),
   )
   return count
 }
 
 async function fanOut(server: StreamServer): Promise<Figures> {
-  const subscribers: Line[] = []
+  const subscribers: Connection[] = []
   let delivered = 0
   while (subscribers.length < 1_000) {
-    const line = await server.connect()
-    await line.subscribe(() => delivered++)
-    subscribers.push(line)
+    const subscriber = await server.connect()
+    await subscriber.subscribe(() => delivered++)
+    subscribers.push(subscriber)
   }
   const publisher = await server.connect()
   const figures = await measured(server, async () => {
@@ -161,29 +165,33 @@ async function fanOut(server: StreamServer): Promise<Figures> {
     }
     return delivered
   })
-  for (const line of [publisher, ...subscribers]) line.end()
+  for (const connection of [publisher, ...subscribers]) connection.end()
   return figures
 }
 
 async function measured(server: StreamServer, work: () => Promise<number>): Promise<Figures> {
-  const before = useOfTree(server.pid).cpuMs
-  const began = performance.now()
+  const before = server.use().cpuMs
+  const started = performance.now()
   const done = await work()
-  const seconds = (performance.now() - began) / 1000
-  return { rate: done / seconds, cpu: ((useOfTree(server.pid).cpuMs - before) / done) * 1000 }
+  const seconds = (performance.now() - started) / 1000
+  return { rate: done / seconds, cpu: ((server.use().cpuMs - before) / done) * 1000 }
 }
 
-async function atRest(server: StreamServer, deflate: boolean): Promise<Figures> {
+/** If compression is in use, each connection has received a compressed message and sent one. */
+async function atRest(server: StreamServer, deflate: boolean, inUse = false): Promise<Figures> {
   const warm = await Promise.all(Array.from({ length: 200 }, () => server.connect({ deflate })))
-  for (const line of warm) await line.request()
+  for (const connection of warm) await connection.request()
   await sleep(500)
-  const before = useOfTree(server.pid).residentMiB
-  const lines: Line[] = []
-  while (lines.length < IDLE)
-    lines.push(...(await Promise.all(Array.from({ length: 100 }, () => server.connect({ deflate })))))
+  const before = server.use().residentMiB
+  const connections: Connection[] = []
+  while (connections.length < IDLE) {
+    const some = await Promise.all(Array.from({ length: 100 }, () => server.connect({ deflate })))
+    if (inUse) await Promise.all(some.map((connection) => connection.request()))
+    connections.push(...some)
+  }
   await sleep(3_000)
-  const each = ((useOfTree(server.pid).residentMiB - before) * 1024) / IDLE
-  for (const line of [...warm, ...lines]) line.end()
+  const each = ((server.use().residentMiB - before) * 1024) / IDLE
+  for (const connection of [...warm, ...connections]) connection.end()
   await sleep(500)
   return { each }
 }

@@ -1,4 +1,4 @@
-// A Fastify that answers a document from memory to whatever comes: a ceiling, not a peer.
+// Fastify that answers every request with a document from memory: an upper bound, not a peer.
 import Fastify from 'fastify'
 
 const document = JSON.stringify({ text: 'x'.repeat(Number(process.argv[3] ?? 1000)) })

@@ -1,4 +1,4 @@
-// The least that signs a JWT for each request on the thread pool: a ceiling, not a peer.
+// node:http that signs a JWT per request on the thread pool: an upper bound, not a peer.
 import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import http from 'node:http'
 

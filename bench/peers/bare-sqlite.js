@@ -1,4 +1,4 @@
-// node:http and better-sqlite3 without token, rights, limits or a language: a ceiling, not a peer.
+// node:http and better-sqlite3 without tokens, rights, limits or a query language: an upper bound, not a peer.
 import { createServer } from 'node:http'
 import Database from 'better-sqlite3'
 

@@ -1,4 +1,4 @@
-// The least that answers 200: a ceiling, not a peer.
+// node:http that answers 200: an upper bound, not a peer.
 import http from 'node:http'
 
 http.createServer((_request, response) => response.end('{}')).listen(Number(process.argv[2]), '127.0.0.1')

@@ -1,4 +1,4 @@
-// What one writes by hand: Express, a pool of connections, a statement for each route.
+// A typical hand-written server: Express with a connection pool of pg.
 import express from 'express'
 import pg from 'pg'
 

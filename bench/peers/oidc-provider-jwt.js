@@ -1,4 +1,4 @@
-// oidc-provider that gives RS256 JWT access tokens to clients, everything in memory.
+// oidc-provider in memory, with RS256 JWT access tokens for clients.
 import { generateKeyPairSync } from 'node:crypto'
 import Provider from 'oidc-provider'
 

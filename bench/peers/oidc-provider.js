@@ -1,4 +1,4 @@
-// oidc-provider with one client, everything in memory.
+// oidc-provider in memory, with one client.
 import Provider from 'oidc-provider'
 
 const port = Number(process.argv[2])

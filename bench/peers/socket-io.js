@@ -1,4 +1,4 @@
-// Socket.IO doing the same: acknowledged requests, sign-ins with RS256 tokens, a room to fan out to; over WebSocket only.
+// Socket.IO with the same features: acknowledged requests, sign-ins with RS256 tokens, a room for fan-out; WebSocket only.
 import { createPublicKey, verify } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Server } from 'socket.io'
@@ -20,7 +20,7 @@ server.on('connection', (socket) => {
   })
 })
 
-/** What our AuthToken does, but for restore tokens, revocation and limits: checks the token, keeps who it is, says so. */
+/** Like our AuthToken without restore tokens, revocation and limits: checks the token, keeps and returns the identity. */
 function signIn(socket, token) {
   const claims = readToken(token)
   if (claims === undefined) return false

@@ -1,4 +1,4 @@
-// The least WebSocket server: echoes requests, checks RS256 tokens, fans out; no envelope, no rights, no limits.
+// A minimal WebSocket server: echoes requests, checks RS256 tokens, fans out; no envelope, rights or limits.
 import { createPublicKey, verify } from 'node:crypto'
 import { WebSocketServer } from 'ws'
 
@@ -20,7 +20,7 @@ server.on('connection', (socket) => {
   socket.on('close', () => subscribers.delete(socket))
   socket.on('message', (data) => {
     const text = data.toString()
-    if (text.startsWith('token ')) socket.send(isGood(text.slice(6)) ? 'ok' : 'no')
+    if (text.startsWith('token ')) socket.send(isValid(text.slice(6)) ? 'ok' : 'no')
     else if (text === 'sub') {
       subscribers.add(socket)
       socket.send('ok')
@@ -32,7 +32,7 @@ server.on('connection', (socket) => {
   })
 })
 
-function isGood(token) {
+function isValid(token) {
   const [head, body, signature] = token.split('.')
   return verify('sha256', Buffer.from(`${head}.${body}`), publicKey, Buffer.from(signature, 'base64url'))
 }

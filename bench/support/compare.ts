@@ -1,31 +1,35 @@
-/** Runs contenders in turn, round after round, so that a disturbance of the machine meets them all. */
+/** Runs contenders in turn, round after round, so that a disturbance of the machine affects all of them. */
+import { type Checkout, HERE } from './checkout.ts'
 
-/** What was measured, by the name of the column; in each column less is better, or more, as the measurement says. */
+/** Measured values by column. */
 export type Figures = Readonly<Record<string, number>>
 
 export interface Contender {
   readonly name: string
   measure(): Promise<Figures>
-  /** Ends whatever was started for it. */
   close?(): Promise<void>
+}
+
+interface Limit {
+  readonly most?: number
+  readonly least?: number
 }
 
 export interface Measurement {
   readonly name: string
   readonly about: string
-  /** The columns in their order, each with its unit. */
+  /** The columns in order, each with its unit. */
   readonly columns: Readonly<Record<string, string>>
-  /** Limits that ours should keep, by column. */
-  readonly targets?: Readonly<Record<string, { readonly most?: number; readonly least?: number }>>
-  /** Limits of ours divided by another's, by the other's name. */
-  readonly ratios?: readonly {
-    readonly column: string
-    readonly to: string
-    readonly most?: number
-    readonly least?: number
-  }[]
-  /** The first is ours; the ratios of the others are to it. */
-  contenders(): Promise<readonly Contender[]>
+  /** Limits for our program, by column. */
+  readonly targets?: Readonly<Record<string, Limit>>
+  /** Limits for our value divided by that of another contender. */
+  readonly ratios?: readonly (Limit & { readonly column: string; readonly to: string })[]
+  /** Runs before the contenders start; what it returns runs at the end. */
+  setup?(): () => void
+  /** The program of a checkout, started and ready. */
+  subject(checkout: Checkout): Promise<Contender>
+  /** What this checkout is compared with: peers, bare programs, or our program doing other work. */
+  references(): AsyncIterable<Contender>
 }
 
 export interface Result {
@@ -34,29 +38,39 @@ export interface Result {
   readonly rounds: readonly Figures[]
 }
 
-export async function compare(measurement: Measurement, rounds: number): Promise<Result[]> {
-  const contenders = await measurement.contenders()
-  const measured = new Map<Contender, Figures[]>(contenders.map((contender) => [contender, []]))
+/** The first result is that of this checkout. With `against`, the only other contender is that checkout. */
+export async function compare(measurement: Measurement, rounds: number, against?: Checkout): Promise<Result[]> {
+  const measured = new Map<Contender, Figures[]>()
+  const tearDown = measurement.setup?.()
   try {
+    for await (const contender of contendersOf(measurement, against)) measured.set(contender, [])
     for (let round = 1; round <= rounds; round++) {
-      for (const [contender, figures] of measured) {
+      // Every other round in reverse, so that no contender profits from its place.
+      const order = round % 2 === 1 ? [...measured] : [...measured].reverse()
+      for (const [contender, figures] of order) {
         process.stderr.write(`${measurement.name}: round ${round} of ${rounds}, ${contender.name}\n`)
         figures.push(await contender.measure())
       }
     }
   } finally {
-    for (const contender of contenders) await contender.close?.()
+    for (const contender of measured.keys()) await contender.close?.()
+    tearDown?.()
   }
+  const columns = Object.keys(measurement.columns)
   return [...measured].map(([{ name }, figures]) => ({
     contender: name,
     rounds: figures,
     median: Object.fromEntries(
-      Object.keys(measurement.columns).map((column) => [
-        column,
-        median(figures.map((row) => row[column] ?? Number.NaN)),
-      ]),
+      columns.map((column) => [column, median(figures.map((row) => row[column] ?? Number.NaN))]),
     ),
   }))
+}
+
+async function* contendersOf(measurement: Measurement, against: Checkout | undefined): AsyncGenerator<Contender> {
+  yield await measurement.subject(HERE)
+  if (against === undefined) return yield* measurement.references()
+  const other = await measurement.subject(against)
+  yield { ...other, name: `${other.name} of ${against.name}` }
 }
 
 export function median(values: readonly number[]): number {

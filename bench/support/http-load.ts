@@ -1,16 +1,16 @@
-/** Loads an HTTP/1.1 server from a few connections, one request at a time on each, with as little work of its own as can be. */
+/** Loads an HTTP/1.1 server over a few connections, one request at a time on each, with as little overhead as possible. */
 import { connect, type Socket } from 'node:net'
 
-/** Each connection has a caller, who says what to send next when the answer to the last has come. */
+/** Provides the requests of one connection. */
 export interface Caller {
-  /** The whole request, head and body. */
+  /** The next complete request, head and body. */
   next(): Buffer
-  /** The answer's body; throw when it is not what it should be. */
-  take?(status: number, body: string): void
+  /** Receives the response; throws if it is wrong. */
+  onResponse?(status: number, body: string): void
 }
 
 export interface LoadResult {
-  readonly answers: number
+  readonly responses: number
   readonly seconds: number
 }
 
@@ -20,10 +20,10 @@ export async function load(
   milliseconds: number,
   signal?: AbortSignal,
 ): Promise<LoadResult> {
-  const began = performance.now()
-  const end = began + milliseconds
+  const started = performance.now()
+  const end = started + milliseconds
   const counts = await Promise.all(callers.map((caller) => drive(port, caller, end, signal)))
-  return { answers: counts.reduce((sum, count) => sum + count, 0), seconds: (performance.now() - began) / 1000 }
+  return { responses: counts.reduce((sum, count) => sum + count, 0), seconds: (performance.now() - started) / 1000 }
 }
 
 export function requestBytes(
@@ -44,11 +44,11 @@ export function requestBytes(
 
 function drive(port: number, caller: Caller, end: number, signal?: AbortSignal): Promise<number> {
   return new Promise((resolve, reject) => {
-    const reader = new ReplyReader(caller.take !== undefined)
-    let answers = 0
+    const reader = new ReplyReader(caller.onResponse !== undefined)
+    let responses = 0
     const finish = (): void => {
       socket.destroy()
-      resolve(answers)
+      resolve(responses)
     }
     const read = (bytes: Buffer): void => {
       const reply = reader.add(bytes)
@@ -56,17 +56,17 @@ function drive(port: number, caller: Caller, end: number, signal?: AbortSignal):
       try {
         if (reply.status < 200 || reply.status > 299)
           throw new Error(`Answered ${reply.status}: ${reply.body.slice(0, 200)}`)
-        caller.take?.(reply.status, reply.body)
+        caller.onResponse?.(reply.status, reply.body)
       } catch (error) {
         socket.destroy()
         reject(error)
         return
       }
-      answers++
+      responses++
       if (performance.now() < end) socket.write(caller.next())
       else finish()
     }
-    // Into one buffer, past the stream: where server and client share a processor, every cost of ours is taken from the server.
+    // Into one buffer, bypassing the stream: on a shared processor the client's CPU time is missing for the server.
     const onread = {
       buffer: Buffer.allocUnsafe(BUFFER_BYTES),
       callback: (length: number, bytes: Uint8Array): boolean => {
@@ -83,45 +83,45 @@ function drive(port: number, caller: Caller, end: number, signal?: AbortSignal):
 }
 
 const BUFFER_BYTES = 64 * 1024
-const NOTHING = Buffer.alloc(0)
+const EMPTY = Buffer.alloc(0)
 
-/** Puts one reply after another together. The body is kept where somebody wants it or it tells of a failure, but not of a reply in chunks, which may be large. */
+/** Assembles responses from chunks. Keeps the body if it is wanted or describes an error, but not if it is chunked. */
 class ReplyReader {
-  readonly #keepsBody: boolean
-  /** What came of a head that is not whole yet. */
-  #begun = NOTHING
+  readonly #keepBody: boolean
+  /** The incomplete head of a response. */
+  #head = EMPTY
   #status = 0
   #left = 0
   #body = ''
   #tail = ''
 
-  constructor(keepsBody: boolean) {
-    this.#keepsBody = keepsBody
+  constructor(keepBody: boolean) {
+    this.#keepBody = keepBody
   }
 
   add(bytes: Buffer): { status: number; body: string } | undefined {
-    if (this.#status !== 0) return this.#goOn(bytes)
-    const all = this.#begun.length === 0 ? bytes : Buffer.concat([this.#begun, bytes])
+    if (this.#status !== 0) return this.#addBody(bytes)
+    const all = this.#head.length === 0 ? bytes : Buffer.concat([this.#head, bytes])
     const end = all.indexOf('\r\n\r\n')
-    // The buffer is filled anew by what comes next.
-    this.#begun = end < 0 ? Buffer.from(all) : NOTHING
+    // Copied, because the buffer is reused for the next read.
+    this.#head = end < 0 ? Buffer.from(all) : EMPTY
     if (end < 0) return undefined
     const head = all.toString('latin1', 0, end + 2)
     this.#status = Number(head.slice(9, 12))
     const length = LENGTH.exec(head)?.[1]
     this.#left = length !== undefined ? Number(length) : CHUNKED.test(head) ? Number.POSITIVE_INFINITY : 0
     this.#tail = '\r\n'
-    return this.#goOn(all.subarray(end + 4))
+    return this.#addBody(all.subarray(end + 4))
   }
 
-  #goOn(bytes: Buffer): { status: number; body: string } | undefined {
+  #addBody(bytes: Buffer): { status: number; body: string } | undefined {
     if (this.#left === Number.POSITIVE_INFINITY) {
       this.#tail = (this.#tail + bytes.toString('latin1', Math.max(0, bytes.length - LAST_CHUNK.length))).slice(
         -LAST_CHUNK.length,
       )
       if (this.#tail !== LAST_CHUNK) return undefined
     } else {
-      if (this.#keepsBody || this.#status > 299) this.#body += bytes.toString('latin1')
+      if (this.#keepBody || this.#status > 299) this.#body += bytes.toString('latin1')
       this.#left -= bytes.length
       if (this.#left > 0) return undefined
     }

@@ -1,4 +1,4 @@
-/** Installs the peers of bench/package.json when they are not there yet. */
+/** Installs the packages of bench/package.json if they are missing or out of date. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -1,12 +1,12 @@
-/** What a process and all its children have used, read from /proc. */
+/** CPU time and memory of a process and all its children, from /proc. */
 import { readdirSync, readFileSync } from 'node:fs'
 
 export interface TreeUse {
-  /** User and system time so far. */
+  /** User and system time. */
   readonly cpuMs: number
-  /** Resident memory, summed; pages that processes share count once for each. */
+  /** The sum of resident memory; shared pages count once per process. */
   readonly residentMiB: number
-  /** The same with shared pages divided among those who share them. */
+  /** The same with shared pages divided among the processes that share them. */
   readonly proportionalMiB: number
 }
 
@@ -43,7 +43,7 @@ function useOf(pid: number): TreeUse {
   }
 }
 
-/** A process may end while we look. */
+/** Empty if the process has ended. */
 function read(file: string): string {
   try {
     return readFileSync(file, 'utf8')

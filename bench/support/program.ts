@@ -1,45 +1,80 @@
-/** A program under measurement: started on a port, asked until it answers, ended by its own process id. */
+/** Programs under measurement: launched, polled until they are ready, and stopped by their process id. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { useOfTree } from './process-tree.ts'
+import { type TreeUse, useOfTree } from './process-tree.ts'
+import { onProcessor } from './processors.ts'
 
 export interface Program {
-  readonly port: number
-  /** Processor time of the program and its children so far. */
-  cpuMs(): number
+  readonly pid: number
+  /** CPU time and memory of the process and its children. */
+  use(): TreeUse
   stop(): Promise<void>
 }
 
-const PATIENCE_MS = 20_000
+export interface LaunchOptions {
+  /** Polled until it answers with a status below 500. */
+  readonly readyAt?: string
+  /** The only processor that the program may use, with all its threads and children. */
+  readonly processor?: number | undefined
+  /** Discards the program's log. */
+  readonly quiet?: boolean
+}
 
-/** `file` is relative to bench/; it is told the port as its first argument unless the arguments name it. */
-export async function startProgram(
+const READY_TIMEOUT_MS = 30_000
+let nextPort = 15_500
+
+export function newPort(): number {
+  return nextPort++
+}
+
+export async function launch(
+  program: string,
+  args: readonly string[],
+  { readyAt, processor, quiet = false }: LaunchOptions = {},
+): Promise<Program> {
+  const [command = '', ...rest] = processor === undefined ? [program, ...args] : onProcessor(processor, program, args)
+  const child = spawn(command, rest, { stdio: ['ignore', 'ignore', quiet ? 'ignore' : 'inherit'] })
+  if (readyAt !== undefined) await ready(readyAt, child)
+  return { pid: child.pid ?? 0, use: () => useOfTree(child.pid ?? 0), stop: () => stop(child) }
+}
+
+/** A peer of bench/peers, which takes its port as the first argument. */
+export function launchPeer(
   file: string,
   port: number,
-  args: readonly string[] = [String(port)],
-  path = '/',
+  args: readonly string[] = [],
+  options: LaunchOptions & { readonly path?: string } = {},
 ): Promise<Program> {
-  const script = fileURLToPath(new URL(`../${file}`, import.meta.url))
-  const child = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'ignore', 'inherit'] })
-  await answers(port, path, child)
-  return {
-    port,
-    cpuMs: () => useOfTree(child.pid ?? 0).cpuMs,
-    async stop() {
-      const ended = new Promise((resolve) => child.once('exit', resolve))
-      if (child.exitCode === null && child.kill('SIGTERM')) await ended
-    },
+  const readyAt = `http://127.0.0.1:${port}${options.path ?? '/'}`
+  return launch(process.execPath, [benchPath(`peers/${file}`), String(port), ...args], { ...options, readyAt })
+}
+
+export function benchPath(file: string): string {
+  return fileURLToPath(new URL(`../${file}`, import.meta.url))
+}
+
+export async function temporaryFolder(): Promise<{ readonly path: string; remove(): Promise<void> }> {
+  const path = await mkdtemp(join(tmpdir(), 'gatehouse-bench-'))
+  return { path, remove: () => rm(path, { recursive: true, force: true }) }
+}
+
+async function ready(address: string, child: ChildProcess): Promise<void> {
+  const deadline = performance.now() + READY_TIMEOUT_MS
+  for (;;) {
+    const response = await fetch(address).catch(() => undefined)
+    await response?.arrayBuffer()
+    if (response !== undefined && response.status < 500) return
+    if (performance.now() > deadline || child.exitCode !== null)
+      throw new Error(`${child.spawnargs.join(' ')} does not answer at ${address}`)
+    await sleep(20)
   }
 }
 
-async function answers(port: number, path: string, child: ChildProcess): Promise<void> {
-  const limit = performance.now() + PATIENCE_MS
-  for (;;) {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined)
-    await response?.arrayBuffer()
-    if (response !== undefined) return
-    if (performance.now() > limit || child.exitCode !== null) throw new Error(`Nothing answers on port ${port}`)
-    await sleep(10)
-  }
+async function stop(child: ChildProcess): Promise<void> {
+  const exited = new Promise((resolve) => child.once('exit', resolve))
+  if (child.exitCode === null && child.kill('SIGTERM')) await exited
 }

