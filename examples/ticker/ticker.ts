@@ -1,5 +1,5 @@
-/** An example controller: made-up prices that wander, pushed to subscribers who hold Platform/Market. */
-import { type Controller, refuse, type Stage } from '../../src/streaming/controller.ts'
+/** An example controller: random prices, pushed to subscribers with the scope Platform/Market. */
+import { type Controller, type Publisher, refuse } from '../../src/streaming/controller.ts'
 
 const START_PRICES = { ACME: 101.25, BOLT: 48.1, CORN: 4.32, DYNE: 220.0, ECHO: 12.75 }
 const INTERVAL_MS = Number(process.env.TICKER_INTERVAL_MS ?? 250)
@@ -15,23 +15,24 @@ const prices = new Map<string, Price>()
 
 const ticker: Controller = {
   name: 'Ticker',
-  summary: 'Made-up prices that wander.',
+  summary: 'Random prices of five symbols.',
+  feedClass: 'Market',
   topics: {
     Symbols: {
-      summary: 'Answers with the symbols that have a price.',
+      summary: 'Replies with the symbols that have a price.',
       needs: 'Platform/Market',
       publish: () => [...prices.keys()],
     },
     'Price/*': {
-      summary: 'Pushes the price of one symbol (Price/ACME) whenever it changes; a slow reader gets the newest.',
+      summary: 'Pushes the price of one symbol (Price/ACME) whenever it changes; a slow reader gets the latest.',
       needs: 'Platform/Market',
       publish: ({ topic }) => priceOf(topic),
       subscription: { slow: 'latest', snapshot: ({ topic }) => priceOf(topic) },
     },
   },
-  start(stage) {
-    for (const [symbol, bid] of Object.entries(START_PRICES)) prices.set(symbol, quote(symbol, bid, stage))
-    const timer = setInterval(() => wander(stage), INTERVAL_MS)
+  start(publisher) {
+    for (const [symbol, bid] of Object.entries(START_PRICES)) prices.set(symbol, quote(symbol, bid, publisher))
+    const timer = setInterval(() => changePrices(publisher), INTERVAL_MS)
     return () => clearInterval(timer)
   },
 }
@@ -44,16 +45,16 @@ function priceOf(topic: string): Price {
   return price
 }
 
-function wander(stage: Stage): void {
+function changePrices(publisher: Publisher): void {
   for (const { Symbol: symbol, Bid: bid } of prices.values()) {
-    const moved = Math.max(0.05, bid * (1 + (Math.random() - 0.5) / 500))
-    const price = quote(symbol, moved, stage)
+    const changed = Math.max(0.05, bid * (1 + (Math.random() - 0.5) / 500))
+    const price = quote(symbol, changed, publisher)
     prices.set(symbol, price)
-    stage.publish(`Price/${symbol}`, price)
+    publisher.publish(`Price/${symbol}`, price)
   }
 }
 
-function quote(symbol: string, bid: number, { clock }: Stage): Price {
+function quote(symbol: string, bid: number, { clock }: Publisher): Price {
   const rounded = Math.round(bid * 100) / 100
   return {
     Symbol: symbol,
