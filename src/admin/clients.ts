@@ -1,5 +1,4 @@
 /** Administration of clients and their secrets. */
-import { randomBytes } from 'node:crypto'
 import { clientTarget } from '../declarative/targets.ts'
 import { type ClientMetadata, toClient } from '../store/client-metadata.ts'
 import { newId, newSecret } from '../store/opaque.ts'
@@ -37,7 +36,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     reply: 'The client, with client_secret if it has one.',
     status: 201,
     async run(call, env) {
-      const metadata = readMetadata({ client_id: randomBytes(9).toString('base64url'), ...readObject(call.body) })
+      const metadata = readMetadata({ client_id: newId(9), ...readObject(call.body) })
       const secret = metadata.token_endpoint_auth_method === 'none' ? undefined : newSecret()
       const client = await change(env, async (stores) => {
         if ((await stores.clients.metadata(metadata.client_id)) !== undefined)

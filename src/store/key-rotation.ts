@@ -85,8 +85,11 @@ export function isWithdrawn({ retiredAt, removedAfter }: StoredKey): boolean {
 async function generateKey(sealingKey: Buffer, now: number, activeFrom: number): Promise<StoredKey> {
   const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
   const publicJwk = publicKey.export({ format: 'jwk' })
+  const kid = thumbprint(publicJwk)
+  // `gatehouse keys retire KID` would take it for an option.
+  if (kid.startsWith('-')) return generateKey(sealingKey, now, activeFrom)
   return {
-    kid: thumbprint(publicJwk),
+    kid,
     publicJwk,
     sealedPrivateKey: seal(privateKey.export({ format: 'der', type: 'pkcs8' }), sealingKey, SEALED_KEY),
     createdAt: now,

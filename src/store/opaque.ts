@@ -17,9 +17,12 @@ export function pooledRandomBytes(count: number): Buffer {
   return bytes
 }
 
-/** 128 bits, for the id of a row. */
-export function newId(): string {
-  return pooledRandomBytes(16).toString('base64url')
+/** For the id of a row, 128 bits unless told. It never starts with a dash: a command line would take it for an option. */
+export function newId(bytes = 16): string {
+  for (;;) {
+    const id = pooledRandomBytes(bytes).toString('base64url')
+    if (!id.startsWith('-')) return id
+  }
 }
 
 /** 256 bits, for codes, refresh tokens, device codes and cookies. */

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createTokenId } from '../../src/identity/tokens/issuer.ts'
 import { createInteractions } from '../../src/store/interactions.ts'
+import { newId } from '../../src/store/opaque.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
 
@@ -93,3 +94,7 @@ function distance(one: Buffer, other: Buffer): number {
   for (let index = 0; index < BITS / 8; index++) different += SET_BITS[(one[index] ?? 0) ^ (other[index] ?? 0)] ?? 0
   return different
 }
+
+test('an id never starts with a dash, which a command line takes for an option', () => {
+  for (let count = 0; count < 2000; count++) assert.doesNotMatch(newId(), /^-/)
+})
