@@ -35,7 +35,16 @@ export async function startPostgres(): Promise<PostgresServer> {
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
-    postgresFlags: ['-c', 'max_connections=200', '-c', 'shared_buffers=64MB'],
+    postgresFlags: [
+      '-c',
+      'max_connections=200',
+      '-c',
+      'shared_buffers=64MB',
+      '-c',
+      'fsync=off',
+      '-c',
+      'full_page_writes=off',
+    ],
     onLog: keep,
     onError: keep,
   })
