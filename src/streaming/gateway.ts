@@ -7,7 +7,7 @@ import type { Bus, GateEvent } from '../events/bus.ts'
 import { outageOf } from '../http/problem.ts'
 import type { RateLimits } from '../http/rate-limits.ts'
 import { type Audit, noAudit } from '../protocol/audit-events.ts'
-import type { Clock } from '../protocol/clock.ts'
+import { type Clock, type MonotonicClock, monotonicClock } from '../protocol/clock.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -42,6 +42,7 @@ export interface GatewayOptions {
   readonly authenticate: Authenticate
   readonly bus: Bus
   readonly clock: Clock
+  readonly monotonic?: MonotonicClock
   readonly logger: Logger
   readonly settings: StreamSettings
   readonly server: ServerInfo
@@ -84,7 +85,7 @@ export interface Gateway {
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { authenticate, bus, clock, logger, settings, audit = noAudit } = options
+  const { authenticate, bus, clock, monotonic = monotonicClock, logger, settings, audit = noAudit } = options
   const counters = new StreamCounters()
   const hub = new Hub()
   const peers = new Set<Peer>()
@@ -98,6 +99,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   ])
   const env: ConnectionEnv = {
     clock,
+    monotonic,
     settings,
     authenticate,
     counters,
@@ -126,7 +128,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     for (const peer of peers) peer.onEvent(event)
   })
   const sweep = setInterval(() => {
-    const now = clock()
+    const now = { time: clock(), monotonic: monotonic() }
     for (const peer of peers) peer.tick(now)
   }, settings.streamSweepInterval)
   sweep.unref()

@@ -1,5 +1,6 @@
 /** One WebSocket and its connection: frames in and out, liveness checks and slow readers. */
 import type { GateEvent } from '../events/bus.ts'
+import type { Moment } from '../protocol/clock.ts'
 import { CLOSE_CODES, type CloseName } from '../protocol/close-codes.ts'
 import type { Message } from '../protocol/envelope.ts'
 import type { Codec } from './codec/codec.ts'
@@ -7,6 +8,7 @@ import { Connection } from './connection.ts'
 import type { ConnectionEnv, ConnectionIdentity, Transport } from './connection-types.ts'
 import type { SlowPolicy } from './controller.ts'
 import type { Broadcast } from './hub.ts'
+import { IdleTimer } from './idle-timer.ts'
 import { increment } from './metrics.ts'
 import type { QueueLimit, QueueOwner, SendQueues } from './send-queues.ts'
 import { frameDeflated } from './websocket/deflate.ts'
@@ -34,10 +36,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   readonly #env: ConnectionEnv
   readonly #sendQueues: SendQueues
   readonly #onClosed: (peer: Peer) => void
-  #lastFrameAt: number
-  /** At the last idle check: the value of `#lastFrameAt` and the bytes that had been read. */
-  #idleSince = 0
-  #idleBytesRead = 0
+  readonly #idle: IdleTimer
   #nextPingAt: number
   #reading = true
   /** Set while the send queue is over its limit, with the latest message of each topic that allows dropping. */
@@ -48,15 +47,15 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   #closing: { readonly code: number; readonly since: number } | undefined
 
   constructor(socket: ServerSocket, options: PeerOptions) {
-    const now = options.env.clock()
+    const now = options.env.monotonic()
     this.connection = new Connection(options.identity, this, options.env)
     this.codec = options.codec
-    this.openedAt = now
+    this.openedAt = options.env.clock()
     this.#socket = socket
     this.#env = options.env
     this.#sendQueues = options.sendQueues
     this.#onClosed = options.onClosed
-    this.#lastFrameAt = now
+    this.#idle = new IdleTimer(socket, options.env.settings.streamIdleTimeout, now)
     this.#nextPingAt = now + options.env.settings.streamPingInterval
   }
 
@@ -73,7 +72,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   }
 
   onMessage(data: Buffer, isBinary: boolean, cost: number): void {
-    this.#lastFrameAt = this.#env.clock()
+    this.#idle.restart(this.#env.monotonic())
     if (this.#closing !== undefined) return
     if (isBinary !== this.codec.binary) {
       this.close('unsupportedData', `${isBinary ? 'binary' : 'text'} frames are not part of this sub-protocol`)
@@ -87,7 +86,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   }
 
   onFrame(kind: 'ping' | 'pong' | 'fragment'): void {
-    this.#lastFrameAt = this.#env.clock()
+    this.#idle.restart(this.#env.monotonic())
     this.connection.countFrame(kind)
     // A pong follows, which fills the send queue of a client that does not read.
     if (kind === 'ping') this.#checkSendQueue()
@@ -101,7 +100,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     }
   }
 
-  tick(now: number): void {
+  tick(now: Moment): void {
     try {
       this.#checkDeadlines(now)
     } catch (error) {
@@ -115,33 +114,23 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     this.close('internalError', 'the server failed')
   }
 
-  #checkDeadlines(now: number): void {
+  #checkDeadlines(moment: Moment): void {
+    const now = moment.monotonic
     if (this.#closing !== undefined) {
       if (now - this.#closing.since >= CLOSE_TIMEOUT) this.#socket.terminate()
       return
     }
     if (this.#isQueued) this.#countQueue()
-    if (this.connection.nextDeadline() <= now) this.connection.tick(now)
+    if (this.connection.isDue(moment)) this.connection.tick(moment)
     const { streamIdleTimeout: idleTimeout, streamPingInterval: pingInterval } = this.#env.settings
     // While we do not read, the absence of frames says nothing about the client.
-    if (!this.#reading) this.#lastFrameAt = now
-    else if (now - this.#lastFrameAt >= idleTimeout / 2) this.#checkIdle(now, idleTimeout)
+    if (!this.#reading) this.#idle.restart(now)
+    else if (this.#idle.isOver(now)) this.close('policy', 'no frame for too long')
     this.#checkCongestion()
     if (this.#congestedSince !== undefined && now - this.#congestedSince >= idleTimeout) this.#closeAsSlow()
     if (now < this.#nextPingAt || this.#closing !== undefined) return
     this.#nextPingAt = now + pingInterval
     this.#socket.ping()
-  }
-
-  /** Frames of an unfinished message emit no event, so the bytes read count as a sign of life too. */
-  #checkIdle(now: number, idleTimeout: number): void {
-    const { bytesRead } = this.#socket
-    if (this.#idleSince === this.#lastFrameAt && bytesRead !== this.#idleBytesRead) this.#lastFrameAt = now
-    if (this.#idleSince !== this.#lastFrameAt) {
-      this.#idleSince = this.#lastFrameAt
-      this.#idleBytesRead = bytesRead
-    }
-    if (now - this.#lastFrameAt >= idleTimeout) this.close('policy', 'no frame for too long')
   }
 
   send(message: Message): void {
@@ -196,7 +185,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
 
   #close(name: CloseName, reason: string, discardsQueue: boolean): void {
     if (this.#closing !== undefined) return
-    this.#closing = { code: CLOSE_CODES[name].code, since: this.#env.clock() }
+    this.#closing = { code: CLOSE_CODES[name].code, since: this.#env.monotonic() }
     this.connection.onClosed()
     this.#latest = undefined
     this.#socket.close(this.#closing.code, reason, { discardsQueue })
@@ -214,7 +203,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     if (queuedBytes > 0) this.#countQueue()
     if (queuedBytes <= this.#env.settings.streamSendQueueBytes) return
     if (this.#congestedSince !== undefined || this.#closing !== undefined) return
-    this.#congestedSince = this.#env.clock()
+    this.#congestedSince = this.#env.monotonic()
     this.connection.setCongested(true)
   }
 
@@ -240,7 +229,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
 
   /** The client closes, or it violated the protocol and is closed with this code. */
   onClosing(code: number): void {
-    this.#closing ??= { code, since: this.#env.clock() }
+    this.#closing ??= { code, since: this.#env.monotonic() }
     this.connection.onClosed()
   }
 
@@ -250,7 +239,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
 
   onClosed(receivedCode: number): void {
     this.connection.onClosed()
-    this.#closing ??= { code: receivedCode, since: this.#env.clock() }
+    this.#closing ??= { code: receivedCode, since: this.#env.monotonic() }
     this.#countQueue()
     const { code } = this.#closing
     increment(this.#env.counters.closes, COUNTED_CLOSES.has(code) ? code : 'other')

@@ -171,7 +171,7 @@ export class Subscriptions implements Subscriber {
     subscription.paused = false
     if (topic.subscription?.snapshot === undefined) return
     const abort = new AbortController()
-    const deadline = this.#env.clock() + this.#caller.timeouts(controller).subscription
+    const deadline = this.#env.monotonic() + this.#caller.timeouts(controller).subscription
     const backlog = new Backlog(slow)
     this.#resuming ??= new Map()
     this.#resuming.set(subscription, { abort, deadline, backlog })
