@@ -42,6 +42,11 @@ export class Connection implements OperationHost, SessionMember {
     this.#rate = new MessageRate(env.settings, env.monotonic())
   }
 
+  /** The memory of the unanswered requests. */
+  get pendingBytes(): number {
+    return this.#pendingBytes
+  }
+
   /** Takes a decoded message, undefined if it was unreadable, and its size in bytes. */
   receive(decoded: Decoded | undefined, bytes: number): void {
     if (this.#phase !== 'open') return
@@ -141,6 +146,7 @@ export class Connection implements OperationHost, SessionMember {
   onClosed(): void {
     if (this.#phase === 'closed') return
     this.#phase = 'closed'
+    this.#pendingBytes = 0
     this.#queue.end('closed')
     this.subscriptions.clear()
     this.auth.release()

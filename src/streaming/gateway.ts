@@ -21,6 +21,7 @@ import { authController } from './controllers/auth.ts'
 import { startController } from './controllers/load.ts'
 import { createPlatformController, type ServerInfo } from './controllers/platform.ts'
 import { Controllers } from './controllers/registry.ts'
+import { createEcho } from './echo.ts'
 import {
   acceptUpgrade,
   type Handshake,
@@ -32,10 +33,9 @@ import {
 import { Hub, topicKey } from './hub.ts'
 import { increment, StreamCounters } from './metrics.ts'
 import { Peer } from './peer.ts'
-import { SendQueues } from './send-queues.ts'
+import { createQueues } from './queue-bounds.ts'
 import { Sessions } from './sessions.ts'
 import type { StreamSettings } from './settings.ts'
-import { createEcho } from './websocket/echo.ts'
 import { ServerSocket } from './websocket/server-socket.ts'
 
 export interface GatewayOptions {
@@ -75,7 +75,7 @@ export interface Gateway {
    */
   accept(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void>
   /** A WebSocket that returns each message, for protocol test suites. */
-  echo(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  echo(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): void
   liveSessions(): LiveSession[]
   /** Closes one connection, or all connections of a user, on whichever node they are. */
   kick(target: { readonly connectionId: string } | { readonly subject: string }): Promise<void>
@@ -89,8 +89,8 @@ export function createGateway(options: GatewayOptions): Gateway {
   const counters = new StreamCounters()
   const hub = new Hub()
   const peers = new Set<Peer>()
-  const sendQueues = new SendQueues(settings)
-  const echo = createEcho(settings.streamMaxMessageBytes, settings.streamDeflateThreshold)
+  const queues = createQueues(settings)
+  const echo = createEcho({ settings, monotonic, queues, counters })
   const limits = new ConnectionLimits(settings)
   const controllers = new Controllers([
     authController,
@@ -130,6 +130,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const sweep = setInterval(() => {
     const now = { time: clock(), monotonic: monotonic() }
     for (const peer of peers) peer.tick(now)
+    echo.tick(now.monotonic)
   }, settings.streamSweepInterval)
   sweep.unref()
   const stopControllers = controllers.all().map((controller) =>
@@ -204,7 +205,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const identity = { connectionId: randomUUID(), address, profile }
     const codec = codecFor(subProtocol, profile.writesDefaultAction)
     const socket = new ServerSocket(tcpSocket, { maxMessageBytes: settings.streamMaxMessageBytes, windows })
-    const peer = new Peer(socket, { identity, codec, env, sendQueues, onClosed })
+    const peer = new Peer(socket, { identity, codec, env, queues, onClosed })
     socket.open(peer, head)
     peers.add(peer)
     if (principal !== undefined && accessToken !== undefined) peer.connection.auth.signInAs(principal, accessToken)
@@ -228,11 +229,13 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     counters,
     accept,
-    echo(request, socket, head) {
+    echo(request, socket, head, address) {
       if (!(socket instanceof Socket)) throw new Error('Streaming needs the socket of an HTTP/1.1 server')
+      if (draining) throw stopping()
       const handshake = readWebSocketHandshake(request, settings)
+      socket.once('close', limits.acquire(address))
       acceptUpgrade(socket, request, handshake, offeredSubProtocol(request))
-      echo.open(socket, head, handshake.windows)
+      echo.open(socket, head, handshake.windows, address)
     },
     liveSessions() {
       const now = clock()

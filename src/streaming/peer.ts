@@ -10,7 +10,7 @@ import type { SlowPolicy } from './controller.ts'
 import type { Broadcast } from './hub.ts'
 import { IdleTimer } from './idle-timer.ts'
 import { increment } from './metrics.ts'
-import type { QueueLimit, QueueOwner, SendQueues } from './send-queues.ts'
+import type { QueueLimit, QueueOwner, Queues } from './queue-bounds.ts'
 import { frameDeflated } from './websocket/deflate.ts'
 import { frameMessage } from './websocket/frame.ts'
 import type { ServerSocket, SocketHandler } from './websocket/server-socket.ts'
@@ -19,7 +19,7 @@ export interface PeerOptions {
   readonly identity: ConnectionIdentity
   readonly codec: Codec
   readonly env: ConnectionEnv
-  readonly sendQueues: SendQueues
+  readonly queues: Queues
   readonly onClosed: (peer: Peer) => void
 }
 
@@ -34,7 +34,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   readonly openedAt: number
   readonly #socket: ServerSocket
   readonly #env: ConnectionEnv
-  readonly #sendQueues: SendQueues
+  readonly #queues: Queues
   readonly #onClosed: (peer: Peer) => void
   readonly #idle: IdleTimer
   #nextPingAt: number
@@ -42,8 +42,9 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   /** Set while the send queue is over its limit, with the latest message of each topic that allows dropping. */
   #congestedSince: number | undefined
   #latest: Map<string, Broadcast> | undefined
-  /** Whether something was queued when it was last counted. */
+  /** Whether something was queued, and received, when it was last counted. */
   #isQueued = false
+  #isReceiving = false
   #closing: { readonly code: number; readonly since: number } | undefined
 
   constructor(socket: ServerSocket, options: PeerOptions) {
@@ -53,7 +54,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     this.openedAt = options.env.clock()
     this.#socket = socket
     this.#env = options.env
-    this.#sendQueues = options.sendQueues
+    this.#queues = options.queues
     this.#onClosed = options.onClosed
     this.#idle = new IdleTimer(socket, options.env.settings.streamIdleTimeout, now)
     this.#nextPingAt = now + options.env.settings.streamPingInterval
@@ -61,6 +62,11 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
 
   get queuedBytes(): number {
     return this.#socket.queuedBytes
+  }
+
+  /** The memory of an incomplete message and of unanswered requests. */
+  get receivedBytes(): number {
+    return this.#socket.receivedBytes + this.connection.pendingBytes
   }
 
   get address(): string {
@@ -92,6 +98,13 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     if (kind === 'ping') this.#checkSendQueue()
   }
 
+  onRead(): void {
+    const isReceiving = this.receivedBytes > 0
+    if (!isReceiving && !this.#isReceiving) return
+    this.#isReceiving = isReceiving
+    this.#queues.receive.update(this)
+  }
+
   onEvent(event: GateEvent): void {
     try {
       this.connection.onEvent(event)
@@ -121,6 +134,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
       return
     }
     if (this.#isQueued) this.#countQueue()
+    if (this.#isReceiving) this.onRead()
     if (this.connection.isDue(moment)) this.connection.tick(moment)
     const { streamIdleTimeout: idleTimeout, streamPingInterval: pingInterval } = this.#env.settings
     // While we do not read, the absence of frames says nothing about the client.
@@ -164,7 +178,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   }
 
   close(name: CloseName, reason: string): void {
-    this.#close(name, reason, false)
+    this.#close(name, reason)
   }
 
   terminate(): void {
@@ -174,21 +188,26 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   /** The limit is that of the connection by default. What is queued is discarded, to free memory and to send the close. */
   #closeAsSlow(): void {
     if (this.#closing === undefined) increment(this.#env.counters.slowCloses, 'connection')
-    this.#close('overload', 'reads too slowly', true)
+    this.#close('overload', 'reads too slowly', { discardsQueue: true })
   }
 
   closeAsSlow(limit: QueueLimit): void {
     if (this.#closing === undefined) increment(this.#env.counters.slowCloses, limit)
-    this.#close('overload', `reads too slowly: the send queues of this ${limit} are full`, true)
+    this.#close('overload', `reads too slowly: the send queues of this ${limit} are full`, { discardsQueue: true })
     if (this.#socket.queuedBytes > MAX_BYTES_BEFORE_CLOSE) this.#socket.terminate()
   }
 
-  #close(name: CloseName, reason: string, discardsQueue: boolean): void {
+  closeAsFlooding(limit: QueueLimit): void {
+    if (this.#closing === undefined) increment(this.#env.counters.floodCloses, limit)
+    this.#close('overload', `the receive queues of this ${limit} are full`, { discardsInput: true })
+  }
+
+  #close(name: CloseName, reason: string, discards: { discardsQueue?: true; discardsInput?: true } = {}): void {
     if (this.#closing !== undefined) return
     this.#closing = { code: CLOSE_CODES[name].code, since: this.#env.monotonic() }
     this.connection.onClosed()
     this.#latest = undefined
-    this.#socket.close(this.#closing.code, reason, { discardsQueue })
+    this.#socket.close(this.#closing.code, reason, discards)
   }
 
   #sendFrame(frame: Buffer | Promise<Buffer>, bytes: number): void {
@@ -209,7 +228,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
 
   #countQueue(): void {
     this.#isQueued = this.#socket.queuedBytes > 0
-    this.#sendQueues.update(this)
+    this.#queues.send.update(this)
   }
 
   onDrain(): void {
@@ -241,6 +260,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     this.connection.onClosed()
     this.#closing ??= { code: receivedCode, since: this.#env.monotonic() }
     this.#countQueue()
+    this.onRead()
     const { code } = this.#closing
     increment(this.#env.counters.closes, COUNTED_CLOSES.has(code) ? code : 'other')
     this.#onClosed(this)

@@ -49,6 +49,11 @@ export class FrameReader {
     this.#options = options
   }
 
+  /** The memory of the message that is incomplete. Unread input is not part of it: that is one piece at most. */
+  get incompleteBytes(): number {
+    return (this.#frame?.payload?.length ?? 0) + (this.#message?.data.length ?? 0)
+  }
+
   push(chunk: Buffer): void {
     this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk])
   }
