@@ -19,7 +19,7 @@ import type { ConnectionEnv } from './connection-types.ts'
 import { type Controller, refuse } from './controller.ts'
 import { authController } from './controllers/auth.ts'
 import { startController } from './controllers/load.ts'
-import { createPlatformController, type ServerInfo } from './controllers/platform.ts'
+import { createPlatformController, Feeds, type ServerInfo } from './controllers/platform.ts'
 import { Controllers } from './controllers/registry.ts'
 import { createEcho } from './echo.ts'
 import {
@@ -92,11 +92,9 @@ export function createGateway(options: GatewayOptions): Gateway {
   const queues = createQueues(settings)
   const echo = createEcho({ settings, monotonic, queues, counters })
   const limits = new ConnectionLimits(settings)
-  const controllers = new Controllers([
-    authController,
-    createPlatformController(options.server, options.controllers ?? []),
-    ...(options.controllers ?? []),
-  ])
+  const feeds = new Feeds(options.controllers ?? [])
+  const platformController = createPlatformController(options.server, feeds)
+  const controllers = new Controllers([authController, platformController, ...(options.controllers ?? [])])
   const env: ConnectionEnv = {
     clock,
     monotonic,
@@ -138,6 +136,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       clock,
       publish: (topic, data) => hub.publish(controller.name, topic, data, clock()),
       subscribers: (topic) => hub.count(topicKey(controller.name, topic)),
+      setStatus(status) {
+        if (feeds.setStatus(controller.name, status))
+          hub.publishByProfile(platformController.name, 'Feeds', (profile) => feeds.describe(profile), clock())
+      },
     }),
   )
 
