@@ -4,6 +4,7 @@ import { CLOSE_CODES } from '../../protocol/close-codes.ts'
 import { inflateMessage, inflateOnThread, type Windows } from './deflate.ts'
 import { frameClose, framePing, framePong } from './frame.ts'
 import { FrameError, FrameReader, type ReceivedFrame } from './frame-reader.ts'
+import { readInTurn, type TurnReader } from './read-turns.ts'
 import { SendQueue } from './send-queue.ts'
 
 /** Takes what a socket receives. Any method may pause the socket or close it. */
@@ -54,7 +55,7 @@ type State =
   /** Nothing that the client sends is read any more. */
   | 'deaf'
 
-export class ServerSocket {
+export class ServerSocket implements TurnReader {
   readonly #tcp: Socket
   readonly #sendQueue: SendQueue
   #reader: FrameReader
@@ -215,12 +216,16 @@ export class ServerSocket {
     if (this.#willRead) return
     this.#willRead = true
     this.#tcp.pause()
-    setImmediate(() => {
-      this.#willRead = false
-      if (this.#paused || this.#inflatingBytes > 0) return
-      this.#read()
-      if (this.#mayRead && !this.#willRead) this.#tcp.resume()
-    })
+    readInTurn(this)
+  }
+
+  readTurn(): void {
+    this.#willRead = false
+    if (this.#paused || this.#inflatingBytes > 0) return
+    this.#work = 0
+    this.#turn = currentTurn()
+    this.#read()
+    if (this.#mayRead && !this.#willRead) this.#tcp.resume()
   }
 
   #take(frame: ReceivedFrame): void {
