@@ -1,13 +1,13 @@
 /** docs/streaming.md: the guide for client developers, with the tables of errors, close codes and topics of the program. */
 import { CLOSE_CODES } from '../../src/protocol/close-codes.ts'
 import { STREAM_ERRORS } from '../../src/protocol/stream-errors.ts'
-import { FEED_CLASSES, type Topic } from '../../src/streaming/controller.ts'
+import { FEED_CLASSES, FEED_STATUSES, type Topic } from '../../src/streaming/controller.ts'
 import { authController } from '../../src/streaming/controllers/auth.ts'
 import { COMMON_TOPICS } from '../../src/streaming/controllers/common.ts'
-import { createPlatformController } from '../../src/streaming/controllers/platform.ts'
+import { createPlatformController, Feeds } from '../../src/streaming/controllers/platform.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
-const platform = createPlatformController({ Name: '', Class: '', Version: '' }, [])
+const platform = createPlatformController({ Name: '', Class: '', Version: '' }, new Feeds([]))
 
 export const page: GeneratedPage = {
   path: 'docs/streaming.md',
@@ -145,8 +145,8 @@ With version \`2.x\`
 - the answer to an \`Unsub\` of the client has no \`Confirm\`: an \`Unsub\` with \`"Confirm":true\` is one of the server, which has
   ended the subscription;
 - a feed has one of the classes ${FEED_CLASSES.map((name) => `\`${name}\``).join(', ')}
-  and the status \`Active\`; clients also know the statuses \`Initialising\`, \`Closed\`, \`Inactive\`, \`Impaired\` and
-  \`Expired\`. With version \`1.x\` the class is \`Controller\` and the status \`Up\`.
+  and one of the statuses ${FEED_STATUSES.map((name) => `\`${name}\``).join(', ')}. With version \`1.x\` the
+  class is \`Controller\`, and the status \`Up\` for \`Active\` and \`Down\` for the others.
 
 ## When authority ends
 
@@ -215,7 +215,8 @@ A controller is a module with a default export; \`GATEHOUSE_STREAM_CONTROLLERS\`
   fulfilled are sent after the state (\`latest\`: the newest; \`close\`: up to 1,000, past which the \`Sub\` fails), so the state
   may already include them;
 - \`start(publisher)\` is called once; \`publisher.publish(topic, data)\` sends to every subscriber, whose rights the gateway
-  checks. The function that it returns is called when the server stops.
+  checks. \`publisher.setStatus('Impaired')\` changes the status of its feed, which is \`Active\` at first, and pushes \`Feeds\` to
+  their subscribers. The function that it returns is called when the server stops.
 `,
 }
 

@@ -108,10 +108,10 @@ export async function deviceLogin(
     userCode: printable(String(user_code)),
     address: printable(String(verification_uri_complete ?? verification_uri)),
   })
-  const deadline = Date.now() + Number(expires_in) * 1000
+  const deadline = performance.now() + Number(expires_in) * 1000
   const form = { grant_type: DEVICE_CODE, device_code: String(device_code), client_id: clientId }
   let seconds = Number(interval)
-  while (Date.now() < deadline) {
+  while (performance.now() < deadline) {
     await sleep(seconds * 1000)
     const reply = await postForm(endpoints.token, form)
     if (reply.ok) return readTokens(clientId, reply.body)

@@ -221,6 +221,16 @@ export const SETTINGS = {
     parseInteger,
     'Bytes of unanswered requests after which a connection is not read any further.',
   ),
+  streamReceiveQueueBytesPerAddress: setting(
+    '67108864',
+    parseInteger,
+    'Maximum bytes of incomplete messages and unanswered requests of one address; past it the longest is closed.',
+  ),
+  streamReceiveQueueBytesPerNode: setting(
+    '268435456',
+    parseInteger,
+    'Maximum bytes of incomplete messages and unanswered requests on this node; past it the longest is closed.',
+  ),
   streamSendQueueBytes: setting('1048576', parseInteger, 'Maximum bytes queued for a client that reads slowly.'),
   streamSendQueueBytesPerAddress: setting(
     '67108864',

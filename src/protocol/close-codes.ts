@@ -46,7 +46,7 @@ export const CLOSE_CODES = {
   },
   overload: {
     code: 1013,
-    when: 'The client reads too slowly: its send queue, or those of its address or of the node, are full.',
+    when: 'The client reads too slowly: its send queue, or those of its address or of the node, are full. Or the incomplete messages and unanswered requests of its address or of the node are too large.',
     client: BACK_OFF,
   },
   sessionEnded: {

@@ -7,7 +7,10 @@ import { formatDateTime, formatTimeSpan } from '../protocol/wire-time.ts'
 import type { AuthenticationResult, Need } from './controller.ts'
 import type { Profile } from './profile.ts'
 
-/** Times are milliseconds since the epoch. Without an active authority the connection is closed at `closeAt`. */
+/**
+ * Without an active authority the connection is closed at `closeAt` of the monotonic clock. Other times are milliseconds
+ * since the epoch.
+ */
 export type Authority =
   | { readonly state: 'anonymous'; readonly closeAt: number }
   | ActiveAuthority

@@ -1,5 +1,6 @@
 /** The authentication of one connection over time: sign-in, renewal, expiry, revocation and changed rights. */
 import type { GateEvent } from '../events/bus.ts'
+import type { Moment } from '../protocol/clock.ts'
 import type { Principal } from '../protocol/principal.ts'
 import { PLATFORM_AUDIENCE } from '../protocol/scopes.ts'
 import {
@@ -47,7 +48,7 @@ export class ConnectionAuth {
     this.#identity = identity
     this.#member = member
     this.#env = env
-    this.#authority = { state: 'anonymous', closeAt: env.clock() + env.settings.streamAuthenticationDeadline }
+    this.#authority = { state: 'anonymous', closeAt: env.monotonic() + env.settings.streamAuthenticationDeadline }
   }
 
   get authority(): Authority {
@@ -132,14 +133,16 @@ export class ConnectionAuth {
     }
   }
 
-  nextDeadline(): number {
+  /** Whether `tick` has something to do. */
+  isDue(now: Moment): boolean {
     const authority = this.#authority
-    if (authority.state !== 'active') return authority.closeAt
-    return authority.warned ? authority.expiresAt : authority.expiresAt - this.#env.settings.streamExpiryWarning
+    if (authority.state !== 'active') return authority.closeAt <= now.monotonic
+    const { expiresAt, warned } = authority
+    return (warned ? expiresAt : expiresAt - this.#env.settings.streamExpiryWarning) <= now.time
   }
 
-  tick(now: number): AuthEffect {
-    if (this.nextDeadline() > now) return NO_EFFECT
+  tick(now: Moment): AuthEffect {
+    if (!this.isDue(now)) return NO_EFFECT
     const authority = this.#authority
     switch (authority.state) {
       case 'anonymous':
@@ -149,8 +152,9 @@ export class ConnectionAuth {
         return NOT_RENEWED
       case 'active': {
         const { principal, expiresAt } = authority
-        const closeAt = expiresAt + this.#env.settings.streamExpiryGrace
-        this.#authority = expiresAt <= now ? { state: 'expired', principal, closeAt } : { ...authority, warned: true }
+        const late = now.time - expiresAt
+        const closeAt = now.monotonic + this.#env.settings.streamExpiryGrace - late
+        this.#authority = late >= 0 ? { state: 'expired', principal, closeAt } : { ...authority, warned: true }
         return CHANGED
       }
     }
@@ -171,9 +175,9 @@ export class ConnectionAuth {
   #revoke(): AuthEffect {
     const authority = this.#authority
     if (authority.state === 'anonymous' || authority.state === 'revoked') return NO_EFFECT
-    const { clock, settings } = this.#env
+    const { monotonic, settings } = this.#env
     // A connection that already expired gets no second grace period.
-    const closeAt = authority.state === 'expired' ? authority.closeAt : clock() + settings.streamExpiryGrace
+    const closeAt = authority.state === 'expired' ? authority.closeAt : monotonic() + settings.streamExpiryGrace
     this.#authority = { state: 'revoked', principal: authority.principal, closeAt }
     return CHANGED
   }

@@ -1,6 +1,6 @@
 /** Types that the parts of a connection share: its transport, its identity and what the gateway provides. */
 
-import type { Clock } from '../protocol/clock.ts'
+import type { Clock, MonotonicClock } from '../protocol/clock.ts'
 import type { CloseName } from '../protocol/close-codes.ts'
 import type { Message } from '../protocol/envelope.ts'
 import type { Authenticate } from '../protocol/principal.ts'
@@ -32,6 +32,8 @@ export interface ConnectionIdentity {
 /** What all connections of a gateway share. */
 export interface ConnectionEnv {
   readonly clock: Clock
+  /** For timeouts and rates; `clock` is for what tokens and messages say. */
+  readonly monotonic: MonotonicClock
   readonly settings: StreamSettings
   readonly counters: StreamCounters
   readonly controllers: Controllers

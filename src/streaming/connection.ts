@@ -1,5 +1,6 @@
 /** One peer without its socket: messages, events and time go in; messages and a close go out through the transport. */
 import type { GateEvent } from '../events/bus.ts'
+import type { Moment } from '../protocol/clock.ts'
 import type { CloseName } from '../protocol/close-codes.ts'
 import { ConnectionCaller } from './caller.ts'
 import type { Decoded } from './codec/codec.ts'
@@ -38,15 +39,20 @@ export class Connection implements OperationHost, SessionMember {
     this.auth = new ConnectionAuth(identity, this, env)
     this.caller = new ConnectionCaller(identity, this.auth)
     this.subscriptions = new Subscriptions(this.caller, transport, env)
-    this.#rate = new MessageRate(env.settings, env.clock())
+    this.#rate = new MessageRate(env.settings, env.monotonic())
+  }
+
+  /** The memory of the unanswered requests. */
+  get pendingBytes(): number {
+    return this.#pendingBytes
   }
 
   /** Takes a decoded message, undefined if it was unreadable, and its size in bytes. */
   receive(decoded: Decoded | undefined, bytes: number): void {
     if (this.#phase !== 'open') return
-    const { settings, counters, clock } = this.env
+    const { settings, counters, monotonic } = this.env
     const cost = this.auth.principal === undefined ? bytes * ANONYMOUS_FACTOR : bytes
-    const isAllowed = this.#rate.take(clock(), cost)
+    const isAllowed = this.#rate.take(monotonic(), cost)
     counters.messagesIn++
     this.#pendingBytes += bytes + REQUEST_BYTES
     this.#unreadable = decoded === undefined ? this.#unreadable + 1 : 0
@@ -63,7 +69,7 @@ export class Connection implements OperationHost, SessionMember {
   /** Takes a frame that completes no message. */
   countFrame(kind: 'ping' | 'pong' | 'fragment'): void {
     if (this.#phase === 'closed') return
-    this.#rate.charge(kind === 'fragment' ? FRAGMENT_UNITS : CONTROL_FRAME_UNITS, this.env.clock())
+    this.#rate.charge(kind === 'fragment' ? FRAGMENT_UNITS : CONTROL_FRAME_UNITS, this.env.monotonic())
     if (this.#rate.isPaused) this.#updateReading()
   }
 
@@ -86,20 +92,21 @@ export class Connection implements OperationHost, SessionMember {
     if (this.#phase !== 'closed') this.#apply(this.auth.onEvent(event))
   }
 
-  /** When `tick` must be called next. */
-  nextDeadline(): number {
+  /** Whether `tick` has something to do. */
+  isDue(now: Moment): boolean {
     const { auth, subscriptions } = this
-    return Math.min(this.#queue.deadline, auth.nextDeadline(), this.#rate.resumesAt, subscriptions.nextDeadline())
+    const deadline = Math.min(this.#queue.deadline, this.#rate.resumesAt, subscriptions.nextDeadline())
+    return deadline <= now.monotonic || auth.isDue(now)
   }
 
-  tick(now: number): void {
+  tick(now: Moment): void {
     if (this.#phase === 'closed') return
-    if (this.#queue.deadline <= now) this.#queue.timeOut()
-    if (this.#rate.resumesAt <= now) {
+    if (this.#queue.deadline <= now.monotonic) this.#queue.timeOut()
+    if (this.#rate.resumesAt <= now.monotonic) {
       this.#rate.resume()
       this.#updateReading()
     }
-    this.subscriptions.tick(now)
+    this.subscriptions.tick(now.monotonic)
     this.#apply(this.auth.tick(now))
   }
 
@@ -139,6 +146,7 @@ export class Connection implements OperationHost, SessionMember {
   onClosed(): void {
     if (this.#phase === 'closed') return
     this.#phase = 'closed'
+    this.#pendingBytes = 0
     this.#queue.end('closed')
     this.subscriptions.clear()
     this.auth.release()

@@ -20,6 +20,10 @@ export interface Controller {
 export const FEED_CLASSES = ['Authority', 'Market', 'News', 'Trading', 'Watchlist', 'Scanner', 'Channel'] as const
 export type FeedClass = (typeof FEED_CLASSES)[number]
 
+/** The statuses that clients of version 2 know; the others see `Active` as `Up` and the rest as `Down`. */
+export const FEED_STATUSES = ['Initialising', 'Active', 'Closed', 'Inactive', 'Impaired', 'Expired'] as const
+export type FeedStatus = (typeof FEED_STATUSES)[number]
+
 export interface Topic {
   readonly summary: string
   /** `nothing`, `identity` (any authenticated caller) or a scope such as `Platform/Market`. */
@@ -55,6 +59,8 @@ export interface Publisher {
   /** Sends to every subscriber of the topic that currently has the authority it needs. */
   publish(topic: string, data: unknown): void
   subscribers(topic: string): number
+  /** Shows the status of the controller's feed to the subscribers of `Platform/Feeds`. It is `Active` at first. */
+  setStatus(status: FeedStatus): void
 }
 
 /** A request as its handler sees it. */

@@ -7,7 +7,7 @@ import type { Bus, GateEvent } from '../events/bus.ts'
 import { outageOf } from '../http/problem.ts'
 import type { RateLimits } from '../http/rate-limits.ts'
 import { type Audit, noAudit } from '../protocol/audit-events.ts'
-import type { Clock } from '../protocol/clock.ts'
+import { type Clock, type MonotonicClock, monotonicClock } from '../protocol/clock.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -19,8 +19,9 @@ import type { ConnectionEnv } from './connection-types.ts'
 import { type Controller, refuse } from './controller.ts'
 import { authController } from './controllers/auth.ts'
 import { startController } from './controllers/load.ts'
-import { createPlatformController, type ServerInfo } from './controllers/platform.ts'
+import { createPlatformController, Feeds, type ServerInfo } from './controllers/platform.ts'
 import { Controllers } from './controllers/registry.ts'
+import { createEcho } from './echo.ts'
 import {
   acceptUpgrade,
   type Handshake,
@@ -32,16 +33,16 @@ import {
 import { Hub, topicKey } from './hub.ts'
 import { increment, StreamCounters } from './metrics.ts'
 import { Peer } from './peer.ts'
-import { SendQueues } from './send-queues.ts'
+import { createQueues } from './queue-bounds.ts'
 import { Sessions } from './sessions.ts'
 import type { StreamSettings } from './settings.ts'
-import { createEcho } from './websocket/echo.ts'
 import { ServerSocket } from './websocket/server-socket.ts'
 
 export interface GatewayOptions {
   readonly authenticate: Authenticate
   readonly bus: Bus
   readonly clock: Clock
+  readonly monotonic?: MonotonicClock
   readonly logger: Logger
   readonly settings: StreamSettings
   readonly server: ServerInfo
@@ -74,7 +75,7 @@ export interface Gateway {
    */
   accept(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void>
   /** A WebSocket that returns each message, for protocol test suites. */
-  echo(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  echo(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): void
   liveSessions(): LiveSession[]
   /** Closes one connection, or all connections of a user, on whichever node they are. */
   kick(target: { readonly connectionId: string } | { readonly subject: string }): Promise<void>
@@ -84,20 +85,19 @@ export interface Gateway {
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { authenticate, bus, clock, logger, settings, audit = noAudit } = options
+  const { authenticate, bus, clock, monotonic = monotonicClock, logger, settings, audit = noAudit } = options
   const counters = new StreamCounters()
   const hub = new Hub()
   const peers = new Set<Peer>()
-  const sendQueues = new SendQueues(settings)
-  const echo = createEcho(settings.streamMaxMessageBytes, settings.streamDeflateThreshold)
+  const queues = createQueues(settings)
+  const echo = createEcho({ settings, monotonic, queues, counters })
   const limits = new ConnectionLimits(settings)
-  const controllers = new Controllers([
-    authController,
-    createPlatformController(options.server, options.controllers ?? []),
-    ...(options.controllers ?? []),
-  ])
+  const feeds = new Feeds(options.controllers ?? [])
+  const platformController = createPlatformController(options.server, feeds)
+  const controllers = new Controllers([authController, platformController, ...(options.controllers ?? [])])
   const env: ConnectionEnv = {
     clock,
+    monotonic,
     settings,
     authenticate,
     counters,
@@ -126,8 +126,9 @@ export function createGateway(options: GatewayOptions): Gateway {
     for (const peer of peers) peer.onEvent(event)
   })
   const sweep = setInterval(() => {
-    const now = clock()
+    const now = { time: clock(), monotonic: monotonic() }
     for (const peer of peers) peer.tick(now)
+    echo.tick(now.monotonic)
   }, settings.streamSweepInterval)
   sweep.unref()
   const stopControllers = controllers.all().map((controller) =>
@@ -135,6 +136,10 @@ export function createGateway(options: GatewayOptions): Gateway {
       clock,
       publish: (topic, data) => hub.publish(controller.name, topic, data, clock()),
       subscribers: (topic) => hub.count(topicKey(controller.name, topic)),
+      setStatus(status) {
+        if (feeds.setStatus(controller.name, status))
+          hub.publishByProfile(platformController.name, 'Feeds', (profile) => feeds.describe(profile), clock())
+      },
     }),
   )
 
@@ -202,7 +207,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     const identity = { connectionId: randomUUID(), address, profile }
     const codec = codecFor(subProtocol, profile.writesDefaultAction)
     const socket = new ServerSocket(tcpSocket, { maxMessageBytes: settings.streamMaxMessageBytes, windows })
-    const peer = new Peer(socket, { identity, codec, env, sendQueues, onClosed })
+    const peer = new Peer(socket, { identity, codec, env, queues, onClosed })
     socket.open(peer, head)
     peers.add(peer)
     if (principal !== undefined && accessToken !== undefined) peer.connection.auth.signInAs(principal, accessToken)
@@ -226,11 +231,13 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     counters,
     accept,
-    echo(request, socket, head) {
+    echo(request, socket, head, address) {
       if (!(socket instanceof Socket)) throw new Error('Streaming needs the socket of an HTTP/1.1 server')
+      if (draining) throw stopping()
       const handshake = readWebSocketHandshake(request, settings)
+      socket.once('close', limits.acquire(address))
       acceptUpgrade(socket, request, handshake, offeredSubProtocol(request))
-      echo.open(socket, head, handshake.windows)
+      echo.open(socket, head, handshake.windows, address)
     },
     liveSessions() {
       const now = clock()

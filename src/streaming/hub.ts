@@ -1,10 +1,12 @@
 /** Publish and subscribe within one node. A message is encoded once for each codec, not for each subscriber. */
 import type { Message } from '../protocol/envelope.ts'
 import type { Codec } from './codec/codec.ts'
+import type { Profile } from './profile.ts'
 import { frameDeflated } from './websocket/deflate.ts'
 import { frameMessage } from './websocket/frame.ts'
 
 export interface Subscriber {
+  readonly profile: Profile
   /** Takes a message published at `now` on a topic that it subscribes to. */
   deliver(broadcast: Broadcast, now: number): void
 }
@@ -33,6 +35,20 @@ export class Hub {
     if (subscribers === undefined) return
     const broadcast = new Broadcast(key, { Controller: controller, Topic: topic, Action: 'Publish', Data: data })
     for (const subscriber of subscribers) subscriber.deliver(broadcast, now)
+  }
+
+  /** Publishes what differs between profiles. */
+  publishByProfile(controller: string, topic: string, dataFor: (profile: Profile) => unknown, now: number): void {
+    const key = topicKey(controller, topic)
+    const broadcasts = new Map<Profile, Broadcast>()
+    for (const subscriber of this.#topics.get(key) ?? []) {
+      const { profile } = subscriber
+      const known = broadcasts.get(profile)
+      const broadcast =
+        known ?? new Broadcast(key, { Controller: controller, Topic: topic, Action: 'Publish', Data: dataFor(profile) })
+      broadcasts.set(profile, broadcast)
+      subscriber.deliver(broadcast, now)
+    }
   }
 }
 

@@ -8,6 +8,8 @@ export class StreamCounters {
   messagesCoalesced = 0
   /** Connections closed as too slow, by the limit that was reached. */
   readonly slowCloses = new Map<'connection' | 'address' | 'node', number>()
+  /** Connections closed because of what was received of incomplete messages and unanswered requests, by limit. */
+  readonly floodCloses = new Map<'address' | 'node', number>()
   /** Error replies by code. */
   readonly errors = new Map<string, number>()
   /** `Limited` error replies by limit. */
@@ -88,6 +90,9 @@ export function watchGateway(metrics: Metrics, { counters, liveSessions }: Measu
   metrics.watch('gatehouse_streaming_displaced_total', () => [[{}, counters.sessionsDisplaced]])
   metrics.watch('gatehouse_streaming_slow_closes_total', () =>
     [...counters.slowCloses].map(([limit, count]) => [{ limit }, count] as const),
+  )
+  metrics.watch('gatehouse_streaming_flood_closes_total', () =>
+    [...counters.floodCloses].map(([limit, count]) => [{ limit }, count] as const),
   )
   metrics.watch('gatehouse_streaming_coalesced_total', () => [[{}, counters.messagesCoalesced]])
 }

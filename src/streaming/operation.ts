@@ -24,7 +24,7 @@ export type AbortReason = 'cancelled' | 'timeout' | 'closed' | 'ended'
 export class Operation implements Call {
   readonly request: Request | InvalidRequest
   readonly caller: ConnectionCaller
-  /** When it times out, once it runs asynchronously. */
+  /** When it times out on the monotonic clock, once it runs asynchronously. */
   deadline = Number.POSITIVE_INFINITY
   readonly #host: OperationHost
   #topic: Topic | undefined
@@ -71,7 +71,7 @@ export class Operation implements Call {
       const result = this.#execute(request)
       if (result instanceof Promise) {
         const { action, subscription } = this.caller.timeouts(request.controller)
-        this.deadline = this.#host.env.clock() + (request.action === 'Sub' ? subscription : action)
+        this.deadline = this.#host.env.monotonic() + (request.action === 'Sub' ? subscription : action)
         this.#completeLater(request, result)
         return false
       }

@@ -1,5 +1,6 @@
 /** One WebSocket and its connection: frames in and out, liveness checks and slow readers. */
 import type { GateEvent } from '../events/bus.ts'
+import type { Moment } from '../protocol/clock.ts'
 import { CLOSE_CODES, type CloseName } from '../protocol/close-codes.ts'
 import type { Message } from '../protocol/envelope.ts'
 import type { Codec } from './codec/codec.ts'
@@ -7,8 +8,9 @@ import { Connection } from './connection.ts'
 import type { ConnectionEnv, ConnectionIdentity, Transport } from './connection-types.ts'
 import type { SlowPolicy } from './controller.ts'
 import type { Broadcast } from './hub.ts'
+import { IdleTimer } from './idle-timer.ts'
 import { increment } from './metrics.ts'
-import type { QueueLimit, QueueOwner, SendQueues } from './send-queues.ts'
+import type { QueueLimit, QueueOwner, Queues } from './queue-bounds.ts'
 import { frameDeflated } from './websocket/deflate.ts'
 import { frameMessage } from './websocket/frame.ts'
 import type { ServerSocket, SocketHandler } from './websocket/server-socket.ts'
@@ -17,7 +19,7 @@ export interface PeerOptions {
   readonly identity: ConnectionIdentity
   readonly codec: Codec
   readonly env: ConnectionEnv
-  readonly sendQueues: SendQueues
+  readonly queues: Queues
   readonly onClosed: (peer: Peer) => void
 }
 
@@ -32,36 +34,39 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   readonly openedAt: number
   readonly #socket: ServerSocket
   readonly #env: ConnectionEnv
-  readonly #sendQueues: SendQueues
+  readonly #queues: Queues
   readonly #onClosed: (peer: Peer) => void
-  #lastFrameAt: number
-  /** At the last idle check: the value of `#lastFrameAt` and the bytes that had been read. */
-  #idleSince = 0
-  #idleBytesRead = 0
+  readonly #idle: IdleTimer
   #nextPingAt: number
   #reading = true
   /** Set while the send queue is over its limit, with the latest message of each topic that allows dropping. */
   #congestedSince: number | undefined
   #latest: Map<string, Broadcast> | undefined
-  /** Whether something was queued when it was last counted. */
+  /** Whether something was queued, and received, when it was last counted. */
   #isQueued = false
+  #isReceiving = false
   #closing: { readonly code: number; readonly since: number } | undefined
 
   constructor(socket: ServerSocket, options: PeerOptions) {
-    const now = options.env.clock()
+    const now = options.env.monotonic()
     this.connection = new Connection(options.identity, this, options.env)
     this.codec = options.codec
-    this.openedAt = now
+    this.openedAt = options.env.clock()
     this.#socket = socket
     this.#env = options.env
-    this.#sendQueues = options.sendQueues
+    this.#queues = options.queues
     this.#onClosed = options.onClosed
-    this.#lastFrameAt = now
+    this.#idle = new IdleTimer(socket, options.env.settings.streamIdleTimeout, now)
     this.#nextPingAt = now + options.env.settings.streamPingInterval
   }
 
   get queuedBytes(): number {
     return this.#socket.queuedBytes
+  }
+
+  /** The memory of an incomplete message and of unanswered requests. */
+  get receivedBytes(): number {
+    return this.#socket.receivedBytes + this.connection.pendingBytes
   }
 
   get address(): string {
@@ -73,7 +78,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   }
 
   onMessage(data: Buffer, isBinary: boolean, cost: number): void {
-    this.#lastFrameAt = this.#env.clock()
+    this.#idle.restart(this.#env.monotonic())
     if (this.#closing !== undefined) return
     if (isBinary !== this.codec.binary) {
       this.close('unsupportedData', `${isBinary ? 'binary' : 'text'} frames are not part of this sub-protocol`)
@@ -87,10 +92,17 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   }
 
   onFrame(kind: 'ping' | 'pong' | 'fragment'): void {
-    this.#lastFrameAt = this.#env.clock()
+    this.#idle.restart(this.#env.monotonic())
     this.connection.countFrame(kind)
     // A pong follows, which fills the send queue of a client that does not read.
     if (kind === 'ping') this.#checkSendQueue()
+  }
+
+  onRead(): void {
+    const isReceiving = this.receivedBytes > 0
+    if (!isReceiving && !this.#isReceiving) return
+    this.#isReceiving = isReceiving
+    this.#queues.receive.update(this)
   }
 
   onEvent(event: GateEvent): void {
@@ -101,7 +113,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     }
   }
 
-  tick(now: number): void {
+  tick(now: Moment): void {
     try {
       this.#checkDeadlines(now)
     } catch (error) {
@@ -115,33 +127,24 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     this.close('internalError', 'the server failed')
   }
 
-  #checkDeadlines(now: number): void {
+  #checkDeadlines(moment: Moment): void {
+    const now = moment.monotonic
     if (this.#closing !== undefined) {
       if (now - this.#closing.since >= CLOSE_TIMEOUT) this.#socket.terminate()
       return
     }
     if (this.#isQueued) this.#countQueue()
-    if (this.connection.nextDeadline() <= now) this.connection.tick(now)
+    if (this.#isReceiving) this.onRead()
+    if (this.connection.isDue(moment)) this.connection.tick(moment)
     const { streamIdleTimeout: idleTimeout, streamPingInterval: pingInterval } = this.#env.settings
     // While we do not read, the absence of frames says nothing about the client.
-    if (!this.#reading) this.#lastFrameAt = now
-    else if (now - this.#lastFrameAt >= idleTimeout / 2) this.#checkIdle(now, idleTimeout)
+    if (!this.#reading) this.#idle.restart(now)
+    else if (this.#idle.isOver(now)) this.close('policy', 'no frame for too long')
     this.#checkCongestion()
     if (this.#congestedSince !== undefined && now - this.#congestedSince >= idleTimeout) this.#closeAsSlow()
     if (now < this.#nextPingAt || this.#closing !== undefined) return
     this.#nextPingAt = now + pingInterval
     this.#socket.ping()
-  }
-
-  /** Frames of an unfinished message emit no event, so the bytes read count as a sign of life too. */
-  #checkIdle(now: number, idleTimeout: number): void {
-    const { bytesRead } = this.#socket
-    if (this.#idleSince === this.#lastFrameAt && bytesRead !== this.#idleBytesRead) this.#lastFrameAt = now
-    if (this.#idleSince !== this.#lastFrameAt) {
-      this.#idleSince = this.#lastFrameAt
-      this.#idleBytesRead = bytesRead
-    }
-    if (now - this.#lastFrameAt >= idleTimeout) this.close('policy', 'no frame for too long')
   }
 
   send(message: Message): void {
@@ -175,7 +178,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   }
 
   close(name: CloseName, reason: string): void {
-    this.#close(name, reason, false)
+    this.#close(name, reason)
   }
 
   terminate(): void {
@@ -185,21 +188,26 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   /** The limit is that of the connection by default. What is queued is discarded, to free memory and to send the close. */
   #closeAsSlow(): void {
     if (this.#closing === undefined) increment(this.#env.counters.slowCloses, 'connection')
-    this.#close('overload', 'reads too slowly', true)
+    this.#close('overload', 'reads too slowly', { discardsQueue: true })
   }
 
   closeAsSlow(limit: QueueLimit): void {
     if (this.#closing === undefined) increment(this.#env.counters.slowCloses, limit)
-    this.#close('overload', `reads too slowly: the send queues of this ${limit} are full`, true)
+    this.#close('overload', `reads too slowly: the send queues of this ${limit} are full`, { discardsQueue: true })
     if (this.#socket.queuedBytes > MAX_BYTES_BEFORE_CLOSE) this.#socket.terminate()
   }
 
-  #close(name: CloseName, reason: string, discardsQueue: boolean): void {
+  closeAsFlooding(limit: QueueLimit): void {
+    if (this.#closing === undefined) increment(this.#env.counters.floodCloses, limit)
+    this.#close('overload', `the receive queues of this ${limit} are full`, { discardsInput: true })
+  }
+
+  #close(name: CloseName, reason: string, discards: { discardsQueue?: true; discardsInput?: true } = {}): void {
     if (this.#closing !== undefined) return
-    this.#closing = { code: CLOSE_CODES[name].code, since: this.#env.clock() }
+    this.#closing = { code: CLOSE_CODES[name].code, since: this.#env.monotonic() }
     this.connection.onClosed()
     this.#latest = undefined
-    this.#socket.close(this.#closing.code, reason, { discardsQueue })
+    this.#socket.close(this.#closing.code, reason, discards)
   }
 
   #sendFrame(frame: Buffer | Promise<Buffer>, bytes: number): void {
@@ -214,13 +222,13 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     if (queuedBytes > 0) this.#countQueue()
     if (queuedBytes <= this.#env.settings.streamSendQueueBytes) return
     if (this.#congestedSince !== undefined || this.#closing !== undefined) return
-    this.#congestedSince = this.#env.clock()
+    this.#congestedSince = this.#env.monotonic()
     this.connection.setCongested(true)
   }
 
   #countQueue(): void {
     this.#isQueued = this.#socket.queuedBytes > 0
-    this.#sendQueues.update(this)
+    this.#queues.send.update(this)
   }
 
   onDrain(): void {
@@ -240,7 +248,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
 
   /** The client closes, or it violated the protocol and is closed with this code. */
   onClosing(code: number): void {
-    this.#closing ??= { code, since: this.#env.clock() }
+    this.#closing ??= { code, since: this.#env.monotonic() }
     this.connection.onClosed()
   }
 
@@ -250,8 +258,9 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
 
   onClosed(receivedCode: number): void {
     this.connection.onClosed()
-    this.#closing ??= { code: receivedCode, since: this.#env.clock() }
+    this.#closing ??= { code: receivedCode, since: this.#env.monotonic() }
     this.#countQueue()
+    this.onRead()
     const { code } = this.#closing
     increment(this.#env.counters.closes, COUNTED_CLOSES.has(code) ? code : 'other')
     this.#onClosed(this)

@@ -11,6 +11,8 @@ export interface StreamSettings {
   readonly streamMaxMessageBytes: number
   readonly streamMaxUnreadable: number
   readonly streamReceiveQueueBytes: number
+  readonly streamReceiveQueueBytesPerAddress: number
+  readonly streamReceiveQueueBytesPerNode: number
   readonly streamSendQueueBytes: number
   readonly streamSendQueueBytesPerAddress: number
   readonly streamSendQueueBytesPerNode: number

@@ -42,7 +42,7 @@ export function streamRoutes(gateway: Pick<Gateway, 'accept' | 'echo'>, hasEcho:
     method: 'GET',
     path: '/echo',
     handle: upgradeRequired,
-    upgrade: (_context, { request, socket, head }) => gateway.echo(request, socket, head),
+    upgrade: ({ address }, { request, socket, head }) => gateway.echo(request, socket, head, address),
   }
   return { at: ['/platform'], limit: 'stream', routes: hasEcho ? [stream, echo] : [stream] }
 }

@@ -6,6 +6,7 @@ import { type Call, refuse, type SlowPolicy, type Topic } from './controller.ts'
 import { IDENTIFY } from './controllers/auth.ts'
 import { type Broadcast, type Subscriber, topicKey } from './hub.ts'
 import { publicError, push, sendError, subscriptionEnd } from './messages.ts'
+import type { Profile } from './profile.ts'
 
 interface Subscription {
   readonly key: string
@@ -69,6 +70,10 @@ export class Subscriptions implements Subscriber {
     this.#caller = caller
     this.#transport = transport
     this.#env = env
+  }
+
+  get profile(): Profile {
+    return this.#caller.profile
   }
 
   get size(): number {
@@ -171,7 +176,7 @@ export class Subscriptions implements Subscriber {
     subscription.paused = false
     if (topic.subscription?.snapshot === undefined) return
     const abort = new AbortController()
-    const deadline = this.#env.clock() + this.#caller.timeouts(controller).subscription
+    const deadline = this.#env.monotonic() + this.#caller.timeouts(controller).subscription
     const backlog = new Backlog(slow)
     this.#resuming ??= new Map()
     this.#resuming.set(subscription, { abort, deadline, backlog })

@@ -40,6 +40,10 @@ export const METRICS = {
   gatehouse_streaming_subscriptions: gauge('Live subscriptions of streaming connections.'),
   gatehouse_streaming_signins_total: counter('Tokens presented to streaming: "accepted" or "rejected".', 'outcome'),
   gatehouse_streaming_displaced_total: counter('Streaming sessions closed for a newer one of the same user.'),
+  gatehouse_streaming_flood_closes_total: counter(
+    'Streaming connections closed because a limit of receive queues was reached: "address" or "node".',
+    'limit',
+  ),
   gatehouse_streaming_slow_closes_total: counter(
     'Streaming connections closed because a limit of send queues was reached: "connection", "address" or "node".',
     'limit',

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { completeLine, KNOWN_TOPICS, parseLine } from '../../src/cli/stream/line.ts'
 import { PendingMessages } from '../../src/cli/stream/pending.ts'
 import { authController } from '../../src/streaming/controllers/auth.ts'
-import { createPlatformController } from '../../src/streaming/controllers/platform.ts'
+import { createPlatformController, Feeds } from '../../src/streaming/controllers/platform.ts'
 import { Controllers } from '../../src/streaming/controllers/registry.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { runGatehouse } from '../support/process.ts'
@@ -69,7 +69,7 @@ test('Tab completes commands and topics; after sub and unsub only topics', () =>
 
 test('the completed topics are those of every server', () => {
   const info = { Name: '', Class: '', Version: '' }
-  const controllers = new Controllers([authController, createPlatformController(info, [])])
+  const controllers = new Controllers([authController, createPlatformController(info, new Feeds([]))])
   assert.deepEqual([...KNOWN_TOPICS].sort(), controllers.names().sort())
 })
 

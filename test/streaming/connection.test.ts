@@ -52,6 +52,7 @@ async function run(steps: readonly Step[], principal: Principal | 'anonymous' = 
   let output: string[] = []
   const env = {
     clock,
+    monotonic: clock,
     settings,
     hub,
     controllers: new Controllers([authController, controller]),
@@ -84,7 +85,8 @@ async function run(steps: readonly Step[], principal: Principal | 'anonymous' = 
     else if ('publish' in step) hub.publish('Test', step.publish[0], step.publish[1], clock())
     else {
       clock.advance(step.wait)
-      if (connection.nextDeadline() <= clock()) connection.tick(clock())
+      const now = { time: clock(), monotonic: clock() }
+      if (connection.isDue(now)) connection.tick(now)
     }
     await new Promise(setImmediate)
     outputs.push(output)

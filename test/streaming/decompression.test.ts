@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { deflateRawSync } from 'node:zlib'
+import { constants, deflateRawSync, inflateRawSync } from 'node:zlib'
 import { WebSocket } from 'ws'
+import { frame, OPCODE, openRaw } from '../support/frames.ts'
 import { startGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -32,6 +33,23 @@ test('RFC 7692 §8: a compressed message counts for its compressed bytes, also w
   socket.terminate()
 })
 
+test('a message of empty blocks, each with its own codes, is not decompressed on the thread of the other connections', async (t) => {
+  const { port } = await startGateway(t)
+  const peer = await openRaw(port, '/Platform?version=1.1', { 'Sec-WebSocket-Extensions': 'permessage-deflate' })
+  const request = JSON.stringify({ Topic: 'QueryServerInfo', TransactionID: 1 })
+  const payload = Buffer.concat([emptyDynamicBlocks(900_000), deflateRawSync(request, FLUSH).subarray(0, -4)])
+  const message = frame({ opcode: OPCODE.text, payload, reserved: 4 })
+  // Processor time of this thread, which a busy machine does not change.
+  const start = process.threadCpuUsage()
+  assert.equal(inflateRawSync(payload, FLUSH).toString(), request)
+  const baseline = process.threadCpuUsage(start).user
+  const before = process.threadCpuUsage()
+  peer.write(message)
+  assert.match((await peer.next()).payload.toString(), /"TransactionID":1/)
+  const used = process.threadCpuUsage(before).user
+  assert.ok(used < baseline / 2, `${used} µs, and ${baseline} µs for the decompression alone`)
+})
+
 test('requests before the client’s FIN are answered, and then the connection ends', async (t) => {
   const { port } = await startGateway(t)
   const socket = new WebSocket(`ws://127.0.0.1:${port}/Platform?version=1.1`, 'PlatformJson')
@@ -45,9 +63,37 @@ test('requests before the client’s FIN are answered, and then the connection e
   assert.equal(replies, 50)
 })
 
+const FLUSH = { finishFlush: constants.Z_SYNC_FLUSH }
+
 /** Stored blocks of length zero: work for the decompressor without a byte of output. */
 function emptyBlocks(bytes: number): Buffer {
   const block = Buffer.from([0x00, 0x00, 0x00, 0xff, 0xff])
+  return Buffer.alloc(Math.floor(bytes / block.length) * block.length, block)
+}
+
+/** Blocks without content that declare Huffman codes: the decompressor builds tables for each, every 11 bytes. */
+function emptyDynamicBlocks(bytes: number): Buffer {
+  let bits = ''
+  const put = (value: number, count: number): void => {
+    bits += [...value.toString(2).padStart(count, '0')].reverse().join('')
+  }
+  // RFC 1951 §3.2.7: a block of type 2, 257 literal codes, 1 distance code, 18 code length codes.
+  put(0b100, 3)
+  put(0, 5)
+  put(0, 5)
+  put(14, 4)
+  // Only the lengths 18 (a run of zeros) and 1 occur, with a code of one bit each.
+  for (let index = 0; index < 18; index++) put(index === 2 || index === 17 ? 1 : 0, 3)
+  // 138 and 118 zeros; the end of the block and the only distance have a code of one bit.
+  for (const run of [138, 118]) {
+    put(1, 1)
+    put(run - 11, 7)
+  }
+  put(0, 3)
+  const eight = bits.repeat(8)
+  const block = Buffer.alloc(eight.length / 8)
+  for (let index = 0; index < eight.length; index++)
+    if (eight[index] === '1') block[index >> 3] = (block[index >> 3] ?? 0) | (1 << (index & 7))
   return Buffer.alloc(Math.floor(bytes / block.length) * block.length, block)
 }
 

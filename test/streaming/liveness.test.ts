@@ -5,7 +5,9 @@ import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createTestController } from '../support/controllers.ts'
 import { openGateway, startGateway } from '../support/gateway.ts'
+import { createTestClock } from '../support/server.ts'
 import { connect, refusedUpgrade } from '../support/stream-client.ts'
+import { until } from '../support/until.ts'
 
 test('the server pings every 30 s; a client that answers stays connected', async (t) => {
   const { port, clock, mint } = await startGateway(t)
@@ -313,4 +315,41 @@ test('during a slow request others are read up to a limit; a client that is not 
   controller.release('done')
   assert.equal((await client.next()).Data, 'done')
   for (let received = 0; received < 500; received++) assert.equal((await client.next()).Data, filler)
+})
+
+test('timeouts and rates do not follow the time of day: it may jump either way', async (t) => {
+  const monotonic = createTestClock(1_000)
+  const { port, clock, mint, gateway } = await startGateway(t, {
+    controllers: [createTestController()],
+    monotonic,
+    settings: { streamMessageBurst: 4, streamMessagesPerSecond: 1 },
+  })
+  const headers = { Authorization: `Bearer ${await mint.issue({ lifetime: 10 * 86_400 })}` }
+  const busy = await connect(port, { headers })
+  const anonymous = await connect(port)
+  busy.send({ Controller: 'Test', Topic: 'Wait', TransactionID: 1 })
+  const pinged = t.mock.fn()
+  busy.socket.on('ping', pinged)
+  clock.advance(86_400_000)
+  for (const client of [busy, anonymous]) await client.expectSilence()
+  assert.equal(pinged.mock.callCount(), 0)
+  for (let id = 0; id < 3; id++) busy.send({ Topic: 'QueryServerInfo', TransactionID: id })
+  clock.advance(-2 * 86_400_000)
+  monotonic.advance(36_000)
+  assert.equal((await busy.next()).Data, 'Operation.Timeout')
+  for (let id = 0; id < 3; id++) assert.notEqual(typeof (await busy.next()).Data, 'string')
+  monotonic.advance(24_000)
+  assert.equal((await anonymous.closed).code, 1008)
+  for (let id = 0; id < 5; id++) busy.send({ Topic: 'QueryServerInfo', TransactionID: id })
+  const replies = await Promise.all(Array.from({ length: 5 }, () => busy.next()))
+  assert.deepEqual(
+    replies.map(({ Data }) => typeof Data),
+    ['object', 'object', 'object', 'object', 'string'],
+  )
+  busy.socket.pause()
+  await until('the client that answers no ping has left', 5_000, () => {
+    monotonic.advance(10_000)
+    return gateway.liveSessions().length === 0
+  })
+  assert.equal(gateway.counters.closes.get(1008), 2)
 })

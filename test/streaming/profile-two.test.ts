@@ -104,3 +104,41 @@ test('Feeds have a class and a status that the clients know', async (t) => {
     { Name: 'Prices', Class: 'Controller', Status: 'Up' },
   ])
 })
+
+test('Feeds are pushed again when a controller sets its status', async (t) => {
+  const controller = createTestController()
+  const other = { ...createTestController(), name: 'Prices', feedClass: 'Market' } as const
+  const { port, mint } = await startGateway(t, { controllers: [controller, other] })
+  const headers = { Authorization: `Bearer ${await mint.issue()}` }
+  const clients = await Promise.all([TWO, ONE].map((options) => connect(port, { ...options, headers })))
+  const stranger = await connect(port, TWO)
+  const feeds = { Topic: 'Feeds', Action: 'Sub' }
+  await stranger.request(feeds)
+  controller.setStatus('Initialising')
+  for (const client of clients) client.send(feeds)
+  const statuses = async () => {
+    const messages = await Promise.all(clients.map((client) => client.next()))
+    return messages.map(({ Data }) => (Data as { Status: string }[]).map(({ Status }) => Status))
+  }
+  assert.deepEqual(await statuses(), [
+    ['Initialising', 'Active'],
+    ['Down', 'Up'],
+  ])
+  for (const [status, up] of [
+    ['Active', 'Up'],
+    ['Impaired', 'Down'],
+    ['Inactive', 'Down'],
+    ['Expired', 'Down'],
+    ['Closed', 'Down'],
+  ] as const) {
+    controller.setStatus(status)
+    controller.setStatus(status)
+    assert.deepEqual(await statuses(), [
+      [status, 'Active'],
+      [up, 'Up'],
+    ])
+  }
+  for (const client of [...clients, stranger]) await client.expectSilence()
+  // As a controller in JavaScript could.
+  assert.throws(() => Reflect.apply(controller.setStatus, controller, ['Broken']), /A status is one of Initialising/)
+})

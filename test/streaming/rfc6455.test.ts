@@ -1,7 +1,8 @@
 /** Framing (RFC 6455) and compression (RFC 7692), byte by byte, against the echo endpoint. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { constants, deflateRawSync } from 'node:zlib'
+import { constants, deflateRawSync, inflateRawSync } from 'node:zlib'
 import { closeFrame, frame, OPCODE, openRaw, type RawPeer } from '../support/frames.ts'
 import { openGateway, type TestGateway } from '../support/gateway.ts'
 
@@ -141,6 +142,9 @@ const DEFLATE = { 'Sec-WebSocket-Extensions': 'permessage-deflate' }
 const deflate = (content: Buffer | string): Buffer =>
   deflateRawSync(content, { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4)
 
+const inflate = (payload: Buffer): Buffer =>
+  inflateRawSync(Buffer.concat([payload, Buffer.from('0000ffff', 'hex')]), { finishFlush: constants.Z_SYNC_FLUSH })
+
 test('RFC 7692 §7: compressed messages, whole and in fragments', async () => {
   const peer = await open(DEFLATE)
   assert.match(peer.reply, /sec-websocket-extensions: permessage-deflate/i)
@@ -171,6 +175,59 @@ test('RFC 7692: invalid compressed data closes with 1007', async () => {
   peer.write(frame({ opcode: text, payload: Buffer.alloc(100, 0xff), reserved: 4 }))
   assert.equal(await peer.closeCode(), 1007)
 })
+
+/** A complete DEFLATE stream: its last block has BFINAL set. */
+const final = (content: string): Buffer => deflateRawSync(content)
+const LONG = 'abcdefgh'.repeat(8_000)
+/** Fixed Huffman codes: a final block that repeats four bytes from five back, and one without content. */
+const REPEAT_FOUR = Buffer.from('031100', 'hex')
+const EMPTY_FINAL = Buffer.from('0300', 'hex')
+
+for (const [what, payload, content] of [
+  ['is followed by nothing but the empty block', Buffer.from('f348cdc9c9070000', 'hex'), 'Hello'],
+  ['ends the message without the empty block', Buffer.from('f348cdc9c90700', 'hex'), 'Hello'],
+  ['is followed by other blocks', Buffer.concat([final('one'), deflate('two')]), 'onetwo'],
+  ['is followed by another final block', Buffer.concat([final('one'), final('two'), deflate('')]), 'onetwo'],
+  ['is followed by a block that refers to it', Buffer.concat([final('Hello'), REPEAT_FOUR, deflate('')]), 'HelloHell'],
+  ['is long', Buffer.concat([deflateRawSync(LONG, { level: 0 }), deflate('two')]), `${LONG}two`],
+] as const) {
+  test(`RFC 7692 §7.2.3.4: the message is complete when a block with BFINAL ${what}`, async () => {
+    const peer = await open(DEFLATE)
+    peer.write(frame({ opcode: text, payload, reserved: 4 }), frame({ opcode: ping }))
+    const echoed = await peer.next()
+    assert.equal((echoed.reserved === 4 ? inflate(echoed.payload) : echoed.payload).toString(), content)
+  })
+}
+
+test('a message of thousands of final blocks closes with 1007', async () => {
+  const peer = await open(DEFLATE)
+  peer.write(frame({ opcode: text, payload: Buffer.alloc(8_000, EMPTY_FINAL), reserved: 4 }))
+  assert.equal(await peer.closeCode(), 1007)
+})
+
+test('final blocks that decompress to more than the limit together close with 1009', async () => {
+  const half = deflateRawSync(Buffer.alloc(LIMIT / 2 + 1, 'a'))
+  const peer = await open(DEFLATE)
+  peer.write(frame({ opcode: text, payload: Buffer.concat([half, half]), reserved: 4 }))
+  assert.equal(await peer.closeCode(), 1009)
+})
+
+for (const options of [{ level: 0 }, { strategy: constants.Z_FIXED }])
+  test(`an incompressible message of the maximum size may be longer compressed: ${JSON.stringify(options)}`, async () => {
+    const peer = await open(DEFLATE)
+    // Bytes from 144 on take nine bits in a block with fixed codes.
+    const content = randomBytes(LIMIT).map((byte) => byte | 0x90)
+    const payload = deflateRawSync(content, { ...options, finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4)
+    assert.ok(payload.length > LIMIT)
+    peer.write(frame({ opcode: binary, payload, reserved: 4 }))
+    assert.ok(inflate((await peer.next()).payload).equals(content))
+    const cut = LIMIT / 2
+    peer.write(
+      frame({ opcode: binary, payload: payload.subarray(0, cut), reserved: 4, fin: false }),
+      frame({ opcode: continuation, payload: payload.subarray(cut) }),
+    )
+    assert.ok(inflate((await peer.next()).payload).equals(content))
+  })
 
 /** Deflate compresses zeros by a factor of about 1,000, so a bomb of n bytes inflates to about 1,000 n bytes. */
 const zeros = (length: number): Buffer => deflateRawSync(Buffer.alloc(length), { finishFlush: constants.Z_SYNC_FLUSH })

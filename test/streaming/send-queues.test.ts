@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type QueueLimit, SendQueues } from '../../src/streaming/send-queues.ts'
+import { QueueBounds, type QueueLimit, type QueueOwner } from '../../src/streaming/queue-bounds.ts'
 import { createTestController } from '../support/controllers.ts'
 import { frame, OPCODE, openRaw } from '../support/frames.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -68,6 +68,32 @@ test('a connection that is closed as slow gets the close frame next, not after i
   assert.deepEqual([...gateway.counters.slowCloses], [['connection', 1]])
 })
 
+test('a queued frame counts with the objects that hold it, so that many short ones cannot take much more memory', async (t) => {
+  const controller = createTestController()
+  const { port, gateway } = await startGateway(t, {
+    controllers: [controller],
+    settings: { streamSendQueueBytes: 64 * MEBIBYTE },
+  })
+  const peer = await openRaw(port, '/Platform?version=1.1')
+  peer.socket.pause()
+  peer.write(frame({ opcode: OPCODE.text, payload: '{"Controller":"Test","Topic":"Open","Action":"Sub"}' }))
+  await until('it is subscribed', 5_000, () => controller.subscribers('Open') === 1)
+  const queued = (): number => gateway.liveSessions()[0]?.queuedBytes ?? 0
+  // The system takes nothing any more when the queue stays the same.
+  let before = -1
+  while (queued() === 0 || queued() !== before) {
+    if (queued() < 4 * MEBIBYTE) controller.publish('Open', 'x'.repeat(200_000))
+    before = queued()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const count = 5_000
+  for (let published = 0; published < count; published++) controller.publish('Open', 1)
+  const bytes = (queued() - before) / count
+  const length = '{"Controller":"Test","Topic":"Open","Action":"Publish","Data":1}'.length + 2
+  assert.ok(bytes >= length + 150 && bytes < length + 200, `${bytes} bytes for a frame of ${length}`)
+  peer.socket.destroy()
+})
+
 test('the queue of a connection that has left does not count', async (t) => {
   const { port, gateway } = await startGateway(t, {
     controllers: [createTestController()],
@@ -90,14 +116,18 @@ test('after every change the bounds hold, and those with the longest queues are 
   const PER_NODE = 250
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(9), fc.nat(60)), { maxLength: 200 }), (changes) => {
-      const queues = new SendQueues({
-        streamSendQueueBytesPerAddress: PER_ADDRESS,
-        streamSendQueueBytesPerNode: PER_NODE,
+      const queues = new QueueBounds({
+        perAddress: PER_ADDRESS,
+        perNode: PER_NODE,
+        bytesOf: ({ queuedBytes }: QueueOwner) => queuedBytes,
+        close: (owner: QueueOwner, limit: QueueLimit) => owner.closeAsSlow(limit),
       })
       const owners = Array.from({ length: 10 }, (_, index) => ({
         address: `192.0.2.${index % 4}`,
         queuedBytes: 0,
+        receivedBytes: 0,
         isClosing: false,
+        closeAsFlooding: () => assert.fail(),
         closeAsSlow(_limit: QueueLimit): void {
           const ofAddress: { readonly queuedBytes: number }[] = owners.filter(
             ({ address, isClosing }) => address === this.address && !isClosing,

@@ -299,3 +299,30 @@ async function requestUpgrade(
   const body = response.statusCode === 101 ? '' : Buffer.concat(await Array.fromAsync(response)).toString()
   return { status: response.statusCode ?? 0, headers: response.headers, body }
 }
+
+test('RFC 6455 §4.1: an upgrade by another method than GET gets 405, and the connection ends', async (t) => {
+  const { port, gateway } = await startGateway(t, { settings: { streamEcho: true } })
+  for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'HEAD'])
+    for (const path of ['/Platform?version=1.1', '/echo']) {
+      const asked = request({
+        port,
+        method,
+        path,
+        headers: {
+          Upgrade: 'websocket',
+          Connection: 'Upgrade',
+          'Sec-WebSocket-Version': '13',
+          'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+          'Sec-WebSocket-Protocol': 'PlatformJson',
+          ...(method === 'POST' ? { 'Content-Length': 2 } : {}),
+        },
+      })
+      asked.once('upgrade', (_reply, socket) => socket.destroy(new Error(`${method} was accepted`)))
+      asked.end(method === 'POST' ? '{}' : undefined)
+      const [reply] = (await once(asked, 'response')) as [IncomingMessage]
+      assert.deepEqual([reply.statusCode, reply.headers.allow, reply.headers.connection], [405, 'GET', 'close'], method)
+      reply.resume()
+      await once(reply, 'close')
+    }
+  assert.equal(gateway.counters.connectionsOpened, 0)
+})

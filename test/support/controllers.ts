@@ -1,5 +1,5 @@
 /** A controller with one topic for each behaviour that tests need. */
-import { type Controller, type Publisher, refuse } from '../../src/streaming/controller.ts'
+import { type Controller, type FeedStatus, type Publisher, refuse } from '../../src/streaming/controller.ts'
 
 export interface TestController extends Controller {
   /** Sends to the subscribers of a topic. */
@@ -8,6 +8,7 @@ export interface TestController extends Controller {
   release(result?: unknown): void
   readonly waiting: () => number
   readonly subscribers: (topic: string) => number
+  setStatus(status: FeedStatus): void
   readonly aborted: () => number
 }
 
@@ -28,6 +29,7 @@ export function createTestController(): TestController {
     release: (result = 'released') => waiting.shift()?.(result),
     waiting: () => waiting.length,
     subscribers: (topic) => publisher?.subscribers(topic) ?? 0,
+    setStatus: (status) => publisher?.setStatus(status),
     aborted: () => aborted,
     topics: {
       Echo: { summary: 'Replies with the data.', needs: 'nothing', publish: ({ data }) => data },

@@ -7,6 +7,7 @@ import { openListener } from '../../src/http/listener.ts'
 import { createPipeline } from '../../src/http/pipeline.ts'
 import type { RateLimits } from '../../src/http/rate-limits.ts'
 import type { Audit } from '../../src/protocol/audit-events.ts'
+import type { MonotonicClock } from '../../src/protocol/clock.ts'
 import type { Authenticate } from '../../src/protocol/principal.ts'
 import type { Controller } from '../../src/streaming/controller.ts'
 import { createGateway, type Gateway } from '../../src/streaming/gateway.ts'
@@ -32,6 +33,8 @@ export interface TestGatewayOptions {
   readonly settings?: Partial<StreamSettings>
   readonly controllers?: readonly Controller[]
   readonly bus?: Bus
+  /** For timeouts and rates; by default the clock that the test controls. */
+  readonly monotonic?: MonotonicClock
   readonly authenticate?: Authenticate
   readonly audit?: Audit
   readonly rateLimits?: Pick<RateLimits, 'countAddress' | 'countCaller'>
@@ -59,6 +62,7 @@ export async function openGateway(options: TestGatewayOptions = {}): Promise<Tes
     authenticate: options.authenticate ?? mint.authenticate,
     bus,
     clock,
+    monotonic: options.monotonic ?? clock,
     logger,
     settings: { ...defaults, ...options.settings },
     server: { Name: 'test', Class: 'Gatehouse', Version: '0.0.0' },

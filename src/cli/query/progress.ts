@@ -11,13 +11,13 @@ const REDRAW_MS = 100
 /** Shows nothing without a terminal. */
 export function createProgress(label: string, total: number, stream: NodeJS.WriteStream = process.stderr): Progress {
   if (!stream.isTTY) return { show() {}, end() {} }
-  const started = Date.now()
-  let drawn = 0
+  const started = performance.now()
+  let drawn = Number.NEGATIVE_INFINITY
   return {
     show(done, rows) {
-      if (Date.now() - drawn < REDRAW_MS && done < total) return
-      drawn = Date.now()
-      stream.write(`\r\u001b[2K${progressLine(label, done / Math.max(total, 1), rows, Date.now() - started)}`)
+      if (performance.now() - drawn < REDRAW_MS && done < total) return
+      drawn = performance.now()
+      stream.write(`\r\u001b[2K${progressLine(label, done / Math.max(total, 1), rows, performance.now() - started)}`)
     },
     end() {
       stream.write('\r\u001b[2K')

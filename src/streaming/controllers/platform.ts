@@ -1,5 +1,5 @@
 /** The `Platform` controller: describes the server and its feeds. */
-import type { Controller, FeedClass } from '../controller.ts'
+import { type Controller, FEED_STATUSES, type FeedClass, type FeedStatus } from '../controller.ts'
 import type { Profile } from '../profile.ts'
 
 /** The `Data` of messages, hence the wire names. */
@@ -12,14 +12,39 @@ export interface ServerInfo {
 /** What clients of version 2 take a feed without a class for: it carries messages, and nothing else is known of it. */
 const DEFAULT_FEED_CLASS: FeedClass = 'Channel'
 
-/** `controllers` are those whose topics are the feeds of the server. */
-export function createPlatformController(info: ServerInfo, controllers: readonly Controller[]): Controller {
-  const describeFeeds = ({ classifiesFeeds }: Profile): object[] =>
-    controllers.map(({ name, feedClass = DEFAULT_FEED_CLASS }) =>
-      classifiesFeeds
-        ? { Name: name, Class: feedClass, Status: 'Active' }
-        : { Name: name, Class: 'Controller', Status: 'Up' },
-    )
+/** The feeds of a server, one for each controller, with their status. */
+export class Feeds {
+  readonly #controllers: readonly Controller[]
+  readonly #statuses = new Map<string, FeedStatus>()
+
+  constructor(controllers: readonly Controller[]) {
+    this.#controllers = controllers
+  }
+
+  /** False if the feed has this status already. */
+  setStatus(controller: string, status: FeedStatus): boolean {
+    // Controllers may be JavaScript.
+    if (!FEED_STATUSES.includes(status)) throw new TypeError(`A status is one of ${FEED_STATUSES.join(', ')}`)
+    if (this.#statusOf(controller) === status) return false
+    this.#statuses.set(controller, status)
+    return true
+  }
+
+  describe({ classifiesFeeds }: Profile): object[] {
+    return this.#controllers.map(({ name, feedClass = DEFAULT_FEED_CLASS }) => {
+      const status = this.#statusOf(name)
+      return classifiesFeeds
+        ? { Name: name, Class: feedClass, Status: status }
+        : { Name: name, Class: 'Controller', Status: status === 'Active' ? 'Up' : 'Down' }
+    })
+  }
+
+  #statusOf(controller: string): FeedStatus {
+    return this.#statuses.get(controller) ?? 'Active'
+  }
+}
+
+export function createPlatformController(info: ServerInfo, feeds: Feeds): Controller {
   const describe = (profile: Profile): object => ({ ...info, Protocol: profile.version })
   return {
     name: 'Platform',
@@ -36,9 +61,10 @@ export function createPlatformController(info: ServerInfo, controllers: readonly
         publish: ({ caller }) => describe(caller.profile),
       },
       Feeds: {
-        summary: 'Pushes the feeds of this server, one for each controller, with their status.',
+        summary:
+          'Pushes the feeds of this server, one for each controller, with their status, now and whenever one changes.',
         needs: 'identity',
-        subscription: { slow: 'latest', snapshot: ({ caller }) => describeFeeds(caller.profile) },
+        subscription: { slow: 'latest', snapshot: ({ caller }) => feeds.describe(caller.profile) },
       },
     },
   }

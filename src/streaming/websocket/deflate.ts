@@ -67,7 +67,6 @@ export function describeWindows({ server, client }: Windows): string {
 /** A longer message is compressed on another thread: on this one it would hold up all other connections. */
 const MAX_SYNC_BYTES = 16 * 1024
 const deflateOnThread = promisify<Buffer, object, Buffer>(deflateRaw)
-const inflateAsync = promisify<Buffer, object, Buffer>(inflateRaw)
 /** Half of the threads of Node's pool, which others need as well. */
 const compressions = createSemaphore(2, Number.POSITIVE_INFINITY)
 
@@ -83,8 +82,13 @@ export function frameDeflated(
   const chunkSize = chunkBytes(length)
   const options = { level: 3, memLevel: 4, windowBits, chunkSize, finishFlush: constants.Z_SYNC_FLUSH }
   if (length <= MAX_SYNC_BYTES) return frameCompressed(withoutTail(deflateRawSync(payload, options)), isText)
-  return frameOnThread(Buffer.from(payload), options, isText)
+  const frame = frameOnThread(Buffer.from(payload), options, isText)
+  // The connection may end before it awaits the frame; then nobody needs to know of a failure.
+  frame.catch(ignore)
+  return frame
 }
+
+function ignore(): void {}
 
 async function frameOnThread(payload: Buffer, options: object, isText: boolean): Promise<Buffer> {
   const outcome = await compressions.run(() => deflateOnThread(payload, options))
@@ -109,8 +113,10 @@ function withoutTail(deflated: Buffer): Buffer {
 
 /** Stops at `maxBytes`, however much more the message would decompress to. */
 export function inflateMessage(data: Buffer, isBinary: boolean, windowBits = 15, maxBytes: number): Buffer {
+  const inflation = new Inflation(data, windowBits, maxBytes)
   try {
-    return checked(inflateRawSync(Buffer.concat([data, TAIL]), inflateOptions(data, windowBits, maxBytes)), isBinary)
+    while (!inflation.isComplete) inflation.add(inflateRawSync(inflation.input, inflation.options))
+    return checked(inflation.message, isBinary)
   } catch (error) {
     throw asFrameError(error)
   }
@@ -123,18 +129,75 @@ export async function inflateOnThread(
   windowBits = 15,
   maxBytes: number,
 ): Promise<Buffer> {
-  const options = inflateOptions(data, windowBits, maxBytes)
+  const inflation = new Inflation(data, windowBits, maxBytes)
   try {
-    const outcome = await compressions.run(() => inflateAsync(Buffer.concat([data, TAIL]), options))
-    if (outcome === 'full') throw new Error('The queue of compressions has no limit')
-    return checked(outcome.result, isBinary)
+    while (!inflation.isComplete) {
+      const outcome = await compressions.run(() => inflateAsync(inflation.input, inflation.options))
+      if (outcome === 'full') throw new Error('The queue of compressions has no limit')
+      inflation.add(outcome.result)
+    }
+    return checked(inflation.message, isBinary)
   } catch (error) {
     throw asFrameError(error)
   }
 }
 
-function inflateOptions(data: Buffer, windowBits: number, maxOutputLength: number) {
-  return { windowBits, maxOutputLength, chunkSize: chunkBytes(data.length), finishFlush: constants.Z_SYNC_FLUSH }
+/** zlib's output with, because of the option `info`, the engine that knows how much input was read. */
+type Inflated = Buffer | { readonly buffer: Buffer; readonly engine: { readonly bytesWritten: number } }
+const inflateAsync = promisify<Buffer, object, Inflated>(inflateRaw)
+
+/** Each costs the start of a decompressor, so that thousands in one message would hold up the others. */
+const MAX_FINAL_BLOCKS = 16
+const MAX_WINDOW_BYTES = 32 * 1024
+
+/**
+ * The decompression of one message. zlib stops at a block with BFINAL, but in a message others may follow it, from the
+ * next byte on (§7.2.1, §7.2.3.4): they are decompressed by another run, with the output so far as its window.
+ */
+class Inflation {
+  input: Buffer
+  readonly #windowBits: number
+  readonly #maxBytes: number
+  readonly #chunkSize: number
+  #message: Buffer | undefined
+  #runs = 0
+
+  constructor(data: Buffer, windowBits: number, maxBytes: number) {
+    this.input = Buffer.concat([data, TAIL])
+    this.#windowBits = windowBits
+    this.#maxBytes = maxBytes
+    this.#chunkSize = chunkBytes(data.length)
+  }
+
+  get options() {
+    return {
+      windowBits: this.#windowBits,
+      // Zero is not allowed; `add` checks the sum.
+      maxOutputLength: Math.max(1, this.#maxBytes - this.message.length),
+      chunkSize: this.#chunkSize,
+      finishFlush: constants.Z_SYNC_FLUSH,
+      info: true,
+      ...(this.#message === undefined ? {} : { dictionary: this.#message.subarray(-MAX_WINDOW_BYTES) }),
+    }
+  }
+
+  /** What is left after a final block may be the tail alone, if the client sent nothing after it. */
+  get isComplete(): boolean {
+    return this.#runs > 0 && this.input.length <= TAIL.length
+  }
+
+  get message(): Buffer {
+    return this.#message ?? Buffer.alloc(0)
+  }
+
+  add(inflated: Inflated): void {
+    if (Buffer.isBuffer(inflated)) throw new Error('zlib did not return its engine')
+    if (++this.#runs > MAX_FINAL_BLOCKS) throw new FrameError('invalidData', 'too many final blocks')
+    const { buffer, engine } = inflated
+    this.#message = this.#message === undefined ? buffer : Buffer.concat([this.#message, buffer])
+    if (this.#message.length > this.#maxBytes) throw new FrameError('tooBig', 'the message is too long')
+    this.input = this.input.subarray(engine.bytesWritten)
+  }
 }
 
 function checked(message: Buffer, isBinary: boolean): Buffer {

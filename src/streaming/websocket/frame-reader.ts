@@ -26,6 +26,7 @@ export class FrameError extends Error {
 }
 
 export interface FrameReaderOptions {
+  /** Of a message as it is sent; a compressed one may be as much longer as compression can make it. */
   readonly maxMessageBytes: number
   /** Whether compression was negotiated, which gives the first reserved bit its meaning. */
   readonly allowsCompression: boolean
@@ -46,6 +47,11 @@ export class FrameReader {
 
   constructor(options: FrameReaderOptions) {
     this.#options = options
+  }
+
+  /** The memory of the message that is incomplete. Unread input is not part of it: that is one piece at most. */
+  get incompleteBytes(): number {
+    return (this.#frame?.payload?.length ?? 0) + (this.#message?.data.length ?? 0)
   }
 
   push(chunk: Buffer): void {
@@ -74,12 +80,18 @@ export class FrameReader {
     if (input.length < 2 + extended + 4) return this.#keepHeader()
     const length = extended === 0 ? short : extended === 2 ? input.readUInt16BE(2) : readLength(input)
     const opcode = first & 0x0f
-    if (opcode < OPCODE.close && (this.#message?.length ?? 0) + length > this.#options.maxMessageBytes)
+    if (opcode < OPCODE.close && (this.#message?.length ?? 0) + length > this.#maxBytes(first))
       throw new FrameError('tooBig', 'the message is too long')
     const end = 2 + extended + 4
     const mask = input.readUInt32LE(end - 4)
     this.#input = input.subarray(end)
     return { first, opcode, mask, length, payload: undefined, filled: 0 }
+  }
+
+  #maxBytes(first: number): number {
+    const { maxMessageBytes } = this.#options
+    const isCompressed = this.#message?.isCompressed ?? (first & 0x40) !== 0
+    return isCompressed ? maxDeflatedBytes(maxMessageBytes) : maxMessageBytes
   }
 
   /** A copy, because the piece of input that it comes from is much larger. */
@@ -129,12 +141,12 @@ export class FrameReader {
       const isBinary = opcode === OPCODE.binary
       const isCompressed = (first & 0x40) !== 0
       if (isFinal) return complete(payload, isBinary, isCompressed)
-      const data = append(EMPTY, 0, payload, this.#options.maxMessageBytes)
+      const data = append(EMPTY, 0, payload, this.#maxBytes(first))
       this.#message = { data, length: payload.length, isBinary, isCompressed }
       return FRAGMENT
     }
     const message = this.#message
-    message.data = append(message.data, message.length, payload, this.#options.maxMessageBytes)
+    message.data = append(message.data, message.length, payload, this.#maxBytes(first))
     message.length += payload.length
     if (!isFinal) return FRAGMENT
     this.#message = undefined
@@ -157,6 +169,14 @@ interface OpenMessage {
   length: number
   readonly isBinary: boolean
   readonly isCompressed: boolean
+}
+
+/**
+ * What DEFLATE can make of so many bytes at worst: nine bits for each, and the headers of its blocks (zlib's
+ * `deflateBound` for the settings that expand the most).
+ */
+function maxDeflatedBytes(bytes: number): number {
+  return bytes + Math.ceil(bytes / 8) + Math.ceil(bytes / 64) + 64
 }
 
 /** A length of more than 32 bits is over any limit. */

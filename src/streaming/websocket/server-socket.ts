@@ -4,6 +4,8 @@ import { CLOSE_CODES } from '../../protocol/close-codes.ts'
 import { inflateMessage, inflateOnThread, type Windows } from './deflate.ts'
 import { frameClose, framePing, framePong } from './frame.ts'
 import { FrameError, FrameReader, type ReceivedFrame } from './frame-reader.ts'
+import { readInTurn, type TurnReader } from './read-turns.ts'
+import { SendQueue } from './send-queue.ts'
 
 /** Takes what a socket receives. Any method may pause the socket or close it. */
 export interface SocketHandler {
@@ -11,6 +13,8 @@ export interface SocketHandler {
   onMessage(data: Buffer, isBinary: boolean, cost: number): void
   /** A frame that completes no message: a ping, which is then answered, a pong, or a fragment. */
   onFrame(kind: 'ping' | 'pong' | 'fragment'): void
+  /** Something was read; `receivedBytes` may have changed. */
+  onRead(): void
   /** Bytes of the send queue have been sent. */
   onDrain(): void
   /** The closing handshake has begun: the client closes, or broke the protocol and is closed with this code. */
@@ -51,14 +55,10 @@ type State =
   /** Nothing that the client sends is read any more. */
   | 'deaf'
 
-interface QueuedFrame {
-  frame: Buffer | Promise<Buffer>
-  readonly bytes: number
-}
-
-export class ServerSocket {
+export class ServerSocket implements TurnReader {
   readonly #tcp: Socket
-  readonly #reader: FrameReader
+  readonly #sendQueue: SendQueue
+  #reader: FrameReader
   readonly #options: SocketOptions
   #handler: SocketHandler | undefined
   #state: State = 'open'
@@ -66,36 +66,30 @@ export class ServerSocket {
   #paused = false
   #isReading = false
   #willRead = false
-  /** A message is being decompressed on another thread; those after it wait. */
-  #isInflating = false
+  /** The bytes of a message that is being decompressed on another thread; those after it wait. */
+  #inflatingBytes = 0
   #inputEnded = false
   /** The work done in this turn of the event loop. */
   #work = 0
   #turn = 0
   #closingBytes = 0
-  /** Frames in order that wait for the TCP socket to drain, or for one among them to be compressed. */
-  #queue: QueuedFrame[] | undefined
-  #queuedBytes = 0
-  #endsAfterQueue = false
 
   constructor(tcp: Socket, options: SocketOptions) {
     this.#tcp = tcp
     this.#options = options
-    this.#reader = new FrameReader({
-      maxMessageBytes: options.maxMessageBytes,
-      allowsCompression: options.windows !== undefined,
-    })
+    this.#sendQueue = new SendQueue(tcp)
+    this.#reader = createReader(options)
   }
 
   /** Starts to read. `head` is what arrived together with the upgrade request. */
   open(handler: SocketHandler, head: Buffer): void {
     const tcp = this.#tcp
     this.#handler = handler
+    this.#sendQueue.open(handler)
     tcp.setTimeout(0)
     tcp.setNoDelay()
     if (head.length > 0) tcp.unshift(head)
     tcp.on('data', (chunk: Buffer) => this.#onData(chunk))
-    tcp.on('drain', () => this.#flush())
     tcp.on('end', () => {
       this.#inputEnded = true
       this.#endWhenRead()
@@ -116,14 +110,19 @@ export class ServerSocket {
     return this.#tcp.bytesRead
   }
 
-  /** The bytes that the client has not taken yet. */
+  /** The memory of what the client has not taken yet. */
   get queuedBytes(): number {
-    return this.#tcp.destroyed ? 0 : this.#tcp.writableLength + this.#queuedBytes
+    return this.#sendQueue.bytes
+  }
+
+  /** The memory of a message that has not been delivered yet. */
+  get receivedBytes(): number {
+    return this.#tcp.destroyed ? 0 : this.#reader.incompleteBytes + this.#inflatingBytes
   }
 
   /** Sends a frame after those before it. `bytes` is the size to count for a frame that is still being compressed. */
   send(frame: Buffer | Promise<Buffer>, bytes = 0): void {
-    if (this.isOpen) this.#write(frame, bytes)
+    if (this.isOpen) this.#sendQueue.write(frame, bytes)
   }
 
   ping(): void {
@@ -142,13 +141,17 @@ export class ServerSocket {
     this.#readSoon()
   }
 
-  /** Sends a close frame, after the queue or instead of it; the client must answer it. */
-  close(code: number, reason: string, { discardsQueue = false } = {}): void {
+  /**
+   * Sends a close frame, after the queue or instead of it; the client must answer it. If the input is discarded, its
+   * answer is not awaited.
+   */
+  close(code: number, reason: string, { discardsQueue = false, discardsInput = false } = {}): void {
     if (!this.isOpen) return
-    if (discardsQueue) this.#discardQueue()
-    this.#write(frameClose(code, reason), 0)
+    if (discardsQueue) this.#sendQueue.discard()
+    this.#sendQueue.write(frameClose(code, reason), 0)
     this.#state = 'closing'
-    this.resume()
+    if (discardsInput) this.#endInput()
+    else this.resume()
   }
 
   terminate(): void {
@@ -187,11 +190,12 @@ export class ServerSocket {
     } finally {
       this.#isReading = false
     }
+    this.#handler?.onRead()
     this.#endWhenRead()
   }
 
   get #mayRead(): boolean {
-    return !this.#paused && !this.#isInflating && this.#state !== 'deaf'
+    return !this.#paused && this.#inflatingBytes === 0 && this.#state !== 'deaf'
   }
 
   /** After the client's FIN: what it sent before is still read and answered, then the connection ends. */
@@ -212,12 +216,16 @@ export class ServerSocket {
     if (this.#willRead) return
     this.#willRead = true
     this.#tcp.pause()
-    setImmediate(() => {
-      this.#willRead = false
-      if (this.#paused || this.#isInflating) return
-      this.#read()
-      if (this.#mayRead && !this.#willRead) this.#tcp.resume()
-    })
+    readInTurn(this)
+  }
+
+  readTurn(): void {
+    this.#willRead = false
+    if (this.#paused || this.#inflatingBytes > 0) return
+    this.#work = 0
+    this.#turn = currentTurn()
+    this.#read()
+    if (this.#mayRead && !this.#willRead) this.#tcp.resume()
   }
 
   #take(frame: ReceivedFrame): void {
@@ -260,15 +268,15 @@ export class ServerSocket {
 
   async #inflate(data: Buffer, isBinary: boolean): Promise<void> {
     const { windows, maxMessageBytes } = this.#options
-    this.#isInflating = true
+    this.#inflatingBytes = data.length
     this.#tcp.pause()
     try {
       const message = await inflateOnThread(data, isBinary, windows?.client, maxMessageBytes)
-      this.#isInflating = false
+      this.#inflatingBytes = 0
       if (this.#state === 'open')
         this.#deliver(message, isBinary, Math.max(message.length, data.length * COMPRESSED_COST))
     } catch (error) {
-      this.#isInflating = false
+      this.#inflatingBytes = 0
       if (this.#state !== 'deaf') this.#fail(error)
     }
     this.#readSoon()
@@ -278,7 +286,7 @@ export class ServerSocket {
   #onCloseFrame(code: number): void {
     this.#receivedCode = code
     if (this.#state === 'open') {
-      this.#write(frameClose(code), 0)
+      this.#sendQueue.write(frameClose(code), 0)
       this.#handler?.onClosing(code)
     }
     this.#endInput()
@@ -288,7 +296,7 @@ export class ServerSocket {
     const { close, message } =
       error instanceof FrameError ? error : new FrameError('internalError', 'the server failed')
     if (close === 'internalError') this.#handler?.onFault(error)
-    if (this.isOpen) this.#write(frameClose(CLOSE_CODES[close].code, message), 0)
+    if (this.isOpen) this.#sendQueue.write(frameClose(CLOSE_CODES[close].code, message), 0)
     this.#handler?.onClosing(CLOSE_CODES[close].code)
     this.#endInput()
   }
@@ -297,68 +305,20 @@ export class ServerSocket {
   #endInput(): void {
     this.#state = 'deaf'
     this.#paused = false
+    this.#reader = createReader(this.#options)
     this.#tcp.resume()
-    if (this.#queue === undefined) this.#tcp.end()
-    else this.#endsAfterQueue = true
-  }
-
-  #write(frame: Buffer | Promise<Buffer>, bytes: number): void {
-    if (this.#queue === undefined && !(frame instanceof Promise) && !this.#tcp.writableNeedDrain) {
-      this.#tcp.write(frame)
-      return
-    }
-    const size = frame instanceof Promise ? bytes : frame.length
-    this.#queue ??= []
-    this.#queue.push({ frame, bytes: size })
-    this.#queuedBytes += size
-    if (this.#queue.length === 1) this.#sendQueue()
-  }
-
-  #flush(): void {
-    this.#sendQueue()
-    this.#handler?.onDrain()
-  }
-
-  #sendQueue(): void {
-    const queue = this.#queue
-    while (queue !== undefined && queue.length > 0 && !this.#tcp.writableNeedDrain) {
-      const first = queue[0]
-      if (first?.frame instanceof Promise) {
-        this.#sendLater(first, first.frame)
-        return
-      }
-      queue.shift()
-      this.#queuedBytes -= first?.bytes ?? 0
-      if (first !== undefined) this.#tcp.write(first.frame)
-    }
-    if (queue?.length !== 0) return
-    this.#queue = undefined
-    if (this.#endsAfterQueue) this.#tcp.end()
-  }
-
-  async #sendLater(queued: QueuedFrame, compression: Promise<Buffer>): Promise<void> {
-    try {
-      const frame = await compression
-      // It may have been sent or discarded in the meantime.
-      if (queued.frame !== compression || this.#queue?.[0] !== queued) return
-      queued.frame = frame
-      this.#flush()
-    } catch (error) {
-      this.#handler?.onFault(error)
-      this.terminate()
-    }
-  }
-
-  #discardQueue(): void {
-    this.#queue = undefined
-    this.#queuedBytes = 0
+    this.#sendQueue.end()
   }
 
   #onTcpClosed(): void {
     this.#state = 'deaf'
-    this.#discardQueue()
+    this.#sendQueue.discard()
     this.#handler?.onClosed(this.#receivedCode)
   }
+}
+
+function createReader({ maxMessageBytes, windows }: SocketOptions): FrameReader {
+  return new FrameReader({ maxMessageBytes, allowsCompression: windows !== undefined })
 }
 
 let turn = 1
