@@ -1,7 +1,8 @@
 /** The composition root: a Config becomes a running server. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createLive, handleLiveCalls } from '../admin/live.ts'
-import { type Config, issuerOf, type LoadedConfig } from '../config/config.ts'
+import { type Config, issuerOf } from '../config/config.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import { clientAddress } from '../http/client-address.ts'
 import { createClientErrorHandler } from '../http/client-errors.ts'
 import { boundConnections } from '../http/connection-bound.ts'

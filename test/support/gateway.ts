@@ -1,6 +1,6 @@
 /** A gateway on a free port, with a clock, a bus and tokens under the control of the test. */
 import type { TestContext } from 'node:test'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import type { Bus } from '../../src/events/bus.ts'
 import { clientAddress } from '../../src/http/client-address.ts'
 import { openListener } from '../../src/http/listener.ts'
