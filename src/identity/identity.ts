@@ -4,7 +4,8 @@ import { openRevocationList, type RevocationList } from '../events/revocation-li
 import type { Audit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Authenticate } from '../protocol/principal.ts'
-import { createRevocations, type Revocations } from '../store/revocations.ts'
+import type { Database } from '../store/database.ts'
+import { openRevocations, type Revocations } from '../store/revocations.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createSecretThrottle, type SecretThrottle } from './clients/client-auth.ts'
@@ -20,6 +21,7 @@ import { createUserDirectory, type UserDirectory } from './user-directory.ts'
 
 export interface IdentityOptions {
   readonly issuer: string
+  readonly database: Database
   readonly stores: Stores
   readonly bus: Bus
   readonly audit: Audit
@@ -89,7 +91,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     signer,
     authenticate: access.authenticate,
     revocationList,
-    revocations: createRevocations({ grants: stores.grants, publish: bus.publish, clock }),
+    revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
     clients: createClientDirectory(stores.clients, bus, clock),
     users,
     checkPassword: createPasswordCheck({

@@ -117,6 +117,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
 
     const identity = await openIdentity({
       issuer,
+      database,
       stores,
       bus,
       audit,
