@@ -8,6 +8,7 @@ import type { Database } from '../store/database.ts'
 import { openRevocations, type Revocations } from '../store/revocations.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { type Attempts, createAttempts } from './attempts.ts'
 import { createSecretThrottle, type SecretThrottle } from './clients/client-auth.ts'
 import { type ClientDirectory, createClientDirectory } from './clients/client-directory.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
@@ -44,6 +45,7 @@ export interface Identity {
   readonly users: UserDirectory
   readonly checkPassword: CheckPassword
   readonly hashing: Hashing
+  readonly attempts: Attempts
   readonly secretThrottle: SecretThrottle
   readonly lifetimes: TokenLifetimes
   close(): void
@@ -80,6 +82,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     if (event.kind === 'keys-changed' || isRename) access.forget()
   })
   const hashing = createHashing(options.metrics)
+  const attempts = createAttempts(stores.throttles)
   return {
     issuer: createIssuer({
       name: options.issuer,
@@ -97,12 +100,14 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     checkPassword: createPasswordCheck({
       users: stores.users,
       throttles: stores.throttles,
+      attempts,
       hashing,
       audit,
       clock,
       metrics: options.metrics,
     }),
     hashing,
+    attempts,
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
     close() {

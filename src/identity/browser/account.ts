@@ -4,6 +4,7 @@ import type { Route } from '../../http/route.ts'
 import { listApplications } from '../../store/applications.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../store/password-hash.ts'
 import type { Profile, User } from '../../store/users.ts'
+import { BUSY_SECONDS } from '../attempts.ts'
 import { accountPage, PROFILE_FIELDS, type ProfileField, passwordPage } from '../pages/account.ts'
 import type { FormError } from '../pages/form-parts.ts'
 import type { Messages } from '../pages/messages/en.ts'
@@ -147,9 +148,6 @@ async function saveProfile(context: SignedInBrowser, form: Parameters, env: Brow
   env.audit.record({ event: 'user.changed', actor: user.id, target: user.id, details: { changed: ['profile'] } })
   return done(context, 'saved', env)
 }
-
-/** When too many passwords are being hashed already. */
-const BUSY_SECONDS = 5
 
 function showPassword(
   context: SignedInBrowser,
