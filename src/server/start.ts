@@ -12,12 +12,12 @@ import { createRateLimits } from '../http/rate-limits.ts'
 import { createSlidingWindow } from '../http/sliding-window.ts'
 import { watchSessions } from '../identity/browser/session-watch.ts'
 import { openIdentity } from '../identity/identity.ts'
+import { logAvailability } from '../lib/availability.ts'
 import { exceptOutages, unavailableReason } from '../lib/unavailable.ts'
 import { type Clock, systemClock } from '../protocol/clock.ts'
 import { VERSION } from '../protocol/version.ts'
 import { openQuery } from '../query/service.ts'
 import { readAuditAfter } from '../store/audit-read.ts'
-import { logAvailability } from '../store/availability.ts'
 import { nodeName } from '../store/nodes.ts'
 import { registerServer } from '../store/running-servers.ts'
 import { lockStart } from '../store/start-lock.ts'
@@ -107,7 +107,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
           database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
           limits: queryLimitsOf(config),
           onError: (error) => logger.error({ err: error }, 'query service error'),
-          log: logger,
+          onAvailability: logAvailability(logger, 'query'),
         })
       : undefined
     cleanup.add(() => query?.close())
