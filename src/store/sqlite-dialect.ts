@@ -128,7 +128,8 @@ class SqliteDriver implements Driver {
   #endTransaction(connection: SqliteConnection, statement: 'commit' | 'rollback'): void {
     const { database } = this.#opened().writer
     try {
-      database.exec(statement)
+      // SQLite itself rolls back after some errors, as on a full disk.
+      if (statement === 'commit' || database.inTransaction) database.exec(statement)
     } finally {
       if (database.inTransaction) database.exec('rollback')
       connection.releaseWriter?.()

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
 import { abortable } from '../../../lib/abortable.ts'
 import type { Availability } from '../../../lib/availability.ts'
+import { SEVERAL_PAGES } from '../../../store/database.ts'
 import { GroupCommit } from '../../../store/group-commit.ts'
 import { isLocked, retryWhileLocked } from '../../../store/write-lock.ts'
 import { AUDIT_COLUMNS, type AuditPosition, createAuditCopy } from '../audit-copy.ts'
@@ -102,13 +103,13 @@ interface OpenDatabase {
   readonly availability: Availability
 }
 
-/** A row that reaches the log and is gone again: a full disk does not fail before. */
+/** A row that reaches the disk and is gone again: a full disk is not noticed otherwise. */
 function tryWrite(writing: Database): void {
-  const key = { owner: '', key: `readiness ${randomUUID()}` }
+  const key = `readiness ${randomUUID()}`
   writing
-    .prepare("INSERT INTO main._gh_requests (owner, key, fingerprint, answer, created) VALUES (?, ?, '', '', 0)")
-    .run(key.owner, key.key)
-  writing.prepare('DELETE FROM main._gh_requests WHERE owner = ? AND key = ?').run(key.owner, key.key)
+    .prepare("INSERT INTO main._gh_requests (owner, key, fingerprint, answer, created) VALUES ('', ?, '', ?, 0)")
+    .run(key, ' '.repeat(SEVERAL_PAGES))
+  writing.prepare("DELETE FROM main._gh_requests WHERE owner = '' AND key = ?").run(key)
 }
 
 /** Reports whether the database takes writes. */
