@@ -22,6 +22,7 @@ import { nodeName } from '../store/nodes.ts'
 import { registerServer } from '../store/running-servers.ts'
 import { lockStart } from '../store/start-lock.ts'
 import { WritesStopped } from '../store/wal-sync.ts'
+import { startControllers } from '../streaming/controllers/start.ts'
 import { openStreaming } from '../streaming/streaming.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { openMetrics, openMetricsPort, serveMetrics, startBackgroundJobs } from './background-jobs.ts'
@@ -74,6 +75,8 @@ export async function startServer(config: Config, options: StartOptions): Promis
     })
     cleanup.add(unlock)
     await checkBeforeStart(config, listener.port, declared)
+    const startedControllers = startControllers(controllers, clock)
+    cleanup.add(() => startedControllers.stop())
 
     const issuer = issuerOf(config, listener.port)
     const runs = (service: Config['services'][number]) => config.services.includes(service)
@@ -155,7 +158,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
           logger,
           metrics,
           settings: config,
-          controllers,
+          controllers: startedControllers,
           name: config.brandName,
         })
       : undefined

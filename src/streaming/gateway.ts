@@ -16,11 +16,11 @@ import { codecFor } from './codec/codec.ts'
 import { isBearer, mayStream } from './connection-auth.ts'
 import { ConnectionLimits, RETRY_LATER } from './connection-limits.ts'
 import type { ConnectionEnv } from './connection-types.ts'
-import { type Controller, refuse } from './controller.ts'
+import { refuse } from './controller.ts'
 import { authController } from './controllers/auth.ts'
-import { startController } from './controllers/load.ts'
 import { createPlatformController, type ServerInfo } from './controllers/platform.ts'
 import { Controllers } from './controllers/registry.ts'
+import type { StartedControllers } from './controllers/start.ts'
 import {
   acceptUpgrade,
   type Handshake,
@@ -29,7 +29,6 @@ import {
   readHandshake,
   readWebSocketHandshake,
 } from './handshake.ts'
-import { Hub, topicKey } from './hub.ts'
 import { increment, StreamCounters } from './metrics.ts'
 import { Peer } from './peer.ts'
 import { SendQueues } from './send-queues.ts'
@@ -46,7 +45,7 @@ export interface GatewayOptions {
   readonly settings: StreamSettings
   readonly server: ServerInfo
   /** Controllers besides `Auth` and `Platform`. */
-  readonly controllers?: readonly Controller[]
+  readonly controllers: StartedControllers
   readonly audit?: Audit
   /** Throws when an address, client or user exceeds its rate. */
   readonly rateLimits?: Pick<RateLimits, 'countAddress' | 'countCaller'>
@@ -86,15 +85,16 @@ export interface Gateway {
 export function createGateway(options: GatewayOptions): Gateway {
   const { authenticate, bus, clock, logger, settings, audit = noAudit } = options
   const counters = new StreamCounters()
-  const hub = new Hub()
+  const { controllers: started } = options
+  const { hub } = started
   const peers = new Set<Peer>()
   const sendQueues = new SendQueues(settings)
   const echo = createEcho(settings.streamMaxMessageBytes, settings.streamDeflateThreshold)
   const limits = new ConnectionLimits(settings)
   const controllers = new Controllers([
     authController,
-    createPlatformController(options.server, options.controllers ?? []),
-    ...(options.controllers ?? []),
+    createPlatformController(options.server, started.controllers),
+    ...started.controllers,
   ])
   const env: ConnectionEnv = {
     clock,
@@ -130,13 +130,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     for (const peer of peers) peer.tick(now)
   }, settings.streamSweepInterval)
   sweep.unref()
-  const stopControllers = controllers.all().map((controller) =>
-    startController(controller, {
-      clock,
-      publish: (topic, data) => hub.publish(controller.name, topic, data, clock()),
-      subscribers: (topic) => hub.count(topicKey(controller.name, topic)),
-    }),
-  )
 
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void> {
     const events: GateEvent[] = []
@@ -240,7 +233,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     async drain() {
       if (draining) return
       draining = true
-      for (const stop of stopControllers) stop?.()
+      started.stop()
       echo.stop()
       await closeAll(peers, settings.streamDrainTime)
       clearInterval(sweep)

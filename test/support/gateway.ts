@@ -9,6 +9,7 @@ import type { RateLimits } from '../../src/http/rate-limits.ts'
 import type { Audit } from '../../src/protocol/audit-events.ts'
 import type { Authenticate } from '../../src/protocol/principal.ts'
 import type { Controller } from '../../src/streaming/controller.ts'
+import { startControllers } from '../../src/streaming/controllers/start.ts'
 import { createGateway, type Gateway } from '../../src/streaming/gateway.ts'
 import type { StreamSettings } from '../../src/streaming/settings.ts'
 import { streamRoutes } from '../../src/streaming/streaming.ts'
@@ -62,7 +63,7 @@ export async function openGateway(options: TestGatewayOptions = {}): Promise<Tes
     logger,
     settings: { ...defaults, ...options.settings },
     server: { Name: 'test', Class: 'Gatehouse', Version: '0.0.0' },
-    controllers: options.controllers ?? [],
+    controllers: startControllers(options.controllers ?? [], clock),
     ...(options.audit === undefined ? {} : { audit: options.audit }),
     ...(options.rateLimits === undefined ? {} : { rateLimits: options.rateLimits }),
   })

@@ -1,0 +1,36 @@
+/** Starts custom controllers, before the gateway exists and anything of the start is written: one that fails refuses the start. */
+import type { Clock } from '../../protocol/clock.ts'
+import type { Controller } from '../controller.ts'
+import { Hub, topicKey } from '../hub.ts'
+import { BadController, reasonOf } from './load.ts'
+
+export interface StartedControllers {
+  readonly controllers: readonly Controller[]
+  /** Where they publish; the gateway adds the subscribers. */
+  readonly hub: Hub
+  stop(): void
+}
+
+/** Throws BadController, after stopping those that had started. */
+export function startControllers(controllers: readonly Controller[], clock: Clock): StartedControllers {
+  const hub = new Hub()
+  const stops: (() => void)[] = []
+  const stop = (): void => {
+    for (const each of stops.splice(0)) each()
+  }
+  for (const controller of controllers) {
+    const { name } = controller
+    try {
+      const stopThis = controller.start?.({
+        clock,
+        publish: (topic, data) => hub.publish(name, topic, data, clock()),
+        subscribers: (topic) => hub.count(topicKey(name, topic)),
+      })
+      if (stopThis !== undefined) stops.push(stopThis)
+    } catch (error) {
+      stop()
+      throw new BadController(`The controller ${name} could not start: ${reasonOf(error)}`, { cause: error })
+    }
+  }
+  return { controllers, hub, stop }
+}
