@@ -66,6 +66,20 @@ test('every import is allowed for its folder', () => {
   assert.deepEqual(violations, [])
 })
 
+test('the folders of identity import each other in one direction', () => {
+  const pairs = new Set<string>()
+  for (const file of imports.keys()) {
+    const from = identityFolder(file)
+    for (const target of importedFiles(file)) {
+      const to = identityFolder(target)
+      if (from !== undefined && to !== undefined && from !== to) pairs.add(`${from} ${to}`)
+    }
+  }
+  assert.ok(pairs.has('browser authorize'))
+  const both = [...pairs].filter((pair) => pairs.has(pair.split(' ').reverse().join(' ')))
+  assert.deepEqual(both, [])
+})
+
 test('lib and protocol import only Node modules and their own files', () => {
   const violations: string[] = []
   for (const [file, targets] of imports) {
@@ -89,6 +103,10 @@ test('the first line of every source file says what it is', () => {
   const without = [...firstLines].filter(([, line]) => !/^(\/\*\*|\/\/)( \S|$)/.test(line)).map(([file]) => file)
   assert.deepEqual(without, [])
 })
+
+function identityFolder(file: string): string | undefined {
+  return /^identity\/([^/]+)\//.exec(file)?.[1]
+}
 
 function importedFiles(file: string): string[] {
   const targets = imports.get(file) ?? []

@@ -1,32 +1,26 @@
 /** Changes by administrators: serialised over all nodes, and recorded in the audit log. */
 import type { AuditEvent } from '../protocol/audit-events.ts'
-import type { GateEvent } from '../protocol/gate-event.ts'
-import type { RecordedEvent } from '../store/events.ts'
+import { type PublishInside, transactWithEvents } from '../store/event-transaction.ts'
 import { sql } from '../store/kysely.ts'
-import { createStores, type Stores } from '../store/stores.ts'
-import { CHANGE_LOCK, transact } from '../store/transaction.ts'
+import { createRevocations, type RevocationsInside } from '../store/revocations.ts'
+import type { Stores } from '../store/stores.ts'
+import { CHANGE_LOCK } from '../store/transaction.ts'
 import type { AdminCall, AdminEnv } from './route.ts'
 
-/** Records an event in a transaction: it is durable together with the change, and delivered when that has committed. */
-export type PublishInside = (event: GateEvent) => Promise<void>
+/** What a change has beside the stores: its events and revocations are part of the transaction. */
+export interface Effects {
+  readonly publish: PublishInside
+  readonly revocations: RevocationsInside
+}
 
-/** Runs `work` in a transaction, one at a time. Record audit rows after it, and publish events that need not be inside. */
-export async function change<T>(
-  { database, clock, receive }: AdminEnv,
-  work: (stores: Stores, publish: PublishInside) => Promise<T>,
-): Promise<T> {
-  const { result, recorded } = await transact(database.db, async (tx) => {
+/** Runs `work` in a transaction, one at a time. Record audit rows after it. */
+export function change<T>(env: AdminEnv, work: (stores: Stores, effects: Effects) => Promise<T>): Promise<T> {
+  const { database, clock } = env
+  return transactWithEvents(env, async (stores, publish, tx) => {
     // On SQLite a transaction is the only writer anyway.
     if (database.engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(CHANGE_LOCK)})`.execute(tx)
-    const stores = createStores({ ...database, db: tx }, clock)
-    const events: RecordedEvent[] = []
-    const publish: PublishInside = async (event) => {
-      events.push({ seq: await stores.events.append(event), event })
-    }
-    return { result: await work(stores, publish), recorded: events }
+    return work(stores, { publish, revocations: createRevocations({ grants: stores.grants, publish, clock }) })
   })
-  for (const each of recorded) receive(each)
-  return result
 }
 
 type EventOfCall = {

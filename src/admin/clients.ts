@@ -2,13 +2,13 @@
 import { clientTarget } from '../declarative/targets.ts'
 import { type ClientMetadata, toClient } from '../store/client-metadata.ts'
 import { newId, newSecret } from '../store/opaque.ts'
+import type { RevocationsInside } from '../store/revocations.ts'
 import type { Stores } from '../store/stores.ts'
 import { badBody, CLIENT_SCHEMA, instant, type JsonObject, merged, readClient, readObject } from './body.ts'
 import { change, record, recordPatch } from './change.ts'
 import { checkMatch, created, requireMatch, tagged } from './etag.ts'
 import { PAGE_REPLY, pageQuery, pageReply, readPage } from './page.ts'
 import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
-import { revocations } from './users.ts'
 
 const MOST_SECRETS = 2
 
@@ -38,15 +38,15 @@ export const clientRoutes: readonly AdminRoute[] = [
     async run(call, env) {
       const metadata = readMetadata({ client_id: newId(9), ...readObject(call.body) })
       const secret = metadata.token_endpoint_auth_method === 'none' ? undefined : newSecret()
-      const client = await change(env, async (stores) => {
+      const client = await change(env, async (stores, { publish, revocations }) => {
         if ((await stores.clients.metadata(metadata.client_id)) !== undefined)
           throw conflict(`The client ${metadata.client_id} exists already`)
         await stores.clients.put(metadata)
         if (secret !== undefined) await stores.clients.addSecret(metadata.client_id, secret)
+        await publish({ kind: 'clients-changed', clientId: metadata.client_id })
+        await limitTokens(undefined, metadata, revocations)
         return await presentClient(stores, metadata.client_id)
       })
-      await env.publish({ kind: 'clients-changed', clientId: metadata.client_id })
-      await limitTokens(env, undefined, metadata)
       record(env, call, { event: 'client.created', target: metadata.client_id, details: { source: 'admin' } })
       return created(
         client,
@@ -78,15 +78,15 @@ export const clientRoutes: readonly AdminRoute[] = [
       const patch = readObject(call.body)
       if (patch.client_id !== undefined && patch.client_id !== id)
         throw badBody([{ path: 'client_id', text: 'cannot be changed: register another client' }])
-      const { before, after, shown } = await change(env, async (stores) => {
+      const { before, after, shown } = await change(env, async (stores, { publish, revocations }) => {
         const found = await findMetadata(stores, id)
         requireMatch(call, await presentClient(stores, id))
         const wanted = readMetadata(merged({ ...found }, patch))
         await stores.clients.put(wanted)
+        await publish({ kind: 'clients-changed', clientId: id })
+        await limitTokens(found, wanted, revocations)
         return { before: found, after: wanted, shown: await presentClient(stores, id) }
       })
-      await env.publish({ kind: 'clients-changed', clientId: id })
-      await limitTokens(env, before, after)
       const [wasDisabled, isDisabled] = [before.disabled === true, after.disabled === true]
       recordPatch(env, call, 'client', { target: id, patch, wasDisabled, isDisabled })
       return tagged(shown)
@@ -101,12 +101,12 @@ export const clientRoutes: readonly AdminRoute[] = [
     status: 204,
     async run(call, env) {
       const id = part(call, 'client')
-      await change(env, async (stores) => {
+      await change(env, async (stores, { publish, revocations }) => {
         checkMatch(call, await presentClient(stores, id))
         await stores.clients.remove(id)
+        await publish({ kind: 'clients-changed', clientId: id })
+        await revocations.revokeClient(id)
       })
-      await env.publish({ kind: 'clients-changed', clientId: id })
-      await revocations(env).revokeClient(id)
       record(env, call, { event: 'client.deleted', target: id, details: { source: 'admin' } })
       return { status: 204 }
     },
@@ -133,8 +133,10 @@ export const clientRoutes: readonly AdminRoute[] = [
       const id = part(call, 'client')
       const seconds = readSeconds(call.body === undefined ? {} : readObject(call.body))
       const secret = newSecret()
-      const secretId = await change(env, (stores) => addSecret(stores, env, id, secret, seconds))
-      await env.publish({ kind: 'clients-changed', clientId: id })
+      const secretId = await change(env, async (stores, { publish }) => {
+        await publish({ kind: 'clients-changed', clientId: id })
+        return addSecret(stores, env, id, secret, seconds)
+      })
       record(env, call, { event: 'client.secret_added', target: id, details: { secret: secretId, source: 'admin' } })
       return { status: 201, body: { id: secretId, client_secret: secret } }
     },
@@ -149,13 +151,13 @@ export const clientRoutes: readonly AdminRoute[] = [
     async run(call, env) {
       const id = part(call, 'client')
       const secret = part(call, 'secret')
-      await change(env, async (stores) => {
+      await change(env, async (stores, { publish }) => {
         const client = await stores.clients.find(id)
         if (client === undefined) throw notFound('client', id)
         if (!client.secrets.some((candidate) => candidate.id === secret)) throw notFound('secret', secret)
         await stores.clients.removeSecret(id, secret)
+        await publish({ kind: 'clients-changed', clientId: id })
       })
-      await env.publish({ kind: 'clients-changed', clientId: id })
       record(env, call, { event: 'client.secret_removed', target: id, details: { secret, source: 'admin' } })
       return { status: 204 }
     },
@@ -163,12 +165,16 @@ export const clientRoutes: readonly AdminRoute[] = [
 ]
 
 /** Revokes or limits the tokens of a client according to the change. */
-async function limitTokens(env: AdminEnv, before: ClientMetadata | undefined, after: ClientMetadata): Promise<void> {
+async function limitTokens(
+  before: ClientMetadata | undefined,
+  after: ClientMetadata,
+  revocations: RevocationsInside,
+): Promise<void> {
   const [was, is] = [before && toClient(before, []), toClient(after, [])]
   if (is.disabled) {
-    if (was?.disabled !== true) await revocations(env).revokeClient(is.id)
+    if (was?.disabled !== true) await revocations.revokeClient(is.id)
   } else if (was?.disabled !== false || was.scopes.symmetricDifference(is.scopes).size > 0)
-    await revocations(env).limitClientScopes(is.id, is.scopes)
+    await revocations.limitClientScopes(is.id, is.scopes)
 }
 
 /** Applies the rules of registration. The server generates the secret, never the administrator. */

@@ -1,14 +1,13 @@
 /** Administration of roles, which give scopes to users, and the list of scopes. */
 import { roleTarget } from '../declarative/targets.ts'
 import { audiencesOf, isRight, SCOPES } from '../protocol/scopes.ts'
-import { createRevocations } from '../store/revocations.ts'
 import type { Role } from '../store/roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { badBody, type JsonObject, merged, ROLE_SCHEMA, readObject, readRole } from './body.ts'
-import { change, type PublishInside, record } from './change.ts'
+import { change, record } from './change.ts'
 import { checkMatch, created, requireMatch, tagged } from './etag.ts'
 import { PAGE_REPLY, pageQuery, pageReply, readPage } from './page.ts'
-import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
+import { type AdminRoute, conflict, notFound, part } from './route.ts'
 
 export const roleRoutes: readonly AdminRoute[] = [
   {
@@ -34,11 +33,11 @@ export const roleRoutes: readonly AdminRoute[] = [
     status: 201,
     async run(call, env) {
       const target = roleTarget(readRole(readObject(call.body)))
-      const role = await change(env, async (stores, publish) => {
+      const role = await change(env, async (stores, { revocations }) => {
         if ((await stores.roles.list()).some(({ name }) => name === target.name))
           throw conflict(`The role ${target.name} exists already`)
         await stores.roles.put(target)
-        await limitRoles(env, stores, publish, 'created')
+        await revocations.limitRoles(stores, 'created')
         return await findRole(stores, target.name)
       })
       record(env, call, { event: 'role.created', target: role.name, details: { source: 'admin' } })
@@ -67,11 +66,11 @@ export const roleRoutes: readonly AdminRoute[] = [
       const patch = readObject(call.body)
       if (patch.name !== undefined && patch.name !== name)
         throw badBody([{ path: 'name', text: 'cannot be changed: create another role' }])
-      const role = await change(env, async (stores, publish) => {
+      const role = await change(env, async (stores, { revocations }) => {
         const found = await findRole(stores, name)
         requireMatch(call, presentRole(found))
         await stores.roles.put(roleTarget(readRole(merged(presentRole(found), patch))))
-        await limitRoles(env, stores, publish, 'changed')
+        await revocations.limitRoles(stores, 'changed')
         return await findRole(stores, name)
       })
       record(env, call, {
@@ -91,10 +90,10 @@ export const roleRoutes: readonly AdminRoute[] = [
     status: 204,
     async run(call, env) {
       const name = part(call, 'role')
-      await change(env, async (stores, publish) => {
+      await change(env, async (stores, { revocations }) => {
         checkMatch(call, presentRole(await findRole(stores, name)))
         await stores.roles.remove(name)
-        await limitRoles(env, stores, publish, 'changed')
+        await revocations.limitRoles(stores, 'changed')
       })
       record(env, call, { event: 'role.deleted', target: name, details: { source: 'admin' } })
       return { status: 204 }
@@ -134,13 +133,4 @@ function presentRole({ name, scopes, description, requireSecondFactor }: Role): 
     ...(description === '' ? {} : { description }),
     require_second_factor: requireSecondFactor,
   }
-}
-
-async function limitRoles(
-  { clock }: AdminEnv,
-  stores: Stores,
-  publish: PublishInside,
-  change: 'created' | 'changed',
-): Promise<void> {
-  await createRevocations({ grants: stores.grants, publish, clock }).limitRoles(stores, change)
 }

@@ -1,5 +1,6 @@
 /** The effective settings for administrators: each with its source, secrets masked. */
-import { environmentName, fileName, type LoadedConfig, SETTINGS, settingNames } from '../config/config.ts'
+import { environmentName, fileName, SETTINGS, settingNames } from '../config/config.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import type { SettingInForce } from './ports.ts'
 
 const MASK = '********'

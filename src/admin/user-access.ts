@@ -5,10 +5,10 @@ import { listApplications } from '../store/applications.ts'
 import type { Session } from '../store/sessions.ts'
 import type { Stores } from '../store/stores.ts'
 import { instant, type JsonObject } from './body.ts'
-import { record } from './change.ts'
+import { change, type Effects, record } from './change.ts'
 import { PAGE_REPLY, pageQuery, pageReply, readPage } from './page.ts'
 import { type AdminCall, type AdminEnv, type AdminRoute, notFound, part } from './route.ts'
-import { findUser, revocations } from './users.ts'
+import { findUser } from './users.ts'
 
 export const userAccessRoutes: readonly AdminRoute[] = [
   listOfUser({
@@ -70,7 +70,8 @@ export const userAccessRoutes: readonly AdminRoute[] = [
       const { id } = await findUser(env.stores, part(call, 'user'))
       const session = await env.stores.sessions.findById(part(call, 'session'))
       if (session?.userId !== id) throw notFound('session', part(call, 'session'))
-      await endSession(env, call, session)
+      await change(env, (stores, effects) => endSession(session, stores, effects))
+      recordEnd(env, call, session)
       return { status: 204 }
     },
   },
@@ -83,8 +84,11 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     async run(call, env) {
       const { id } = await findUser(env.stores, part(call, 'user'))
       const sessions = await env.stores.sessions.listOfUser(id)
-      for (const session of sessions) await endSession(env, call, session)
-      await revocations(env).revokeUser(id)
+      await change(env, async (stores, effects) => {
+        for (const session of sessions) await endSession(session, stores, effects)
+        await effects.revocations.revokeUser(id)
+      })
+      for (const session of sessions) recordEnd(env, call, session)
       record(env, call, { event: 'grant.revoked', target: id, details: { reason: 'operator' } })
       return { body: { ended: sessions.length } }
     },
@@ -113,8 +117,10 @@ export const userAccessRoutes: readonly AdminRoute[] = [
       const client = part(call, 'client')
       const application = (await listApplications(env.stores, id)).find(({ clientId }) => clientId === client)
       if (application === undefined) throw notFound('access of client', client)
-      await env.stores.consents.withdraw(id, client)
-      await revocations(env).revokeConsent(id, client)
+      await change(env, async (stores, { revocations }) => {
+        await stores.consents.withdraw(id, client)
+        await revocations.revokeConsent(id, client)
+      })
       record(env, call, { event: 'consent.withdrawn', target: id, details: { client, scope: application.scopes } })
       return { status: 204 }
     },
@@ -160,12 +166,11 @@ function listOfUser<Thing>(wanted: {
   }
 }
 
-async function endSession(
-  env: AdminEnv,
-  call: AdminCall,
-  { id, userId }: { readonly id: string; readonly userId: string },
-): Promise<void> {
-  await env.stores.sessions.end(id)
-  await revocations(env).revokeSession(id)
+async function endSession({ id }: Session, { sessions }: Stores, { revocations }: Effects): Promise<void> {
+  await sessions.end(id)
+  await revocations.revokeSession(id)
+}
+
+function recordEnd(env: AdminEnv, call: AdminCall, { id, userId }: Pick<Session, 'id' | 'userId'>): void {
   record(env, call, { event: 'session.ended', target: userId, details: { session: id, reason: 'operator' } })
 }

@@ -4,11 +4,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { userTarget } from '../declarative/targets.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/password-hash.ts'
-import { createRevocations } from '../store/revocations.ts'
 import type { Stores } from '../store/stores.ts'
 import { USER_ID_PREFIX, type User, UsernameTaken } from '../store/users.ts'
 import { badBody, instant, type JsonObject, merged, readObject, readUser, refuseUnknown, USER_SCHEMA } from './body.ts'
-import { change, record, recordPatch } from './change.ts'
+import { change, type Effects, record, recordPatch } from './change.ts'
 import { checkMatch, created, requireMatch, tagged } from './etag.ts'
 import { PAGE_REPLY, pageQuery, pageReply, readPage } from './page.ts'
 import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
@@ -71,7 +70,7 @@ export const userRoutes: readonly AdminRoute[] = [
       const patch = readObject(call.body)
       if ('password' in patch)
         throw badBody([{ path: 'password', text: 'must be set at /admin/users/{user}/password' }])
-      const { before, after } = await change(env, async (stores) => {
+      const { before, after } = await change(env, async (stores, effects) => {
         const found = await findUser(stores, part(call, 'user'))
         requireMatch(call, presentUser(found))
         const target = userTarget(readUser(merged(declaredForm(found), patch), await roleNames(stores)))
@@ -83,9 +82,10 @@ export const userRoutes: readonly AdminRoute[] = [
           await stores.users.update(found.id, { username, profile, disabled })
           await stores.users.setRoles(found.id, roles)
         }
-        return { before: found, after: await findUser(stores, found.id) }
+        const changed = await findUser(stores, found.id)
+        await limitTokens(found, changed, effects)
+        return { before: found, after: changed }
       })
-      await limitTokens(env, before, after)
       const [wasDisabled, isDisabled] = [before.disabled, after.disabled]
       recordPatch(env, call, 'user', { target: after.id, patch, wasDisabled, isDisabled })
       return tagged(presentUser(after))
@@ -99,13 +99,13 @@ export const userRoutes: readonly AdminRoute[] = [
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
-      const user = await change(env, async (stores) => {
+      const user = await change(env, async (stores, { revocations }) => {
         const found = await findUser(stores, part(call, 'user'))
         checkMatch(call, presentUser(found))
         await stores.users.remove(found.id)
+        await revocations.revokeUser(found.id)
         return found
       })
-      await revocations(env).revokeUser(user.id)
       record(env, call, { event: 'user.deleted', target: user.id, details: { source: 'admin' } })
       return { status: 204 }
     },
@@ -122,13 +122,13 @@ export const userRoutes: readonly AdminRoute[] = [
       refuseUnknown(body, ['password'])
       const generated = body.password === undefined ? randomBytes(15).toString('base64url') : undefined
       const passwordHash = await readPassword({ ...body, password: generated ?? body.password }, env)
-      const user = await change(env, async (stores) => {
+      const user = await change(env, async (stores, { revocations }) => {
         const found = await findUser(stores, part(call, 'user'))
         checkMatch(call, presentUser(found))
         if (passwordHash !== undefined) await stores.users.setPassword(found.id, passwordHash)
+        await revocations.revokeUser(found.id)
         return found
       })
-      await revocations(env).revokeUser(user.id)
       record(env, call, { event: 'password.reset', target: user.id })
       return generated === undefined ? { status: 204 } : { body: { password: generated } }
     },
@@ -139,10 +139,6 @@ export async function findUser({ users }: Pick<Stores, 'users'>, name: string): 
   const user = name.startsWith(USER_ID_PREFIX) ? await users.findById(name) : await users.findByUsername(name)
   if (user === undefined) throw notFound('user', name)
   return user
-}
-
-export function revocations({ stores, publish, clock }: AdminEnv) {
-  return createRevocations({ grants: stores.grants, publish, clock })
 }
 
 function presentUser(user: User): JsonObject {
@@ -180,14 +176,14 @@ async function refuseTaken({ users }: Stores, username: string, id: string): Pro
 }
 
 /** Revokes or limits the tokens of a user according to the change, on all nodes. */
-async function limitTokens(env: AdminEnv, before: User, after: User): Promise<void> {
-  if (after.disabled && !before.disabled) await revocations(env).revokeUser(after.id)
+async function limitTokens(before: User, after: User, { publish, revocations }: Effects): Promise<void> {
+  if (after.disabled && !before.disabled) await revocations.revokeUser(after.id)
   const renamed = before.username === after.username ? {} : ({ renamed: true } as const)
-  await env.publish({ kind: 'user-changed', subject: after.id, ...renamed })
+  await publish({ kind: 'user-changed', subject: after.id, ...renamed })
   // Roles matter besides rights, since row filters can refer to them.
   const isSame = (a: Iterable<string>, b: Iterable<string>) => new Set(a).symmetricDifference(new Set(b)).size === 0
   if (!isSame(before.rights, after.rights) || !isSame(before.roles, after.roles))
-    await revocations(env).limitUserRights(after)
+    await revocations.limitUserRights(after)
 }
 
 async function readPassword({ password }: JsonObject, env: AdminEnv): Promise<string | undefined> {

@@ -4,11 +4,11 @@ import {
   fileName,
   flagName,
   issuerOf,
-  type LoadedConfig,
   SETTINGS,
   type SettingName,
   settingNames,
 } from '../config/config.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import type { Arguments } from './args.ts'
 import { loadSettings } from './settings.ts'
 import { printTable } from './table.ts'

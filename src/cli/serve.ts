@@ -1,6 +1,6 @@
 /** `gatehouse serve`: runs the server until it receives a signal. */
 import module from 'node:module'
-import type { LoadedConfig } from '../config/config.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import { VERSION } from '../protocol/version.ts'
 import { type RunningServer, startServer } from '../server/start.ts'
 import { nodeName } from '../store/nodes.ts'

@@ -1,5 +1,6 @@
 /** Loads the settings of a command: flags override the environment, which overrides the declarative file. */
-import { environmentName, flagName, type LoadedConfig, loadConfig } from '../config/config.ts'
+import { environmentName, flagName } from '../config/config.ts'
+import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import type { Arguments } from './args.ts'
 
 export async function loadSettings({ settings: flags }: Arguments): Promise<LoadedConfig> {

@@ -1,9 +1,6 @@
 /** The table of settings, from which flags, environment variables, names in files and the docs are derived. */
 import { isIP } from 'node:net'
-import { nearest } from '../lib/nearest-word.ts'
-import { isLoopback } from '../protocol/addresses.ts'
 import {
-  BadSetting,
   LOG_FORMATS,
   LOG_LEVELS,
   oneOf,
@@ -284,57 +281,6 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS
 export type Config = { readonly [Name in SettingName]: ReturnType<(typeof SETTINGS)[Name]['parse']> }
-export type Source = 'default' | 'file' | 'environment' | 'flag'
-export type SourceOf = { readonly [Name in SettingName]: Source }
-
-export interface LoadedConfig {
-  readonly config: Config
-  readonly sources: SourceOf
-  /** The text of each setting before parsing. */
-  readonly texts: { readonly [Name in SettingName]: string }
-}
-
-export interface ConfigSources {
-  readonly file?: Readonly<Record<string, string>>
-  readonly environment?: Readonly<Record<string, string | undefined>>
-  readonly flags?: Readonly<Record<string, string>>
-}
-
-/** Precedence: flags, environment, file, defaults. */
-export function loadConfig(sources: ConfigSources): LoadedConfig {
-  const given = new Map<SettingName, { text: string; source: Source; writtenAs: string }>()
-  for (const [name, text] of Object.entries(sources.file ?? {})) take(`settings.${name}`, text, 'file', pathInFile)
-  for (const [name, text] of Object.entries(sources.environment ?? {})) {
-    if (name.startsWith('GATEHOUSE_') && text !== undefined) take(name, text, 'environment', environmentName)
-  }
-  for (const [name, text] of Object.entries(sources.flags ?? {})) take(name, text, 'flag', flagName)
-
-  const config: Record<string, unknown> = {}
-  const from: Record<string, Source> = {}
-  const texts: Record<string, string> = {}
-  for (const name of settingNames()) {
-    const { text, source, writtenAs } = given.get(name) ?? {
-      text: SETTINGS[name].default,
-      source: 'default',
-      writtenAs: environmentName(name),
-    }
-    config[name] = parseSetting(name, text, writtenAs)
-    from[name] = source
-    texts[name] = text
-  }
-  // The loop above filled all three for every key of SETTINGS.
-  return {
-    config: Object.freeze(check(config as Config)),
-    sources: from as SourceOf,
-    texts: texts as LoadedConfig['texts'],
-  }
-
-  function take(written: string, text: string, source: Source, nameOf: (name: SettingName) => string): void {
-    const name = settingNames().find((candidate) => nameOf(candidate) === written)
-    if (name === undefined) throw unknownSetting(written, settingNames().map(nameOf))
-    given.set(name, { text, source, writtenAs: written })
-  }
-}
 
 export function settingNames(): SettingName[] {
   return Object.keys(SETTINGS) as SettingName[]
@@ -350,11 +296,6 @@ export function flagName(name: SettingName): string {
 
 export function fileName(name: SettingName): string {
   return words(name).join('_')
-}
-
-/** The name of a setting in messages about the declarative file. */
-function pathInFile(name: SettingName): string {
-  return `settings.${fileName(name)}`
 }
 
 /** The issuer in tokens, pages and banners. The Host header of a request is never trusted. */
@@ -374,33 +315,6 @@ function bracketed(host: string): string {
 
 function words(name: string): string[] {
   return name.split(/(?=[A-Z])/).map((word) => word.toLowerCase())
-}
-
-export function unknownSetting(written: string, known: string[]): BadSetting {
-  const near = nearest(written, known)
-  return new BadSetting(`Unknown setting ${written}${near === undefined ? '' : `; did you mean ${near}?`}`)
-}
-
-function parseSetting(name: SettingName, text: string, writtenAs: string): unknown {
-  try {
-    return SETTINGS[name].parse(text)
-  } catch (error) {
-    if (error instanceof BadSetting) throw new BadSetting(`${writtenAs}: ${error.message}`)
-    throw error
-  }
-}
-
-/** Checks that involve several settings. */
-function check(config: Config): Config {
-  if ((config.tlsCertificate === '') !== (config.tlsKey === '')) {
-    throw new BadSetting('GATEHOUSE_TLS_CERTIFICATE and GATEHOUSE_TLS_KEY must be set together')
-  }
-  if (config.demo && !isLoopback(config.host)) {
-    throw new BadSetting(
-      `The demonstration data has known passwords and is allowed on loopback only: remove --demo, or listen on 127.0.0.1 instead of ${config.host}`,
-    )
-  }
-  return config
 }
 
 function setting<T>(fallback: string, parse: (text: string) => T, help: string, secret?: 'secret'): Setting<T> {

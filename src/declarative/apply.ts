@@ -5,9 +5,9 @@ import { Refusal } from '../protocol/refusal.ts'
 import { toClient } from '../store/client-metadata.ts'
 import { secretDigest } from '../store/clients.ts'
 import type { Database } from '../store/database.ts'
-import { createRevocations, type Revocations } from '../store/revocations.ts'
-import { createStores, type Stores } from '../store/stores.ts'
-import { transact } from '../store/transaction.ts'
+import { transactWithEvents } from '../store/event-transaction.ts'
+import { createRevocations, type RevocationsInside } from '../store/revocations.ts'
+import type { Stores } from '../store/stores.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import type { Change } from './plan.ts'
 import { BEING_FILLED, type TablesPort } from './tables-port.ts'
@@ -30,9 +30,10 @@ export async function apply(source: string, changes: readonly Change[], env: App
   const hashes = await hashPasswords(changes, env)
   const created = await applyTables(source, changes, env)
   try {
-    await transact(env.database.db, async (db) => {
-      await applyIdentity(changes, createStores({ ...env.database, db }, env.clock), hashes, env.clock)
-    })
+    // Running nodes receive the events from the database.
+    await transactWithEvents({ ...env, receive: () => {} }, (stores, publish) =>
+      applyIdentity(changes, stores, hashes, createRevocations({ grants: stores.grants, publish, clock: env.clock })),
+    )
   } catch (error) {
     for (const name of created) await env.tables?.drop(name)
     throw error
@@ -91,9 +92,8 @@ async function applyIdentity(
   changes: readonly Change[],
   stores: Stores,
   hashes: ReadonlyMap<Change, string>,
-  clock: Clock,
+  revocations: RevocationsInside,
 ): Promise<void> {
-  const revocations = createRevocations({ grants: stores.grants, publish: stores.events.append, clock })
   const affected = new Set<string>()
   const cut: string[] = []
   let roles: 'created' | 'changed' | undefined
@@ -162,7 +162,7 @@ async function applyUser(
 async function applyClient(
   change: Extract<Change, { what: 'client' }>,
   { clients, events }: Stores,
-  revocations: Revocations,
+  revocations: RevocationsInside,
 ): Promise<void> {
   const { name } = change
   if (change.action === 'remove') {

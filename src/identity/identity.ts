@@ -4,9 +4,11 @@ import { openRevocationList, type RevocationList } from '../events/revocation-li
 import type { Audit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Authenticate } from '../protocol/principal.ts'
-import { createRevocations, type Revocations } from '../store/revocations.ts'
+import type { Database } from '../store/database.ts'
+import { openRevocations, type Revocations } from '../store/revocations.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { type Attempts, createAttempts } from './attempts.ts'
 import { createSecretThrottle, type SecretThrottle } from './clients/client-auth.ts'
 import { type ClientDirectory, createClientDirectory } from './clients/client-directory.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
@@ -20,6 +22,7 @@ import { createUserDirectory, type UserDirectory } from './user-directory.ts'
 
 export interface IdentityOptions {
   readonly issuer: string
+  readonly database: Database
   readonly stores: Stores
   readonly bus: Bus
   readonly audit: Audit
@@ -42,6 +45,7 @@ export interface Identity {
   readonly users: UserDirectory
   readonly checkPassword: CheckPassword
   readonly hashing: Hashing
+  readonly attempts: Attempts
   readonly secretThrottle: SecretThrottle
   readonly lifetimes: TokenLifetimes
   close(): void
@@ -78,6 +82,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     if (event.kind === 'keys-changed' || isRename) access.forget()
   })
   const hashing = createHashing(options.metrics)
+  const attempts = createAttempts(stores.throttles)
   return {
     issuer: createIssuer({
       name: options.issuer,
@@ -89,18 +94,20 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     signer,
     authenticate: access.authenticate,
     revocationList,
-    revocations: createRevocations({ grants: stores.grants, publish: bus.publish, clock }),
+    revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
     clients: createClientDirectory(stores.clients, bus, clock),
     users,
     checkPassword: createPasswordCheck({
       users: stores.users,
       throttles: stores.throttles,
+      attempts,
       hashing,
       audit,
       clock,
       metrics: options.metrics,
     }),
     hashing,
+    attempts,
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
     close() {

@@ -22,6 +22,11 @@ export class BatchQueue<Item> {
     return this.#items.length
   }
 
+  /** The oldest item. */
+  get first(): Item | undefined {
+    return this.#items[0]
+  }
+
   push(item: Item): void {
     this.#items.push(item)
     this.schedule()

@@ -1,6 +1,7 @@
 /** Assembles the query service: engine, catalogue, planner and routes. */
 import type { Bus } from '../events/bus.ts'
 import type { RouteGroup } from '../http/route.ts'
+import { Availability, type AvailabilityChange } from '../lib/availability.ts'
 import { type Audit, noAudit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -8,7 +9,6 @@ import { Catalogue } from './catalogue/catalogue.ts'
 import { createTables, type Tables } from './catalogue/tables.ts'
 import type { Engine } from './engines/engine.ts'
 import { openEngine } from './engines/open.ts'
-import { Outage, type OutageLog } from './engines/outage.ts'
 import { type EndpointsEnv, queryGroup } from './http/endpoints.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
 import { Planner } from './plan/planner.ts'
@@ -50,7 +50,7 @@ export interface QueryOptions {
   readonly bus: Bus
   readonly clock: Clock
   readonly onError: (error: unknown) => void
-  readonly log?: OutageLog
+  readonly onAvailability?: (change: AvailabilityChange) => void
   readonly database: { readonly dataFolder: string; readonly databaseUrl: string }
   readonly limits?: Partial<QueryLimits>
   /** Records changes of the catalogue. */
@@ -84,8 +84,8 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const { bus, clock, database, limits: overrides, audit = noAudit, auditLog = EMPTY_LOG } = options
   const limits = { ...DEFAULT_QUERY_LIMITS, ...overrides }
   const { concurrency, waiting, milliseconds, writeWaitMs } = limits
-  const outage = new Outage(options.log)
-  const engine = await openEngine({ ...database, concurrency, waiting, milliseconds, writeWaitMs, outage })
+  const availability = new Availability(options.onAvailability ?? (() => {}))
+  const engine = await openEngine({ ...database, concurrency, waiting, milliseconds, writeWaitMs, availability })
   /** An outage is logged when it begins and when it ends, not each time something fails in it. */
   const onError = (error: unknown): void => {
     if (asUnavailable(error) === undefined) options.onError(error)

@@ -1,6 +1,6 @@
 /** Every route group of the server, on one screen. Pages and administration are loaded on first use. */
 import type { Live } from '../admin/ports.ts'
-import type { LoadedConfig } from '../config/config.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import type { Bus } from '../events/bus.ts'
 import { requireScope } from '../http/authentication.ts'
 import { healthRoutes, type ReadinessCheck } from '../http/health.ts'

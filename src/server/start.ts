@@ -1,7 +1,8 @@
 /** The composition root: a Config becomes a running server. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createLive, handleLiveCalls } from '../admin/live.ts'
-import { type Config, issuerOf, type LoadedConfig } from '../config/config.ts'
+import { type Config, issuerOf } from '../config/config.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import { clientAddress } from '../http/client-address.ts'
 import { createClientErrorHandler } from '../http/client-errors.ts'
 import { boundConnections } from '../http/connection-bound.ts'
@@ -11,16 +12,17 @@ import { createRateLimits } from '../http/rate-limits.ts'
 import { createSlidingWindow } from '../http/sliding-window.ts'
 import { watchSessions } from '../identity/browser/session-watch.ts'
 import { openIdentity } from '../identity/identity.ts'
+import { logAvailability } from '../lib/availability.ts'
 import { exceptOutages, unavailableReason } from '../lib/unavailable.ts'
 import { type Clock, systemClock } from '../protocol/clock.ts'
 import { VERSION } from '../protocol/version.ts'
 import { openQuery } from '../query/service.ts'
 import { readAuditAfter } from '../store/audit-read.ts'
-import { logAvailability } from '../store/availability.ts'
 import { nodeName } from '../store/nodes.ts'
 import { registerServer } from '../store/running-servers.ts'
 import { lockStart } from '../store/start-lock.ts'
 import { WritesStopped } from '../store/wal-sync.ts'
+import { startControllers } from '../streaming/controllers/start.ts'
 import { openStreaming } from '../streaming/streaming.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { openMetrics, openMetricsPort, serveMetrics, startBackgroundJobs } from './background-jobs.ts'
@@ -73,6 +75,8 @@ export async function startServer(config: Config, options: StartOptions): Promis
     })
     cleanup.add(unlock)
     await checkBeforeStart(config, listener.port, declared)
+    const startedControllers = startControllers(controllers, clock)
+    cleanup.add(() => startedControllers.stop())
 
     const issuer = issuerOf(config, listener.port)
     const runs = (service: Config['services'][number]) => config.services.includes(service)
@@ -106,7 +110,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
           database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
           limits: queryLimitsOf(config),
           onError: (error) => logger.error({ err: error }, 'query service error'),
-          log: logger,
+          onAvailability: logAvailability(logger, 'query'),
         })
       : undefined
     cleanup.add(() => query?.close())
@@ -116,6 +120,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
 
     const identity = await openIdentity({
       issuer,
+      database,
       stores,
       bus,
       audit,
@@ -153,7 +158,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
           logger,
           metrics,
           settings: config,
-          controllers,
+          controllers: startedControllers,
           name: config.brandName,
         })
       : undefined

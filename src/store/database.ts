@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'kysely'
-import { Availability, type AvailabilityChange } from './availability.ts'
+import { Availability, type AvailabilityChange } from '../lib/availability.ts'
 import { BadDataFolder } from './data-folder.ts'
 import { Kysely, sql } from './kysely.ts'
 import { MIGRATIONS, type Migration } from './migrations/list.ts'
@@ -83,6 +83,9 @@ export function explainDamage(error: unknown, location: string): unknown {
     : error
 }
 
+/** The bytes of a row that needs several pages: a small one may fit into those that a full file already has. */
+export const SEVERAL_PAGES = 20_000
+
 function openSqlite(dataFolder: string, availability: Availability, log: Logger | undefined): Database {
   const file = join(dataFolder, 'identity.db')
   // Created here with mode 600, since SQLite would make it readable for everybody; its journals inherit the mode.
@@ -96,7 +99,7 @@ function openSqlite(dataFolder: string, availability: Availability, log: Logger 
     pool: () => undefined,
     async check() {
       dialect.checkWrites()
-      await tryWrite(db)
+      await tryWrite(db, ' '.repeat(SEVERAL_PAGES))
     },
     limitStatements() {},
     close: () => db.destroy(),
@@ -139,8 +142,8 @@ function openPostgres(url: string, poolSize: number, availability: Availability,
 }
 
 /** A write that reaches the disk when it commits: a rollback would not notice that the disk is full. */
-async function tryWrite(db: Kysely<Schema>): Promise<void> {
-  const key = `readiness ${randomUUID()}`
+async function tryWrite(db: Kysely<Schema>, padding = ''): Promise<void> {
+  const key = `readiness ${randomUUID()}${padding}`
   await db.transaction().execute(async (tx) => {
     await tx.insertInto('throttles').values({ key, failures: 0, until: 0, updated_at: 0 }).execute()
     await tx.deleteFrom('throttles').where('key', '=', key).execute()

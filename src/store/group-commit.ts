@@ -2,6 +2,7 @@
 import type { Database } from 'better-sqlite3'
 import { BatchQueue } from '../lib/batch-queue.ts'
 import { WalSync } from './wal-sync.ts'
+import { isLocked, LOCK_WAIT_MS, retryWhileLocked } from './write-lock.ts'
 
 export interface WriteOptions {
   /** Writes of different owners take turns. */
@@ -18,6 +19,8 @@ interface PendingWrite {
   /** Runs the write and returns the function that reports its success, to be called once it is on disk. */
   readonly run: () => () => void
   readonly fail: (error: unknown) => void
+  /** When it was queued. */
+  readonly since: number
   stopListening: (() => void) | undefined
 }
 
@@ -40,10 +43,12 @@ export class GroupCommit {
   #wal: WalSync | undefined
   /** The newest group that is committed and not yet on disk. */
   #syncing: Promise<void> | undefined
+  /** Resolves when a group that waits for the lock of another process has been committed, or has failed. */
+  #locking: Promise<void> | undefined
   /** Resolves when the last caller in line has released the connection. */
   #exclusive: Promise<void> | undefined
 
-  /** The connection must have `synchronous = full`. */
+  /** The connection must have `synchronous = full`, and no busy timeout. */
   constructor(database: Database, file: string) {
     this.#database = database
     this.#file = file
@@ -60,6 +65,7 @@ export class GroupCommit {
           return () => resolve(value)
         },
         fail: reject,
+        since: performance.now(),
         stopListening: undefined,
       }
       if (this.#exclusive !== undefined && running !== undefined) {
@@ -85,7 +91,9 @@ export class GroupCommit {
       this.#queue.schedule()
     })
     await previous
+    if (this.#locking !== undefined) await this.#locking
     this.#commitGroup(Number.POSITIVE_INFINITY)
+    if (this.#locking !== undefined) await this.#locking
     return release
   }
 
@@ -130,9 +138,8 @@ export class GroupCommit {
 
   /** What does not fit into the time is left for the next group. */
   #commitGroup(maxMs = MAX_GROUP_MS): void {
-    const waiting = inTurns(this.#queue.take(this.#queue.length))
-    if (waiting.length === 0) return
-    const syncing = this.#commit(waiting, maxMs).then(() => {
+    if (this.#queue.length === 0) return
+    const syncing = this.#commit(maxMs).then(() => {
       if (this.#syncing !== syncing) return
       this.#syncing = undefined
       this.#queue.schedule()
@@ -141,27 +148,72 @@ export class GroupCommit {
   }
 
   /** A failed commit or sync fails the whole group. */
-  async #commit(waiting: readonly PendingWrite[], maxMs: number): Promise<void> {
-    let group = waiting
+  async #commit(maxMs: number): Promise<void> {
+    let group: readonly PendingWrite[] = []
+    let endLocking = (): void => {}
     try {
       this.check()
-      const reports = this.#runInTransaction(waiting, maxMs)
-      group = waiting.slice(0, reports.length)
-      this.#queue.putBack(waiting.slice(reports.length))
+      // At once if it can: `acquire` relies on it.
+      if (!this.#begin()) {
+        endLocking = this.#startLocking()
+        await this.#waitForLock()
+      }
+      group = inTurns(this.#queue.take(this.#queue.length))
+      const reports = this.#runInTransaction(group, maxMs)
+      this.#queue.putBack(group.slice(reports.length))
+      group = group.slice(0, reports.length)
+      endLocking()
       await this.durable()
       for (const report of reports) report()
     } catch (error) {
+      if (group.length === 0) group = this.#takeFailed(error)
       for (const write of group) write.fail(error)
+    } finally {
+      endLocking()
     }
   }
 
-  /** Runs the first write, and further ones until the time is over; returns the report of each that was run. */
+  /** False while another process has locked the file. */
+  #begin(): boolean {
+    try {
+      this.#database.exec('BEGIN IMMEDIATE')
+      return true
+    } catch (error) {
+      if (isLocked(error)) return false
+      throw error
+    }
+  }
+
+  /** Until the oldest write has waited long enough; writes that arrive meanwhile join the group. */
+  async #waitForLock(): Promise<void> {
+    const since = this.#queue.first?.since ?? performance.now()
+    await retryWhileLocked(() => this.#database.exec('BEGIN IMMEDIATE'), since + LOCK_WAIT_MS)
+  }
+
+  #startLocking(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#locking = promise
+    return () => {
+      if (this.#locking === promise) this.#locking = undefined
+      resolve()
+    }
+  }
+
+  /** The writes that fail because no transaction could begin: those that may wait for a lock a little longer are left. */
+  #takeFailed(error: unknown): readonly PendingWrite[] {
+    const waiting = this.#queue.take(this.#queue.length)
+    if (!isLocked(error)) return waiting
+    const isOver = ({ since }: PendingWrite) => performance.now() - since >= LOCK_WAIT_MS
+    this.#queue.putBack(waiting.filter((write) => !isOver(write)))
+    return waiting.filter(isOver)
+  }
+
+  /** Runs the first write, and further ones until the time is over, and commits; returns the report of each that was run. */
   #runInTransaction(waiting: readonly PendingWrite[], maxMs: number): readonly (() => void)[] {
     const database = this.#database
     const end = performance.now() + maxMs
     const reports: (() => void)[] = []
     try {
-      database.exec('BEGIN IMMEDIATE')
       for (const write of waiting) {
         if (reports.length > 0 && performance.now() > end) break
         write.stopListening?.()

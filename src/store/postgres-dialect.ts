@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult, TransactionSettings } from 'kysely'
 import type pg from 'pg'
+import type { Availability } from '../lib/availability.ts'
 import { StatementTimeout } from '../lib/unavailable.ts'
-import type { Availability } from './availability.ts'
 import { PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from './kysely.ts'
 
 export interface PostgresDialectOptions {

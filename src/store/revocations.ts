@@ -1,10 +1,11 @@
-/** Revocation: updates the stored grants, then publishes the event that every node applies. All calls are idempotent. */
-import { setTimeout as sleep } from 'node:timers/promises'
+/** Revocation: updates the stored grants and records the event that every node applies, in one transaction. All calls are idempotent. */
 import type { Clock } from '../protocol/clock.ts'
 import type { GateEvent } from '../protocol/gate-event.ts'
-import type { Events } from './events.ts'
+import { type EventTransactionEnv, transactWithEvents } from './event-transaction.ts'
+import { createEvents, type Events } from './events.ts'
 import type { Grants } from './grants.ts'
 import type { Roles } from './roles.ts'
+import type { Stores } from './stores.ts'
 import type { User } from './users.ts'
 
 /** Upper limit of every access token's lifetime, whatever the client's metadata says. */
@@ -22,9 +23,35 @@ const MARGIN_MS = 60_000
 const SUBJECTS_PER_EVENT = 1000
 const FEW_SUBJECTS = 10
 
+/** Revocations outside of a transaction: each call is one. */
+export interface Revocations {
+  revokeToken(tokenId: string, expiresAt: number): Promise<void>
+  revokeGrant(grantId: string): Promise<void>
+  /** Changes stores and revokes what depends on the change. */
+  inTransaction<T>(work: (revocations: RevocationsInside, stores: Stores) => Promise<T>): Promise<T>
+}
+
+export function openRevocations(env: EventTransactionEnv): Revocations {
+  const { database, clock, receive } = env
+  const { append } = createEvents(database.db, database.engine, clock)
+  const inTransaction: Revocations['inTransaction'] = (work) =>
+    transactWithEvents(env, (stores, publish) =>
+      work(createRevocations({ grants: stores.grants, publish, clock }), stores),
+    )
+  return {
+    async revokeToken(tokenId, expiresAt) {
+      const event = { kind: 'token-revoked', tokenId, expiresAt } as const
+      receive({ seq: await append(event), event })
+    },
+    revokeGrant: (grantId) => inTransaction((revocations) => revocations.revokeGrant(grantId)),
+    inTransaction,
+  }
+}
+
+/** The transaction that revocations are part of. */
 export interface RevocationOptions {
   readonly grants: Pick<Grants, 'revoke'>
-  /** The bus of a running server; elsewhere the append to the event log. */
+  /** Records an event in the transaction. */
   readonly publish: (event: GateEvent) => Promise<unknown>
   readonly clock: Clock
 }
@@ -34,15 +61,11 @@ export interface RoleStores {
   readonly events: Pick<Events, 'live'>
 }
 
-export type Revocations = ReturnType<typeof createRevocations>
+export type RevocationsInside = ReturnType<typeof createRevocations>
 
 export function createRevocations({ grants, publish, clock }: RevocationOptions) {
   const keptUntil = () => clock() + KEPT_MS
   return {
-    async revokeToken(tokenId: string, expiresAt: number): Promise<void> {
-      await publish({ kind: 'token-revoked', tokenId, expiresAt })
-    },
-
     async revokeGrant(grantId: string): Promise<void> {
       await grants.revoke({ id: grantId })
       await publish({ kind: 'grant-revoked', grantId, expiresAt: keptUntil() })
@@ -60,12 +83,11 @@ export function createRevocations({ grants, publish, clock }: RevocationOptions)
       await publish({ kind: 'session-ended', sessionId, expiresAt: keptUntil() })
     },
 
-    /** For a user who was disabled or deleted, or whose password changed. Grants made after this resolves are valid. */
+    /** For a user who was disabled or deleted, or whose password changed. Grants made after the transaction are valid. */
     async revokeUser(userId: string): Promise<void> {
       await grants.revoke({ userId })
       const at = clock()
       await publish({ kind: 'subject-cut', subject: userId, at, expiresAt: at + LONGEST_TOKEN_MS })
-      await nextMillisecond(at)
     },
 
     /** The same for many users, with few events. */
@@ -76,13 +98,12 @@ export function createRevocations({ grants, publish, clock }: RevocationOptions)
       if (userIds.length <= FEW_SUBJECTS) {
         for (const subject of userIds)
           await publish({ kind: 'subject-cut', subject, at, expiresAt: at + LONGEST_TOKEN_MS })
-        return nextMillisecond(at)
+        return
       }
       for (let from = 0; from < userIds.length; from += SUBJECTS_PER_EVENT) {
         const subjects = userIds.slice(from, from + SUBJECTS_PER_EVENT)
         await publish({ kind: 'subjects-cut', subjects, at, expiresAt: at + LONGEST_TOKEN_MS })
       }
-      await nextMillisecond(at)
     },
 
     /** For a user whose roles changed: existing tokens lose the rights that the user no longer has. */
@@ -111,7 +132,6 @@ export function createRevocations({ grants, publish, clock }: RevocationOptions)
       const at = clock()
       await publish({ kind: 'client-cut', clientId, at, expiresAt: at + LONGEST_TOKEN_MS })
       await limitClientScopes(clientId, [])
-      await nextMillisecond(at)
     },
 
     limitClientScopes,
@@ -125,10 +145,5 @@ export function createRevocations({ grants, publish, clock }: RevocationOptions)
   function cutoff(): { at: number; expiresAt: number } {
     const at = clock() + MARGIN_MS
     return { at, expiresAt: at + LONGEST_TOKEN_MS }
-  }
-
-  /** Tokens carry their time of issue in milliseconds: a token issued after a revocation must not have the same one. */
-  async function nextMillisecond(at: number): Promise<void> {
-    if (clock() <= at) await sleep(1)
   }
 }

@@ -1,10 +1,11 @@
 /** Kysely's dialect for better-sqlite3: one connection reads, one writes with group commit. */
 import SqliteDatabase from 'better-sqlite3'
 import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely'
+import { Availability } from '../lib/availability.ts'
 import { LruMap } from '../lib/lru-map.ts'
-import { Availability } from './availability.ts'
 import { GroupCommit } from './group-commit.ts'
 import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from './kysely.ts'
+import { isLocked, LOCK_WAIT_MS, retryWhileLocked } from './write-lock.ts'
 
 const CACHED_STATEMENTS = 500
 
@@ -64,10 +65,11 @@ class SqliteDriver implements Driver {
 
   async beginTransaction(connection: SqliteConnection): Promise<void> {
     const { writer, commits } = this.#opened()
+    const deadline = performance.now() + LOCK_WAIT_MS
     const release = await commits.acquire()
     try {
       commits.check()
-      writer.database.exec('begin immediate')
+      await retryWhileLocked(() => writer.database.exec('begin immediate'), deadline)
     } catch (error) {
       release()
       this.#availability.failed(error)
@@ -101,8 +103,15 @@ class SqliteDriver implements Driver {
   async execute<R>(query: CompiledQuery, inTransaction: boolean): Promise<QueryResult<R>> {
     const { writer, reader, commits } = this.#opened()
     if (inTransaction) return this.#watched(false, () => writer.run<R>(query))
-    if (reader.isReadOnly(query)) return reader.run<R>(query)
-    return this.#watched(true, () => commits.write(() => writer.run<R>(query), { isOneStatement: true }))
+    const readIfReadOnly = () => (reader.isReadOnly(query) ? reader.run<R>(query) : undefined)
+    let result: QueryResult<R> | undefined
+    try {
+      result = readIfReadOnly()
+    } catch (error) {
+      if (!isLocked(error)) throw error
+      result = await this.#watched(false, () => retryWhileLocked(readIfReadOnly))
+    }
+    return result ?? this.#watched(true, () => commits.write(() => writer.run<R>(query), { isOneStatement: true }))
   }
 
   async #watched<T>(isWrite: boolean, run: () => T | Promise<T>): Promise<T> {
@@ -119,7 +128,8 @@ class SqliteDriver implements Driver {
   #endTransaction(connection: SqliteConnection, statement: 'commit' | 'rollback'): void {
     const { database } = this.#opened().writer
     try {
-      database.exec(statement)
+      // SQLite itself rolls back after some errors, as on a full disk.
+      if (statement === 'commit' || database.inTransaction) database.exec(statement)
     } finally {
       if (database.inTransaction) database.exec('rollback')
       connection.releaseWriter?.()
@@ -161,11 +171,14 @@ class CachedDatabase {
   readonly #statements = new LruMap<SqliteDatabase.Statement>(CACHED_STATEMENTS)
 
   constructor(file: string, readonly: boolean) {
-    this.database = new SqliteDatabase(file, { readonly, timeout: 5000 })
-    if (readonly) return
-    this.database.pragma('journal_mode = wal')
-    this.database.pragma('synchronous = full')
-    this.database.pragma('foreign_keys = on')
+    this.database = new SqliteDatabase(file, { readonly, timeout: LOCK_WAIT_MS })
+    if (!readonly) {
+      this.database.pragma('journal_mode = wal')
+      this.database.pragma('synchronous = full')
+      this.database.pragma('foreign_keys = on')
+    }
+    // From now on the wait for a lock must not block the event loop.
+    this.database.pragma('busy_timeout = 0')
   }
 
   isReadOnly(query: CompiledQuery): boolean {

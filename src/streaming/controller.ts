@@ -12,7 +12,7 @@ export interface Controller {
   readonly topics: Readonly<Record<string, Topic>>
   /** The class of its feed, which clients of version 2 see. */
   readonly feedClass?: FeedClass
-  /** Called once when the gateway starts. The function that it returns is called when the gateway stops. */
+  /** Called once, before the server answers; an error refuses the start. The function that it returns is called when the gateway stops. */
   start?(publisher: Publisher): (() => void) | undefined
 }
 

@@ -16,11 +16,11 @@ import { codecFor } from './codec/codec.ts'
 import { isBearer, mayStream } from './connection-auth.ts'
 import { ConnectionLimits, RETRY_LATER } from './connection-limits.ts'
 import type { ConnectionEnv } from './connection-types.ts'
-import { type Controller, refuse } from './controller.ts'
+import { refuse } from './controller.ts'
 import { authController } from './controllers/auth.ts'
-import { startController } from './controllers/load.ts'
-import { createPlatformController, Feeds, type ServerInfo } from './controllers/platform.ts'
+import { createPlatformController, type ServerInfo } from './controllers/platform.ts'
 import { Controllers } from './controllers/registry.ts'
+import type { StartedControllers } from './controllers/start.ts'
 import { createEcho } from './echo.ts'
 import {
   acceptUpgrade,
@@ -30,7 +30,6 @@ import {
   readHandshake,
   readWebSocketHandshake,
 } from './handshake.ts'
-import { Hub, topicKey } from './hub.ts'
 import { increment, StreamCounters } from './metrics.ts'
 import { Peer } from './peer.ts'
 import { createQueues } from './queue-bounds.ts'
@@ -47,7 +46,7 @@ export interface GatewayOptions {
   readonly settings: StreamSettings
   readonly server: ServerInfo
   /** Controllers besides `Auth` and `Platform`. */
-  readonly controllers?: readonly Controller[]
+  readonly controllers: StartedControllers
   readonly audit?: Audit
   /** Throws when an address, client or user exceeds its rate. */
   readonly rateLimits?: Pick<RateLimits, 'countAddress' | 'countCaller'>
@@ -87,14 +86,17 @@ export interface Gateway {
 export function createGateway(options: GatewayOptions): Gateway {
   const { authenticate, bus, clock, monotonic = monotonicClock, logger, settings, audit = noAudit } = options
   const counters = new StreamCounters()
-  const hub = new Hub()
+  const { controllers: started } = options
+  const { hub } = started
   const peers = new Set<Peer>()
   const queues = createQueues(settings)
   const echo = createEcho({ settings, monotonic, queues, counters })
   const limits = new ConnectionLimits(settings)
-  const feeds = new Feeds(options.controllers ?? [])
-  const platformController = createPlatformController(options.server, feeds)
-  const controllers = new Controllers([authController, platformController, ...(options.controllers ?? [])])
+  const controllers = new Controllers([
+    authController,
+    createPlatformController(options.server, started.feeds),
+    ...started.controllers,
+  ])
   const env: ConnectionEnv = {
     clock,
     monotonic,
@@ -131,17 +133,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     echo.tick(now.monotonic)
   }, settings.streamSweepInterval)
   sweep.unref()
-  const stopControllers = controllers.all().map((controller) =>
-    startController(controller, {
-      clock,
-      publish: (topic, data) => hub.publish(controller.name, topic, data, clock()),
-      subscribers: (topic) => hub.count(topicKey(controller.name, topic)),
-      setStatus(status) {
-        if (feeds.setStatus(controller.name, status))
-          hub.publishByProfile(platformController.name, 'Feeds', (profile) => feeds.describe(profile), clock())
-      },
-    }),
-  )
 
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void> {
     const events: GateEvent[] = []
@@ -247,7 +238,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     async drain() {
       if (draining) return
       draining = true
-      for (const stop of stopControllers) stop?.()
+      started.stop()
       echo.stop()
       await closeAll(peers, settings.streamDrainTime)
       clearInterval(sweep)

@@ -125,7 +125,8 @@ onEveryEngine('administration', (place) => {
     assert.equal(off.body.disabled, true)
     assert.deepEqual(
       admin.events.map(({ kind }) => kind),
-      ['clients-changed', 'client-cut', 'client-scopes-changed'],
+      // The cut is recorded again once the change has committed.
+      ['clients-changed', 'client-cut', 'client-scopes-changed', 'client-cut'],
     )
     assert.equal((await admin.call('POST', '/admin/clients/kiosk/secrets')).status, 409)
     const { body: visitor } = await admin.call('POST', '/admin/users', { body: { username: 'visitor' } })

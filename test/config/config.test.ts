@@ -2,15 +2,8 @@
 import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
-import {
-  environmentName,
-  fileName,
-  flagName,
-  issuerOf,
-  loadConfig,
-  SETTINGS,
-  settingNames,
-} from '../../src/config/config.ts'
+import { environmentName, fileName, flagName, issuerOf, SETTINGS, settingNames } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { BadSetting, choicesOf } from '../../src/config/parsers.ts'
 
 function configOf(flags: Record<string, string>) {

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { METRICS } from '../../src/telemetry/metric-table.ts'
 
 const root = new URL('../../', import.meta.url).pathname

@@ -1,11 +1,16 @@
 /** What Prometheus reads. */
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { open, readFile, statfs } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
+import { openAuditLog } from '../../src/store/audit.ts'
+import { openDatabase } from '../../src/store/database.ts'
 import { METRICS } from '../../src/telemetry/metric-table.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 test('a counter, a histogram and a watched gauge are written in the text format', () => {
   const metrics = createMetrics()
@@ -42,8 +47,17 @@ test('a label with unbounded values does not grow the registry without bound', (
 describe('the metrics port', () => {
   let server: TestServer
   let place: { place: TestPlace; leave(): Promise<void> }
+  const backedUpAt = Date.now() - 3_600_000
   before(async () => {
     place = await openPlace('sqlite')
+    await (await startTestServer(place.place)).stop()
+    const database = await openDatabase({ dataFolder: place.place.dataFolder, url: '' })
+    for (const at of [backedUpAt - 60_000, backedUpAt]) {
+      const audit = openAuditLog(database, { clock: () => at, node: 'test', onError: assert.ifError })
+      audit.record({ event: 'backup.taken' })
+      await audit.close()
+    }
+    await database.close()
     server = await startTestServer(place.place, { flags: { '--metrics-port': '0' } })
   })
   after(async () => {
@@ -74,6 +88,33 @@ describe('the metrics port', () => {
     assert.match(text, /gatehouse_http_requests_total\{method="GET",route="\/healthz",status="200"\} \d/)
     assert.match(text, /gatehouse_http_requests_total\{method="GET",route="none",status="404"\} 1/)
     assert.ok(!text.includes('secret'))
+  })
+
+  const sampleOf = async (name: string) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await read())?.[1])
+
+  test('the disk of the data folder, and the newest backup', async () => {
+    const { bavail, blocks, bsize } = await statfs(place.place.dataFolder)
+    assert.equal(await sampleOf('gatehouse_disk_size_bytes'), blocks * bsize)
+    // Other processes write, too.
+    const free = await sampleOf('gatehouse_disk_free_bytes')
+    assert.ok(Math.abs(free - bavail * bsize) < 0.05 * blocks * bsize, `${free} of ${bavail * bsize}`)
+    await until(
+      'the last backup is known',
+      5000,
+      async () => (await sampleOf('gatehouse_last_backup_timestamp_seconds')) > 0,
+    )
+    assert.equal(await sampleOf('gatehouse_last_backup_timestamp_seconds'), backedUpAt / 1000)
+  })
+
+  test('open descriptors and their limit', { skip: !existsSync('/proc/self/fd') }, async () => {
+    const before = await sampleOf('process_open_fds')
+    const files = await Promise.all(Array.from({ length: 200 }, () => open(place.place.dataFolder)))
+    const during = await sampleOf('process_open_fds')
+    await Promise.all(files.map((file) => file.close()))
+    // The connections of the reader come and go.
+    assert.ok(Math.abs(during - before - files.length) < 20, `${before}, then ${during}`)
+    const limit = execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' }).trim()
+    assert.equal(await sampleOf('process_max_fds'), limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit))
   })
 
   test('nothing else is served there', async () => {

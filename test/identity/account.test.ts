@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { hashPassword } from '../../src/store/password-hash.ts'
 import { createRevocations } from '../../src/store/revocations.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { refuseEvents } from '../support/refused-events.ts'
 import {
   answerOf,
   authorizeUrl,
@@ -113,6 +114,32 @@ onEveryEngine('the account page', (at) => {
     assert.equal(await userinfo(access_token), 401)
     assert.equal(await refresh(refresh_token), 400)
     assert.deepEqual((await tokens(agent, person)).seen, ['question'])
+  })
+
+  test('a change that revokes tokens is made together with its event, or not at all', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    const { access_token } = await tokens(agent, person)
+    const { users, sessions, consents } = place.stores
+    const state = async () => [
+      (await users.findById(person.id))?.passwordHash,
+      (await sessions.listOfUser(person.id)).length,
+      await consents.find(person.id, 'web'),
+    ]
+    const before = await state()
+    const password = formTo(pageOf(await agent.get('/account/password')), '/account/password')
+    const page = await account(agent)
+    const consent = formTo(page, '/account/consents/withdraw')
+    const allow = await refuseEvents(place.database)
+    try {
+      const changed = await agent.submit(password, { current_password: PASSWORD, new_password: 'a new long password' })
+      assert.equal(pageOf(changed).status, 500)
+      assert.equal(pageOf(await agent.submit(consent)).status, 500)
+      assert.deepEqual(await state(), before)
+    } finally {
+      await allow()
+    }
+    assert.equal(await userinfo(access_token), 200)
   })
 
   test('clients that need no consent are listed too and can be revoked: the password grant, and first-party clients', async () => {

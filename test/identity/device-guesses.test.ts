@@ -56,3 +56,32 @@ test('C-76: an attempt refused because of its network does not count against the
   for (let tries = 0; tries < 20; tries++) assert.equal((await guess(patient)).status, 429)
   assert.equal((await guess(await comeFrom('198.51.100.7', 'patient'))).status, 400)
 })
+
+test('right codes that are looked up together are all found: only failures count', async () => {
+  await place.stores.users.create({ username: 'owner of many', passwordHash })
+  const agent = await comeFrom('198.51.100.8', 'owner of many')
+  const lookUp = async () => {
+    const { userCode } = await place.stores.deviceCodes.issue({
+      clientId: 'device',
+      scopes: ['openid'],
+      lifetimeMs: 60_000,
+      intervalSeconds: 5,
+    })
+    return async () => (await agent.get(`/device?user_code=${userCode}`)) as Page
+  }
+  const lookUps = await Promise.all(Array.from({ length: 20 }, lookUp))
+  const pages = await Promise.all(lookUps.map((find) => find()))
+  assert.deepEqual(
+    pages.map(({ status }) => status),
+    pages.map(() => 200),
+  )
+})
+
+test('C-76: wrong codes that are looked up together get no more tries than one after another', async () => {
+  await place.stores.users.create({ username: 'hurried', passwordHash })
+  const agent = await comeFrom('198.51.100.9', 'hurried')
+  const pages = await Promise.all(Array.from({ length: 12 }, () => guess(agent)))
+  const statuses = pages.map(({ status }) => status)
+  assert.equal(statuses.filter((status) => status === 400).length, 6)
+  assert.equal(statuses.filter((status) => status === 429).length, 6)
+})

@@ -159,6 +159,39 @@ onEveryEngine('second factors', (at) => {
     }
   })
 
+  test('right codes that arrive together are all accepted: only failures count', async () => {
+    const { person, codes } = await enrolled()
+    const address = { 'x-forwarded-for': '198.51.100.77' }
+    const half = await Promise.all(
+      codes.map(async (recoveryCode) => {
+        const agent = place.newAgent(address)
+        const page = await signInAndCode(agent, TRUSTED, person)
+        const link = /href="([^"]*way=recovery)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
+        const form = formOf(pageOf(await agent.get(link)), 'second-factor')
+        return () => agent.submit(form, { code: recoveryCode })
+      }),
+    )
+    const ends = await Promise.all(half.map((submit) => submit()))
+    assert.deepEqual(
+      ends.map(({ kind }) => kind),
+      codes.map(() => 'left'),
+    )
+  })
+
+  test('wrong codes that arrive together get no more tries than one after another', async () => {
+    const { person } = await enrolled()
+    const forms = await Promise.all(
+      Array.from({ length: 12 }, async () => {
+        const agent = place.newAgent({ 'x-forwarded-for': '198.51.100.78' })
+        const form = formOf(await signInAndCode(agent, TRUSTED, person), 'second-factor')
+        return () => agent.submit(form, { code: '123456' })
+      }),
+    )
+    const statuses = await Promise.all(forms.map(async (submit) => pageOf(await submit()).status))
+    assert.equal(statuses.filter((status) => status === 401).length, 6)
+    assert.equal(statuses.filter((status) => status === 429).length, 6)
+  })
+
   test('a client that requires a second factor makes a user without one set it up, and then continues', async () => {
     const person = await newPerson()
     const agent = place.newAgent()

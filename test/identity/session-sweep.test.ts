@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { endExpiredSessions } from '../../src/identity/browser/session-end.ts'
 import { noAudit } from '../../src/protocol/audit-events.ts'
-import { createRevocations } from '../../src/store/revocations.ts'
+import { openRevocations } from '../../src/store/revocations.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
 
@@ -17,7 +17,7 @@ onEveryEngine('the session sweep', (place) => {
   after(() => open.close())
 
   test('one pass ends every expired session once, and no other', async () => {
-    const { sessions, grants, events } = open.stores
+    const { sessions, events } = open.stores
     const proof = { amr: ['pwd'], userAgent: 'Test/1', address: '192.0.2.1' }
     for (let count = 0; count < MANY; count += 100)
       await Promise.all(
@@ -25,7 +25,7 @@ onEveryEngine('the session sweep', (place) => {
       )
     open.clock.advance(12 * 3600_000)
     const { cookie } = await sessions.open('usr_alive', proof)
-    const revocations = createRevocations({ grants, publish: events.append, clock: open.clock })
+    const revocations = openRevocations({ database: open.database, clock: open.clock, receive: () => {} })
     const env = { sessions, revocations, audit: noAudit }
 
     let asked = 0

@@ -11,7 +11,8 @@ import SqliteDatabase from 'better-sqlite3'
 import pg from 'pg'
 import { MIGRATIONS } from '../../src/store/migrations/list.ts'
 import { createCertificate, writeCertificate } from '../support/certificate.ts'
-import { onEveryEngine, type TestPlace } from '../support/engines.ts'
+import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
+import { stopOwnPostgres } from '../support/postgres.ts'
 import { runGatehouse, serveProcess } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
 import { takeSnapshot } from '../support/snapshot.ts'
@@ -285,13 +286,32 @@ onEveryEngine('a refused start has changed nothing:', (place, engine) => {
   })
 })
 
-test('a first start that is refused leaves no data folder', async () => {
-  const folder = join(base, 'never', 'data')
-  const logo = join(base, 'no.svg')
-  const { status } = await runGatehouse(['serve', '--port', '0', '--data', folder, '--brand-logo', logo])
-  assert.equal(status, 1)
-  assert.ok(!existsSync(join(base, 'never')))
-})
+const FIRST_STARTS: readonly [name: string, flags: (folder: string) => Promise<Record<string, string>>][] = [
+  ['a missing logo', async (folder) => ({ '--brand-logo': join(folder, 'no.svg') })],
+  [
+    'a controller that throws when it is started',
+    controller(`export default { name: 'X', ${CONTROLLER}, start() { throw new Error('no feed') } }`),
+  ],
+]
+for (const [name, flagsIn] of FIRST_STARTS) {
+  for (const engine of ['sqlite', 'postgres'] as const) {
+    test(`a first start on ${engine} that is refused for ${name} creates neither a data folder nor a schema`, async () => {
+      const { place, leave } = await openPlace(engine)
+      try {
+        const folder = await mkdtemp(join(base, 'first-'))
+        const data = join(folder, 'never')
+        const flags = { '--data': data, '--database-url': place.databaseUrl, ...(await flagsIn(folder)) }
+        const { status } = await runGatehouse(['serve', '--port', '0', ...Object.entries(flags).flat()])
+        assert.equal(status, 1)
+        assert.ok(!existsSync(data))
+        if (engine === 'postgres') assert.deepEqual(await schemasOf(place), [])
+      } finally {
+        await leave()
+        if (engine === 'postgres') await stopOwnPostgres()
+      }
+    })
+  }
+}
 
 test('a second server on a SQLite folder is refused if its issuer differs, and starts if it is the same', async () => {
   const folder = join(base, 'shared')
@@ -326,6 +346,14 @@ function portInUse(): number {
 
 function as(url: string, user: string): string {
   return Object.assign(new URL(url), { username: user, password: 'plain' }).href
+}
+
+async function schemasOf({ databaseUrl }: TestPlace): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: databaseUrl })
+  await client.connect()
+  const { rows } = await client.query("select nspname from pg_namespace where nspname like 'gatehouse%'")
+  await client.end()
+  return rows
 }
 
 async function onPostgres({ databaseUrl }: TestPlace, statement: string): Promise<void> {

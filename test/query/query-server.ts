@@ -3,6 +3,7 @@ import type { Bus } from '../../src/events/bus.ts'
 import { clientAddress } from '../../src/http/client-address.ts'
 import { openListener } from '../../src/http/listener.ts'
 import { createPipeline } from '../../src/http/pipeline.ts'
+import { logAvailability } from '../../src/lib/availability.ts'
 import type { Audit } from '../../src/protocol/audit-events.ts'
 import type { Clock } from '../../src/protocol/clock.ts'
 import type { Principal } from '../../src/protocol/principal.ts'
@@ -105,7 +106,7 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     bus,
     clock: options.clock ?? Date.now,
     onError: (error) => logger.error({ err: error }, 'the query service failed'),
-    log: logger,
+    onAvailability: logAvailability(logger, 'query'),
     database: { dataFolder: place.dataFolder, databaseUrl: place.databaseUrl },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.audit === undefined ? {} : { audit: options.audit }),

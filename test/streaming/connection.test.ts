@@ -1,7 +1,7 @@
 /** The connection as a state machine without a socket: messages, events and time in, messages and a close out. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import type { GateEvent } from '../../src/events/bus.ts'
 import type { Message } from '../../src/protocol/envelope.ts'
 import type { Principal } from '../../src/protocol/principal.ts'

@@ -1,7 +1,7 @@
 /** Rare orders of events: late results, overlapping token checks, changing sessions, faults of ours. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import type { Principal } from '../../src/protocol/principal.ts'
 import { Sessions } from '../../src/streaming/sessions.ts'
 import { createTestController } from '../support/controllers.ts'

@@ -1,6 +1,6 @@
 /** A gateway on a free port, with a clock, a bus and tokens under the control of the test. */
 import type { TestContext } from 'node:test'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import type { Bus } from '../../src/events/bus.ts'
 import { clientAddress } from '../../src/http/client-address.ts'
 import { openListener } from '../../src/http/listener.ts'
@@ -10,6 +10,7 @@ import type { Audit } from '../../src/protocol/audit-events.ts'
 import type { MonotonicClock } from '../../src/protocol/clock.ts'
 import type { Authenticate } from '../../src/protocol/principal.ts'
 import type { Controller } from '../../src/streaming/controller.ts'
+import { startControllers } from '../../src/streaming/controllers/start.ts'
 import { createGateway, type Gateway } from '../../src/streaming/gateway.ts'
 import type { StreamSettings } from '../../src/streaming/settings.ts'
 import { streamRoutes } from '../../src/streaming/streaming.ts'
@@ -66,7 +67,7 @@ export async function openGateway(options: TestGatewayOptions = {}): Promise<Tes
     logger,
     settings: { ...defaults, ...options.settings },
     server: { Name: 'test', Class: 'Gatehouse', Version: '0.0.0' },
-    controllers: options.controllers ?? [],
+    controllers: startControllers(options.controllers ?? [], clock),
     ...(options.audit === undefined ? {} : { audit: options.audit }),
     ...(options.rateLimits === undefined ? {} : { rateLimits: options.rateLimits }),
   })

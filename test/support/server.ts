@@ -1,5 +1,5 @@
 /** A whole Gatehouse on a free port, for tests that talk to it over real sockets. */
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import type { Clock } from '../../src/protocol/clock.ts'
 import { type RunningServer, startServer } from '../../src/server/start.ts'
 import { createLogger } from '../../src/telemetry/log.ts'

@@ -1,6 +1,6 @@
 /** Runs an administration command on the data of this machine or on a running server, and prints the result. */
 import { createInterface } from 'node:readline/promises'
-import type { LoadedConfig } from '../../config/config.ts'
+import type { LoadedConfig } from '../../config/load.ts'
 import type { Arguments } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import { membersOf } from '../json.ts'

@@ -1,11 +1,15 @@
 /** The authorization response: creates the grant, code and tokens (B-04), and encodes them for the response mode. */
 import { hash, randomBytes } from 'node:crypto'
+import type { Audit } from '../../protocol/audit-events.ts'
+import type { Clock } from '../../protocol/clock.ts'
 import type { Client } from '../../store/client-metadata.ts'
+import type { Revocations } from '../../store/revocations.ts'
 import type { Session } from '../../store/sessions.ts'
+import type { Stores } from '../../store/stores.ts'
 import type { User } from '../../store/users.ts'
-import type { BrowserEnv } from '../browser/env.ts'
-import { grantLifetime } from '../grants/grant.ts'
+import { grantLifetime, type TokenLifetimes } from '../grants/grant.ts'
 import { acrOf } from '../tokens/claims.ts'
+import type { Issuer } from '../tokens/issuer.ts'
 import { type AuthorizationRequest, gives, isOpenid, type Target } from './request.ts'
 
 export interface ResponseInput {
@@ -23,10 +27,13 @@ export interface ResponseInput {
 /** B-40: long enough for a slow redirect, too short to be taken from a log and used. */
 const CODE_LIFETIME_MS = 60_000
 
-type RespondEnv = Pick<
-  BrowserEnv,
-  'grants' | 'codes' | 'sessions' | 'issuer' | 'revocations' | 'audit' | 'clock' | 'lifetimes'
->
+interface RespondEnv extends Pick<Stores, 'grants' | 'codes' | 'sessions'> {
+  readonly issuer: Issuer
+  readonly revocations: Pick<Revocations, 'revokeGrant'>
+  readonly audit: Audit
+  readonly clock: Clock
+  readonly lifetimes: TokenLifetimes
+}
 
 /** Undefined when the user was disabled or withdrew consent before there was a grant to revoke. */
 export async function respond(granted: ResponseInput, env: RespondEnv): Promise<AuthorizationResponse | undefined> {

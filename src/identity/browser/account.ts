@@ -4,6 +4,7 @@ import type { Route } from '../../http/route.ts'
 import { listApplications } from '../../store/applications.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../store/password-hash.ts'
 import type { Profile, User } from '../../store/users.ts'
+import { BUSY_SECONDS } from '../attempts.ts'
 import { accountPage, PROFILE_FIELDS, type ProfileField, passwordPage } from '../pages/account.ts'
 import type { FormError } from '../pages/form-parts.ts'
 import type { Messages } from '../pages/messages/en.ts'
@@ -15,7 +16,7 @@ import type { BrowserEnv } from './env.ts'
 import { type OwnNeeds, type OwnPage, pathOf } from './flow.ts'
 import { frameFor, sendPage } from './page-reply.ts'
 import { redirectedFirst } from './proceed.ts'
-import { endSession, endSessionsOf } from './session-end.ts'
+import { type EndedSession, endInside, endSession, endSessionsOf, recordEnd } from './session-end.ts'
 
 export function accountRoutes(env: BrowserEnv): readonly Route[] {
   return [
@@ -148,9 +149,6 @@ async function saveProfile(context: SignedInBrowser, form: Parameters, env: Brow
   return done(context, 'saved', env)
 }
 
-/** When too many passwords are being hashed already. */
-const BUSY_SECONDS = 5
-
 function showPassword(
   context: SignedInBrowser,
   env: BrowserEnv,
@@ -191,9 +189,18 @@ async function changePassword(context: SignedInBrowser, form: Parameters, env: B
     http.setHeader('retry-after', String(BUSY_SECONDS))
     return showPassword(context, env, (text) => ({ text: text.tryLater(BUSY_SECONDS) }), 503)
   }
-  await env.users.setPassword(user.id, passwordHash)
-  await endSessionsOf(user.id, 'password changed', env)
-  await env.revocations.revokeUser(user.id)
+  const open = await env.sessions.listOfUser(user.id)
+  const ended = await env.revocations.inTransaction(async (revocations, stores) => {
+    await stores.users.setPassword(user.id, passwordHash)
+    const all: EndedSession[] = []
+    for (const { id } of open) {
+      const each = await endInside(id, revocations, stores)
+      if (each !== undefined) all.push(each)
+    }
+    await revocations.revokeUser(user.id)
+    return all
+  })
+  for (const each of ended) recordEnd(each, 'password changed', env)
   env.audit.record({ event: 'password.changed', actor: user.id, address: http.address, requestId: http.id })
   // The person has just proven the old password, and continues in a new session.
   context.signedIn(await env.sessions.open(user.id, context.proof(context.session.amr)), user)
@@ -216,8 +223,10 @@ async function withdrawConsent(context: SignedInBrowser, form: Parameters, env: 
   const clientId = form.get('client_id') ?? ''
   const application = (await listApplications(env, user.id)).find((candidate) => candidate.clientId === clientId)
   if (application !== undefined) {
-    await env.consents.withdraw(user.id, clientId)
-    await env.revocations.revokeConsent(user.id, clientId)
+    await env.revocations.inTransaction(async (revocations, stores) => {
+      await stores.consents.withdraw(user.id, clientId)
+      await revocations.revokeConsent(user.id, clientId)
+    })
     env.audit.record({
       event: 'consent.withdrawn',
       actor: user.id,

@@ -1,10 +1,12 @@
 /** `/device`: a person authorizes a device by the code it shows (RFC 8628 §3.3); guesses are throttled. */
+
 import type { Parameters } from '../../http/form.ts'
 import { networkOf } from '../../http/rate-limits.ts'
 import type { Route } from '../../http/route.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { DeviceRequest } from '../../store/device-codes.ts'
 import type { ThrottlePolicy } from '../../store/throttles.ts'
+import { BUSY_SECONDS } from '../attempts.ts'
 import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages/device.ts'
 import type { Messages } from '../pages/messages/en.ts'
 import { acrOf, displayNameOf } from '../tokens/claims.ts'
@@ -68,25 +70,32 @@ interface Found {
   readonly scopes: readonly string[]
 }
 
-/** Undefined once an error page has been sent. Every lookup counts as an attempt. */
+/** Undefined once an error page has been sent. */
 async function find(context: SignedInBrowser, userCode: string, env: BrowserEnv): Promise<Found | undefined> {
   const keys = [`device user ${context.user.id}`, `device address ${networkOf(context.http.address)}`]
-  const { waitMs } = await env.throttles.takeAll(keys.map((key) => ({ key, policy: GUESSES })))
-  if (waitMs > 0) {
-    const seconds = Math.ceil(waitMs / 1000)
+  const attempted = await env.attempts.make(
+    keys.map((key) => ({ key, policy: GUESSES })),
+    () => lookUp(context, userCode, env),
+    (found) => found === undefined,
+  )
+  if (attempted.outcome !== 'made') {
+    const isBusy = attempted.outcome === 'busy'
+    const seconds = isBusy ? BUSY_SECONDS : Math.ceil(attempted.waitMs / 1000)
     context.http.setHeader('retry-after', String(seconds))
-    askCode(context, { status: 429, userCode, told: (text) => text.tryLater(seconds) }, env)
+    askCode(context, { status: isBusy ? 503 : 429, userCode, told: (text) => text.tryLater(seconds) }, env)
     return undefined
   }
+  // Wrong, expired and decided codes get the same reply (C-76).
+  if (attempted.result === undefined)
+    askCode(context, { status: 400, userCode, told: (text) => text.wrongUserCode }, env)
+  return attempted.result
+}
+
+async function lookUp({ user }: SignedInBrowser, userCode: string, env: BrowserEnv): Promise<Found | undefined> {
   const request = await env.deviceCodes.findPending(userCode)
   const client = request === undefined ? undefined : await env.clients.find(request.clientId)
-  // Wrong, expired and decided codes get the same reply (C-76).
-  if (request === undefined || client === undefined || client.disabled) {
-    askCode(context, { status: 400, userCode, told: (text) => text.wrongUserCode }, env)
-    return undefined
-  }
-  await env.throttles.refund(keys)
-  return { request, client, scopes: limitToRights(request.scopes, context.user) }
+  if (request === undefined || client === undefined || client.disabled) return undefined
+  return { request, client, scopes: limitToRights(request.scopes, user) }
 }
 
 async function showRequest(context: SignedInBrowser, userCode: string, env: BrowserEnv): Promise<void> {

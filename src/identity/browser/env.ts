@@ -6,6 +6,7 @@ import type { Clock } from '../../protocol/clock.ts'
 import type { Revocations } from '../../store/revocations.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Attempts } from '../attempts.ts'
 import type { ClientDirectory } from '../clients/client-directory.ts'
 import type { TokenLifetimes } from '../grants/grant.ts'
 import type { Hashing } from '../passwords/hashing.ts'
@@ -30,6 +31,7 @@ export interface BrowserEnv extends UsedStores {
   readonly publish: Bus['publish']
   readonly checkPassword: CheckPassword
   readonly hashing: Hashing
+  readonly attempts: Attempts
   readonly audit: Audit
   readonly metrics: Pick<Metrics, 'count'>
   readonly clock: Clock

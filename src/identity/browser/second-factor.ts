@@ -1,10 +1,12 @@
 /** The second step of a sign-in: a code, a passkey or a recovery code. */
+
 import type { Parameters } from '../../http/form.ts'
 import type { Route } from '../../http/route.ts'
 import type { Factor } from '../../store/factors.ts'
 import { unseal } from '../../store/opaque.ts'
 import type { User } from '../../store/users.ts'
-import { beginGuess } from '../factors/factor-throttle.ts'
+import { BUSY_SECONDS } from '../attempts.ts'
+import { makeGuess } from '../factors/factor-throttle.ts'
 import { checkPasskey, passkeyChallenge } from '../factors/passkeys.ts'
 import { recoveryDigest } from '../factors/recovery-codes.ts'
 import { matchTotp } from '../factors/totp.ts'
@@ -97,23 +99,26 @@ async function takeCode(
   const { half, user, factors } = await halfway(flow, env)
   const byRecovery = form.get('way') === 'recovery'
   const code = form.get('code') ?? ''
-  const guess = await beginGuess(user.id, context.http.address, env)
-  if (guess.waitMs > 0) {
-    const seconds = Math.ceil(guess.waitMs / 1000)
+  const attempted = await makeGuess(user.id, context.http.address, env, () =>
+    byRecovery
+      ? env.factors.spendRecoveryCode(user.id, recoveryDigest(code, env.sealingKey))
+      : spendTotp(factors, code, env),
+  )
+  if (attempted.outcome !== 'made') {
+    const isBusy = attempted.outcome === 'busy'
+    const seconds = isBusy ? BUSY_SECONDS : Math.ceil(attempted.waitMs / 1000)
     context.http.setHeader('retry-after', String(seconds))
-    env.audit.record({ event: 'signin.delayed', actor: user.id, address: context.http.address, details: { seconds } })
+    if (!isBusy)
+      env.audit.record({ event: 'signin.delayed', actor: user.id, address: context.http.address, details: { seconds } })
     return showSecondFactor(context, flow, byRecovery, env, {
-      status: 429,
+      status: isBusy ? 503 : 429,
       told: (text) => ({ text: text.tryLater(seconds) }),
     })
   }
-  const good = byRecovery
-    ? await env.factors.spendRecoveryCode(user.id, recoveryDigest(code, env.sealingKey))
-    : await spendTotp(factors, code, env)
+  const { result: good } = attempted
   const method = byRecovery ? 'recovery' : 'otp'
   env.metrics.count('gatehouse_signins_total', { method, outcome: good ? 'good' : 'wrong' })
   if (!good) return refuseFactor(context, flow, user, byRecovery, 'otp', env)
-  await guess.succeeded()
   return completeSignIn(context, flow, user, withFactor(half, 'otp'), env)
 }
 

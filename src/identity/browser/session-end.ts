@@ -1,5 +1,7 @@
-/** Ends browser sessions: deletes the row, and publishes the event that revokes tokens on every node and notifies clients. */
+/** Ends browser sessions, with the event that revokes their tokens on every node and notifies clients. */
+import type { RevocationsInside } from '../../store/revocations.ts'
 import type { Session } from '../../store/sessions.ts'
+import type { Stores } from '../../store/stores.ts'
 import type { BrowserEnv } from './env.ts'
 
 export type EndSessionEnv = Pick<BrowserEnv, 'sessions' | 'revocations' | 'audit'>
@@ -12,15 +14,33 @@ export interface EndedSession {
 
 /** Undefined when it had already ended. */
 export async function endSession(id: string, reason: string, env: EndSessionEnv): Promise<EndedSession | undefined> {
-  const session = await env.sessions.end(id)
+  const ended = await env.revocations.inTransaction((revocations, stores) => endInside(id, revocations, stores))
+  if (ended !== undefined) recordEnd(ended, reason, env)
+  return ended
+}
+
+/** In a transaction; the audit row is recorded after it. */
+export async function endInside(
+  id: string,
+  revocations: Pick<RevocationsInside, 'revokeSession'>,
+  { sessions }: Pick<Stores, 'sessions'>,
+): Promise<EndedSession | undefined> {
+  const session = await sessions.end(id)
   if (session === undefined) return undefined
-  const clientIds = await env.sessions.listClients(id)
-  await env.revocations.revokeSession(id)
-  const actor = session.userId
-  if (reason === 'signed out')
-    env.audit.record({ event: 'signout.succeeded', actor, details: { session: id, clients: clientIds } })
-  else env.audit.record({ event: 'session.ended', actor, details: { session: id, reason } })
+  const clientIds = await sessions.listClients(id)
+  await revocations.revokeSession(id)
   return { session, clientIds }
+}
+
+export function recordEnd(
+  { session, clientIds }: EndedSession,
+  reason: string,
+  { audit }: Pick<EndSessionEnv, 'audit'>,
+) {
+  const { id, userId: actor } = session
+  if (reason === 'signed out')
+    audit.record({ event: 'signout.succeeded', actor, details: { session: id, clients: clientIds } })
+  else audit.record({ event: 'session.ended', actor, details: { session: id, reason } })
 }
 
 export async function endSessionsOf(

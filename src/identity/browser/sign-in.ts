@@ -1,8 +1,10 @@
 /** The sign-in page: a password or a passkey, then the second factor where there is one. */
+
 import type { Parameters } from '../../http/form.ts'
 import type { Route } from '../../http/route.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { User } from '../../store/users.ts'
+import { BUSY_SECONDS } from '../attempts.ts'
 import { checkPasskey, passkeyChallenge } from '../factors/passkeys.ts'
 import type { FormError } from '../pages/form-parts.ts'
 import { signInPage } from '../pages/sign-in.ts'
@@ -126,8 +128,12 @@ async function signInByPassword(
         told: (text) => ({ text: text.tryLater(verdict.seconds) }),
       })
     case 'busy':
-      context.http.setHeader('retry-after', '5')
-      return showSignIn(context, flow, env, { status: 503, username, told: (text) => ({ text: text.tryLater(5) }) })
+      context.http.setHeader('retry-after', String(BUSY_SECONDS))
+      return showSignIn(context, flow, env, {
+        status: 503,
+        username,
+        told: (text) => ({ text: text.tryLater(BUSY_SECONDS) }),
+      })
   }
 }
 

@@ -3,12 +3,7 @@ import { networkOf } from '../../http/rate-limits.ts'
 import type { Clock } from '../../protocol/clock.ts'
 import { digestOf } from '../../store/opaque.ts'
 import type { ThrottlePolicy, Throttles } from '../../store/throttles.ts'
-
-export interface Guess {
-  /** If this is above 0, the guess must not be checked. */
-  readonly waitMs: number
-  succeeded(): Promise<void>
-}
+import type { Attempted, Attempts } from '../attempts.ts'
 
 const MINUTE = 60_000
 /** One user and one address. Of a million codes three are valid at a time: few free guesses, then long waits. */
@@ -17,27 +12,27 @@ const PAIR: ThrottlePolicy = { free: 5, firstWaitMs: 2000, longestWaitMs: 15 * M
 const USER: ThrottlePolicy = { free: 20, firstWaitMs: 2000, longestWaitMs: 5 * MINUTE, forgetMs: 60 * MINUTE }
 const KNOWN_ADDRESS_MS = 7 * 24 * 60 * MINUTE
 
-/** Counts the guess before it is checked, so that simultaneous guesses cannot all get through. */
-export async function beginGuess(
+interface GuessEnv {
+  readonly throttles: Pick<Throttles, 'clear' | 'mark' | 'isMarked'>
+  readonly attempts: Attempts
+  readonly clock: Clock
+}
+
+/** Checks the guess unless too many have failed; `check` says whether it is right. */
+export async function makeGuess(
   userId: string,
   address: string,
-  { throttles, clock }: { readonly throttles: Throttles; readonly clock: Clock },
-): Promise<Guess> {
+  { throttles, attempts, clock }: GuessEnv,
+  check: () => Promise<boolean>,
+): Promise<Attempted<boolean>> {
   const network = networkOf(address)
   const pair = digestOf(`factor ${userId}@${network}`)
   const user = digestOf(`factor ${userId}`)
   const known = digestOf(`factor known ${userId}@${network}`)
   const counts = [{ key: pair, policy: PAIR }]
   if (!(await throttles.isMarked(known))) counts.push({ key: user, policy: USER })
-  const { waitMs } = await throttles.takeAll(counts)
-  return {
-    waitMs,
-    async succeeded() {
-      await Promise.all([
-        throttles.clear([pair]),
-        throttles.refund(counts.slice(1).map(({ key }) => key)),
-        throttles.mark(known, clock() + KNOWN_ADDRESS_MS),
-      ])
-    },
-  }
+  const attempted = await attempts.make(counts, check, (isRight) => !isRight)
+  if (attempted.outcome === 'made' && attempted.result)
+    await Promise.all([throttles.clear([pair]), throttles.mark(known, clock() + KNOWN_ADDRESS_MS)])
+  return attempted
 }

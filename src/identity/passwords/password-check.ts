@@ -7,7 +7,7 @@ import { hashPassword, needsRehash } from '../../store/password-hash.ts'
 import type { ThrottlePolicy, Throttles } from '../../store/throttles.ts'
 import { type User, type Users, usernameKey } from '../../store/users.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import { createAttempts } from './attempts.ts'
+import type { Attempts } from '../attempts.ts'
 import type { Hashing } from './hashing.ts'
 
 export type PasswordVerdict =
@@ -31,7 +31,8 @@ export type CheckPassword = (attempt: PasswordAttempt) => Promise<PasswordVerdic
 
 export interface PasswordCheckEnv {
   readonly users: Pick<Users, 'findById' | 'findByUsername' | 'rehash'>
-  readonly throttles: Throttles
+  readonly throttles: Pick<Throttles, 'clear' | 'mark' | 'isMarked'>
+  readonly attempts: Attempts
   readonly hashing: Hashing
   readonly audit: Audit
   readonly clock: Clock
@@ -48,8 +49,7 @@ const ADDRESS: ThrottlePolicy = { free: 50, firstWaitMs: 1000, longestWaitMs: 5 
 const KNOWN_ADDRESS_MS = 7 * 24 * 60 * MINUTE
 
 export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
-  const { users, throttles, hashing, audit, clock, metrics } = env
-  const attempts = createAttempts(throttles)
+  const { users, throttles, attempts, hashing, audit, clock, metrics } = env
   let decoy: Promise<string> | undefined
   return async (attempt) => {
     const verdict = await check(attempt)
@@ -67,25 +67,16 @@ export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
       { key: keys.address, policy: ADDRESS },
     ]
     if (!isKnownAddress) counts.push({ key: keys.account, policy: ACCOUNT })
-    const begun = await attempts.begin(counts)
-    if (begun.outcome === 'busy') return begun
-    if (begun.outcome === 'delayed') {
-      const seconds = Math.ceil(begun.waitMs / 1000)
-      audit.record({ event: 'signin.delayed', ...context, details: { seconds } })
-      return { outcome: 'delayed', seconds }
-    }
-
-    let verdict: PasswordVerdict
-    try {
-      verdict = await verify(attempt, context, keys)
-    } catch (error) {
-      // Not the fault of the user. The database may be away: the error that is reported is the first one.
-      void begun.attempt.withdraw().catch(() => {})
-      throw error
-    }
-    if (verdict.outcome === 'wrong') begun.attempt.failed()
-    else await begun.attempt.withdraw()
-    return verdict
+    const attempted = await attempts.make(
+      counts,
+      () => verify(attempt, context, keys),
+      ({ outcome }) => outcome === 'wrong',
+    )
+    if (attempted.outcome === 'made') return attempted.result
+    if (attempted.outcome === 'busy') return attempted
+    const seconds = Math.ceil(attempted.waitMs / 1000)
+    audit.record({ event: 'signin.delayed', ...context, details: { seconds } })
+    return { outcome: 'delayed', seconds }
   }
 
   async function verify(

@@ -1,7 +1,7 @@
 /** Opens the engine that the settings choose. */
 import { join } from 'node:path'
+import type { Availability } from '../../lib/availability.ts'
 import type { Engine } from './engine.ts'
-import type { Outage } from './outage.ts'
 
 export interface EngineOptions {
   readonly dataFolder: string
@@ -13,7 +13,7 @@ export interface EngineOptions {
   readonly milliseconds: number
   /** How long a write waits for a long one of another owner before that one is stopped; only the embedded engine needs it. */
   readonly writeWaitMs: number
-  readonly outage: Outage
+  readonly availability: Availability
 }
 
 /** Only the engine in use is loaded. */
@@ -25,6 +25,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       readers: options.concurrency,
       waitingReads: options.waiting,
       writeWaitMs: options.writeWaitMs,
+      availability: options.availability,
     })
   }
   const { openPostgresEngine } = await import('./postgres/engine.ts')
@@ -33,6 +34,6 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     connections: options.concurrency,
     waitingQueries: options.waiting,
     milliseconds: options.milliseconds,
-    watch: options.outage,
+    availability: options.availability,
   })
 }

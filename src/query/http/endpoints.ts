@@ -15,12 +15,12 @@ import { ADMIN_SCOPE, requirePlatformAccess, viewFor } from '../plan/rights.ts'
 import type { Encoding } from '../results/encoding.ts'
 import type { ExecutionEnv } from '../run/call.ts'
 import { ownerOf, type RunningQueries } from '../run/running.ts'
-import { type AnswerEnv, answer, observer, type Sent } from './answer.ts'
 import { keyText, readCursor, writeCursor } from './cursor.ts'
 import { negotiateEncoding } from './negotiate.ts'
 import { replyToError } from './problem.ts'
 import { checkContentType, readJsonBody, readStatement } from './request.ts'
 import { readSelect } from './select.ts'
+import { observer, type Sent, type ServeEnv, serveQuery } from './serve-query.ts'
 import { type SlowClientLimits, SlowClients } from './slow-clients.ts'
 import { readDelete, readInsert, readUpdate, type WriteCall } from './write-call.ts'
 
@@ -41,7 +41,7 @@ export interface EndpointLimits extends SlowClientLimits {
   readonly resultBytes: number
 }
 
-type Env = EndpointsEnv & AnswerEnv
+type Env = EndpointsEnv & ServeEnv
 
 export function queryGroup(endpoints: EndpointsEnv): RouteGroup {
   const { engine, limits, metrics } = endpoints
@@ -86,7 +86,7 @@ function query(context: Context, env: Env): Sent {
   checkContentType(context.headers['content-type'])
   const encoding = negotiateEncoding(context.headers.accept, context.query)
   const { text, values } = readStatement(context)
-  return answer(context, env, encoding, text, () => {
+  return serveQuery(context, env, encoding, text, () => {
     const { snapshot } = env.catalogue
     const planned = env.planner.plan(principal, snapshot, text)
     const parameters = readParameters(text, planned.bound, values)
@@ -113,7 +113,7 @@ function select(context: Context, env: Env): Sent {
   const body = readTableBody(context)
   const encoding = negotiateEncoding(context.headers.accept, context.query)
   return afterParsing(context, () =>
-    answer(context, env, encoding, context.path, () => {
+    serveQuery(context, env, encoding, context.path, () => {
       const table = tableOf(context, principal, env)
       const call = readSelect(table, context.query, body === undefined ? [] : body)
       const planned = env.planner.plan(principal, env.catalogue.snapshot, '', call)
@@ -153,7 +153,7 @@ function write(context: Context, env: Env, read: ReadWrite): Sent {
   if (body === undefined || body === null) throw refuse('Request.BadBody', 'The body is empty')
   const encoding = negotiateEncoding(context.headers.accept, context.query)
   return afterParsing(context, () =>
-    answer(context, env, encoding, context.path, () => {
+    serveQuery(context, env, encoding, context.path, () => {
       const table = tableOf(context, principal, env)
       const calls = read(table, body)
       const { snapshot } = env.catalogue

@@ -28,18 +28,6 @@ export async function loadControllers(path: string): Promise<Controller[]> {
   return controllers
 }
 
-/** Calls `start` of a controller, if it has one. */
-export function startController(
-  controller: Controller,
-  context: Parameters<NonNullable<Controller['start']>>[0],
-): ReturnType<NonNullable<Controller['start']>> | undefined {
-  try {
-    return controller.start?.(context)
-  } catch (error) {
-    throw new BadController(`The controller ${controller.name} could not start: ${reasonOf(error)}`, { cause: error })
-  }
-}
-
 async function importModule(file: string): Promise<unknown> {
   try {
     return await import(pathToFileURL(file).href)
@@ -49,7 +37,7 @@ async function importModule(file: string): Promise<unknown> {
 }
 
 /** In one line. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   return (error instanceof Error ? `${error.name}: ${error.message}` : String(error)).replaceAll(/\s*\n\s*/g, ' ')
 }
 

@@ -12,6 +12,8 @@ export interface ServerInfo {
 /** What clients of version 2 take a feed without a class for: it carries messages, and nothing else is known of it. */
 const DEFAULT_FEED_CLASS: FeedClass = 'Channel'
 
+export const PLATFORM = 'Platform'
+
 /** The feeds of a server, one for each controller, with their status. */
 export class Feeds {
   readonly #controllers: readonly Controller[]
@@ -47,7 +49,7 @@ export class Feeds {
 export function createPlatformController(info: ServerInfo, feeds: Feeds): Controller {
   const describe = (profile: Profile): object => ({ ...info, Protocol: profile.version })
   return {
-    name: 'Platform',
+    name: PLATFORM,
     summary: 'Describes the server and its feeds.',
     topics: {
       ServerInfo: {

@@ -1,5 +1,6 @@
 /** The PostgreSQL engine: short statements are batched, long ones have a connection of their own and can be cancelled. */
 import type { Pool } from 'pg'
+import type { Availability } from '../../../lib/availability.ts'
 import { AUDIT_COLUMNS, createAuditCopy } from '../audit-copy.ts'
 import type { Bindable } from '../emit/slots.ts'
 import { type Engine, isBounded } from '../engine.ts'
@@ -8,7 +9,7 @@ import { createBatchedReads } from './batched-read.ts'
 import { createBatchedWrites } from './batched-write.ts'
 import { change, readCatalogue } from './catalogue.ts'
 import { POSTGRES } from './dialect.ts'
-import { acquireFrom, type ConnectionWatch, createPool, withClient } from './pool.ts'
+import { acquireFrom, createPool, withClient } from './pool.ts'
 import { streamRows } from './read.ts'
 import { rowReader, toPostgres } from './representation.ts'
 import { prepareDatabase } from './setup.ts'
@@ -21,7 +22,7 @@ export interface PostgresOptions {
   readonly waitingQueries: number
   /** The time limit of a query. The database ends a statement by itself shortly after, in case the server cannot. */
   readonly milliseconds: number
-  readonly watch: ConnectionWatch
+  readonly availability: Availability
 }
 
 /** For each node, beside the connections of long queries. */
@@ -40,15 +41,15 @@ const LOCK_MS = 50
 const READ_MS = 1000
 
 export async function openPostgresEngine(options: PostgresOptions): Promise<Engine> {
-  const { url, milliseconds, waitingQueries: waiting, watch } = options
-  const owner = createPool({ url, connectMs: milliseconds, max: CONNECTIONS.owner, watch })
+  const { url, milliseconds, waitingQueries: waiting, availability } = options
+  const owner = createPool({ url, connectMs: milliseconds, max: CONNECTIONS.owner, availability })
   const role = await prepare(owner)
   const createQueryPool = (max: number, settings = {}): Pool =>
     createPool({
       url,
       connectMs: Math.min(milliseconds, CONNECT_MS),
       max,
-      watch,
+      availability,
       settings: { ...(role === '' ? {} : { role }), statement_timeout: milliseconds + 2000, ...settings },
     })
   // Short statements have connections of their own, so that long queries cannot delay them.

@@ -57,7 +57,6 @@ export function asRefusal(error: unknown): Refusal | undefined {
     case '54000':
       return refuse('Limit.Complexity', 'The statement is too large for the database', { cause: error })
     case '53200':
-    case '53100':
       return refuse('Limit.Memory', 'The query needs more memory than the database has', { cause: error })
     case '53300':
       return refuse('Limit.Overload', 'The database takes no more connections', {

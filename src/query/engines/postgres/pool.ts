@@ -1,5 +1,6 @@
 /** Connection pools with the session settings of the service; how a connection is borrowed, cancelled and given back. */
 import pg, { type Pool, type PoolClient } from 'pg'
+import type { Availability } from '../../../lib/availability.ts'
 import type { FairSlots } from '../fair-slots.ts'
 import { cancelRunning, destroyConnection, MAX_CANCEL_MS } from './protocol.ts'
 import { SCHEMA } from './representation.ts'
@@ -9,15 +10,10 @@ export interface PoolOptions {
   /** The longest wait for a connection. */
   readonly connectMs: number
   readonly max: number
-  readonly watch: ConnectionWatch
+  /** Told of connections that break, of new ones, and of those that were used without breaking. */
+  readonly availability: Availability
   /** Further session settings. */
   readonly settings?: Readonly<Record<string, string | number>>
-}
-
-/** Told of connections that break and of new ones. */
-export interface ConnectionWatch {
-  lost(error: Error): void
-  connected(): void
 }
 
 const SETTINGS = {
@@ -30,7 +26,7 @@ const SETTINGS = {
   standard_conforming_strings: 'on',
 }
 
-export function createPool({ url, connectMs, max, watch, settings = {} }: PoolOptions): Pool {
+export function createPool({ url, connectMs, max, availability, settings = {} }: PoolOptions): Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max,
@@ -47,8 +43,11 @@ export function createPool({ url, connectMs, max, watch, settings = {} }: PoolOp
   // event would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => {
-    watch.connected()
-    client.on('error', (error) => watch.lost(error))
+    availability.succeeded(false)
+    client.on('error', (error) => availability.failed(error))
+  })
+  pool.on('release', (isBroken: unknown) => {
+    if (!isBroken) availability.succeeded(false)
   })
   return pool
 }

@@ -3,6 +3,9 @@ import { chmodSync, closeSync, openSync } from 'node:fs'
 import Sqlite, { type Database } from 'better-sqlite3'
 import { registerFunctions } from './functions.ts'
 
+/** For connections of processes that do nothing else. On the event loop the wait is asynchronous: see store/write-lock.ts. */
+const BUSY_MS = 5000
+
 export function openForWriting(path: string): Database {
   // SQLite would create it readable by everyone; its journals take their mode from it.
   closeSync(openSync(path, 'a', 0o600))
@@ -13,7 +16,7 @@ export function openForWriting(path: string): Database {
   // FULL: an acknowledged commit survives a power failure.
   database.pragma('synchronous = FULL')
   database.pragma('foreign_keys = OFF')
-  database.pragma('busy_timeout = 5000')
+  database.pragma(`busy_timeout = ${BUSY_MS}`)
   registerFunctions(database)
   return database
 }
@@ -21,7 +24,12 @@ export function openForWriting(path: string): Database {
 export function openForReading(path: string): Database {
   const database = new Sqlite(path, { readonly: true })
   database.pragma('query_only = ON')
-  database.pragma('busy_timeout = 5000')
+  database.pragma(`busy_timeout = ${BUSY_MS}`)
   registerFunctions(database)
   return database
+}
+
+/** From now on a statement fails at once while another process has locked the file. */
+export function doNotBlock(...databases: readonly Database[]): void {
+  for (const database of databases) database.pragma('busy_timeout = 0')
 }

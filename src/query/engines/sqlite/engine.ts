@@ -1,11 +1,15 @@
 /** The embedded engine: one file, one writer with group commit, reader processes, and small reads on the event loop. */
+import { randomUUID } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
 import { abortable } from '../../../lib/abortable.ts'
+import type { Availability } from '../../../lib/availability.ts'
+import { SEVERAL_PAGES } from '../../../store/database.ts'
 import { GroupCommit } from '../../../store/group-commit.ts'
+import { isLocked, retryWhileLocked } from '../../../store/write-lock.ts'
 import { AUDIT_COLUMNS, type AuditPosition, createAuditCopy } from '../audit-copy.ts'
 import type { ChangeRequest, Engine, PreparedRead, ReadStatement, WriteReply, WriteRequest } from '../engine.ts'
 import { isLong, prepareCatalogue, readCatalogue } from './catalogue.ts'
-import { openForReading, openForWriting } from './connection.ts'
+import { doNotBlock, openForReading, openForWriting } from './connection.ts'
 import { SQLITE } from './dialect.ts'
 import { asRefusal } from './failure.ts'
 import { InlineRead } from './inline-read.ts'
@@ -23,15 +27,18 @@ export interface SqliteOptions {
   readonly waitingReads: number
   /** How long a write waits for a long one of another owner before that one is stopped. */
   readonly writeWaitMs: number
+  readonly availability: Availability
 }
 
 const READER_IDLE_MS = 60_000
 const NEVER = new AbortController().signal
 
-export function openSqliteEngine({ path, readers, waitingReads, writeWaitMs }: SqliteOptions): Engine {
+export function openSqliteEngine(options: SqliteOptions): Engine {
+  const { path, readers, waitingReads, writeWaitMs, availability } = options
   const writing = openForWriting(path)
   prepareCatalogue(writing)
   const reading = openForReading(path)
+  doNotBlock(writing, reading)
   const open: OpenDatabase = {
     path,
     writing,
@@ -46,6 +53,7 @@ export function openSqliteEngine({ path, readers, waitingReads, writeWaitMs }: S
       idleMilliseconds: READER_IDLE_MS,
     }),
     longWrites: new LongWrites(writeWaitMs),
+    availability,
   }
   const { commits, pool, longWrites } = open
   return {
@@ -55,16 +63,16 @@ export function openSqliteEngine({ path, readers, waitingReads, writeWaitMs }: S
     bind: toSqlite,
     prepareRead: (query) => prepareRead(open, query),
     write: (request) => write(open, request),
-    loadCatalogue: async () => readCatalogue(reading),
+    loadCatalogue: () => retryWhileLocked(() => readCatalogue(reading)),
     change: (request) => change(open, request),
-    findResponse: async (key) => findResponse(reading, key),
+    findResponse: (key) => retryWhileLocked(() => findResponse(reading, key)),
     deleteResponsesBefore: (time) =>
       commits.write(() => void writing.prepare('DELETE FROM main._gh_requests WHERE created < ?').run(time)),
     auditCopy: createAuditCopy({
       table: SQLITE_AUDIT_TABLE,
       placeholder: () => '?',
       rowsFrom: auditRowsFrom,
-      last: async (sql) => reading.prepare<[], AuditPosition>(sql).get(),
+      last: (sql) => retryWhileLocked(() => reading.prepare<[], AuditPosition>(sql).get()),
       execute: (sql, parameters) => commits.write(() => writing.prepare(sql).run(...parameters).changes),
     }),
     get load() {
@@ -72,7 +80,7 @@ export function openSqliteEngine({ path, readers, waitingReads, writeWaitMs }: S
     },
     async check() {
       commits.check()
-      readCatalogue(reading)
+      await watched(open, async () => commits.write(() => tryWrite(writing)))
     },
     async close() {
       await pool.close()
@@ -92,6 +100,28 @@ interface OpenDatabase {
   readonly readingStatements: StatementCache
   readonly pool: ReaderPool
   readonly longWrites: LongWrites
+  readonly availability: Availability
+}
+
+/** A row that reaches the disk and is gone again: a full disk is not noticed otherwise. */
+function tryWrite(writing: Database): void {
+  const key = `readiness ${randomUUID()}`
+  writing
+    .prepare("INSERT INTO main._gh_requests (owner, key, fingerprint, answer, created) VALUES ('', ?, '', ?, 0)")
+    .run(key, ' '.repeat(SEVERAL_PAGES))
+  writing.prepare("DELETE FROM main._gh_requests WHERE owner = '' AND key = ?").run(key)
+}
+
+/** Reports whether the database takes writes. */
+async function watched<T>({ availability }: OpenDatabase, write: () => Promise<T>): Promise<T> {
+  try {
+    const result = await write()
+    availability.succeeded(true)
+    return result
+  } catch (error) {
+    availability.failed(error)
+    throw error
+  }
 }
 
 function prepareRead({ pool, readingStatements }: OpenDatabase, query: ReadStatement): PreparedRead {
@@ -103,6 +133,8 @@ function prepareRead({ pool, readingStatements }: OpenDatabase, query: ReadState
         inline ??= new InlineRead(readingStatements, query)
         return inline.read(run)
       } catch (error) {
+        // A reader process can wait.
+        if (isLocked(error)) return undefined
         throw asRefusal(error) ?? error
       }
     },
@@ -117,7 +149,7 @@ async function write(open: OpenDatabase, { running, owner, ...job }: WriteReques
       const options = { owner, isOneStatement: isOneStatement(job), running }
       return await longWrites.countShort(
         owner,
-        commits.write(() => runWrite(writing, writingStatements, job), options),
+        watched(open, () => commits.write(() => runWrite(writing, writingStatements, job), options)),
       )
     }
     const reply = await runApart(open, owner, job, running.signal)
@@ -140,10 +172,11 @@ async function change(
 ): Promise<WriteReply | undefined> {
   const { reading, writing, commits, longWrites } = open
   try {
-    if (job.changes.some(({ change: step }) => isLong(reading, step))) return await runApart(open, owner, job, signal)
+    const isAnyLong = await retryWhileLocked(() => job.changes.some(({ change: step }) => isLong(reading, step)))
+    if (isAnyLong) return await runApart(open, owner, job, signal)
     return await longWrites.countShort(
       owner,
-      commits.write(() => runChange(writing, job), { owner, running: { signal } }),
+      watched(open, () => commits.write(() => runChange(writing, job), { owner, running: { signal } })),
     )
   } catch (error) {
     throw asRefusal(error) ?? error

@@ -1,15 +1,29 @@
 /** Throttled attempts: only failures delay later attempts, and attempts made at the same time get no more tries than the policy. */
-import type { ThrottleCount, Throttles } from '../../store/throttles.ts'
+import type { ThrottleCount, Throttles } from '../store/throttles.ts'
 
-export type Begun =
-  | { readonly outcome: 'begun'; readonly attempt: Attempt }
-  /** Too many attempts have failed. */
+export type Attempted<T> =
+  | { readonly outcome: 'made'; readonly result: T }
+  /** Not made, after too many failures. */
   | { readonly outcome: 'delayed'; readonly waitMs: number }
-  /** Too many attempts are under way, and none of them was decided in time. */
+  /** Not made: too many attempts are under way, and none of them was decided in time. */
   | { readonly outcome: 'busy' }
 
+/** For `Retry-After` where too many attempts are under way. */
+export const BUSY_SECONDS = 5
+
+export interface Attempts {
+  /** `check` makes the attempt. If it throws, the attempt does not count. */
+  make<T>(
+    counts: readonly ThrottleCount[],
+    check: () => Promise<T>,
+    isFailure: (result: T) => boolean,
+  ): Promise<Attempted<T>>
+}
+
+type Begun = Exclude<Attempted<never>, { outcome: 'made' }> | { readonly outcome: 'begun'; readonly attempt: Attempt }
+
 /** One of the two must be called. */
-export interface Attempt {
+interface Attempt {
   failed(): void
   /** It succeeded, or was not made: it does not count. */
   withdraw(): Promise<void>
@@ -34,10 +48,26 @@ const LIMITS: AttemptLimits = { mostWaiting: 256, longestWaitMs: 10_000 }
  * have to be delayed while others are under way waits for them: if one succeeds, its place is free. Only when all of
  * them are decided are the failures that remain a reason for a delay.
  */
-export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>, limits = LIMITS) {
+export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>, limits = LIMITS): Attempts {
   const lines = new Map<string, Line>()
 
-  return { begin }
+  return {
+    async make(counts, check, isFailure) {
+      const begun = await begin(counts)
+      if (begun.outcome !== 'begun') return begun
+      const { attempt } = begun
+      try {
+        const result = await check()
+        if (isFailure(result)) attempt.failed()
+        else await attempt.withdraw()
+        return { outcome: 'made', result }
+      } catch (error) {
+        // Not the fault of the user. The database may be away: the error that is reported is the first one.
+        void attempt.withdraw().catch(() => {})
+        throw error
+      }
+    },
+  }
 
   async function begin(counts: readonly ThrottleCount[]): Promise<Begun> {
     const keys = counts.map(({ key }) => key)

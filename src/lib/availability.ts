@@ -1,6 +1,5 @@
 /** Whether the database serves: one report when it stops, one when it serves again, however many statements fail between. */
-import { concernsWrites, unavailableReason } from '../lib/unavailable.ts'
-import type { Logger } from '../telemetry/log.ts'
+import { concernsWrites, unavailableReason } from './unavailable.ts'
 
 export type AvailabilityChange =
   | { readonly isAvailable: false; readonly reason: string; readonly error: unknown }
@@ -46,7 +45,13 @@ export class Availability {
   }
 }
 
-export function logAvailability(logger: Logger, database: string): (change: AvailabilityChange) => void {
+export interface AvailabilityLog {
+  error(fields: object, message: string): void
+  info(fields: object, message: string): void
+}
+
+/** `database` is identity or query. */
+export function logAvailability(logger: AvailabilityLog, database: string): (change: AvailabilityChange) => void {
   return (change) => {
     if (change.isAvailable) logger.info({ database, seconds: change.seconds }, 'the database is available again')
     else logger.error({ database, reason: change.reason, cause: textOf(change.error) }, 'the database is not available')

@@ -1,4 +1,4 @@
-/** Answers a query: at once where it is cheap, else as a running query that can be listed and cancelled. */
+/** Serves a query: at once where it is cheap, else as a running query that can be listed and cancelled. */
 import type { Context } from '../../http/context.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -13,10 +13,10 @@ import { execute, readInline } from '../run/execution.ts'
 import type { RunningQueries, RunningQuery } from '../run/running.ts'
 import { negotiateCoding } from './negotiate.ts'
 import { asKnown, problemFor } from './problem.ts'
-import { sendStream, sendWhole } from './reply.ts'
+import { sendStream, sendWhole } from './send-result.ts'
 import type { SlowClients } from './slow-clients.ts'
 
-export interface AnswerEnv extends ExecutionEnv {
+export interface ServeEnv extends ExecutionEnv {
   readonly trace?: Trace | undefined
   readonly running: RunningQueries
   readonly slowClients: SlowClients
@@ -35,9 +35,9 @@ export interface PreparedCall {
 }
 
 /** A cheap statement is answered in this turn; all others are awaited. `text` is what lists of running queries show. */
-export function answer(
+export function serveQuery(
   context: Context,
-  env: AnswerEnv,
+  env: ServeEnv,
   encoding: Encoding,
   text: string,
   prepare: () => PreparedCall,
@@ -48,7 +48,7 @@ export function answer(
   try {
     const prepared = prepare()
     const small = readInline(prepared.call, env)
-    if (small === undefined) return answerLater(context, env, { prepared, text, encoding, coding, measured })
+    if (small === undefined) return serveLater(context, env, { prepared, text, encoding, coding, measured })
     const tail = tailOf(context, encoding, prepared, small.outcome, measured)
     const queued = sendWhole(context, encoding, coding, small.text + endOfText(encoding, small.outcome, tail))
     if (queued > 0) env.slowClients.addQueued(context, queued)
@@ -69,7 +69,7 @@ interface Pending {
 }
 
 /** From the moment a query counts as running until its last byte is sent, or it is stopped. */
-async function answerLater(context: Context, env: AnswerEnv, pending: Pending): Promise<void> {
+async function serveLater(context: Context, env: ServeEnv, pending: Pending): Promise<void> {
   const { prepared, text, encoding, coding, measured } = pending
   const running = env.running.begin(context.principal, context.id, text)
   const unwatch = stopWhenClosed(context, running)
@@ -141,7 +141,7 @@ interface Measured {
   failed(error: unknown): void
 }
 
-function measure(env: AnswerEnv): Measured {
+function measure(env: ServeEnv): Measured {
   const started = performance.now()
   const span = env.trace?.begin('query')
   const elapsed = (): number => performance.now() - started
@@ -174,7 +174,7 @@ export function observer({ metrics, engine }: ObserverEnv): Observe {
 /** The names of OpenTelemetry. */
 const SYSTEMS = { sqlite: 'sqlite', postgres: 'postgresql' } as const
 
-function endSpan(span: OpenSpan | undefined, { engine }: AnswerEnv, outcome: string, rows: number): void {
+function endSpan(span: OpenSpan | undefined, { engine }: ServeEnv, outcome: string, rows: number): void {
   span?.end(
     { 'db.system.name': SYSTEMS[engine.kind], 'gatehouse.outcome': outcome, 'gatehouse.rows': rows },
     outcome === 'server.fault',

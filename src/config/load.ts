@@ -1,0 +1,89 @@
+/** Reads the settings from the declarative file, the environment and the flags, and checks them. */
+import { nearest } from '../lib/nearest-word.ts'
+import { isLoopback } from '../protocol/addresses.ts'
+import { type Config, environmentName, fileName, flagName, SETTINGS, type SettingName, settingNames } from './config.ts'
+import { BadSetting } from './parsers.ts'
+
+export type Source = 'default' | 'file' | 'environment' | 'flag'
+export type SourceOf = { readonly [Name in SettingName]: Source }
+
+export interface LoadedConfig {
+  readonly config: Config
+  readonly sources: SourceOf
+  /** The text of each setting before parsing. */
+  readonly texts: { readonly [Name in SettingName]: string }
+}
+
+export interface ConfigSources {
+  readonly file?: Readonly<Record<string, string>>
+  readonly environment?: Readonly<Record<string, string | undefined>>
+  readonly flags?: Readonly<Record<string, string>>
+}
+
+/** Precedence: flags, environment, file, defaults. */
+export function loadConfig(sources: ConfigSources): LoadedConfig {
+  const given = new Map<SettingName, { text: string; source: Source; writtenAs: string }>()
+  for (const [name, text] of Object.entries(sources.file ?? {})) take(`settings.${name}`, text, 'file', pathInFile)
+  for (const [name, text] of Object.entries(sources.environment ?? {})) {
+    if (name.startsWith('GATEHOUSE_') && text !== undefined) take(name, text, 'environment', environmentName)
+  }
+  for (const [name, text] of Object.entries(sources.flags ?? {})) take(name, text, 'flag', flagName)
+
+  const config: Record<string, unknown> = {}
+  const from: Record<string, Source> = {}
+  const texts: Record<string, string> = {}
+  for (const name of settingNames()) {
+    const { text, source, writtenAs } = given.get(name) ?? {
+      text: SETTINGS[name].default,
+      source: 'default',
+      writtenAs: environmentName(name),
+    }
+    config[name] = parseSetting(name, text, writtenAs)
+    from[name] = source
+    texts[name] = text
+  }
+  // The loop above filled all three for every key of SETTINGS.
+  return {
+    config: Object.freeze(check(config as Config)),
+    sources: from as SourceOf,
+    texts: texts as LoadedConfig['texts'],
+  }
+
+  function take(written: string, text: string, source: Source, nameOf: (name: SettingName) => string): void {
+    const name = settingNames().find((candidate) => nameOf(candidate) === written)
+    if (name === undefined) throw unknownSetting(written, settingNames().map(nameOf))
+    given.set(name, { text, source, writtenAs: written })
+  }
+}
+
+/** The name of a setting in messages about the declarative file. */
+function pathInFile(name: SettingName): string {
+  return `settings.${fileName(name)}`
+}
+
+export function unknownSetting(written: string, known: string[]): BadSetting {
+  const near = nearest(written, known)
+  return new BadSetting(`Unknown setting ${written}${near === undefined ? '' : `; did you mean ${near}?`}`)
+}
+
+function parseSetting(name: SettingName, text: string, writtenAs: string): unknown {
+  try {
+    return SETTINGS[name].parse(text)
+  } catch (error) {
+    if (error instanceof BadSetting) throw new BadSetting(`${writtenAs}: ${error.message}`)
+    throw error
+  }
+}
+
+/** Checks that involve several settings. */
+function check(config: Config): Config {
+  if ((config.tlsCertificate === '') !== (config.tlsKey === '')) {
+    throw new BadSetting('GATEHOUSE_TLS_CERTIFICATE and GATEHOUSE_TLS_KEY must be set together')
+  }
+  if (config.demo && !isLoopback(config.host)) {
+    throw new BadSetting(
+      `The demonstration data has known passwords and is allowed on loopback only: remove --demo, or listen on 127.0.0.1 instead of ${config.host}`,
+    )
+  }
+  return config
+}

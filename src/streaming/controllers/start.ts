@@ -1,0 +1,44 @@
+/** Starts custom controllers, before the gateway exists and anything of the start is written: one that fails refuses the start. */
+import type { Clock } from '../../protocol/clock.ts'
+import type { Controller } from '../controller.ts'
+import { Hub, topicKey } from '../hub.ts'
+import { BadController, reasonOf } from './load.ts'
+import { Feeds, PLATFORM } from './platform.ts'
+
+export interface StartedControllers {
+  readonly controllers: readonly Controller[]
+  /** The status that they report of their feeds. */
+  readonly feeds: Feeds
+  /** Where they publish; the gateway adds the subscribers. */
+  readonly hub: Hub
+  stop(): void
+}
+
+/** Throws BadController, after stopping those that had started. */
+export function startControllers(controllers: readonly Controller[], clock: Clock): StartedControllers {
+  const hub = new Hub()
+  const feeds = new Feeds(controllers)
+  const stops: (() => void)[] = []
+  const stop = (): void => {
+    for (const each of stops.splice(0)) each()
+  }
+  for (const controller of controllers) {
+    const { name } = controller
+    try {
+      const stopThis = controller.start?.({
+        clock,
+        publish: (topic, data) => hub.publish(name, topic, data, clock()),
+        subscribers: (topic) => hub.count(topicKey(name, topic)),
+        setStatus(status) {
+          if (feeds.setStatus(name, status))
+            hub.publishByProfile(PLATFORM, 'Feeds', (profile) => feeds.describe(profile), clock())
+        },
+      })
+      if (stopThis !== undefined) stops.push(stopThis)
+    } catch (error) {
+      stop()
+      throw new BadController(`The controller ${name} could not start: ${reasonOf(error)}`, { cause: error })
+    }
+  }
+  return { controllers, feeds, hub, stop }
+}
