@@ -1,7 +1,8 @@
 /** JSON without rounding: a number that a double cannot hold keeps its text. Also reads JSON values as values of columns. */
+import type { Steps } from '../lib/turns.ts'
 import { refuse } from './errors.ts'
 import { type IqlType, type IqlValue, typeName } from './iql/types.ts'
-import { FORMS, isStorableJson, type Read, readValue } from './iql/values.ts'
+import { FORMS, type Read, readValue } from './iql/values.ts'
 
 /** The result of `JSON.rawJSON`: the text of a number, serialized unchanged. */
 export interface RawNumber {
@@ -22,9 +23,20 @@ const json: SourceTextJson = JSON as unknown as SourceTextJson
 const MAX_DEPTH = 500
 /** Parsing and reading more values would hold the event loop for too long. */
 const MAX_VALUES = 100_000
+/** Characters that are measured in one step. */
+const STEP_LENGTH = 64 * 1024
 
 export function readJson(text: string): Json {
-  const { mayLoseDigits } = measureJson(text)
+  const steps = readJsonInSteps(text)
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
+
+export function* readJsonInSteps(text: string): Steps<Json> {
+  const { mayLoseDigits } = yield* measureJson(text)
+  yield
   try {
     return mayLoseDigits ? (json.parse(text, keepNumberText) as Json) : (JSON.parse(text) as Json)
   } catch (error) {
@@ -73,12 +85,17 @@ function keepNumberText(_key: string, value: unknown, context: { source?: string
 }
 
 /** Refuses what nests too deep or has too many values before anything is built from it. The text need not be JSON. */
-function measureJson(text: string): { readonly mayLoseDigits: boolean } {
+function* measureJson(text: string): Steps<{ readonly mayLoseDigits: boolean }> {
   let depth = 0
   let values = 1
   let strings = 0
   let mayLoseDigits = false
+  let pause = STEP_LENGTH
   for (let at = 0; at < text.length; at++) {
+    if (at >= pause) {
+      pause = at + STEP_LENGTH
+      yield
+    }
     const code = text.charCodeAt(at)
     if (code === QUOTE) {
       strings++
@@ -144,7 +161,7 @@ export function readColumnValue(column: string, type: IqlType, value: Json): Iql
     if (type.kind === 'Double') return value + 0
     if (type.kind === 'Integer' && Number.isSafeInteger(value)) return BigInt(value)
   }
-  const read = type.kind === 'Json' ? jsonValue(writeJson(value)) : readText(type, textOf(value))
+  const read = type.kind === 'Json' ? jsonValue(value) : readText(type, textOf(value))
   if ('value' in read) return read.value
   const text = shown(value)
   throw refuse('Data.BadValue', `The value ${text} of the column ${column} (${typeName(type)}) ${read.problem}`, {
@@ -156,9 +173,19 @@ function readText(type: IqlType, text: string | undefined): Read {
   return text === undefined ? { problem: 'is an object or an array' } : readValue(type, text)
 }
 
-/** What was parsed and written again need not be parsed once more. */
-function jsonValue(text: string): Read {
-  return isStorableJson(text) ? { value: text } : { problem: `is not ${FORMS.Json}` }
+/** What was parsed need not be checked again, but for NUL: PostgreSQL accepts none in the text of JSON, not even an escaped one. */
+function jsonValue(value: Json): Read {
+  return containsNul(value) ? { problem: `is not ${FORMS.Json}` } : { value: writeJson(value) }
+}
+
+function containsNul(value: Json): boolean {
+  if (typeof value === 'string') return value.includes('\0')
+  if (isList(value)) return value.some(containsNul)
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.entries(value).some(([name, member]) => name.includes('\0') || containsNul(member))
+  )
 }
 
 const MAX_SHOWN_LENGTH = 100

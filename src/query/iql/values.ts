@@ -135,7 +135,7 @@ function readJson(text: string): string | undefined {
 }
 
 /** PostgreSQL accepts no NUL in the text of JSON, not even an escaped one. */
-export function isStorableJson(text: string): boolean {
+function isStorableJson(text: string): boolean {
   return text.isWellFormed() && !(text.includes('\\u0000') && /\\u0000/.test(text.replaceAll('\\\\', '')))
 }
 
