@@ -3,52 +3,45 @@ import type { Steps } from '../lib/turns.ts'
 import { refuse } from './errors.ts'
 import { type IqlType, type IqlValue, typeName } from './iql/types.ts'
 import { FORMS, type Read, readValue } from './iql/values.ts'
+import { parseInSteps } from './json-steps.ts'
+import { isRawNumber, type Json, measureJson, parseJson, type RawNumber } from './json-text.ts'
 
-/** The result of `JSON.rawJSON`: the text of a number, serialized unchanged. */
-export interface RawNumber {
-  readonly rawJSON: string
-}
-
-export type Json = string | number | boolean | null | RawNumber | readonly Json[] | { readonly [member: string]: Json }
-
-/** The ECMAScript proposal "JSON.parse source text access": in Node since 22, not yet in TypeScript's library. */
-interface SourceTextJson {
-  parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
-  rawJSON(text: string): RawNumber
-  isRawJSON(value: unknown): boolean
-}
-const json: SourceTextJson = JSON as unknown as SourceTextJson
-
-/** A value nested much deeper could not be serialized again. */
-const MAX_DEPTH = 500
-/** Parsing and reading more values would hold the event loop for too long. */
-const MAX_VALUES = 100_000
-/** Characters that are measured in one step. */
-const STEP_LENGTH = 64 * 1024
+export type { Json, RawNumber }
 
 export function readJson(text: string): Json {
-  const steps = readJsonInSteps(text)
-  for (;;) {
-    const step = steps.next()
-    if (step.done) return step.value
-  }
+  return refuseSyntax(() => {
+    const steps = measureJson(text)
+    for (;;) {
+      const step = steps.next()
+      if (step.done) return parseJson(text, step.value.mayLoseDigits)
+    }
+  })
 }
+
+/** Shorter texts are parsed at once, unless their numbers have to keep their text, which takes ten times as long. */
+const LONG_TEXT = 1024 * 1024
+const LONG_TEXT_OF_NUMBERS = 64 * 1024
 
 export function* readJsonInSteps(text: string): Steps<Json> {
   const { mayLoseDigits } = yield* measureJson(text)
   yield
-  try {
-    return mayLoseDigits ? (json.parse(text, keepNumberText) as Json) : (JSON.parse(text) as Json)
-  } catch (error) {
-    throw refuse(
-      'Request.BadJson',
-      error instanceof Error ? `The body is not JSON: ${error.message}` : 'The body is not JSON',
-    )
+  if (text.length <= (mayLoseDigits ? LONG_TEXT_OF_NUMBERS : LONG_TEXT))
+    return refuseSyntax(() => parseJson(text, mayLoseDigits))
+  const steps = parseInSteps(text)
+  for (;;) {
+    const step = refuseSyntax(() => steps.next())
+    if (step.done) return step.value
+    yield
   }
 }
 
-function isRawNumber(value: unknown): value is RawNumber {
-  return json.isRawJSON(value)
+function refuseSyntax<Result>(read: () => Result): Result {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    throw refuse('Request.BadJson', `The body is not JSON: ${error.message}`)
+  }
 }
 
 /** The digits of a number as they were sent; undefined if the value is not a number. */
@@ -78,74 +71,6 @@ export function membersOf(object: { readonly [member: string]: Json }): Readonly
     members.set(name.toLowerCase(), value)
   }
   return members
-}
-
-function keepNumberText(_key: string, value: unknown, context: { source?: string }): unknown {
-  return typeof value === 'number' && context.source !== undefined ? json.rawJSON(context.source) : value
-}
-
-/** Refuses what nests too deep or has too many values before anything is built from it. The text need not be JSON. */
-function* measureJson(text: string): Steps<{ readonly mayLoseDigits: boolean }> {
-  let depth = 0
-  let values = 1
-  let strings = 0
-  let mayLoseDigits = false
-  let pause = STEP_LENGTH
-  for (let at = 0; at < text.length; at++) {
-    if (at >= pause) {
-      pause = at + STEP_LENGTH
-      yield
-    }
-    const code = text.charCodeAt(at)
-    if (code === QUOTE) {
-      strings++
-      at = endOfString(text, at)
-    } else if (code === COMMA) values++
-    else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
-      values++
-      if (++depth > MAX_DEPTH) throw refuse('Request.BadJson', `The body nests more than ${MAX_DEPTH} levels deep`)
-    } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth--
-    else if (code >= ZERO && code <= NINE) {
-      const end = endOfNumber(text, at)
-      mayLoseDigits ||= losesDigits(text, at, end)
-      at = end - 1
-    }
-    // A value has a name at most, and may itself be a string.
-    if (values > MAX_VALUES || strings > 2 * MAX_VALUES)
-      throw refuse('Request.TooLarge', `The body has more than ${MAX_VALUES} values; send fewer at once`)
-  }
-  return { mayLoseDigits }
-}
-
-const [QUOTE, BACKSLASH, COMMA, ZERO, NINE] = [0x22, 0x5c, 0x2c, 0x30, 0x39]
-const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d]
-
-/** The position of the closing quote. */
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0
-    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++
-    if (backslashes % 2 === 0) return end
-  }
-  return text.length
-}
-
-function endOfNumber(text: string, start: number): number {
-  let end = start
-  while (isOfNumber(text.charCodeAt(end))) end++
-  return end
-}
-
-/** Digits, a point, an exponent and its sign. */
-function isOfNumber(code: number): boolean {
-  return (
-    (code >= ZERO && code <= NINE) || code === 0x2e || code === 0x65 || code === 0x45 || code === 0x2b || code === 0x2d
-  )
-}
-
-/** A double keeps 15 significant digits. Longer numbers, exponents and trailing zeros are parsed with their text. */
-function losesDigits(text: string, start: number, end: number): boolean {
-  return end - start > 15 || /[eE]|\..*0$/.test(text.slice(start, end))
 }
 
 /** The text that a value is read from; undefined for objects and arrays. */
