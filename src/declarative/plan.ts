@@ -161,7 +161,7 @@ function planTables({ tables = [] }: ResolvedDeclaration, state: CurrentState): 
 }
 
 /** The table has rows already: a declaration may only add nullable columns. */
-function columnFaults(before: TableTarget, target: TableTarget, path: string): Fault[] {
+export function columnFaults(before: TableTarget, target: TableTarget, path: string): Fault[] {
   const kept = before.columns.flatMap((column, index): Fault[] => {
     const wanted = target.columns.find(({ name }) => name.toLowerCase() === column.name.toLowerCase())
     if (wanted === undefined)

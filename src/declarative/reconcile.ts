@@ -2,8 +2,9 @@
 import { createHmac } from 'node:crypto'
 import { accessSync, constants } from 'node:fs'
 import { resolve } from 'node:path'
-import { type CsvRow, readCsvFile } from '../lib/csv.ts'
+import { BadCsv, type CsvRow, readCsvFile } from '../lib/csv.ts'
 import type { Clock } from '../protocol/clock.ts'
+import { Refusal } from '../protocol/refusal.ts'
 import { secretDigest } from '../store/clients.ts'
 import type { Database } from '../store/database.ts'
 import { sql } from '../store/kysely.ts'
@@ -14,11 +15,11 @@ import { usernameKey } from '../store/users.ts'
 import { apply } from './apply.ts'
 import { BadDeclaration, type Fault } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
-import { type Change, type PlanRules, plan } from './plan.ts'
+import { type Change, columnFaults, type PlanRules, plan } from './plan.ts'
 import { resolveSecrets } from './secrets.ts'
 import type { Declaration } from './shape.ts'
-import { readState } from './state.ts'
-import type { TablesPort } from './tables-port.ts'
+import { existingTables, readState } from './state.ts'
+import type { TableChecks, TablesPort } from './tables-port.ts'
 import { tableTarget } from './targets.ts'
 
 export interface Declared {
@@ -54,17 +55,29 @@ export async function findDeclared(config: {
   return { ...file, declaration, rows: new Map([...demo.DEMO_ROWS].filter(([name]) => !own.has(name))) }
 }
 
-/** Throws BadDeclaration for the faults that can be found without the query service. Changes nothing. */
-export function checkDeclared(
-  { source, declaration, folder }: Declared,
+/** Throws BadDeclaration for the faults that can be found before the server is open. Changes nothing. */
+export async function checkDeclared(
+  declared: Declared,
   environment: ReconcileEnv['environment'],
   existingRoles: Iterable<string>,
-): void {
+  tables: TableChecks | undefined,
+): Promise<void> {
+  const { source, declaration, folder } = declared
   refuse(source, [
     ...resolveSecrets(declaration, { environment, folder }).faults,
     ...checkMeaning(declaration, existingRoles),
-    ...tableFaults(declaration, folder, undefined),
+    ...tableFaults(declaration, folder, tables),
   ])
+  if (tables === undefined) return
+  const existing = await existingTables(tables)
+  refuse(
+    source,
+    (declaration.tables ?? []).flatMap((table, index) => {
+      const before = existing.get(table.name.toLowerCase())
+      return before === undefined ? [] : columnFaults(before, tableTarget(table), `tables[${index}].columns`)
+    }),
+  )
+  refuse(source, await rowFaults(declared, tables, existing))
 }
 
 /** Returns the changes, which are applied unless `dryRun`. If there is any fault, nothing is changed. */
@@ -85,6 +98,7 @@ async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: bo
   const { tables, ...withoutTables } = resolved
   const { changes, faults: impossible } = plan(env.tables === undefined ? withoutTables : resolved, state, rulesOf(env))
   refuse(source, impossible)
+  if (env.tables !== undefined) refuse(source, await rowFaults(declared, env.tables, state.tables))
   if (!dryRun)
     await apply(source, changes, {
       ...env,
@@ -138,11 +152,30 @@ function refuse(source: string, faults: readonly Fault[]): void {
   if (faults.length > 0) throw new BadDeclaration(source, faults)
 }
 
-function tableFaults({ tables = [] }: Declaration, folder: string, port: TablesPort | undefined): Fault[] {
+function tableFaults({ tables = [] }: Declaration, folder: string, port: TableChecks | undefined): Fault[] {
   return tables.flatMap((table, index) => [
     ...(table.csv === undefined ? [] : fileFaults(resolve(folder, table.csv), `tables[${index}].csv`)),
     ...(port?.check(tableTarget(table)) ?? []).map(({ path, text }) => ({ path: `tables[${index}].${path}`, text })),
   ])
+}
+
+/** The rows of each table that will be created from a file are read twice: to find what is wrong with them before anything is written. */
+async function rowFaults(
+  declared: Declared,
+  tables: TableChecks,
+  existing: ReadonlyMap<string, unknown>,
+): Promise<Fault[]> {
+  const faults: Fault[] = []
+  for (const [index, table] of (declared.declaration.tables ?? []).entries()) {
+    if (table.csv === undefined || existing.has(table.name.toLowerCase())) continue
+    try {
+      await tables.checkRows(tableTarget(table), readCsvFile(resolve(declared.folder, table.csv)))
+    } catch (error) {
+      if (!(error instanceof BadCsv || error instanceof Refusal)) throw error
+      faults.push({ path: `tables[${index}].csv`, text: error.message })
+    }
+  }
+  return faults
 }
 
 function fileFaults(file: string, path: string): Fault[] {

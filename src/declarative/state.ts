@@ -5,7 +5,8 @@ import type { Stores } from '../store/stores.ts'
 import { type User, type Users, usernameKey } from '../store/users.ts'
 import type { ClientState, CurrentState, UserState } from './plan.ts'
 import type { Declaration } from './shape.ts'
-import { BEING_FILLED, type TablesPort } from './tables-port.ts'
+import { BEING_FILLED, type TableChecks, type TablesPort } from './tables-port.ts'
+import type { TableTarget } from './targets.ts'
 
 const PAGE = 500
 
@@ -20,12 +21,14 @@ export async function readState(
     roles: new Map(roles.map((role) => [role.name, role])),
     users: new Map(users.map((user) => [usernameKey(user.username), userState(user)])),
     clients: new Map((await readClients(declaration, stores.clients)).map((state) => [state.target.client_id, state])),
-    tables: new Map(
-      (await tables?.list())
-        ?.filter(({ description }) => description !== BEING_FILLED)
-        .map((table) => [table.name.toLowerCase(), table]),
-    ),
+    tables: tables === undefined ? new Map() : await existingTables(tables),
   }
+}
+
+/** By name in lower case. A table that a crash left partly filled does not count. */
+export async function existingTables(tables: TableChecks): Promise<Map<string, TableTarget>> {
+  const complete = (await tables.list()).filter(({ description }) => description !== BEING_FILLED)
+  return new Map(complete.map((table) => [table.name.toLowerCase(), table]))
 }
 
 async function readUsers(declaration: Declaration, users: Users): Promise<User[]> {

@@ -5,11 +5,17 @@ import type { TableTarget } from './targets.ts'
 /** The description of a table while its initial rows are inserted. If a crash leaves one, it is dropped and created again. */
 export const BEING_FILLED = 'Being filled by the declarative file'
 
-export interface TablesPort {
+/** What can be checked without writing anything. */
+export interface TableChecks {
   /** All tables except the system tables. */
   list(): Promise<readonly TableTarget[]>
   /** Faults by member of the file, such as a reserved name or a row filter that is not valid IQL. */
   check(table: TableTarget): readonly Fault[]
+  /** Refuses rows that could not be inserted into the new table. */
+  checkRows(table: TableTarget, rows: AsyncIterable<readonly (string | null)[]>): Promise<void>
+}
+
+export interface TablesPort extends TableChecks {
   /**
    * Creates the table with its rows, or nothing, unless the process dies in between. The first of `rows` names the
    * columns; null is NULL, other values are text as in a CSV file.

@@ -1,42 +1,47 @@
 /** JSON without rounding: a number that a double cannot hold keeps its text. Also reads JSON values as values of columns. */
+import type { Steps } from '../lib/turns.ts'
 import { refuse } from './errors.ts'
 import { type IqlType, type IqlValue, typeName } from './iql/types.ts'
-import { FORMS, isStorableJson, type Read, readValue } from './iql/values.ts'
+import { FORMS, type Read, readValue } from './iql/values.ts'
+import { parseInSteps } from './json-steps.ts'
+import { isRawNumber, type Json, measureJson, parseJson, type RawNumber } from './json-text.ts'
 
-/** The result of `JSON.rawJSON`: the text of a number, serialized unchanged. */
-export interface RawNumber {
-  readonly rawJSON: string
-}
-
-export type Json = string | number | boolean | null | RawNumber | readonly Json[] | { readonly [member: string]: Json }
-
-/** The ECMAScript proposal "JSON.parse source text access": in Node since 22, not yet in TypeScript's library. */
-interface SourceTextJson {
-  parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
-  rawJSON(text: string): RawNumber
-  isRawJSON(value: unknown): boolean
-}
-const json: SourceTextJson = JSON as unknown as SourceTextJson
-
-/** A value nested much deeper could not be serialized again. */
-const MAX_DEPTH = 500
-/** Parsing and reading more values would hold the event loop for too long. */
-const MAX_VALUES = 100_000
+export type { Json, RawNumber }
 
 export function readJson(text: string): Json {
-  const { mayLoseDigits } = measureJson(text)
-  try {
-    return mayLoseDigits ? (json.parse(text, keepNumberText) as Json) : (JSON.parse(text) as Json)
-  } catch (error) {
-    throw refuse(
-      'Request.BadJson',
-      error instanceof Error ? `The body is not JSON: ${error.message}` : 'The body is not JSON',
-    )
+  return refuseSyntax(() => {
+    const steps = measureJson(text)
+    for (;;) {
+      const step = steps.next()
+      if (step.done) return parseJson(text, step.value.mayLoseDigits)
+    }
+  })
+}
+
+/** Shorter texts are parsed at once, unless their numbers have to keep their text, which takes ten times as long. */
+const LONG_TEXT = 1024 * 1024
+const LONG_TEXT_OF_NUMBERS = 64 * 1024
+
+export function* readJsonInSteps(text: string): Steps<Json> {
+  const { mayLoseDigits } = yield* measureJson(text)
+  yield
+  if (text.length <= (mayLoseDigits ? LONG_TEXT_OF_NUMBERS : LONG_TEXT))
+    return refuseSyntax(() => parseJson(text, mayLoseDigits))
+  const steps = parseInSteps(text)
+  for (;;) {
+    const step = refuseSyntax(() => steps.next())
+    if (step.done) return step.value
+    yield
   }
 }
 
-function isRawNumber(value: unknown): value is RawNumber {
-  return json.isRawJSON(value)
+function refuseSyntax<Result>(read: () => Result): Result {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    throw refuse('Request.BadJson', `The body is not JSON: ${error.message}`)
+  }
 }
 
 /** The digits of a number as they were sent; undefined if the value is not a number. */
@@ -68,69 +73,6 @@ export function membersOf(object: { readonly [member: string]: Json }): Readonly
   return members
 }
 
-function keepNumberText(_key: string, value: unknown, context: { source?: string }): unknown {
-  return typeof value === 'number' && context.source !== undefined ? json.rawJSON(context.source) : value
-}
-
-/** Refuses what nests too deep or has too many values before anything is built from it. The text need not be JSON. */
-function measureJson(text: string): { readonly mayLoseDigits: boolean } {
-  let depth = 0
-  let values = 1
-  let strings = 0
-  let mayLoseDigits = false
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === QUOTE) {
-      strings++
-      at = endOfString(text, at)
-    } else if (code === COMMA) values++
-    else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
-      values++
-      if (++depth > MAX_DEPTH) throw refuse('Request.BadJson', `The body nests more than ${MAX_DEPTH} levels deep`)
-    } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth--
-    else if (code >= ZERO && code <= NINE) {
-      const end = endOfNumber(text, at)
-      mayLoseDigits ||= losesDigits(text, at, end)
-      at = end - 1
-    }
-    // A value has a name at most, and may itself be a string.
-    if (values > MAX_VALUES || strings > 2 * MAX_VALUES)
-      throw refuse('Request.TooLarge', `The body has more than ${MAX_VALUES} values; send fewer at once`)
-  }
-  return { mayLoseDigits }
-}
-
-const [QUOTE, BACKSLASH, COMMA, ZERO, NINE] = [0x22, 0x5c, 0x2c, 0x30, 0x39]
-const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d]
-
-/** The position of the closing quote. */
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let backslashes = 0
-    while (text.charCodeAt(end - 1 - backslashes) === BACKSLASH) backslashes++
-    if (backslashes % 2 === 0) return end
-  }
-  return text.length
-}
-
-function endOfNumber(text: string, start: number): number {
-  let end = start
-  while (isOfNumber(text.charCodeAt(end))) end++
-  return end
-}
-
-/** Digits, a point, an exponent and its sign. */
-function isOfNumber(code: number): boolean {
-  return (
-    (code >= ZERO && code <= NINE) || code === 0x2e || code === 0x65 || code === 0x45 || code === 0x2b || code === 0x2d
-  )
-}
-
-/** A double keeps 15 significant digits. Longer numbers, exponents and trailing zeros are parsed with their text. */
-function losesDigits(text: string, start: number, end: number): boolean {
-  return end - start > 15 || /[eE]|\..*0$/.test(text.slice(start, end))
-}
-
 /** The text that a value is read from; undefined for objects and arrays. */
 export function textOf(value: NonNullable<Json>): string | undefined {
   return typeof value === 'string' ? value : typeof value === 'boolean' ? String(value) : numberText(value)
@@ -144,7 +86,7 @@ export function readColumnValue(column: string, type: IqlType, value: Json): Iql
     if (type.kind === 'Double') return value + 0
     if (type.kind === 'Integer' && Number.isSafeInteger(value)) return BigInt(value)
   }
-  const read = type.kind === 'Json' ? jsonValue(writeJson(value)) : readText(type, textOf(value))
+  const read = type.kind === 'Json' ? jsonValue(value) : readText(type, textOf(value))
   if ('value' in read) return read.value
   const text = shown(value)
   throw refuse('Data.BadValue', `The value ${text} of the column ${column} (${typeName(type)}) ${read.problem}`, {
@@ -156,9 +98,19 @@ function readText(type: IqlType, text: string | undefined): Read {
   return text === undefined ? { problem: 'is an object or an array' } : readValue(type, text)
 }
 
-/** What was parsed and written again need not be parsed once more. */
-function jsonValue(text: string): Read {
-  return isStorableJson(text) ? { value: text } : { problem: `is not ${FORMS.Json}` }
+/** What was parsed need not be checked again, but for NUL: PostgreSQL accepts none in the text of JSON, not even an escaped one. */
+function jsonValue(value: Json): Read {
+  return containsNul(value) ? { problem: `is not ${FORMS.Json}` } : { value: writeJson(value) }
+}
+
+function containsNul(value: Json): boolean {
+  if (typeof value === 'string') return value.includes('\0')
+  if (isList(value)) return value.some(containsNul)
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.entries(value).some(([name, member]) => name.includes('\0') || containsNul(member))
+  )
 }
 
 const MAX_SHOWN_LENGTH = 100

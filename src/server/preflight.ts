@@ -43,5 +43,12 @@ export async function checkBeforeStart(config: Config, port: number, declared: D
   }
   if (declared === undefined) return
   const { checkDeclared } = await import('../declarative/reconcile.ts')
-  checkDeclared(declared, process.env, roles)
+  await checkDeclared(declared, process.env, roles, await checksOfTables(config))
+}
+
+/** Undefined on a node without the query service. */
+async function checksOfTables({ services, data: dataFolder, databaseUrl: url }: Config) {
+  if (!services.includes('query')) return undefined
+  const { checksOfStored } = await import('../query/catalogue/stored-tables.ts')
+  return checksOfStored({ dataFolder, url, clock: Date.now })
 }

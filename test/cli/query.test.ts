@@ -193,6 +193,18 @@ test('rejected rows go to a file with the line and the reason; the others are in
   assert.equal(kept.stdout, 'id,body\r\n10,a\r\n12,"c\nd"\r\n15,f\r\n')
 })
 
+test('a rejected row has its line, whatever the lines of the header and of the rows before it', async () => {
+  const file = join(base, 'lines.csv')
+  // Columns are trimmed, so a header may have line breaks; empty lines are skipped.
+  writeFileSync(file, '\n\n"id\n","note"\r\n11,"two\nlines"\n\nno number,x\r\n12,"a\r\n\nb"\nno number either,y\n')
+  assert.equal((await run(['import', file, '--table', 'lined', '--type', 'id=Integer', '--create'])).status, 1)
+  const rejected = readFileSync(`${file}.rejected.csv`, 'utf8').split('\r\n').slice(1, -1)
+  assert.deepEqual(
+    rejected.map((record) => record.split(',')[0]),
+    ['8', '12'],
+  )
+})
+
 test('an interrupted import resumes, and no row is inserted twice or lost', async () => {
   const file = join(base, 'long.csv')
   const rows = Array.from({ length: 1000 }, (_, index) => `${index},${index % 97 === 0 ? 'bad' : index}`)

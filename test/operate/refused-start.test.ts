@@ -313,6 +313,38 @@ for (const [name, flagsIn] of FIRST_STARTS) {
   }
 }
 
+for (const [what, table, csv, says] of [
+  ['a row filter that is not IQL', { row_filter: 'no such column = 1' }, 'id\n1\n', /tables\[0\]\.row_filter: /],
+  ['the name of a system table', { name: 'CatalogueTable' }, 'id\n1\n', /tables\[0\]\.name: /],
+  ['a value that is not of its type', {}, 'id\n1\ntwo\n', /tables\[0\]\.csv: Row 2: the value "two"/],
+  [
+    'a row without a value that it needs',
+    {},
+    'id,note\n,x\n',
+    /tables\[0\]\.csv: Row 1 has no value for the column id/,
+  ],
+  ['two rows with one key', {}, 'id\n7\n8\n07\n', /tables\[0\]\.csv: Row 3 has the same id as an earlier one/],
+  ['a column that the table does not have', {}, 'id,other\n1,x\n', /tables\[0\]\.csv: .*no column "other"/],
+  ['a quote that does not end', {}, 'id,note\n1,"x\n', /tables\[0\]\.csv: line 2: a quoted field does not end/],
+] as const) {
+  test(`a first start with ${what} in the declarative file leaves no data folder`, async () => {
+    const folder = await mkdtemp(join(base, 'first-'))
+    await written(folder, 'rows.csv', csv)
+    const columns = [
+      { name: 'id', type: 'Integer', primary_key: true },
+      { name: 'note', type: 'Text' },
+    ]
+    const declaration = { tables: [{ name: 'rows', columns, csv: 'rows.csv', ...table }] }
+    const config = await written(folder, 'bad.json', JSON.stringify(declaration))
+    const { status, stderr } = await runGatehouse([
+      ...['serve', '--port', '0', '--data', join(folder, 'data'), '--config', config],
+    ])
+    assert.equal(status, 1)
+    assert.match(stderr, says)
+    assert.ok(!existsSync(join(folder, 'data')))
+  })
+}
+
 test('a second server on a SQLite folder is refused if its issuer differs, and starts if it is the same', async () => {
   const folder = join(base, 'shared')
   const first = await serveProcess(['--data', folder, '--issuer', 'https://a.example'])

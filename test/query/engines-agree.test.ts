@@ -10,8 +10,10 @@ import { type BothEngines, compare, openBothEngines } from './agree/engines.ts'
 import { Expressions } from './agree/expressions.ts'
 import { CAST_USES, FUNCTION_USES, OPERATOR_USES } from './agree/kinds.ts'
 import { openNative, withoutScales } from './agree/native.ts'
+import { withParameters } from './agree/parameters.ts'
 import { plainStatement } from './agree/plain.ts'
 import { Queries } from './agree/queries.ts'
+import { isTotal } from './agree/total.ts'
 
 const SEED = 20_260_131
 const SHORT_MS = 4_000
@@ -53,6 +55,25 @@ test('both engines return the same rows and the same errors, to the byte', async
   const report = await fuzzEngines(engines, 2000, SEED, { until: Date.now() + SHORT_MS })
   assert.deepEqual(report.differences.map(describeDifference), [])
   assert.ok((report.outcomes.rows ?? 0) > report.statements / 2, JSON.stringify(report.outcomes))
+})
+
+test('both engines treat hostile parameters alike', async () => {
+  const end = Date.now() + SHORT_MS
+  const outcomes = { rows: 0, refused: 0 }
+  for (let seed = SEED; Date.now() < end; seed++) {
+    const choice = new Choice(seed)
+    await engines.load(makeRows(choice, 14, true), makeRows(choice, 9, true))
+    const queries = new Queries(new Expressions(choice, true))
+    for (let asked = 0; asked < 60; asked++) {
+      const { statement, parameters } = withParameters(queries.statement(), choice)
+      const answers = await engines.ask(print(statement), parameters)
+      const shown = `seed ${seed}: ${print(statement)}\n${JSON.stringify(parameters)}\n${JSON.stringify(answers)}`
+      assert.notEqual(compare(answers, isTotal(statement)), 'different', shown)
+      assert.ok(![answers.sqlite.code, answers.postgres.code].includes('server.fault'), shown)
+      outcomes[answers.sqlite.code === undefined ? 'rows' : 'refused']++
+    }
+  }
+  assert.ok(outcomes.rows > 0 && outcomes.refused > 0, JSON.stringify(outcomes))
 })
 
 test('random writes and definitions leave both engines with the same table, to the byte', async () => {

@@ -6,7 +6,6 @@ import { longestTurn } from './event-loop.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
 const BODY_BYTES = 8 * 1024 * 1024
-const MAX_DELAY_MS = 100
 const NAMES = Array.from({ length: 60 }, (_, index) => `c${index}`)
 
 const filled = (start: string, item: string, end: string): string => {
@@ -63,6 +62,16 @@ const BODIES: readonly (readonly [string, string, () => string])[] = [
   ['insert', 'one long text', () => filled('{"id":-1,"t":"', 'x', '"}')],
   ['insert', 'one long Binary', () => filled('{"id":-2,"b":"', 'AAAA', '"}')],
   ['insert', 'one long Json', () => filled('{"id":-3,"j":["', 'x', '"]}')],
+  ['insert', 'a Json of backslashes', () => filled('{"id":-7,"j":"', '\\\\', '"}')],
+  ['insert', 'a Json of quotes', () => filled('{"id":-8,"j":"', '\\"', '"}')],
+  [
+    'insert',
+    'numbers that keep their digits',
+    () =>
+      listOf(20_000, (id) => ({ id, p: 'P', j: 'N' }))
+        .replaceAll('"P"', '45.10')
+        .replaceAll('"N"', '1234567890'.repeat(20)),
+  ],
   ['insert', 'many values of Json', () => `{"id":-4,"j":[${'1,'.repeat(90_000)}1]}`],
   ['insert', 'digits that are no Double', () => filled('{"id":-5,"d":"', '1', 'x"}')],
   ['insert', 'digits that are no Integer', () => filled('{"id":"', '1', 'x"}')],
@@ -83,24 +92,34 @@ onEveryEngine('hostile bodies', (place) => {
   before(async () => {
     server = await startQueryServer(place())
     const columns = NAMES.map((name) => `${name} Integer`).join(', ')
-    const sql = `CREATE TABLE h (id Integer PRIMARY KEY, t Text, b Binary, j Json, d Double, at Timestamp, ${columns})`
+    const sql = `CREATE TABLE h (id Integer PRIMARY KEY, t Text, b Binary, j Json, d Double, p Decimal(9, 2), at Timestamp, ${columns})`
     assert.equal((await server.query(sql)).status, 200)
   })
   after(() => server.stop())
+  const emptyTable = async () => {
+    const { status } = await server.query('DELETE FROM h WHERE true')
+    assert.equal(status, 200, server.log.at(-1))
+  }
 
   for (const [call, what, create] of BODIES) {
     test(`${call}: ${what}`, async () => {
       const body = create()
       const bytes = Buffer.from(body)
       assert.ok(bytes.length <= BODY_BYTES, `${bytes.length} bytes`)
-      const delay = await longestTurn(async () => {
-        const headers = { authorization: 'Bearer admin', 'content-type': 'application/json' }
-        const reply = await fetch(`${server.url}/query/h/${call}`, { method: 'POST', headers, body: bytes })
-        const { byteLength } = await reply.arrayBuffer()
-        assert.ok(reply.status < 500)
-        assert.ok(byteLength < 10_000 || reply.status === 200, 'an error does not repeat the body')
-      })
-      assert.ok(delay < MAX_DELAY_MS, `${Math.round(delay)} ms`)
+      const { milliseconds, limit } = await longestTurn(
+        async () => {
+          const headers = { authorization: 'Bearer admin', 'content-type': 'application/json' }
+          const reply = await fetch(`${server.url}/query/h/${call}`, { method: 'POST', headers, body: bytes })
+          // Not in one piece, which would be work of the client.
+          let byteLength = 0
+          for await (const chunk of reply.body ?? []) byteLength += chunk.length
+          assert.ok(reply.status < 500)
+          assert.ok(byteLength < 10_000 || reply.status === 200, 'an error does not repeat the body')
+          // Otherwise a second try would be refused for its keys, which is less work.
+        },
+        call === 'insert' ? emptyTable : undefined,
+      )
+      assert.ok(milliseconds < limit, `${Math.round(milliseconds)} ms, the limit is ${Math.round(limit)} ms`)
     })
   }
 

@@ -18,16 +18,16 @@ export interface TargetColumn {
 /** Types are guessed from this many rows. */
 const SAMPLE_ROWS = 10_000
 
-/** The column names in the first record, and the byte after it. */
-export async function readHeader(file: string): Promise<{ names: readonly string[]; end: number }> {
-  for await (const { raw, end } of readCsvRecords(file)) {
+/** The column names in the first record, and the byte and the line after it. */
+export async function readHeader(file: string): Promise<{ names: readonly string[]; end: number; nextLine: number }> {
+  for await (const { raw, end, nextLine } of readCsvRecords(file)) {
     const parsed = parseCsvRecord(raw)
     if ('problem' in parsed || parsed.fields.includes(null))
       throw new UsageError(`The first line of ${file} must name the columns`)
     const texts = parsed.fields.map((name) => (name ?? '').trim())
     const twice = texts.find((name, index) => texts.findIndex((other) => sameName(other, name)) !== index)
     if (twice !== undefined) throw new UsageError(`${file} has two columns named ${twice}`)
-    return { names: texts, end }
+    return { names: texts, end, nextLine }
   }
   throw new UsageError(`${file} is empty`)
 }

@@ -28,7 +28,7 @@ export async function importRows(args: Arguments): Promise<void> {
   const table = args.value('--table') ?? ''
   const batchRows = args.integer('--batch', { least: 1, most: 99_999 }) ?? DEFAULT_BATCH_ROWS
   if (!existsSync(file)) throw new UsageError(`There is no file ${file}`)
-  const { names, end } = await readHeader(file)
+  const { names, end, nextLine } = await readHeader(file)
   const connection = await connectToQuery(args)
   const columns = await prepareTable(connection, args, { file, table, names, start: end })
   printTable(
@@ -38,7 +38,7 @@ export async function importRows(args: Arguments): Promise<void> {
   if (args.has('--dry-run')) return
   if (args.has('--restart')) deleteState(file)
   const known = readState(file, connection.server, table)
-  const state = known ?? { ...newState(file, connection.server, table, batchRows), offset: end, line: 2 }
+  const state = known ?? { ...newState(file, connection.server, table, batchRows), offset: end, line: nextLine }
   if (known !== undefined) process.stderr.write(`Resuming at line ${known.line}, after ${known.inserted} rows\n`)
   const rejected = args.value('--rejected') ?? `${file}.rejected.csv`
   report(await transfer({ connection, file, table, columns, names, rejected }, state), file, rejected)

@@ -1,6 +1,5 @@
 /** Tables for the rest of the program, which acts without a caller's rights: the declarative file, the demonstration data. */
 import type { Clock } from '../../protocol/clock.ts'
-import { Refusal } from '../../protocol/refusal.ts'
 import { createEmission } from '../engines/emit/query.ts'
 import { type Bindable, parametersOf, type RunValues } from '../engines/emit/slots.ts'
 import { emitInsert } from '../engines/emit/write.ts'
@@ -9,39 +8,22 @@ import { refuse } from '../errors.ts'
 import { insertOf } from '../iql/ast-build.ts'
 import { bind } from '../iql/binder.ts'
 import { type CatalogueView, NO_TABLES, type TableView } from '../iql/catalogue-view.ts'
-import { type IqlValue, typeName } from '../iql/types.ts'
-import { readValue } from '../iql/values.ts'
+import type { IqlValue } from '../iql/types.ts'
 import type { Catalogue } from './catalogue.ts'
-import { defineTable, rebind } from './create-table.ts'
+import { rebind } from './create-table.ts'
 import type { CatalogueChange, TableDefinition } from './definition.ts'
 import type { Snapshot } from './snapshot.ts'
+import {
+  createTableChecks,
+  define,
+  readRow,
+  type TableChecks,
+  type TableSpec,
+  type TextRow,
+  withColumns,
+} from './table-checks.ts'
 
-export interface TableSpec {
-  readonly name: string
-  readonly description: string
-  readonly columns: readonly ColumnSpec[]
-  readonly readScope: string | null
-  readonly writeScope: string | null
-  readonly rowFilter: string | null
-}
-
-export interface ColumnSpec {
-  readonly name: string
-  /** As written in IQL, for example Decimal(18,4). */
-  readonly type: string
-  readonly primaryKey: boolean
-  readonly nullable: boolean
-  readonly unique: boolean
-}
-
-/** Values in their text form; null is NULL. */
-export type TextRow = readonly (string | null)[]
-
-export interface Tables {
-  /** Every table except the system tables. */
-  list(): Promise<readonly TableSpec[]>
-  /** What is wrong with the definition, and in which member. */
-  check(table: TableSpec): readonly { readonly path: string; readonly text: string }[]
+export interface Tables extends TableChecks {
   /** Creates the table with its rows, or neither. The first row holds the column names. */
   create(table: TableSpec, rows?: AsyncIterable<TextRow> | Iterable<TextRow>): Promise<void>
   /** Changes the description, the scopes and the row filter, and adds new columns. */
@@ -64,13 +46,13 @@ const BATCH_STATEMENTS = 20
 export function createTables(env: TablesEnv): Tables {
   const { catalogue } = env
   const tables: Tables = {
-    list: async () => [...catalogue.snapshot.tables()].flatMap((view) => specOf(catalogue.snapshot, view)),
-    check: (table) => problemsOf(table, env),
+    ...createTableChecks(() => catalogue.snapshot, env.clock),
     async create(table, rows) {
-      await catalogue.change([{ change: { kind: 'create', table: define(table, env) }, fill: null }])
+      await catalogue.change([{ change: { kind: 'create', table: define(table, env.clock) }, fill: null }])
       if (rows === undefined) return
       try {
-        await insertNamed(table.name, rows, env)
+        const named = await withColumns(rows)
+        if (named !== undefined) await insert(table.name, named.columns, named.rows, env)
       } catch (error) {
         await tables.drop(table.name)
         throw error
@@ -88,61 +70,11 @@ export function createTables(env: TablesEnv): Tables {
   return tables
 }
 
-function specOf(snapshot: Snapshot, view: TableView): TableSpec[] {
-  const table = snapshot.definitionOf(view.name)
-  if (table === undefined || view.isSystem) return []
-  return [
-    {
-      name: table.name,
-      description: table.description ?? '',
-      columns: table.columns.map((column) => ({
-        name: column.name,
-        type: typeName(column.type).replaceAll(' ', ''),
-        primaryKey: table.primaryKey.includes(column.name),
-        nullable: column.nullable,
-        unique: table.uniques.some((unique) => unique.length === 1 && unique[0] === column.name),
-      })),
-      readScope: table.readScope ?? null,
-      writeScope: table.writeScope ?? null,
-      rowFilter: table.rowFilter ?? null,
-    },
-  ]
-}
-
-function define(table: TableSpec, { clock }: TablesEnv): TableDefinition {
-  const input = {
-    name: table.name,
-    columns: table.columns.map((column) => ({ ...column, default: undefined })),
-    readScope: table.readScope ?? undefined,
-    writeScope: table.writeScope ?? undefined,
-    rowFilter: table.rowFilter ?? undefined,
-    description: table.description === '' ? undefined : table.description,
-  }
-  return defineTable(input, NO_TABLES, BigInt(clock()) * 1000n)
-}
-
-function problemsOf(table: TableSpec, env: TablesEnv): { path: string; text: string }[] {
-  const view = env.catalogue.snapshot.table(table.name)
-  if (view?.isSystem) return [{ path: 'name', text: `${table.name} is a system table` }]
-  for (const [path, candidate] of [
-    ['columns', { ...table, rowFilter: null }],
-    ['row_filter', table],
-  ] as const) {
-    try {
-      define(candidate, env)
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      return [{ path, text: error.message }]
-    }
-  }
-  return []
-}
-
 function changesFor(spec: TableSpec, env: TablesEnv): CatalogueChange[] {
   const { snapshot } = env.catalogue
   const current = snapshot.definitionOf(spec.name)
   if (current === undefined) throw refuse('Data.UnknownTable', `There is no table ${spec.name}`)
-  const wanted = define(spec, env)
+  const wanted = define(spec, env.clock)
   const known = new Set(current.columns.map(({ name }) => name.toLowerCase()))
   const changes: CatalogueChange[] = []
   let from = current
@@ -171,28 +103,6 @@ function changesFor(spec: TableSpec, env: TablesEnv): CatalogueChange[] {
   rebind(table)
   changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'rights' } })
   return changes
-}
-
-async function insertNamed(
-  name: string,
-  rows: AsyncIterable<TextRow> | Iterable<TextRow>,
-  env: TablesEnv,
-): Promise<number> {
-  let columns: readonly string[] | undefined
-  async function* body(): AsyncGenerator<TextRow> {
-    for await (const row of rows) {
-      if (columns === undefined) columns = row.map(String)
-      else yield row
-    }
-  }
-  const iterator = body()
-  const first = await iterator.next()
-  if (first.done || columns === undefined) return 0
-  async function* all(): AsyncGenerator<TextRow> {
-    if (!first.done) yield first.value
-    yield* iterator
-  }
-  return insert(name, columns, all(), env)
 }
 
 async function insert(
@@ -231,24 +141,6 @@ async function insert(
 }
 
 const UNSTOPPABLE = new AbortController()
-
-function readRow(table: TableView, columns: readonly string[], row: TextRow, number: number): IqlValue[] {
-  if (row.length !== columns.length)
-    throw refuse('Data.BadValue', `Row ${number} has ${row.length} values for ${columns.length} columns`)
-  return row.map((text, index) => {
-    const name = columns[index] ?? ''
-    const column = table.columns.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
-    if (column === undefined)
-      throw refuse('Criteria.UnknownColumn', `The table ${table.name} has no column ${JSON.stringify(name)}`)
-    if (text === null) return null
-    const read = readValue(column.type, text)
-    if ('value' in read) return read.value
-    throw refuse(
-      'Data.BadValue',
-      `Row ${number}: the value ${JSON.stringify(text.slice(0, 100))} of the column ${column.name} ${read.problem}`,
-    )
-  })
-}
 
 /** Statements of STATEMENT_ROWS rows, and one for the rest. */
 function stepsOf(

@@ -41,12 +41,15 @@ export interface SqlStatement {
   readonly parameters: readonly Bindable[]
 }
 
+/** The entries of the catalogue. */
+export const ENTRIES = '_gh_tables'
+
 /** Creates the service's own tables. Names that begin with _gh_ are not in the catalogue, so IQL cannot name them. */
 export function createSystemTables(dialect: CatalogueDialect): Sql[] {
   const { schema, columnType, textKeyOptions, indexOn } = dialect
   const [text, integer, boolean, timestamp] = [TEXT, INTEGER, BOOLEAN, TIMESTAMP].map(columnType)
   return [
-    `CREATE TABLE IF NOT EXISTS ${schema}._gh_tables (
+    `CREATE TABLE IF NOT EXISTS ${schema}.${ENTRIES} (
       key ${text} PRIMARY KEY, name ${text} NOT NULL, issystem ${boolean} NOT NULL, definition ${text} NOT NULL,
       readscope ${text}, writescope ${text}, rowfilter ${text}, description ${text}, created ${timestamp} NOT NULL
     )${textKeyOptions}`,

@@ -1,8 +1,8 @@
 /** The endpoints of the query service: statements, the calls on a table, and cancel. */
 import { createHash } from 'node:crypto'
-import { setImmediate as immediate } from 'node:timers/promises'
 import type { Context } from '../../http/context.ts'
 import type { Route, RouteGroup } from '../../http/route.ts'
+import { afterTurns, inTurns, type Steps } from '../../lib/turns.ts'
 import type { Principal } from '../../protocol/principal.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Trace } from '../../telemetry/trace.ts'
@@ -11,16 +11,19 @@ import { refuse } from '../errors.ts'
 import type { TableView } from '../iql/catalogue-view.ts'
 import { didYouMean } from '../iql/did-you-mean.ts'
 import { readParameters } from '../iql/parameters.ts'
+import type { IqlValue } from '../iql/types.ts'
+import type { Json } from '../json.ts'
 import { ADMIN_SCOPE, requirePlatformAccess, viewFor } from '../plan/rights.ts'
 import type { Encoding } from '../results/encoding.ts'
-import type { ExecutionEnv } from '../run/call.ts'
+import type { Call, ExecutionEnv } from '../run/call.ts'
 import { ownerOf, type RunningQueries } from '../run/running.ts'
+
 import { keyText, readCursor, writeCursor } from './cursor.ts'
 import { negotiateEncoding } from './negotiate.ts'
 import { replyToError } from './problem.ts'
 import { checkContentType, readJsonBody, readStatement } from './request.ts'
 import { readSelect } from './select.ts'
-import { observer, type Sent, type ServeEnv, serveQuery } from './serve-query.ts'
+import { observer, type PreparedCall, type Sent, type ServeEnv, serveQuery } from './serve-query.ts'
 import { type SlowClientLimits, SlowClients } from './slow-clients.ts'
 import { readDelete, readInsert, readUpdate, type WriteCall } from './write-call.ts'
 
@@ -109,11 +112,10 @@ function query(context: Context, env: Env): Sent {
 }
 
 function select(context: Context, env: Env): Sent {
-  const { principal } = context
-  const body = readTableBody(context)
-  const encoding = negotiateEncoding(context.headers.accept, context.query)
-  return afterParsing(context, () =>
-    serveQuery(context, env, encoding, context.path, () => {
+  return afterTurns(readTableBody(context), (body) => {
+    const { principal } = context
+    const encoding = negotiateEncoding(context.headers.accept, context.query)
+    return serveQuery(context, env, encoding, context.path, () => {
       const table = tableOf(context, principal, env)
       const call = readSelect(table, context.query, body === undefined ? [] : body)
       const planned = env.planner.plan(principal, env.catalogue.snapshot, '', call)
@@ -137,55 +139,64 @@ function select(context: Context, env: Env): Sent {
           ),
         isOwnLimit: call.limit === limits.rows,
       }
-    }),
-  )
+    })
+  })
 }
 
-type ReadWrite = (table: TableView, body: NonNullable<ReturnType<typeof readTableBody>>) => readonly WriteCall[]
+type ReadWrite = (table: TableView, body: NonNullable<Json>) => readonly WriteCall[] | Steps<readonly WriteCall[]>
 
 function writing(read: ReadWrite) {
   return (context: Context, env: Env): Sent => write(context, env, read)
 }
 
 function write(context: Context, env: Env, read: ReadWrite): Sent {
+  return afterTurns(readTableBody(context), (body) => {
+    if (body === undefined || body === null) throw refuse('Request.BadBody', 'The body is empty')
+    const encoding = negotiateEncoding(context.headers.accept, context.query)
+    return serveQuery(context, env, encoding, context.path, () =>
+      inTurns(prepareWrite(context, env, read, body, encoding)),
+    )
+  })
+}
+
+function* prepareWrite(
+  context: Context,
+  env: Env,
+  read: ReadWrite,
+  body: NonNullable<Json>,
+  encoding: Encoding,
+): Steps<PreparedCall> {
   const { principal } = context
-  const body = readTableBody(context)
-  if (body === undefined || body === null) throw refuse('Request.BadBody', 'The body is empty')
-  const encoding = negotiateEncoding(context.headers.accept, context.query)
-  return afterParsing(context, () =>
-    serveQuery(context, env, encoding, context.path, () => {
-      const table = tableOf(context, principal, env)
-      const calls = read(table, body)
-      const { snapshot } = env.catalogue
-      const [first, ...further] = calls.map((call) => {
-        const planned = env.planner.plan(principal, snapshot, '', call)
-        return { planned, valueSets: call.sets.map((values) => values.read(planned.bound.parameters)) }
-      })
-      if (first === undefined) throw refuse('Request.BadBody', 'There is nothing to write')
-      return {
-        call: {
-          principal,
-          requestId: context.id,
-          address: context.address,
-          ...first,
-          further,
-          encoding,
-          limits: limitsOf(env, encoding, undefined, 0),
-          idempotencyKey: idempotencyKeyOf(context, principal, table, env),
-        },
-        cursor: () => undefined,
-        isOwnLimit: false,
-      }
-    }),
-  )
+  const table = tableOf(context, principal, env)
+  const steps = read(table, body)
+  const calls = 'next' in steps ? yield* steps : steps
+  const parts: Pick<Call, 'planned' | 'valueSets'>[] = []
+  for (const call of calls) {
+    const planned = env.planner.plan(principal, env.catalogue.snapshot, '', call)
+    const valueSets: IqlValue[][] = []
+    for (const values of call.sets) {
+      valueSets.push(values.read(planned.bound.parameters))
+      yield
+    }
+    parts.push({ planned, valueSets })
+  }
+  const [first, ...further] = parts
+  if (first === undefined) throw refuse('Request.BadBody', 'There is nothing to write')
+  return {
+    call: {
+      principal,
+      requestId: context.id,
+      address: context.address,
+      ...first,
+      further,
+      encoding,
+      limits: limitsOf(env, encoding, undefined, 0),
+      idempotencyKey: idempotencyKeyOf(context, principal, table, env),
+    },
+    cursor: () => undefined,
+    isOwnLimit: false,
+  }
 }
-
-/** A long body is parsed in one turn of the event loop and answered in the next, so that neither holds it for long. */
-function afterParsing({ body }: Context, act: () => Sent): Sent {
-  return body.length <= LONG_BODY ? act() : immediate().then(act)
-}
-
-const LONG_BODY = 1024 * 1024
 
 async function cancel(context: Context, env: Env): Promise<void> {
   const { principal } = context
@@ -207,8 +218,8 @@ function tableOf(context: Context, principal: Principal, env: Env): TableView {
   })
 }
 
-function readTableBody(context: Context) {
-  const body = readJsonBody(context)
+function* readTableBody(context: Context): Steps<Json | undefined> {
+  const body = yield* readJsonBody(context)
   if (body !== undefined) checkContentType(context.headers['content-type'])
   return body
 }

@@ -1,8 +1,9 @@
 /** Reads a request to the query service: its statement, its parameters, its body. */
 import type { Context } from '../../http/context.ts'
+import type { Steps } from '../../lib/turns.ts'
 import { refuse } from '../errors.ts'
 import type { ParameterInput } from '../iql/parameters.ts'
-import { isList, isObject, type Json, membersOf, readJson } from '../json.ts'
+import { isList, isObject, type Json, membersOf, readJson, readJsonInSteps } from '../json.ts'
 import { parameterInput } from './call-parameters.ts'
 
 export interface StatementRequest {
@@ -44,9 +45,10 @@ function readValues(parameters: Json, values: Map<string, ParameterInput>): void
 }
 
 /** An empty body is undefined. */
-export function readJsonBody(context: Context): Json | undefined {
+export function* readJsonBody(context: Context): Steps<Json | undefined> {
   const text = bodyText(context)
-  return text.trim() === '' ? undefined : readJson(text)
+  yield
+  return text.trim() === '' ? undefined : yield* readJsonInSteps(text)
 }
 
 function isJson(contentType = ''): boolean {

@@ -1,12 +1,14 @@
 /** Serves a query: at once where it is cheap, else as a running query that can be listed and cancelled. */
 import type { Context } from '../../http/context.ts'
+import { inTurns, type Steps } from '../../lib/turns.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { OpenSpan, Trace } from '../../telemetry/trace.ts'
+import { CHUNK_BYTES } from '../engines/bounded-rows.ts'
 import type { ReadOutcome } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { createEncoder } from '../results/encoders.ts'
-import { type Encoding, reportsTruncation } from '../results/encoding.ts'
+import { type Encoding, type RowEncoder, reportsTruncation } from '../results/encoding.ts'
 import { endOfResult, endOfText, errorInResult, type ResultEnd } from '../results/trailer.ts'
 import type { Call, ExecutionEnv, Result } from '../run/call.ts'
 import { execute, readInline } from '../run/execution.ts'
@@ -40,15 +42,16 @@ export function serveQuery(
   env: ServeEnv,
   encoding: Encoding,
   text: string,
-  prepare: () => PreparedCall,
+  prepare: () => PreparedCall | Promise<PreparedCall>,
 ): Sent {
   const measured = measure(env)
   const coding = negotiateCoding(context.headers['accept-encoding'])
   env.running.check(context.principal, context.id)
   try {
     const prepared = prepare()
-    const small = readInline(prepared.call, env)
-    if (small === undefined) return serveLater(context, env, { prepared, text, encoding, coding, measured })
+    const small = prepared instanceof Promise ? undefined : readInline(prepared.call, env)
+    if (prepared instanceof Promise || small === undefined)
+      return serveLater(context, env, { prepared, text, encoding, coding, measured })
     const tail = tailOf(context, encoding, prepared, small.outcome, measured)
     const queued = sendWhole(context, encoding, coding, small.text + endOfText(encoding, small.outcome, tail))
     if (queued > 0) env.slowClients.addQueued(context, queued)
@@ -61,7 +64,7 @@ export function serveQuery(
 }
 
 interface Pending {
-  readonly prepared: PreparedCall
+  readonly prepared: PreparedCall | Promise<PreparedCall>
   readonly text: string
   readonly encoding: Encoding
   readonly coding: ReturnType<typeof negotiateCoding>
@@ -70,7 +73,7 @@ interface Pending {
 
 /** From the moment a query counts as running until its last byte is sent, or it is stopped. */
 async function serveLater(context: Context, env: ServeEnv, pending: Pending): Promise<void> {
-  const { prepared, text, encoding, coding, measured } = pending
+  const { text, encoding, coding, measured } = pending
   const running = env.running.begin(context.principal, context.id, text)
   const unwatch = stopWhenClosed(context, running)
   const done = (): void => {
@@ -78,6 +81,8 @@ async function serveLater(context: Context, env: ServeEnv, pending: Pending): Pr
     running.end()
   }
   try {
+    const prepared = await pending.prepared
+    if (pending.prepared instanceof Promise) running.signal.throwIfAborted()
     const result = await execute({ ...prepared.call, running }, env)
     if (result.kind === 'stream') {
       env.slowClients.watch(context, running)
@@ -199,14 +204,27 @@ async function encodeRows(
   outcome: ReadOutcome,
   tail: ResultEnd,
 ): Promise<string | Buffer> {
-  if (encoding.format !== 'arrow') {
+  if (encoding.format !== 'arrow' && rows.length <= FEW_ROWS) {
     const encoder = encoders.create(encoding)
     for (const row of rows) encoder.add(row)
     return encoder.takeText() + endOfText(encoding, outcome, tail)
   }
   const encoder = await createEncoder(encoding, encoders.columns)
-  for (const row of rows) encoder.add(row)
-  return Buffer.concat([encoder.take(), endOfResult(encoding, outcome, tail)])
+  const chunks = await inTurns(encodeAll(encoder, rows))
+  return Buffer.concat([...chunks, endOfResult(encoding, outcome, tail)])
+}
+
+const FEW_ROWS = 100
+
+function* encodeAll(encoder: RowEncoder, rows: RowsResult['rows']): Steps<Uint8Array[]> {
+  const chunks: Uint8Array[] = []
+  for (const row of rows) {
+    encoder.add(row)
+    if (encoder.pending >= CHUNK_BYTES) chunks.push(encoder.take())
+    yield
+  }
+  chunks.push(encoder.take())
+  return chunks
 }
 
 /** A client that closes its connection before the reply is complete does not want it any more. */

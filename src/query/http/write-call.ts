@@ -1,5 +1,6 @@
 /** The Insert, Update and Delete calls: they become IQL statements. */
 import { LruMap } from '../../lib/lru-map.ts'
+import type { Steps } from '../../lib/turns.ts'
 import { refuse } from '../errors.ts'
 import type { Statement } from '../iql/ast.ts'
 import { AT, insertOf, nameOf, parameterRef } from '../iql/ast-build.ts'
@@ -22,7 +23,7 @@ const MAX_ROWS = 100_000
 const MAX_SHAPES = 50
 
 /** One object of assignments, or an array of them. Consecutive rows with the same columns share a statement. */
-export function readInsert(table: TableView, body: Json): WriteCall[] {
+export function* readInsert(table: TableView, body: Json): Steps<WriteCall[]> {
   const rows = isList(body) ? body : [body]
   if (rows.length === 0) throw refuse('Request.BadBody', 'The body has no rows')
   if (rows.length > MAX_ROWS) throw refuse('Request.BadBody', `The body has more than ${MAX_ROWS} rows`)
@@ -31,6 +32,7 @@ export function readInsert(table: TableView, body: Json): WriteCall[] {
   let shape: RowShape | undefined
   let previous: readonly string[] = []
   for (const row of rows) {
+    yield
     if (!isObject(row)) throw refuse('Request.BadBody', 'A row must be an object with a member for each column')
     const names = Object.keys(row)
     if (shape === undefined || !isSameList(names, previous)) shape = shapeOf(table, names)

@@ -100,9 +100,13 @@ function readDecimal(type: DecimalType, text: string): Read {
   return { value: sign === '-' ? -unscaled : unscaled }
 }
 
+/** More digits than any double needs; matching millions of them would take long. */
+const MAX_DOUBLE_LENGTH = 1500
+
 function readDouble(text: string): Read {
   if (/^(?:NaN|[+-]?Infinity)$/.test(text)) return { value: Number(text) }
-  if (!/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return { problem: `is not ${FORMS.Double}` }
+  if (text.length > MAX_DOUBLE_LENGTH || !/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text))
+    return { problem: `is not ${FORMS.Double}` }
   const value = Number(text)
   if (!Number.isFinite(value)) return { problem: 'is too large for a Double' }
   return value === 0 && /[1-9]/.test(text.replace(/e.*/i, '')) ? { problem: 'is too small for a Double' } : { value }
@@ -135,14 +139,19 @@ function readJson(text: string): string | undefined {
 }
 
 /** PostgreSQL accepts no NUL in the text of JSON, not even an escaped one. */
-export function isStorableJson(text: string): boolean {
+function isStorableJson(text: string): boolean {
   return text.isWellFormed() && !(text.includes('\\u0000') && /\\u0000/.test(text.replaceAll('\\\\', '')))
 }
 
+/** Node skips what is not Base-64, and so returns too few bytes. It also accepts `-` and `_`, and ignores the high byte of characters. */
 function readBinary(text: string): Uint8Array | undefined {
-  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined
-  return new Uint8Array(Buffer.from(text, 'base64'))
+  if (text.length % 4 !== 0 || text.includes('-') || text.includes('_') || NOT_ASCII.test(text)) return undefined
+  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.length === (text.length / 4) * 3 - padding ? new Uint8Array(bytes) : undefined
 }
+
+const NOT_ASCII = /[^ -~]/
 
 /** The text that `readValue` parses as the same value. */
 export function writeValue(type: IqlType, value: Exclude<IqlValue, null>): string {

@@ -1,7 +1,8 @@
 /** Runs planned statements for a caller. */
-import { parametersOf, sizeOfAll } from '../engines/emit/slots.ts'
+import { inTurns, type Steps } from '../../lib/turns.ts'
+import { type Bindable, parametersOf, sizeOfAll } from '../engines/emit/slots.ts'
 import { rowTrackingOf } from '../engines/emit/write.ts'
-import { isBounded, type ReadRun, type WholeRead, type WriteReply } from '../engines/engine.ts'
+import { isBounded, type ReadRun, type WholeRead, type WriteReply, type WriteStep } from '../engines/engine.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import { reportsTruncation } from '../results/encoding.ts'
 import { type Call, type ExecutionEnv, type Result, type Run, runValues } from './call.ts'
@@ -77,29 +78,55 @@ async function write(run: Run, env: ExecutionEnv): Promise<Result> {
   const { statement, columns } = run.planned.bound
   const isChecked = (statement.kind === 'insert' || statement.kind === 'update') && statement.check !== undefined
   const parts = [run, ...(run.further ?? [])]
-  const steps = parts.map(({ planned: { plan }, valueSets }) => {
-    if (plan === undefined) throw new Error('A write without a plan')
-    return {
-      sql: plan.sql,
-      parameterSets: valueSets.map((values) => parametersOf(plan, runValues(run, values, env), env.engine.bind)),
-    }
-  })
-  const sets = steps.flatMap(({ parameterSets }) => parameterSets)
-  const isShort =
-    sets.length <= MAX_SHARED_ROWS && sets.reduce((sum, set) => sum + sizeOfAll(set), 0) <= MAX_SHARED_LENGTH
+  const bound = inTurns(bindWrite(run, parts, env))
+  const { steps, rows, length } = bound instanceof Promise ? await bound : bound
   const reply = await env.engine.write({
     owner: ownerOf(run.principal),
     steps,
     returning: columns,
     isChecked,
     tracksRows: statement.kind === 'insert' && rowTrackingOf(statement, env.engine.dialect) !== undefined,
-    isShort: isShort && parts.every(({ planned }) => isBounded(planned.cost)),
+    isShort:
+      rows <= MAX_SHARED_ROWS && length <= MAX_SHARED_LENGTH && parts.every(({ planned }) => isBounded(planned.cost)),
     rowLimit: run.limits.rows,
     mustBeWhole: columns.length > 0 && !reportsTruncation(run.encoding),
     running: run.running,
     idempotencyKey: run.idempotencyKey,
   })
   return resultOf(run, reply)
+}
+
+interface BoundWrite {
+  readonly steps: readonly WriteStep[]
+  readonly rows: number
+  /** Of all values. */
+  readonly length: number
+}
+
+function* bindWrite(
+  run: Run,
+  parts: readonly Pick<Call, 'planned' | 'valueSets'>[],
+  env: ExecutionEnv,
+): Steps<BoundWrite> {
+  // All rows have the same time of the clock.
+  const given = runValues(run, [], env)
+  const steps: WriteStep[] = []
+  let rows = 0
+  let length = 0
+  for (const { planned, valueSets } of parts) {
+    const { plan } = planned
+    if (plan === undefined) throw new Error('A write without a plan')
+    const parameterSets: Bindable[][] = []
+    for (const parameters of valueSets) {
+      const set = parametersOf(plan, { ...given, parameters }, env.engine.bind)
+      parameterSets.push(set)
+      rows++
+      length += sizeOfAll(set)
+      yield
+    }
+    steps.push({ sql: plan.sql, parameterSets })
+  }
+  return { steps, rows, length }
 }
 
 function resultOf({ planned }: Run, { outcome, isReplay }: WriteReply): Result {

@@ -8,7 +8,7 @@ import { COLUMNS, type Row } from './data.ts'
 export interface BothEngines {
   /** Replaces the rows of the two tables on both engines. */
   load(a: readonly Row[], b: readonly Row[]): Promise<void>
-  ask(statement: string): Promise<Answers>
+  ask(statement: string, parameters?: Readonly<Record<string, unknown>>): Promise<Answers>
   /** For a write: the number of affected rows and the returned rows. */
   write(write: Write): Promise<Answers>
   close(): Promise<void>
@@ -42,8 +42,9 @@ export async function openBothEngines(): Promise<BothEngines> {
         await fill(server, 'b', b)
       }
     },
-    async ask(statement) {
-      const [one, other] = await Promise.all([answer(sqlite.server, statement), answer(postgres.server, statement)])
+    async ask(statement, parameters) {
+      const [one, other] = await Promise.all(both.map(({ server }) => answer(server, statement, parameters)))
+      if (one === undefined || other === undefined) throw new Error('An engine without an answer')
       return { sqlite: one, postgres: other }
     },
     async write(write) {
@@ -85,9 +86,15 @@ async function must(server: QueryServer, statement: string): Promise<void> {
   if (reply.status !== 200) throw new Error(`${statement}: ${reply.text}`)
 }
 
-async function answer(server: QueryServer, statement: string): Promise<Answer> {
-  const reply = await server.call('/query?rows=arrays', statement, {
-    headers: { 'content-type': 'text/plain; charset=utf-8', accept: 'application/x-ndjson' },
+async function answer(
+  server: QueryServer,
+  statement: string,
+  parameters: Readonly<Record<string, unknown>> | undefined,
+): Promise<Answer> {
+  const body = parameters === undefined ? statement : JSON.stringify({ Statement: statement, Parameters: parameters })
+  const type = parameters === undefined ? 'text/plain; charset=utf-8' : 'application/json'
+  const reply = await server.call('/query?rows=arrays', body, {
+    headers: { 'content-type': type, accept: 'application/x-ndjson' },
   })
   if (reply.status !== 200) return { code: reply.json.Code ?? `status ${reply.status}`, rows: [] }
   const rows = reply.text.split('\n').slice(0, -1)

@@ -1,11 +1,13 @@
 /** The catalogue in PostgreSQL: a table and its entry change in one transaction, on a connection of the schema's owner. */
 import { randomUUID } from 'node:crypto'
-import type { PoolClient } from 'pg'
+import type { ClientBase, PoolClient } from 'pg'
+import { loadPg } from '../../../store/pg.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { readTimestamp } from '../../iql/time-values.ts'
 import {
   type CatalogueDialect,
   changeStatements,
+  ENTRIES,
   plain,
   type SqlStatement,
   selectEntries,
@@ -45,8 +47,25 @@ export const CATALOGUE: CatalogueDialect = {
 /** One node at a time creates or changes anything in the schema. */
 export const CATALOGUE_LOCK = 'SELECT pg_advisory_xact_lock(7301945120366)'
 
-export async function readCatalogue(client: PoolClient): Promise<CatalogueRow[]> {
+export async function readCatalogue(client: ClientBase): Promise<CatalogueRow[]> {
   return readRows(client, plain(selectEntries(CATALOGUE)))
+}
+
+/** Empty in a database that the service has not prepared yet. */
+export async function readStoredCatalogue(url: string): Promise<CatalogueRow[]> {
+  const client = new (loadPg().Client)({
+    connectionString: url,
+    application_name: 'gatehouse start',
+    options: '-c DateStyle=ISO -c TimeZone=UTC',
+  })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query('SELECT to_regclass($1) AS found', [`${SCHEMA}.${ENTRIES}`])
+    return rows[0]?.found === null ? [] : await readCatalogue(client)
+  } finally {
+    await client.end().catch(() => {})
+  }
 }
 
 const NEVER = new AbortController().signal
@@ -89,7 +108,7 @@ async function applyChange(client: PoolClient, step: ChangeStep): Promise<void> 
   for (const statement of changeStatements(step, entry, CATALOGUE)) await runStatement(client, statement)
 }
 
-async function readRows(client: PoolClient, { sql, parameters }: SqlStatement): Promise<CatalogueRow[]> {
+async function readRows(client: ClientBase, { sql, parameters }: SqlStatement): Promise<CatalogueRow[]> {
   const { rows } = await client.query<Omit<CatalogueRow, 'created'> & { created: string }>(sql, [...parameters])
   return rows.map((row) => ({ ...row, created: readTimestamp(row.created) ?? 0n }))
 }

@@ -21,8 +21,8 @@ export const POSTGRES_AGGREGATES: Dialect['aggregates'] = {
     if (isDouble(node)) return `(${doubleSum(x, shape)} / (${aggregateCall('count', [x], shape)})::float8)`
     return `${SCHEMA}.gh_round_div(${aggregateCall('sum', [x], shape)}, ${aggregateCall('count', [x], shape)}, ${scaleOf(node)})::${sqlType(node.type)}`
   },
-  min: extreme('min', 'bool_and', 'ASC'),
-  max: extreme('max', 'bool_or', 'DESC'),
+  min: extreme('min', 'bool_and'),
+  max: extreme('max', 'bool_or'),
   bool_and: (args, _node, shape) => aggregateCall('bool_and', args, shape),
   bool_or: (args, _node, shape) => aggregateCall('bool_or', args, shape),
   variance: spread('gh_variance'),
@@ -55,7 +55,7 @@ function doubleSum(x: Sql, shape: AggregateShape): Sql {
 }
 
 /** PostgreSQL has min and max of booleans under other names, and of some types only in recent versions. */
-function extreme(name: string, ofBoolean: string, order: 'ASC' | 'DESC'): AggregateSql {
+function extreme(name: 'min' | 'max', ofBoolean: string): AggregateSql {
   return (args, node, shape) => {
     const [x = ''] = args
     switch (node.type.kind) {
@@ -63,10 +63,6 @@ function extreme(name: string, ofBoolean: string, order: 'ASC' | 'DESC'): Aggreg
         return aggregateCall(ofBoolean, args, shape)
       case 'Uuid':
         return `(${aggregateCall(name, [`${x}::text COLLATE "C"`], shape)})::uuid`
-      case 'Binary':
-        return shape.tail.includes(' OVER ')
-          ? `decode(${aggregateCall(name, [`encode(${x}, 'hex') COLLATE "C"`], shape)}, 'hex')`
-          : `(array_agg(${x} ORDER BY ${x} ${order})${shape.tailWhere(`${x} IS NOT NULL`)})[1]`
       default:
         return aggregateCall(name, args, shape)
     }
@@ -86,7 +82,7 @@ function spread(name: string): AggregateSql {
 
 function end(order: 'ASC' | 'DESC'): AggregateSql {
   return ([x, key], _node, shape) =>
-    `(array_agg(${x} ORDER BY ${key} ${order}, ${x} ${order})${shape.tailWhere(`${x} IS NOT NULL AND ${key} IS NOT NULL`)})[1]`
+    `${SCHEMA}.gh_first(${x} ORDER BY ${key} ${order}, ${x} ${order})${shape.tailWhere(`${x} IS NOT NULL AND ${key} IS NOT NULL`)}`
 }
 
 function scaleOf(node: Node): number {

@@ -293,7 +293,17 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
     'text',
     `CASE WHEN n BETWEEN 0 AND 2147483647 THEN x::json ->> n::int END`,
   ),
+  plain('gh_keep(a anyelement, b anyelement)', 'anyelement', 'a'),
 ]
 
-/** The length of the texts that string_agg would join; fails as soon as it is too long. */
-export const TOTAL_AGGREGATE = `CREATE OR REPLACE AGGREGATE ${S}.gh_total(text, text, int) (SFUNC = ${S}.gh_add_length, STYPE = bigint, INITCOND = '0', PARALLEL = SAFE)`
+/** Each holds one value at a time. */
+export const HELPER_AGGREGATES: readonly string[] = [
+  /** The length of the texts that string_agg would join; fails as soon as it is too long. */
+  aggregate('gh_total(text, text, int)', 'gh_add_length', "STYPE = bigint, INITCOND = '0'"),
+  /** The first value in the order of the call. The functions are strict, so that NULL is left out. */
+  aggregate('gh_first(anyelement)', 'gh_keep', 'STYPE = anyelement'),
+]
+
+function aggregate(signature: string, step: string, state: string): string {
+  return `CREATE OR REPLACE AGGREGATE ${S}.${signature} (SFUNC = ${S}.${step}, ${state}, PARALLEL = SAFE)`
+}

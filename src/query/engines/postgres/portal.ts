@@ -10,6 +10,8 @@ export interface Batch {
   readonly isLast: boolean
 }
 
+const BATCH_BYTES = 1024 * 1024
+
 interface PendingBatch {
   readonly resolve: (batch: Batch) => void
   readonly reject: (error: unknown) => void
@@ -18,7 +20,10 @@ interface PendingBatch {
 export class Portal implements Submittable {
   readonly #sql: string
   readonly #parameters: readonly Bindable[]
-  readonly #batchSize: number
+  readonly #mostRows: number
+  /** Of the batch that is fetched. */
+  #bytes = 0
+  #batchSize: number
   #connection: ProtocolConnection | undefined
   #rows: RawRow[] = []
   #pending: PendingBatch | undefined
@@ -28,10 +33,11 @@ export class Portal implements Submittable {
   /** Resolves when the connection accepts another query. */
   readonly #settled: Promise<void>
 
-  constructor(sql: string, parameters: readonly Bindable[], batchSize: number) {
+  constructor(sql: string, parameters: readonly Bindable[], mostRows: number) {
     this.#sql = sql
     this.#parameters = parameters
-    this.#batchSize = batchSize
+    this.#mostRows = mostRows
+    this.#batchSize = mostRows
     this.#settled = new Promise((resolve) => {
       this.#settle = resolve
     })
@@ -73,8 +79,9 @@ export class Portal implements Submittable {
 
   handleRowDescription(): void {}
 
-  handleDataRow(message: { fields: RawRow }): void {
+  handleDataRow(message: { fields: RawRow; length: number }): void {
     this.#rows.push(message.fields)
+    this.#bytes += message.length
   }
 
   handlePortalSuspended(): void {
@@ -131,6 +138,10 @@ export class Portal implements Submittable {
   #take(isLast: boolean): Batch {
     const rows = this.#rows
     this.#rows = []
+    // After long rows fewer are fetched at once, since they are held in memory.
+    if (rows.length > 0)
+      this.#batchSize = Math.max(1, Math.min(this.#mostRows, Math.floor((BATCH_BYTES * rows.length) / this.#bytes)))
+    this.#bytes = 0
     return { rows, isLast }
   }
 }

@@ -1,4 +1,5 @@
 /** Reads a result of any size from a portal on a connection of its own, as fast as its rows are consumed. */
+import { setImmediate as immediate } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
 import { createEncoder } from '../../results/encoders.ts'
 import { BoundedRows, CHUNK_BYTES, type RowReader } from '../bounded-rows.ts'
@@ -25,10 +26,15 @@ export async function* streamRows(
     const opened = await openPortal(client, sql, run)
     portal = opened.portal
     for (let batch = opened.first; ; batch = await portal.next()) {
-      signal.throwIfAborted()
-      rows.addAll(batch.rows)
+      for (const raw of batch.rows) {
+        signal.throwIfAborted()
+        if (!rows.add(raw)) break
+        if (encoder.pending < CHUNK_BYTES) continue
+        // Rows are encoded on the event loop: long ones one by one, with a turn for others in between.
+        yield rows.count(encoder.take())
+        await immediate()
+      }
       if (batch.isLast || rows.truncated !== 'no') break
-      if (encoder.pending >= CHUNK_BYTES) yield rows.count(encoder.take())
     }
     yield encoder.take()
     return rows.outcome(columns.length)

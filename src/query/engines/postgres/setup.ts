@@ -5,7 +5,7 @@ import { systemDefinitions } from '../../catalogue/system-tables.ts'
 import { createSystemTables, storeEntry } from '../catalogue-sql.ts'
 import { CATALOGUE, CATALOGUE_LOCK, runStatement } from './catalogue.ts'
 import { createUnicodeCollation, refuseUnfit } from './fitness.ts'
-import { functionSql, HELPER_FUNCTIONS, TOTAL_AGGREGATE } from './functions.ts'
+import { functionSql, HELPER_AGGREGATES, HELPER_FUNCTIONS } from './functions.ts'
 import { SCHEMA } from './representation.ts'
 import { prepareRole } from './role.ts'
 
@@ -48,7 +48,7 @@ async function createSchema(client: PoolClient): Promise<void> {
   // The functions call one another: bodies are not checked before all exist.
   await client.query('SET LOCAL check_function_bodies = off')
   for (const helper of HELPER_FUNCTIONS) await client.query(functionSql(helper))
-  await client.query(TOTAL_AGGREGATE)
+  for (const statement of HELPER_AGGREGATES) await client.query(statement)
   for (const table of systemDefinitions()) await runStatement(client, storeEntry(table, true, CATALOGUE))
 }
 

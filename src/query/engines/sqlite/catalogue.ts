@@ -1,5 +1,5 @@
 /** The catalogue in SQLite: a table and its entry change in one transaction. */
-import type { Database } from 'better-sqlite3'
+import Sqlite, { type Database } from 'better-sqlite3'
 import type { CatalogueChange, CatalogueRow } from '../../catalogue/definition.ts'
 import { systemDefinitions } from '../../catalogue/system-tables.ts'
 import {
@@ -7,6 +7,7 @@ import {
   changeStatements,
   createSystemTables,
   createUniqueIndex,
+  ENTRIES,
   plain,
   type SqlStatement,
   selectEntries,
@@ -70,6 +71,17 @@ export function readCatalogue(database: Database): CatalogueRow[] {
     .prepare<[], CatalogueRow>(selectEntries(catalogueOf(database)))
     .safeIntegers(true)
     .all()
+}
+
+/** Empty in a file that the service has not prepared yet. */
+export function readStoredCatalogue(path: string): CatalogueRow[] {
+  const database = new Sqlite(path, { readonly: true, timeout: 5000 })
+  try {
+    const isPrepared = database.prepare(`SELECT 1 FROM sqlite_master WHERE name = ?`).get(ENTRIES) !== undefined
+    return isPrepared ? readCatalogue(database) : []
+  } finally {
+    database.close()
+  }
 }
 
 /** The rows that a change may go through on the event loop. */

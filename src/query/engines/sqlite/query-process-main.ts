@@ -6,7 +6,7 @@ import { serialize } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { createEncoder } from '../../results/encoders.ts'
 import { BoundedRows, CHUNK_BYTES } from '../bounded-rows.ts'
-import type { ReadOutcome } from '../engine.ts'
+import type { ReadOutcome, WriteOutcome } from '../engine.ts'
 import { openForReading, openForWriting } from './connection.ts'
 import { describeFailure } from './failure.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
@@ -37,6 +37,9 @@ new Worker(`require('node:fs').readSync(3, Buffer.alloc(1)); process.kill(proces
   stderr: true,
   resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 },
 })
+
+/** So few cells that the server can read them without holding its event loop for long. */
+const SLICE_CELLS = 10_000
 
 if (task === 'write') writeOnce(path)
 else await readJobs(path)
@@ -80,11 +83,19 @@ function writeOnce(file: string): void {
     const database = openForWriting(file)
     const statements = new StatementCache(database, 10)
     const run = () => ('changes' in job ? runChange(database, job) : runWrite(database, statements, job))
-    writeFrameSync(OUTPUT, FRAME.done, serialize(database.transaction(run).immediate()))
+    const reply = database.transaction(run).immediate()
+    for (const rows of slicesOf(reply?.outcome.rows ?? [])) writeFrameSync(OUTPUT, FRAME.chunk, serialize(rows))
+    const last = reply === undefined ? undefined : { ...reply, outcome: { ...reply.outcome, rows: [] } }
+    writeFrameSync(OUTPUT, FRAME.done, serialize(last))
   } catch (error) {
     writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
   }
   process.exit()
+}
+
+function* slicesOf(rows: WriteOutcome['rows']): Generator<WriteOutcome['rows']> {
+  const length = Math.max(1, Math.floor(SLICE_CELLS / (rows[0]?.length ?? 1)))
+  for (let start = 0; start < rows.length; start += length) yield rows.slice(start, start + length)
 }
 
 /**

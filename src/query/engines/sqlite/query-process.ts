@@ -2,9 +2,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import type { Writable } from 'node:stream'
+import { setImmediate as immediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { refuse } from '../../errors.ts'
-import type { ReadOutcome, ReadRun, ReadStatement, WriteReply } from '../engine.ts'
+import type { Cell } from '../../results/encoding.ts'
+import type { ReadOutcome, ReadRun, ReadStatement, WriteOutcome, WriteReply } from '../engine.ts'
 import { type Failure, reviveFailure } from './failure.ts'
 import { decodePayload, encodeFrame, FRAME, FrameReader } from './frames.ts'
 import { couldNotRun, watchMemory, withMemoryLimit } from './process-memory.ts'
@@ -68,11 +70,20 @@ export class QueryProcess {
 
   async write(job: WriteJob | ChangeJob): Promise<WriteReply | undefined> {
     const unwatch = this.#start(job)
+    const rows: (readonly Cell[])[] = []
     try {
-      const frame = await this.#output.next()
-      if (frame === undefined) throw await this.#gone()
-      if (frame.kind !== FRAME.done) throw reviveFailure(decodePayload(frame.payload) as Failure)
-      return decodePayload(frame.payload) as WriteReply | undefined
+      for (;;) {
+        const frame = await this.#output.next()
+        if (frame === undefined) throw await this.#gone()
+        if (frame.kind === FRAME.chunk) {
+          for (const row of decodePayload(frame.payload) as WriteOutcome['rows']) rows.push(row)
+          // Several frames may have arrived at once.
+          await immediate()
+        } else if (frame.kind === FRAME.done) {
+          const reply = decodePayload(frame.payload) as WriteReply | undefined
+          return reply === undefined ? undefined : { ...reply, outcome: { ...reply.outcome, rows } }
+        } else throw reviveFailure(decodePayload(frame.payload) as Failure)
+      }
     } finally {
       unwatch()
     }

@@ -1,0 +1,45 @@
+/** Cuts long work into turns of the event loop, so that other requests are served in between. */
+
+/** The longest run of work without a turn for others, beside what cannot be divided. */
+const TURN_MS = 8
+
+/** Work that may pause at each `yield`. */
+export type Steps<Result> = Generator<void, Result, void>
+
+/** Short work is done at once, and its result returned; longer work continues in further turns, and its result is awaited. */
+export function inTurns<Result>(steps: Steps<Result>): Result | Promise<Result> {
+  const step = nextTurn(steps)
+  return step.done ? step.value : continueLater(steps)
+}
+
+/** Calls `then` with the result: at once if it can. */
+export function afterTurns<Result, Then>(
+  steps: Steps<Result>,
+  then: (result: Result) => Then,
+): Then | Promise<Awaited<Then>>
+export function afterTurns<Result, Then>(steps: Steps<Result>, then: (result: Result) => Then) {
+  const result = inTurns(steps)
+  return result instanceof Promise ? result.then(then) : then(result)
+}
+
+function continueLater<Result>(steps: Steps<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const act = (): void => {
+      try {
+        const step = nextTurn(steps)
+        if (step.done) resolve(step.value)
+        else setImmediate(act)
+      } catch (error) {
+        reject(error)
+      }
+    }
+    setImmediate(act)
+  })
+}
+
+function nextTurn<Result>(steps: Steps<Result>): IteratorResult<void, Result> {
+  const end = performance.now() + TURN_MS
+  let step = steps.next()
+  while (!step.done && performance.now() < end) step = steps.next()
+  return step
+}
