@@ -1,7 +1,10 @@
 /** The SQL dialect of PostgreSQL. */
 import type { Like, SetOperation } from '../../iql/bound-query.ts'
-import { asDecimal, type IqlType } from '../../iql/types.ts'
+import type { TableView } from '../../iql/catalogue-view.ts'
+import { asDecimal, type IqlType, TEXT } from '../../iql/types.ts'
+import { logName } from '../change-log.ts'
 import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
+import type { Slots } from '../emit/slots.ts'
 import { POSTGRES_AGGREGATES, POSTGRES_WINDOWS } from './dialect-aggregates.ts'
 import { castSql } from './dialect-casts.ts'
 import { POSTGRES_OPERATORS } from './dialect-operators.ts'
@@ -14,6 +17,7 @@ export const POSTGRES: Dialect = {
   identifier: quoteIdentifier,
   tableName: (table) => `${SCHEMA}.${quoteIdentifier(table.name)}`,
   systemTable: systemTableSql,
+  changedRows: changedRowsSql,
   aliasesTargets: true,
   rowTracking: undefined,
   fence: 'OFFSET 0',
@@ -40,6 +44,21 @@ export const POSTGRES: Dialect = {
   asof: asofSql,
   // The column's NOT NULL constraint checks it.
   required: (operand) => operand,
+}
+
+/** The log rows that a snapshot does not see: those of later transactions, and those of transactions that were running. */
+export function loggedSince(log: Sql, columns: Sql, position: Sql): Sql {
+  const snapshot = `(SELECT split_part(${position}::text, '.', 2)::pg_snapshot)`
+  const rows = `SELECT ${columns} FROM ${SCHEMA}.${log} WHERE xid`
+  return `${rows} >= pg_snapshot_xmax(${snapshot}) UNION ALL ${rows} IN (SELECT pg_snapshot_xip(${snapshot}))`
+}
+
+function changedRowsSql(table: TableView, slots: Slots): Sql {
+  const since = slots.placeholder({ kind: 'since' }, TEXT)
+  const keys = table.primaryKey.map(quoteIdentifier).join(', ')
+  const logged = table.primaryKey.map((_column, index) => `k${index}`).join(', ')
+  const changed = loggedSince(logName(table.name), logged, since)
+  return `(SELECT * FROM ${POSTGRES.tableName(table)} WHERE (${keys}) IN (${changed}) ${POSTGRES.fence})`
 }
 
 /** Text has an explicit collation, so that comparisons are by code point whatever the database's default is. */
