@@ -56,11 +56,8 @@ export interface Dialect {
   readonly tableName: (table: TableView) => Sql
   /** A system table, as a query in parentheses. */
   readonly systemTable: (table: TableView, slots: Slots) => Sql
-  /**
-   * The rows of a table with a primary key and a change log whose keys are in the log since the slot `since`, as a query in
-   * parentheses. It is fenced: whatever else the statement asks, the rows are found by their keys.
-   */
-  readonly changedRows: (table: TableView, slots: Slots) => Sql
+  /** The keys, in the order of the primary key, that have changed since the position in the slot `since`: a query. */
+  readonly changedKeys: (table: TableView, slots: Slots) => Sql
   /** Whether RETURNING accepts an alias of the target. */
   readonly aliasesTargets: boolean
   /** Undefined when the database itself refuses to change a row twice in one statement. */

@@ -10,6 +10,7 @@ import { castSql } from './dialect-casts.ts'
 import { POSTGRES_OPERATORS } from './dialect-operators.ts'
 import { POSTGRES_SCALARS } from './dialect-scalars.ts'
 import { concatSql, POSTGRES_GROWING, stringAggSql } from './dialect-texts.ts'
+import { loggedSince } from './positions.ts'
 import { columnType, SCHEMA, sqlType, unicode } from './representation.ts'
 import { systemTableSql } from './system-tables.ts'
 
@@ -17,7 +18,7 @@ export const POSTGRES: Dialect = {
   identifier: quoteIdentifier,
   tableName: (table) => `${SCHEMA}.${quoteIdentifier(table.name)}`,
   systemTable: systemTableSql,
-  changedRows: changedRowsSql,
+  changedKeys: changedKeysSql,
   aliasesTargets: true,
   rowTracking: undefined,
   fence: 'OFFSET 0',
@@ -46,19 +47,10 @@ export const POSTGRES: Dialect = {
   required: (operand) => operand,
 }
 
-/** The log rows that a snapshot does not see: those of later transactions, and those of transactions that were running. */
-export function loggedSince(log: Sql, columns: Sql, position: Sql): Sql {
-  const snapshot = `(SELECT split_part(${position}::text, '.', 2)::pg_snapshot)`
-  const rows = `SELECT ${columns} FROM ${SCHEMA}.${log} WHERE xid`
-  return `${rows} >= pg_snapshot_xmax(${snapshot}) UNION ALL ${rows} IN (SELECT pg_snapshot_xip(${snapshot}))`
-}
-
-function changedRowsSql(table: TableView, slots: Slots): Sql {
+function changedKeysSql({ name, primaryKey }: TableView, slots: Slots): Sql {
   const since = slots.placeholder({ kind: 'since' }, TEXT)
-  const keys = table.primaryKey.map(quoteIdentifier).join(', ')
-  const logged = table.primaryKey.map((_column, index) => `k${index}`).join(', ')
-  const changed = loggedSince(logName(table.name), logged, since)
-  return `(SELECT * FROM ${POSTGRES.tableName(table)} WHERE (${keys}) IN (${changed}) ${POSTGRES.fence})`
+  const keys = primaryKey.map((_column, index) => `k${index}`).join(', ')
+  return loggedSince(`${SCHEMA}.${logName(name)}`, keys, since)
 }
 
 /** Text has an explicit collation, so that comparisons are by code point whatever the database's default is. */

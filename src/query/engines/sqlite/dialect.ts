@@ -19,7 +19,7 @@ export const SQLITE: Dialect = {
   identifier: quoteIdentifier,
   tableName: (table) => `main.${quoteIdentifier(table.name)}`,
   systemTable: systemTableSql,
-  changedRows: changedRowsSql,
+  changedKeys: changedKeysSql,
   aliasesTargets: false,
   fence: 'LIMIT -1',
   value: (placeholder) => placeholder,
@@ -53,12 +53,10 @@ export const SQLITE: Dialect = {
 }
 
 /** The text of a position begins with the number of a log row. */
-function changedRowsSql(table: TableView, slots: Slots): Sql {
+function changedKeysSql({ name, primaryKey }: TableView, slots: Slots): Sql {
   const since = slots.placeholder({ kind: 'since' }, TEXT)
-  const keys = table.primaryKey.map(quoteIdentifier).join(', ')
-  const logged = table.primaryKey.map((_column, index) => `k${index}`).join(', ')
-  const changed = `SELECT ${logged} FROM main.${logName(table.name)} WHERE seq > CAST(${since} AS INTEGER)`
-  return `(SELECT * FROM ${SQLITE.tableName(table)} WHERE (${keys}) IN (${changed}) ${SQLITE.fence})`
+  const keys = primaryKey.map((_column, index) => `k${index}`).join(', ')
+  return `SELECT ${keys} FROM main.${logName(name)} WHERE seq > CAST(${since} AS INTEGER)`
 }
 
 function negateSql(operand: Sql, type: IqlType): Sql {
