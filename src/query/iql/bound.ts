@@ -119,6 +119,8 @@ export interface CreateTable {
   /** IQL text, checked against the columns; parseExpressionText parses it. */
   readonly rowFilter: string | undefined
   readonly comment: string | undefined
+  /** Whether changes are logged for live queries. */
+  readonly isLive: boolean
 }
 
 /** name type [NOT NULL] [DEFAULT expression] */
@@ -162,6 +164,7 @@ export interface SetRights {
   /** IQL text, checked against the columns. */
   readonly rowFilter: string | null | undefined
   readonly comment: string | null | undefined
+  readonly isLive: boolean | undefined
 }
 
 /** DROP TABLE [IF EXISTS] name; undefined if IF EXISTS found no table. */

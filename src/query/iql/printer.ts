@@ -200,12 +200,13 @@ function printAlteration(action: Extract<Statement, { kind: 'alter-table' }>['ac
   }
 }
 
-function printTableChanges({ readScope, writeScope, rowFilter, comment }: TableChanges): string {
+function printTableChanges({ readScope, writeScope, rowFilter, comment, live }: TableChanges): string {
   return [
     printChange('READ SCOPE', readScope, printText),
     printChange('WRITE SCOPE', writeScope, printText),
     printChange('ROW FILTER', rowFilter, (filter) => `(${printExpression(filter)})`),
     printChange('COMMENT', comment, printText),
+    printChange('WITH', live, (isOn) => `(live = ${isOn ? 'on' : 'off'})`),
   ].join('')
 }
 

@@ -315,6 +315,7 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
     writeScope: maybe(anyText),
     rowFilter: maybe(trees.expression),
     comment: maybe(anyText),
+    live: maybe(fc.boolean()),
     at: fc.constant(at),
   }),
   fc.record({
@@ -331,6 +332,7 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
           writeScope: maybe(fc.option(anyText)),
           rowFilter: maybe(fc.option(trees.expression)),
           comment: maybe(fc.option(anyText)),
+          live: maybe(fc.boolean()),
         })
         .filter(({ kind: _kind, ...said }) => Object.values(said).some((change) => change !== undefined)),
     ),
