@@ -12,6 +12,7 @@ export type Statement =
   | CreateIndex
   | DropIndex
   | Explain
+  | ExplainLive
   | Describe
   | ShowTables
   | ShowColumns
@@ -166,6 +167,13 @@ export interface DropIndex {
 export interface Explain {
   readonly kind: 'explain'
   readonly statement: Query | Insert | Update | Delete
+  readonly at: number
+}
+
+/** EXPLAIN LIVE query */
+export interface ExplainLive {
+  readonly kind: 'explain-live'
+  readonly query: Query
   readonly at: number
 }
 

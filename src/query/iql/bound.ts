@@ -37,6 +37,7 @@ export type BoundStatement =
   | CreateIndex
   | DropIndex
   | Explain
+  | ExplainLive
   | DescribeTable
   | ShowTables
   | ShowColumns
@@ -195,6 +196,12 @@ export interface DropIndex {
 export interface Explain {
   readonly kind: 'explain'
   readonly statement: Query | Insert | Update | Delete
+}
+
+/** EXPLAIN LIVE query: says whether and how the query can be live, without running it. */
+export interface ExplainLive {
+  readonly kind: 'explain-live'
+  readonly query: Query
 }
 
 /** DESCRIBE table */

@@ -50,6 +50,8 @@ export function print(statement: Statement): string {
       return `DROP INDEX ${statement.ifExists ? 'IF EXISTS ' : ''}${printName(statement.name)}`
     case 'explain':
       return `EXPLAIN ${print(statement.statement)}`
+    case 'explain-live':
+      return `EXPLAIN LIVE ${print(statement.query)}`
     case 'describe':
       return `DESCRIBE ${printName(statement.table)}`
     case 'show-tables':
