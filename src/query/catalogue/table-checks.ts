@@ -16,6 +16,8 @@ export interface TableSpec {
   readonly readScope: string | null
   readonly writeScope: string | null
   readonly rowFilter: string | null
+  /** Whether changes are logged for live queries. */
+  readonly live: boolean
 }
 
 export interface ColumnSpec {
@@ -66,6 +68,7 @@ function specOf(snapshot: Snapshot, view: TableView): TableSpec[] {
       readScope: table.readScope ?? null,
       writeScope: table.writeScope ?? null,
       rowFilter: table.rowFilter ?? null,
+      live: table.isLive,
     },
   ]
 }
@@ -78,6 +81,7 @@ export function define(table: TableSpec, clock: Clock): TableDefinition {
     writeScope: table.writeScope ?? undefined,
     rowFilter: table.rowFilter ?? undefined,
     description: table.description === '' ? undefined : table.description,
+    isLive: table.live,
   }
   return defineTable(input, NO_TABLES, BigInt(clock()) * 1000n)
 }

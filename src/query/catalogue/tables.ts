@@ -26,7 +26,7 @@ import {
 export interface Tables extends TableChecks {
   /** Creates the table with its rows, or neither. The first row holds the column names. */
   create(table: TableSpec, rows?: AsyncIterable<TextRow> | Iterable<TextRow>): Promise<void>
-  /** Changes the description, the scopes and the row filter, and adds new columns. */
+  /** Changes the description, the scopes, the row filter and whether it is live, and adds new columns. */
   change(table: TableSpec): Promise<void>
   drop(name: string): Promise<void>
   /** Returns the number of rows. Each batch is one transaction. */
@@ -84,6 +84,7 @@ function changesFor(spec: TableSpec, env: TablesEnv): CatalogueChange[] {
     writeScope: wanted.writeScope,
     rowFilter: wanted.rowFilter,
     description: wanted.description,
+    isLive: wanted.isLive,
   }
   for (const column of wanted.columns.filter(({ name }) => !known.has(name.toLowerCase()))) {
     const isUnique = wanted.uniques.some((unique) => unique.length === 1 && unique[0] === column.name)
