@@ -108,8 +108,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     },
     async loadCatalogue() {
       const rows = await withClient(owner, readCatalogue)
-      // It is loaded after a change, which the system tables show.
-      live.committed(undefined)
+      live.catalogueLoaded(rows)
       return rows
     },
     change: (request) => change(acquireChange, request),
