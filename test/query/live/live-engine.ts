@@ -1,7 +1,7 @@
 /** An engine with its catalogue and planner, without the HTTP service: statements are run, and read as live queries read them. */
 import { Catalogue } from '../../../src/query/catalogue/catalogue.ts'
 import { changeOf } from '../../../src/query/catalogue/change.ts'
-import { type Plan, parametersOf, type RunValues } from '../../../src/query/engines/emit/slots.ts'
+import { type Bindable, type Plan, parametersOf, type RunValues } from '../../../src/query/engines/emit/slots.ts'
 import type { Engine } from '../../../src/query/engines/engine.ts'
 import type { LiveReadRequest, LiveReply, LogLimits, Positions } from '../../../src/query/engines/live-source.ts'
 import { openEngine } from '../../../src/query/engines/open.ts'
@@ -16,7 +16,8 @@ export interface LiveEngine {
   readonly engine: Engine
   /** Runs a definition or a write. Several writes succeed or fail as one. */
   run(...statements: readonly string[]): Promise<void>
-  plan(statement: string): LivePlan
+  /** The SQL of the changed rows. */
+  restricted(statement: string, position: string): { readonly sql: string; readonly parameters: readonly Bindable[] }
   /** The whole result. */
   read(statement: string, options?: Partial<LiveReadRequest>): Promise<LiveReply>
   /** What has changed since the positions. */
@@ -60,7 +61,11 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
   const plan = (text: string): LivePlan => planLive(planned(text), engine)
   return {
     engine,
-    plan,
+    restricted(statement, position) {
+      const { family } = plan(statement)
+      if (family === undefined) throw new Error(`Not by keys: ${statement}`)
+      return { sql: family.plan.sql, parameters: parameters(family.plan, position) }
+    },
     async run(...statements) {
       const all = statements.map(planned)
       const change = all[0]?.plan === undefined ? all.map(({ bound }) => bound.statement)[0] : undefined
