@@ -1,4 +1,4 @@
-/** The change log: every change of a table is known since any position, exactly, whoever made it, or the position is lost. */
+/** The change log: every change of a table since a position is known, also those of other programs, or the position is lost. */
 import assert from 'node:assert/strict'
 import { copyFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -407,7 +407,10 @@ test('the positions of many tables are one text, short if they share a snapshot'
   assert.deepEqual(unpackPositions([], packPositions([], new Map())), new Map())
 })
 
-async function connect({ databaseUrl }: TestPlace, settings: Readonly<Record<string, string>> = {}): Promise<pg.Client> {
+async function connect(
+  { databaseUrl }: TestPlace,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<pg.Client> {
   const options = Object.entries({ ...settings, search_path: 'gatehouse_data' }).map(
     ([name, value]) => `-c ${name}=${value}`,
   )
