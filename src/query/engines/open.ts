@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import type { Availability } from '../../lib/availability.ts'
 import type { Engine } from './engine.ts'
+import type { LogLimits } from './live-source.ts'
 
 export interface EngineOptions {
   readonly dataFolder: string
@@ -14,6 +15,8 @@ export interface EngineOptions {
   /** How long a write waits for a long one of another owner before that one is stopped; only the embedded engine needs it. */
   readonly writeWaitMs: number
   readonly availability: Availability
+  /** What is kept of the change logs. */
+  readonly log: LogLimits
 }
 
 /** Only the engine in use is loaded. */
@@ -26,6 +29,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       waitingReads: options.waiting,
       writeWaitMs: options.writeWaitMs,
       availability: options.availability,
+      log: options.log,
     })
   }
   const { openPostgresEngine } = await import('./postgres/engine.ts')
@@ -35,5 +39,6 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     waitingQueries: options.waiting,
     milliseconds: options.milliseconds,
     availability: options.availability,
+    log: options.log,
   })
 }

@@ -1,8 +1,10 @@
 /** Runs planned statements for a caller. */
 import { inTurns, type Steps } from '../../lib/turns.ts'
+import { isBounded } from '../engines/cost-class.ts'
 import { type Bindable, parametersOf, sizeOfAll } from '../engines/emit/slots.ts'
 import { rowTrackingOf } from '../engines/emit/write.ts'
-import { isBounded, type ReadRun, type WholeRead, type WriteReply, type WriteStep } from '../engines/engine.ts'
+import type { ReadRun, WholeRead, WriteReply, WriteStep } from '../engines/engine.ts'
+import type { BoundStatement } from '../iql/bound.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import { reportsTruncation } from '../results/encoding.ts'
 import { type Call, type ExecutionEnv, type Result, type Run, runValues } from './call.ts'
@@ -83,6 +85,7 @@ async function write(run: Run, env: ExecutionEnv): Promise<Result> {
   const { steps, rows, length } = bound instanceof Promise ? await bound : bound
   const reply = await env.engine.write({
     owner: ownerOf(run.principal),
+    tables: parts.flatMap(({ planned }) => writtenBy(planned.bound.statement)),
     steps,
     returning: columns,
     isChecked,
@@ -128,6 +131,11 @@ function* bindWrite(
     steps.push({ sql: plan.sql, parameterSets })
   }
   return { steps, rows, length }
+}
+
+function writtenBy(statement: BoundStatement): string[] {
+  const isWrite = statement.kind === 'insert' || statement.kind === 'update' || statement.kind === 'delete'
+  return isWrite ? [statement.table.name] : []
 }
 
 function resultOf({ planned }: Run, { outcome, isReplay }: WriteReply): Result {

@@ -1,11 +1,12 @@
 /** Plans live statements on a real engine, and runs the SQL of the plans. */
+
+import { Availability } from '../../../src/lib/availability.ts'
 import { noAudit } from '../../../src/protocol/audit-events.ts'
 import type { Principal } from '../../../src/protocol/principal.ts'
 import { Catalogue } from '../../../src/query/catalogue/catalogue.ts'
 import { type Bindable, parametersOf, type RunValues } from '../../../src/query/engines/emit/slots.ts'
 import type { Engine } from '../../../src/query/engines/engine.ts'
 import { openEngine } from '../../../src/query/engines/open.ts'
-import { Outage } from '../../../src/query/engines/outage.ts'
 import type { ResultColumn } from '../../../src/query/iql/bound-query.ts'
 import { readParameters } from '../../../src/query/iql/parameters.ts'
 import { type LivePlan, planLive } from '../../../src/query/plan/live.ts'
@@ -48,7 +49,7 @@ const LIMITS = { skip: 0, rows: 1000, bytes: 1_000_000 }
 
 export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Promise<Planning> {
   const limits = { concurrency: 1, waiting: 10, milliseconds: 30_000, writeWaitMs: 5000 }
-  const engine = await openEngine({ dataFolder, databaseUrl, ...limits, outage: new Outage(undefined) })
+  const engine = await openEngine({ dataFolder, databaseUrl, ...limits, availability: new Availability(() => {}) })
   const catalogue = await Catalogue.open(engine, createLocalBus(), (error) => {
     throw error
   })

@@ -2,13 +2,17 @@
 import type { Pool } from 'pg'
 import type { Availability } from '../../../lib/availability.ts'
 import { AUDIT_COLUMNS, createAuditCopy } from '../audit-copy.ts'
+import { isBounded } from '../cost-class.ts'
 import type { Bindable } from '../emit/slots.ts'
-import { type Engine, isBounded } from '../engine.ts'
+import type { Engine } from '../engine.ts'
 import { FairSlots } from '../fair-slots.ts'
+import type { LogLimits } from '../live-source.ts'
 import { createBatchedReads } from './batched-read.ts'
 import { createBatchedWrites } from './batched-write.ts'
 import { change, readCatalogue } from './catalogue.ts'
+import { CommitSignal } from './commit-signal.ts'
 import { POSTGRES } from './dialect.ts'
+import { PostgresLiveSource } from './live-source.ts'
 import { acquireFrom, createPool, withClient } from './pool.ts'
 import { streamRows } from './read.ts'
 import { rowReader, toPostgres } from './representation.ts'
@@ -23,6 +27,7 @@ export interface PostgresOptions {
   /** The time limit of a query. The database ends a statement by itself shortly after, in case the server cannot. */
   readonly milliseconds: number
   readonly availability: Availability
+  readonly log: LogLimits
 }
 
 /** For each node, beside the connections of long queries. */
@@ -64,6 +69,14 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   const acquireShort = acquireFrom(unbatched, shortSlots)
   // One at a time, since they lock one another out: the other connection is left for everything else.
   const acquireChange = acquireFrom(owner, new FairSlots(1, waiting))
+  const signal = new CommitSignal(url, owner)
+  const live = new PostgresLiveSource({
+    signal,
+    owner,
+    acquireShort,
+    acquireLong,
+    limits: options.log,
+  })
   const prepareBatched = createBatchedReads({ pool: reads, connections: CONNECTIONS.reads, waiting, milliseconds })
   const writeBatched = createBatchedWrites({ pool: writes, waiting, milliseconds })
   return {
@@ -80,10 +93,16 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       }
     },
     async write(request) {
-      const reply = request.isShort && isOneStatement(request) ? await writeBatched(request) : undefined
-      return reply ?? write(request.isShort ? acquireShort : acquireLong, request)
+      const batched = request.isShort && isOneStatement(request) ? await writeBatched(request) : undefined
+      const reply = batched ?? (await write(request.isShort ? acquireShort : acquireLong, request))
+      live.committed(request.tables)
+      return reply
     },
-    loadCatalogue: () => withClient(owner, readCatalogue),
+    async loadCatalogue() {
+      const rows = await withClient(owner, readCatalogue)
+      live.catalogueLoaded(rows)
+      return rows
+    },
     change: (request) => change(acquireChange, request),
     findResponse: (key) => withClient(owner, (client) => findResponse(client, key)),
     deleteResponsesBefore: (time) => deleteResponsesBefore(owner, time),
@@ -97,6 +116,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       },
       execute: (sql, parameters) => executeLocked(owner, POSTGRES_AUDIT_TABLE, sql, parameters),
     }),
+    live,
     get load() {
       const total = pools.reduce((sum, pool) => sum + pool.totalCount, 0)
       const busy = pools.reduce((sum, pool) => sum - pool.idleCount, total)
@@ -104,6 +124,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     },
     check: async () => void (await withClient(owner, readCatalogue)),
     async close() {
+      await signal.close()
       await Promise.all(pools.map((pool) => pool.end()))
       await owner.end()
     },

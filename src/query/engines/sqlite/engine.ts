@@ -8,11 +8,13 @@ import { GroupCommit } from '../../../store/group-commit.ts'
 import { isLocked, retryWhileLocked } from '../../../store/write-lock.ts'
 import { AUDIT_COLUMNS, type AuditPosition, createAuditCopy } from '../audit-copy.ts'
 import type { ChangeRequest, Engine, PreparedRead, ReadStatement, WriteReply, WriteRequest } from '../engine.ts'
+import type { LogLimits } from '../live-source.ts'
 import { isLong, prepareCatalogue, readCatalogue } from './catalogue.ts'
 import { doNotBlock, openForReading, openForWriting } from './connection.ts'
 import { SQLITE } from './dialect.ts'
 import { asRefusal } from './failure.ts'
 import { InlineRead } from './inline-read.ts'
+import { SqliteLiveSource } from './live-source.ts'
 import { LongWrites } from './long-writes.ts'
 import { writeInProcess } from './query-process.ts'
 import { ReaderPool } from './reader-pool.ts'
@@ -28,42 +30,55 @@ export interface SqliteOptions {
   /** How long a write waits for a long one of another owner before that one is stopped. */
   readonly writeWaitMs: number
   readonly availability: Availability
+  readonly log: LogLimits
 }
 
 const READER_IDLE_MS = 60_000
 const NEVER = new AbortController().signal
 
 export function openSqliteEngine(options: SqliteOptions): Engine {
-  const { path, readers, waitingReads, writeWaitMs, availability } = options
+  const { path, readers, waitingReads, writeWaitMs, availability, log } = options
   const writing = openForWriting(path)
   prepareCatalogue(writing)
   const reading = openForReading(path)
   doNotBlock(writing, reading)
+  const commits = new GroupCommit(writing, path)
+  const readingStatements = new StatementCache(reading)
+  const pool = new ReaderPool({
+    path,
+    maximum: readers,
+    maximumWaiting: waitingReads,
+    idleMilliseconds: READER_IDLE_MS,
+  })
+  const live = new SqliteLiveSource({ reading, statements: readingStatements, writing, commits, pool, limits: log })
   const open: OpenDatabase = {
     path,
     writing,
     writingStatements: new StatementCache(writing),
-    commits: new GroupCommit(writing, path),
+    commits,
     reading,
-    readingStatements: new StatementCache(reading),
-    pool: new ReaderPool({
-      path,
-      maximum: readers,
-      maximumWaiting: waitingReads,
-      idleMilliseconds: READER_IDLE_MS,
-    }),
+    readingStatements,
+    pool,
     longWrites: new LongWrites(writeWaitMs),
     availability,
   }
-  const { commits, pool, longWrites } = open
+  const { longWrites } = open
   return {
     kind: 'sqlite',
     dialect: SQLITE,
     finish: (slots, text) => slots.positional(text),
     bind: toSqlite,
     prepareRead: (query) => prepareRead(open, query),
-    write: (request) => write(open, request),
-    loadCatalogue: () => retryWhileLocked(() => readCatalogue(reading)),
+    async write({ tables, ...request }) {
+      const reply = await write(open, request)
+      live.committed(tables)
+      return reply
+    },
+    async loadCatalogue() {
+      const rows = await retryWhileLocked(() => readCatalogue(reading))
+      live.catalogueLoaded(rows)
+      return rows
+    },
     change: (request) => change(open, request),
     findResponse: (key) => retryWhileLocked(() => findResponse(reading, key)),
     deleteResponsesBefore: (time) =>
@@ -75,6 +90,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
       last: (sql) => retryWhileLocked(() => reading.prepare<[], AuditPosition>(sql).get()),
       execute: (sql, parameters) => commits.write(() => writing.prepare(sql).run(...parameters).changes),
     }),
+    live,
     get load() {
       return { busy: pool.busy, total: pool.size, waiting: pool.waiting, stoppedWrites: longWrites.stopped }
     },
@@ -83,6 +99,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
       await watched(open, async () => commits.write(() => tryWrite(writing)))
     },
     async close() {
+      live.close()
       await pool.close()
       await commits.close()
       writing.close()
