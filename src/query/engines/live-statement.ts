@@ -9,6 +9,8 @@ export interface LiveStatement extends LiveColumns {
   readonly restrictedSql: string | undefined
   /** Of the whole result. */
   readonly cost: CostClass
+  /** What the restricted SQL computes for a row is bounded by the size of the row: few rows may be read on the event loop. */
+  readonly isSimple?: boolean
 }
 
 /** The columns of a live row, in the order in which the SQL returns them. */
