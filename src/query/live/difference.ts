@@ -6,7 +6,7 @@ import { ROWS_PER_STEP, type SlicedWork } from './slices.ts'
 
 export interface LiveState {
   /** The JSON texts of the rows by the JSON texts of their keys. */
-  readonly rows: ReadonlyMap<string, string>
+  readonly rows: Map<string, string>
   /** The keys in the order of the statement; undefined if it has no ORDER BY. */
   readonly order: readonly string[] | undefined
 }

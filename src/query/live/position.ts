@@ -1,7 +1,7 @@
 /** The position of a live result as clients hold it: the fingerprint of the result and the positions of its tables. */
 import { createHash } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
-import type { Positions, TablePosition } from '../engines/live-source.ts'
+import { type Positions, packPositions, unpackPositions } from '../engines/live-source.ts'
 
 export const FINGERPRINT_BYTES = 16
 const MAX_LENGTH = 512
@@ -15,7 +15,7 @@ const HASHED = 2
 
 /** `tables` are in a fixed order: the fingerprint determines them. */
 export function writePosition(fingerprint: Uint8Array, tables: readonly string[], positions: Positions): string {
-  const text = Buffer.from(tables.map((table) => positions.get(table) ?? '').join('\n'))
+  const text = Buffer.from(packPositions(tables, positions))
   const room = MAX_BYTES - FINGERPRINT_BYTES - 1
   if (text.length <= room) return encode(fingerprint, PLAIN, text)
   const compressed = deflateRawSync(text)
@@ -37,17 +37,11 @@ export function isPosition(text: string): boolean {
 }
 
 /** The positions of the tables; undefined if the position is of another result, or does not hold them. */
-export function readPosition(
-  text: string,
-  fingerprint: Uint8Array,
-  tables: readonly string[],
-): ReadonlyMap<string, TablePosition> | undefined {
+export function readPosition(text: string, fingerprint: Uint8Array, tables: readonly string[]): Positions | undefined {
   const bytes = Buffer.from(text, 'base64url')
   if (!bytes.subarray(0, FINGERPRINT_BYTES).equals(fingerprint)) return undefined
   const body = textOf(bytes[FINGERPRINT_BYTES], bytes.subarray(FINGERPRINT_BYTES + 1))
-  const parts = body?.split('\n') ?? []
-  if (body === undefined || parts.length !== tables.length) return undefined
-  return new Map(tables.map((table, index) => [table, parts[index] ?? '']))
+  return body === undefined ? undefined : unpackPositions(tables, body)
 }
 
 function textOf(form: number | undefined, body: Uint8Array): string | undefined {
