@@ -83,7 +83,8 @@ function fixedColumn(condition: BoundExpression, source: TableSource['id']): str
   return undefined
 }
 
-function conjuncts(where: BoundExpression): readonly BoundExpression[] {
+/** The operands of AND, or the condition itself. */
+export function conjuncts(where: BoundExpression): readonly BoundExpression[] {
   return where.kind === 'logic' && where.operator === 'and' ? where.operands.flatMap(conjuncts) : [where]
 }
 

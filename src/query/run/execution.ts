@@ -46,10 +46,11 @@ export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
     case 'delete':
       return statement.table.isSystem ? resultOf(run, await writeToCatalogue(statement, run, env)) : write(run, env)
     case 'explain':
+    case 'explain-live':
     case 'describe':
     case 'show-tables':
     case 'show-columns':
-      return { kind: 'rows', encoders, rows: introspect(statement, run), isTruncated: false }
+      return { kind: 'rows', encoders, rows: introspect(statement, run, env.engine), isTruncated: false }
     default:
       await define(statement, run, env)
       return { kind: 'rows', encoders, rows: [], rowsAffected: 0, isTruncated: false }
