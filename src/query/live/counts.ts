@@ -1,6 +1,6 @@
 /** What live queries have done so far, for the metrics. */
 import type { Metrics } from '../../telemetry/metrics.ts'
-import type { LiveMethod } from '../plan/live.ts'
+import type { LiveMethod } from '../plan/live-method.ts'
 import type { ResetReason } from './live-query.ts'
 
 export class LiveCounts {

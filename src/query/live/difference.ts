@@ -14,17 +14,31 @@ export interface LiveState {
 /** The keys that differ, each with the row that was held before; undefined: none was. */
 export type Changes = Map<string, string | undefined>
 
-export function* stateOf(read: readonly LiveRow[], options: { hasKeys: boolean; isOrdered: boolean }): SlicedWork<LiveState> {
+/** `held` is the state before: its texts are kept where they are the same. */
+export function* stateOf(
+  read: readonly LiveRow[],
+  options: { readonly hasKeys: boolean; readonly isOrdered: boolean },
+  held?: LiveState,
+): SlicedWork<LiveState> {
   const keyOf = options.hasKeys ? ({ key }: LiveRow): string => key : wholeRowKeys()
   const rows = new Map<string, string>()
   const order: string[] | undefined = options.isOrdered ? [] : undefined
   for (const [index, row] of read.entries()) {
     if (index % ROWS_PER_STEP === 0) yield
-    const key = keyOf(row)
-    rows.set(key, row.row)
+    const key = ownText(keyOf(row))
+    const before = held?.rows.get(key)
+    rows.set(key, before === row.row ? before : ownText(row.row))
     order?.push(key)
   }
   return { rows, order }
+}
+
+/** V8 copies shorter ones anyway. */
+const MIN_SLICE = 13
+
+/** The text by itself: a part of a longer text keeps all of it in memory, and rows are kept much longer than replies. */
+export function ownText(text: string): string {
+  return text.length < MIN_SLICE ? text : Buffer.from(text).toString()
 }
 
 /** Keys for rows without one: made from their values, and a number that tells equal rows apart. */

@@ -1,11 +1,11 @@
 /** Decides when results are evaluated: after changes, not too often, and again after a failure. */
 import { Refusal } from '../../protocol/refusal.ts'
 import { refuse } from '../errors.ts'
-import type { LiveMethod } from '../plan/live.ts'
+import type { LiveMethod } from '../plan/live-method.ts'
 import { asUnavailable } from '../unavailable.ts'
 import type { LiveCounts } from './counts.ts'
-import type { LiveResult, Upkeep } from './live-result.ts'
 import { MAX_RATE, MIN_RATE } from './live-query.ts'
+import type { LiveResult, Upkeep } from './live-result.ts'
 import type { LiveReader } from './reader.ts'
 import type { TableWatches, Watcher } from './table-watches.ts'
 
@@ -21,8 +21,6 @@ export interface EvaluatorEnv {
 /** One run of an evaluator, by the monotonic clock. */
 export interface Evaluation {
   readonly startedAt: number
-  /** Somebody waits for it: it may not be left out because nothing seems to have changed. */
-  readonly isWanted: boolean
 }
 
 const MAX_FAILURES = 3
@@ -116,7 +114,10 @@ export abstract class Evaluator implements Watcher, Upkeep {
   }
 
   #greatestRate(): number {
-    return Math.max(MIN_RATE, this.#rates.findLastIndex((count) => count > 0))
+    return Math.max(
+      MIN_RATE,
+      this.#rates.findLastIndex((count) => count > 0),
+    )
   }
 
   async #run(dirtySince: number): Promise<void> {
@@ -126,7 +127,7 @@ export abstract class Evaluator implements Watcher, Upkeep {
     this.#startedAt = performance.now()
     try {
       this.env.counts.evaluations[this.method]++
-      const changed = await this.evaluate({ startedAt: this.#startedAt, isWanted: waiting.length > 0 })
+      const changed = await this.evaluate({ startedAt: this.#startedAt })
       this.#failures = 0
       for (const result of changed) this.#publish(result)
       if (changed.length > 0) this.env.counts.delivered(performance.now() - dirtySince)
@@ -151,14 +152,19 @@ export abstract class Evaluator implements Watcher, Upkeep {
   #fail(error: unknown): void {
     const refusal = asUnavailable(error) ?? (error instanceof Refusal ? error : undefined)
     this.#failures++
-    const isLasting = refusal === undefined || refusal.code === 'Limit.Time'
-    if (refusal !== undefined && !isLasting && !isTransient(refusal)) return this.end(refusal)
-    if (isLasting && this.#failures >= MAX_FAILURES) {
+    const mayPass = refusal === undefined || refusal.code === 'Limit.Time'
+    if (refusal !== undefined && isTransient(refusal)) this.#retry()
+    else if (mayPass && this.#failures < MAX_FAILURES) this.#retry()
+    else {
       if (refusal === undefined) this.env.onError(error)
-      return this.end(refusal ?? refuse('Limit.Overload', 'The statement could not be evaluated'))
+      this.end(refusal ?? refuse('Limit.Overload', 'The statement could not be evaluated'))
     }
-    this.#notBefore = performance.now() + RETRY_MS
-    this.#dirtySince ??= performance.now()
+  }
+
+  #retry(): void {
+    const now = performance.now()
+    this.#notBefore = now + RETRY_MS
+    this.#dirtySince ??= now
   }
 }
 

@@ -1,6 +1,7 @@
 /** Keeps results by key up to date. Those that differ only in the values compared with columns share one read. */
 import { Refusal } from '../../protocol/refusal.ts'
 import { type LiveReply, LostPosition } from '../engines/live-source.ts'
+import { ownText } from './difference.ts'
 import { type Evaluation, Evaluator, type EvaluatorEnv, isTransient } from './evaluator.ts'
 import { tooManyRows } from './limits.ts'
 import type { LiveResult } from './live-result.ts'
@@ -25,6 +26,8 @@ export class Family extends Evaluator {
   #position: string | undefined
   /** Which of the other members holds a key. A row has one value in each column, so that no two do. */
   readonly #holders = new Map<string, LiveResult>()
+  /** The members that take part in the evaluation that is running. One that leaves does not come back to it. */
+  #taking: Set<LiveResult> = new Set()
 
   constructor(target: FamilyTarget, env: EvaluatorEnv) {
     super(env)
@@ -45,12 +48,14 @@ export class Family extends Evaluator {
 
   leave(result: LiveResult): void {
     this.#members.delete(routeOf(result))
+    this.#taking.delete(result)
     if (!this.#fresh.delete(result)) for (const key of result.state.rows.keys()) this.#holders.delete(key)
     if (this.#members.size === 0) this.close()
   }
 
   protected async evaluate({ startedAt }: Evaluation): Promise<readonly LiveResult[]> {
     const members = new Set(this.#members.values())
+    this.#taking = members
     const fresh = new Set(this.#fresh)
     const since = this.#oldestPosition()
     const [first] = members
@@ -93,9 +98,9 @@ export class Family extends Evaluator {
   *#route(reply: LiveReply, members: ReadonlySet<LiveResult>, fresh: ReadonlySet<LiveResult>): SlicedWork<Updates> {
     const updates: Updates = new Map()
     const update = (member: LiveResult, key: string, row: string | undefined): void => {
-      const rows = updates.get(member)
-      if (rows === undefined) updates.set(member, new Map([[key, row]]))
-      else rows.set(key, row)
+      const rows: Map<string, string | undefined> = updates.get(member) ?? new Map()
+      rows.set(ownText(key), row === undefined ? undefined : ownText(row))
+      updates.set(member, rows)
     }
     let count = 0
     for (const key of reply.changed?.keys() ?? []) {
@@ -120,7 +125,6 @@ export class Family extends Evaluator {
     const { limits } = this.env.reader
     const changed: LiveResult[] = []
     for (const member of given.members) {
-      if (this.#members.get(routeOf(member)) !== member) continue
       const rows = updates.get(member)
       if (rows === undefined) {
         member.confirm(positions)
@@ -133,7 +137,8 @@ export class Family extends Evaluator {
       else if (member.version !== version) changed.push(member)
     }
     for (const member of given.fresh) {
-      if (!this.#fresh.delete(member)) continue
+      if (!given.members.has(member)) continue
+      this.#fresh.delete(member)
       for (const key of member.state.rows.keys()) this.#holders.set(key, member)
     }
     this.#position = positions.get(this.#table)
@@ -154,7 +159,6 @@ export class Family extends Evaluator {
   ): Promise<readonly LiveResult[]> {
     const changed: LiveResult[] = []
     for (const member of members) {
-      if (this.#members.get(routeOf(member)) !== member) continue
       const { version } = member
       try {
         await evaluateWhole(member, this.env.reader, { startedAt, isLost })

@@ -57,7 +57,9 @@ export class History {
   since(version: number): Changes {
     const batches = this.#batches.slice(this.#batches.length - (this.#version - version))
     const [only] = batches
-    return batches.length === 1 && only !== undefined ? only.changes : mergeChanges(batches.map(({ changes }) => changes))
+    return batches.length === 1 && only !== undefined
+      ? only.changes
+      : mergeChanges(batches.map(({ changes }) => changes))
   }
 
   tell(position: string): void {

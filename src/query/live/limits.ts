@@ -57,7 +57,7 @@ export class StatementCounts {
 
 function check(count: number, limit: number, who: string): void {
   if (count < limit) return
-  throw refuse('Limit.Concurrency', `${who} ${count} live statements, which is the limit`)
+  throw refuse('Limit.Live', `${who} ${count} live statements, which is the limit`)
 }
 
 function change(counts: Map<string, number>, name: string, by: number): void {

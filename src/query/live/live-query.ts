@@ -2,10 +2,8 @@
 import type { Principal } from '../../protocol/principal.ts'
 import type { Refusal } from '../../protocol/refusal.ts'
 import type { ParameterInput } from '../iql/parameters.ts'
-import type { LiveMethod } from '../plan/live.ts'
-import type { Encoding } from '../results/encoding.ts'
-
-export type LiveEncoding = Pick<Encoding, 'rows' | 'integers'>
+import type { LiveMethod } from '../plan/live-method.ts'
+import type { LiveEncoding } from '../results/live-rows.ts'
 
 /** Changes per second. */
 export const MIN_RATE = 1

@@ -44,6 +44,7 @@ export class LiveResult {
   readonly followers = new Set<Follower>()
   /** Undefined while nobody follows it. */
   upkeep: Upkeep | undefined
+  #hasEnded = false
   #state: LiveState
   #positions: Positions
   #version = 1
@@ -56,8 +57,10 @@ export class LiveResult {
   #progress: LiveMessage | undefined
   /** To this version, by the version before and whether they answer a resume. */
   readonly #steps = new Map<string, Step | Promise<Step>>()
-  /** Subscribers that are being sent it keep it alive. */
-  #snapshot: WeakRef<Promise<Step>> | undefined
+  /** While it is encoded. */
+  #snapshot: Promise<Step> | undefined
+  /** The messages of this version, kept alive by the subscribers that are being sent them. */
+  #snapshotMessages: WeakRef<readonly LiveMessage[]> | undefined
 
   constructor(target: LiveTarget, state: LiveState, positions: Positions) {
     this.target = target
@@ -119,6 +122,7 @@ export class LiveResult {
     this.#positions = positions
     this.#position = undefined
     this.#progress = undefined
+    this.#steps.clear()
   }
 
   /** The next state. `changes` lead to it. */
@@ -158,23 +162,31 @@ export class LiveResult {
   #turn(at: number): void {
     this.#version++
     this.#changedAt = at
-    this.#steps.clear()
     this.#snapshot = undefined
+    this.#snapshotMessages = undefined
   }
 
   /** The whole state. Subscribers that ask at the same version share it. */
   snapshot(): Promise<Step> {
-    const known = this.#snapshot?.deref()
-    if (known !== undefined) return known
+    const version = this.#version
+    const messages = this.#snapshotMessages?.deref()
+    if (messages !== undefined) return Promise.resolve({ version, messages, isEmpty: false })
+    this.#snapshot ??= this.#encodeAll(version)
+    return this.#snapshot
+  }
+
+  async #encodeAll(version: number): Promise<Step> {
     const { rows, order } = this.#state
     const { method, plan, columns } = this.target
     // The rows of this version: others may follow while they are encoded.
     const entries = order === undefined ? [...rows] : order.map((key) => [key, rows.get(key) ?? ''] as const)
-    const version = this.#version
-    const pieces = inSlices(snapshotPieces({ method, keyNames: plan.keyNames, columns }, entries, this.position))
-    const step = pieces.then((messages) => ({ version, messages, isEmpty: false }))
-    this.#snapshot = new WeakRef(step)
-    return step
+    const head = { method, keyNames: plan.keyNames, columns }
+    const messages = await inSlices(snapshotPieces(head, entries, this.position))
+    if (version === this.#version) {
+      this.#snapshot = undefined
+      this.#snapshotMessages = new WeakRef(messages)
+    }
+    return { version, messages, isEmpty: false }
   }
 
   /** What leads from a version that is covered to this one. */
@@ -234,8 +246,14 @@ export class LiveResult {
     for (const follower of [...this.followers]) follower.resultChanged()
   }
 
+  /** It cannot be kept up to date any more. */
   end(reason: Refusal): void {
+    this.#hasEnded = true
     for (const follower of [...this.followers]) follower.end(reason)
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded
   }
 }
 

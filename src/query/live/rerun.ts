@@ -1,6 +1,6 @@
 /** Keeps one result up to date by running its statement again. */
 import type { Refusal } from '../../protocol/refusal.ts'
-import { difference, stateOf } from './difference.ts'
+import { difference, type LiveState, stateOf } from './difference.ts'
 import { type Evaluation, Evaluator, type EvaluatorEnv } from './evaluator.ts'
 import type { LiveResult } from './live-result.ts'
 import type { LiveReader } from './reader.ts'
@@ -31,16 +31,15 @@ export class Rerun extends Evaluator {
     this.close()
   }
 
-  protected async evaluate({ startedAt, isWanted }: Evaluation): Promise<readonly LiveResult[]> {
+  protected async evaluate({ startedAt }: Evaluation): Promise<readonly LiveResult[]> {
     const result = this.#result
     const { reader, watches } = this.env
     const found = await reader.source.changedSince(result.positions)
-    const mayBeSame = this.tables.length > 0 && !this.isRepeated && !result.target.readsSystemTables
-    if (found.size === 0 && mayBeSame) {
+    // A table may have been marked because of what this very result has seen already.
+    if (found.size === 0 && !this.isRepeated && !result.target.readsSystemTables) {
       watches.hasNothingNew(result.positions)
       return []
     }
-    void isWanted
     const isLost = [...found.values()].includes('lost')
     const { version } = result
     await evaluateWhole(result, reader, { startedAt, isLost })
@@ -59,14 +58,18 @@ export async function evaluateWhole(
   reader: LiveReader,
   { startedAt, isLost }: { readonly startedAt: number; readonly isLost: boolean },
 ): Promise<void> {
-  const { next, positions } = await readState(result.target, reader)
-  if (isLost) result.replace(next, positions, startedAt)
-  else result.commit(next, await inSlices(difference(result.state, next)), positions, startedAt)
+  const { upkeep } = result
+  const { next, positions } = await readState(result.target, reader, result.state)
+  const changes = isLost ? undefined : await inSlices(difference(result.state, next))
+  // It was given to another evaluator meanwhile, or to none.
+  if (result.upkeep !== upkeep) return
+  if (changes === undefined) result.replace(next, positions, startedAt)
+  else result.commit(next, changes, positions, startedAt)
 }
 
-export async function readState(target: LiveTarget, reader: LiveReader) {
+export async function readState(target: LiveTarget, reader: LiveReader, held?: LiveState) {
   const { rows, positions } = await reader.readWhole(target)
   const { isOrdered, keyNames } = target.plan
-  const next = await inSlices(stateOf(rows, { isOrdered, hasKeys: keyNames !== null }))
+  const next = await inSlices(stateOf(rows, { isOrdered, hasKeys: keyNames !== null }, held))
   return { next, positions }
 }

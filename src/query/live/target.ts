@@ -7,12 +7,14 @@ import type { Engine } from '../engines/engine.ts'
 import type { LiveReadRequest } from '../engines/live-source.ts'
 import { readParameters } from '../iql/parameters.ts'
 import type { IqlValue } from '../iql/types.ts'
-import type { LiveMethod, LivePlan } from '../plan/live.ts'
+import { type LivePlan, planLive } from '../plan/live.ts'
 import type { LiveFamily } from '../plan/live-family.ts'
-import type { Planner } from '../plan/planner.ts'
+import type { LiveMethod } from '../plan/live-method.ts'
+import type { Planned, Planner } from '../plan/planner.ts'
 import { describeColumns } from '../results/encoders.ts'
+import type { LiveEncoding } from '../results/live-rows.ts'
 import { ownerOf } from '../run/running.ts'
-import type { LiveEncoding, LiveRequest } from './live-query.ts'
+import type { LiveRequest } from './live-query.ts'
 import { FINGERPRINT_BYTES } from './position.ts'
 
 export interface LiveTarget {
@@ -62,9 +64,12 @@ export function targetOf(
   const { statement: text, encoding } = request
   const planned = env.planner.plan(principal, snapshot, text)
   const values = readParameters(text, planned.bound, request.parameters)
-  const plan = env.planner.planLive(planned)
+  const plan = livePlanOf(planned, env.engine)
   const owner = ownerOf(principal)
-  const tables = plan.tables.filter(({ isSystem }) => !isSystem).map(({ name }) => name).sort()
+  const tables = plan.tables
+    .filter(({ isSystem }) => !isSystem)
+    .map(({ name }) => name)
+    .sort()
   const run = runValuesOf(principal, values, env)
   const { statement } = plan
   const columns = describeColumns(statement.columns)
@@ -99,6 +104,17 @@ export function targetOf(
       read: (since) => ({ ...common, parameters: parametersOf(restricted, { ...run(), since }, env.engine.bind) }),
     }
   }
+}
+
+/** Callers with the same statement and the same scopes share its plan. */
+const livePlans = new WeakMap<Planned, LivePlan>()
+
+function livePlanOf(planned: Planned, engine: Engine): LivePlan {
+  const known = livePlans.get(planned)
+  if (known !== undefined) return known
+  const plan = planLive(planned, engine)
+  livePlans.set(planned, plan)
+  return plan
 }
 
 function runValuesOf(principal: Principal, parameters: readonly IqlValue[], env: TargetEnv): () => RunValues {
