@@ -1,6 +1,6 @@
 /** The change log of a table: for each row that is inserted, updated or deleted its primary key. What both engines share. */
 import { createHash } from 'node:crypto'
-import type { TableDefinition } from '../catalogue/definition.ts'
+import type { CatalogueChange, TableDefinition } from '../catalogue/definition.ts'
 import type { IqlType } from '../iql/types.ts'
 
 /** Names that begin with _gh_ are reserved for the service. */
@@ -28,4 +28,32 @@ export interface KeyColumn {
 /** The columns of the primary key, in its order; none if the table has no key. They are k0, k1, … in the log. */
 export function keyColumnsOf({ columns, primaryKey }: Pick<TableDefinition, 'columns' | 'primaryKey'>): KeyColumn[] {
   return primaryKey.flatMap((name) => columns.find((column) => column.name === name) ?? [])
+}
+
+/** What a change of the catalogue means for the log: the table whose log is dropped, and the one that then gets a new log. */
+export interface LogChange {
+  readonly drop: string | undefined
+  readonly create: TableDefinition | undefined
+}
+
+/** Positions in the log of an altered table are lost, because it gets a new log. Rights and indexes leave the log as it is. */
+export function logChangeOf(change: CatalogueChange): LogChange {
+  switch (change.kind) {
+    case 'create':
+      return { drop: undefined, create: logged(change.table) }
+    case 'drop':
+      return { drop: change.name, create: undefined }
+    case 'alter': {
+      const { from, table, step } = change
+      const isKept =
+        step.kind === 'create-index' ||
+        step.kind === 'drop-index' ||
+        (step.kind === 'rights' && from.isLive === table.isLive)
+      return isKept ? { drop: undefined, create: undefined } : { drop: change.name, create: logged(table) }
+    }
+  }
+}
+
+function logged(table: TableDefinition): TableDefinition | undefined {
+  return table.isLive ? table : undefined
 }

@@ -1,6 +1,6 @@
 /** A statement as an engine reads it for live queries: its SQL, and which of the returned columns are what. */
 import type { ResultColumn } from '../iql/bound-query.ts'
-import type { CostClass } from './engine.ts'
+import type { CostClass } from './cost-class.ts'
 
 export interface LiveStatement extends LiveColumns {
   /** The whole result: the statement's columns, then the key columns. */

@@ -1,6 +1,6 @@
 /** Proves from a bound statement how its rows are found, and that it touches few of them and does little with each. */
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
-import { BOUNDED_ROWS, type CostClass } from '../engines/engine.ts'
+import { BOUNDED_ROWS, type CostClass } from '../engines/cost-class.ts'
 import type { DefaultValue, Delete, Insert, Update } from '../iql/bound.ts'
 import type { BoundExpression, Query, TableSource } from '../iql/bound-query.ts'
 import type { TableView } from '../iql/catalogue-view.ts'
