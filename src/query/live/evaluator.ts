@@ -1,11 +1,12 @@
 /** Decides when results are evaluated: after changes, not too often, and again after a failure. */
 import { Refusal } from '../../protocol/refusal.ts'
+import type { Positions } from '../engines/live-source.ts'
 import { refuse } from '../errors.ts'
 import type { LiveMethod } from '../plan/live-method.ts'
 import { asUnavailable } from '../unavailable.ts'
 import type { LiveCounts } from './counts.ts'
 import { MAX_RATE, MIN_RATE } from './live-query.ts'
-import type { LiveResult, Upkeep } from './live-result.ts'
+import type { LiveResult, ResultEvaluator } from './live-result.ts'
 import type { LiveReader } from './reader.ts'
 import type { TableWatches, Watcher } from './table-watches.ts'
 
@@ -30,7 +31,7 @@ const REPEAT_MS = 1000
 /** A timer may be early by a fraction of a millisecond. */
 const TOLERANCE_MS = 1
 
-export abstract class Evaluator implements Watcher, Upkeep {
+export abstract class Evaluator implements Watcher, ResultEvaluator {
   abstract readonly tables: readonly string[]
   abstract readonly method: LiveMethod
   /** The result changes with time, or with tables that have no positions. */
@@ -81,9 +82,9 @@ export abstract class Evaluator implements Watcher, Upkeep {
     return waiting.promise
   }
 
-  /** Call it when the first result has been added. */
-  protected open(): void {
-    this.env.watches.add(this)
+  /** Call it when the first result has been added, with its positions. */
+  protected open(positions: Positions): void {
+    this.env.watches.add(this, positions)
     // The first state has been read just now.
     this.#startedAt = performance.now()
     if (this.isRepeated) this.markDirty(this.#startedAt)

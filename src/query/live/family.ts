@@ -42,8 +42,8 @@ export class Family extends Evaluator {
   join(result: LiveResult): void {
     this.#members.set(routeOf(result), result)
     this.#fresh.add(result)
-    if (this.#members.size === 1) this.open()
-    this.env.watches.hasRead(this, result.positions)
+    if (this.#members.size === 1) this.open(result.positions)
+    else this.env.watches.add(this, result.positions)
   }
 
   leave(result: LiveResult): void {

@@ -16,7 +16,7 @@ export interface Follower {
 }
 
 /** What keeps a result up to date while somebody follows it. */
-export interface Upkeep {
+export interface ResultEvaluator {
   /** The changes per second that a follower wants. */
   addRate(rate: number): void
   removeRate(rate: number): void
@@ -43,7 +43,7 @@ export class LiveResult {
   readonly target: LiveTarget
   readonly followers = new Set<Follower>()
   /** Undefined while nobody follows it. */
-  upkeep: Upkeep | undefined
+  evaluator: ResultEvaluator | undefined
   #hasEnded = false
   #state: LiveState
   #positions: Positions

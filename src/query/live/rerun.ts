@@ -23,8 +23,7 @@ export class Rerun extends Evaluator {
   }
 
   join(): void {
-    this.open()
-    this.env.watches.hasRead(this, this.#result.positions)
+    this.open(this.#result.positions)
   }
 
   leave(): void {
@@ -58,11 +57,11 @@ export async function evaluateWhole(
   reader: LiveReader,
   { startedAt, isLost }: { readonly startedAt: number; readonly isLost: boolean },
 ): Promise<void> {
-  const { upkeep } = result
+  const { evaluator } = result
   const { next, positions } = await readState(result.target, reader, result.state)
   const changes = isLost ? undefined : await inSlices(difference(result.state, next))
   // It was given to another evaluator meanwhile, or to none.
-  if (result.upkeep !== upkeep) return
+  if (result.evaluator !== evaluator) return
   if (changes === undefined) result.replace(next, positions, startedAt)
   else result.commit(next, changes, positions, startedAt)
 }

@@ -131,7 +131,7 @@ export class LiveResults {
     const isLost = [...found.values()].includes('lost')
     if (isLost) await evaluateWhole(result, reader, { startedAt: performance.now(), isLost })
     this.#tend(result)
-    if (found.size > 0 && !isLost) await result.upkeep?.bringUpToDate()
+    if (found.size > 0 && !isLost) await result.evaluator?.bringUpToDate()
     return result
   }
 
@@ -141,19 +141,19 @@ export class LiveResults {
     if (target === undefined) {
       const rerun = new Rerun(result, this.#env)
       this.#reruns.set(result, rerun)
-      result.upkeep = rerun
+      result.evaluator = rerun
       rerun.join()
     } else {
       const family = this.#families.get(target.identity) ?? new Family(target, this.#env)
       this.#families.set(target.identity, family)
-      result.upkeep = family
+      result.evaluator = family
       family.join(result)
     }
   }
 
   #rest(result: LiveResult): void {
-    if (result.upkeep === undefined) return
-    result.upkeep = undefined
+    if (result.evaluator === undefined) return
+    result.evaluator = undefined
     this.#reruns.get(result)?.leave()
     this.#reruns.delete(result)
     const { family: target } = result.target

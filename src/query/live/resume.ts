@@ -21,7 +21,7 @@ export async function startAt(position: string, result: LiveResult, reader: Live
   const positions = readPosition(position, target.fingerprint, target.tables)
   if (positions === undefined || positions.size === 0 || target.readsSystemTables) return EXPIRED
   // Told by another node, or before the changes that are kept. This node may be behind the one that told it.
-  await result.upkeep?.bringUpToDate()
+  await result.evaluator?.bringUpToDate()
   const { version } = result
   const found = await reader.source.changedSince(positions)
   if (found.size === 0 && result.covers(version)) return { kind: 'version', version }

@@ -76,7 +76,7 @@ export class Subscriber implements LiveSubscription, Follower {
     this.#hasFollowed = true
     this.#result = result
     result.followers.add(this)
-    result.upkeep?.addRate(this.request.maxRate)
+    result.evaluator?.addRate(this.request.maxRate)
     if (start?.kind === 'version') {
       this.#version = start.version
       this.#answers = 'recovered'
@@ -108,7 +108,7 @@ export class Subscriber implements LiveSubscription, Follower {
     this.#result = undefined
     clearTimeout(this.#timer)
     result.followers.delete(this)
-    result.upkeep?.removeRate(this.request.maxRate)
+    result.evaluator?.removeRate(this.request.maxRate)
     this.#env.release(result)
   }
 
@@ -160,7 +160,7 @@ export class Subscriber implements LiveSubscription, Follower {
   tellProgress(now: number, afterMs: number): void {
     const result = this.#result
     if (result === undefined || this.#version !== result.version || this.#queue.length > 0) return
-    if (this.#isHeld || result.upkeep?.isFailing === true || now - this.#lastMessageAt < afterMs) return
+    if (this.#isHeld || result.evaluator?.isFailing === true || now - this.#lastMessageAt < afterMs) return
     this.#send(result.progress())
   }
 

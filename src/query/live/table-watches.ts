@@ -33,13 +33,18 @@ export class TableWatches {
     this.#onError = onError
   }
 
-  add(watcher: Watcher): void {
+  /** The watcher has read its tables for the first time. */
+  add(watcher: Watcher, positions: Positions): void {
     for (const table of watcher.tables) {
       const watch: Watch = this.#watches.get(table) ?? { watchers: new Set(), seen: undefined }
       watch.watchers.add(watcher)
       this.#watches.set(table, watch)
     }
-    if (this.#watches.size > 0) this.#stopListening ??= this.#source.onCommit(() => void this.#ask())
+    if (this.#watches.size === 0) return
+    this.#stopListening ??= this.#source.onCommit(() => void this.#ask())
+    this.hasRead(watcher, positions)
+    // Nobody told it of commits between its read and now.
+    void this.#ask()
   }
 
   remove(watcher: Watcher): void {

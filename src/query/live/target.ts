@@ -18,7 +18,7 @@ import type { LiveRequest } from './live-query.ts'
 import { FINGERPRINT_BYTES } from './position.ts'
 
 export interface LiveTarget {
-  /** Statements with the same identity have the same result, whoever runs them. */
+  /** Statements with the same identity have the same result, no matter who runs them. */
   readonly identity: string
   readonly fingerprint: Uint8Array
   readonly method: LiveMethod
