@@ -11,6 +11,9 @@ import type { Engine } from './engines/engine.ts'
 import { openEngine } from './engines/open.ts'
 import { type EndpointsEnv, queryGroup } from './http/endpoints.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
+import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
+import { LiveStatements } from './live/live-queries.ts'
+import type { LiveQueries } from './live/live-query.ts'
 import { Planner } from './plan/planner.ts'
 import { type AuditSource, createAuditTable } from './run/audit-table.ts'
 import { RunningQueries } from './run/running.ts'
@@ -58,6 +61,7 @@ export interface QueryOptions {
   readonly onAvailability?: (change: AvailabilityChange) => void
   readonly database: { readonly dataFolder: string; readonly databaseUrl: string }
   readonly limits?: Partial<QueryLimits>
+  readonly liveLimits?: Partial<LiveLimits>
   /** Records changes of the catalogue. */
   readonly audit?: Audit
   /** The source of the table auditlog. */
@@ -73,6 +77,7 @@ export interface QueryService {
   /** For the declarative file and the demonstration data. */
   readonly tables: Tables
   readonly running: RunningQueries
+  readonly live: LiveQueries
   readonly planner: Planner
   routes(options: QueryRouteOptions): RouteGroup
   /** For a health check: rejects if the database does not answer, or cannot write until the server restarts. */
@@ -100,6 +105,17 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
   const running = new RunningQueries(limits, clock)
   const auditTable = createAuditTable(auditLog, engine.auditCopy)
+  const live = new LiveStatements({
+    engine,
+    catalogue,
+    planner,
+    clock,
+    concurrency,
+    milliseconds,
+    limits: { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits },
+    catchUpAuditLog: (signal) => auditTable.catchUp(signal),
+    onError,
+  })
   const cleanup = setInterval(() => {
     engine.deleteResponsesBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
     auditTable.trim().catch(onError)
@@ -109,9 +125,11 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   return {
     tables: createTables({ engine, catalogue, clock }),
     running,
+    live,
     planner,
     routes({ cancelElsewhere: cancel = async () => false, ...options }) {
       watch(options.metrics, engine, running)
+      if (options.metrics !== undefined) live.watch(options.metrics)
       return queryGroup({
         ...options,
         cancel,
@@ -129,6 +147,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     async close() {
       clearInterval(cleanup)
       running.stopAll()
+      live.close()
       catalogue.close()
       await engine.close()
     },

@@ -78,7 +78,7 @@ export function textEncoder(header: string, between: string, after: string, writ
 }
 
 /** `Columns`: a member for each column, in order. */
-function describeColumns(columns: readonly ResultColumn[]): string {
+export function describeColumns(columns: readonly ResultColumn[]): string {
   const members = columns.map((column, ordinal) => {
     const description = { Ordinal: ordinal, Type: typeName(column.type), Nullable: column.nullable }
     return `${JSON.stringify(column.name)}:${JSON.stringify(description)}`
