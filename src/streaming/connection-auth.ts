@@ -22,10 +22,13 @@ export type AuthEffect =
   | { readonly kind: 'none' }
   /** The client must be notified and the subscriptions checked again. */
   | { readonly kind: 'changed' }
+  /** Other roles with the same scopes: the client sees no difference, but the rows that it may read can differ. */
+  | { readonly kind: 'roles-changed' }
   | { readonly kind: 'close'; readonly code: 'sessionEnded' | 'policy'; readonly reason: string }
 
 const NO_EFFECT: AuthEffect = { kind: 'none' }
 const CHANGED: AuthEffect = { kind: 'changed' }
+const ROLES_CHANGED: AuthEffect = { kind: 'roles-changed' }
 const SESSION_ENDED: AuthEffect = { kind: 'close', code: 'sessionEnded', reason: 'the session has ended' }
 const KICKED: AuthEffect = { kind: 'close', code: 'sessionEnded', reason: 'ended by an operator' }
 const NOT_AUTHENTICATED: AuthEffect = { kind: 'close', code: 'policy', reason: 'not authenticated in time' }
@@ -163,9 +166,11 @@ export class ConnectionAuth {
 
   #changeRights(rights: CurrentRights): AuthEffect {
     if (this.#authority.state !== 'active') return NO_EFFECT
-    const before = this.#authority.principal.scopes
+    const before = this.#authority.principal
     this.#authority = withRights(this.#authority, rights)
-    return isSameSet(before, this.#authority.principal.scopes) ? NO_EFFECT : CHANGED
+    const { scopes, roles } = this.#authority.principal
+    if (!isSameSet(before.scopes, scopes)) return CHANGED
+    return isSameSet(new Set(before.roles), new Set(roles)) ? NO_EFFECT : ROLES_CHANGED
   }
 
   #revoke(): AuthEffect {

@@ -110,6 +110,9 @@ export class Connection implements OperationHost, SessionMember {
       case 'changed':
         this.subscriptions.onAuthorityChanged()
         break
+      case 'roles-changed':
+        this.subscriptions.onRolesChanged()
+        break
       case 'close':
         if (effect.code === 'sessionEnded') this.#endSession(effect.reason)
         else this.#close(effect.code, effect.reason)

@@ -47,6 +47,8 @@ export interface GatewayOptions {
   readonly server: ServerInfo
   /** Controllers besides `Auth` and `Platform`. */
   readonly controllers?: readonly Controller[]
+  /** The controller `Query`, if the query service runs here. It is built in, hence no feed. */
+  readonly queryController?: Controller | undefined
   readonly audit?: Audit
   /** Throws when an address, client or user exceeds its rate. */
   readonly rateLimits?: Pick<RateLimits, 'countAddress' | 'countCaller'>
@@ -94,6 +96,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const controllers = new Controllers([
     authController,
     createPlatformController(options.server, options.controllers ?? []),
+    ...(options.queryController === undefined ? [] : [options.queryController]),
     ...(options.controllers ?? []),
   ])
   const env: ConnectionEnv = {

@@ -70,6 +70,7 @@ async function run(steps: readonly Step[], principal: Principal | 'anonymous' = 
     {
       send: (message) => void output.push(note(message)),
       sendBroadcast: ({ message }) => void output.push(note(message)),
+      isCongested: false,
       setReading: () => {},
       close: (name) => void output.push(`close ${name}`),
     },
