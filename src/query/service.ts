@@ -9,9 +9,12 @@ import { createTables, type Tables } from './catalogue/tables.ts'
 import type { Engine } from './engines/engine.ts'
 import { openEngine } from './engines/open.ts'
 import { Outage, type OutageLog } from './engines/outage.ts'
-import { type EndpointsEnv, queryGroup } from './http/endpoints.ts'
+import { refuse } from './errors.ts'
+import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
+import type { LiveQueries } from './live/live-query.ts'
 import { Planner } from './plan/planner.ts'
+import { type Activity, createActivity } from './run/activity.ts'
 import { type AuditSource, createAuditTable } from './run/audit-table.ts'
 import { RunningQueries } from './run/running.ts'
 import { asUnavailable } from './unavailable.ts'
@@ -53,13 +56,14 @@ export interface QueryOptions {
   readonly log?: OutageLog
   readonly database: { readonly dataFolder: string; readonly databaseUrl: string }
   readonly limits?: Partial<QueryLimits>
+  readonly live?: LiveQueries
   /** Records changes of the catalogue. */
   readonly audit?: Audit
   /** The source of the table auditlog. */
   readonly auditLog?: AuditSource
 }
 
-export interface QueryRouteOptions extends Pick<EndpointsEnv, 'metrics' | 'trace'> {
+export interface QueryRouteOptions extends Pick<EndpointsEnv, 'metrics' | 'trace' | 'authenticate'> {
   /** Cancels a query that another node runs. */
   readonly cancelElsewhere?: EndpointsEnv['cancel']
 }
@@ -68,10 +72,15 @@ export interface QueryService {
   /** For the declarative file and the demonstration data. */
   readonly tables: Tables
   readonly running: RunningQueries
+  readonly live: LiveQueries
+  /** What callers run here, for operators. */
+  readonly activity: Activity
   readonly planner: Planner
   routes(options: QueryRouteOptions): RouteGroup
   /** For a health check: rejects if the database does not answer, or cannot write until the server restarts. */
   check(): Promise<void>
+  /** Ends the responses of live statements, which would go on for as long as their clients want. */
+  stopLive(): void
   close(): Promise<void>
 }
 
@@ -93,6 +102,9 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const catalogue = await Catalogue.open(engine, bus, onError)
   const planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
   const running = new RunningQueries(limits, clock)
+  const live = options.live ?? unavailableLive
+  const activity = createActivity(running, live)
+  const endpoints: QueryEndpoints[] = []
   const auditTable = createAuditTable(auditLog, engine.auditCopy)
   const cleanup = setInterval(() => {
     engine.deleteResponsesBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
@@ -102,30 +114,48 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   return {
     tables: createTables({ engine, catalogue, clock }),
     running,
+    live,
+    activity,
     planner,
     routes({ cancelElsewhere: cancel = async () => false, ...options }) {
       watch(options.metrics, engine, running)
-      return queryGroup({
+      const opened = queryEndpoints({
         ...options,
         cancel,
         engine,
         catalogue,
         planner,
         running,
+        live,
+        activity,
+        bus,
         limits,
         clock,
         audit,
         auditTable,
       })
+      endpoints.push(opened)
+      return opened.group
     },
     check: () => engine.check(),
+    stopLive() {
+      for (const opened of endpoints) opened.stop()
+    },
     async close() {
       clearInterval(cleanup)
       running.stopAll()
+      live.close()
       catalogue.close()
       await engine.close()
     },
   }
+}
+
+const unavailableLive: LiveQueries = {
+  subscribe: () => Promise.reject(refuse('Limit.Overload', 'Live statements are not available')),
+  list: () => [],
+  end: () => false,
+  close() {},
 }
 
 function watch(metrics: Metrics | undefined, engine: Engine, running: RunningQueries): void {

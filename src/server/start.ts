@@ -27,6 +27,7 @@ import { openMetrics, openMetricsPort, serveMetrics, startBackgroundJobs } from 
 import { watchCertificateExpiry } from './certificate-expiry.ts'
 import { createCleanup } from './cleanup.ts'
 import { reconcileDeclared } from './declared.ts'
+import { createLiveController } from './live-controller.ts'
 import { budgetsOf, lifetimesOf, queryLimitsOf, readTls } from './options.ts'
 import { checkBeforeStart, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
@@ -154,13 +155,14 @@ export async function startServer(config: Config, options: StartOptions): Promis
           metrics,
           settings: config,
           controllers,
+          queryController: query && createLiveController(query.live, audit),
           name: config.brandName,
         })
       : undefined
     cleanup.add(() => streaming?.gateway.drain())
     handleLiveCalls(cluster, {
       streams: streaming && { list: streaming.gateway.liveSessions },
-      queries: query?.running,
+      queries: query?.activity,
     })
 
     await reconcileDeclared(declared, resources, query?.tables, logger)
@@ -184,6 +186,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
         query: query?.routes({
           metrics,
           trace: tracing,
+          authenticate,
           cancelElsewhere: (id, owner) => live.cancel(id, owner),
         }),
         streaming: streaming?.routes,
@@ -221,6 +224,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
         logger.info({ delayMs }, 'stopping')
         listener.announceClose()
         await sleep(delayMs)
+        query?.stopLive()
         await Promise.all([streaming?.gateway.drain(), listener.close(STOP_GRACE_MS + config.streamDrainTime)])
         await cleanup.run()
         logger.info('stopped')

@@ -103,6 +103,8 @@ export interface Call {
   readonly controller: string
   readonly topic: string
   readonly data: unknown
+  /** The JSON text of the whole message of a Sub, for data whose numbers need all their digits; undefined in MessagePack. */
+  readonly source?: string | undefined
   /** Undefined if the caller has no active authority. */
   readonly principal: Principal | undefined
   readonly caller: Caller
@@ -113,6 +115,8 @@ export interface Call {
 /** The connection that sent a request, as the built-in controllers see it. */
 export interface Caller {
   readonly connectionId: string
+  /** The client's address. */
+  readonly address: string
   /** The current authority as an authentication result. */
   identify(): AuthenticationResult
   /** Checks a token and takes on its authority; the result is the reply. */

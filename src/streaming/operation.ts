@@ -50,6 +50,10 @@ export class Operation implements Call {
     return this.request.kind === 'request' ? this.request.data : undefined
   }
 
+  get source(): string | undefined {
+    return this.request.kind === 'request' ? this.request.source : undefined
+  }
+
   get principal(): Principal | undefined {
     return this.caller.auth.principal
   }

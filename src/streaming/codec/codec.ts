@@ -21,6 +21,8 @@ export interface Decoded {
   readonly members: Readonly<Record<string, unknown>>
   /** Unchecked; an integer keeps all its digits. */
   readonly id: unknown
+  /** The JSON text of a Sub with Data, whose numbers may have lost digits; undefined where they have not. */
+  readonly source?: string | undefined
 }
 
 const json: Codec = {
@@ -31,7 +33,9 @@ const json: Codec = {
     const text = payload.toString()
     try {
       const value: unknown = JSON.parse(text)
-      return isMembers(value) ? { members: value, id: readJsonId(text, value.TransactionID) } : undefined
+      if (!isMembers(value)) return undefined
+      const source = value.Action === 'Sub' && value.Data !== undefined ? text : undefined
+      return { members: value, id: readJsonId(text, value.TransactionID), source }
     } catch {
       return undefined
     }
