@@ -126,6 +126,8 @@ function streamRefusal(error: unknown): Refusal {
       return refuse('Limited', 'rows')
     case 'Limit.Live':
       return refuse('Limited', 'live statements')
+    case 'Limit.Memory':
+      return refuse('Limited', 'memory')
     case 'Limit.Concurrency':
     case 'Limit.Overload':
       return refuse('Limited', 'queries')

@@ -147,6 +147,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
     const streaming = runs('streaming')
       ? await openStreaming({
           authenticate,
+          usernameOf: async (subject) => (await identity.users.findById(subject))?.username,
           bus,
           audit,
           clock,

@@ -44,6 +44,8 @@ export interface ConnectionEnv {
   readonly hub: Hub
   readonly sessions: Sessions
   readonly authenticate: Authenticate
+  /** The current name of a user; undefined if there is no such user. */
+  readonly usernameOf: (subject: string) => Promise<string | undefined>
   /** A token that the client can pass to AuthToken later; undefined if the settings withhold it. */
   readonly restoreToken: (accessToken: string) => string | undefined
   readonly onFault: (error: unknown, connectionId: string) => void

@@ -40,6 +40,8 @@ import { ServerSocket } from './websocket/server-socket.ts'
 
 export interface GatewayOptions {
   readonly authenticate: Authenticate
+  /** The current name of a user, for connections that are open while it changes. */
+  readonly usernameOf?: ConnectionEnv['usernameOf']
   readonly bus: Bus
   readonly clock: Clock
   readonly logger: Logger
@@ -103,6 +105,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     clock,
     settings,
     authenticate,
+    usernameOf: options.usernameOf ?? (async () => undefined),
     counters,
     hub,
     controllers,

@@ -156,7 +156,8 @@ export class Subscriptions implements Subscriber {
     }
   }
 
-  onRolesChanged(): void {
+  /** Roles or the name of the caller changed, which row filters can refer to. */
+  onClaimsChanged(): void {
     const { principal } = this.#caller.auth
     if (principal === undefined) return
     for (const subscriber of [...(this.#own?.values() ?? [])]) subscriber.setPrincipal(principal)
