@@ -33,6 +33,9 @@ export interface QueryLimits {
   readonly writeWaitMs: number
   readonly stallMs: number
   readonly sendQueueBytes: number
+  /** How long the changes of a table are kept for live queries that resume, and how many of them. */
+  readonly logMs: number
+  readonly logChanges: number
 }
 
 const DEFAULT_QUERY_LIMITS: QueryLimits = {
@@ -47,6 +50,8 @@ const DEFAULT_QUERY_LIMITS: QueryLimits = {
   writeWaitMs: 5000,
   stallMs: 5000,
   sendQueueBytes: 128 * 1024 * 1024,
+  logMs: 600_000,
+  logChanges: 1_000_000,
 }
 
 export interface QueryOptions {
@@ -94,7 +99,8 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const limits = { ...DEFAULT_QUERY_LIMITS, ...overrides }
   const { concurrency, waiting, milliseconds, writeWaitMs } = limits
   const outage = new Outage(options.log)
-  const engine = await openEngine({ ...database, concurrency, waiting, milliseconds, writeWaitMs, outage })
+  const log = { milliseconds: limits.logMs, changes: limits.logChanges }
+  const engine = await openEngine({ ...database, concurrency, waiting, milliseconds, writeWaitMs, outage, log })
   /** An outage is logged when it begins and when it ends, not each time something fails in it. */
   const onError = (error: unknown): void => {
     if (asUnavailable(error) === undefined) options.onError(error)
@@ -109,6 +115,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const cleanup = setInterval(() => {
     engine.deleteResponsesBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
     auditTable.trim().catch(onError)
+    engine.live.trim().catch(onError)
   }, CLEANUP_INTERVAL_MS)
   cleanup.unref()
   return {

@@ -2,12 +2,8 @@
 import type { Principal } from '../../protocol/principal.ts'
 import type { Refusal } from '../../protocol/refusal.ts'
 import type { ParameterInput } from '../iql/parameters.ts'
-import type { Encoding } from '../results/encoding.ts'
-
-/** How a result is kept up to date: by the keys that changed, by running the statement again, or by the clock. */
-export type LiveMethod = 'keys' | 'rerun' | 'clock'
-
-export type LiveEncoding = Pick<Encoding, 'rows' | 'integers'>
+import type { LiveMethod } from '../plan/live-method.ts'
+import type { LiveEncoding } from '../results/live-rows.ts'
 
 /** Changes per second. */
 export const MIN_RATE = 1
