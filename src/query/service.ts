@@ -9,7 +9,6 @@ import { createTables, type Tables } from './catalogue/tables.ts'
 import type { Engine } from './engines/engine.ts'
 import { openEngine } from './engines/open.ts'
 import { Outage, type OutageLog } from './engines/outage.ts'
-import { refuse } from './errors.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
 import type { LiveQueries } from './live/live-query.ts'
@@ -61,7 +60,6 @@ export interface QueryOptions {
   readonly log?: OutageLog
   readonly database: { readonly dataFolder: string; readonly databaseUrl: string }
   readonly limits?: Partial<QueryLimits>
-  readonly live?: LiveQueries
   /** Records changes of the catalogue. */
   readonly audit?: Audit
   /** The source of the table auditlog. */
@@ -108,7 +106,6 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const catalogue = await Catalogue.open(engine, bus, onError)
   const planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
   const running = new RunningQueries(limits, clock)
-  const live = options.live ?? unavailableLive
   const activity = createActivity(running, live)
   const endpoints: QueryEndpoints[] = []
   const auditTable = createAuditTable(auditLog, engine.auditCopy)
@@ -156,13 +153,6 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
       await engine.close()
     },
   }
-}
-
-const unavailableLive: LiveQueries = {
-  subscribe: () => Promise.reject(refuse('Limit.Overload', 'Live statements are not available')),
-  list: () => [],
-  end: () => false,
-  close() {},
 }
 
 function watch(metrics: Metrics | undefined, engine: Engine, running: RunningQueries): void {

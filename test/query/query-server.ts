@@ -6,7 +6,6 @@ import { createPipeline } from '../../src/http/pipeline.ts'
 import type { Audit } from '../../src/protocol/audit-events.ts'
 import type { Clock } from '../../src/protocol/clock.ts'
 import type { Authenticate, Principal } from '../../src/protocol/principal.ts'
-import type { LiveQueries } from '../../src/query/live/live-query.ts'
 import { openQuery, type QueryLimits, type QueryService } from '../../src/query/service.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { createMetrics, type Metrics } from '../../src/telemetry/metrics.ts'
@@ -96,7 +95,6 @@ export interface ServerOptions {
   readonly bus?: Bus
   readonly audit?: Audit
   readonly authenticate?: Authenticate
-  readonly live?: LiveQueries
 }
 
 export async function startQueryServer(place: TestPlace, options: ServerOptions = {}): Promise<QueryServer> {
@@ -112,7 +110,6 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     database: { dataFolder: place.dataFolder, databaseUrl: place.databaseUrl },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.audit === undefined ? {} : { audit: options.audit }),
-    ...(options.live === undefined ? {} : { live: options.live }),
   })
   const metrics = createMetrics()
   const authenticate = options.authenticate ?? (async (token: string) => CALLERS[token])

@@ -70,15 +70,21 @@ onEveryEngine('live statements over HTTP', (place) => {
     const change = await client.next()
     assert.equal(change.event, 'change')
     assert.deepEqual(change.data.Put, [{ Key: [9], Row: { price: '45.2000', quantity: 5 } }])
-    await write("DELETE FROM trades WHERE id = 9")
+    await write('DELETE FROM trades WHERE id = 9')
     assert.deepEqual((await client.next()).data.Remove, [[9]])
     client.close()
 
-    const again = await open('/query?p.s=BHP', { headers: { ...TEXT, 'last-event-id': first.id ?? '' }, body: STATEMENT })
+    const again = await open('/query?p.s=BHP', {
+      headers: { ...TEXT, 'last-event-id': first.id ?? '' },
+      body: STATEMENT,
+    })
     const answer = await again.next()
     assert.equal(answer.event, 'change')
     assert.partialDeepStrictEqual(answer.data, { Kind: 'Change', Recovered: true })
-    const other = await open('/query?p.s=RIO', { headers: { ...TEXT, 'last-event-id': first.id ?? '' }, body: STATEMENT })
+    const other = await open('/query?p.s=RIO', {
+      headers: { ...TEXT, 'last-event-id': first.id ?? '' },
+      body: STATEMENT,
+    })
     const reset = await other.next()
     assert.deepEqual([reset.event, reset.data.Reason, reset.id], ['reset', 'Expired', ''])
     assert.equal((await other.next()).data.Recovered, false)
@@ -102,8 +108,13 @@ onEveryEngine('live statements over HTTP', (place) => {
       assert.deepEqual([client.status, JSON.parse(text).Code], [status, code], text)
       return JSON.parse(text)
     }
-    const post = (body: string, status: number, code: string, path = '/query', headers: Record<string, string> = TEXT) =>
-      refused(path, { headers, body }, status, code)
+    const post = (
+      body: string,
+      status: number,
+      code: string,
+      path = '/query',
+      headers: Record<string, string> = TEXT,
+    ) => refused(path, { headers, body }, status, code)
     assert.ok((await post('SELECT nothing FROM trades', 400, 'IQL.UnknownColumn')).Position)
     await post('DELETE FROM trades WHERE id = 1', 400, 'IQL.NotLive')
     await post(STATEMENT, 400, 'IQL.MissingParameter')
@@ -163,12 +174,15 @@ onEveryEngine('live statements over HTTP', (place) => {
     const cancelled = await live('SELECT id FROM trades', { headers })
     await cancelled.next()
     const listed = [...server.service.activity.list()]
-    assert.partialDeepStrictEqual(listed.find(({ requestId }) => requestId === 'my-live-1'), {
-      kind: 'live',
-      subject: 'market',
-      clientId: 'market-client',
-      statement: 'SELECT id FROM trades',
-    })
+    assert.partialDeepStrictEqual(
+      listed.find(({ requestId }) => requestId === 'my-live-1'),
+      {
+        kind: 'live',
+        subject: 'market',
+        clientId: 'market-client',
+        statement: 'SELECT id FROM trades',
+      },
+    )
     const cancel = (as: string) => server.call('/query/my-live-1', undefined, { method: 'DELETE', as })
     assert.equal((await cancel('trader')).status, 404, 'it belongs to somebody else')
     assert.equal((await cancel('market')).status, 204)
@@ -213,7 +227,7 @@ onEveryEngine('live statements over HTTP', (place) => {
   })
 
   test('a slow client skips states and ends with the last one', async () => {
-    const client = await live("SELECT id, body FROM large WHERE id = 0", { headers: TEXT })
+    const client = await live('SELECT id, body FROM large WHERE id = 0', { headers: TEXT })
     await client.next()
     client.response.pause()
     for (let round = 0; round < 30; round++)
