@@ -11,6 +11,8 @@ import { openEngine } from './engines/open.ts'
 import { Outage, type OutageLog } from './engines/outage.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
+import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
+import { LiveStatements } from './live/live-queries.ts'
 import type { LiveQueries } from './live/live-query.ts'
 import { Planner } from './plan/planner.ts'
 import { type Activity, createActivity } from './run/activity.ts'
@@ -60,6 +62,7 @@ export interface QueryOptions {
   readonly log?: OutageLog
   readonly database: { readonly dataFolder: string; readonly databaseUrl: string }
   readonly limits?: Partial<QueryLimits>
+  readonly liveLimits?: Partial<LiveLimits>
   /** Records changes of the catalogue. */
   readonly audit?: Audit
   /** The source of the table auditlog. */
@@ -106,9 +109,20 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const catalogue = await Catalogue.open(engine, bus, onError)
   const planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
   const running = new RunningQueries(limits, clock)
+  const auditTable = createAuditTable(auditLog, engine.auditCopy)
+  const live = new LiveStatements({
+    engine,
+    catalogue,
+    planner,
+    clock,
+    concurrency,
+    milliseconds,
+    limits: { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits },
+    catchUpAuditLog: (signal) => auditTable.catchUp(signal),
+    onError,
+  })
   const activity = createActivity(running, live)
   const endpoints: QueryEndpoints[] = []
-  const auditTable = createAuditTable(auditLog, engine.auditCopy)
   const cleanup = setInterval(() => {
     engine.deleteResponsesBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
     auditTable.trim().catch(onError)
@@ -123,6 +137,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     planner,
     routes({ cancelElsewhere: cancel = async () => false, ...options }) {
       watch(options.metrics, engine, running)
+      if (options.metrics !== undefined) live.watch(options.metrics)
       const opened = queryEndpoints({
         ...options,
         cancel,

@@ -28,7 +28,7 @@ import { watchCertificateExpiry } from './certificate-expiry.ts'
 import { createCleanup } from './cleanup.ts'
 import { reconcileDeclared } from './declared.ts'
 import { createLiveController } from './live-controller.ts'
-import { budgetsOf, lifetimesOf, queryLimitsOf, readTls } from './options.ts'
+import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls } from './options.ts'
 import { checkBeforeStart, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
 import { joinCluster, openResources } from './resources.ts'
@@ -106,6 +106,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
           clock,
           database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
           limits: queryLimitsOf(config),
+          liveLimits: liveLimitsOf(config),
           onError: (error) => logger.error({ err: error }, 'query service error'),
           log: logger,
         })

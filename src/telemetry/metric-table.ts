@@ -66,7 +66,10 @@ export const METRICS = {
     'Time from a commit, as this node learned of it, to the messages for the subscribers.',
     FAST,
   ),
-  gatehouse_live_resumes_total: counter('Live statements resumed: "recovered", or "reset" with a new snapshot.', 'outcome'),
+  gatehouse_live_resumes_total: counter(
+    'Live statements resumed: "recovered", or "reset" with a new snapshot.',
+    'outcome',
+  ),
   gatehouse_live_resets_total: counter('Snapshots sent anew, by the reason that the client is told.', 'reason'),
   gatehouse_bus_events_total: counter('Events received from the event bus, by kind.', 'kind'),
   gatehouse_bus_lag_seconds: gauge('Time since this node last knew that it had received every event.'),

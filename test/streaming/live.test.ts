@@ -103,10 +103,11 @@ onEveryEngine('live statements on a stream', (place) => {
     await write("INSERT INTO fills VALUES (3, 'BHP', 7), (4, 'RIO', 8)")
     const messages = await Promise.all(all.map((client) => client.next()))
     const [first] = messages
-    assert.deepEqual((first?.Data as Message).Put, [{ Key: [3], Row: { symbol: 'BHP', quantity: 7 } }])
+    assert.ok(first)
+    assert.deepEqual((first.Data as Message).Put, [{ Key: [3], Row: { symbol: 'BHP', quantity: 7 } }])
     for (const [index, message] of messages.entries()) {
       const action = index < 2 ? { Action: 'Publish' } : {}
-      assert.deepEqual(message, { Controller: 'Query', Topic: 'Live/bhp', ...action, Data: first?.Data })
+      assert.deepEqual(message, { Controller: 'Query', Topic: 'Live/bhp', ...action, Data: first.Data })
     }
     await write('DELETE FROM fills WHERE id = 3')
     for (const client of all) assert.deepEqual(((await client.next()).Data as Message).Remove, [[3]])

@@ -1,6 +1,6 @@
 /** Runs the reads of live queries: within the time limit, and so few at once that they do not fill the queue of queries. */
 import { createSemaphore } from '../../lib/semaphore.ts'
-import { isBounded } from '../engines/engine.ts'
+import { isBounded } from '../engines/cost-class.ts'
 import type { LiveReadRequest, LiveReply, LiveSource } from '../engines/live-source.ts'
 import { refuse } from '../errors.ts'
 import { type LiveLimits, tooManyBytes, tooManyRows } from './limits.ts'
