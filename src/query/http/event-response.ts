@@ -127,8 +127,9 @@ export class EventResponse implements LiveSink {
   #write(text: string | Buffer): void {
     const { response } = this.context
     this.#writtenAt = this.#env.clock()
-    if (response.write(text) || this.#congestedSince !== undefined) return
-    this.#congestedSince = this.#writtenAt
+    if (response.write(text)) return
+    this.#congestedSince ??= this.#writtenAt
+    this.#release?.()
     this.#release = this.#env.slowClients.hold(this.context, response.writableLength)
   }
 

@@ -216,8 +216,11 @@ onEveryEngine('live statements over HTTP', (place) => {
     assert.equal(logged().length, 1)
     await write('CREATE TABLE large (id Integer PRIMARY KEY, body Text)')
     const body = 'x'.repeat(100_000)
-    const rows = Array.from({ length: 40 }, (_row, id) => ({ id, body }))
-    assert.equal((await server.call('/query/large/insert', rows)).status, 200)
+    // More than the system takes for a client that does not read.
+    for (let first = 0; first < 140; first += 70) {
+      const rows = Array.from({ length: 70 }, (_row, index) => ({ id: first + index, body }))
+      assert.equal((await server.call('/query/large/insert', rows)).status, 200)
+    }
     const stalled = await live('SELECT * FROM large', { headers: { ...TEXT, 'request-id': 'stalled-1' } })
     stalled.response.pause()
     const metric = () => /gatehouse_query_send_queue_bytes (\d+)/.exec(server.metrics.render())?.[1]
