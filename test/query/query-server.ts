@@ -5,7 +5,8 @@ import { openListener } from '../../src/http/listener.ts'
 import { createPipeline } from '../../src/http/pipeline.ts'
 import type { Audit } from '../../src/protocol/audit-events.ts'
 import type { Clock } from '../../src/protocol/clock.ts'
-import type { Authenticate, Principal } from '../../src/protocol/principal.ts'
+import type { Authenticate, Principal, Principal } from '../../src/protocol/principal.ts'
+import type { LiveLimits } from '../../src/query/live/limits.ts'
 import { openQuery, type QueryLimits, type QueryService } from '../../src/query/service.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { createMetrics, type Metrics } from '../../src/telemetry/metrics.ts'
@@ -90,6 +91,7 @@ export function caller(name: string, scopes: readonly string[], roles: readonly 
 
 export interface ServerOptions {
   readonly limits?: Partial<QueryLimits>
+  readonly liveLimits?: Partial<LiveLimits>
   readonly clock?: Clock
   /** Shared with other nodes; a new one by default. */
   readonly bus?: Bus
@@ -109,6 +111,7 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     log: logger,
     database: { dataFolder: place.dataFolder, databaseUrl: place.databaseUrl },
     ...(options.limits === undefined ? {} : { limits: options.limits }),
+    ...(options.liveLimits === undefined ? {} : { liveLimits: options.liveLimits }),
     ...(options.audit === undefined ? {} : { audit: options.audit }),
   })
   const metrics = createMetrics()

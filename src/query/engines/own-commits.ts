@@ -1,5 +1,6 @@
 /** Positions of tables without a change log: how many commits of this node have written to them. */
 import { randomBytes } from 'node:crypto'
+import type { CatalogueRow } from '../catalogue/definition.ts'
 import type { TablePosition } from './live-source.ts'
 
 const FORM = /^#(\d{1,15})\.([0-9a-f]{16})$/
@@ -10,6 +11,7 @@ export class OwnCommits {
   readonly #counts = new Map<string, number>()
   /** Commits that may have written to any table. */
   #others = 0
+  #catalogue: string | undefined
 
   /** Counts a commit that wrote to these tables; undefined: to any. */
   add(tables: readonly string[] | undefined): void {
@@ -18,6 +20,15 @@ export class OwnCommits {
       const key = table.toLowerCase()
       this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1)
     }
+  }
+
+  /** Counts a change of the catalogue, which another node may have made; false if it is as it was. */
+  addCatalogue(rows: readonly CatalogueRow[]): boolean {
+    const catalogue = rows.map((row) => Object.values(row).join('\n')).join('\n')
+    const hasChanged = this.#catalogue !== undefined && this.#catalogue !== catalogue
+    this.#catalogue = catalogue
+    if (hasChanged) this.add(undefined)
+    return hasChanged
   }
 
   position(table: string): TablePosition {

@@ -23,10 +23,9 @@ export async function startAt(position: string, result: LiveResult, reader: Live
   // Told by another node, or before the changes that are kept. This node may be behind the one that told it.
   await result.upkeep?.bringUpToDate()
   const { version } = result
-  if (target.family === undefined) {
-    const changed = await reader.source.changedSince(positions)
-    return changed.size === 0 && result.covers(version) ? { kind: 'version', version } : EXPIRED
-  }
+  const found = await reader.source.changedSince(positions)
+  if (found.size === 0 && result.covers(version)) return { kind: 'version', version }
+  if (target.family === undefined || [...found.values()].includes('lost')) return EXPIRED
   try {
     const { changed, exceeded } = await reader.readChanged(target.family, positions.get(target.family.table) ?? '')
     if (changed === undefined || exceeded !== 'no') return EXPIRED

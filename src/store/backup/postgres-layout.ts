@@ -19,6 +19,8 @@ export interface Layout {
 
 /** The schema of the identity data, and those of the query data. */
 const OURS = "(nspname = 'gatehouse' or nspname like 'gatehouse\\_%')"
+/** The change logs of live queries belong to one database: the server makes new ones. */
+const LOGS = "'\\_gh\\_log%'"
 
 export async function readLayout(client: pg.ClientBase): Promise<Layout> {
   const schemas = await client.query<{ nspname: string }>(`select nspname from pg_namespace where ${OURS} order by 1`)
@@ -33,7 +35,7 @@ async function readSequences(client: pg.ClientBase): Promise<Layout['sequences']
   const { rows } = await client.query<{ name: string; value: string; identity: boolean }>(
     `select format('%I.%I', schemaname, sequencename) as name, coalesce(last_value, 0)::text as value,
        exists (select 1 from pg_depend where objid = format('%I.%I', schemaname, sequencename)::regclass and deptype = 'i') as identity
-     from pg_sequences join pg_namespace on nspname = schemaname where ${OURS} order by 1`,
+     from pg_sequences join pg_namespace on nspname = schemaname where ${OURS} and sequencename not like ${LOGS} order by 1`,
   )
   return rows.map(({ name, value, identity }) => ({
     name,
@@ -47,7 +49,7 @@ async function readTables(client: pg.ClientBase): Promise<TableLayout[]> {
   const { rows } = await client.query<{ oid: number; nspname: string; relname: string; qualified: string }>(
     `select c.oid, nspname, relname, format('%I.%I', nspname, relname) as qualified
      from pg_class c join pg_namespace n on n.oid = relnamespace
-     where relkind = 'r' and ${OURS} order by 2, 3`,
+     where relkind = 'r' and ${OURS} and relname not like ${LOGS} order by 2, 3`,
   )
   const layouts: TableLayout[] = []
   for (const { oid, nspname, relname, qualified } of rows) {

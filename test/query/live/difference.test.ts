@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { difference, type LiveState, stateOf } from '../../../src/query/live/difference.ts'
 import { LiveResult } from '../../../src/query/live/live-result.ts'
 import { isPosition, readPosition, writePosition } from '../../../src/query/live/position.ts'
-import { atOnce } from '../../../src/query/live/slices.ts'
+import { atOnce, inSlices } from '../../../src/query/live/slices.ts'
 import type { LiveTarget } from '../../../src/query/live/target.ts'
 import { Applier } from './applier.ts'
 
@@ -253,4 +253,34 @@ test('positions are read again, whatever their length, and only by the result th
 test('what cannot be a position is told apart', () => {
   for (const text of ['', 'x', 'AAAA', '!', 'A'.repeat(513), 'ä'.repeat(40)])
     assert.equal(isPosition(text), false, text)
+})
+
+test('long work lets other work in between', async () => {
+  const read = Array.from({ length: 100_000 }, (_, key) => ({
+    key: `[${key}]`,
+    route: '[]',
+    row: `{"some text":${key}}`,
+  }))
+  let turns = 0
+  let isDone = false
+  const turn = (): void => {
+    turns++
+    if (!isDone) setImmediate(turn)
+  }
+  turn()
+  const before = await inSlices(stateOf(read, { hasKeys: true, isOrdered: true }))
+  const after = await inSlices(stateOf(read.toReversed(), { hasKeys: true, isOrdered: true }, before))
+  const afterStates = turns
+  const changes = await inSlices(difference(before, after))
+  const afterDifference = turns
+  const result = new LiveResult(targetWith(true, ['k']), before, positionsAt(1))
+  result.commit(after, changes, positionsAt(2), 0)
+  await result.stepFrom(1, false)
+  isDone = true
+  assert.equal(changes.size, 99_999, 'one row stays, and all others have moved')
+  // Each takes tens of milliseconds at least, and a slice five.
+  assert.ok(
+    afterStates > 3 && afterDifference - afterStates > 2 && turns - afterDifference > 2,
+    `${afterStates}, ${afterDifference}, ${turns}`,
+  )
 })

@@ -106,10 +106,14 @@ export async function prepareLogs(client: PoolClient, tables: readonly TableDefi
 }
 
 /** Only the triggers write the logs, and they run as the owner of the schema. */
-export const REVOKE_WRITES = `DO $gh$ DECLARE log text; BEGIN
+export const REVOKE_WRITES = `DO $gh$ DECLARE name text; BEGIN
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = '${ROLE}') THEN
-    FOR log IN SELECT format('%I.%I', schemaname, tablename) FROM pg_tables
+    FOR name IN SELECT format('%I.%I', schemaname, tablename) FROM pg_tables
       WHERE schemaname = '${SCHEMA}' AND (starts_with(tablename, '${LOG_PREFIX}') OR tablename = '_gh_logs') LOOP
-      EXECUTE 'REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON ' || log || ' FROM ${ROLE}';
+      EXECUTE 'REVOKE INSERT, UPDATE, DELETE ON ' || name || ' FROM ${ROLE}';
+    END LOOP;
+    FOR name IN SELECT oid::regprocedure FROM pg_proc
+      WHERE pronamespace = '${SCHEMA}'::regnamespace AND starts_with(proname, '${LOG_PREFIX}') LOOP
+      EXECUTE 'REVOKE ALL ON FUNCTION ' || name || ' FROM PUBLIC, ${ROLE}';
     END LOOP;
   END IF; END $gh$`

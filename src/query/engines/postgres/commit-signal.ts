@@ -36,7 +36,7 @@ export class CommitSignal {
     this.#listeners.wake()
     this.#notifyTimer ??= setTimeout(() => {
       this.#notifyTimer = undefined
-      // Whoever misses it polls.
+      // A node that misses it polls.
       this.#notifying.query(`NOTIFY ${CHANNEL}`).catch(() => {})
     }, NOTIFY_MS).unref()
   }

@@ -43,7 +43,7 @@ const CONNECTIONS = {
  * For reads of changed rows. How many there are is not known when the statement is planned: it must not read the whole table
  * for fear of many.
  */
-const BY_KEY = { enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off', jit: 'off' }
+export const BY_KEY = { enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off', jit: 'off' }
 /** The longest wait for a new connection: a server that takes longer is not available. */
 const CONNECT_MS = 5000
 /** The longest wait for a lock in a batch. */
@@ -108,8 +108,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     },
     async loadCatalogue() {
       const rows = await withClient(owner, readCatalogue)
-      // It is loaded after a change, which the system tables show.
-      live.committed(undefined)
+      live.catalogueLoaded(rows)
       return rows
     },
     change: (request) => change(acquireChange, request),

@@ -1,5 +1,6 @@
 /** Live queries on PostgreSQL: positions, changed keys and rows of one snapshot, in one round trip. */
 import type { Pool, PoolClient } from 'pg'
+import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { createLiveEncoder, liveKeyWriter, readLiveRows } from '../../results/live-rows.ts'
 import { LOG_OP, logName } from '../change-log.ts'
 import { isBounded } from '../cost-class.ts'
@@ -71,6 +72,11 @@ export class PostgresLiveSource implements LiveSource {
     this.#options.signal.committed()
   }
 
+  /** The system tables show the catalogue. */
+  catalogueLoaded(rows: readonly CatalogueRow[]): void {
+    if (this.#own.addCatalogue(rows)) this.#options.signal.committed()
+  }
+
   onCommit(listener: () => void): () => void {
     return this.#options.signal.onCommit(listener)
   }
@@ -78,7 +84,8 @@ export class PostgresLiveSource implements LiveSource {
   async changedSince(positions: Positions): Promise<ReadonlyMap<string, 'changed' | 'lost'>> {
     const changed = new Set<string>()
     const heads = headsOf()
-    const tables = [...positions].filter(([, position]) => !isCounted(position))
+    // A malformed position is lost, and PostgreSQL would fail on it.
+    const tables = [...positions].filter(([, position]) => parsePosition(position) !== undefined)
     const isWhole = await this.#run(this.#options.acquireKeyed, '', NEVER, () => {
       changed.clear()
       return [
@@ -102,6 +109,8 @@ export class PostgresLiveSource implements LiveSource {
 
   async read(request: LiveReadRequest, signal: AbortSignal): Promise<LiveReply> {
     const { statement, since, tables, owner } = request
+    // PostgreSQL would fail on a malformed position.
+    if (since !== undefined && parsePosition(since.position) === undefined) throw new LostPosition(since.table)
     const { acquireKeyed, acquireShort, acquireLong } = this.#options
     const acquire = since !== undefined ? acquireKeyed : isBounded(statement.cost) ? acquireShort : acquireLong
     // Before the read: what is committed meanwhile may or may not be seen by it.
@@ -196,14 +205,9 @@ function stateOf(log: LogHead, { snapshot }: Heads, position: TablePosition): 's
   return isKept && parsed.xmax <= now.xmax ? 'same' : 'lost'
 }
 
-/** The position is checked before it is sent, since PostgreSQL would fail on a malformed one. */
-function snapshotIn(position: TablePosition): string {
-  return parsePosition(position) === undefined ? '0.1:1:' : position
-}
-
 function selectAnyChange(table: string, position: TablePosition, onRow: () => void): PipelineStatement {
   const changes = loggedSince(`${SCHEMA}.${logName(table)}`, '1', '$1')
-  return { sql: `SELECT 1 FROM (${changes}) AS c LIMIT 1`, parameters: [snapshotIn(position)], onRow }
+  return { sql: `SELECT 1 FROM (${changes}) AS c LIMIT 1`, parameters: [position], onRow }
 }
 
 class ChangedKeys implements PipelineStatement {
@@ -218,7 +222,7 @@ class ChangedKeys implements PipelineStatement {
   constructor({ statement: { keyColumns = [] }, encoding }: LiveReadRequest, since: Since) {
     const names = keyColumns.map((_column, index) => `k${index}`)
     this.sql = loggedSince(`${SCHEMA}.${logName(since.table)}`, [...names, 'seq', 'op'].join(', '), '$1')
-    this.parameters = [snapshotIn(since.position)]
+    this.parameters = [since.position]
     const readKey = rowReader(keyColumns)
     const writeKey = liveKeyWriter(keyColumns, encoding)
     this.#keyOf = (row) => writeKey(readKey(row))

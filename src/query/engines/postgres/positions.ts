@@ -10,12 +10,12 @@ interface Parsed {
   readonly epoch: string
   readonly xmin: bigint
   readonly xmax: bigint
-  readonly running: number
+  readonly running: readonly bigint[]
   /** The position is older than the state that it was made from. */
   readonly isOlder: boolean
 }
 
-const FORM = /^([0-9a-f]+)(~?)\.(\d{1,20}):(\d{1,20}):((?:\d{1,20}(?:,\d{1,20})*)?)$/
+const FORM = /^([0-9a-f]+)(~?)\.(\d{1,18}):(\d{1,18}):((?:\d{1,18}(?:,\d{1,18})*)?)$/
 
 export function positionOf(epoch: string, snapshot: string): TablePosition {
   if (snapshot.length <= MAX_SNAPSHOT_LENGTH) return `${epoch}.${snapshot}`
@@ -23,16 +23,15 @@ export function positionOf(epoch: string, snapshot: string): TablePosition {
   return `${epoch}${OLDER}.${xmin}:${xmin}:`
 }
 
+/** Undefined if PostgreSQL would not accept the snapshot: a position comes from a client. */
 export function parsePosition(position: TablePosition): Parsed | undefined {
-  const [, epoch = '', older, xmin = '', xmax = '', running = ''] = FORM.exec(position) ?? []
+  const [, epoch = '', older, first = '', last = '', list = ''] = FORM.exec(position) ?? []
   if (epoch === '') return undefined
-  return {
-    epoch,
-    xmin: BigInt(xmin),
-    xmax: BigInt(xmax),
-    running: running === '' ? 0 : running.split(',').length,
-    isOlder: older !== '',
-  }
+  const [xmin, xmax] = [BigInt(first), BigInt(last)]
+  const running = list === '' ? [] : list.split(',').map(BigInt)
+  const isOrdered = running.every((xid, index) => xid >= (running[index - 1] ?? xmin) && xid < xmax)
+  if (xmin === 0n || xmax < xmin || !isOrdered) return undefined
+  return { epoch, xmin, xmax, running, isOlder: older !== '' }
 }
 
 /** Of two snapshots with the same end the later one has fewer running transactions. */
@@ -40,7 +39,7 @@ export function comparePositions(a: TablePosition, b: TablePosition): number | u
   const [left, right] = [parsePosition(a), parsePosition(b)]
   if (left === undefined || right === undefined || left.epoch !== right.epoch) return undefined
   if (left.xmax !== right.xmax) return left.xmax < right.xmax ? -1 : 1
-  return Math.sign(right.running - left.running)
+  return Math.sign(right.running.length - left.running.length)
 }
 
 /** The log rows that the snapshot does not see: those of later transactions, and those of transactions that were running. */

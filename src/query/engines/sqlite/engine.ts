@@ -67,9 +67,9 @@ export function openSqliteEngine({ path, readers, waitingReads, writeWaitMs, log
       return reply
     },
     async loadCatalogue() {
-      // It is loaded after a change, which the system tables show.
-      live.committed(undefined)
-      return readCatalogue(reading)
+      const rows = readCatalogue(reading)
+      live.catalogueLoaded(rows)
+      return rows
     },
     change: (request) => change(open, request),
     findResponse: async (key) => findResponse(reading, key),

@@ -1,6 +1,7 @@
 /** Live queries on SQLite: small reads on the event loop, others in reader processes; other processes are noticed by polling. */
 import type { Database } from 'better-sqlite3'
 import type { GroupCommit } from '../../../store/group-commit.ts'
+import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { createLiveEncoder, readLiveRows } from '../../results/live-rows.ts'
 import { CHUNK_BYTES } from '../bounded-rows.ts'
 import { LOG_PREFIX } from '../change-log.ts'
@@ -67,6 +68,11 @@ export class SqliteLiveSource implements LiveSource {
   committed(tables: readonly string[] | undefined): void {
     this.#own.add(tables)
     this.#listeners.wake()
+  }
+
+  /** The system tables show the catalogue. */
+  catalogueLoaded(rows: readonly CatalogueRow[]): void {
+    if (this.#own.addCatalogue(rows)) this.#listeners.wake()
   }
 
   onCommit(listener: () => void): () => void {

@@ -1,0 +1,439 @@
+/** The change log: every change of a table since a position is known, also those of other programs, or the position is lost. */
+import assert from 'node:assert/strict'
+import { copyFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import Sqlite from 'better-sqlite3'
+import pg from 'pg'
+import { logName } from '../../../src/query/engines/change-log.ts'
+import { LostPosition, type Positions, packPositions, unpackPositions } from '../../../src/query/engines/live-source.ts'
+import { BY_KEY } from '../../../src/query/engines/postgres/engine.ts'
+import { comparePositions, positionOf } from '../../../src/query/engines/postgres/positions.ts'
+import { onEveryEngine, type TestPlace } from '../../support/engines.ts'
+import { changedOf, committed, type LiveEngine, openLiveEngine, rowsOf } from './live-engine.ts'
+
+/** The first is read on the event loop, the second in a reader process. */
+const STATEMENTS = [
+  "SELECT id, symbol, price FROM quotes WHERE symbol <> 'hidden'",
+  "SELECT id, symbol, price FROM quotes WHERE upper(symbol) <> 'HIDDEN'",
+]
+const [BY_EVENT_LOOP = ''] = STATEMENTS
+
+onEveryEngine('the change log', (place, kind) => {
+  let live: LiveEngine
+  before(async () => {
+    live = await openLiveEngine(place())
+    await live.run('CREATE TABLE Quotes (id Integer PRIMARY KEY, symbol Text NOT NULL, price Decimal(12, 4))')
+  })
+  after(() => live.close())
+
+  /** Runs the writes in one transaction and expects the keys (and whether they were inserted) and the rows that have changed. */
+  const changes = async (
+    writes: readonly string[],
+    keys: Record<string, boolean>,
+    rows: Record<string, unknown>,
+  ): Promise<void> => {
+    const { positions } = await live.read(BY_EVENT_LOOP)
+    assert.equal((await live.engine.live.changedSince(positions)).size, 0)
+    await live.run(...writes)
+    assert.deepEqual([...(await live.engine.live.changedSince(positions))], [['Quotes', 'changed']])
+    for (const statement of STATEMENTS) {
+      const reply = await live.readSince(statement, positions)
+      assert.deepEqual(changedOf(reply), keys)
+      assert.deepEqual(rowsOf(reply), rows)
+      assert.equal((await live.engine.live.changedSince(reply.positions)).size, 0)
+      const [then, now] = [positions.get('Quotes') ?? '', reply.positions.get('Quotes') ?? '']
+      assert.ok(Number(live.engine.live.compare(then, now)) < 0 && live.engine.live.compare(now, now) === 0)
+    }
+  }
+
+  test('inserts, updates, deletes and upserts are in it, several in one transaction too', async () => {
+    const row = (id: number, symbol: string, price: string | null) => ({ id, symbol, price })
+    await changes(
+      ["INSERT INTO quotes VALUES (1, 'BHP', 45.1), (2, 'RIO', 120), (3, 'hidden', 1)"],
+      { '[1]': true, '[2]': true, '[3]': true },
+      { '[1]': row(1, 'BHP', '45.1000'), '[2]': row(2, 'RIO', '120.0000') },
+    )
+    await changes(['UPDATE quotes SET price = 46 WHERE id = 1'], { '[1]': false }, { '[1]': row(1, 'BHP', '46.0000') })
+    await changes(["UPDATE quotes SET symbol = 'hidden' WHERE id = 2"], { '[2]': false }, {})
+    await changes(['DELETE FROM quotes WHERE id < 3'], { '[1]': false, '[2]': false }, {})
+    await changes(
+      [
+        "INSERT INTO quotes VALUES (3, 'CBA', 2), (4, 'CSL', 3) ON CONFLICT (id) DO UPDATE SET symbol = excluded.symbol",
+      ],
+      { '[3]': false, '[4]': true },
+      { '[3]': row(3, 'CBA', '1.0000'), '[4]': row(4, 'CSL', '3.0000') },
+    )
+    await changes(
+      [
+        'DELETE FROM quotes WHERE id = 4',
+        "INSERT INTO quotes VALUES (4, 'CSL', 4), (5, 'WES', 5)",
+        'DELETE FROM quotes WHERE id = 5',
+      ],
+      { '[4]': false, '[5]': true },
+      { '[4]': row(4, 'CSL', '4.0000') },
+    )
+  })
+
+  test('an update of the key logs the old and the new one', async () => {
+    await live.run("INSERT INTO quotes VALUES (10, 'ANZ', 1), (11, 'NAB', 2)")
+    const { positions } = await live.read(BY_EVENT_LOOP)
+    await live.run('UPDATE quotes SET id = id + 100 WHERE id IN (10, 11)')
+    const reply = await live.readSince(BY_EVENT_LOOP, positions)
+    assert.deepEqual(Object.keys(changedOf(reply)).sort(), ['[10]', '[110]', '[111]', '[11]'].sort())
+    assert.equal(changedOf(reply)['[10]'], false)
+    assert.deepEqual(Object.keys(rowsOf(reply)), ['[110]', '[111]'])
+  })
+
+  test('a write that fails leaves nothing in it', async () => {
+    const { positions } = await live.read(BY_EVENT_LOOP)
+    await assert.rejects(live.run("INSERT INTO quotes VALUES (20, 'a', 1)", "INSERT INTO quotes VALUES (20, 'b', 1)"))
+    assert.equal((await live.engine.live.changedSince(positions)).size, 0)
+    assert.deepEqual(changedOf(await live.readSince(BY_EVENT_LOOP, positions)), {})
+  })
+
+  test('keys of several columns are written as in the rows', async () => {
+    await live.run(`CREATE TABLE fills (venue Text, at Timestamp, amount Decimal(18, 2), uid Uuid, note Text,
+      PRIMARY KEY (uid, venue, at, amount))`)
+    const statement = 'SELECT note FROM fills'
+    const { positions } = await live.read(statement)
+    await live.run(`INSERT INTO fills VALUES ('a "b"', TIMESTAMP '2026-01-02T03:04:05.678901Z', 1234567890123456.5,
+      UUID '6f2c1f3a-0000-4000-8000-000000000001', 'n')`)
+    const key =
+      '["6f2c1f3a-0000-4000-8000-000000000001","a \\"b\\"","2026-01-02T03:04:05.678901Z","1234567890123456.50"]'
+    const reply = await live.readSince(statement, positions)
+    assert.deepEqual(changedOf(reply), { [key]: true })
+    assert.deepEqual(rowsOf(reply), { [key]: { note: 'n' } })
+  })
+
+  test('a table without a primary key has changed or has not', async () => {
+    await live.run('CREATE TABLE ticks (price Integer)')
+    const { positions } = await live.read('SELECT price FROM ticks')
+    await live.run('INSERT INTO ticks VALUES (1), (2)')
+    assert.deepEqual([...(await live.engine.live.changedSince(positions))], [['ticks', 'changed']])
+    const reply = await live.read('SELECT price FROM ticks')
+    assert.deepEqual(reply.rows.map(({ row }) => row).sort(), ['{"price":1}', '{"price":2}'])
+    assert.equal((await live.engine.live.changedSince(reply.positions)).size, 0)
+    await live.run('UPDATE ticks SET price = 3 ALL')
+    assert.deepEqual([...(await live.engine.live.changedSince(reply.positions))], [['ticks', 'changed']])
+  })
+
+  test('WITH (live = off): only the commits of this node are counted', async () => {
+    await live.run('CREATE TABLE bulk (id Integer PRIMARY KEY) WITH (live = off)')
+    const { positions } = await live.read('SELECT id FROM bulk')
+    await live.run("INSERT INTO quotes VALUES (30, 'x', 1)")
+    assert.equal((await live.engine.live.changedSince(positions)).size, 0, 'another table')
+    await live.run('INSERT INTO bulk VALUES (1)')
+    assert.deepEqual([...(await live.engine.live.changedSince(positions))], [['bulk', 'changed']])
+    const later = (await live.read('SELECT id FROM bulk')).positions
+    assert.ok(Number(live.engine.live.compare(positions.get('bulk') ?? '', later.get('bulk') ?? '')) < 0)
+    await live.run('ALTER TABLE bulk SET WITH (live = on)')
+    assert.deepEqual([...(await live.engine.live.changedSince(later))], [['bulk', 'lost']])
+  })
+
+  test('system tables have positions too', async () => {
+    const { positions } = await live.read('SELECT name FROM cataloguetables')
+    assert.equal((await live.engine.live.changedSince(positions)).size, 0)
+    await live.run('CREATE TABLE another (id Integer PRIMARY KEY)')
+    assert.deepEqual([...(await live.engine.live.changedSince(positions)).values()], ['changed'])
+  })
+
+  test('a result beyond a limit says so', async () => {
+    const rows = await live.read(BY_EVENT_LOOP, { maxRows: 2 })
+    assert.equal(rows.exceeded, 'rows')
+    assert.equal((await live.read(BY_EVENT_LOOP, { maxBytes: 10 })).exceeded, 'bytes')
+    assert.equal((await live.read(BY_EVENT_LOOP)).exceeded, 'no')
+  })
+
+  test('many changes and long rows are read apart from the event loop, with the same result', async () => {
+    await live.run('CREATE TABLE many (id Integer PRIMARY KEY, note Text)')
+    const { positions } = await live.read('SELECT id, note FROM many')
+    const values = Array.from({ length: 1000 }, (_row, id) => `(${id}, ${id === 7 ? "repeat('x', 100000)" : "'n'"})`)
+    await live.run(`INSERT INTO many VALUES ${values.join(', ')}`)
+    const reply = await live.readSince('SELECT id, note FROM many', positions)
+    assert.deepEqual([reply.rows.length, reply.changed?.size], [1000, 1000])
+    assert.equal(JSON.parse(reply.rows.find(({ key }) => key === '[7]')?.row ?? '').note.length, 100_000)
+    await live.run('UPDATE many SET note = note WHERE id = 7')
+    const one = await live.readSince('SELECT id, note FROM many', reply.positions)
+    assert.equal(one.rows[0]?.row.length, 100_000 + '{"id":7,"note":""}'.length)
+  })
+
+  test('changed rows are found by their keys, whatever else the statement asks', async () => {
+    await live.run('CREATE INDEX many_by_note ON many (note)')
+    const { positions } = await live.read('SELECT id FROM many')
+    const statement = "SELECT id, note FROM many WHERE note >= 'm' AND note < 'o'"
+    const { sql, parameters } = live.restricted(statement, positions.get('many') ?? '')
+    if (kind === 'sqlite') {
+      const steps = withSqlite(place(), (database) =>
+        database.prepare<unknown[], { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters),
+      )
+      const details = steps.map(({ detail }) => detail).join('\n')
+      assert.match(details, /^SEARCH s\d+ USING INTEGER PRIMARY KEY \(rowid=\?\)$/m)
+      assert.doesNotMatch(details, /many_by_note/)
+      return
+    }
+    const client = await connect(place(), BY_KEY)
+    const { rows } = await client.query(`EXPLAIN ${sql}`, [...parameters])
+    await client.end()
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
+    assert.match(plan, /Index Scan using "_gh_key_/)
+    assert.doesNotMatch(plan, /Seq Scan|many_by_note/)
+  })
+
+  test('rights and indexes leave positions as they are; another column, a new table or none does not', async () => {
+    const { positions } = await live.read(BY_EVENT_LOOP)
+    await live.run("ALTER TABLE quotes SET READ SCOPE 'Platform/Market'")
+    await live.run('CREATE INDEX quotes_by_symbol ON quotes (symbol)')
+    assert.equal((await live.engine.live.changedSince(positions)).size, 0)
+    const lost = async (statement: string, before: Positions): Promise<void> => {
+      await live.run(statement)
+      assert.deepEqual([...(await live.engine.live.changedSince(before))], [['Quotes', 'lost']], statement)
+    }
+    await lost('ALTER TABLE quotes ADD COLUMN note Text', positions)
+    await assert.rejects(live.readSince(BY_EVENT_LOOP, positions), LostPosition)
+    await lost(
+      'ALTER TABLE quotes RENAME COLUMN id TO number',
+      (await live.read('SELECT symbol FROM quotes')).positions,
+    )
+    const renamed = await live.read('SELECT symbol FROM quotes')
+    await live.run("INSERT INTO quotes VALUES (40, 'y', 1, 'n')")
+    assert.deepEqual(changedOf(await live.readSince('SELECT symbol FROM quotes', renamed.positions)), { '[40]': true })
+    await lost('ALTER TABLE quotes DROP COLUMN note', renamed.positions)
+    const last = (await live.read('SELECT symbol FROM quotes')).positions
+    await lost('DROP TABLE quotes', last)
+    await lost('CREATE TABLE Quotes (id Integer PRIMARY KEY, symbol Text NOT NULL, price Decimal(12, 4))', last)
+  })
+
+  test('a write of another program wakes, and is in the log', async () => {
+    const { positions } = await live.read(BY_EVENT_LOOP)
+    const hasChanged = async () => (await live.engine.live.changedSince(positions)).size > 0
+    const woken = committed(live.engine, hasChanged)
+    await writeFromOutside(place(), "INSERT INTO quotes (id, symbol, price) VALUES (50, 'out', 1)")
+    await woken
+    assert.deepEqual(changedOf(await live.readSince(BY_EVENT_LOOP, positions)), { '[50]': true })
+  })
+
+  test('a commit of this node wakes', async () => {
+    let calls = 0
+    const stop = live.engine.live.onCommit(() => calls++)
+    await live.run("INSERT INTO quotes VALUES (51, 'z', 1)", "INSERT INTO quotes VALUES (52, 'z', 1)")
+    await new Promise(setImmediate)
+    await new Promise(setImmediate)
+    assert.ok(calls >= 1)
+    stop()
+  })
+
+  test('a malformed position, or one of nowhere, is lost', async () => {
+    const known = (await live.read(BY_EVENT_LOOP)).positions.get('Quotes') ?? ''
+    const [epoch] = known.split('.')
+    const forged = [
+      '0:0:',
+      '9:5:',
+      '5:9:4',
+      '5:9:9',
+      '5:9:7,6',
+      '99999999999999999999:99999999999999999999:',
+      '5:9',
+      "5:9:'",
+    ]
+    for (const position of [
+      ...['', 'x', '1.2', '#1.0123456789abcdef', 'ab.1:1:', "1.1' OR 1", '999999.zzzz', `${epoch}`, `${epoch}.`],
+      ...forged.map((snapshot) => `${epoch}.${snapshot}`),
+    ]) {
+      const positions = new Map([['Quotes', position]])
+      assert.deepEqual([...(await live.engine.live.changedSince(positions))], [['Quotes', 'lost']], position)
+      await assert.rejects(live.readSince(BY_EVENT_LOOP, positions), LostPosition, position)
+    }
+  })
+
+  test('a table of an earlier version gets a log when the database is opened', async () => {
+    await live.close()
+    const log = logName('quotes')
+    for (const event of ['insert', 'update', 'delete', ...(kind === 'sqlite' ? ['rekey'] : ['truncate'])])
+      await writeFromOutside(place(), `DROP TRIGGER ${log}_${event}${kind === 'sqlite' ? '' : ' ON quotes'}`)
+    live = await openLiveEngine(place())
+    const { positions } = await live.read(BY_EVENT_LOOP)
+    await live.run("INSERT INTO quotes VALUES (60, 'old', 1)")
+    assert.deepEqual(changedOf(await live.readSince(BY_EVENT_LOOP, positions)), { '[60]': true })
+    await live.close()
+    live = await openLiveEngine(place())
+    assert.deepEqual(
+      [...(await live.engine.live.changedSince(positions))],
+      [['Quotes', 'changed']],
+      'kept by a restart',
+    )
+  })
+
+  test('what is trimmed is lost, and never a gap; a table that does not change keeps its positions', async () => {
+    const other = await openLiveEngine(place(), { milliseconds: 600_000, changes: 5 })
+    const quiet = (await live.read('SELECT id, note FROM many')).positions
+    const first = (await live.read(BY_EVENT_LOOP)).positions
+    const insert = (id: number) => live.run(`INSERT INTO quotes VALUES (${id}, 't', 1)`)
+    for (let id = 100; id < 110; id++) await insert(id)
+    const second = (await live.read(BY_EVENT_LOOP)).positions
+    for (let id = 110; id < 113; id++) await insert(id)
+    await other.engine.live.trim()
+    assert.deepEqual([...(await live.engine.live.changedSince(first))], [['Quotes', 'lost']])
+    await assert.rejects(live.readSince(BY_EVENT_LOOP, first), LostPosition)
+    assert.deepEqual(changedOf(await live.readSince(BY_EVENT_LOOP, second)), {
+      '[110]': true,
+      '[111]': true,
+      '[112]': true,
+    })
+    await other.engine.live.trim()
+    assert.equal((await live.engine.live.changedSince(quiet)).size, 0)
+    await other.close()
+  })
+
+  if (kind === 'sqlite') {
+    test('a restored file makes the positions since then lost, even with as many changes again', async () => {
+      await live.close()
+      const file = join(place().dataFolder, 'query.db')
+      withSqlite(place(), (database) => database.pragma('wal_checkpoint(TRUNCATE)'))
+      await copyFile(file, `${file}.copy`)
+      live = await openLiveEngine(place())
+      const kept = (await live.read(BY_EVENT_LOOP)).positions
+      await live.run("INSERT INTO quotes VALUES (200, 'lost', 1)")
+      const lost = (await live.read(BY_EVENT_LOOP)).positions
+      await live.close()
+      for (const end of ['-wal', '-shm']) await rm(file + end, { force: true })
+      await copyFile(`${file}.copy`, file)
+      live = await openLiveEngine(place())
+      assert.deepEqual([...(await live.engine.live.changedSince(lost))], [['Quotes', 'lost']])
+      await live.run("INSERT INTO quotes VALUES (201, 'other', 1)")
+      assert.deepEqual([...(await live.engine.live.changedSince(lost))], [['Quotes', 'lost']])
+      assert.deepEqual(changedOf(await live.readSince(BY_EVENT_LOOP, kept)), { '[201]': true })
+    })
+    return
+  }
+
+  test('transactions that commit out of order are each seen once', async () => {
+    const [early, late] = await Promise.all([connect(place()), connect(place())])
+    try {
+      await early.query("BEGIN; INSERT INTO quotes VALUES (300, 'early', 1)")
+      await late.query("INSERT INTO quotes VALUES (301, 'late', 1)")
+      const between = await live.read(BY_EVENT_LOOP)
+      assert.ok(between.rows.some(({ key }) => key === '[301]') && !between.rows.some(({ key }) => key === '[300]'))
+      assert.equal((await live.engine.live.changedSince(between.positions)).size, 0)
+      await early.query("INSERT INTO quotes VALUES (302, 'early', 1); COMMIT")
+      assert.deepEqual([...(await live.engine.live.changedSince(between.positions))], [['Quotes', 'changed']])
+      const reply = await live.readSince(BY_EVENT_LOOP, between.positions)
+      assert.deepEqual(changedOf(reply), { '[300]': true, '[302]': true })
+      assert.deepEqual(Object.keys(rowsOf(reply)), ['[300]', '[302]'])
+    } finally {
+      await Promise.all([early.end(), late.end()])
+    }
+  })
+
+  test('writers of one table do not wait for one another', async () => {
+    const [one, two] = await Promise.all([connect(place()), connect(place())])
+    try {
+      await one.query("BEGIN; INSERT INTO quotes VALUES (310, 'one', 1)")
+      await two.query("SET lock_timeout = '1ms'; INSERT INTO quotes VALUES (311, 'two', 1)")
+      await one.query('COMMIT')
+    } finally {
+      await Promise.all([one.end(), two.end()])
+    }
+  })
+
+  test('a commit of another node wakes', async () => {
+    const { positions } = await live.read(BY_EVENT_LOOP)
+    const woken = committed(live.engine, async () => (await live.engine.live.changedSince(positions)).size > 0)
+    const other = await openLiveEngine(place())
+    await other.run("INSERT INTO quotes VALUES (320, 'node', 1)")
+    await woken
+    await other.close()
+  })
+
+  test('TRUNCATE makes positions lost', async () => {
+    const { positions } = await live.read(BY_EVENT_LOOP)
+    await writeFromOutside(place(), 'TRUNCATE quotes')
+    assert.deepEqual([...(await live.engine.live.changedSince(positions))], [['Quotes', 'lost']])
+  })
+
+  test('a copy of the database has positions of its own', async () => {
+    const { positions } = await live.read(BY_EVENT_LOOP)
+    await live.close()
+    const { databaseUrl } = place()
+    const url = new URL(databaseUrl)
+    const name = url.pathname.slice(1)
+    url.pathname = `/${name}_copy`
+    const server = new pg.Client({ connectionString: databaseUrl.replace(`/${name}`, '/postgres') })
+    await server.connect()
+    try {
+      await server.query(`CREATE DATABASE "${name}_copy" TEMPLATE "${name}"`)
+      const copy = await openLiveEngine({ ...place(), databaseUrl: url.href })
+      assert.deepEqual([...(await copy.engine.live.changedSince(positions))], [['Quotes', 'lost']])
+      await copy.close()
+      await server.query(`DROP DATABASE "${name}_copy"`)
+    } finally {
+      await server.end()
+      live = await openLiveEngine(place())
+    }
+    assert.equal((await live.engine.live.changedSince(positions)).size, 0)
+  })
+
+  test('the role of queries cannot write to a log', async () => {
+    const client = await connect(place())
+    try {
+      await client.query('SET ROLE gatehouse_query')
+      await client.query("INSERT INTO quotes VALUES (330, 'role', 1)")
+      await assert.rejects(client.query(`DELETE FROM ${logName('quotes')}`), /permission denied/)
+      await assert.rejects(client.query(`INSERT INTO ${logName('quotes')} (op, k0) VALUES (1, 1)`), /permission denied/)
+    } finally {
+      await client.end()
+    }
+  })
+})
+
+test('a snapshot with many running transactions is replaced by an older state', () => {
+  const running = Array.from({ length: 60 }, (_entry, index) => String(1_000_000 + 2 * index))
+  const position = positionOf('0123456789ab', `1000000:1000200:${running.join(',')}`)
+  assert.equal(position, '0123456789ab~.1000000:1000000:')
+  assert.equal(comparePositions(position, '0123456789ab.1000000:1000200:1000000'), -1)
+  assert.equal(comparePositions('0123456789ab.5:9:5,7', '0123456789ab.5:9:5'), -1)
+  assert.equal(comparePositions('0123456789ab.5:9:5,7', 'ba9876543210.5:9:5'), undefined)
+})
+
+test('the positions of many tables are one text, short if they share a snapshot', () => {
+  const tables = Array.from({ length: 10 }, (_table, index) => `t${index}`)
+  const snapshot = `100:200:${Array.from({ length: 40 }, (_entry, index) => 100 + index).join(',')}`
+  const positions = new Map(tables.map((table, index) => [table, positionOf(`00000000000${index}`, snapshot)]))
+  positions.set('t3', '#7.0123456789abcdef')
+  const text = packPositions(tables, positions)
+  assert.deepEqual(unpackPositions(tables, text), positions)
+  assert.ok(Buffer.from(text).toString('base64url').length + 22 <= 700, `${text.length}`)
+  assert.equal(unpackPositions(tables.slice(1), text), undefined)
+  assert.deepEqual(unpackPositions([], packPositions([], new Map())), new Map())
+})
+
+async function connect(
+  { databaseUrl }: TestPlace,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<pg.Client> {
+  const options = Object.entries({ ...settings, search_path: 'gatehouse_data' }).map(
+    ([name, value]) => `-c ${name}=${value}`,
+  )
+  const client = new pg.Client({ connectionString: databaseUrl, options: options.join(' ') })
+  await client.connect()
+  return client
+}
+
+function withSqlite<Result>({ dataFolder }: TestPlace, use: (database: Sqlite.Database) => Result): Result {
+  const database = new Sqlite(join(dataFolder, 'query.db'))
+  try {
+    return use(database)
+  } finally {
+    database.close()
+  }
+}
+
+/** As a program that knows nothing of the service. */
+async function writeFromOutside(place: TestPlace, sql: string): Promise<void> {
+  if (place.databaseUrl === '') {
+    withSqlite(place, (database) => database.exec(sql))
+    return
+  }
+  const client = await connect(place)
+  await client.query(sql).finally(() => client.end())
+}

@@ -1,0 +1,143 @@
+/** A client of live queries in this process: it subscribes, applies what it is sent, and waits for states instead of times. */
+import assert from 'node:assert/strict'
+import type { Principal } from '../../../src/protocol/principal.ts'
+import type { Refusal } from '../../../src/protocol/refusal.ts'
+import { parameterInput } from '../../../src/query/http/call-parameters.ts'
+import type { Json } from '../../../src/query/json.ts'
+import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription } from '../../../src/query/live/live-query.ts'
+import { CALLERS, type QueryServer } from '../query-server.ts'
+import { Applier } from './applier.ts'
+
+export interface ClientOptions {
+  readonly as?: string | Principal
+  readonly parameters?: Readonly<Record<string, Json>>
+  readonly maxRate?: number
+  readonly connectionId?: string
+  /** The client that it continues. */
+  readonly resumes?: LiveClient
+  /** A position other than the last of that client. */
+  readonly position?: string
+  readonly encoding?: LiveRequest['encoding']
+}
+
+const PATIENCE_MS = 30_000
+let requests = 0
+const opened = new Set<LiveClient>()
+
+export class LiveClient implements LiveSink {
+  readonly applier: Applier
+  readonly texts: string[] = []
+  isCongested = false
+  ended: Refusal | undefined
+  #subscription: LiveSubscription | undefined
+  #waiting: { readonly isMet: () => boolean; readonly resolve: () => void }[] = []
+  #onMessage: (message: LiveMessage) => void = () => {}
+
+  constructor(applier = new Applier()) {
+    this.applier = applier
+  }
+
+  static async open(server: QueryServer, statement: string, options: ClientOptions = {}): Promise<LiveClient> {
+    const { resumes, as = 'admin' } = options
+    const client = new LiveClient(resumes === undefined ? new Applier() : Applier.resumed(resumes.applier))
+    const principal = typeof as === 'string' ? CALLERS[as] : as
+    assert.ok(principal !== undefined)
+    const inputs = Object.entries(options.parameters ?? {}).map(
+      ([name, value]) => [name, parameterInput(value)] as const,
+    )
+    client.#subscription = await server.service.live.subscribe(
+      {
+        principal,
+        statement,
+        parameters: new Map(inputs),
+        maxRate: options.maxRate ?? 50,
+        resume: options.position ?? resumes?.applier.position,
+        encoding: options.encoding ?? { rows: 'objects', integers: 'numbers' },
+        connectionId: options.connectionId ?? `connection-${++requests}`,
+        requestId: `live-${++requests}`,
+        address: '127.0.0.1',
+      },
+      client,
+    )
+    opened.add(client)
+    assert.equal(client.texts.length, 0, 'nothing is sent before the caller can confirm')
+    return client
+  }
+
+  static closeAll(): void {
+    for (const client of opened) client.close()
+    opened.clear()
+  }
+
+  /** Opens, and waits for the first state. */
+  static async follow(server: QueryServer, statement: string, options: ClientOptions = {}): Promise<LiveClient> {
+    const client = await LiveClient.open(server, statement, options)
+    await client.until('the first state', () => client.applier.isWhole && client.texts.length > 0)
+    return client
+  }
+
+  get subscription(): LiveSubscription {
+    assert.ok(this.#subscription !== undefined)
+    return this.#subscription
+  }
+
+  /** Called after each message has been applied. */
+  onMessage(listener: (message: LiveMessage) => void): void {
+    this.#onMessage = listener
+  }
+
+  send(message: LiveMessage): void {
+    assert.equal(this.isCongested, false, 'a congested sink is sent nothing')
+    assert.equal(this.ended, undefined, 'nothing follows the end')
+    this.texts.push(message.text)
+    this.applier.apply(message.text)
+    assert.equal(message.position, JSON.parse(message.text).Position)
+    this.#onMessage(message)
+    this.#wake()
+  }
+
+  end(reason: Refusal): void {
+    assert.equal(this.ended, undefined, 'it ends once')
+    this.ended = reason
+    this.#wake()
+  }
+
+  release(): void {
+    this.isCongested = false
+    this.subscription.drained()
+  }
+
+  close(): void {
+    this.subscription.close()
+  }
+
+  async until(what: string, isMet: () => boolean): Promise<void> {
+    if (isMet()) return
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const late = (): void => reject(new Error(`It did not happen: ${what}. The client holds ${this.#shown()}`))
+    const timer = setTimeout(late, PATIENCE_MS)
+    this.#waiting.push({ isMet, resolve })
+    await promise.finally(() => clearTimeout(timer))
+  }
+
+  /** Waits until it holds these rows; in this order if the statement has one. */
+  async holds(rows: readonly unknown[], order: 'in any order' | 'in order' = 'in any order'): Promise<void> {
+    const form = (given: readonly unknown[]): string => {
+      const texts = given.map((row) => JSON.stringify(row))
+      return (order === 'in order' ? texts : texts.sort()).join('\n')
+    }
+    const wanted = form(rows)
+    await this.until(`it holds ${wanted}`, () => this.applier.isWhole && form(this.applier.rows) === wanted)
+  }
+
+  #wake(): void {
+    const met = this.#waiting.filter(({ isMet }) => isMet())
+    this.#waiting = this.#waiting.filter((waiting) => !met.includes(waiting))
+    for (const { resolve } of met) resolve()
+  }
+
+  #shown(): string {
+    const { rows, seen, reasons } = this.applier
+    return `${rows.length} rows ${JSON.stringify(rows).slice(0, 500)}, ${JSON.stringify({ seen, reasons, ended: this.ended?.message })}`
+  }
+}

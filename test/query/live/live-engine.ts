@@ -1,0 +1,137 @@
+/** An engine with its catalogue and planner, without the HTTP service: statements are run, and read as live queries read them. */
+import { Catalogue } from '../../../src/query/catalogue/catalogue.ts'
+import { changeOf } from '../../../src/query/catalogue/change.ts'
+import { type Bindable, type Plan, parametersOf, type RunValues } from '../../../src/query/engines/emit/slots.ts'
+import type { Engine } from '../../../src/query/engines/engine.ts'
+import type { LiveReadRequest, LiveReply, LogLimits, Positions } from '../../../src/query/engines/live-source.ts'
+import { openEngine } from '../../../src/query/engines/open.ts'
+import { Outage } from '../../../src/query/engines/outage.ts'
+import { type LivePlan, planLive } from '../../../src/query/plan/live.ts'
+import { Planner } from '../../../src/query/plan/planner.ts'
+import type { TestPlace } from '../../support/engines.ts'
+import { createLocalBus } from '../../support/local-bus.ts'
+import { caller } from '../query-server.ts'
+
+export interface LiveEngine {
+  readonly engine: Engine
+  /** Runs a definition or a write. Several writes succeed or fail as one. */
+  run(...statements: readonly string[]): Promise<void>
+  /** The SQL of the changed rows. */
+  restricted(statement: string, position: string): { readonly sql: string; readonly parameters: readonly Bindable[] }
+  /** The whole result. */
+  read(statement: string, options?: Partial<LiveReadRequest>): Promise<LiveReply>
+  /** What has changed since the positions. */
+  readSince(statement: string, positions: Positions, options?: Partial<LiveReadRequest>): Promise<LiveReply>
+  close(): Promise<void>
+}
+
+const ADMIN = caller('admin', ['Platform/Admin', 'Platform/Market'], [])
+const NEVER = new AbortController()
+const LIMITS: LogLimits = { milliseconds: 600_000, changes: 1_000_000 }
+
+export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<LiveEngine> {
+  const { dataFolder, databaseUrl } = place
+  const limits = { concurrency: 2, waiting: 100, milliseconds: 30_000, writeWaitMs: 5000 }
+  const engine = await openEngine({ dataFolder, databaseUrl, ...limits, outage: new Outage(undefined), log })
+  const bus = createLocalBus()
+  const catalogue = await Catalogue.open(engine, bus, (error) => {
+    throw error
+  })
+  const planner = new Planner(engine)
+  const planned = (text: string) => planner.plan(ADMIN, catalogue.snapshot, text)
+  const values = (since?: string): RunValues => ({
+    parameters: [],
+    subject: 'admin',
+    username: 'admin',
+    clientId: 'client',
+    roles: [],
+    scopes: ADMIN.scopes,
+    milliseconds: Date.now(),
+    ...(since === undefined ? {} : { since }),
+  })
+  const parameters = (plan: Plan, since?: string) => parametersOf(plan, values(since), engine.bind)
+  const request = (live: LivePlan): Omit<LiveReadRequest, 'parameters'> => ({
+    owner: 'admin',
+    tables: live.tables.map(({ name }) => name),
+    statement: live.statement,
+    encoding: { rows: 'objects', integers: 'numbers' },
+    maxRows: 100_000,
+    maxBytes: 100_000_000,
+  })
+  const plan = (text: string): LivePlan => planLive(planned(text), engine)
+  return {
+    engine,
+    restricted(statement, position) {
+      const { family } = plan(statement)
+      if (family === undefined) throw new Error(`Not by keys: ${statement}`)
+      return { sql: family.plan.sql, parameters: parameters(family.plan, position) }
+    },
+    async run(...statements) {
+      const all = statements.map(planned)
+      const change = all[0]?.plan === undefined ? all.map(({ bound }) => bound.statement)[0] : undefined
+      if (change !== undefined) {
+        const step = changeOf(change, catalogue.snapshot, BigInt(Date.now()) * 1000n)
+        if (step !== undefined) await catalogue.change([{ change: step, fill: null }])
+        return
+      }
+      await engine.write({
+        owner: 'admin',
+        tables: all.flatMap(({ bound }) => bound.tables.map(({ name }) => name)),
+        steps: all.flatMap(({ plan: sql }) =>
+          sql === undefined ? [] : [{ sql: sql.sql, parameterSets: [parameters(sql)] }],
+        ),
+        returning: [],
+        isChecked: false,
+        tracksRows: false,
+        isShort: true,
+        rowLimit: 0,
+        mustBeWhole: false,
+        running: NEVER,
+        idempotencyKey: undefined,
+      })
+    },
+    read(statement, options = {}) {
+      const live = plan(statement)
+      return engine.live.read({ ...request(live), parameters: parameters(live.plan), ...options }, NEVER.signal)
+    },
+    readSince(statement, positions, options = {}) {
+      const live = plan(statement)
+      const { family } = live
+      if (family === undefined) throw new Error(`Not by keys: ${statement}`)
+      const position = positions.get(family.table) ?? ''
+      const since = { table: family.table, position }
+      return engine.live.read(
+        { ...request(live), since, parameters: parameters(family.plan, position), ...options },
+        NEVER.signal,
+      )
+    },
+    async close() {
+      catalogue.close()
+      await engine.close()
+      await bus.close()
+    },
+  }
+}
+
+/** Resolves when the listener has been called and the condition holds. */
+export function committed(engine: Engine, isSeen: () => Promise<boolean>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const check = (): void => {
+      isSeen().then((seen) => {
+        if (!seen) return
+        stop()
+        resolve()
+      }, reject)
+    }
+    const stop = engine.live.onCommit(check)
+  })
+}
+
+/** Rows by key, in the order of the keys. */
+export function rowsOf({ rows }: LiveReply): Record<string, unknown> {
+  return Object.fromEntries(rows.map(({ key, row }) => [key, JSON.parse(row)]).sort())
+}
+
+export function changedOf({ changed }: LiveReply): Record<string, boolean> {
+  return Object.fromEntries([...(changed ?? [])].map(([key, { wasInserted }]) => [key, wasInserted]).sort())
+}
