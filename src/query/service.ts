@@ -9,12 +9,13 @@ import { Catalogue } from './catalogue/catalogue.ts'
 import { createTables, type Tables } from './catalogue/tables.ts'
 import type { Engine } from './engines/engine.ts'
 import { openEngine } from './engines/open.ts'
-import { type EndpointsEnv, queryGroup } from './http/endpoints.ts'
+import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
 import { LiveStatements } from './live/live-queries.ts'
 import type { LiveQueries } from './live/live-query.ts'
 import { Planner } from './plan/planner.ts'
+import { type Activity, createActivity } from './run/activity.ts'
 import { type AuditSource, createAuditTable } from './run/audit-table.ts'
 import { RunningQueries } from './run/running.ts'
 import { asUnavailable } from './unavailable.ts'
@@ -68,7 +69,7 @@ export interface QueryOptions {
   readonly auditLog?: AuditSource
 }
 
-export interface QueryRouteOptions extends Pick<EndpointsEnv, 'metrics' | 'trace'> {
+export interface QueryRouteOptions extends Pick<EndpointsEnv, 'metrics' | 'trace' | 'authenticate'> {
   /** Cancels a query that another node runs. */
   readonly cancelElsewhere?: EndpointsEnv['cancel']
 }
@@ -78,10 +79,14 @@ export interface QueryService {
   readonly tables: Tables
   readonly running: RunningQueries
   readonly live: LiveQueries
+  /** What callers run here, for operators. */
+  readonly activity: Activity
   readonly planner: Planner
   routes(options: QueryRouteOptions): RouteGroup
   /** For a health check: rejects if the database does not answer, or cannot write until the server restarts. */
   check(): Promise<void>
+  /** Ends the responses of live statements, which would go on for as long as their clients want. */
+  stopLive(): void
   close(): Promise<void>
 }
 
@@ -116,6 +121,8 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     catchUpAuditLog: (signal) => auditTable.catchUp(signal),
     onError,
   })
+  const activity = createActivity(running, live)
+  const endpoints: QueryEndpoints[] = []
   const cleanup = setInterval(() => {
     engine.deleteResponsesBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
     auditTable.trim().catch(onError)
@@ -126,24 +133,33 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     tables: createTables({ engine, catalogue, clock }),
     running,
     live,
+    activity,
     planner,
     routes({ cancelElsewhere: cancel = async () => false, ...options }) {
       watch(options.metrics, engine, running)
       if (options.metrics !== undefined) live.watch(options.metrics)
-      return queryGroup({
+      const opened = queryEndpoints({
         ...options,
         cancel,
         engine,
         catalogue,
         planner,
         running,
+        live,
+        activity,
+        bus,
         limits,
         clock,
         audit,
         auditTable,
       })
+      endpoints.push(opened)
+      return opened.group
     },
     check: () => engine.check(),
+    stopLive() {
+      for (const opened of endpoints) opened.stop()
+    },
     async close() {
       clearInterval(cleanup)
       running.stopAll()

@@ -29,6 +29,7 @@ import { openMetrics, openMetricsPort, serveMetrics, startBackgroundJobs } from 
 import { watchCertificateExpiry } from './certificate-expiry.ts'
 import { createCleanup } from './cleanup.ts'
 import { reconcileDeclared } from './declared.ts'
+import { createLiveController } from './live-controller.ts'
 import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls } from './options.ts'
 import { checkBeforeStart, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
@@ -152,6 +153,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
     const streaming = runs('streaming')
       ? await openStreaming({
           authenticate,
+          usernameOf: async (subject) => (await identity.users.findById(subject))?.username,
           bus,
           audit,
           clock,
@@ -160,13 +162,14 @@ export async function startServer(config: Config, options: StartOptions): Promis
           metrics,
           settings: config,
           controllers: startedControllers,
+          queryController: query && createLiveController(query.live, audit),
           name: config.brandName,
         })
       : undefined
     cleanup.add(() => streaming?.gateway.drain())
     handleLiveCalls(cluster, {
       streams: streaming && { list: streaming.gateway.liveSessions },
-      queries: query?.running,
+      queries: query?.activity,
     })
 
     await reconcileDeclared(declared, resources, query?.tables, logger)
@@ -190,6 +193,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
         query: query?.routes({
           metrics,
           trace: tracing,
+          authenticate,
           cancelElsewhere: (id, owner) => live.cancel(id, owner),
         }),
         streaming: streaming?.routes,
@@ -227,6 +231,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
         logger.info({ delayMs }, 'stopping')
         listener.announceClose()
         await sleep(delayMs)
+        query?.stopLive()
         await Promise.all([streaming?.gateway.drain(), listener.close(STOP_GRACE_MS + config.streamDrainTime)])
         await cleanup.run()
         logger.info('stopped')

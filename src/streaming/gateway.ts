@@ -16,7 +16,7 @@ import { codecFor } from './codec/codec.ts'
 import { isBearer, mayStream } from './connection-auth.ts'
 import { ConnectionLimits, RETRY_LATER } from './connection-limits.ts'
 import type { ConnectionEnv } from './connection-types.ts'
-import { refuse } from './controller.ts'
+import { type Controller, refuse } from './controller.ts'
 import { authController } from './controllers/auth.ts'
 import { createPlatformController, type ServerInfo } from './controllers/platform.ts'
 import { Controllers } from './controllers/registry.ts'
@@ -39,6 +39,8 @@ import { ServerSocket } from './websocket/server-socket.ts'
 
 export interface GatewayOptions {
   readonly authenticate: Authenticate
+  /** The current name of a user, for connections that are open while it changes. */
+  readonly usernameOf?: ConnectionEnv['usernameOf']
   readonly bus: Bus
   readonly clock: Clock
   readonly monotonic?: MonotonicClock
@@ -47,6 +49,8 @@ export interface GatewayOptions {
   readonly server: ServerInfo
   /** Controllers besides `Auth` and `Platform`. */
   readonly controllers: StartedControllers
+  /** The controller `Query`, if the query service runs here. It is built in, hence no feed. */
+  readonly queryController?: Controller | undefined
   readonly audit?: Audit
   /** Throws when an address, client or user exceeds its rate. */
   readonly rateLimits?: Pick<RateLimits, 'countAddress' | 'countCaller'>
@@ -95,6 +99,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const controllers = new Controllers([
     authController,
     createPlatformController(options.server, started.feeds),
+    ...(options.queryController === undefined ? [] : [options.queryController]),
     ...started.controllers,
   ])
   const env: ConnectionEnv = {
@@ -102,6 +107,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     monotonic,
     settings,
     authenticate,
+    usernameOf: options.usernameOf ?? (async () => undefined),
     counters,
     hub,
     controllers,

@@ -49,7 +49,13 @@ const LIMITS = { skip: 0, rows: 1000, bytes: 1_000_000 }
 
 export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Promise<Planning> {
   const limits = { concurrency: 1, waiting: 10, milliseconds: 30_000, writeWaitMs: 5000 }
-  const engine = await openEngine({ dataFolder, databaseUrl, ...limits, availability: new Availability(() => {}), log: { milliseconds: 600_000, changes: 1_000_000 } })
+  const engine = await openEngine({
+    dataFolder,
+    databaseUrl,
+    ...limits,
+    availability: new Availability(() => {}),
+    log: { milliseconds: 600_000, changes: 1_000_000 },
+  })
   const catalogue = await Catalogue.open(engine, createLocalBus(), (error) => {
     throw error
   })
