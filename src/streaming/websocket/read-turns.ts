@@ -9,7 +9,7 @@ export interface TurnReader {
   readTurn(): void
 }
 
-/** About ten requests. A turn of the event loop costs a tenth of this, which is what a busy connection pays for it. */
+/** About twenty requests. A turn of the event loop costs a tenth of this, which is what a busy connection pays for it. */
 const MAX_MS = 0.2
 
 let waiting: TurnReader[] = []
