@@ -82,24 +82,24 @@ caller, here as in IQL.
 
 \`\`\`
 curl https://gate.example.com/query -H "Authorization: Bearer $TOKEN" -H 'Content-Type: text/plain; charset=utf-8' \\
-  --data 'SELECT symbol, price FROM trades ORDER BY ts DESC LIMIT 2'
+  --data 'SELECT symbol, price FROM trades ORDER BY executed_at DESC LIMIT 2'
 \`\`\`
 \`\`\`json
 {"Columns": {"symbol": {"Ordinal": 0, "Type": "Text", "Nullable": false},
-             "price": {"Ordinal": 1, "Type": "Decimal(12, 4)", "Nullable": false}},
- "Rows": [{"symbol": "BHP", "price": "45.1000"}, {"symbol": "RIO", "price": "120.5000"}],
+             "price": {"Ordinal": 1, "Type": "Decimal(18, 4)", "Nullable": false}},
+ "Rows": [{"symbol": "ACME", "price": "101.2500"}, {"symbol": "BOLT", "price": "48.1000"}],
  "RowCount": 2, "RequestId": "7c9e…", "ElapsedMs": 3}
 \`\`\`
 
-The values of the parameters \`:name\` and \`$1\` are sent in the query string, \`?p.name=BHP&p.1=5\`, or in a body of type
-\`application/json\`: \`{"Statement": "… WHERE symbol = :symbol", "Parameters": {"symbol": "BHP"}}\`.
+The values of the parameters \`:name\` and \`$1\` are sent in the query string, \`?p.name=ACME&p.1=5\`, or in a body of type
+\`application/json\`: \`{"Statement": "… WHERE symbol = :symbol", "Parameters": {"symbol": "ACME"}}\`.
 
 ## Calls on a table
 
 \`\`\`
 POST /Query/trades/Select?columns=symbol,price&orderby=-price,symbol&limit=50
 [{"ColumnName": "price", "Operator": ">=", "Value": 40}, {"Or": [
-  {"ColumnName": "symbol", "Operator": "=", "Value": "BHP"}, {"ColumnName": "note", "Operator": "is null"}]}]
+  {"ColumnName": "symbol", "Operator": "=", "Value": "ACME"}, {"ColumnName": "venue", "Operator": "is null"}]}]
 \`\`\`
 
 Criteria are an array of conditions that must all be true. \`{"Or": […]}\`, \`{"And": […]}\` and \`{"Not": {…}}\` can be nested.
@@ -112,8 +112,8 @@ ${OPERATORS.map(({ names: [first = '', ...others] }) => `| \`${first}\` | ${othe
 
 | call | body |
 |---|---|
-| Insert | \`{"symbol": "BHP", "price": "45.10"}\`, or an array of rows |
-| Update | \`{"Criteria": […], "Assignments": {"price": "45.20"}}\` |
+| Insert | \`{"id": 9, "symbol": "ACME", "price": "101.25", …}\`, or an array of rows |
+| Update | \`{"Criteria": […], "Assignments": {"price": "101.30"}}\` |
 | Delete | an array of criteria, at least one |
 
 An Update or Delete is refused if its criteria contain an empty list: \`[]\`, an empty \`And\` or \`Or\` at any depth, \`not in []\`, or

@@ -64,7 +64,7 @@ nothing is subscribed to, or when the wait is over. For example: echo 'Platform/
     notes: `Without STATEMENT, or with "-", the statement is read from stdin.\n${LOGIN}`,
     examples: [
       'query "SELECT symbol, price FROM trades ORDER BY executed_at DESC LIMIT 10"',
-      'query --csv -p symbol=BHP "SELECT * FROM trades WHERE symbol = :symbol" > bhp.csv',
+      'query --csv -p symbol=ACME "SELECT * FROM trades WHERE symbol = :symbol" > acme.csv',
       'query --username alice < report.iql',
     ],
     load: async () => (await import('./query/query.ts')).query,
@@ -108,7 +108,7 @@ ${LOGIN}`,
     notes: `Without STATEMENT and --table, or with "-", the statement is read from stdin.\n${LOGIN}`,
     examples: [
       'export --table trades --output trades.csv',
-      `export "SELECT * FROM trades WHERE symbol = 'BHP'" --output bhp.arrow`,
+      `export "SELECT * FROM trades WHERE symbol = 'ACME'" --output acme.arrow`,
       'export --table trades --format ndjson | gzip > trades.ndjson.gz',
     ],
     load: async () => (await import('./query/export.ts')).exportRows,
