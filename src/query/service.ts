@@ -13,6 +13,7 @@ import { type EndpointsEnv, queryGroup } from './http/endpoints.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
 import { Planner } from './plan/planner.ts'
 import { type AuditSource, createAuditTable } from './run/audit-table.ts'
+import { createRunner, type RunStatement } from './run/in-process.ts'
 import { RunningQueries } from './run/running.ts'
 import { asUnavailable } from './unavailable.ts'
 
@@ -69,6 +70,8 @@ export interface QueryService {
   readonly tables: Tables
   readonly running: RunningQueries
   readonly planner: Planner
+  /** Runs a statement for a caller inside this process. */
+  readonly run: RunStatement
   routes(options: QueryRouteOptions): RouteGroup
   /** For a health check: rejects if the database does not answer, or cannot write until the server restarts. */
   check(): Promise<void>
@@ -103,6 +106,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     tables: createTables({ engine, catalogue, clock }),
     running,
     planner,
+    run: createRunner({ engine, catalogue, planner, running, clock, audit, auditTable }),
     routes({ cancelElsewhere: cancel = async () => false, ...options }) {
       watch(options.metrics, engine, running)
       return queryGroup({

@@ -27,6 +27,7 @@ import { openMetrics, openMetricsPort, serveMetrics, startBackgroundJobs } from 
 import { watchCertificateExpiry } from './certificate-expiry.ts'
 import { createCleanup } from './cleanup.ts'
 import { reconcileDeclared } from './declared.ts'
+import { createDemoMarket } from './demo-market.ts'
 import { budgetsOf, lifetimesOf, queryLimitsOf, readTls } from './options.ts'
 import { checkBeforeStart, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
@@ -110,6 +111,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
         })
       : undefined
     cleanup.add(() => query?.close())
+    const market = await createDemoMarket(config, declared)
     const metrics = openMetrics(resources, bus, config.data, cleanup)
     const window = createSlidingWindow(clock)
     const rateLimits = createRateLimits({ window, budgets: budgetsOf(config), exempt: config.limitExempt, metrics })
@@ -153,7 +155,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
           logger,
           metrics,
           settings: config,
-          controllers,
+          controllers: market?.controllers(controllers) ?? controllers,
           name: config.brandName,
         })
       : undefined
@@ -205,6 +207,8 @@ export async function startServer(config: Config, options: StartOptions): Promis
     const bound = { most: config.maxConnectionsPerAddress, exempt: [...config.trustedProxies, ...config.limitExempt] }
     boundConnections(listener.server, bound, () => metrics.count('gatehouse_http_connections_refused_total', {}))
     listener.answerWith(streaming === undefined ? { handle: pipeline.handle } : pipeline)
+    const trading = query && market?.start(query, { clock, logger })
+    cleanup.add(() => trading?.stop())
     logger.info({ issuer, port: listener.port, services: config.services, database: database.location }, 'started')
     audit.record({ event: 'server.started', details: { version: VERSION, services: config.services } })
     cleanup.add(() => audit.record({ event: 'server.stopped', details: { version: VERSION } }))
