@@ -33,7 +33,7 @@ test('the banner names the three services and says that the passwords are public
 })
 
 test('the first four commands print discovery, a token, the catalogue and rows', async () => {
-  assert.equal(lines.length, 5)
+  assert.equal(lines.length, 7)
   const { stdout } = await run('sh', ['-c', lines.slice(0, 4).join('\n')])
   const [discovery = '', token = '', catalogue = '', trades = ''] = stdout.trimEnd().split('\n')
   assert.partialDeepStrictEqual(JSON.parse(discovery), { issuer: server.issuer })
@@ -47,7 +47,7 @@ test('the first four commands print discovery, a token, the catalogue and rows',
 })
 
 test('the last command opens a streaming session', async () => {
-  const line = lines[4] ?? ''
+  const line = lines[6] ?? ''
   assert.match(line, /^npx gatehouse stream /)
   const args = line.split(' ').slice(2)
   const passwordFile = join(data, 'password')
