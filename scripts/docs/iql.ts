@@ -76,7 +76,7 @@ export function exampleCatalogue(): CatalogueView {
     if (bound.kind !== 'create-table') continue
     const columns = bound.columns.map((column) => ({ ...column, hasDefault: column.default !== undefined }))
     const { name, primaryKey, uniques } = bound
-    const plain = { rowFilter: undefined, isSystem: false, isWritable: true }
+    const plain = { rowFilter: undefined, isSystem: false, isWritable: true, isLive: true }
     tables.set(name.toLowerCase(), { name, columns, primaryKey, uniques, ...plain })
   }
   return catalogue

@@ -3,8 +3,9 @@ import { environmentName, SETTINGS, type SettingName } from '../../src/config/co
 import { SYSTEM_TABLES, type SystemTable } from '../../src/query/catalogue/system-tables.ts'
 import { QUERY_ERRORS } from '../../src/query/errors.ts'
 import { OPERATORS } from '../../src/query/http/criteria.ts'
-import { MEDIA_TYPES } from '../../src/query/http/negotiate.ts'
+import { EVENT_STREAM, MEDIA_TYPES } from '../../src/query/http/negotiate.ts'
 import { typeName } from '../../src/query/iql/types.ts'
+import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../src/query/live/live-query.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 const LIMITS: readonly SettingName[] = [
@@ -73,7 +74,8 @@ service for machines. In the terminal, use \`gatehouse query\`, \`import\` and \
 | \`POST /Query/{table}/Insert\` | inserts rows, all or none | the table’s write scope, or \`Platform/Admin\` if it has none |
 | \`POST /Query/{table}/Update\` | updates rows by criteria | the same |
 | \`POST /Query/{table}/Delete\` | deletes rows by criteria | the same |
-| \`DELETE /query/{Request-Id}\` | cancels a running query | ownership of the query, or \`Platform/Admin\` |
+| \`GET\` or \`POST /query\` with \`Accept: ${EVENT_STREAM}\` | [keeps the result of a statement up to date](#live-statements) | the scopes of the tables that the statement uses |
+| \`DELETE /query/{Request-Id}\` | cancels a running query or ends a live statement | ownership of the query, or \`Platform/Admin\` |
 
 Paths and the names of tables and columns are case-insensitive. A table that the caller may not read does not exist for the
 caller, here as in IQL.
@@ -93,6 +95,36 @@ curl https://gate.example.com/query -H "Authorization: Bearer $TOKEN" -H 'Conten
 
 The values of the parameters \`:name\` and \`$1\` are sent in the query string, \`?p.name=ACME&p.1=5\`, or in a body of type
 \`application/json\`: \`{"Statement": "… WHERE symbol = :symbol", "Parameters": {"symbol": "ACME"}}\`.
+
+## Live statements
+
+\`\`\`
+curl -N https://gate.example.com/query -H "Authorization: Bearer $TOKEN" -H 'Accept: ${EVENT_STREAM}' \\
+  -H 'Content-Type: application/json' \\
+  --data '{"Statement": "SELECT symbol, price FROM trades WHERE symbol = :s", "Parameters": {"s": "ACME"}, "MaxRate": 5}'
+\`\`\`
+\`\`\`
+event: snapshot
+id: kJ0…
+data: {"Kind":"Snapshot","Method":"keys","Key":["id"],"Columns":{…},"Put":[{"Key":[1],"Row":{"symbol":"ACME","price":"101.2500"}}],"More":false,"Position":"kJ0…"}
+
+event: change
+id: kJ4…
+data: {"Kind":"Change","Put":[{"Key":[9],"Row":{"symbol":"ACME","price":"101.3100"}}],"Remove":[[4]],"Position":"kJ4…"}
+\`\`\`
+
+The reply begins with the result and goes on with its changes, as server-sent events. \`event\` is the kind of the message in lower
+case, \`data\` is the object that a [stream](streaming.md#live-statements) carries, and \`id\` is its position.
+
+- \`GET /query?statement=…&p.s=ACME\` does the same, for browsers’ \`EventSource\` and its like; as a statement has to be sent with
+  an access token, use a library that can set headers.
+- \`maxrate\`, or \`MaxRate\` in the body, is the most changes per second, from ${MIN_RATE} to ${MAX_RATE}; ${DEFAULT_RATE} by default.
+- \`Last-Event-ID\`, which \`EventSource\` sends by itself, resumes at a position: the first event is then a \`change\` with what was
+  missed, or a \`reset\` and a new snapshot. A \`reset\` clears the id.
+- \`rows=arrays\` and \`integers=strings\` apply to rows and keys. A comment line is sent every 15 seconds.
+- The end of the token, the loss of rights, \`DELETE /query/{Request-Id}\` and the end of the statement end the reply with \`event: end\`;
+  its \`data\` is the problem document. A node that stops adds \`retry\`. A statement that is refused gets an ordinary error reply.
+- A client that reads slowly skips states, and after a minute without reading anything its connection is closed.
 
 ## Calls on a table
 

@@ -1,6 +1,8 @@
 /** docs/streaming.md: the guide for client developers, with the tables of errors, close codes and topics of the program. */
 import { CLOSE_CODES } from '../../src/protocol/close-codes.ts'
 import { STREAM_ERRORS } from '../../src/protocol/stream-errors.ts'
+import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../src/query/live/live-query.ts'
+import { LIVE_SUMMARY } from '../../src/server/live-controller.ts'
 import { FEED_CLASSES, type Topic } from '../../src/streaming/controller.ts'
 import { authController } from '../../src/streaming/controllers/auth.ts'
 import { COMMON_TOPICS } from '../../src/streaming/controllers/common.ts'
@@ -89,13 +91,45 @@ Names are case-sensitive; other members are ignored. A message may be sent in an
 ## Errors
 
 \`{"Controller":…,"Topic":…,"Action":"Error","TransactionID":…,"Data":"<code>[ <context>]"}\`, with the members of the
-request that could be read. The connection stays open.
+request that could be read. The connection stays open. Where a statement is refused, the message also has \`Problem\`, the document
+with which the [query service](query.md#errors) refuses it.
 
 | code | context | when | what to do |
 |---|---|---|---|
 ${Object.entries(STREAM_ERRORS)
   .map(([code, { context, when, advice }]) => `| \`${code}\` | ${context} | ${when} | ${advice} |`)
   .join('\n')}
+
+## Live statements
+
+A subscription to \`Query\`/\`Live/<name>\` holds the result of a statement: first its rows, then whatever changes. The client chooses
+the name, of up to 128 characters; it tells the live statements of a connection apart.
+
+\`\`\`json
+{"Controller":"Query","Topic":"Live/acme","Action":"Sub","TransactionID":7,"Confirm":true,"Data":{"Statement":"select price, quantity from trades where symbol = :s","Parameters":{"s":"ACME"},"MaxRate":20}}
+{"Controller":"Query","Topic":"Live/acme","Action":"Sub","TransactionID":7,"Confirm":true}
+{"Controller":"Query","Topic":"Live/acme","Action":"Publish","Data":{"Kind":"Snapshot","Method":"keys","Key":["id"],"Columns":{…},"Put":[{"Key":[1],"Row":{"price":"101.2500","quantity":100}}],"More":false,"Position":"kJ0…"}}
+{"Controller":"Query","Topic":"Live/acme","Action":"Publish","Data":{"Kind":"Change","Put":[{"Key":[9],"Row":{"price":"101.3100","quantity":5}}],"Remove":[[4]],"Position":"kJ4…"}}
+\`\`\`
+
+| member of \`Data\` | | error |
+|---|---|---|
+| \`Statement\` | one \`SELECT\` in [IQL](iql.md) | \`Data Statement\`, with \`Problem\` |
+| \`Parameters\` | an object with the value of each \`:name\`, or an array for \`$1\`, \`$2\`, … | \`Data.Deserialise Parameters\` |
+| \`MaxRate\` | the most changes per second, from ${MIN_RATE} to ${MAX_RATE}; ${DEFAULT_RATE} by default | \`Data MaxRate\` |
+| \`Resume\` | a \`Position\` that was received: what was missed since is sent instead of the snapshot | \`Data Resume\` |
+
+- These subscriptions are not counted. A \`Sub\` of a name that is in use is \`Data Topic\`, and one \`Unsub\` ends it.
+- Rights are those of a query with the same token, at every step. When they change, a \`Reset\` and the new result follow, or the
+  statement ends with \`Authority\` and a confirmed \`Unsub\`. While the token is expired nothing is sent; with a fresh one the
+  changes since follow.
+- A statement that ends for another reason gets its error and then a confirmed \`Unsub\`: \`Limited rows\` (the result has become too
+  large), \`Operation.Timeout\` (it takes too long to run), \`Operation.Abort\` (ended by an operator), \`Data Statement\` (a table
+  was dropped or changed).
+- A client that reads slowly is sent fewer changes, each with all that happened since. It is not closed for it.
+- In \`PlatformMsgPack\` integers have up to 64 bits, and other numbers are doubles. A number in a Json value that neither can hold
+  is a text.
+- The same is offered [over HTTP](query.md#live-statements).
 
 ## Authenticating
 
@@ -193,6 +227,7 @@ too; past such a limit the connection with the longest queue is closed with 1013
 ${[
   ...rows('Auth', authController.topics),
   ...rows('Platform', platform.topics),
+  `| \`Query/Live/*\` | identity | \`Sub\` | ${LIVE_SUMMARY} |`,
   ...rows('every controller', COMMON_TOPICS),
 ].join('\n')}
 
@@ -214,6 +249,9 @@ A controller is a module with a default export; \`GATEHOUSE_STREAM_CONTROLLERS\`
   the connection). \`snapshot(call)\` returns the initial state, or a promise of it. Messages published before the promise is
   fulfilled are sent after the state (\`latest\`: the newest; \`close\`: up to 1,000, past which the \`Sub\` fails), so the state
   may already include them;
+- instead of \`slow\`, a \`subscription\` can have \`open(call, sink)\`, which runs the subscription of each client by itself: it returns a
+  promise of an object with \`drained\`, \`setPrincipal\`, \`pause\`, \`resume\` and \`close\`, and sends JSON texts with
+  \`sink.send(data)\` while \`sink.isCongested\` is false;
 - \`start(publisher)\` is called once; \`publisher.publish(topic, data)\` sends to every subscriber, whose rights the gateway
   checks. The function that it returns is called when the server stops.
 `,

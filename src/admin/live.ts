@@ -60,6 +60,7 @@ function presentQuery(query: LiveQuery): JsonObject {
     id: query.requestId,
     user: query.subject,
     client: query.clientId,
+    kind: query.kind,
     statement: query.statement,
     started_at: instant(query.startedAt),
   }

@@ -121,7 +121,7 @@ export const platformRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/queries',
     scope: 'Platform/Admin',
-    summary: 'Lists the running queries of all nodes.',
+    summary: 'Lists the running queries and live statements of all nodes.',
     reply: '{"items": […], "silent": [nodes that did not reply]}',
     async run(_call, { live }) {
       return { body: await live.queries() }
@@ -131,7 +131,7 @@ export const platformRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/queries/{query}',
     scope: 'Platform/Admin',
-    summary: 'Cancels a running query, on whichever node it is.',
+    summary: 'Cancels a running query, or ends a live statement, on whichever node it is.',
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {

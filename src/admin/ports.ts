@@ -22,6 +22,8 @@ export interface LiveQuery {
   readonly requestId: string
   readonly subject: string
   readonly clientId: string
+  /** A live statement runs until it is ended. */
+  readonly kind: 'query' | 'live'
   readonly statement: string
   readonly startedAt: number
 }

@@ -183,6 +183,15 @@ export const SETTINGS = {
     parseSeconds,
     'Seconds that a write waits for a long write of another user on SQLite before the long one is stopped; 0 waits on.',
   ),
+  liveStatementsPerConnection: setting('100', parseInteger, 'Maximum live statements of one connection.'),
+  liveStatementsPerUser: setting('1000', parseInteger, 'Maximum live statements of one user on this node.'),
+  liveStatements: setting('20000', parseInteger, 'Maximum live statements of this node.'),
+  liveRows: setting('100000', parseInteger, 'Maximum rows of the result of a live statement.'),
+  liveBytes: setting(
+    '268435456',
+    parseInteger,
+    'Memory for the results of all live statements of this node. Results that nobody follows any more make room first.',
+  ),
   streamVendor: setting(
     'Vendor',
     parseText,

@@ -147,6 +147,7 @@ const TABLE = closed(['name', 'columns'], {
   read_scope: either(text({ description: 'Default: any Platform/ scope.' }), NULL),
   write_scope: either(text({ description: 'Default: Platform/Admin.' }), NULL),
   row_filter: either(text({ description: 'An IQL predicate over :sub, :username, :client and :roles.' }), NULL),
+  live: flag('false: changes are not logged, and live queries read the table again as a whole. Default: true.'),
   csv: text({
     minLength: 1,
     description: 'A CSV file with the initial rows, inserted when the table is created. The header names the columns.',

@@ -15,7 +15,7 @@ export interface TablesPort {
    * columns; null is NULL, other values are text as in a CSV file.
    */
   create(table: TableTarget, rows: AsyncIterable<readonly (string | null)[]> | undefined): Promise<void>
-  /** Changes description, scopes and row filter, and adds columns. */
+  /** Changes description, scopes, row filter and whether the table is live, and adds columns. */
   change(table: TableTarget): Promise<void>
   drop(name: string): Promise<void>
 }

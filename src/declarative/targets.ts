@@ -29,6 +29,8 @@ export interface TableTarget {
   readonly readScope: string | null
   readonly writeScope: string | null
   readonly rowFilter: string | null
+  /** Whether changes are logged for live queries. */
+  readonly live: boolean
 }
 
 export interface ColumnTarget {
@@ -72,5 +74,6 @@ export function tableTarget(table: DeclaredTable): TableTarget {
     readScope: table.read_scope ?? null,
     writeScope: table.write_scope ?? null,
     rowFilter: table.row_filter ?? null,
+    live: table.live ?? true,
   }
 }

@@ -31,6 +31,8 @@ export class Context {
   route = 'none'
   /** The bytes of the body, read before the handler runs. */
   body: Buffer = NO_BODY
+  /** Writes the log line and counts the request; for a handler whose client ends the reply, where nothing else would. */
+  onReplied: () => void = nothing
   #principal: Principal | undefined
   #caller: Context['caller'] = NOBODY
   #params: ReadonlyMap<string, string> | undefined
@@ -165,6 +167,8 @@ export class Context {
     return head
   }
 }
+
+function nothing(): void {}
 
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/
 

@@ -54,12 +54,13 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const context = new Context(request, response, addressOf(request), targetOf(request), logger)
       const span = tracing?.open(request.headers.traceparent)
       if (span !== undefined) context.setHeader('traceresponse', span.header)
-      response.on('finish', () => {
+      context.onReplied = () => {
         // A body that was read in one piece has not reached its end yet.
         request.read()
         finish(context, response.statusCode)
         span?.end({ method: context.method, route: context.route, status: response.statusCode, id: context.id })
-      })
+      }
+      response.on('finish', context.onReplied)
       // Without a listener the error would end the process; the client is gone.
       response.on('error', (error) => context.log.info({ err: error }, 'the reply could not be sent'))
       try {

@@ -57,7 +57,8 @@ export const AUDIT_EVENTS = {
   'access.refused': event('A caller lacked the required scope.', 'method', 'path', 'needs', 'reason'),
   'stream.refused': event('A streaming connection was refused or failed to authenticate.', 'reason', 'provider'),
   'stream.kicked': event('An operator closed streaming connections.', 'connection', 'count'),
-  'query.cancelled': event('An operator cancelled a running query.', 'query'),
+  'query.cancelled': event('An operator cancelled a running query or ended a live statement.', 'query'),
+  'live.refused': event('A caller lacked the rights for a live statement.', 'reason', 'transport'),
   'query.defined': event(
     'A table or index was created, changed or dropped.',
     'statement',

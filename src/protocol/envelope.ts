@@ -19,7 +19,10 @@ export interface Message {
   readonly Topic?: string | undefined
   readonly Action: Action | undefined
   readonly TransactionID?: TransactionId | undefined
+  /** A JsonText is the value of its text. */
   readonly Data?: unknown
+  /** The problem document of a refused statement, beside the error in `Data`. */
+  readonly Problem?: object | undefined
   readonly Confirm?: boolean | undefined
 }
 

@@ -30,6 +30,11 @@ export const QUERY_ERRORS = {
     title: 'The cursor does not belong to this request',
     advice: 'Repeat the request that returned the cursor, adding only `after`.',
   },
+  'Request.BadPosition': {
+    status: 400,
+    title: 'The position is not one of a live statement',
+    advice: 'Resume with a position that was sent, or without one.',
+  },
   'Request.TooLarge': {
     status: 413,
     title: 'The request is too large',
@@ -141,6 +146,16 @@ export const QUERY_ERRORS = {
     status: 429,
     title: 'Too many queries at once',
     advice: 'Wait until one of your queries has finished.',
+  },
+  'Limit.Live': {
+    status: 429,
+    title: 'Too many live statements',
+    advice: 'End one of your live statements, or raise the limit in the settings.',
+  },
+  'Limit.Rows': {
+    status: 422,
+    title: 'The result has too many rows to be live',
+    advice: 'Narrow the statement, or raise the limit in the settings.',
   },
   'Limit.Complexity': {
     status: 400,

@@ -39,6 +39,10 @@ function isRawNumber(value: unknown): value is RawNumber {
   return json.isRawJSON(value)
 }
 
+export function rawNumber(text: string): RawNumber {
+  return json.rawJSON(text)
+}
+
 /** The digits of a number as they were sent; undefined if the value is not a number. */
 function numberText(value: Json): string | undefined {
   if (typeof value === 'number') return String(value)

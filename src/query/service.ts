@@ -9,9 +9,13 @@ import { createTables, type Tables } from './catalogue/tables.ts'
 import type { Engine } from './engines/engine.ts'
 import { openEngine } from './engines/open.ts'
 import { Outage, type OutageLog } from './engines/outage.ts'
-import { type EndpointsEnv, queryGroup } from './http/endpoints.ts'
+import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
+import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
+import { LiveStatements } from './live/live-queries.ts'
+import type { LiveQueries } from './live/live-query.ts'
 import { Planner } from './plan/planner.ts'
+import { type Activity, createActivity } from './run/activity.ts'
 import { type AuditSource, createAuditTable } from './run/audit-table.ts'
 import { createRunner, type RunStatement } from './run/in-process.ts'
 import { RunningQueries } from './run/running.ts'
@@ -31,6 +35,9 @@ export interface QueryLimits {
   readonly writeWaitMs: number
   readonly stallMs: number
   readonly sendQueueBytes: number
+  /** How long the changes of a table are kept for live queries that resume, and how many of them. */
+  readonly logMs: number
+  readonly logChanges: number
 }
 
 const DEFAULT_QUERY_LIMITS: QueryLimits = {
@@ -45,6 +52,8 @@ const DEFAULT_QUERY_LIMITS: QueryLimits = {
   writeWaitMs: 5000,
   stallMs: 5000,
   sendQueueBytes: 128 * 1024 * 1024,
+  logMs: 600_000,
+  logChanges: 1_000_000,
 }
 
 export interface QueryOptions {
@@ -54,13 +63,14 @@ export interface QueryOptions {
   readonly log?: OutageLog
   readonly database: { readonly dataFolder: string; readonly databaseUrl: string }
   readonly limits?: Partial<QueryLimits>
+  readonly liveLimits?: Partial<LiveLimits>
   /** Records changes of the catalogue. */
   readonly audit?: Audit
   /** The source of the table auditlog. */
   readonly auditLog?: AuditSource
 }
 
-export interface QueryRouteOptions extends Pick<EndpointsEnv, 'metrics' | 'trace'> {
+export interface QueryRouteOptions extends Pick<EndpointsEnv, 'metrics' | 'trace' | 'authenticate'> {
   /** Cancels a query that another node runs. */
   readonly cancelElsewhere?: EndpointsEnv['cancel']
 }
@@ -69,12 +79,17 @@ export interface QueryService {
   /** For the declarative file and the demonstration data. */
   readonly tables: Tables
   readonly running: RunningQueries
+  readonly live: LiveQueries
+  /** What callers run here, for operators. */
+  readonly activity: Activity
   readonly planner: Planner
   /** Runs a statement for a caller inside this process. */
   readonly run: RunStatement
   routes(options: QueryRouteOptions): RouteGroup
   /** For a health check: rejects if the database does not answer, or cannot write until the server restarts. */
   check(): Promise<void>
+  /** Ends the responses of live statements, which would go on for as long as their clients want. */
+  stopLive(): void
   close(): Promise<void>
 }
 
@@ -88,7 +103,8 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const limits = { ...DEFAULT_QUERY_LIMITS, ...overrides }
   const { concurrency, waiting, milliseconds, writeWaitMs } = limits
   const outage = new Outage(options.log)
-  const engine = await openEngine({ ...database, concurrency, waiting, milliseconds, writeWaitMs, outage })
+  const log = { milliseconds: limits.logMs, changes: limits.logChanges }
+  const engine = await openEngine({ ...database, concurrency, waiting, milliseconds, writeWaitMs, outage, log })
   /** An outage is logged when it begins and when it ends, not each time something fails in it. */
   const onError = (error: unknown): void => {
     if (asUnavailable(error) === undefined) options.onError(error)
@@ -97,35 +113,61 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
   const running = new RunningQueries(limits, clock)
   const auditTable = createAuditTable(auditLog, engine.auditCopy)
+  const live = new LiveStatements({
+    engine,
+    catalogue,
+    planner,
+    clock,
+    concurrency,
+    milliseconds,
+    limits: { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits },
+    catchUpAuditLog: (signal) => auditTable.catchUp(signal),
+    onError,
+  })
+  const activity = createActivity(running, live)
+  const endpoints: QueryEndpoints[] = []
   const cleanup = setInterval(() => {
     engine.deleteResponsesBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
     auditTable.trim().catch(onError)
+    engine.live.trim().catch(onError)
   }, CLEANUP_INTERVAL_MS)
   cleanup.unref()
   return {
     tables: createTables({ engine, catalogue, clock }),
     running,
+    live,
+    activity,
     planner,
     run: createRunner({ engine, catalogue, planner, running, clock, audit, auditTable }),
     routes({ cancelElsewhere: cancel = async () => false, ...options }) {
       watch(options.metrics, engine, running)
-      return queryGroup({
+      if (options.metrics !== undefined) live.watch(options.metrics)
+      const opened = queryEndpoints({
         ...options,
         cancel,
         engine,
         catalogue,
         planner,
         running,
+        live,
+        activity,
+        bus,
         limits,
         clock,
         audit,
         auditTable,
       })
+      endpoints.push(opened)
+      return opened.group
     },
     check: () => engine.check(),
+    stopLive() {
+      for (const opened of endpoints) opened.stop()
+    },
     async close() {
       clearInterval(cleanup)
       running.stopAll()
+      live.close()
       catalogue.close()
       await engine.close()
     },

@@ -42,6 +42,16 @@ export function queryLimitsOf(config: Config) {
   }
 }
 
+export function liveLimitsOf(config: Config) {
+  return {
+    perConnection: config.liveStatementsPerConnection,
+    perUser: config.liveStatementsPerUser,
+    perNode: config.liveStatements,
+    rows: config.liveRows,
+    bytes: config.liveBytes,
+  }
+}
+
 export function readTls(config: Config): { cert: Buffer; key: Buffer } | undefined {
   if (config.tlsCertificate === '') return undefined
   try {

@@ -28,7 +28,8 @@ import { watchCertificateExpiry } from './certificate-expiry.ts'
 import { createCleanup } from './cleanup.ts'
 import { reconcileDeclared } from './declared.ts'
 import { createDemoMarket } from './demo-market.ts'
-import { budgetsOf, lifetimesOf, queryLimitsOf, readTls } from './options.ts'
+import { createLiveController } from './live-controller.ts'
+import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls } from './options.ts'
 import { checkBeforeStart, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
 import { joinCluster, openResources } from './resources.ts'
@@ -106,6 +107,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
           clock,
           database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
           limits: queryLimitsOf(config),
+          liveLimits: liveLimitsOf(config),
           onError: (error) => logger.error({ err: error }, 'query service error'),
           log: logger,
         })
@@ -148,6 +150,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
     const streaming = runs('streaming')
       ? await openStreaming({
           authenticate,
+          usernameOf: async (subject) => (await identity.users.findById(subject))?.username,
           bus,
           audit,
           clock,
@@ -156,13 +159,14 @@ export async function startServer(config: Config, options: StartOptions): Promis
           metrics,
           settings: config,
           controllers: market?.controllers(controllers) ?? controllers,
+          queryController: query && createLiveController(query.live, audit),
           name: config.brandName,
         })
       : undefined
     cleanup.add(() => streaming?.gateway.drain())
     handleLiveCalls(cluster, {
       streams: streaming && { list: streaming.gateway.liveSessions },
-      queries: query?.running,
+      queries: query?.activity,
     })
 
     await reconcileDeclared(declared, resources, query?.tables, logger)
@@ -186,6 +190,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
         query: query?.routes({
           metrics,
           trace: tracing,
+          authenticate,
           cancelElsewhere: (id, owner) => live.cancel(id, owner),
         }),
         streaming: streaming?.routes,
@@ -225,6 +230,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
         logger.info({ delayMs }, 'stopping')
         listener.announceClose()
         await sleep(delayMs)
+        query?.stopLive()
         await Promise.all([streaming?.gateway.drain(), listener.close(STOP_GRACE_MS + config.streamDrainTime)])
         await cleanup.run()
         logger.info('stopped')

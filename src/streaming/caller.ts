@@ -20,6 +20,10 @@ export class ConnectionCaller implements Caller {
     return this.identity.connectionId
   }
 
+  get address(): string {
+    return this.identity.address
+  }
+
   get profile(): Profile {
     return this.identity.profile
   }

@@ -22,10 +22,16 @@ export type AuthEffect =
   | { readonly kind: 'none' }
   /** The client must be notified and the subscriptions checked again. */
   | { readonly kind: 'changed' }
+  /** Other roles or another name with the same scopes: the client is not notified, but the rows that it may read can differ. */
+  | { readonly kind: 'claims-changed' }
+  /** The user was renamed: the connection must read the name. */
+  | { readonly kind: 'renamed' }
   | { readonly kind: 'close'; readonly code: 'sessionEnded' | 'policy'; readonly reason: string }
 
 const NO_EFFECT: AuthEffect = { kind: 'none' }
 const CHANGED: AuthEffect = { kind: 'changed' }
+const CLAIMS_CHANGED: AuthEffect = { kind: 'claims-changed' }
+const RENAMED: AuthEffect = { kind: 'renamed' }
 const SESSION_ENDED: AuthEffect = { kind: 'close', code: 'sessionEnded', reason: 'the session has ended' }
 const KICKED: AuthEffect = { kind: 'close', code: 'sessionEnded', reason: 'ended by an operator' }
 const NOT_AUTHENTICATED: AuthEffect = { kind: 'close', code: 'policy', reason: 'not authenticated in time' }
@@ -120,6 +126,7 @@ export class ConnectionAuth {
     this.#eventsDuringCheck?.push(event)
     if (this.#authority.state === 'anonymous') return NO_EFFECT
     const effect = effectOf(event, this.#authority.principal)
+    if (event.kind === 'user-changed' && event.renamed && event.subject === this.#subject) return RENAMED
     switch (effect.kind) {
       case 'none':
         return NO_EFFECT
@@ -130,6 +137,15 @@ export class ConnectionAuth {
       case 'rights-changed':
         return this.#changeRights(effect.rights)
     }
+  }
+
+  /** Reads the name of the user again. */
+  async readUsername(): Promise<AuthEffect> {
+    const username = this.#subject === undefined ? undefined : await this.#env.usernameOf(this.#subject)
+    const authority = this.#authority
+    if (username === undefined || authority.state === 'anonymous') return NO_EFFECT
+    this.#authority = { ...authority, principal: { ...authority.principal, username } }
+    return CLAIMS_CHANGED
   }
 
   nextDeadline(): number {
@@ -163,9 +179,11 @@ export class ConnectionAuth {
 
   #changeRights(rights: CurrentRights): AuthEffect {
     if (this.#authority.state !== 'active') return NO_EFFECT
-    const before = this.#authority.principal.scopes
+    const before = this.#authority.principal
     this.#authority = withRights(this.#authority, rights)
-    return isSameSet(before, this.#authority.principal.scopes) ? NO_EFFECT : CHANGED
+    const { scopes, roles } = this.#authority.principal
+    if (!isSameSet(before.scopes, scopes)) return CHANGED
+    return isSameSet(new Set(before.roles), new Set(roles)) ? NO_EFFECT : CLAIMS_CHANGED
   }
 
   #revoke(): AuthEffect {

@@ -15,7 +15,13 @@ import type { StreamSettings } from './settings.ts'
 /** The socket side of a connection. */
 export interface Transport {
   send(message: Message): void
-  sendBroadcast(broadcast: Broadcast, slow: SlowPolicy): void
+  /** `queue` sends in any case: the sender has asked `isCongested` first. */
+  sendBroadcast(broadcast: Broadcast, slow: SlowPolicy | 'queue'): void
+  /**
+   * Whether subscriptions that their topic runs must wait. They fill only a part of the send queue, so that they alone
+   * never make the connection a slow one. Once it was true, the connection is told when it no longer is.
+   */
+  readonly isCongested: boolean
   /** Pauses or resumes reading from the client. */
   setReading(reading: boolean): void
   close(name: CloseName, reason: string): void
@@ -38,6 +44,8 @@ export interface ConnectionEnv {
   readonly hub: Hub
   readonly sessions: Sessions
   readonly authenticate: Authenticate
+  /** The current name of a user; undefined if there is no such user. */
+  readonly usernameOf: (subject: string) => Promise<string | undefined>
   /** A token that the client can pass to AuthToken later; undefined if the settings withhold it. */
   readonly restoreToken: (accessToken: string) => string | undefined
   readonly onFault: (error: unknown, connectionId: string) => void

@@ -17,6 +17,9 @@ const REQUEST_BYTES = 256
 /** How much more the bytes of a message count before the connection is authenticated, when only tokens are sent. */
 const ANONYMOUS_FACTOR = 4
 
+/** After a failure of the database. */
+const RENAME_RETRY_MS = 1_000
+
 export class Connection implements OperationHost, SessionMember {
   readonly env: ConnectionEnv
   readonly transport: Transport
@@ -110,11 +113,27 @@ export class Connection implements OperationHost, SessionMember {
       case 'changed':
         this.subscriptions.onAuthorityChanged()
         break
+      case 'claims-changed':
+        this.subscriptions.onClaimsChanged()
+        break
+      case 'renamed':
+        this.#readUsername()
+        break
       case 'close':
         if (effect.code === 'sessionEnded') this.#endSession(effect.reason)
         else this.#close(effect.code, effect.reason)
         break
     }
+  }
+
+  #readUsername(): void {
+    this.auth
+      .readUsername()
+      .then((effect) => this.#apply(effect))
+      .catch((error) => {
+        this.env.onFault(error, this.caller.connectionId)
+        if (this.#phase !== 'closed') setTimeout(() => this.#readUsername(), RENAME_RETRY_MS).unref()
+      })
   }
 
   displace(): void {

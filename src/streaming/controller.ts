@@ -1,5 +1,6 @@
 /** The interface of streaming controllers, the extension point of the gateway. */
 import type { Clock } from '../protocol/clock.ts'
+import type { JsonText } from '../protocol/json-text.ts'
 import type { Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { STREAM_ERRORS, type StreamErrorCode } from '../protocol/stream-errors.ts'
@@ -40,13 +41,53 @@ export type Need = 'nothing' | 'identity' | (string & {})
  */
 export type SlowPolicy = 'latest' | 'close'
 
-export interface SubscriptionRules {
+/** Either all subscribers are sent what is published on the topic, or the topic serves each subscriber by itself. */
+export type SubscriptionRules = SharedSubscription | OwnSubscription
+
+export interface SharedSubscription {
   readonly slow: SlowPolicy
   /**
    * The initial state, sent right after the confirmation; undefined sends nothing. Messages published while a promise
    * of it is pending are sent after it, so the state may already include them.
    */
   snapshot?(call: Call): unknown
+  readonly open?: undefined
+}
+
+/**
+ * A subscription that its topic runs for each subscriber by itself. It is not counted: a Sub of a topic that is open on the
+ * connection is refused with `Data Topic`, and the first Unsub ends it.
+ */
+export interface OwnSubscription {
+  readonly slow?: undefined
+  readonly snapshot?: undefined
+  /**
+   * Resolves when the subscription can be confirmed; throws a Refusal created by `refuse` if it cannot be opened. Messages
+   * are sent through the sink once it has resolved and the sink is not congested.
+   */
+  open(call: Call, sink: SubscriberSink): Promise<RunningSubscription>
+}
+
+/** The connection as a running subscription sees it. */
+export interface SubscriberSink {
+  /** Subscribers of one topic that are sent the same object share its encoded and compressed form. */
+  send(data: JsonText): void
+  /** While true nothing may be sent. `drained` is called when it turns false. */
+  readonly isCongested: boolean
+  /** Sends the error and the server's Unsub. Nothing may follow. */
+  end(reason: Refusal): void
+}
+
+/** What the connection tells a running subscription. */
+export interface RunningSubscription {
+  drained(): void
+  /** The rights of the caller, or a token with the same rights, replaced those before. */
+  setPrincipal(principal: Principal): void
+  /** The token expired; the caller may renew it. */
+  pause(): void
+  resume(principal: Principal): void
+  /** The subscription ended: by Unsub, with the connection, or because the caller lost the authority. */
+  close(): void
 }
 
 /** What a controller can use while the gateway runs. */
@@ -62,6 +103,8 @@ export interface Call {
   readonly controller: string
   readonly topic: string
   readonly data: unknown
+  /** The JSON text of the whole message of a Sub, for data whose numbers need all their digits; undefined in MessagePack. */
+  readonly source?: string | undefined
   /** Undefined if the caller has no active authority. */
   readonly principal: Principal | undefined
   readonly caller: Caller
@@ -72,6 +115,8 @@ export interface Call {
 /** The connection that sent a request, as the built-in controllers see it. */
 export interface Caller {
   readonly connectionId: string
+  /** The client's address. */
+  readonly address: string
   /** The current authority as an authentication result. */
   identify(): AuthenticationResult
   /** Checks a token and takes on its authority; the result is the reply. */
@@ -102,6 +147,11 @@ export interface AuthenticationResult {
 export function refuse(code: StreamErrorCode, context = '', cause?: unknown): Refusal {
   const text = STREAM_ERRORS[code].context === '' ? '' : context
   return new Refusal(code, 400, text, cause === undefined ? {} : { cause })
+}
+
+/** The same with a problem document, which the message carries beside `Data`. */
+export function refuseWithProblem(code: StreamErrorCode, context: string, problem: object): Refusal {
+  return new Refusal(code, 400, context, { members: { Problem: problem } })
 }
 
 /** The members of a request's `Data`; refuses anything but an object. */

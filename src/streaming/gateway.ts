@@ -40,6 +40,8 @@ import { ServerSocket } from './websocket/server-socket.ts'
 
 export interface GatewayOptions {
   readonly authenticate: Authenticate
+  /** The current name of a user, for connections that are open while it changes. */
+  readonly usernameOf?: ConnectionEnv['usernameOf']
   readonly bus: Bus
   readonly clock: Clock
   readonly logger: Logger
@@ -47,6 +49,8 @@ export interface GatewayOptions {
   readonly server: ServerInfo
   /** Controllers besides `Auth` and `Platform`. */
   readonly controllers?: readonly Controller[]
+  /** The controller `Query`, if the query service runs here. It is built in, hence no feed. */
+  readonly queryController?: Controller | undefined
   readonly audit?: Audit
   /** Throws when an address, client or user exceeds its rate. */
   readonly rateLimits?: Pick<RateLimits, 'countAddress' | 'countCaller'>
@@ -94,12 +98,14 @@ export function createGateway(options: GatewayOptions): Gateway {
   const controllers = new Controllers([
     authController,
     createPlatformController(options.server, options.controllers ?? []),
+    ...(options.queryController === undefined ? [] : [options.queryController]),
     ...(options.controllers ?? []),
   ])
   const env: ConnectionEnv = {
     clock,
     settings,
     authenticate,
+    usernameOf: options.usernameOf ?? (async () => undefined),
     counters,
     hub,
     controllers,

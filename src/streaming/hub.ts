@@ -1,5 +1,6 @@
 /** Publish and subscribe within one node. A message is encoded once for each codec, not for each subscriber. */
 import type { Message } from '../protocol/envelope.ts'
+import type { JsonText } from '../protocol/json-text.ts'
 import type { Codec } from './codec/codec.ts'
 import { frameDeflated } from './websocket/deflate.ts'
 import { frameMessage } from './websocket/frame.ts'
@@ -9,8 +10,16 @@ export interface Subscriber {
   deliver(broadcast: Broadcast, now: number): void
 }
 
+/** The memory of broadcasts kept for subscribers whose turn comes later. */
+const SHARED_BYTES = 16 * 1024 * 1024
+/** The payload, its frame and the compressed frame of both codecs. */
+const COPIES = 4
+
 export class Hub {
   readonly #topics = new Map<string, Set<Subscriber>>()
+  /** What subscriptions that their topic runs were sent lately, by topic; oldest first. */
+  readonly #shared = new Map<JsonText, Map<string, Broadcast>>()
+  #sharedBytes = 0
 
   subscribe(key: string, subscriber: Subscriber): void {
     const subscribers = this.#topics.get(key)
@@ -33,6 +42,23 @@ export class Hub {
     if (subscribers === undefined) return
     const broadcast = new Broadcast(key, { Controller: controller, Topic: topic, Action: 'Publish', Data: data })
     for (const subscriber of subscribers) subscriber.deliver(broadcast, now)
+  }
+
+  /** One broadcast for all subscribers of the topic that are sent this very object, each in its own time. */
+  share(controller: string, topic: string, data: JsonText): Broadcast {
+    const key = topicKey(controller, topic)
+    const topics = this.#shared.get(data) ?? new Map<string, Broadcast>()
+    const known = topics.get(key)
+    if (known !== undefined) return known
+    const broadcast = new Broadcast(key, { Controller: controller, Topic: topic, Action: 'Publish', Data: data })
+    this.#shared.set(data, topics.set(key, broadcast))
+    this.#sharedBytes += data.text.length * COPIES
+    for (const [oldest, { size }] of this.#shared) {
+      if (this.#sharedBytes <= SHARED_BYTES || oldest === data) break
+      this.#shared.delete(oldest)
+      this.#sharedBytes -= oldest.text.length * COPIES * size
+    }
+    return broadcast
   }
 }
 

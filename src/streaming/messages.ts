@@ -35,12 +35,19 @@ export function sendError(
   transport: Transport,
   { counters }: ConnectionEnv,
   { controller, topic, id }: ErrorSubject,
-  code: string,
-  context = '',
+  { code, message: context, details }: Refusal,
 ): void {
   countError(counters, code, context)
   const data = context === '' ? code : `${code} ${context}`
-  transport.send({ Controller: controller, Topic: topic, Action: 'Error', TransactionID: id, Data: data })
+  const problem = details.members?.Problem
+  transport.send({
+    Controller: controller,
+    Topic: topic,
+    Action: 'Error',
+    TransactionID: id,
+    Data: data,
+    Problem: typeof problem === 'object' && problem !== null ? problem : undefined,
+  })
 }
 
 /** The error that the client sees. Anything but a Refusal with a known code is a fault: logged, and sent as `Fault`. */

@@ -6,6 +6,7 @@ import { type Call, refuse, type Topic } from './controller.ts'
 import { IDENTIFY } from './controllers/auth.ts'
 import { topicKey } from './hub.ts'
 import { confirmation, publicError, push, reply, sendError } from './messages.ts'
+import { OwnSubscriber } from './own-subscriber.ts'
 import type { InvalidRequest, Request } from './request.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
@@ -47,6 +48,10 @@ export class Operation implements Call {
 
   get data(): unknown {
     return this.request.kind === 'request' ? this.request.data : undefined
+  }
+
+  get source(): string | undefined {
+    return this.request.kind === 'request' ? this.request.source : undefined
   }
 
   get principal(): Principal | undefined {
@@ -109,8 +114,10 @@ export class Operation implements Call {
     }
     if (!this.caller.auth.satisfies(topic.needs, env.clock())) throw refuse('Authority')
     if (request.action === 'Publish') return topic.publish?.(this)
+    if (topic.subscription?.open !== undefined && subscriptions.has(key)) throw refuse('Data', 'Topic')
     if (subscriptions.repeat(key)) return undefined
     if (subscriptions.size >= env.settings.streamMaxSubscriptions) throw refuse('Limited', 'subscriptions')
+    if (topic.subscription?.open !== undefined) return subscriptions.openOwn(topic.subscription, this, topic.needs)
     const snapshot = topic.subscription?.snapshot?.(this)
     if (snapshot instanceof Promise) subscriptions.prepare(request.controller, request.topic, topic)
     return snapshot
@@ -122,6 +129,8 @@ export class Operation implements Call {
       const result = await promise
       claimed = this.#claimAnswer()
       if (claimed) this.#complete(request, result)
+      // Nobody waits for it any more.
+      else if (result instanceof OwnSubscriber) result.close()
     } catch (error) {
       if (claimed || this.#claimAnswer()) this.#fail(error)
     }
@@ -136,7 +145,8 @@ export class Operation implements Call {
   }
 
   #complete(request: Request, result: unknown): void {
-    if (request.action === 'Publish') this.#reply(request, result)
+    if (result instanceof OwnSubscriber) this.#startOwn(request, result)
+    else if (request.action === 'Publish') this.#reply(request, result)
     else if (request.action === 'Sub') this.#openSubscription(request, result)
     else this.#confirm(request, true)
     const { auth } = this.caller
@@ -154,7 +164,7 @@ export class Operation implements Call {
       return
     }
     const key = topicKey(controller, topic)
-    if (!subscriptions.has(key)) sendError(transport, env, request, 'Operation.NoResult')
+    if (!subscriptions.has(key)) sendError(transport, env, request, refuse('Operation.NoResult'))
     // After a sign-in the new authority is pushed to Identify anyway.
     else if (!this.caller.auth.hasNewSignIn || key !== IDENTIFY.key) transport.send(push(controller, topic, result))
   }
@@ -180,11 +190,21 @@ export class Operation implements Call {
     }
   }
 
+  /** Confirms the subscription; from then on its topic sends. */
+  #startOwn(request: Request, subscriber: OwnSubscriber): void {
+    const { env, subscriptions } = this.#host
+    // The authority may have changed while it was opened.
+    if (!this.caller.auth.satisfies(subscriber.needs, env.clock())) subscriber.close(refuse('Authority'))
+    if (subscriber.endReason !== undefined) throw subscriber.endReason
+    subscriptions.addOwn(subscriber)
+    this.#confirm(request, true)
+    subscriber.start()
+  }
+
   #fail(error: unknown): void {
     const { transport, env, subscriptions } = this.#host
     const { request } = this
-    const { code, message } = publicError(error, env, this.caller.connectionId)
-    sendError(transport, env, request, code, message)
+    sendError(transport, env, request, publicError(error, env, this.caller.connectionId))
     if (request.kind !== 'request' || request.action !== 'Sub') return
     subscriptions.abandon(topicKey(request.controller, request.topic))
     this.#confirm(request, false)

@@ -43,6 +43,8 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   /** Set while the send queue is over its limit, with the latest message of each topic that allows dropping. */
   #congestedSince: number | undefined
   #latest: Map<string, Broadcast> | undefined
+  /** Whether a subscription that its topic runs waits for the queue to drain. */
+  #hasWaiting = false
   /** Whether something was queued when it was last counted. */
   #isQueued = false
   #closing: { readonly code: number; readonly since: number } | undefined
@@ -154,8 +156,14 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     }
   }
 
-  sendBroadcast(broadcast: Broadcast, slow: SlowPolicy): void {
-    if (this.#congestedSince === undefined) {
+  get isCongested(): boolean {
+    const isCongested = this.#socket.queuedBytes > this.#env.settings.streamSendQueueBytes / 2
+    this.#hasWaiting ||= isCongested
+    return isCongested
+  }
+
+  sendBroadcast(broadcast: Broadcast, slow: SlowPolicy | 'queue'): void {
+    if (this.#congestedSince === undefined || slow === 'queue') {
       const frame = broadcast.frame(this.codec, this.#socket.windows?.server, this.#env.settings.streamDeflateThreshold)
       this.#sendFrame(frame, broadcast.payload(this.codec).length)
     } else if (slow === 'close') this.#closeAsSlow()
@@ -226,6 +234,18 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   onDrain(): void {
     this.#countQueue()
     this.#checkCongestion()
+    this.#wakeWaiting()
+  }
+
+  #wakeWaiting(): void {
+    if (!this.#hasWaiting || this.#closing !== undefined) return
+    if (this.#socket.queuedBytes > this.#env.settings.streamSendQueueBytes / 4) return
+    this.#hasWaiting = false
+    try {
+      this.connection.subscriptions.onDrained()
+    } catch (error) {
+      this.#fail(error)
+    }
   }
 
   #checkCongestion(): void {

@@ -10,6 +10,8 @@ export interface Request {
   readonly action: Exclude<Action, 'Error'>
   readonly id: TransactionId | undefined
   readonly data: unknown
+  /** See Decoded. */
+  readonly source: string | undefined
   readonly confirm: boolean
 }
 
@@ -36,7 +38,7 @@ export const UNREADABLE: InvalidRequest = {
 const MAX_TOPIC_LENGTH = 256
 
 /** Undefined for an `Error` from the client: answering it could start an endless exchange. */
-export function readRequest({ members, id }: Decoded): Request | InvalidRequest | undefined {
+export function readRequest({ members, id, source }: Decoded): Request | InvalidRequest | undefined {
   const { Controller: controller = DEFAULT_CONTROLLER, Topic: topic, Action: action = DEFAULT_ACTION } = members
   const { Confirm: confirm = false, Data: data } = members
   const invalid = (code: StreamErrorCode, context: string): InvalidRequest => ({
@@ -57,7 +59,7 @@ export function readRequest({ members, id }: Decoded): Request | InvalidRequest 
   if (action === 'Cancel') {
     if (id === undefined) return invalid('Data', 'TransactionID')
   } else if (topic === undefined) return invalid('Data', 'Topic')
-  return { kind: 'request', controller, topic: topic ?? '', action, id, data, confirm }
+  return { kind: 'request', controller, topic: topic ?? '', action, id, data, source, confirm }
 }
 
 function isTransactionId(id: unknown): id is TransactionId {

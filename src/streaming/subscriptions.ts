@@ -2,10 +2,11 @@
 import type { Refusal } from '../protocol/refusal.ts'
 import type { ConnectionCaller } from './caller.ts'
 import type { ConnectionEnv, Transport } from './connection-types.ts'
-import { type Call, refuse, type SlowPolicy, type Topic } from './controller.ts'
+import { type Call, type Need, type OwnSubscription, refuse, type SlowPolicy, type Topic } from './controller.ts'
 import { IDENTIFY } from './controllers/auth.ts'
 import { type Broadcast, type Subscriber, topicKey } from './hub.ts'
 import { publicError, push, sendError, subscriptionEnd } from './messages.ts'
+import { OwnSubscriber } from './own-subscriber.ts'
 
 interface Subscription {
   readonly key: string
@@ -61,6 +62,8 @@ export class Subscriptions implements Subscriber {
   readonly #transport: Transport
   readonly #env: ConnectionEnv
   #byKey: Map<string, Subscription> | undefined
+  /** Those that their topic runs. */
+  #own: Map<string, OwnSubscriber> | undefined
   /** At most one, because requests are executed one at a time. */
   #opening: Opening | undefined
   #resuming: Map<Subscription, Resumption> | undefined
@@ -72,11 +75,11 @@ export class Subscriptions implements Subscriber {
   }
 
   get size(): number {
-    return this.#byKey?.size ?? 0
+    return (this.#byKey?.size ?? 0) + (this.#own?.size ?? 0)
   }
 
   has(key: string): boolean {
-    return this.#byKey?.has(key) ?? false
+    return this.#byKey?.has(key) === true || this.#own?.has(key) === true
   }
 
   /** Called by the hub for each message published on a subscribed topic. */
@@ -127,8 +130,43 @@ export class Subscriptions implements Subscriber {
     return true
   }
 
+  /** Lets the topic open a subscription that it runs itself. `addOwn` follows unless it fails. */
+  async openOwn(rules: OwnSubscription, call: Call, needs: Need): Promise<OwnSubscriber> {
+    const subscriber = new OwnSubscriber(call, needs, {
+      auth: this.#caller.auth,
+      transport: this.#transport,
+      env: this.#env,
+      onEnd: (reason) => this.#endOwn(subscriber, reason),
+    })
+    await subscriber.open(rules, call)
+    return subscriber
+  }
+
+  addOwn(subscriber: OwnSubscriber): void {
+    this.#own ??= new Map()
+    this.#own.set(subscriber.key, subscriber)
+  }
+
+  /** The send queue has room again for subscriptions that their topic runs. */
+  onDrained(): void {
+    for (const subscriber of [...(this.#own?.values() ?? [])]) {
+      // One that went before may have filled the queue; then there will be another call.
+      if (this.#transport.isCongested) break
+      subscriber.drained()
+    }
+  }
+
+  /** Roles or the name of the caller changed, which row filters can refer to. */
+  onClaimsChanged(): void {
+    const { principal } = this.#caller.auth
+    if (principal === undefined) return
+    for (const subscriber of [...(this.#own?.values() ?? [])]) subscriber.setPrincipal(principal)
+  }
+
   /** Counts one Unsub; the last one ends the subscription. */
   remove(key: string): void {
+    const own = this.#own?.get(key)
+    if (own !== undefined) this.#dropOwn(own)
     const subscription = this.#byKey?.get(key)
     if (subscription !== undefined && --subscription.count === 0) this.#drop(subscription)
   }
@@ -146,6 +184,17 @@ export class Subscriptions implements Subscriber {
         this.#cancelResumption(subscription)
       } else this.#end(subscription, refuse('Authority'))
     }
+    this.#updateOwn(now)
+  }
+
+  #updateOwn(now: number): void {
+    const { auth } = this.#caller
+    const { principal } = auth
+    for (const subscriber of [...(this.#own?.values() ?? [])]) {
+      if (principal !== undefined && auth.satisfies(subscriber.needs, now)) subscriber.setPrincipal(principal)
+      else if (auth.authority.state === 'expired') subscriber.pause()
+      else this.#endOwn(subscriber, refuse('Authority'))
+    }
   }
 
   /** When the first resumption times out. */
@@ -162,6 +211,7 @@ export class Subscriptions implements Subscriber {
   clear(): void {
     if (this.#opening !== undefined) this.abandon(this.#opening.key)
     for (const subscription of [...(this.#byKey?.values() ?? [])]) this.#drop(subscription)
+    for (const subscriber of [...(this.#own?.values() ?? [])]) this.#dropOwn(subscriber)
   }
 
   /** Topics with a snapshot send a new one, followed by what was published while it was fetched. */
@@ -205,11 +255,25 @@ export class Subscriptions implements Subscriber {
   }
 
   /** Ends a subscription that the client still expects to be open. */
-  #end(subscription: Subscription, { code, message }: Refusal): void {
-    const { controller, name: topic } = subscription
+  #end(subscription: Subscription, reason: Refusal): void {
     this.#drop(subscription)
-    sendError(this.#transport, this.#env, { controller, topic, id: undefined }, code, message)
+    this.#sendEnd(subscription, reason)
+  }
+
+  #endOwn(subscriber: OwnSubscriber, reason: Refusal): void {
+    this.#dropOwn(subscriber)
+    this.#sendEnd(subscriber, publicError(reason, this.#env, this.#caller.connectionId))
+  }
+
+  #sendEnd({ controller, name: topic }: Pick<Subscription, 'controller' | 'name'>, reason: Refusal): void {
+    sendError(this.#transport, this.#env, { controller, topic, id: undefined }, reason)
     this.#transport.send(subscriptionEnd(controller, topic))
+  }
+
+  #dropOwn(subscriber: OwnSubscriber): void {
+    this.#own?.delete(subscriber.key)
+    if (this.#own?.size === 0) this.#own = undefined
+    subscriber.close()
   }
 
   #drop(subscription: Subscription): void {

@@ -57,6 +57,20 @@ export const METRICS = {
   gatehouse_query_send_queue_bytes: gauge('Bytes of whole answers that clients have not read yet.'),
   gatehouse_query_writes_stopped_total: counter('Long writes stopped because writes of others waited too long.'),
   gatehouse_query_processes: gauge('Reader processes of the embedded engine: "idle" or "busy".', 'state'),
+  gatehouse_live_statements: gauge('Live statements, by method: "keys", "rerun" or "clock".', 'method'),
+  gatehouse_live_families: gauge('Groups of live statements that share one read of the changed rows.'),
+  gatehouse_live_rows: gauge('Rows of live results in memory, also of those that are kept for clients that come back.'),
+  gatehouse_live_bytes: gauge('Memory of live results, about.'),
+  gatehouse_live_evaluations_total: counter('Evaluations of live results, by method.', 'method'),
+  gatehouse_live_delivery_seconds: histogram(
+    'Time from a commit, as this node learned of it, to the messages for the subscribers.',
+    FAST,
+  ),
+  gatehouse_live_resumes_total: counter(
+    'Live statements resumed: "recovered", or "reset" with a new snapshot.',
+    'outcome',
+  ),
+  gatehouse_live_resets_total: counter('Snapshots sent anew, by the reason that the client is told.', 'reason'),
   gatehouse_bus_events_total: counter('Events received from the event bus, by kind.', 'kind'),
   gatehouse_bus_lag_seconds: gauge('Time since this node last knew that it had received every event.'),
   gatehouse_database_connections: gauge(

@@ -28,7 +28,16 @@ onEveryEngine('administration', (place) => {
         ],
       },
       queries: {
-        list: () => [{ requestId: 'q1', subject: 'usr_1', clientId: 'app', statement: 'SELECT 1', startedAt: 0 }],
+        list: () => [
+          {
+            requestId: 'q1',
+            kind: 'query' as const,
+            subject: 'usr_1',
+            clientId: 'app',
+            statement: 'SELECT 1',
+            startedAt: 0,
+          },
+        ],
         cancel: (id: string) => id === 'q1',
       },
     }

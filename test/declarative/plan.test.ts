@@ -44,6 +44,7 @@ const EXISTING: CurrentState = {
         readScope: null,
         writeScope: null,
         rowFilter: null,
+        live: true,
       },
     ],
   ]),

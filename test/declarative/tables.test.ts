@@ -85,6 +85,7 @@ onEveryEngine('declared tables', (place) => {
       readScope: null,
       writeScope: null,
       rowFilter: null,
+      live: true,
     }
     await query.tables.create(target, [['symbol'], ['HALF']])
     writeFileSync(join(folder, 'prices.csv'), 'symbol,price\nBHP,45.10\nRIO,60\n')

@@ -185,7 +185,7 @@ onEveryEngine('writes to the catalogue', (place) => {
       assert.deepEqual([json.Code, json.Position.Offset], [code, offset], statement)
     }
     const expected = (await server.query('ALTER TABLE plainly SET')).json.Expected
-    assert.deepEqual(expected, ['READ', 'WRITE', 'ROW', 'COMMENT'])
+    assert.deepEqual(expected, ['READ', 'WRITE', 'ROW', 'COMMENT', 'WITH'])
   })
 
   test('a write to the catalogue with an endless query ends at its time limit and blocks no other', async () => {

@@ -155,6 +155,7 @@ async function createNums(server: QueryServer): Promise<void> {
     readScope: null,
     writeScope: 'Platform/Market',
     rowFilter: null,
+    live: true,
   })
   const rows = Array.from({ length: 5000 }, (_row, n) => [String(n), 'x'.repeat(40)])
   await server.service.tables.insert('nums', ['n', 't'], rows)

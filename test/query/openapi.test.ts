@@ -44,6 +44,7 @@ onEveryEngine('the description of the query service', (place) => {
         orderby: '-id',
         limit: '5',
         offset: '0',
+        maxrate: '5',
       }
       const query = names.filter((name) => name !== 'after').map((name) => `${name}=${values[name]}`)
       const reply = await send(`${path}?${query.join('&')}`, GOOD[path])

@@ -30,6 +30,7 @@ onEveryEngine('under load', (place, engine) => {
       readScope: null,
       writeScope: null,
       rowFilter: null,
+      live: true,
     })
     await server.service.tables.insert(
       'nums',

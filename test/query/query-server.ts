@@ -5,7 +5,7 @@ import { openListener } from '../../src/http/listener.ts'
 import { createPipeline } from '../../src/http/pipeline.ts'
 import type { Audit } from '../../src/protocol/audit-events.ts'
 import type { Clock } from '../../src/protocol/clock.ts'
-import type { Principal } from '../../src/protocol/principal.ts'
+import type { Authenticate, Principal } from '../../src/protocol/principal.ts'
 import { openQuery, type QueryLimits, type QueryService } from '../../src/query/service.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { createMetrics, type Metrics } from '../../src/telemetry/metrics.ts'
@@ -94,6 +94,7 @@ export interface ServerOptions {
   /** Shared with other nodes; a new one by default. */
   readonly bus?: Bus
   readonly audit?: Audit
+  readonly authenticate?: Authenticate
 }
 
 export async function startQueryServer(place: TestPlace, options: ServerOptions = {}): Promise<QueryServer> {
@@ -111,12 +112,13 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     ...(options.audit === undefined ? {} : { audit: options.audit }),
   })
   const metrics = createMetrics()
+  const authenticate = options.authenticate ?? (async (token: string) => CALLERS[token])
   const pipeline = createPipeline({
-    groups: [service.routes({ metrics })],
+    groups: [service.routes({ metrics, authenticate })],
     logger,
     metrics,
     addressOf: clientAddress([]),
-    authenticate: async (token) => CALLERS[token],
+    authenticate,
   })
   listener.answerWith(pipeline)
   const url = `http://127.0.0.1:${listener.port}`

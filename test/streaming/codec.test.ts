@@ -42,12 +42,17 @@ test('JSON: data that JSON.stringify omits is omitted', () => {
 
 test('MessagePack: the decoder agrees with another implementation', () => {
   fc.assert(
-    fc.property(fc.jsonValue(), (value) => {
+    fc.property(fc.jsonValue().filter(hasNoProto), (value) => {
       const bytes = Buffer.from(encode(value))
       assert.deepEqual(unpackMessage(bytes), decode(bytes))
     }),
   )
 })
+
+/** The other implementation refuses this key. */
+function hasNoProto(value: unknown): boolean {
+  return !JSON.stringify(value).includes('"__proto__"')
+}
 
 test('MessagePack: 64-bit ids keep their value through decode and encode', () => {
   fc.assert(

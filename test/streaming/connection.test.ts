@@ -60,6 +60,7 @@ async function run(steps: readonly Step[], principal: Principal | 'anonymous' = 
     authenticate: async (token: string) =>
       token === 'good.token' ? { ...ALICE, expiresAt: START / 1000 + 7200 } : undefined,
     restoreToken: () => undefined,
+    usernameOf: async () => undefined,
     onFault: (error: unknown) => assert.fail(String(error)),
     onSignInRejected: () => {},
   }
@@ -70,6 +71,7 @@ async function run(steps: readonly Step[], principal: Principal | 'anonymous' = 
     {
       send: (message) => void output.push(note(message)),
       sendBroadcast: ({ message }) => void output.push(note(message)),
+      isCongested: false,
       setReading: () => {},
       close: (name) => void output.push(`close ${name}`),
     },

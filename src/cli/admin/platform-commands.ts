@@ -91,17 +91,17 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'queries list',
-    summary: 'Lists the running queries of all nodes.',
+    summary: 'Lists the running queries and live statements of all nodes.',
     examples: ['queries list', 'queries list --server https://gate.example.com'],
     async run({ request }) {
       const { body } = await request('GET', '/admin/queries')
-      return { kind: 'table', columns: ['id', 'user', 'client', 'started_at', 'node', 'statement'], body }
+      return { kind: 'table', columns: ['id', 'kind', 'user', 'client', 'started_at', 'node', 'statement'], body }
     },
   },
   {
     name: 'queries cancel',
     positionals: ['QUERY'],
-    summary: 'Cancels a running query on any node.',
+    summary: 'Cancels a running query, or ends a live statement, on any node.',
     examples: ['queries cancel 0b1c… --yes'],
     confirm: ([query]) => `Cancel the query ${query}?`,
     async run({ positionals: [query], request }) {

@@ -11,6 +11,7 @@ export class Catalogue {
   #loading: Promise<void> | undefined
   #isStale = false
   readonly #unsubscribe: () => void
+  readonly #listeners = new Set<(before: Snapshot) => void>()
 
   private constructor(engine: Engine, bus: Bus, onError: (error: unknown) => void) {
     this.#engine = engine
@@ -28,6 +29,12 @@ export class Catalogue {
 
   get snapshot(): Snapshot {
     return this.#snapshot
+  }
+
+  /** Calls the listener after each load, with the snapshot before. Returns the function that ends it. */
+  onChange(listener: (before: Snapshot) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
   }
 
   /** A change that arrives during a load is picked up by another load right after it. */
@@ -63,7 +70,9 @@ export class Catalogue {
     do {
       this.#isStale = false
       const rows = await this.#engine.loadCatalogue()
+      const before = this.#snapshot
       this.#snapshot = createSnapshot(rows.map(readDefinition))
+      for (const listener of this.#listeners) listener(before)
     } while (this.#isStale)
   }
 }

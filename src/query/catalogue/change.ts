@@ -84,6 +84,7 @@ function withRights(table: TableDefinition, set: SetRights): TableDefinition {
     writeScope: chosen(set.writeScope, table.writeScope),
     rowFilter: chosen(set.rowFilter, table.rowFilter),
     description: chosen(set.comment, table.description),
+    isLive: set.isLive ?? table.isLive,
   }
 }
 

@@ -15,6 +15,7 @@ export interface TableInput {
   readonly writeScope: string | undefined
   readonly rowFilter: string | undefined
   readonly description: string | undefined
+  readonly isLive: boolean
 }
 
 export interface ColumnInput {
@@ -68,6 +69,7 @@ export function definitionOf(statement: CreateTable, now: bigint): TableDefiniti
     writeScope: statement.writeScope,
     rowFilter: statement.rowFilter,
     description: statement.comment,
+    isLive: statement.isLive,
     created: now,
   }
 }
@@ -87,6 +89,7 @@ function createTableText(table: TableInput): string {
     ...(table.writeScope === undefined ? [] : [`WRITE SCOPE ${quoteText(table.writeScope)}`]),
     ...(table.rowFilter === undefined ? [] : [`ROW FILTER (${expressionText(table.rowFilter)})`]),
     ...(table.description === undefined ? [] : [`COMMENT ${quoteText(table.description)}`]),
+    ...(table.isLive ? [] : ['WITH (live = off)']),
   ].join(' ')
 }
 

@@ -14,6 +14,8 @@ export interface TableDefinition {
   /** As IQL text. */
   readonly rowFilter: string | undefined
   readonly description: string | undefined
+  /** Whether changes are logged for live queries. */
+  readonly isLive: boolean
   /** Microseconds since the epoch. */
   readonly created: bigint
 }
@@ -46,6 +48,7 @@ export function writeDefinition(table: TableDefinition): string {
     primaryKey: table.primaryKey,
     uniques: table.uniques,
     indexes: table.indexes,
+    ...(table.isLive ? {} : { live: false }),
   })
 }
 
@@ -77,6 +80,7 @@ export function readDefinition(row: CatalogueRow): TableDefinition {
     writeScope: row.writeScope ?? undefined,
     rowFilter: row.rowFilter ?? undefined,
     description: row.description ?? undefined,
+    isLive: stored.live ?? true,
     created: row.created,
   }
 }
@@ -98,6 +102,8 @@ interface StoredDefinition {
   readonly primaryKey: readonly string[]
   readonly uniques: readonly (readonly string[])[]
   readonly indexes: readonly IndexDefinition[]
+  /** Absent: true. */
+  readonly live?: boolean
 }
 
 const SIMPLE_TYPES: ReadonlyMap<string, IqlType> = new Map<string, IqlType>(
@@ -129,7 +135,7 @@ export type CatalogueChange =
     }
 
 export type AlterStep =
-  /** Scopes, row filter, description: the stored table stays as it is. */
+  /** Scopes, row filter, description, whether changes are logged: the stored rows stay as they are. */
   | { readonly kind: 'rights' }
   | { readonly kind: 'add-column'; readonly column: ColumnDefinition; readonly isUnique: boolean }
   | { readonly kind: 'drop-column'; readonly column: string }

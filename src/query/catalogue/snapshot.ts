@@ -77,6 +77,7 @@ function viewOf(definition: TableDefinition, system: SystemTable | undefined): T
     rowFilter: definition.rowFilter === undefined ? undefined : parseExpressionText(definition.rowFilter),
     isSystem: system !== undefined,
     isWritable: system?.isWritable ?? true,
+    isLive: definition.isLive,
   }
 }
 

@@ -30,6 +30,7 @@ export const SYSTEM_TABLES: ReadonlyMap<string, SystemTable> = new Map<string, S
         ['writescope', TEXT, true],
         ['columns', INTEGER, false],
         ['created', TIMESTAMP, false],
+        ['live', BOOLEAN, false],
       ],
       primaryKey: ['name'],
     },
@@ -64,6 +65,7 @@ export const SYSTEM_TABLES: ReadonlyMap<string, SystemTable> = new Map<string, S
         ['readscope', TEXT, true],
         ['writescope', TEXT, true],
         ['rowfilter', TEXT, true],
+        ['live', BOOLEAN, true],
       ],
       primaryKey: ['name'],
     },
@@ -104,6 +106,7 @@ export function systemDefinitions(): TableDefinition[] {
     writeScope: isWritable ? 'Platform/Admin' : undefined,
     rowFilter: undefined,
     description,
+    isLive: false,
     created: 0n,
   }))
 }

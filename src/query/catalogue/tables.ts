@@ -23,6 +23,8 @@ export interface TableSpec {
   readonly readScope: string | null
   readonly writeScope: string | null
   readonly rowFilter: string | null
+  /** Whether changes are logged for live queries. */
+  readonly live: boolean
 }
 
 export interface ColumnSpec {
@@ -44,7 +46,7 @@ export interface Tables {
   check(table: TableSpec): readonly { readonly path: string; readonly text: string }[]
   /** Creates the table with its rows, or neither. The first row holds the column names. */
   create(table: TableSpec, rows?: AsyncIterable<TextRow> | Iterable<TextRow>): Promise<void>
-  /** Changes the description, the scopes and the row filter, and adds new columns. */
+  /** Changes the description, the scopes, the row filter and whether it is live, and adds new columns. */
   change(table: TableSpec): Promise<void>
   drop(name: string): Promise<void>
   /** Returns the number of rows. Each batch is one transaction. */
@@ -105,6 +107,7 @@ function specOf(snapshot: Snapshot, view: TableView): TableSpec[] {
       readScope: table.readScope ?? null,
       writeScope: table.writeScope ?? null,
       rowFilter: table.rowFilter ?? null,
+      live: table.isLive,
     },
   ]
 }
@@ -117,6 +120,7 @@ function define(table: TableSpec, { clock }: TablesEnv): TableDefinition {
     writeScope: table.writeScope ?? undefined,
     rowFilter: table.rowFilter ?? undefined,
     description: table.description === '' ? undefined : table.description,
+    isLive: table.live,
   }
   return defineTable(input, NO_TABLES, BigInt(clock()) * 1000n)
 }
@@ -152,6 +156,7 @@ function changesFor(spec: TableSpec, env: TablesEnv): CatalogueChange[] {
     writeScope: wanted.writeScope,
     rowFilter: wanted.rowFilter,
     description: wanted.description,
+    isLive: wanted.isLive,
   }
   for (const column of wanted.columns.filter(({ name }) => !known.has(name.toLowerCase()))) {
     const isUnique = wanted.uniques.some((unique) => unique.length === 1 && unique[0] === column.name)
@@ -209,6 +214,7 @@ async function insert(
     if (batch.length === 0) return
     await env.engine.write({
       owner: undefined,
+      tables: [name],
       steps: stepsOf(table, columns, batch, env),
       returning: [],
       isChecked: false,

@@ -3,8 +3,10 @@ import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
 import type { ResultColumn } from '../iql/bound-query.ts'
 import type { Cell, Encoding } from '../results/encoding.ts'
 import type { AuditCopy } from './audit-copy.ts'
+import type { CostClass } from './cost-class.ts'
 import type { Dialect } from './emit/dialect.ts'
 import type { Bind, Bindable, Plan, Slots } from './emit/slots.ts'
+import type { LiveSource } from './live-source.ts'
 
 export interface Engine {
   readonly kind: 'sqlite' | 'postgres'
@@ -24,6 +26,7 @@ export interface Engine {
   /** Deletes stored responses older than this time, in microseconds. */
   deleteResponsesBefore(time: bigint): Promise<void>
   readonly auditCopy: AuditCopy
+  readonly live: LiveSource
   readonly load: EngineLoad
   /** Rejects when the database does not answer, or accepts no writes until a restart. */
   check(): Promise<void>
@@ -38,23 +41,6 @@ export interface EngineLoad {
   readonly waiting: number
   /** Long writes that were stopped because writes of others waited. */
   readonly stoppedWrites: number
-}
-
-/** How many rows a statement touches, as far as its plan proves it. */
-export type CostClass =
-  /** One row at most. */
-  | 'point'
-  /** At most `BOUNDED_ROWS`. */
-  | 'bounded'
-  /** Any number, but an index finds each at little cost: a read may start on the event loop and move elsewhere when it grows. */
-  | 'indexed'
-  | 'unbounded'
-
-/** The rows that one statement may read on the event loop. */
-export const BOUNDED_ROWS = 100
-
-export function isBounded(cost: CostClass): boolean {
-  return cost === 'point' || cost === 'bounded'
 }
 
 export interface ReadStatement {
@@ -111,6 +97,8 @@ export interface WholeRead {
 export interface WriteRequest {
   /** Undefined for the service itself. */
   readonly owner: string | undefined
+  /** The tables that are written to; undefined: any. */
+  readonly tables?: readonly string[] | undefined
   readonly steps: readonly WriteStep[]
   /** The columns that each step returns. */
   readonly returning: readonly ResultColumn[]

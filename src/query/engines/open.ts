@@ -1,6 +1,7 @@
 /** Opens the engine that the settings choose. */
 import { join } from 'node:path'
 import type { Engine } from './engine.ts'
+import type { LogLimits } from './live-source.ts'
 import type { Outage } from './outage.ts'
 
 export interface EngineOptions {
@@ -14,6 +15,8 @@ export interface EngineOptions {
   /** How long a write waits for a long one of another owner before that one is stopped; only the embedded engine needs it. */
   readonly writeWaitMs: number
   readonly outage: Outage
+  /** What is kept of the change logs. */
+  readonly log: LogLimits
 }
 
 /** Only the engine in use is loaded. */
@@ -25,6 +28,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       readers: options.concurrency,
       waitingReads: options.waiting,
       writeWaitMs: options.writeWaitMs,
+      log: options.log,
     })
   }
   const { openPostgresEngine } = await import('./postgres/engine.ts')
@@ -34,5 +38,6 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     waitingQueries: options.waiting,
     milliseconds: options.milliseconds,
     watch: options.outage,
+    log: options.log,
   })
 }

@@ -1,9 +1,10 @@
 /** The endpoints of the query service: statements, the calls on a table, and cancel. */
 import { createHash } from 'node:crypto'
 import { setImmediate as immediate } from 'node:timers/promises'
+import type { Bus } from '../../events/bus.ts'
 import type { Context } from '../../http/context.ts'
 import type { Route, RouteGroup } from '../../http/route.ts'
-import type { Principal } from '../../protocol/principal.ts'
+import type { Authenticate, Principal } from '../../protocol/principal.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Trace } from '../../telemetry/trace.ts'
 import type { IdempotencyKey } from '../engines/engine.ts'
@@ -11,13 +12,16 @@ import { refuse } from '../errors.ts'
 import type { TableView } from '../iql/catalogue-view.ts'
 import { didYouMean } from '../iql/did-you-mean.ts'
 import { readParameters } from '../iql/parameters.ts'
+import type { LiveQueries } from '../live/live-query.ts'
 import { ADMIN_SCOPE, requirePlatformAccess, viewFor } from '../plan/rights.ts'
 import type { Encoding } from '../results/encoding.ts'
+import type { Activity } from '../run/activity.ts'
 import type { ExecutionEnv } from '../run/call.ts'
 import { ownerOf, type RunningQueries } from '../run/running.ts'
 import { type AnswerEnv, answer, observer, type Sent } from './answer.ts'
 import { keyText, readCursor, writeCursor } from './cursor.ts'
-import { negotiateEncoding } from './negotiate.ts'
+import { LiveEndpoint } from './live.ts'
+import { negotiateEncoding, prefersEvents } from './negotiate.ts'
 import { replyToError } from './problem.ts'
 import { checkContentType, readJsonBody, readStatement } from './request.ts'
 import { readSelect } from './select.ts'
@@ -28,6 +32,10 @@ export interface EndpointsEnv extends ExecutionEnv {
   readonly metrics?: Metrics | undefined
   readonly trace?: Trace | undefined
   readonly running: RunningQueries
+  readonly live: LiveQueries
+  readonly activity: Activity
+  readonly authenticate: Authenticate
+  readonly bus: Pick<Bus, 'subscribe'>
   /** Cancels a query of the owner, or of anybody, on any node. */
   readonly cancel: (requestId: string, owner: string | undefined) => Promise<boolean>
   readonly limits: EndpointLimits
@@ -41,12 +49,19 @@ export interface EndpointLimits extends SlowClientLimits {
   readonly resultBytes: number
 }
 
-type Env = EndpointsEnv & AnswerEnv
+type Env = EndpointsEnv & AnswerEnv & { readonly events: LiveEndpoint }
 
-export function queryGroup(endpoints: EndpointsEnv): RouteGroup {
+export interface QueryEndpoints {
+  readonly group: RouteGroup
+  /** Ends the responses that go on for as long as their clients want. */
+  stop(): void
+}
+
+export function queryEndpoints(endpoints: EndpointsEnv): QueryEndpoints {
   const { engine, limits, metrics } = endpoints
   const slowClients = new SlowClients({ ...limits, isContended: () => engine.load.waiting > 0, metrics })
-  const env: Env = { ...endpoints, slowClients, observe: observer(endpoints) }
+  const events = new LiveEndpoint({ ...endpoints, slowClients })
+  const env: Env = { ...endpoints, slowClients, observe: observer(endpoints), events }
   const { statementBytes, bodyBytes } = env.limits
   const post = (path: string, act: (context: Context, env: Env) => Sent, limit = bodyBytes): Route => ({
     method: 'POST',
@@ -55,12 +70,19 @@ export function queryGroup(endpoints: EndpointsEnv): RouteGroup {
     access: requirePlatformAccess,
     handle: (context) => act(context, env),
   })
-  return {
+  const group: RouteGroup = {
     at: ['/query'],
     limit: 'query',
     fail: replyToError,
     routes: [
       post('/query', query, statementBytes * 2 + 65_536),
+      {
+        method: 'GET',
+        path: '/query',
+        head: false,
+        access: requirePlatformAccess,
+        handle: (context) => events.get(context),
+      },
       post('/query/:table/select', select),
       post('/query/:table/insert', writing(readInsert)),
       post(
@@ -79,10 +101,12 @@ export function queryGroup(endpoints: EndpointsEnv): RouteGroup {
       },
     ],
   }
+  return { group, stop: () => events.stop() }
 }
 
 function query(context: Context, env: Env): Sent {
   const { principal } = context
+  if (prefersEvents(context.headers.accept)) return env.events.post(context)
   checkContentType(context.headers['content-type'])
   const encoding = negotiateEncoding(context.headers.accept, context.query)
   const { text, values } = readStatement(context)
@@ -191,7 +215,7 @@ async function cancel(context: Context, env: Env): Promise<void> {
   const { principal } = context
   const requestId = context.param('requestId')
   const owner = principal.scopes.has(ADMIN_SCOPE) ? undefined : ownerOf(principal)
-  if (!env.running.cancel(requestId, owner) && !(await env.cancel(requestId, owner)))
+  if (!env.activity.cancel(requestId, owner) && !(await env.cancel(requestId, owner)))
     throw refuse('Request.UnknownRequest', `You have no running query with the Request-Id ${requestId}`)
   context.end(204)
 }

@@ -25,8 +25,12 @@ export type Coding = 'identity' | 'gzip' | 'br' | 'zstd'
 const CODINGS: readonly Coding[] = ['zstd', 'br', 'gzip']
 
 export function negotiateEncoding(accept: string | undefined, query: QueryValues): Encoding {
+  return { format: negotiateFormat(accept), ...valueEncoding(query) }
+}
+
+/** How rows and integers are written, whatever the format. */
+export function valueEncoding(query: QueryValues): Pick<Encoding, 'rows' | 'integers'> {
   return {
-    format: negotiateFormat(accept),
     rows: oneOf(query, 'rows', ['objects', 'arrays']),
     integers: oneOf(query, 'integers', ['numbers', 'strings']),
   }
@@ -40,6 +44,14 @@ function negotiateFormat(accept: string | undefined): Format {
   }
   const offered = Object.values(MEDIA_TYPES).map((type) => type.split(';', 1)[0])
   throw refuse('Request.NotAcceptable', `No result format matches ${accept}`, { members: { Expected: offered } })
+}
+
+export const EVENT_STREAM = 'text/event-stream'
+
+/** Whether the caller prefers the statement as live events to every format of a result. */
+export function prefersEvents(accept: string | undefined): boolean {
+  if (accept === undefined || !accept.toLowerCase().includes(EVENT_STREAM)) return false
+  return byQuality(accept).find(({ value }) => value === EVENT_STREAM || FORMATS.has(value))?.value === EVENT_STREAM
 }
 
 export function negotiateCoding(accepted: string | undefined): Coding {

@@ -1,8 +1,9 @@
 /** The routes of the query service in /openapi.json. */
 import type { ApiContent, ApiParameter, ApiReply, ApiRoute, JsonSchema } from '../../http/openapi.ts'
 import { QUERY_ERRORS } from '../errors.ts'
+import { DEFAULT_RATE, MAX_RATE as MAX_RATE_LIMIT, MIN_RATE } from '../live/live-query.ts'
 import { OPERATORS } from './criteria.ts'
-import { MEDIA_TYPES } from './negotiate.ts'
+import { EVENT_STREAM, MEDIA_TYPES } from './negotiate.ts'
 
 export function describeQuery(): ApiRoute[] {
   return [
@@ -11,9 +12,24 @@ export function describeQuery(): ApiRoute[] {
       method: 'POST',
       path: '/query',
       summary: 'Runs one IQL statement. ?p.name=… is the value of :name, ?p.1=… that of $1.',
-      parameters: [...FORMAT_PARAMETERS, AFTER, REQUEST_ID],
+      parameters: [...FORMAT_PARAMETERS, AFTER, MAX_RATE, LAST_EVENT_ID, REQUEST_ID],
       body: { 'text/plain': { type: 'string' }, 'application/json': ENVELOPE },
-      replies: { 200: RESULT, ...refusals(400, 401, 403, 406, 408, 409, 413, 415, 422, 429, 503) },
+      replies: {
+        200: { ...RESULT, content: { ...RESULT.content, [EVENT_STREAM]: EVENTS } },
+        ...refusals(400, 401, 403, 406, 408, 409, 413, 415, 422, 429, 503),
+      },
+    },
+    {
+      ...COMMON,
+      method: 'GET',
+      path: '/query',
+      summary:
+        'A live statement as server-sent events: its result, then whatever changes in it. ?p.name=… as with POST.',
+      parameters: [STATEMENT, ...FORMAT_PARAMETERS, MAX_RATE, LAST_EVENT_ID, REQUEST_ID],
+      replies: {
+        200: { description: 'The events, until the client disconnects.', content: { [EVENT_STREAM]: EVENTS } },
+        ...refusals(400, 401, 403, 406, 408, 422, 429, 503),
+      },
     },
     {
       ...COMMON,
@@ -36,7 +52,7 @@ export function describeQuery(): ApiRoute[] {
       ...COMMON,
       method: 'DELETE',
       path: '/query/{RequestId}',
-      summary: 'Cancels one of your running queries, or with Platform/Admin any running query.',
+      summary: 'Cancels one of your running queries or ends one of your live statements; with Platform/Admin any.',
       parameters: [{ name: 'RequestId', in: 'path', required: true, description: 'The Request-Id of the query.' }],
       replies: { 204: { description: 'The query was cancelled.' }, ...refusals(401, 403, 404) },
     },
@@ -84,6 +100,23 @@ const TABLE: ApiParameter = {
   schema: { type: 'string' },
 }
 const REQUEST_ID = text('Identifies the running query. Generated if absent, and echoed.', 'Request-Id', 'header')
+const STATEMENT: ApiParameter = { ...text('The statement, in IQL.', 'statement'), required: true }
+const MAX_RATE: ApiParameter = {
+  name: 'maxrate',
+  in: 'query',
+  description: `Live statements: the most changes per second, ${DEFAULT_RATE} by default.`,
+  schema: { type: 'integer', minimum: MIN_RATE, maximum: MAX_RATE_LIMIT },
+}
+const LAST_EVENT_ID = text(
+  'Live statements: the id of the last event received; what was missed follows.',
+  'Last-Event-ID',
+  'header',
+)
+const EVENTS: JsonSchema = {
+  type: 'string',
+  description:
+    'For Accept: text/event-stream. The events snapshot, change, progress, reset and end; the data of each is a JSON object.',
+}
 const AFTER = text('NextCursor of the previous page.', 'after')
 const FORMAT_PARAMETERS: readonly ApiParameter[] = [
   {
@@ -123,7 +156,11 @@ const CRITERIA: JsonSchema = { type: 'array', items: CRITERION, description: 'Al
 const ENVELOPE: JsonSchema = {
   type: 'object',
   required: ['Statement'],
-  properties: { Statement: { type: 'string' }, Parameters: { type: ['object', 'array', 'null'] } },
+  properties: {
+    Statement: { type: 'string' },
+    Parameters: { type: ['object', 'array', 'null'] },
+    MaxRate: { type: 'integer', description: 'As maxrate; for live statements only.' },
+  },
 }
 
 const RESULT_SCHEMA: JsonSchema = {

@@ -1,7 +1,7 @@
 /** Error replies of the query service: problem documents (RFC 9457) with its own codes and the request id. */
 import type { Context } from '../../http/context.ts'
 import { FAULT, logFailure, PROBLEM_TYPE } from '../../http/problem.ts'
-import { problemOf } from '../../protocol/problem.ts'
+import { type Problem, problemOf } from '../../protocol/problem.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import { QUERY_ERRORS, refuse } from '../errors.ts'
 import { ERRORS } from '../iql/errors.ts'
@@ -18,7 +18,12 @@ export function replyToError(context: Context, error: unknown): void {
 export function problemFor(error: unknown, context: Context) {
   const refusal = logFailure(context, asKnown(error))
   if (refusal === undefined) return { ...problemOf(FAULT), RequestId: context.id }
-  return { ...problemOf(refusal, titleOf(refusal.code)), RequestId: context.id }
+  return { ...problemOfQuery(refusal), RequestId: context.id }
+}
+
+/** The document of a refusal in a stream, where there is no reply with a status. */
+export function problemOfQuery(refusal: Refusal): Problem {
+  return problemOf(refusal, titleOf(refusal.code))
 }
 
 /** An outage of the database is no fault of ours, and has its own line in the log. */

@@ -8,32 +8,45 @@ import { parameterInput } from './call-parameters.ts'
 export interface StatementRequest {
   readonly text: string
   readonly values: ReadonlyMap<string, ParameterInput>
+  /** The member MaxRate of a live statement. */
+  readonly maxRate?: Json | undefined
 }
 
-/** One statement as text, or an envelope `{"Statement": "…", "Parameters": {…}}`; the query string may hold parameters too. */
-export function readStatement(context: Context): StatementRequest {
-  const values = new Map<string, ParameterInput>()
-  for (const [name, value] of context.query) {
-    if (!name.toLowerCase().startsWith('p.')) continue
-    if (typeof value !== 'string') throw refuse('Request.BadParameter', `The parameter ${name} occurs twice`)
-    values.set(name.slice(2), { text: value })
-  }
+/**
+ * One statement as text, or an envelope `{"Statement": "…", "Parameters": {…}}`; the query string may hold parameters too.
+ * The envelope of a live statement may also have a MaxRate.
+ */
+export function readStatement(context: Context, kind: 'query' | 'live' = 'query'): StatementRequest {
+  const values = queryParameters(context)
   if (!isJson(context.headers['content-type'])) return { text: bodyText(context), values }
   const envelope = readJson(bodyText(context))
   if (!isObject(envelope)) throw refuse('Request.BadBody', ENVELOPE)
   let text: Json | undefined
+  let maxRate: Json | undefined
   for (const [name, value] of membersOf(envelope)) {
     if (name === 'statement') text = value
     else if (name === 'parameters') readValues(value, values)
+    else if (name === 'maxrate' && kind === 'live') maxRate = value
     else throw refuse('Request.BadBody', `${ENVELOPE}; it has no member ${JSON.stringify(name)}`)
   }
   if (typeof text !== 'string') throw refuse('Request.BadBody', ENVELOPE)
-  return { text, values }
+  return { text, values, maxRate }
+}
+
+/** The parameters `p.name` of the query string. */
+export function queryParameters({ query }: Context): Map<string, ParameterInput> {
+  const values = new Map<string, ParameterInput>()
+  for (const [name, value] of query) {
+    if (!name.toLowerCase().startsWith('p.')) continue
+    if (typeof value !== 'string') throw refuse('Request.BadParameter', `The parameter ${name} occurs twice`)
+    values.set(name.slice(2), { text: value })
+  }
+  return values
 }
 
 const ENVELOPE = 'The body is {"Statement": "…", "Parameters": {…}}'
 
-function readValues(parameters: Json, values: Map<string, ParameterInput>): void {
+export function readValues(parameters: Json, values: Map<string, ParameterInput>): void {
   if (parameters === null) return
   if (isList(parameters)) {
     for (const [index, value] of parameters.entries()) values.set(String(index + 1), parameterInput(value))

@@ -55,11 +55,17 @@ export class SlowClients {
   /** Counts the bytes of a whole answer until they are sent. Beyond the limit, the owner with the most loses its oldest answers. */
   addQueued(context: Context, bytes: number): void {
     if (bytes === 0 || context.response.closed) return
+    const release = this.hold(context, bytes)
+    context.response.once('close', release)
+  }
+
+  /** Counts bytes that wait for the client until they are released. */
+  hold(context: Context, bytes: number): () => void {
     const queued = { owner: ownerOf(context.principal), bytes, context }
     this.#queued.add(queued)
     this.#bytes += bytes
-    context.response.once('close', () => this.#remove(queued))
     while (this.#bytes > this.#options.sendQueueBytes && this.#queued.size > 1) this.#dropOne()
+    return () => this.#remove(queued)
   }
 
   #remove(queued: Queued): void {

@@ -12,6 +12,7 @@ export type Statement =
   | CreateIndex
   | DropIndex
   | Explain
+  | ExplainLive
   | Describe
   | ShowTables
   | ShowColumns
@@ -80,7 +81,7 @@ export interface Delete {
 
 // ── Define ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** CREATE TABLE [IF NOT EXISTS] name (column | key, …) [READ SCOPE 'x'] [WRITE SCOPE 'x'] [ROW FILTER (…)] [COMMENT 'x'] */
+/** CREATE TABLE [IF NOT EXISTS] name (column | key, …) [READ SCOPE 'x'] [WRITE SCOPE 'x'] [ROW FILTER (…)] [COMMENT 'x'] [WITH (live = …)] */
 export interface CreateTable {
   readonly kind: 'create-table'
   readonly ifNotExists: boolean
@@ -92,6 +93,7 @@ export interface CreateTable {
   readonly writeScope: string | undefined
   readonly rowFilter: Expression | undefined
   readonly comment: string | undefined
+  readonly live: boolean | undefined
   readonly at: number
 }
 
@@ -129,6 +131,7 @@ export interface TableChanges {
   readonly writeScope: string | null | undefined
   readonly rowFilter: Expression | null | undefined
   readonly comment: string | null | undefined
+  readonly live: boolean | undefined
 }
 
 /** DROP TABLE [IF EXISTS] name */
@@ -164,6 +167,13 @@ export interface DropIndex {
 export interface Explain {
   readonly kind: 'explain'
   readonly statement: Query | Insert | Update | Delete
+  readonly at: number
+}
+
+/** EXPLAIN LIVE query */
+export interface ExplainLive {
+  readonly kind: 'explain-live'
+  readonly query: Query
   readonly at: number
 }
 

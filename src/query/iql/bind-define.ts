@@ -25,7 +25,7 @@ import { type IqlType, isComparable, typeName } from './types.ts'
 
 export function bindCreateTable(binding: Binding, written: CreateTable): Bound.CreateTable {
   requireDefine(binding, written.at)
-  const { name, ifNotExists, readScope, writeScope, comment } = written
+  const { name, ifNotExists, readScope, writeScope, comment, live } = written
   checkName(binding, name)
   const exists = binding.catalogue.lookup(name.text) !== undefined
   if (exists && !ifNotExists) throw binding.fail('TableExists', name.at, `There is already a table ${name.text}`)
@@ -49,6 +49,7 @@ export function bindCreateTable(binding: Binding, written: CreateTable): Bound.C
     writeScope,
     rowFilter: filter === undefined ? undefined : printExpression(filter),
     comment,
+    isLive: live ?? true,
   }
 }
 
@@ -153,10 +154,10 @@ export function bindAlterTable(
 }
 
 function bindSetRights(binding: Binding, table: TableView, changes: TableChanges): Bound.SetRights {
-  const { readScope, writeScope, rowFilter: filter, comment } = changes
+  const { readScope, writeScope, rowFilter: filter, comment, live: isLive } = changes
   if (filter) bindFilterText(binding, table.name, table.columns, filter, binding.nextSource())
   const rowFilter = filter ? printExpression(filter) : filter
-  return { kind: 'set-rights', table, readScope, writeScope, rowFilter, comment }
+  return { kind: 'set-rights', table, readScope, writeScope, rowFilter, comment, isLive }
 }
 
 function bindAddColumn(binding: Binding, table: TableView, written: ColumnDefinition): Bound.AddColumn {

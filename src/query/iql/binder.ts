@@ -9,7 +9,7 @@ import { Binding, type BindingRules } from './binding.ts'
 import type { Bound, BoundStatement } from './bound.ts'
 import type { OutputItem, ResultColumn } from './bound-query.ts'
 import type { CatalogueView } from './catalogue-view.ts'
-import { BOOLEAN, INTEGER, TEXT } from './types.ts'
+import { BOOLEAN, INTEGER, JSON_TYPE, TEXT } from './types.ts'
 
 /** `text` is the text that was parsed; errors refer to positions in it. */
 export function bind(statement: Statement, text: string, catalogue: CatalogueView): Bound {
@@ -39,6 +39,8 @@ function bindStatement(binding: Binding, statement: Statement): BoundStatement {
       return bindRunnable(binding, statement)
     case 'explain':
       return { kind: 'explain', statement: bindRunnable(binding, statement.statement) }
+    case 'explain-live':
+      return { kind: 'explain-live', query: bindQuery(binding, undefined, statement.query) }
     case 'create-table':
       return bindCreateTable(binding, statement)
     case 'alter-table':
@@ -87,6 +89,11 @@ const COLUMN_COLUMNS: readonly ResultColumn[] = [
   { name: 'default', type: TEXT, nullable: true },
 ]
 const PLAN_COLUMNS: readonly ResultColumn[] = [{ name: 'plan', type: TEXT, nullable: false }]
+const LIVE_COLUMNS: readonly ResultColumn[] = [
+  { name: 'method', type: TEXT, nullable: false },
+  { name: 'key', type: JSON_TYPE, nullable: true },
+  { name: 'reason', type: TEXT, nullable: false },
+]
 
 function columnsOf(statement: BoundStatement): readonly ResultColumn[] {
   switch (statement.kind) {
@@ -98,6 +105,8 @@ function columnsOf(statement: BoundStatement): readonly ResultColumn[] {
       return statement.returning.map(resultColumn)
     case 'explain':
       return PLAN_COLUMNS
+    case 'explain-live':
+      return LIVE_COLUMNS
     case 'show-tables':
       return TABLE_COLUMNS
     case 'describe':

@@ -333,6 +333,8 @@ export interface TableSource {
   readonly id: number
   readonly table: TableView
   readonly filter: BoundExpression | undefined
+  /** Only rows whose key has changed since a position of the change log: for live queries. */
+  readonly changedOnly?: true
 }
 
 /** (query) AS alias */

@@ -37,6 +37,7 @@ export type BoundStatement =
   | CreateIndex
   | DropIndex
   | Explain
+  | ExplainLive
   | DescribeTable
   | ShowTables
   | ShowColumns
@@ -119,6 +120,8 @@ export interface CreateTable {
   /** IQL text, checked against the columns; parseExpressionText parses it. */
   readonly rowFilter: string | undefined
   readonly comment: string | undefined
+  /** Whether changes are logged for live queries. */
+  readonly isLive: boolean
 }
 
 /** name type [NOT NULL] [DEFAULT expression] */
@@ -162,6 +165,7 @@ export interface SetRights {
   /** IQL text, checked against the columns. */
   readonly rowFilter: string | null | undefined
   readonly comment: string | null | undefined
+  readonly isLive: boolean | undefined
 }
 
 /** DROP TABLE [IF EXISTS] name; undefined if IF EXISTS found no table. */
@@ -192,6 +196,12 @@ export interface DropIndex {
 export interface Explain {
   readonly kind: 'explain'
   readonly statement: Query | Insert | Update | Delete
+}
+
+/** EXPLAIN LIVE query: says whether and how the query can be live, without running it. */
+export interface ExplainLive {
+  readonly kind: 'explain-live'
+  readonly query: Query
 }
 
 /** DESCRIBE table */

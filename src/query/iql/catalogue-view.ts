@@ -30,6 +30,8 @@ export interface TableView {
   readonly isSystem: boolean
   /** False for read-only system tables such as cataloguetables. */
   readonly isWritable: boolean
+  /** Whether changes are logged, so that live queries can read only what has changed. */
+  readonly isLive: boolean
 }
 
 export interface ColumnView {

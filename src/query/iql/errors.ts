@@ -70,6 +70,7 @@ export const ERRORS = {
     'ON CONFLICT does not name a key',
     'Name the columns of the primary key or of a UNIQUE constraint.',
   ),
+  NotLive: entry('The statement cannot be live', 'The message says which part is in the way. See Hint.'),
   BadDefinition: entry('The definition is not valid', 'The message says why.'),
   SystemTable: entry('A system table cannot be changed', 'Create a table of your own.', 403),
 

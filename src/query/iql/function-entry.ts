@@ -19,6 +19,11 @@ export interface FunctionEntry {
   readonly overWindow?: true
   /** An aggregate that takes ORDER BY inside its parentheses. */
   readonly ordered?: true
+  /**
+   * When equal arguments can give another result, in PostgreSQL's words. stable: in another statement, since it depends on the
+   * time; volatile: in every row. Absent: never.
+   */
+  readonly volatility?: 'stable' | 'volatile'
   readonly description: string
   readonly example: string
 }

@@ -141,10 +141,15 @@ export const SCALAR_FUNCTIONS = {
     true,
   ),
 
-  now: { ...time([], TIMESTAMP, 'The time at which the statement started.', 'now()'), nullable: 'never' },
+  now: {
+    ...time([], TIMESTAMP, 'The time at which the statement started.', 'now()'),
+    nullable: 'never',
+    volatility: 'stable',
+  },
   current_date: {
     ...time([], DATE, 'The date in UTC on which the statement started.', 'current_date()'),
     nullable: 'never',
+    volatility: 'stable',
   },
   date_trunc: time(
     ['unit', 'moment'],
@@ -224,6 +229,7 @@ export const SCALAR_FUNCTIONS = {
   },
   gen_uuid: entry('Json and Uuid', [], UUID, 'A random Uuid (version 4), a new one for each row.', 'gen_uuid()', {
     nullable: 'never',
+    volatility: 'volatile',
   }),
 } as const satisfies Record<string, Unnamed>
 

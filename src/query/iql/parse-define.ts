@@ -22,7 +22,8 @@ export function parseCreate(tokens: TokenStream): Statement {
 
 /**
  * CreateTable = "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] Name "(" (ColumnDefinition | Key) {"," (ColumnDefinition | Key)} ")"
- *               {"READ" "SCOPE" Text | "WRITE" "SCOPE" Text | "ROW" "FILTER" "(" Expression ")" | "COMMENT" Text}
+ *               {"READ" "SCOPE" Text | "WRITE" "SCOPE" Text | "ROW" "FILTER" "(" Expression ")" | "COMMENT" Text
+ *               | "WITH" "(" Option ")"}
  */
 function parseCreateTable(tokens: TokenStream, at: number): CreateTable {
   tokens.expects('table')
@@ -88,15 +89,16 @@ function parseColumnDefinition(tokens: TokenStream): ColumnDefinition {
   return { name, type, ...constraints, default: defaultValue }
 }
 
-type TableOptions = Pick<CreateTable, 'readScope' | 'writeScope' | 'rowFilter' | 'comment'>
+type TableOptions = Pick<CreateTable, 'readScope' | 'writeScope' | 'rowFilter' | 'comment' | 'live'>
 
 function parseTableOptions(tokens: TokenStream): TableOptions {
-  const { readScope, writeScope, rowFilter, comment } = parseTableChanges(tokens, (part) => part(tokens))
+  const { readScope, writeScope, rowFilter, comment, live } = parseTableChanges(tokens, (part) => part(tokens))
   return {
     readScope: readScope ?? undefined,
     writeScope: writeScope ?? undefined,
     rowFilter: rowFilter ?? undefined,
     comment: comment ?? undefined,
+    live,
   }
 }
 
@@ -104,7 +106,7 @@ type ReadPart = <Part>(part: (tokens: TokenStream) => Part) => Part | null
 
 /** Each option at most once. */
 function parseTableChanges(tokens: TokenStream, read: ReadPart): TableChanges {
-  let changes: TableChanges = { readScope: undefined, writeScope: undefined, rowFilter: undefined, comment: undefined }
+  let changes: TableChanges = NO_CHANGES
   for (;;) {
     if (changes.readScope === undefined && tokens.accepts('read')) {
       tokens.expects('scope')
@@ -117,8 +119,28 @@ function parseTableChanges(tokens: TokenStream, read: ReadPart): TableChanges {
       changes = { ...changes, rowFilter: read(parseRowFilter) }
     } else if (changes.comment === undefined && tokens.accepts('comment')) {
       changes = { ...changes, comment: read(parseComment) }
+    } else if (changes.live === undefined && tokens.accepts('with')) {
+      changes = { ...changes, live: parseOption(tokens) }
     } else return changes
   }
+}
+
+const NO_CHANGES: TableChanges = {
+  readScope: undefined,
+  writeScope: undefined,
+  rowFilter: undefined,
+  comment: undefined,
+  live: undefined,
+}
+
+/** Option = "LIVE" "=" ("ON" | "OFF"), in parentheses */
+function parseOption(tokens: TokenStream): boolean {
+  tokens.expects('(')
+  tokens.expects('live')
+  tokens.expects('=')
+  const isOn = tokens.accepts('on')
+  if (!isOn) tokens.expects('off')
+  return tokens.closing(isOn)
 }
 
 function parseScope(tokens: TokenStream): string {
@@ -184,7 +206,7 @@ function parseAlteration(tokens: TokenStream): AlterTable['action'] {
 
 /**
  * TableChange = "READ" "SCOPE" (Text | "NULL") | "WRITE" "SCOPE" (Text | "NULL") | "ROW" "FILTER" ("(" Expression ")" | "NULL")
- *             | "COMMENT" (Text | "NULL")
+ *             | "COMMENT" (Text | "NULL") | "WITH" "(" Option ")"
  */
 function parseSet(tokens: TokenStream): AlterTable['action'] {
   const changes = parseTableChanges(tokens, (part) => (tokens.accepts('null') ? null : part(tokens)))

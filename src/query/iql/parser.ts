@@ -1,6 +1,6 @@
 /** Parses one IQL statement into a syntax tree: recursive descent, with a Pratt loop for expressions. */
 import { Refusal } from '../../protocol/refusal.ts'
-import type { Explain, Statement } from './ast.ts'
+import type { Explain, ExplainLive, Statement } from './ast.ts'
 import type { Expression } from './ast-query.ts'
 import { tokenize } from './lexer.ts'
 import { DEFAULT_LIMITS, type Limits } from './limits.ts'
@@ -57,9 +57,10 @@ function parseStatement(tokens: TokenStream): Statement {
   throw tokens.unexpected()
 }
 
-/** Explain = "EXPLAIN" (Query | Insert | Update | Delete) */
-function parseExplain(tokens: TokenStream): Explain {
+/** Explain = "EXPLAIN" (Query | Insert | Update | Delete | "LIVE" Query) */
+function parseExplain(tokens: TokenStream): Explain | ExplainLive {
   const at = tokens.expects('explain')
+  if (tokens.accepts('live')) return { kind: 'explain-live', query: parseQuery(tokens), at }
   const startsAt = tokens.token.at
   const statement = parseStatement(tokens)
   switch (statement.kind) {

@@ -50,6 +50,8 @@ export function print(statement: Statement): string {
       return `DROP INDEX ${statement.ifExists ? 'IF EXISTS ' : ''}${printName(statement.name)}`
     case 'explain':
       return `EXPLAIN ${print(statement.statement)}`
+    case 'explain-live':
+      return `EXPLAIN LIVE ${print(statement.query)}`
     case 'describe':
       return `DESCRIBE ${printName(statement.table)}`
     case 'show-tables':
@@ -200,12 +202,13 @@ function printAlteration(action: Extract<Statement, { kind: 'alter-table' }>['ac
   }
 }
 
-function printTableChanges({ readScope, writeScope, rowFilter, comment }: TableChanges): string {
+function printTableChanges({ readScope, writeScope, rowFilter, comment, live }: TableChanges): string {
   return [
     printChange('READ SCOPE', readScope, printText),
     printChange('WRITE SCOPE', writeScope, printText),
     printChange('ROW FILTER', rowFilter, (filter) => `(${printExpression(filter)})`),
     printChange('COMMENT', comment, printText),
+    printChange('WITH', live, (isOn) => `(live = ${isOn ? 'on' : 'off'})`),
   ].join('')
 }
 

@@ -1,6 +1,6 @@
 /** Proves from a bound statement how its rows are found, and that it touches few of them and does little with each. */
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
-import { BOUNDED_ROWS, type CostClass } from '../engines/engine.ts'
+import { BOUNDED_ROWS, type CostClass } from '../engines/cost-class.ts'
 import type { DefaultValue, Delete, Insert, Update } from '../iql/bound.ts'
 import type { BoundExpression, Query, TableSource } from '../iql/bound-query.ts'
 import type { TableView } from '../iql/catalogue-view.ts'
@@ -83,7 +83,8 @@ function fixedColumn(condition: BoundExpression, source: TableSource['id']): str
   return undefined
 }
 
-function conjuncts(where: BoundExpression): readonly BoundExpression[] {
+/** The operands of AND, or the condition itself. */
+export function conjuncts(where: BoundExpression): readonly BoundExpression[] {
   return where.kind === 'logic' && where.operator === 'and' ? where.operands.flatMap(conjuncts) : [where]
 }
 

@@ -51,9 +51,12 @@ export class TextEncoders {
   }
 }
 
+/** How JSON writes rows and integers. */
+type JsonForm = Pick<Encoding, 'rows' | 'integers'>
+
 type RowWriter = (row: readonly Cell[]) => string
 
-function textEncoder(header: string, between: string, after: string, writeRow: RowWriter): TextRowEncoder {
+export function textEncoder(header: string, between: string, after: string, writeRow: RowWriter): TextRowEncoder {
   let pending = header
   let separator = ''
   const takeText = (): string => {
@@ -75,7 +78,7 @@ function textEncoder(header: string, between: string, after: string, writeRow: R
 }
 
 /** `Columns`: a member for each column, in order. */
-function describeColumns(columns: readonly ResultColumn[]): string {
+export function describeColumns(columns: readonly ResultColumn[]): string {
   const members = columns.map((column, ordinal) => {
     const description = { Ordinal: ordinal, Type: typeName(column.type), Nullable: column.nullable }
     return `${JSON.stringify(column.name)}:${JSON.stringify(description)}`
@@ -83,7 +86,7 @@ function describeColumns(columns: readonly ResultColumn[]): string {
   return `{${members.join(',')}}`
 }
 
-function jsonRowWriter(encoding: Encoding, columns: readonly ResultColumn[]): RowWriter {
+export function jsonRowWriter(encoding: JsonForm, columns: readonly ResultColumn[]): RowWriter {
   const arrays = encoding.rows === 'arrays'
   const parts = columns.map((column, index) => ({
     lead: (index === 0 ? '' : ',') + (arrays ? '' : `${JSON.stringify(column.name)}:`),
@@ -103,7 +106,7 @@ function jsonRowWriter(encoding: Encoding, columns: readonly ResultColumn[]): Ro
   }
 }
 
-function jsonCellWriter(column: ResultColumn, encoding: Encoding): (cell: NonNullable<Cell>) => string {
+function jsonCellWriter(column: ResultColumn, encoding: JsonForm): (cell: NonNullable<Cell>) => string {
   switch (column.type.kind) {
     case 'Integer':
       return encoding.integers === 'strings' ? quoted : jsonInteger

@@ -153,6 +153,7 @@ function defineFrom(row: CatalogueRow, run: Run, env: ExecutionEnv): TableDefini
     writeScope: textOf(row.get('writescope')),
     rowFilter: textOf(row.get('rowfilter')),
     description: textOf(row.get('description')),
+    isLive: row.get('live') !== false,
   }
   return defineTable(table, viewFor(run.planned.snapshot, run.principal.scopes), BigInt(env.clock()) * 1000n)
 }
@@ -209,7 +210,7 @@ async function drop(statement: Delete, run: Run, env: ExecutionEnv): Promise<Tab
 }
 
 /** The columns of CatalogueTable that UPDATE may set. The name and the columns of a table change by ALTER TABLE. */
-const CHANGEABLE = ['description', 'readscope', 'writescope', 'rowfilter']
+const CHANGEABLE = ['description', 'readscope', 'writescope', 'rowfilter', 'live']
 
 async function changeRights(statement: Update, run: Run, env: ExecutionEnv): Promise<TableChanges> {
   const fixed = statement.set.find(({ column }) => !CHANGEABLE.includes(column.name))
@@ -217,15 +218,18 @@ async function changeRights(statement: Update, run: Run, env: ExecutionEnv): Pro
   const outputs = statement.set.map(({ column, value }) => outputOf(column, value))
   const rows = await matchingRows(statement, outputs, run, env)
   const tables = rows.map(([name, ...values]) => {
-    const wanted = new Map(statement.set.map(({ column }, index) => [column.name, textOf(values[index])]))
+    const set = new Map(statement.set.map(({ column }, index) => [column.name, values[index]]))
+    const chosen = (column: string, current: string | undefined): string | undefined =>
+      set.has(column) ? textOf(set.get(column)) : current
     const table = definitionNamed(name, run)
-    const filter = wanted.has('rowfilter') ? wanted.get('rowfilter') : table.rowFilter
+    const filter = chosen('rowfilter', table.rowFilter)
     const changed: TableDefinition = {
       ...table,
-      description: wanted.has('description') ? wanted.get('description') : table.description,
-      readScope: wanted.has('readscope') ? wanted.get('readscope') : table.readScope,
-      writeScope: wanted.has('writescope') ? wanted.get('writescope') : table.writeScope,
+      description: chosen('description', table.description),
+      readScope: chosen('readscope', table.readScope),
+      writeScope: chosen('writescope', table.writeScope),
       rowFilter: filter === undefined ? undefined : expressionText(filter),
+      isLive: set.has('live') ? set.get('live') !== false : table.isLive,
     }
     rebind(changed)
     return changed
@@ -291,6 +295,8 @@ function cellOf(table: TableDefinition, column: string): Cell {
       return table.readScope ?? null
     case 'writescope':
       return table.writeScope ?? null
+    case 'live':
+      return table.isLive
     default:
       return table.rowFilter ?? null
   }

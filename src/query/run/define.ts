@@ -61,10 +61,15 @@ const RIGHTS = [
   'writeScope',
   'rowFilter',
   'description',
+  'isLive',
 ] as const satisfies readonly (keyof TableDefinition)[]
 
 function changedBy(change: CatalogueChange): { changed?: readonly string[] } {
   if (change.kind !== 'alter' || change.step.kind !== 'rights') return {}
   const { from, table } = change
-  return { changed: RIGHTS.filter((name) => table[name] !== from[name]).map((name) => name.toLowerCase()) }
+  return {
+    changed: RIGHTS.filter((name) => table[name] !== from[name]).map((name) =>
+      name === 'isLive' ? 'live' : name.toLowerCase(),
+    ),
+  }
 }

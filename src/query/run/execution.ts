@@ -1,7 +1,10 @@
 /** Runs planned statements for a caller. */
+
+import { isBounded } from '../engines/cost-class.ts'
 import { parametersOf, sizeOfAll } from '../engines/emit/slots.ts'
 import { rowTrackingOf } from '../engines/emit/write.ts'
-import { isBounded, type ReadRun, type WholeRead, type WriteReply } from '../engines/engine.ts'
+import type { ReadRun, WholeRead, WriteReply } from '../engines/engine.ts'
+import type { BoundStatement } from '../iql/bound.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import { reportsTruncation } from '../results/encoding.ts'
 import { type Call, type ExecutionEnv, type Result, type Run, runValues } from './call.ts'
@@ -46,10 +49,11 @@ export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
     case 'delete':
       return statement.table.isSystem ? resultOf(run, await writeToCatalogue(statement, run, env)) : write(run, env)
     case 'explain':
+    case 'explain-live':
     case 'describe':
     case 'show-tables':
     case 'show-columns':
-      return { kind: 'rows', encoders, rows: introspect(statement, run), isTruncated: false }
+      return { kind: 'rows', encoders, rows: introspect(statement, run, env.engine), isTruncated: false }
     default:
       await define(statement, run, env)
       return { kind: 'rows', encoders, rows: [], rowsAffected: 0, isTruncated: false }
@@ -89,6 +93,7 @@ async function write(run: Run, env: ExecutionEnv): Promise<Result> {
     sets.length <= MAX_SHARED_ROWS && sets.reduce((sum, set) => sum + sizeOfAll(set), 0) <= MAX_SHARED_LENGTH
   const reply = await env.engine.write({
     owner: ownerOf(run.principal),
+    tables: parts.flatMap(({ planned }) => writtenBy(planned.bound.statement)),
     steps,
     returning: columns,
     isChecked,
@@ -100,6 +105,11 @@ async function write(run: Run, env: ExecutionEnv): Promise<Result> {
     idempotencyKey: run.idempotencyKey,
   })
   return resultOf(run, reply)
+}
+
+function writtenBy(statement: BoundStatement): string[] {
+  const isWrite = statement.kind === 'insert' || statement.kind === 'update' || statement.kind === 'delete'
+  return isWrite ? [statement.table.name] : []
 }
 
 function resultOf({ planned }: Run, { outcome, isReplay }: WriteReply): Result {

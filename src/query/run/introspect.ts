@@ -1,16 +1,23 @@
-/** Rows of EXPLAIN, DESCRIBE, SHOW TABLES and SHOW COLUMNS, which need no database. */
-import type { DescribeTable, Explain, ShowColumns, ShowTables } from '../iql/bound.ts'
+/** Rows of EXPLAIN, EXPLAIN LIVE, DESCRIBE, SHOW TABLES and SHOW COLUMNS, which need no database. */
+import { Refusal } from '../../protocol/refusal.ts'
+import type { Engine } from '../engines/engine.ts'
+import type { DescribeTable, Explain, ExplainLive, ShowColumns, ShowTables } from '../iql/bound.ts'
 import { typeName } from '../iql/types.ts'
 import { explain } from '../plan/explain.ts'
+import { planLive } from '../plan/live.ts'
 import { viewFor } from '../plan/rights.ts'
 import type { Cell } from '../results/encoding.ts'
 import type { Run } from './call.ts'
 
-export function introspect(statement: Explain | DescribeTable | ShowTables | ShowColumns, run: Run): Cell[][] {
+export type Introspection = Explain | ExplainLive | DescribeTable | ShowTables | ShowColumns
+
+export function introspect(statement: Introspection, run: Run, engine: Engine): Cell[][] {
   const { snapshot } = run.planned
   switch (statement.kind) {
     case 'explain':
       return explain(statement.statement, (table) => snapshot.indexesOf(table)).map((line) => [line])
+    case 'explain-live':
+      return [explainLive(statement, run, engine)]
     case 'show-tables':
       return [...viewFor(snapshot, run.principal.scopes).tableNames()].map((name) => [
         name,
@@ -29,5 +36,17 @@ export function introspect(statement: Explain | DescribeTable | ShowTables | Sho
         column.default ?? null,
       ])
     }
+  }
+}
+
+/** Method, key and reason. A statement that cannot be live has the method `refused`. */
+function explainLive({ query }: ExplainLive, { planned }: Run, engine: Engine): Cell[] {
+  const bound = { ...planned.bound, statement: query, columns: query.columns }
+  try {
+    const { method, keyNames, reason } = planLive({ ...planned, bound }, engine)
+    return [method, keyNames === null ? null : JSON.stringify(keyNames), reason]
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'IQL.NotLive') throw error
+    return ['refused', null, `${error.message}: ${error.details.members?.Hint}.`]
   }
 }

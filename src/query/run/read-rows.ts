@@ -1,6 +1,8 @@
 /** Rows of a query that the service itself runs on behalf of a statement. It runs on the event loop only if it is proven cheap. */
+
+import { type CostClass, isBounded } from '../engines/cost-class.ts'
 import type { Bindable } from '../engines/emit/slots.ts'
-import { type CostClass, type Engine, isBounded, type ReadOutcome } from '../engines/engine.ts'
+import type { Engine, ReadOutcome } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import type { ResultColumn } from '../iql/bound-query.ts'
 import { type IqlValue, TEXT } from '../iql/types.ts'

@@ -63,7 +63,7 @@ export class RunningQueries {
     const queries: Map<string, Entry> = this.#byUser.get(user) ?? new Map()
     const { subject, clientId } = principal
     const startedAt = this.#clock()
-    const shown = statement.length > MAX_SHOWN_LENGTH ? `${statement.slice(0, MAX_SHOWN_LENGTH)}…` : statement
+    const shown = shownStatement(statement)
     const entry = new Entry(
       { requestId, subject, clientId, statement: shown, startedAt },
       this.#limits.milliseconds,
@@ -137,6 +137,11 @@ class Entry implements RunningQuery {
     clearTimeout(this.#timer)
     this.#forget()
   }
+}
+
+/** A statement as lists show it. */
+export function shownStatement(statement: string): string {
+  return statement.length > MAX_SHOWN_LENGTH ? `${statement.slice(0, MAX_SHOWN_LENGTH)}…` : statement
 }
 
 export function ownerOf(principal: Principal): string {

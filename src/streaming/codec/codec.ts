@@ -2,6 +2,8 @@
 import { createRequire } from 'node:module'
 import type { Encoder } from '@msgpack/msgpack'
 import { DEFAULT_ACTION, type Message, type SubProtocol, type TransactionId } from '../../protocol/envelope.ts'
+import { JsonText } from '../../protocol/json-text.ts'
+import { parseExactly } from './exact-json.ts'
 import { unpackMessage } from './message-pack.ts'
 
 export interface Codec {
@@ -19,6 +21,8 @@ export interface Decoded {
   readonly members: Readonly<Record<string, unknown>>
   /** Unchecked; an integer keeps all its digits. */
   readonly id: unknown
+  /** The JSON text of a Sub with Data, whose numbers may have lost digits; undefined where they have not. */
+  readonly source?: string | undefined
 }
 
 const json: Codec = {
@@ -29,7 +33,9 @@ const json: Codec = {
     const text = payload.toString()
     try {
       const value: unknown = JSON.parse(text)
-      return isMembers(value) ? { members: value, id: readJsonId(text, value.TransactionID) } : undefined
+      if (!isMembers(value)) return undefined
+      const source = value.Action === 'Sub' && value.Data !== undefined ? text : undefined
+      return { members: value, id: readJsonId(text, value.TransactionID), source }
     } catch {
       return undefined
     }
@@ -41,8 +47,9 @@ const json: Codec = {
     if (message.Action !== undefined) text += `"Action":"${message.Action}",`
     if (message.TransactionID !== undefined) text += `"TransactionID":${digits(message.TransactionID)},`
     if (message.Confirm !== undefined) text += `"Confirm":${message.Confirm},`
+    if (message.Problem !== undefined) text += `"Problem":${JSON.stringify(message.Problem)},`
     // JSON.stringify returns undefined for a function, for example.
-    const data: string | undefined = JSON.stringify(message.Data)
+    const data: string | undefined = message.Data instanceof JsonText ? message.Data.text : JSON.stringify(message.Data)
     if (data !== undefined) return `${text}"Data":${data}}`
     return text === '{' ? '{}' : `${text.slice(0, -1)}}`
   },
@@ -69,10 +76,11 @@ const messagePack: Codec = {
     return isMembers(value) ? { members: value, id: value.TransactionID } : undefined
   },
   encode(message) {
-    const { TransactionID: id } = message
+    const { TransactionID: id, Data: data } = message
     // A number of more than 32 bits would be encoded as a float; typed clients expect the integer that they sent.
     const packed = typeof id === 'number' && !fitsInt32(id) ? { ...message, TransactionID: BigInt(id) } : message
-    return Buffer.from(loadEncoder().encode(packed))
+    const parsed = data instanceof JsonText ? { ...packed, Data: parseExactly(data.text) } : packed
+    return Buffer.from(loadEncoder().encode(parsed))
   },
 }
 

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { type Controller, FEED_CLASSES, type Topic } from '../controller.ts'
 
 const MODULE = /\.(?:ts|js|mjs)$/
-const BUILT_IN = ['Auth', 'Platform']
+const BUILT_IN = ['Auth', 'Platform', 'Query']
 
 /** A custom controller cannot be used; the message says which and why. */
 export class BadController extends Error {
@@ -92,7 +92,8 @@ function topicFault(rules: unknown): string | undefined {
   if (publish === undefined && subscription === undefined) return 'publish or subscription is required'
   if (publish !== undefined && typeof publish !== 'function') return 'publish must be a function'
   if (subscription === undefined) return undefined
-  const slow = isMembers(subscription) ? subscription.slow : undefined
+  const { slow, open } = isMembers(subscription) ? subscription : {}
+  if (open !== undefined) return typeof open === 'function' ? undefined : 'subscription.open must be a function'
   return slow === 'latest' || slow === 'close' ? undefined : 'subscription.slow must be latest or close'
 }
 

@@ -41,7 +41,7 @@ function columns(definition: Readonly<Record<string, IqlType>>): ColumnView[] {
 }
 
 function table(name: string, definition: Readonly<Record<string, IqlType>>, rest: Partial<TableView> = {}): TableView {
-  const plain = { primaryKey: [], uniques: [], rowFilter: undefined, isSystem: false, isWritable: true }
+  const plain = { primaryKey: [], uniques: [], rowFilter: undefined, isSystem: false, isWritable: true, isLive: true }
   return { name, columns: columns(definition), ...plain, ...rest }
 }
 

@@ -315,6 +315,7 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
     writeScope: maybe(anyText),
     rowFilter: maybe(trees.expression),
     comment: maybe(anyText),
+    live: maybe(fc.boolean()),
     at: fc.constant(at),
   }),
   fc.record({
@@ -331,6 +332,7 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
           writeScope: maybe(fc.option(anyText)),
           rowFilter: maybe(fc.option(trees.expression)),
           comment: maybe(fc.option(anyText)),
+          live: maybe(fc.boolean()),
         })
         .filter(({ kind: _kind, ...said }) => Object.values(said).some((change) => change !== undefined)),
     ),
@@ -347,6 +349,7 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
     at: fc.constant(at),
   }),
   fc.record({ kind: fc.constant('explain' as const), statement: trees.query, at: fc.constant(at) }),
+  fc.record({ kind: fc.constant('explain-live' as const), query: trees.query, at: fc.constant(at) }),
   fc.record({ kind: fc.constantFrom('describe', 'show-columns'), table: name, at: fc.constant(at) }),
   fc.constant({ kind: 'show-tables' as const, at }),
 )

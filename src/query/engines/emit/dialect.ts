@@ -56,6 +56,8 @@ export interface Dialect {
   readonly tableName: (table: TableView) => Sql
   /** A system table, as a query in parentheses. */
   readonly systemTable: (table: TableView, slots: Slots) => Sql
+  /** The keys, in the order of the primary key, that have changed since the position in the slot `since`: a query. */
+  readonly changedKeys: (table: TableView, slots: Slots) => Sql
   /** Whether RETURNING accepts an alias of the target. */
   readonly aliasesTargets: boolean
   /** Undefined when the database itself refuses to change a row twice in one statement. */

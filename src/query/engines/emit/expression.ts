@@ -12,6 +12,7 @@ import type {
   Query,
   WindowCall,
 } from '../../iql/bound-query.ts'
+import { operandsOf } from '../../iql/bound-walk.ts'
 import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
 import { concatOperands, isShrinking, isSmallText } from '../../iql/text-bound.ts'
 import { TEXT } from '../../iql/types.ts'
@@ -247,54 +248,4 @@ function isWindowFunction(id: WindowId | AggregateId): id is WindowId {
 export function containsAggregate(node: BoundExpression): boolean {
   if (node.kind === 'aggregate') return true
   return operandsOf(node).some(containsAggregate)
-}
-
-/** The direct operands, without the queries of sub-queries. */
-function operandsOf(node: BoundExpression): readonly BoundExpression[] {
-  switch (node.kind) {
-    case 'literal':
-    case 'parameter':
-    case 'claim':
-    case 'column':
-    case 'group-key':
-    case 'output':
-    case 'scalar-query':
-    case 'exists':
-      return []
-    case 'claim-in':
-    case 'widen':
-    case 'fit':
-    case 'cast':
-    case 'negate':
-    case 'not':
-    case 'is-null':
-    case 'in-query':
-      return [node.operand]
-    case 'arithmetic':
-    case 'compare':
-      return [node.left, node.right]
-    case 'logic':
-      return node.operands
-    case 'like':
-      return node.escape === undefined ? [node.operand, node.pattern] : [node.operand, node.pattern, node.escape]
-    case 'between':
-      return [node.operand, node.low, node.high]
-    case 'in-list':
-      return [node.operand, ...node.items]
-    case 'case':
-      return [
-        ...(node.operand === undefined ? [] : [node.operand]),
-        ...node.branches.flatMap(({ when, result }) => [when, result]),
-        ...(node.otherwise === undefined ? [] : [node.otherwise]),
-      ]
-    case 'coalesce':
-    case 'call':
-      return node.arguments
-    case 'nullif':
-      return [node.value, node.right]
-    case 'aggregate':
-      return [...node.arguments, ...(node.filter === undefined ? [] : [node.filter])]
-    case 'window':
-      return [...node.arguments, ...node.partitionBy, ...node.orderBy.map(({ expression }) => expression)]
-  }
 }

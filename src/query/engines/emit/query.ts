@@ -116,12 +116,22 @@ function emitSource(source: Source, emission: Emission, ctes: Sql[]): Sql {
 const JOIN_WORDS = { inner: 'JOIN', cross: 'JOIN', left: 'LEFT JOIN', right: 'RIGHT JOIN', full: 'FULL JOIN' } as const
 
 function emitTable(source: TableSource, emission: Emission): Sql {
-  const { table, filter, id } = source
+  const { filter, id } = source
   emission.sources.set(id, (_ordinal, name) => `s${id}.${emission.dialect.identifier(name)}`)
-  const rows = table.isSystem ? emission.dialect.systemTable(table, emission.slots) : emission.dialect.tableName(table)
+  const rows = emitRows(source, emission)
   if (filter === undefined) return `${rows} AS s${id}`
   // Fenced: a condition of the statement that fails on a hidden row would reveal it.
   return `(SELECT * FROM ${rows} AS s${id} WHERE ${emitExpression(filter, emission)} ${emission.dialect.fence}) AS s${id}`
+}
+
+/** Changed rows are fenced: whatever else the statement asks, they are found by their keys. */
+function emitRows({ id, table, changedOnly }: TableSource, { dialect, slots }: Emission): Sql {
+  if (table.isSystem) return dialect.systemTable(table, slots)
+  const rows = dialect.tableName(table)
+  if (changedOnly === undefined) return rows
+  const key = table.primaryKey.map((name) => `s${id}.${dialect.identifier(name)}`)
+  const operand = key.length === 1 ? key.join('') : `(${key.join(', ')})`
+  return `(SELECT * FROM ${rows} AS s${id} WHERE ${operand} IN (${dialect.changedKeys(table, slots)}) ${dialect.fence})`
 }
 
 function emitAsof(join: AsofJoin, emission: Emission, ctes: Sql[]): Sql {

@@ -24,6 +24,8 @@ export type SlotSource =
   /** JSON arrays of texts. */
   | { readonly kind: 'roles' | 'scopes' }
   | { readonly kind: 'now' | 'today' }
+  /** The position of a table since which its rows have changed, as text. */
+  | { readonly kind: 'since' }
 
 export interface Slot {
   readonly source: SlotSource
@@ -40,6 +42,8 @@ export interface RunValues {
   readonly scopes: ReadonlySet<string>
   /** When the statement began, since the epoch. */
   readonly milliseconds: number
+  /** For the slot `since`. */
+  readonly since?: string
 }
 
 export interface Plan {
@@ -173,6 +177,8 @@ function slotValue(source: SlotSource, values: RunValues): IqlValue {
       return nowOf(values)
     case 'today':
       return floorDivide(nowOf(values), MICROS_PER_DAY)
+    case 'since':
+      return values.since ?? null
   }
 }
 

@@ -12,7 +12,9 @@ import {
   selectEntry,
   tableName,
 } from '../catalogue-sql.ts'
+import { logChangeOf } from '../change-log.ts'
 import type { ChangeRequest, ChangeStep, WriteReply } from '../engine.ts'
+import { createLog, dropLog } from './change-log.ts'
 import { POSTGRES } from './dialect.ts'
 import { asRefusal } from './failure.ts'
 import { type Acquire, borrow } from './pool.ts'
@@ -86,7 +88,11 @@ async function applyAll(client: PoolClient, { changes, response }: ChangeRequest
 async function applyChange(client: PoolClient, step: ChangeStep): Promise<void> {
   await client.query(CATALOGUE_LOCK)
   const [entry] = await readRows(client, selectEntry(step.change, CATALOGUE))
-  for (const statement of changeStatements(step, entry, CATALOGUE)) await runStatement(client, statement)
+  const statements = changeStatements(step, entry, CATALOGUE)
+  const log = logChangeOf(step.change)
+  if (log.drop !== undefined) await dropLog(client, log.drop)
+  for (const statement of statements) await runStatement(client, statement)
+  if (log.create !== undefined) await createLog(client, log.create)
 }
 
 async function readRows(client: PoolClient, { sql, parameters }: SqlStatement): Promise<CatalogueRow[]> {

@@ -1,12 +1,16 @@
 /** The SQL dialect of PostgreSQL. */
 import type { Like, SetOperation } from '../../iql/bound-query.ts'
-import { asDecimal, type IqlType } from '../../iql/types.ts'
+import type { TableView } from '../../iql/catalogue-view.ts'
+import { asDecimal, type IqlType, TEXT } from '../../iql/types.ts'
+import { logName } from '../change-log.ts'
 import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
+import type { Slots } from '../emit/slots.ts'
 import { POSTGRES_AGGREGATES, POSTGRES_WINDOWS } from './dialect-aggregates.ts'
 import { castSql } from './dialect-casts.ts'
 import { POSTGRES_OPERATORS } from './dialect-operators.ts'
 import { POSTGRES_SCALARS } from './dialect-scalars.ts'
 import { concatSql, POSTGRES_GROWING, stringAggSql } from './dialect-texts.ts'
+import { loggedSince } from './positions.ts'
 import { columnType, SCHEMA, sqlType, unicode } from './representation.ts'
 import { systemTableSql } from './system-tables.ts'
 
@@ -14,6 +18,7 @@ export const POSTGRES: Dialect = {
   identifier: quoteIdentifier,
   tableName: (table) => `${SCHEMA}.${quoteIdentifier(table.name)}`,
   systemTable: systemTableSql,
+  changedKeys: changedKeysSql,
   aliasesTargets: true,
   rowTracking: undefined,
   fence: 'OFFSET 0',
@@ -40,6 +45,12 @@ export const POSTGRES: Dialect = {
   asof: asofSql,
   // The column's NOT NULL constraint checks it.
   required: (operand) => operand,
+}
+
+function changedKeysSql({ name, primaryKey }: TableView, slots: Slots): Sql {
+  const since = slots.placeholder({ kind: 'since' }, TEXT)
+  const keys = primaryKey.map((_column, index) => `k${index}`).join(', ')
+  return loggedSince(`${SCHEMA}.${logName(name)}`, keys, since)
 }
 
 /** Text has an explicit collation, so that comparisons are by code point whatever the database's default is. */

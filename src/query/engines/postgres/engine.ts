@@ -1,13 +1,17 @@
 /** The PostgreSQL engine: short statements are batched, long ones have a connection of their own and can be cancelled. */
 import type { Pool } from 'pg'
 import { AUDIT_COLUMNS, createAuditCopy } from '../audit-copy.ts'
+import { isBounded } from '../cost-class.ts'
 import type { Bindable } from '../emit/slots.ts'
-import { type Engine, isBounded } from '../engine.ts'
+import type { Engine } from '../engine.ts'
 import { FairSlots } from '../fair-slots.ts'
+import type { LogLimits } from '../live-source.ts'
 import { createBatchedReads } from './batched-read.ts'
 import { createBatchedWrites } from './batched-write.ts'
 import { change, readCatalogue } from './catalogue.ts'
+import { CommitSignal } from './commit-signal.ts'
 import { POSTGRES } from './dialect.ts'
+import { PostgresLiveSource } from './live-source.ts'
 import { acquireFrom, type ConnectionWatch, createPool, withClient } from './pool.ts'
 import { streamRows } from './read.ts'
 import { rowReader, toPostgres } from './representation.ts'
@@ -22,6 +26,7 @@ export interface PostgresOptions {
   /** The time limit of a query. The database ends a statement by itself shortly after, in case the server cannot. */
   readonly milliseconds: number
   readonly watch: ConnectionWatch
+  readonly log: LogLimits
 }
 
 /** For each node, beside the connections of long queries. */
@@ -31,7 +36,14 @@ const CONNECTIONS = {
   unbatched: 4,
   reads: 2,
   writes: 1,
+  /** Reads of changed rows for live queries. */
+  keyed: 2,
 }
+/**
+ * For reads of changed rows. How many there are is not known when the statement is planned: it must not read the whole table
+ * for fear of many.
+ */
+const BY_KEY = { enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off', jit: 'off' }
 /** The longest wait for a new connection: a server that takes longer is not available. */
 const CONNECT_MS = 5000
 /** The longest wait for a lock in a batch. */
@@ -56,13 +68,23 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   const unbatched = createQueryPool(CONNECTIONS.unbatched)
   const reads = createQueryPool(CONNECTIONS.reads, { lock_timeout: LOCK_MS, statement_timeout: READ_MS })
   const writes = createQueryPool(CONNECTIONS.writes, { lock_timeout: LOCK_MS })
-  const pools = [queries, unbatched, reads, writes]
+  const keyed = createQueryPool(CONNECTIONS.keyed, BY_KEY)
+  const pools = [queries, unbatched, reads, writes, keyed]
   const longSlots = new FairSlots(options.connections, waiting)
   const shortSlots = new FairSlots(CONNECTIONS.unbatched, waiting)
   const acquireLong = acquireFrom(queries, longSlots)
   const acquireShort = acquireFrom(unbatched, shortSlots)
   // One at a time, since they lock one another out: the other connection is left for everything else.
   const acquireChange = acquireFrom(owner, new FairSlots(1, waiting))
+  const signal = new CommitSignal(url, owner)
+  const live = new PostgresLiveSource({
+    signal,
+    owner,
+    acquireKeyed: acquireFrom(keyed, new FairSlots(CONNECTIONS.keyed, waiting)),
+    acquireShort,
+    acquireLong,
+    limits: options.log,
+  })
   const prepareBatched = createBatchedReads({ pool: reads, connections: CONNECTIONS.reads, waiting, milliseconds })
   const writeBatched = createBatchedWrites({ pool: writes, waiting, milliseconds })
   return {
@@ -79,10 +101,17 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       }
     },
     async write(request) {
-      const reply = request.isShort && isOneStatement(request) ? await writeBatched(request) : undefined
-      return reply ?? write(request.isShort ? acquireShort : acquireLong, request)
+      const batched = request.isShort && isOneStatement(request) ? await writeBatched(request) : undefined
+      const reply = batched ?? (await write(request.isShort ? acquireShort : acquireLong, request))
+      live.committed(request.tables)
+      return reply
     },
-    loadCatalogue: () => withClient(owner, readCatalogue),
+    async loadCatalogue() {
+      const rows = await withClient(owner, readCatalogue)
+      // It is loaded after a change, which the system tables show.
+      live.committed(undefined)
+      return rows
+    },
     change: (request) => change(acquireChange, request),
     findResponse: (key) => withClient(owner, (client) => findResponse(client, key)),
     deleteResponsesBefore: (time) => deleteResponsesBefore(owner, time),
@@ -96,6 +125,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       },
       execute: (sql, parameters) => executeLocked(owner, POSTGRES_AUDIT_TABLE, sql, parameters),
     }),
+    live,
     get load() {
       const total = pools.reduce((sum, pool) => sum + pool.totalCount, 0)
       const busy = pools.reduce((sum, pool) => sum - pool.idleCount, total)
@@ -103,6 +133,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     },
     check: async () => void (await withClient(owner, readCatalogue)),
     async close() {
+      await signal.close()
       await Promise.all(pools.map((pool) => pool.end()))
       await owner.end()
     },

@@ -1,9 +1,11 @@
 /** Prepares a database for the query data: checks that it fits, then creates the schema and the role that queries run as. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
+import { readDefinition } from '../../catalogue/definition.ts'
 import { systemDefinitions } from '../../catalogue/system-tables.ts'
 import { createSystemTables, storeEntry } from '../catalogue-sql.ts'
-import { CATALOGUE, CATALOGUE_LOCK, runStatement } from './catalogue.ts'
+import { CATALOGUE, CATALOGUE_LOCK, readCatalogue, runStatement } from './catalogue.ts'
+import { CREATE_LOGS, prepareLogs, REVOKE_WRITES } from './change-log.ts'
 import { createUnicodeCollation, refuseUnfit } from './fitness.ts'
 import { functionSql, HELPER_FUNCTIONS, TOTAL_AGGREGATE } from './functions.ts'
 import { SCHEMA } from './representation.ts'
@@ -31,7 +33,9 @@ async function prepareOnce(client: PoolClient): Promise<string> {
   try {
     await client.query(CATALOGUE_LOCK)
     await createSchema(client)
+    await prepareLogs(client, (await readCatalogue(client)).map(readDefinition))
     const role = await prepareRole(client)
+    await client.query(REVOKE_WRITES)
     await client.query('COMMIT')
     return role
   } catch (error) {
@@ -44,7 +48,7 @@ async function createSchema(client: PoolClient): Promise<void> {
   await client.query(`CREATE SCHEMA IF NOT EXISTS ${SCHEMA}`)
   await client.query(`REVOKE ALL ON SCHEMA ${SCHEMA} FROM PUBLIC`)
   await createUnicodeCollation(client)
-  for (const statement of createSystemTables(CATALOGUE)) await client.query(statement)
+  for (const statement of [...createSystemTables(CATALOGUE), CREATE_LOGS]) await client.query(statement)
   // The functions call one another: bodies are not checked before all exist.
   await client.query('SET LOCAL check_function_bodies = off')
   for (const helper of HELPER_FUNCTIONS) await client.query(functionSql(helper))

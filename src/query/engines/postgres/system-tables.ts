@@ -11,6 +11,9 @@ export const POSTGRES_AUDIT_TABLE = `${SCHEMA}._gh_auditlog`
 /** A condition of the statement that fails on a table which the caller may not see would reveal the table. */
 const FENCE = 'OFFSET 0'
 
+/** Definitions name it only where it is off. */
+const LIVE = `coalesce((t.definition::json ->> 'live')::boolean, TRUE)`
+
 export function systemTableSql(table: TableView, slots: Slots): Sql {
   if (table.name === AUDIT_LOG) return POSTGRES_AUDIT_TABLE
   const scopes = slots.placeholder({ kind: 'scopes' }, TEXT)
@@ -19,14 +22,15 @@ export function systemTableSql(table: TableView, slots: Slots): Sql {
   switch (table.name.toLowerCase()) {
     case 'cataloguetables':
       return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
-        json_array_length(t.definition::json -> 'columns')::bigint AS columns, t.created FROM ${tables} WHERE ${visible} ${FENCE})`
+        json_array_length(t.definition::json -> 'columns')::bigint AS columns, t.created,
+        ${LIVE} AS live FROM ${tables} WHERE ${visible} ${FENCE})`
     case 'cataloguecolumns':
       return `(SELECT t.name AS tablename, (c.value ->> 'name') COLLATE "C" AS name, (c.value ->> 'type') COLLATE "C" AS type,
         c.ordinal - 1 AS ordinal, (c.value ->> 'nullable')::boolean AS nullable, (c.value ->> 'primarykey')::boolean AS isprimarykey,
         (c.value ->> 'default') COLLATE "C" AS "default"
         FROM ${tables} CROSS JOIN json_array_elements(t.definition::json -> 'columns') WITH ORDINALITY AS c(value, ordinal) WHERE ${visible} ${FENCE})`
     default:
-      return `(SELECT t.name, (t.definition::json -> 'columns')::text COLLATE "C" AS columns, t.description, t.readscope, t.writescope, t.rowfilter
+      return `(SELECT t.name, (t.definition::json -> 'columns')::text COLLATE "C" AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live
         FROM ${tables} WHERE NOT t.issystem AND ${visible} ${FENCE})`
   }
 }

@@ -1,6 +1,6 @@
 /** The catalogue in SQLite: a table and its entry change in one transaction. */
 import type { Database } from 'better-sqlite3'
-import type { CatalogueChange, CatalogueRow } from '../../catalogue/definition.ts'
+import { type CatalogueChange, type CatalogueRow, readDefinition } from '../../catalogue/definition.ts'
 import { systemDefinitions } from '../../catalogue/system-tables.ts'
 import {
   type CatalogueDialect,
@@ -14,7 +14,9 @@ import {
   storeEntry,
   tableName,
 } from '../catalogue-sql.ts'
+import { logChangeOf } from '../change-log.ts'
 import type { ChangeStep } from '../engine.ts'
+import { createLog, dropLog, prepareLogs } from './change-log.ts'
 import { SQLITE } from './dialect.ts'
 import { columnAffinity, toSqlite } from './representation.ts'
 
@@ -49,9 +51,12 @@ function catalogueOf(database: Database): CatalogueDialect {
 export function prepareCatalogue(database: Database): void {
   const dialect = catalogueOf(database)
   for (const sql of createSystemTables(dialect)) database.exec(sql)
-  database.transaction(() => {
-    for (const table of systemDefinitions()) run(database, storeEntry(table, true, dialect))
-  })()
+  database
+    .transaction(() => {
+      for (const table of systemDefinitions()) run(database, storeEntry(table, true, dialect))
+      prepareLogs(database, readCatalogue(database).map(readDefinition))
+    })
+    .immediate()
 }
 
 /** To be called in a transaction. */
@@ -62,7 +67,11 @@ export function applyChange(database: Database, step: ChangeStep): void {
     .prepare<unknown[], CatalogueRow>(sql)
     .safeIntegers(true)
     .get(...parameters)
-  for (const statement of changeStatements(step, entry, dialect)) run(database, statement)
+  const statements = changeStatements(step, entry, dialect)
+  const log = logChangeOf(step.change)
+  if (log.drop !== undefined) dropLog(database, log.drop)
+  for (const statement of statements) run(database, statement)
+  if (log.create !== undefined) createLog(database, log.create)
 }
 
 export function readCatalogue(database: Database): CatalogueRow[] {

@@ -1,8 +1,11 @@
 /** The SQL dialect of SQLite. */
 import type { SetOperation } from '../../iql/bound-query.ts'
+import type { TableView } from '../../iql/catalogue-view.ts'
 import { sameName } from '../../iql/names.ts'
-import type { IqlType } from '../../iql/types.ts'
+import { type IqlType, TEXT } from '../../iql/types.ts'
+import { logName } from '../change-log.ts'
 import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
+import type { Slots } from '../emit/slots.ts'
 import { SQLITE_AGGREGATES, SQLITE_WINDOWS } from './dialect-aggregates.ts'
 import { castSql, rescale } from './dialect-casts.ts'
 import { SQLITE_OPERATORS } from './dialect-operators.ts'
@@ -16,6 +19,7 @@ export const SQLITE: Dialect = {
   identifier: quoteIdentifier,
   tableName: (table) => `main.${quoteIdentifier(table.name)}`,
   systemTable: systemTableSql,
+  changedKeys: changedKeysSql,
   aliasesTargets: false,
   fence: 'LIMIT -1',
   value: (placeholder) => placeholder,
@@ -46,6 +50,13 @@ export const SQLITE: Dialect = {
   asof: asofSql,
   // Calling one of our functions costs more than the rest of a small insert: it is called only to raise the error.
   required: (operand, column) => `coalesce(${operand}, gh_missing('${column.replaceAll("'", "''")}'))`,
+}
+
+/** The text of a position begins with the number of a log row. */
+function changedKeysSql({ name, primaryKey }: TableView, slots: Slots): Sql {
+  const since = slots.placeholder({ kind: 'since' }, TEXT)
+  const keys = primaryKey.map((_column, index) => `k${index}`).join(', ')
+  return `SELECT ${keys} FROM main.${logName(name)} WHERE seq > CAST(${since} AS INTEGER)`
 }
 
 function negateSql(operand: Sql, type: IqlType): Sql {

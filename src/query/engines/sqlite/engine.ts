@@ -4,11 +4,13 @@ import { abortable } from '../../../lib/abortable.ts'
 import { GroupCommit } from '../../../store/group-commit.ts'
 import { AUDIT_COLUMNS, type AuditPosition, createAuditCopy } from '../audit-copy.ts'
 import type { ChangeRequest, Engine, PreparedRead, ReadStatement, WriteReply, WriteRequest } from '../engine.ts'
+import type { LogLimits } from '../live-source.ts'
 import { isLong, prepareCatalogue, readCatalogue } from './catalogue.ts'
 import { openForReading, openForWriting } from './connection.ts'
 import { SQLITE } from './dialect.ts'
 import { asRefusal } from './failure.ts'
 import { InlineRead } from './inline-read.ts'
+import { SqliteLiveSource } from './live-source.ts'
 import { LongWrites } from './long-writes.ts'
 import { writeInProcess } from './query-process.ts'
 import { ReaderPool } from './reader-pool.ts'
@@ -23,39 +25,52 @@ export interface SqliteOptions {
   readonly waitingReads: number
   /** How long a write waits for a long one of another owner before that one is stopped. */
   readonly writeWaitMs: number
+  readonly log: LogLimits
 }
 
 const READER_IDLE_MS = 60_000
 const NEVER = new AbortController().signal
 
-export function openSqliteEngine({ path, readers, waitingReads, writeWaitMs }: SqliteOptions): Engine {
+export function openSqliteEngine({ path, readers, waitingReads, writeWaitMs, log }: SqliteOptions): Engine {
   const writing = openForWriting(path)
   prepareCatalogue(writing)
   const reading = openForReading(path)
+  const commits = new GroupCommit(writing, path)
+  const readingStatements = new StatementCache(reading)
+  const pool = new ReaderPool({
+    path,
+    maximum: readers,
+    maximumWaiting: waitingReads,
+    idleMilliseconds: READER_IDLE_MS,
+  })
+  const live = new SqliteLiveSource({ reading, statements: readingStatements, writing, commits, pool, limits: log })
   const open: OpenDatabase = {
     path,
     writing,
     writingStatements: new StatementCache(writing),
-    commits: new GroupCommit(writing, path),
+    commits,
     reading,
-    readingStatements: new StatementCache(reading),
-    pool: new ReaderPool({
-      path,
-      maximum: readers,
-      maximumWaiting: waitingReads,
-      idleMilliseconds: READER_IDLE_MS,
-    }),
+    readingStatements,
+    pool,
     longWrites: new LongWrites(writeWaitMs),
   }
-  const { commits, pool, longWrites } = open
+  const { longWrites } = open
   return {
     kind: 'sqlite',
     dialect: SQLITE,
     finish: (slots, text) => slots.positional(text),
     bind: toSqlite,
     prepareRead: (query) => prepareRead(open, query),
-    write: (request) => write(open, request),
-    loadCatalogue: async () => readCatalogue(reading),
+    async write({ tables, ...request }) {
+      const reply = await write(open, request)
+      live.committed(tables)
+      return reply
+    },
+    async loadCatalogue() {
+      // It is loaded after a change, which the system tables show.
+      live.committed(undefined)
+      return readCatalogue(reading)
+    },
     change: (request) => change(open, request),
     findResponse: async (key) => findResponse(reading, key),
     deleteResponsesBefore: (time) =>
@@ -67,6 +82,7 @@ export function openSqliteEngine({ path, readers, waitingReads, writeWaitMs }: S
       last: async (sql) => reading.prepare<[], AuditPosition>(sql).get(),
       execute: (sql, parameters) => commits.write(() => writing.prepare(sql).run(...parameters).changes),
     }),
+    live,
     get load() {
       return { busy: pool.busy, total: pool.size, waiting: pool.waiting, stoppedWrites: longWrites.stopped }
     },
@@ -75,6 +91,7 @@ export function openSqliteEngine({ path, readers, waitingReads, writeWaitMs }: S
       readCatalogue(reading)
     },
     async close() {
+      live.close()
       await pool.close()
       await commits.close()
       writing.close()

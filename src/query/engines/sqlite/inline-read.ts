@@ -5,14 +5,8 @@ import type { IqlType } from '../../iql/types.ts'
 import { TextEncoders } from '../../results/encoders.ts'
 import type { Encoding } from '../../results/encoding.ts'
 import { BoundedRows, CHUNK_BYTES, type RowReader } from '../bounded-rows.ts'
-import {
-  BOUNDED_ROWS,
-  type CostClass,
-  type ReadLimits,
-  type ReadRun,
-  type ReadStatement,
-  type WholeRead,
-} from '../engine.ts'
+import { BOUNDED_ROWS, type CostClass } from '../cost-class.ts'
+import type { ReadLimits, ReadRun, ReadStatement, WholeRead } from '../engine.ts'
 import { plainReader, type RawRow, rowReader } from './representation.ts'
 import type { StatementCache } from './statement-cache.ts'
 
@@ -119,12 +113,23 @@ const MAX_ROW_BYTES = 8 * 1024
 
 /** Rows are bounded in SQL: no value that is long is read and, where all rows are read at once, one row more than is small. */
 function boundedQuery({ sql, columns, keyColumns, cost }: ReadStatement): BoundedQuery {
+  const take = cost === 'point' ? 'one' : cost === 'indexed' && columns.length <= MAX_COLUMNS ? 'all' : 'one by one'
+  const limit = take === 'all' ? ` LIMIT ${BOUNDED_ROWS + 1}` : ''
+  const bounded = boundedSql(sql, columns, keyColumns, cost)
+  return { ...bounded, sql: bounded.sql + limit, take }
+}
+
+/** The query with 0 in place of every value that is too long, and the columns in which it may be. */
+export function boundedSql(
+  sql: string,
+  columns: readonly ResultColumn[],
+  keyColumns: readonly ResultColumn[],
+  cost: CostClass = 'bounded',
+): Pick<BoundedQuery, 'sql' | 'longColumns'> {
   const longColumns = [...columns, ...keyColumns].flatMap(({ type }, index) => (mayBeLong(type) ? [index] : []))
   const maxBytes = longestValue(cost, longColumns.length)
   const outputs = [...boundedOutputs(columns, 'c', maxBytes), ...boundedOutputs(keyColumns, 'k', maxBytes)]
-  const take = cost === 'point' ? 'one' : cost === 'indexed' && columns.length <= MAX_COLUMNS ? 'all' : 'one by one'
-  const limit = take === 'all' ? ` LIMIT ${BOUNDED_ROWS + 1}` : ''
-  return { sql: `SELECT ${outputs.join(', ')} FROM (${sql})${limit}`, longColumns, take }
+  return { sql: `SELECT ${outputs.join(', ')} FROM (${sql})`, longColumns }
 }
 
 /** A single row may fill the result. */

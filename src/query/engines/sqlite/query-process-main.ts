@@ -5,11 +5,13 @@ import { constants, setPriority } from 'node:os'
 import { serialize } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import { createEncoder } from '../../results/encoders.ts'
+import type { TextRowEncoder } from '../../results/encoding.ts'
 import { BoundedRows, CHUNK_BYTES } from '../bounded-rows.ts'
 import type { ReadOutcome } from '../engine.ts'
 import { openForReading, openForWriting } from './connection.ts'
 import { describeFailure } from './failure.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
+import { type LiveJob, readLive } from './live-read.ts'
 import type { ReadJob } from './query-process.ts'
 import { type RawRow, rowReader } from './representation.ts'
 import { StatementCache } from './statement-cache.ts'
@@ -42,14 +44,16 @@ if (task === 'write') writeOnce(path)
 else await readJobs(path)
 
 async function readJobs(database: string): Promise<void> {
-  const statements = new StatementCache(openForReading(database), 50)
+  const connection = openForReading(database)
+  const statements = new StatementCache(connection, 50)
   // Not before the process has started: on a busy machine the start alone would take seconds.
   lowerPriority(task === 'background-read' ? PRIORITY_LOW : PRIORITY_BELOW_NORMAL)
   for (let isFirst = true; ; isFirst = false) {
     const frame = readFrameSync(INPUT)
     if (frame === undefined) break
     try {
-      const outcome = await read(statements, decodePayload(frame.payload) as ReadJob)
+      const job = decodePayload(frame.payload) as ReadJob | LiveJob
+      const outcome = 'kind' in job ? readLive(connection, statements, job, sendText) : await read(statements, job)
       writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
     } catch (error) {
       writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
@@ -58,6 +62,10 @@ async function readJobs(database: string): Promise<void> {
     if (isFirst) flushCompileCache()
   }
   process.exit()
+}
+
+function sendText(encoder: TextRowEncoder): void {
+  writeFrameSync(OUTPUT, FRAME.chunk, encoder.take())
 }
 
 async function read(statements: StatementCache, job: ReadJob): Promise<ReadOutcome> {

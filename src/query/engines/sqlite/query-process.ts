@@ -7,11 +7,14 @@ import { refuse } from '../../errors.ts'
 import type { ReadOutcome, ReadRun, ReadStatement, WriteReply } from '../engine.ts'
 import { type Failure, reviveFailure } from './failure.ts'
 import { decodePayload, encodeFrame, FRAME, FrameReader } from './frames.ts'
+import type { LiveJob, LiveOutcome } from './live-read.ts'
 import { couldNotRun, watchMemory, withMemoryLimit } from './process-memory.ts'
 import type { ChangeJob, WriteJob } from './write.ts'
 
 /** Plain data, which can cross to another process. */
 export type ReadJob = Omit<ReadStatement, 'cost'> & Omit<ReadRun, 'owner'>
+
+export type OutcomeOf<Job extends ReadJob | LiveJob> = Job extends LiveJob ? LiveOutcome : ReadOutcome
 
 /** A background read yields the processors to other reads. */
 export type QueryTask = 'read' | 'background-read' | 'write'
@@ -51,14 +54,14 @@ export class QueryProcess {
   }
 
   /** Yields the chunks of the result. */
-  async *read(job: ReadJob): AsyncGenerator<Uint8Array, ReadOutcome, void> {
+  async *read<Job extends ReadJob | LiveJob>(job: Job): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
     const unwatch = this.#start(job)
     try {
       for (;;) {
         const frame = await this.#output.next()
         if (frame === undefined) throw await this.#gone()
         if (frame.kind === FRAME.chunk) yield frame.payload
-        else if (frame.kind === FRAME.done) return decodePayload(frame.payload) as ReadOutcome
+        else if (frame.kind === FRAME.done) return decodePayload(frame.payload) as OutcomeOf<Job>
         else throw reviveFailure(decodePayload(frame.payload) as Failure)
       }
     } finally {
@@ -79,7 +82,7 @@ export class QueryProcess {
   }
 
   /** Returns a function that ends the watch of the memory. */
-  #start(job: ReadJob | WriteJob | ChangeJob): () => void {
+  #start(job: ReadJob | LiveJob | WriteJob | ChangeJob): () => void {
     this.#input.write(encodeFrame(FRAME.job, job))
     return watchMemory(this.#process.pid, () => {
       this.#hasExcess = true

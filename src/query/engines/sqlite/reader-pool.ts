@@ -1,8 +1,8 @@
 /** The pool of reader processes: started when a query needs one, killed to cancel a query, ended when idle. */
 import { refuse } from '../../errors.ts'
-import type { ReadOutcome } from '../engine.ts'
 import { FairSlots, type Slot } from '../fair-slots.ts'
-import { ProcessGone, QueryProcess, type QueryTask, type ReadJob } from './query-process.ts'
+import type { LiveJob } from './live-read.ts'
+import { type OutcomeOf, ProcessGone, QueryProcess, type QueryTask, type ReadJob } from './query-process.ts'
 
 export interface ReaderPoolOptions {
   readonly path: string
@@ -37,7 +37,11 @@ export class ReaderPool {
   }
 
   /** Throws the signal's reason when it cancels the job. */
-  async *read(owner: string, job: ReadJob, signal: AbortSignal): AsyncGenerator<Uint8Array, ReadOutcome, void> {
+  async *read<Job extends ReadJob | LiveJob>(
+    owner: string,
+    job: Job,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
     const slot = await this.#slots.acquire(owner, signal)
     let reader: Reader | undefined
     let isReusable = true

@@ -10,6 +10,9 @@ export const SQLITE_AUDIT_TABLE = 'main._gh_auditlog'
 /** A condition of the statement that fails on a table which the caller may not see would reveal the table. */
 const FENCE = 'LIMIT -1'
 
+/** Definitions name it only where it is off. */
+const LIVE = `coalesce(t.definition ->> 'live', 1)`
+
 export function systemTableSql(table: TableView, slots: Slots): Sql {
   if (table.name === AUDIT_LOG) return SQLITE_AUDIT_TABLE
   const scopes = slots.placeholder({ kind: 'scopes' }, TEXT)
@@ -17,13 +20,14 @@ export function systemTableSql(table: TableView, slots: Slots): Sql {
   switch (table.name.toLowerCase()) {
     case 'cataloguetables':
       return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
-        json_array_length(t.definition, '$.columns') AS columns, t.created FROM main._gh_tables AS t WHERE ${visible} ${FENCE})`
+        json_array_length(t.definition, '$.columns') AS columns, t.created,
+        ${LIVE} AS live FROM main._gh_tables AS t WHERE ${visible} ${FENCE})`
     case 'cataloguecolumns':
       return `(SELECT t.name AS tablename, c.value ->> 'name' AS name, c.value ->> 'type' AS type, c.key AS ordinal,
         c.value ->> 'nullable' AS nullable, c.value ->> 'primarykey' AS isprimarykey, c.value ->> 'default' AS "default"
         FROM main._gh_tables AS t JOIN json_each(t.definition, '$.columns') AS c WHERE ${visible} ${FENCE})`
     default:
-      return `(SELECT t.name, t.definition -> 'columns' AS columns, t.description, t.readscope, t.writescope, t.rowfilter
+      return `(SELECT t.name, t.definition -> 'columns' AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live
         FROM main._gh_tables AS t WHERE t.issystem = 0 AND ${visible} ${FENCE})`
   }
 }

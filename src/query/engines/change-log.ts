@@ -1,0 +1,59 @@
+/** The change log of a table: for each row that is inserted, updated or deleted its primary key. What both engines share. */
+import { createHash } from 'node:crypto'
+import type { CatalogueChange, TableDefinition } from '../catalogue/definition.ts'
+import type { IqlType } from '../iql/types.ts'
+
+/** Names that begin with _gh_ are reserved for the service. */
+export const LOG_PREFIX = '_gh_log_'
+
+/** The name of the log depends on that of the table alone. A digest, since names are case-insensitive and may be as long as the database allows. */
+export function logName(table: string): string {
+  return LOG_PREFIX + createHash('sha256').update(table.toLowerCase()).digest('hex').slice(0, 24)
+}
+
+/** What happened to the row with this key. */
+export const LOG_OP = {
+  /** Nothing: the first row of a log, so that there always is a last one. */
+  start: 0,
+  insert: 1,
+  update: 2,
+  delete: 3,
+} as const
+
+export interface KeyColumn {
+  readonly name: string
+  readonly type: IqlType
+}
+
+/** The columns of the primary key, in its order; none if the table has no key. They are k0, k1, … in the log. */
+export function keyColumnsOf({ columns, primaryKey }: Pick<TableDefinition, 'columns' | 'primaryKey'>): KeyColumn[] {
+  return primaryKey.flatMap((name) => columns.find((column) => column.name === name) ?? [])
+}
+
+/** What a change of the catalogue means for the log: the table whose log is dropped, and the one that then gets a new log. */
+export interface LogChange {
+  readonly drop: string | undefined
+  readonly create: TableDefinition | undefined
+}
+
+/** Positions in the log of an altered table are lost, because it gets a new log. Rights and indexes leave the log as it is. */
+export function logChangeOf(change: CatalogueChange): LogChange {
+  switch (change.kind) {
+    case 'create':
+      return { drop: undefined, create: logged(change.table) }
+    case 'drop':
+      return { drop: change.name, create: undefined }
+    case 'alter': {
+      const { from, table, step } = change
+      const isKept =
+        step.kind === 'create-index' ||
+        step.kind === 'drop-index' ||
+        (step.kind === 'rights' && from.isLive === table.isLive)
+      return isKept ? { drop: undefined, create: undefined } : { drop: change.name, create: logged(table) }
+    }
+  }
+}
+
+function logged(table: TableDefinition): TableDefinition | undefined {
+  return table.isLive ? table : undefined
+}

@@ -1,0 +1,111 @@
+/** The interface between live queries and the databases: which tables have changed since a position, and reads at a position. */
+import type { Encoding } from '../results/encoding.ts'
+import type { Bindable } from './emit/slots.ts'
+import type { LiveStatement } from './live-statement.ts'
+
+/** A state of one table: visible ASCII without a semicolon, opaque outside of the engine. */
+export type TablePosition = string
+
+/** By the name of the table, as in the catalogue. */
+export type Positions = ReadonlyMap<string, TablePosition>
+
+/** A row as two JSON texts, so that rows are compared and sent without being read again. */
+export interface LiveRow {
+  /** The JSON text of the array of key values, or of the text that stands for them. */
+  readonly key: string
+  /** The JSON text of the array of routing values; of an empty array if the statement has none. */
+  readonly route: string
+  /** The JSON text of the row. */
+  readonly row: string
+}
+
+export interface LiveReadRequest {
+  /** Whose query it is: owners share readers and connections fairly. */
+  readonly owner: string
+  /** The tables whose positions are wanted: all that the statement reads. */
+  readonly tables: readonly string[]
+  readonly statement: LiveStatement
+  /** Those of `statement.sql`, or with `since` those of `statement.restrictedSql`, whose slot `since` is the position. */
+  readonly parameters: readonly Bindable[]
+  readonly encoding: Pick<Encoding, 'rows' | 'integers'>
+  /** Only the rows whose keys have changed in this table since. Undefined: the whole result. */
+  readonly since?: { readonly table: string; readonly position: TablePosition } | undefined
+  readonly maxRows: number
+  readonly maxBytes: number
+}
+
+export interface LiveReply {
+  /** Of the very snapshot that the rows were read in. */
+  readonly positions: Positions
+  readonly rows: readonly LiveRow[]
+  /** With `since`: every key that has changed, by its JSON text. Rows beside these are not returned. */
+  readonly changed: ReadonlyMap<string, ChangedKey> | undefined
+  /** Rows are missing, because there are more of them than the request allows. */
+  readonly exceeded: 'no' | 'rows' | 'bytes'
+}
+
+export interface ChangedKey {
+  /** The row was not there at the position. False also if this is not known. */
+  readonly wasInserted: boolean
+}
+
+export interface LiveSource {
+  /**
+   * Calls the listener soon after commits: of this node, of other nodes, of other programs. Commits that come together are one
+   * call, and a call does not mean that anything has changed. Returns the function that ends it.
+   */
+  onCommit(listener: () => void): () => void
+  /** The tables that have changed. `lost`: what has changed is not known, and the position is of no use any more. */
+  changedSince(positions: Positions): Promise<ReadonlyMap<string, 'changed' | 'lost'>>
+  /** Negative if `a` is older; undefined if positions of different epochs cannot be compared. */
+  compare(a: TablePosition, b: TablePosition): number | undefined
+  /** Rejects with LostPosition when the changes since the position are not known. */
+  read(request: LiveReadRequest, signal: AbortSignal): Promise<LiveReply>
+  /** Deletes what need not be kept any more. */
+  trim(): Promise<void>
+}
+
+/** How long changes are kept, and how many of each table. */
+export interface LogLimits {
+  readonly milliseconds: number
+  readonly changes: number
+}
+
+/** The log does not reach back to the position: it was trimmed, the table was altered, or the database was restored. */
+export class LostPosition extends Error {
+  constructor(table: string) {
+    super(`The changes of ${table} since this position are not known`)
+  }
+}
+
+/**
+ * The positions of these tables as one text. Positions of one reply often end alike (on PostgreSQL all tables are read in one
+ * snapshot): what follows the last dot is written only where it differs from the table before.
+ */
+export function packPositions(tables: readonly string[], positions: Positions): string {
+  let last = ''
+  const parts = tables.map((table) => {
+    const position = positions.get(table) ?? ''
+    const dot = position.lastIndexOf('.')
+    const tail = position.slice(dot + 1)
+    const part = tail === last && dot >= 0 ? position.slice(0, dot) : position
+    last = tail
+    return part
+  })
+  return parts.join(';')
+}
+
+/** Undefined if the text is not of these tables. */
+export function unpackPositions(tables: readonly string[], text: string): Positions | undefined {
+  const parts = text === '' ? [] : text.split(';')
+  if (parts.length !== tables.length) return undefined
+  const positions = new Map<string, TablePosition>()
+  let last = ''
+  for (const [index, table] of tables.entries()) {
+    const part = parts[index] ?? ''
+    const position = part.includes('.') ? part : `${part}.${last}`
+    last = position.slice(position.lastIndexOf('.') + 1)
+    positions.set(table, position)
+  }
+  return positions
+}

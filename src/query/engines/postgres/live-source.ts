@@ -1,0 +1,277 @@
+/** Live queries on PostgreSQL: positions, changed keys and rows of one snapshot, in one round trip. */
+import type { Pool, PoolClient } from 'pg'
+import { createLiveEncoder, liveKeyWriter, readLiveRows } from '../../results/live-rows.ts'
+import { LOG_OP, logName } from '../change-log.ts'
+import { isBounded } from '../cost-class.ts'
+import {
+  type ChangedKey,
+  type LiveReadRequest,
+  type LiveReply,
+  type LiveSource,
+  type LogLimits,
+  LostPosition,
+  type Positions,
+  type TablePosition,
+} from '../live-source.ts'
+import { isCounted, OwnCommits } from '../own-commits.ts'
+import { LOGS } from './change-log.ts'
+import type { CommitSignal } from './commit-signal.ts'
+import { asRefusal, isOutdated } from './failure.ts'
+import { LogTrim } from './log-trim.ts'
+import { COMMIT, type PipelineStatement, runPipelined } from './pipeline.ts'
+import { type Acquire, borrow } from './pool.ts'
+import { comparePositions, loggedSince, parsePosition, positionOf } from './positions.ts'
+import type { RawRow } from './protocol.ts'
+import { rowReader, SCHEMA } from './representation.ts'
+
+export interface PostgresLiveOptions {
+  readonly signal: CommitSignal
+  readonly owner: Pool
+  /** For reads of changed rows, on connections that look rows up by key. */
+  readonly acquireKeyed: Acquire
+  readonly acquireShort: Acquire
+  readonly acquireLong: Acquire
+  readonly limits: LogLimits
+}
+
+const NEVER = new AbortController().signal
+const BEGIN_READ: PipelineStatement = { sql: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', parameters: [] }
+
+/** After a restart of the database server, be it from a backup, transaction numbers may be in use a second time. */
+const HEADS = `SELECT pg_current_snapshot()::text, l.name, l.floor::text,
+    left(encode(sha256(convert_to(concat_ws('/', l.relation, l.epoch, extract(epoch FROM pg_postmaster_start_time()),
+      (SELECT oid FROM pg_database WHERE datname = current_database())), 'UTF8')), 'hex'), 12)
+  FROM (SELECT) AS one LEFT JOIN ${LOGS} AS l JOIN pg_class AS c ON c.oid = l.relation AND c.relname = l.log
+    ON l.name IN (SELECT n COLLATE "C" FROM jsonb_array_elements_text($1::jsonb) AS n)`
+
+interface LogHead {
+  readonly epoch: string
+  /** Rows of transactions before this one may have been deleted. */
+  readonly floor: bigint
+}
+
+interface Heads {
+  snapshot: string
+  readonly logs: Map<string, LogHead>
+}
+
+export class PostgresLiveSource implements LiveSource {
+  readonly #options: PostgresLiveOptions
+  readonly #own = new OwnCommits()
+  readonly #trim: LogTrim
+
+  constructor(options: PostgresLiveOptions) {
+    this.#options = options
+    this.#trim = new LogTrim(options.owner, options.limits)
+  }
+
+  /** This node has committed writes to these tables; undefined: to any. */
+  committed(tables: readonly string[] | undefined): void {
+    this.#own.add(tables)
+    this.#options.signal.committed()
+  }
+
+  onCommit(listener: () => void): () => void {
+    return this.#options.signal.onCommit(listener)
+  }
+
+  async changedSince(positions: Positions): Promise<ReadonlyMap<string, 'changed' | 'lost'>> {
+    const changed = new Set<string>()
+    const heads = headsOf()
+    const tables = [...positions].filter(([, position]) => !isCounted(position))
+    const isWhole = await this.#run(this.#options.acquireKeyed, '', NEVER, () => {
+      changed.clear()
+      return [
+        selectHeads([...positions.keys()], heads),
+        ...tables.map(([table, position]) => selectAnyChange(table, position, () => changed.add(table))),
+      ]
+    })
+    const states = new Map<string, 'changed' | 'lost'>()
+    for (const [table, position] of positions) {
+      const log = heads.logs.get(table.toLowerCase())
+      const state = log === undefined ? this.#own.compareToNow(table, position) : stateOf(log, heads, position)
+      if (state === 'lost' || state === 'changed') states.set(table, state)
+      else if (log !== undefined && (changed.has(table) || !isWhole)) states.set(table, 'changed')
+    }
+    return states
+  }
+
+  compare(a: TablePosition, b: TablePosition): number | undefined {
+    return isCounted(a) ? this.#own.compare(a, b) : comparePositions(a, b)
+  }
+
+  async read(request: LiveReadRequest, signal: AbortSignal): Promise<LiveReply> {
+    const { statement, since, tables, owner } = request
+    const { acquireKeyed, acquireShort, acquireLong } = this.#options
+    const acquire = since !== undefined ? acquireKeyed : isBounded(statement.cost) ? acquireShort : acquireLong
+    // Before the read: what is committed meanwhile may or may not be seen by it.
+    const counted = new Map(tables.map((table) => [table, this.#own.position(table)]))
+    const heads = headsOf()
+    let rows = new ResultRows(request)
+    let changed: ChangedKeys | undefined
+    const isWhole = await this.#run(acquire, owner, signal, () => {
+      rows = new ResultRows(request)
+      changed = since === undefined ? undefined : new ChangedKeys(request, since)
+      const named = since === undefined ? tables : [...new Set([...tables, since.table])]
+      return [BEGIN_READ, selectHeads(named, heads), ...(changed === undefined ? [] : [changed]), rows, COMMIT]
+    })
+    if (since !== undefined) {
+      const log = heads.logs.get(since.table.toLowerCase())
+      if (!isWhole || log === undefined || stateOf(log, heads, since.position) === 'lost')
+        throw new LostPosition(since.table)
+    }
+    const positions = tables.map((table) => {
+      const log = heads.logs.get(table.toLowerCase())
+      const position = log === undefined ? (counted.get(table) ?? '') : positionOf(log.epoch, heads.snapshot)
+      return [table, position] as const
+    })
+    return { positions: new Map(positions), rows: rows.take(), changed: changed?.byKey, exceeded: rows.exceeded }
+  }
+
+  trim(): Promise<void> {
+    return this.#trim.run()
+  }
+
+  /** Prepares statements again whose tables have changed. False: a log is not there, because its table has just been dropped. */
+  async #run(
+    acquire: Acquire,
+    owner: string,
+    signal: AbortSignal,
+    statements: () => readonly PipelineStatement[],
+  ): Promise<boolean> {
+    const { client, giveBack } = await borrow(acquire, owner, signal)
+    let isBroken = false
+    try {
+      for (let attempt = 1; ; attempt++) {
+        const failure = await runPipelined(client, statements())
+        if (failure === undefined) return true
+        isBroken = !(await rolledBack(client))
+        const { error } = failure
+        if (isMissing(error)) return false
+        if (isBroken || attempt > 1 || !isOutdated(error)) throw error
+      }
+    } catch (error) {
+      throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
+    } finally {
+      await giveBack(isBroken)
+    }
+  }
+}
+
+async function rolledBack(client: PoolClient): Promise<boolean> {
+  try {
+    await client.query('ROLLBACK')
+    return true
+  } catch {
+    return false
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '42P01' && error.message.includes('_gh_log')
+}
+
+function headsOf(): Heads {
+  return { snapshot: '', logs: new Map() }
+}
+
+function selectHeads(tables: readonly string[], heads: Heads): PipelineStatement {
+  heads.logs.clear()
+  return {
+    sql: HEADS,
+    parameters: [JSON.stringify(tables.map((table) => table.toLowerCase()))],
+    onRow([snapshot, name, floor, epoch]) {
+      heads.snapshot = snapshot ?? ''
+      if (typeof name === 'string' && typeof floor === 'string' && typeof epoch === 'string')
+        heads.logs.set(name, { epoch, floor: BigInt(floor) })
+    },
+  }
+}
+
+/** `same`: of this log, and not trimmed; whether it has changed is to be asked. */
+function stateOf(log: LogHead, { snapshot }: Heads, position: TablePosition): 'same' | 'lost' {
+  const parsed = parsePosition(position)
+  const now = parsePosition(`${log.epoch}.${snapshot}`)
+  const isKept = parsed !== undefined && now !== undefined && parsed.epoch === log.epoch && parsed.xmin >= log.floor
+  return isKept && parsed.xmax <= now.xmax ? 'same' : 'lost'
+}
+
+/** The position is checked before it is sent, since PostgreSQL would fail on a malformed one. */
+function snapshotIn(position: TablePosition): string {
+  return parsePosition(position) === undefined ? '0.1:1:' : position
+}
+
+function selectAnyChange(table: string, position: TablePosition, onRow: () => void): PipelineStatement {
+  const changes = loggedSince(`${SCHEMA}.${logName(table)}`, '1', '$1')
+  return { sql: `SELECT 1 FROM (${changes}) AS c LIMIT 1`, parameters: [snapshotIn(position)], onRow }
+}
+
+class ChangedKeys implements PipelineStatement {
+  readonly sql: string
+  readonly parameters: readonly string[]
+  readonly byKey = new Map<string, ChangedKey>()
+  /** The number of the first change of each key. */
+  readonly #first = new Map<string, bigint>()
+  readonly #keyOf: (row: RawRow) => string
+  readonly #isOlder: boolean
+
+  constructor({ statement: { keyColumns = [] }, encoding }: LiveReadRequest, since: Since) {
+    const names = keyColumns.map((_column, index) => `k${index}`)
+    this.sql = loggedSince(`${SCHEMA}.${logName(since.table)}`, [...names, 'seq', 'op'].join(', '), '$1')
+    this.parameters = [snapshotIn(since.position)]
+    const readKey = rowReader(keyColumns)
+    const writeKey = liveKeyWriter(keyColumns, encoding)
+    this.#keyOf = (row) => writeKey(readKey(row))
+    this.#isOlder = parsePosition(since.position)?.isOlder ?? true
+  }
+
+  onRow = (row: RawRow): void => {
+    const op = row.pop()
+    const seq = BigInt(row.pop() ?? 0)
+    const key = this.#keyOf(row)
+    const first = this.#first.get(key)
+    if (first !== undefined && first < seq) return
+    this.#first.set(key, seq)
+    // The row may have been inserted between the older state and the one that the position was made from.
+    this.byKey.set(key, { wasInserted: op === INSERTED && !this.#isOlder })
+  }
+}
+
+type Since = NonNullable<LiveReadRequest['since']>
+
+const INSERTED = String(LOG_OP.insert)
+
+/** The rows are encoded as they arrive. */
+class ResultRows implements PipelineStatement {
+  readonly sql: string
+  readonly parameters: LiveReadRequest['parameters']
+  readonly maxRows: number
+  exceeded: LiveReply['exceeded'] = 'no'
+  readonly #encoder: ReturnType<typeof createLiveEncoder>
+  readonly #readRow: (row: RawRow) => ReturnType<ReturnType<typeof rowReader>>
+  readonly #maxBytes: number
+  #rows = 0
+
+  constructor({ statement, since, parameters, encoding, maxRows, maxBytes }: LiveReadRequest) {
+    const { columns, keyColumns } = statement
+    const routeColumns = since === undefined ? [] : statement.routeColumns
+    const sql = since === undefined ? statement.sql : statement.restrictedSql
+    if (sql === undefined) throw new Error('The statement cannot be restricted to changed keys')
+    this.sql = sql
+    this.parameters = parameters
+    this.maxRows = maxRows + 1
+    this.#maxBytes = maxBytes
+    this.#encoder = createLiveEncoder({ columns, keyColumns, routeColumns }, encoding)
+    this.#readRow = rowReader([...columns, ...(keyColumns ?? []), ...routeColumns])
+  }
+
+  onRow = (row: RawRow): void => {
+    if (++this.#rows >= this.maxRows) this.exceeded = 'rows'
+    else if (this.#encoder.pending > this.#maxBytes) this.exceeded = 'bytes'
+    if (this.exceeded === 'no') this.#encoder.add(this.#readRow(row))
+  }
+
+  take(): LiveReply['rows'] {
+    return readLiveRows(this.#encoder.takeText())
+  }
+}

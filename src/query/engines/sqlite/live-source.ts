@@ -1,0 +1,238 @@
+/** Live queries on SQLite: small reads on the event loop, others in reader processes; other processes are noticed by polling. */
+import type { Database } from 'better-sqlite3'
+import type { GroupCommit } from '../../../store/group-commit.ts'
+import { createLiveEncoder, readLiveRows } from '../../results/live-rows.ts'
+import { CHUNK_BYTES } from '../bounded-rows.ts'
+import { LOG_PREFIX } from '../change-log.ts'
+import { CommitListeners } from '../commit-listeners.ts'
+import { BOUNDED_ROWS } from '../cost-class.ts'
+import { sizeOfAll } from '../emit/slots.ts'
+import {
+  type LiveReadRequest,
+  type LiveReply,
+  type LiveSource,
+  type LogLimits,
+  LostPosition,
+  type Positions,
+  type TablePosition,
+} from '../live-source.ts'
+import { isCounted, OwnCommits } from '../own-commits.ts'
+import { asRefusal } from './failure.ts'
+import { boundedSql } from './inline-read.ts'
+import {
+  allColumns,
+  changedKeys,
+  comparePositions,
+  headOf,
+  inTransaction,
+  type LiveJob,
+  type LiveOutcome,
+  seqOf,
+} from './live-read.ts'
+import type { ReaderPool } from './reader-pool.ts'
+import { type RawRow, rowReader } from './representation.ts'
+import type { StatementCache } from './statement-cache.ts'
+
+export interface SqliteLiveOptions {
+  readonly reading: Database
+  readonly statements: StatementCache
+  readonly writing: Database
+  readonly commits: GroupCommit
+  readonly pool: ReaderPool
+  readonly limits: LogLimits
+}
+
+/** How soon commits of other processes are noticed. */
+const POLL_MS = 250
+/** Changes whose rows may be read on the event loop. */
+const MAX_INLINE_CHANGES = 250
+/** Characters of a result that may be read there. */
+const MAX_INLINE_LENGTH = 4 * CHUNK_BYTES
+/** Log rows that are deleted in one transaction, on the event loop. */
+const TRIMMED_AT_ONCE = 5000
+
+export class SqliteLiveSource implements LiveSource {
+  readonly #options: SqliteLiveOptions
+  readonly #own = new OwnCommits()
+  readonly #listeners = new CommitListeners((count) => this.#watch(count > 0))
+  #poll: NodeJS.Timeout | undefined
+  /** The last number of each log at some times. */
+  #notes: { readonly at: number; readonly last: ReadonlyMap<string, number> }[] = []
+
+  constructor(options: SqliteLiveOptions) {
+    this.#options = options
+  }
+
+  /** This node has committed writes to these tables; undefined: to any. */
+  committed(tables: readonly string[] | undefined): void {
+    this.#own.add(tables)
+    this.#listeners.wake()
+  }
+
+  onCommit(listener: () => void): () => void {
+    return this.#listeners.add(listener)
+  }
+
+  async changedSince(positions: Positions): Promise<ReadonlyMap<string, 'changed' | 'lost'>> {
+    const changes = new Map<string, 'changed' | 'lost'>()
+    for (const [table, position] of positions) {
+      const state = this.#stateOf(table, position)
+      if (state !== 'same') changes.set(table, state)
+    }
+    return changes
+  }
+
+  #stateOf(table: string, position: TablePosition): 'same' | 'changed' | 'lost' {
+    const { statements } = this.#options
+    const head = headOf(statements, table)
+    if (head === undefined) return this.#own.compareToNow(table, position)
+    if (head.position === position) return 'same'
+    return seqOf(statements, table, position) === undefined ? 'lost' : 'changed'
+  }
+
+  compare(a: TablePosition, b: TablePosition): number | undefined {
+    return isCounted(a) ? this.#own.compare(a, b) : comparePositions(a, b)
+  }
+
+  async read(request: LiveReadRequest, signal: AbortSignal): Promise<LiveReply> {
+    signal.throwIfAborted()
+    // Before the read: what is committed meanwhile may or may not be seen by it.
+    const counted = request.tables.map((table) => this.#own.position(table))
+    const job = jobOf(request)
+    try {
+      const { outcome, text } = this.#readInline(request, job) ?? (await this.#readApart(request.owner, job, signal))
+      if (outcome.isLost) throw new LostPosition(request.since?.table ?? '')
+      const positions = request.tables.map(
+        (table, index) => [table, outcome.positions[index] ?? counted[index] ?? ''] as const,
+      )
+      const { changed, exceeded } = outcome
+      return { positions: new Map(positions), rows: readLiveRows(text), changed, exceeded }
+    } catch (error) {
+      throw asRefusal(error) ?? error
+    }
+  }
+
+  /** Undefined when it is not certain to be little work. */
+  #readInline({ statement }: LiveReadRequest, job: LiveJob): LiveRead | undefined {
+    const isCheap = job.since === undefined ? statement.cost !== 'unbounded' : statement.isSimple === true
+    if (!isCheap || sizeOfAll(job.parameters) > CHUNK_BYTES) return undefined
+    const { reading, statements } = this.#options
+    return inTransaction(reading, () => {
+      const heads = job.tables.map((table) => headOf(statements, table))
+      const positions = heads.map((head) => head?.position)
+      if (job.since !== undefined) {
+        const seq = seqOf(statements, job.since.table, job.since.position)
+        const last = headOf(statements, job.since.table)?.seq
+        if (seq === undefined || last === undefined)
+          return { outcome: { positions, isLost: true, changed: undefined, exceeded: 'no' }, text: '' }
+        if (last - seq > MAX_INLINE_CHANGES) return undefined
+      }
+      const text = this.#fewRows(job)
+      if (text === undefined) return undefined
+      return { outcome: { positions, isLost: false, changed: changedKeys(statements, job), exceeded: 'no' }, text }
+    })
+  }
+
+  /** Undefined when there are many rows or long ones, or a limit of the request is reached. */
+  #fewRows(job: LiveJob): string | undefined {
+    const { columns, keyColumns = [], routeColumns } = job.columns
+    const encoder = createLiveEncoder(job.columns, job.encoding)
+    const readRow = rowReader(allColumns(job.columns))
+    const maxRows = Math.min(job.maxRows, job.since === undefined ? BOUNDED_ROWS : MAX_INLINE_CHANGES)
+    const maxLength = Math.min(job.maxBytes, MAX_INLINE_LENGTH)
+    const { sql, longColumns } = boundedSql(job.sql, columns, [...keyColumns, ...routeColumns])
+    const rows = this.#options.statements.get(`${sql} LIMIT ${maxRows + 1}`).iterate(...job.parameters)
+    let count = 0
+    for (const raw of rows as Iterable<RawRow>) {
+      if (longColumns.some((index) => typeof raw[index] === 'bigint')) return undefined
+      if (++count > maxRows || encoder.pending > maxLength) return undefined
+      encoder.add(readRow(raw))
+    }
+    return encoder.takeText()
+  }
+
+  async #readApart(owner: string, job: LiveJob, signal: AbortSignal): Promise<LiveRead> {
+    const chunks = this.#options.pool.read(owner, job, signal)
+    const taken: Uint8Array[] = []
+    for (;;) {
+      const next = await chunks.next()
+      if (next.done) return { outcome: next.value, text: Buffer.concat(taken).toString('utf8') }
+      taken.push(next.value)
+    }
+  }
+
+  async trim(): Promise<void> {
+    const { milliseconds, changes } = this.#options.limits
+    const now = performance.now()
+    const last = this.#lastOfAll()
+    this.#notes.push({ at: now, last })
+    const due = this.#notes.findLastIndex(({ at }) => at <= now - milliseconds)
+    // Older notes are not needed any more.
+    if (due > 0) this.#notes.splice(0, due)
+    const old = due === -1 ? undefined : this.#notes[0]?.last
+    for (const [log, seq] of last) await this.#deleteBefore(log, Math.max(old?.get(log) ?? 0, seq - changes))
+  }
+
+  #lastOfAll(): Map<string, number> {
+    const { reading } = this.#options
+    const logs = reading
+      .prepare<[number, string], string>(
+        `SELECT name FROM main.sqlite_schema WHERE type = 'table' AND substr(name, 1, ?) = ?`,
+      )
+      .pluck(true)
+      .all(LOG_PREFIX.length, LOG_PREFIX)
+    return new Map(
+      logs.map((log) => [log, reading.prepare<[], number>(`SELECT max(seq) FROM main.${log}`).pluck(true).get() ?? 0]),
+    )
+  }
+
+  /** The last row stays, because `seq` is before it at most. */
+  async #deleteBefore(log: string, seq: number): Promise<void> {
+    const { writing, commits } = this.#options
+    for (let isDone = false; !isDone; ) {
+      isDone = await commits.write(() => {
+        const hasLog = writing.prepare('SELECT 1 FROM main.sqlite_schema WHERE name = ?').get(log) !== undefined
+        if (!hasLog) return true
+        const first = writing.prepare<[], number>(`SELECT min(seq) FROM main.${log}`).pluck(true).get() ?? seq
+        if (first >= seq) return true
+        const before = Math.min(seq, first + TRIMMED_AT_ONCE)
+        writing.prepare(`DELETE FROM main.${log} WHERE seq < ?`).run(before)
+        return before === seq
+      })
+    }
+  }
+
+  close(): void {
+    this.#listeners.clear()
+  }
+
+  /** The version of the data changes when another connection has committed, in this process or in another. */
+  #watch(hasListeners: boolean): void {
+    if (hasListeners === (this.#poll !== undefined)) return
+    clearInterval(this.#poll)
+    this.#poll = undefined
+    if (!hasListeners) return
+    const versionOf = (): unknown => this.#options.reading.pragma('data_version', { simple: true })
+    let known = versionOf()
+    this.#poll = setInterval(() => {
+      const version = versionOf()
+      if (version === known) return
+      known = version
+      this.#listeners.wake()
+    }, POLL_MS).unref()
+  }
+}
+
+interface LiveRead {
+  readonly outcome: LiveOutcome
+  readonly text: string
+}
+
+function jobOf({ statement, ...request }: LiveReadRequest): LiveJob {
+  const { columns, keyColumns, routeColumns, sql, restrictedSql } = statement
+  const { tables, parameters, encoding, since, maxRows, maxBytes } = request
+  const common = { kind: 'live', tables, parameters, encoding, maxRows, maxBytes } as const
+  if (since === undefined) return { ...common, sql, since, columns: { columns, keyColumns, routeColumns: [] } }
+  if (restrictedSql === undefined) throw new Error('The statement cannot be restricted to changed keys')
+  return { ...common, sql: restrictedSql, since, columns: { columns, keyColumns, routeColumns } }
+}

@@ -1,0 +1,96 @@
+/** The recent changes of a live result, for subscribers that are behind and for those that come back. */
+import { type Changes, mergeChanges } from './difference.ts'
+
+interface Batch {
+  readonly changes: Changes
+  readonly bytes: number
+}
+
+/** What a small result may keep beyond its own size. */
+const MIN_KEYS = 1000
+const MIN_BYTES = 64 * 1024
+/** Positions that were told to clients. */
+const MAX_TOLD = 1000
+
+export class History {
+  /** The last one led to `#version`. */
+  readonly #batches: Batch[] = []
+  #version: number
+  #keys = 0
+  #bytes = 0
+  /** The versions of the positions that were told. */
+  readonly #told = new Map<string, number>()
+
+  constructor(version: number) {
+    this.#version = version
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** Whether the changes since this version are known. */
+  covers(version: number): boolean {
+    return version <= this.#version && version >= this.#version - this.#batches.length
+  }
+
+  /** A new version. The last changes are kept in any case: who has the version before is not slow. */
+  add(changes: Changes, limits: { readonly keys: number; readonly bytes: number }): void {
+    this.#version++
+    const bytes = sizeOf(changes)
+    this.#batches.push({ changes, bytes })
+    this.#keys += changes.size
+    this.#bytes += bytes
+    const maxKeys = Math.max(limits.keys, MIN_KEYS)
+    const maxBytes = Math.max(limits.bytes, MIN_BYTES)
+    while (this.#batches.length > 1 && (this.#keys > maxKeys || this.#bytes > maxBytes)) this.#dropOldest()
+  }
+
+  /** A new version that nothing leads to. */
+  clear(): void {
+    this.#version++
+    while (this.#batches.length > 0) this.#dropOldest()
+    this.#told.clear()
+  }
+
+  /** All changes since a version that is covered. */
+  since(version: number): Changes {
+    const batches = this.#batches.slice(this.#batches.length - (this.#version - version))
+    const [only] = batches
+    return batches.length === 1 && only !== undefined
+      ? only.changes
+      : mergeChanges(batches.map(({ changes }) => changes))
+  }
+
+  tell(position: string): void {
+    this.#told.delete(position)
+    this.#told.set(position, this.#version)
+    if (this.#told.size <= MAX_TOLD) return
+    for (const oldest of this.#told.keys()) {
+      this.#told.delete(oldest)
+      return
+    }
+  }
+
+  /** The version at a position that was told, if it is covered. */
+  versionAt(position: string): number | undefined {
+    const version = this.#told.get(position)
+    return version !== undefined && this.covers(version) ? version : undefined
+  }
+
+  #dropOldest(): void {
+    const oldest = this.#batches.shift()
+    if (oldest === undefined) return
+    this.#keys -= oldest.changes.size
+    this.#bytes -= oldest.bytes
+  }
+}
+
+/** What a key takes beside its texts, about. */
+const KEY_BYTES = 60
+
+function sizeOf(changes: Changes): number {
+  let bytes = 0
+  for (const [key, before] of changes) bytes += KEY_BYTES + key.length + (before?.length ?? 0)
+  return bytes
+}

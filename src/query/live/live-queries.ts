@@ -1,0 +1,261 @@
+/** Live queries: callers subscribe to statements and are kept up to date. */
+import type { Principal } from '../../protocol/principal.ts'
+import { Refusal } from '../../protocol/refusal.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Snapshot } from '../catalogue/snapshot.ts'
+import { refuse } from '../errors.ts'
+import type { TableView } from '../iql/catalogue-view.ts'
+import { viewFor } from '../plan/rights.ts'
+import { ownerOf, shownStatement } from '../run/running.ts'
+import { LiveCounts } from './counts.ts'
+import { type LiveLimits, StatementCounts } from './limits.ts'
+import {
+  type LiveListing,
+  type LiveQueries,
+  type LiveRequest,
+  type LiveSink,
+  type LiveSubscription,
+  MAX_RATE,
+  MIN_RATE,
+  type ResetReason,
+} from './live-query.ts'
+import { isPosition } from './position.ts'
+import { LiveReader, type ReaderOptions } from './reader.ts'
+import { LiveResults } from './results.ts'
+import { startAt } from './resume.ts'
+import { inSlices, type SlicedWork } from './slices.ts'
+import { Subscriber, type SubscriberEnv } from './subscriber.ts'
+import { type LiveTarget, type TargetEnv, targetOf } from './target.ts'
+
+export interface LiveQueriesOptions extends TargetEnv, Omit<ReaderOptions, 'source'> {
+  readonly catalogue: Catalogue
+  readonly limits: LiveLimits
+  readonly onError: (error: unknown) => void
+}
+
+const SWEEP_MS = 500
+
+export class LiveStatements implements LiveQueries {
+  readonly #options: LiveQueriesOptions
+  readonly #reader: LiveReader
+  readonly #results: LiveResults
+  readonly #counts = new LiveCounts()
+  readonly #statements: StatementCounts
+  /** By owner and request id. */
+  readonly #subscribers = new Map<string, Subscriber>()
+  readonly #targets = new Map<Subscriber, LiveTarget>()
+  readonly #subscriberEnv: SubscriberEnv
+  readonly #sweep: NodeJS.Timeout
+  readonly #stopWatching: () => void
+  #isClosed = false
+
+  constructor(options: LiveQueriesOptions) {
+    const { engine, limits, onError, catalogue } = options
+    const counts = this.#counts
+    this.#options = options
+    this.#reader = new LiveReader({ ...options, source: engine.live })
+    this.#results = new LiveResults({ reader: this.#reader, counts, onError })
+    this.#statements = new StatementCounts(limits)
+    this.#subscriberEnv = {
+      counts,
+      onError,
+      release: (result) => this.#results.release(result),
+      replan: (subscriber, principal) => this.#replan(subscriber, principal, 'Rights'),
+      hasEnded: (subscriber) => this.#forget(subscriber),
+    }
+    this.#sweep = setInterval(() => this.#tick(), Math.min(SWEEP_MS, limits.progressMs / 2))
+    this.#sweep.unref()
+    this.#stopWatching = catalogue.onChange((before) => {
+      inSlices(this.#replanAll(before)).catch(onError)
+    })
+  }
+
+  async subscribe(request: LiveRequest, sink: LiveSink): Promise<LiveSubscription> {
+    checkRequest(request)
+    if (this.#isClosed) throw shuttingDown()
+    const key = keyOf(request)
+    if (this.#subscribers.has(key))
+      throw refuse('Request.BadRequestId', `A live statement with the Request-Id ${request.requestId} is running`)
+    this.#statements.add(request.connectionId, ownerOf(request.principal))
+    const subscriber = new Subscriber(request, sink, this.#subscriberEnv, this.#options.clock())
+    this.#subscribers.set(key, subscriber)
+    try {
+      await this.#begin(subscriber)
+    } catch (error) {
+      subscriber.close()
+      throw error
+    }
+    setImmediate(() => subscriber.start())
+    return subscriber
+  }
+
+  async #begin(subscriber: Subscriber): Promise<void> {
+    const { request } = subscriber
+    for (let target = this.#targetOf(subscriber, request.principal); ; ) {
+      const result = await this.#results.acquire(target)
+      try {
+        const start = request.resume === undefined ? undefined : await startAt(request.resume, result, this.#reader)
+        if (subscriber.isClosed) throw subscriber.endedBy ?? shuttingDown()
+        const now = this.#targetOf(subscriber, request.principal)
+        if (now.identity === target.identity) {
+          this.#targets.set(subscriber, target)
+          if (start !== undefined) this.#counts.resumes[start.kind === 'expired' ? 'reset' : 'recovered']++
+          subscriber.follow(result, start)
+          return
+        }
+        // A table was redefined while the result was read.
+        target = now
+      } catch (error) {
+        this.#results.release(result)
+        throw error
+      }
+      this.#results.release(result)
+    }
+  }
+
+  *list(): Generator<LiveListing> {
+    for (const { request, principal, startedAt, result } of this.#subscribers.values()) {
+      if (result === undefined) continue
+      const { requestId, connectionId, statement } = request
+      const { subject, clientId } = principal
+      const { method } = result.target
+      const rows = result.rowCount
+      yield {
+        requestId,
+        connectionId,
+        subject,
+        clientId,
+        statement: shownStatement(statement),
+        method,
+        rows,
+        startedAt,
+      }
+    }
+  }
+
+  end(requestId: string, owner: string | undefined): boolean {
+    const found = [...this.#subscribers.values()].filter(
+      ({ request, principal }) =>
+        request.requestId === requestId && (owner ?? ownerOf(principal)) === ownerOf(principal),
+    )
+    for (const subscriber of found) subscriber.end(refuse('Limit.Cancelled', 'The query was cancelled'))
+    return found.length > 0
+  }
+
+  watch(metrics: Metrics): void {
+    this.#counts.watch(metrics)
+    metrics.watch('gatehouse_live_families', () => [[{}, this.#results.families]])
+    metrics.watch('gatehouse_live_rows', () => [[{}, this.#results.rows]])
+    metrics.watch('gatehouse_live_bytes', () => [[{}, this.#results.bytes]])
+    metrics.watch('gatehouse_live_statements', () => {
+      const counts = { keys: 0, rerun: 0, clock: 0 }
+      for (const { method } of this.#targets.values()) counts[method]++
+      return Object.entries(counts).map(([method, count]) => [{ method }, count])
+    })
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearInterval(this.#sweep)
+    this.#stopWatching()
+    for (const subscriber of [...this.#subscribers.values()]) subscriber.end(shuttingDown())
+    this.#results.close()
+    this.#reader.close()
+  }
+
+  #targetOf({ request }: Subscriber, principal: Principal): LiveTarget {
+    const { catalogue } = this.#options
+    return targetOf(request, principal, catalogue.snapshot, this.#options)
+  }
+
+  #replan(subscriber: Subscriber, principal: Principal, reason: ResetReason): void {
+    const before = this.#targets.get(subscriber)
+    if (before === undefined) return
+    let target: LiveTarget
+    try {
+      target = this.#targetOf(subscriber, principal)
+    } catch (error) {
+      if (!(error instanceof Refusal)) this.#options.onError(error)
+      subscriber.end(this.#whyUnbound(before, principal, error))
+      return
+    }
+    subscriber.principal = principal
+    if (target.identity === before.identity) return
+    this.#targets.set(subscriber, target)
+    // What it still has of the old result may be what the caller may not see any more.
+    subscriber.leave()
+    subscriber.reset(reason)
+    this.#follow(subscriber, target).catch((error: unknown) => {
+      if (!(error instanceof Refusal)) this.#options.onError(error)
+      subscriber.end(error instanceof Refusal ? error : failed())
+    })
+  }
+
+  async #follow(subscriber: Subscriber, target: LiveTarget): Promise<void> {
+    const result = await this.#results.acquire(target)
+    if (this.#targets.get(subscriber) === target) subscriber.follow(result, undefined)
+    else this.#results.release(result)
+  }
+
+  /** A table that is still there, but not for this caller, is a matter of rights. */
+  #whyUnbound({ plan }: LiveTarget, { scopes }: Principal, error: unknown): Refusal {
+    const { snapshot } = this.#options.catalogue
+    const view = viewFor(snapshot, scopes)
+    const isHidden = plan.tables.some(
+      ({ name }) => view.lookup(name) === undefined && snapshot.table(name) !== undefined,
+    )
+    if (isHidden) return refuse('Auth.MissingScope', 'You may not read the tables of this statement any more')
+    return error instanceof Refusal ? error : failed()
+  }
+
+  *#replanAll(before: Snapshot): SlicedWork<void> {
+    this.#results.catalogueChanged()
+    const { snapshot } = this.#options.catalogue
+    const redefined = new Set<string>()
+    for (const { name } of before.tables())
+      if (shapeOf(before.table(name)) !== shapeOf(snapshot.table(name))) redefined.add(name)
+    for (const [subscriber, { plan }] of [...this.#targets]) {
+      yield
+      const isRedefined = plan.tables.some(({ name }) => redefined.has(name))
+      this.#replan(subscriber, subscriber.principal, isRedefined ? 'Definition' : 'Rights')
+    }
+  }
+
+  #forget(subscriber: Subscriber): void {
+    const { request } = subscriber
+    if (!this.#subscribers.delete(keyOf(request))) return
+    this.#targets.delete(subscriber)
+    this.#statements.remove(request.connectionId, ownerOf(request.principal))
+  }
+
+  #tick(): void {
+    const now = performance.now()
+    for (const subscriber of this.#subscribers.values()) subscriber.tellProgress(now, this.#options.limits.progressMs)
+    this.#results.dropExpired()
+  }
+}
+
+function checkRequest({ maxRate, resume }: LiveRequest): void {
+  if (!Number.isInteger(maxRate) || maxRate < MIN_RATE || maxRate > MAX_RATE)
+    throw refuse('Request.BadParameter', `MaxRate is an integer from ${MIN_RATE} to ${MAX_RATE}`)
+  if (resume !== undefined && !isPosition(resume))
+    throw refuse('Request.BadPosition', 'The position to resume at is malformed')
+}
+
+function keyOf({ principal, requestId }: LiveRequest): string {
+  return `${ownerOf(principal)}\n${requestId}`
+}
+
+/** What a caller sees of a table, apart from which rows. */
+function shapeOf(table: TableView | undefined): string {
+  return JSON.stringify(table === undefined ? null : [table.columns, table.primaryKey])
+}
+
+function shuttingDown(): Refusal {
+  return refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } })
+}
+
+function failed(): Refusal {
+  return refuse('Limit.Overload', 'The statement could not be evaluated')
+}

@@ -1,0 +1,268 @@
+/** A live result: its rows, the recent changes to them, and the messages that lead subscribers from state to state. */
+import type { Refusal } from '../../protocol/refusal.ts'
+import type { ChangedKey, Positions } from '../engines/live-source.ts'
+import { type Changes, type LiveState, mergeChanges } from './difference.ts'
+import { History } from './history.ts'
+import type { LiveMessage, ResetReason } from './live-query.ts'
+import { changePieces, type PutEntry, progressMessage, snapshotPieces } from './messages.ts'
+import { writePosition } from './position.ts'
+import { atOnce, inSlices } from './slices.ts'
+import type { LiveTarget } from './target.ts'
+
+/** Who has to know of changes. */
+export interface Follower {
+  resultChanged(): void
+  end(reason: Refusal): void
+}
+
+/** What keeps a result up to date while somebody follows it. */
+export interface Upkeep {
+  /** The changes per second that a follower wants. */
+  addRate(rate: number): void
+  removeRate(rate: number): void
+  /** Resolves when the result is as new as this call. */
+  bringUpToDate(): Promise<void>
+  /** It could not be evaluated the last time. */
+  readonly isFailing: boolean
+}
+
+/** Messages that lead to a version. */
+export interface Step {
+  readonly version: number
+  readonly messages: readonly LiveMessage[]
+  /** A Change without rows and keys. */
+  readonly isEmpty: boolean
+}
+
+/** Longer changes are encoded in slices. */
+const MAX_AT_ONCE = 1000
+/** What a row takes beside its texts, about. */
+const ROW_BYTES = 120
+
+export class LiveResult {
+  readonly target: LiveTarget
+  readonly followers = new Set<Follower>()
+  /** Undefined while nobody follows it. */
+  upkeep: Upkeep | undefined
+  #hasEnded = false
+  #state: LiveState
+  #positions: Positions
+  #version = 1
+  /** The versions before it are void. */
+  #generation = 1
+  #changedAt = 0
+  #bytes: number
+  readonly #history = new History(1)
+  #position: string | undefined
+  #progress: LiveMessage | undefined
+  /** To this version, by the version before and whether they answer a resume. */
+  readonly #steps = new Map<string, Step | Promise<Step>>()
+  /** While it is encoded. */
+  #snapshot: Promise<Step> | undefined
+  /** The messages of this version, kept alive by the subscribers that are being sent them. */
+  #snapshotMessages: WeakRef<readonly LiveMessage[]> | undefined
+
+  constructor(target: LiveTarget, state: LiveState, positions: Positions) {
+    this.target = target
+    this.#state = state
+    this.#positions = positions
+    this.#bytes = sizeOf(state)
+  }
+
+  get state(): LiveState {
+    return this.#state
+  }
+
+  get rowCount(): number {
+    return this.#state.rows.size
+  }
+
+  get bytes(): number {
+    return this.#bytes + this.#history.bytes
+  }
+
+  get version(): number {
+    return this.#version
+  }
+
+  /** When the evaluation that led to this version began, by the monotonic clock. */
+  get changedAt(): number {
+    return this.#changedAt
+  }
+
+  get positions(): Positions {
+    return this.#positions
+  }
+
+  /** The position as clients hold it. */
+  get position(): string {
+    if (this.#position === undefined) {
+      this.#position = writePosition(this.target.fingerprint, this.target.tables, this.#positions)
+      this.#history.tell(this.#position)
+    }
+    return this.#position
+  }
+
+  /** The version at a position that was told by this node, if the changes since are known. */
+  versionAt(position: string): number | undefined {
+    return this.#history.versionAt(position)
+  }
+
+  covers(version: number): boolean {
+    return this.#history.covers(version)
+  }
+
+  /** Why a subscriber that has this version must be reset. */
+  resetReason(version: number): ResetReason {
+    return version < this.#generation ? 'Definition' : 'Overflow'
+  }
+
+  /** The state is the same at these positions. */
+  confirm(positions: Positions): void {
+    this.#positions = positions
+    this.#position = undefined
+    this.#progress = undefined
+    this.#steps.clear()
+  }
+
+  /** The next state. `changes` lead to it. */
+  commit(next: LiveState, changes: Changes, positions: Positions, at: number): void {
+    this.confirm(positions)
+    if (changes.size === 0) return
+    for (const [key, before] of changes) this.#bytes += rowSize(key, next.rows.get(key)) - rowSize(key, before)
+    this.#state = next
+    this.#history.add(changes, { keys: next.rows.size, bytes: this.#bytes })
+    this.#turn(at)
+  }
+
+  /** Changes rows of a result without order. Undefined: the row is removed. */
+  apply(rows: ReadonlyMap<string, string | undefined>, positions: Positions, at: number): void {
+    const held = this.#state.rows
+    const changes: Changes = new Map()
+    for (const [key, row] of rows) {
+      const before = held.get(key)
+      if (before === row) continue
+      changes.set(key, before)
+      if (row === undefined) held.delete(key)
+      else held.set(key, row)
+    }
+    this.commit(this.#state, changes, positions, at)
+  }
+
+  /** A state that nothing leads to: a table was altered or truncated, or its changes are not known. */
+  replace(next: LiveState, positions: Positions, at: number): void {
+    this.confirm(positions)
+    this.#bytes = sizeOf(next)
+    this.#state = next
+    this.#history.clear()
+    this.#turn(at)
+    this.#generation = this.#version
+  }
+
+  #turn(at: number): void {
+    this.#version++
+    this.#changedAt = at
+    this.#snapshot = undefined
+    this.#snapshotMessages = undefined
+  }
+
+  /** The whole state. Subscribers that ask at the same version share it. */
+  snapshot(): Promise<Step> {
+    const version = this.#version
+    const messages = this.#snapshotMessages?.deref()
+    if (messages !== undefined) return Promise.resolve({ version, messages, isEmpty: false })
+    this.#snapshot ??= this.#encodeAll(version)
+    return this.#snapshot
+  }
+
+  async #encodeAll(version: number): Promise<Step> {
+    const { rows, order } = this.#state
+    const { method, plan, columns } = this.target
+    // The rows of this version: others may follow while they are encoded.
+    const entries = order === undefined ? [...rows] : order.map((key) => [key, rows.get(key) ?? ''] as const)
+    const head = { method, keyNames: plan.keyNames, columns }
+    const messages = await inSlices(snapshotPieces(head, entries, this.position))
+    if (version === this.#version) {
+      this.#snapshot = undefined
+      this.#snapshotMessages = new WeakRef(messages)
+    }
+    return { version, messages, isEmpty: false }
+  }
+
+  /** What leads from a version that is covered to this one. */
+  stepFrom(version: number, isRecovered: boolean): Step | Promise<Step> {
+    const key = `${version} ${isRecovered}`
+    const known = this.#steps.get(key)
+    if (known !== undefined) return known
+    const step = this.#encode(this.#history.since(version), isRecovered)
+    this.#steps.set(key, step)
+    return step
+  }
+
+  /**
+   * What leads to this version from a position of another node: `changed` are the keys that changed from there to `version`,
+   * each with whether its row was inserted since. Undefined if it is not known what the client holds.
+   */
+  stepSince(changed: ReadonlyMap<string, ChangedKey>, version: number): Step | Promise<Step> | undefined {
+    if (!this.covers(version)) return undefined
+    const later = version === this.#version ? new Map<string, string>() : this.#history.since(version)
+    for (const [key, { wasInserted }] of changed) if (!wasInserted && !this.#state.rows.has(key)) return undefined
+    const before = [...changed.keys()].map((key) => [key, undefined] as const)
+    return this.#encode(mergeChanges([new Map(before), later]), true)
+  }
+
+  #encode(changes: Changes, isRecovered: boolean): Step | Promise<Step> {
+    const { version } = this
+    const { put, removed } = this.#entries(changes)
+    const work = changePieces(put, removed, { position: this.position, isRecovered })
+    const isEmpty = put.length === 0 && removed.length === 0
+    if (changes.size <= MAX_AT_ONCE) return { version, messages: atOnce(work), isEmpty }
+    return inSlices(work).then((messages) => ({ version, messages, isEmpty }))
+  }
+
+  #entries(changes: Changes): { put: PutEntry[]; removed: string[] } {
+    const { rows, order } = this.#state
+    const put: PutEntry[] = []
+    const removed: string[] = []
+    for (const [key, before] of changes) {
+      const row = rows.get(key)
+      if (row === undefined) {
+        if (before !== undefined) removed.push(key)
+      } else if (order === undefined && row !== before) put.push({ key, row, index: undefined })
+    }
+    for (const [index, key] of order?.entries() ?? []) {
+      if (changes.has(key)) put.push({ key, row: rows.get(key) ?? '', index })
+    }
+    return { put, removed }
+  }
+
+  progress(): LiveMessage {
+    this.#progress ??= progressMessage(this.position)
+    return this.#progress
+  }
+
+  /** Tells everybody of the new version. */
+  publish(): void {
+    for (const follower of [...this.followers]) follower.resultChanged()
+  }
+
+  /** It cannot be kept up to date any more. */
+  end(reason: Refusal): void {
+    this.#hasEnded = true
+    for (const follower of [...this.followers]) follower.end(reason)
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded
+  }
+}
+
+function rowSize(key: string, row: string | undefined): number {
+  return row === undefined ? 0 : ROW_BYTES + key.length + row.length
+}
+
+function sizeOf({ rows }: LiveState): number {
+  let bytes = 0
+  for (const [key, row] of rows) bytes += rowSize(key, row)
+  return bytes
+}

@@ -1,0 +1,75 @@
+/** Keeps one result up to date by running its statement again. */
+import type { Refusal } from '../../protocol/refusal.ts'
+import { difference, type LiveState, stateOf } from './difference.ts'
+import { type Evaluation, Evaluator, type EvaluatorEnv } from './evaluator.ts'
+import type { LiveResult } from './live-result.ts'
+import type { LiveReader } from './reader.ts'
+import { inSlices } from './slices.ts'
+import type { LiveTarget } from './target.ts'
+
+export class Rerun extends Evaluator {
+  readonly tables: readonly string[]
+  readonly method
+  readonly isRepeated: boolean
+  readonly #result: LiveResult
+
+  constructor(result: LiveResult, env: EvaluatorEnv) {
+    super(env)
+    const { method, tables, readsAuditLog } = result.target
+    this.#result = result
+    this.method = method
+    this.tables = tables
+    this.isRepeated = method === 'clock' || readsAuditLog
+  }
+
+  join(): void {
+    this.open()
+    this.env.watches.hasRead(this, this.#result.positions)
+  }
+
+  leave(): void {
+    this.close()
+  }
+
+  protected async evaluate({ startedAt }: Evaluation): Promise<readonly LiveResult[]> {
+    const result = this.#result
+    const { reader, watches } = this.env
+    const found = await reader.source.changedSince(result.positions)
+    // A table may have been marked because of what this very result has seen already.
+    if (found.size === 0 && !this.isRepeated && !result.target.readsSystemTables) {
+      watches.hasNothingNew(result.positions)
+      return []
+    }
+    const isLost = [...found.values()].includes('lost')
+    const { version } = result
+    await evaluateWhole(result, reader, { startedAt, isLost })
+    watches.hasRead(this, result.positions)
+    return result.version === version ? [] : [result]
+  }
+
+  protected end(reason: Refusal): void {
+    this.#result.end(reason)
+  }
+}
+
+/** Reads the whole result, and turns it into changes, or into a state that nothing leads to if changes were lost. */
+export async function evaluateWhole(
+  result: LiveResult,
+  reader: LiveReader,
+  { startedAt, isLost }: { readonly startedAt: number; readonly isLost: boolean },
+): Promise<void> {
+  const { upkeep } = result
+  const { next, positions } = await readState(result.target, reader, result.state)
+  const changes = isLost ? undefined : await inSlices(difference(result.state, next))
+  // It was given to another evaluator meanwhile, or to none.
+  if (result.upkeep !== upkeep) return
+  if (changes === undefined) result.replace(next, positions, startedAt)
+  else result.commit(next, changes, positions, startedAt)
+}
+
+export async function readState(target: LiveTarget, reader: LiveReader, held?: LiveState) {
+  const { rows, positions } = await reader.readWhole(target)
+  const { isOrdered, keyNames } = target.plan
+  const next = await inSlices(stateOf(rows, { isOrdered, hasKeys: keyNames !== null }, held))
+  return { next, positions }
+}

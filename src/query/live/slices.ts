@@ -1,0 +1,29 @@
+/** Long work on the event loop, cut into slices so that everything else goes on in between. */
+import { setImmediate as immediate } from 'node:timers/promises'
+
+const SLICE_MS = 5
+
+/** Work that yields wherever it may be interrupted. */
+export type SlicedWork<Result> = Generator<void, Result, void>
+
+export async function inSlices<Result>(work: SlicedWork<Result>): Promise<Result> {
+  for (;;) {
+    const end = performance.now() + SLICE_MS
+    do {
+      const step = work.next()
+      if (step.done) return step.value
+    } while (performance.now() < end)
+    await immediate()
+  }
+}
+
+/** For little work. */
+export function atOnce<Result>(work: SlicedWork<Result>): Result {
+  for (;;) {
+    const step = work.next()
+    if (step.done) return step.value
+  }
+}
+
+/** Rows between two yields. */
+export const ROWS_PER_STEP = 512

@@ -1,0 +1,246 @@
+/** One subscriber of a live result: what it has been sent, and what it is sent next. */
+import type { Principal } from '../../protocol/principal.ts'
+import type { Refusal } from '../../protocol/refusal.ts'
+import type { LiveCounts } from './counts.ts'
+import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription, ResetReason } from './live-query.ts'
+import type { Follower, LiveResult, Step } from './live-result.ts'
+import { notRecovered, RESETS } from './messages.ts'
+import type { Start } from './resume.ts'
+
+export interface SubscriberEnv {
+  readonly counts: LiveCounts
+  /** The result is not followed any more. */
+  readonly release: (result: LiveResult) => void
+  /** Plans the statement again for a caller whose rights may have changed. */
+  readonly replan: (subscriber: Subscriber, principal: Principal) => void
+  readonly hasEnded: (subscriber: Subscriber) => void
+  readonly onError: (error: unknown) => void
+}
+
+/** A timer may be early by a fraction of a millisecond. */
+const TOLERANCE_MS = 1
+
+export class Subscriber implements LiveSubscription, Follower {
+  readonly request: LiveRequest
+  readonly startedAt: number
+  principal: Principal
+  readonly #sink: LiveSink
+  readonly #env: SubscriberEnv
+  /** Undefined while another result is read. */
+  #result: LiveResult | undefined
+  /** Of the result, when everything in the queue has been sent; 0: a snapshot has to come first. */
+  #version = 0
+  #queue: readonly LiveMessage[] = []
+  #sent = 0
+  /** The next message answers a position: a Change that says so, or a snapshot that says that it is none. */
+  #answers: 'nothing' | 'recovered' | 'not recovered' = 'nothing'
+  /** Counts the steps that were begun: one that takes long may be overtaken by a Reset. */
+  #turn = 0
+  #isPreparing = false
+  #isStarted = false
+  #isPaused = false
+  #isClosed = false
+  #hasFollowed = false
+  #endedBy: Refusal | undefined
+  #lastChangeAt = Number.NEGATIVE_INFINITY
+  #lastMessageAt = performance.now()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(request: LiveRequest, sink: LiveSink, env: SubscriberEnv, startedAt: number) {
+    this.request = request
+    this.principal = request.principal
+    this.startedAt = startedAt
+    this.#sink = sink
+    this.#env = env
+  }
+
+  get requestId(): string {
+    return this.request.requestId
+  }
+
+  get result(): LiveResult | undefined {
+    return this.#result
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Why it was ended before it followed anything. */
+  get endedBy(): Refusal | undefined {
+    return this.#endedBy
+  }
+
+  /** Follows a result, whose use it takes over. */
+  follow(result: LiveResult, start: Start | undefined): void {
+    this.#hasFollowed = true
+    this.#result = result
+    result.followers.add(this)
+    result.upkeep?.addRate(this.request.maxRate)
+    if (start?.kind === 'version') {
+      this.#version = start.version
+      this.#answers = 'recovered'
+    } else if (start?.kind === 'step') {
+      this.#answers = 'recovered'
+      this.#take(start.step)
+    } else if (start?.kind === 'expired') {
+      this.#answers = 'not recovered'
+      this.reset('Expired')
+    }
+    this.#pump()
+  }
+
+  /** What the client holds is void, and a snapshot follows when there is a result. */
+  reset(reason: ResetReason): void {
+    this.#env.counts.resets[reason]++
+    this.#turn++
+    this.#isPreparing = false
+    this.#version = 0
+    this.#queue = [RESETS[reason]]
+    this.#sent = 0
+    this.#pump()
+  }
+
+  /** Leaves its result. Nothing but the queue is sent until it follows another. */
+  leave(): void {
+    const result = this.#result
+    if (result === undefined) return
+    this.#result = undefined
+    clearTimeout(this.#timer)
+    result.followers.delete(this)
+    result.upkeep?.removeRate(this.request.maxRate)
+    this.#env.release(result)
+  }
+
+  start(): void {
+    this.#isStarted = true
+    this.#pump()
+  }
+
+  resultChanged(): void {
+    this.#pump()
+  }
+
+  drained(): void {
+    this.#pump()
+  }
+
+  setPrincipal(principal: Principal): void {
+    if (!this.#isClosed) this.#env.replan(this, principal)
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(principal: Principal): void {
+    this.#isPaused = false
+    this.setPrincipal(principal)
+    this.#pump()
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#queue = []
+    this.leave()
+    this.#env.hasEnded(this)
+  }
+
+  end(reason: Refusal): void {
+    if (this.#isClosed) return
+    this.close()
+    this.#endedBy = reason
+    // Before it follows anything, the caller of `subscribe` is refused; until it starts, the caller may not be ready.
+    if (this.#isStarted) this.#sink.end(reason)
+    else if (this.#hasFollowed) setImmediate(() => this.#sink.end(reason))
+  }
+
+  /** Tells the position if there has been no message for a while. */
+  tellProgress(now: number, afterMs: number): void {
+    const result = this.#result
+    if (result === undefined || this.#version !== result.version || this.#queue.length > 0) return
+    if (this.#isHeld || result.upkeep?.isFailing === true || now - this.#lastMessageAt < afterMs) return
+    this.#send(result.progress())
+  }
+
+  get #isHeld(): boolean {
+    return this.#isClosed || !this.#isStarted || this.#isPaused || this.#isPreparing || this.#sink.isCongested
+  }
+
+  /** Sends whatever can be sent now. */
+  #pump(): void {
+    while (!this.#isHeld) {
+      const message = this.#queue[this.#sent++]
+      if (message !== undefined) {
+        this.#send(message)
+        continue
+      }
+      this.#queue = []
+      this.#sent = 0
+      const step = this.#nextStep()
+      if (step === undefined) return
+      if (step instanceof Promise) this.#prepare(step)
+      else this.#take(step)
+    }
+  }
+
+  #send(message: LiveMessage): void {
+    this.#lastMessageAt = performance.now()
+    this.#sink.send(message)
+  }
+
+  #prepare(step: Promise<Step>): void {
+    const turn = ++this.#turn
+    this.#isPreparing = true
+    step.then(
+      (ready) => {
+        if (turn !== this.#turn) return
+        this.#isPreparing = false
+        this.#take(ready)
+        this.#pump()
+      },
+      (error: unknown) => this.#env.onError(error),
+    )
+  }
+
+  #take({ version, messages, isEmpty }: Step): void {
+    this.#version = version
+    this.#queue = isEmpty && this.#answers === 'nothing' ? [] : messages
+    this.#sent = 0
+    this.#answers = 'nothing'
+  }
+
+  #nextStep(): Step | Promise<Step> | undefined {
+    const result = this.#result
+    if (result === undefined) return undefined
+    if (this.#version === 0) {
+      if (this.#answers !== 'not recovered') return result.snapshot()
+      return result.snapshot().then((step) => ({ ...step, messages: notRecovered(step.messages) }))
+    }
+    const isAnswer = this.#answers === 'recovered'
+    if (this.#version === result.version && !isAnswer) return undefined
+    if (!result.covers(this.#version)) {
+      this.#answers = isAnswer ? 'not recovered' : 'nothing'
+      this.reset(isAnswer ? 'Expired' : result.resetReason(this.#version))
+      return undefined
+    }
+    if (!isAnswer && !this.#isDue(result)) return undefined
+    return result.stepFrom(this.#version, isAnswer)
+  }
+
+  /** The time between two changes is that between the evaluations they come from: how long these take does not count. */
+  #isDue({ changedAt }: LiveResult): boolean {
+    const now = performance.now()
+    const dueAt = this.#lastChangeAt + 1000 / this.request.maxRate - TOLERANCE_MS
+    if (changedAt >= dueAt) this.#lastChangeAt = changedAt
+    else if (now >= dueAt) this.#lastChangeAt = now
+    else {
+      clearTimeout(this.#timer)
+      this.#timer = setTimeout(() => this.#pump(), dueAt - now)
+      this.#timer.unref()
+      return false
+    }
+    return true
+  }
+}

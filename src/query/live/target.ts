@@ -1,0 +1,139 @@
+/** What a live statement means for its caller: the plan, its values, and the identity of the result that callers share. */
+import { createHash } from 'node:crypto'
+import type { Principal } from '../../protocol/principal.ts'
+import type { Snapshot } from '../catalogue/snapshot.ts'
+import { type Bindable, type Plan, parametersOf, type RunValues } from '../engines/emit/slots.ts'
+import type { Engine } from '../engines/engine.ts'
+import type { LiveReadRequest } from '../engines/live-source.ts'
+import { readParameters } from '../iql/parameters.ts'
+import type { IqlValue } from '../iql/types.ts'
+import { type LivePlan, planLive } from '../plan/live.ts'
+import type { LiveFamily } from '../plan/live-family.ts'
+import type { LiveMethod } from '../plan/live-method.ts'
+import type { Planned, Planner } from '../plan/planner.ts'
+import { describeColumns } from '../results/encoders.ts'
+import type { LiveEncoding } from '../results/live-rows.ts'
+import { ownerOf } from '../run/running.ts'
+import type { LiveRequest } from './live-query.ts'
+import { FINGERPRINT_BYTES } from './position.ts'
+
+export interface LiveTarget {
+  /** Statements with the same identity have the same result, whoever runs them. */
+  readonly identity: string
+  readonly fingerprint: Uint8Array
+  readonly method: LiveMethod
+  readonly plan: LivePlan
+  /** The tables with positions, in a fixed order. */
+  readonly tables: readonly string[]
+  /** Set for the method `keys`. */
+  readonly family: FamilyTarget | undefined
+  /** The JSON text of `Columns`. */
+  readonly columns: string
+  readonly encoding: LiveEncoding
+  /** Whose query it is when it runs. */
+  readonly owner: string
+  readonly readsSystemTables: boolean
+  readonly readsAuditLog: boolean
+  /** The whole result. */
+  read(): ReadParts
+}
+
+export interface FamilyTarget {
+  readonly identity: string
+  readonly table: string
+  /** Undefined: no row belongs to the statement. */
+  readonly route: string | undefined
+  read(since: string): ReadParts
+}
+
+type ReadParts = Pick<LiveReadRequest, 'owner' | 'tables' | 'statement' | 'parameters' | 'encoding'>
+
+export interface TargetEnv {
+  readonly engine: Engine
+  readonly planner: Planner
+  readonly clock: () => number
+}
+
+/** Throws a Refusal if the statement does not bind, or cannot be live. */
+export function targetOf(
+  request: Pick<LiveRequest, 'statement' | 'parameters' | 'encoding'>,
+  principal: Principal,
+  snapshot: Snapshot,
+  env: TargetEnv,
+): LiveTarget {
+  const { statement: text, encoding } = request
+  const planned = env.planner.plan(principal, snapshot, text)
+  const values = readParameters(text, planned.bound, request.parameters)
+  const plan = livePlanOf(planned, env.engine)
+  const owner = ownerOf(principal)
+  const tables = plan.tables
+    .filter(({ isSystem }) => !isSystem)
+    .map(({ name }) => name)
+    .sort()
+  const run = runValuesOf(principal, values, env)
+  const { statement } = plan
+  const columns = describeColumns(statement.columns)
+  const common = { owner, tables, statement, encoding }
+  const shape = [encoding.rows, encoding.integers, plan.keyNames, columns]
+  const family = plan.family === undefined ? undefined : familyOf(plan.family)
+  const identity = JSON.stringify(
+    family === undefined
+      ? [plan.method, plan.plan.sql, fixedParameters(plan.plan, run(), env), ...shape]
+      : ['keys', family.identity, family.route ?? null],
+  )
+  return {
+    identity,
+    fingerprint: createHash('sha256').update(identity).digest().subarray(0, FINGERPRINT_BYTES),
+    method: plan.method,
+    plan,
+    tables,
+    family,
+    columns,
+    encoding,
+    owner,
+    readsSystemTables: plan.tables.some(({ isSystem }) => isSystem),
+    readsAuditLog: planned.readsAuditLog,
+    read: () => ({ ...common, parameters: parametersOf(plan.plan, run(), env.engine.bind) }),
+  }
+
+  function familyOf({ plan: restricted, table, routeOf }: LiveFamily): FamilyTarget {
+    return {
+      identity: JSON.stringify([restricted.sql, fixedParameters(restricted, run(), env), ...shape]),
+      table,
+      route: routeOf(run(), encoding),
+      read: (since) => ({ ...common, parameters: parametersOf(restricted, { ...run(), since }, env.engine.bind) }),
+    }
+  }
+}
+
+/** Callers with the same statement and the same scopes share its plan. */
+const livePlans = new WeakMap<Planned, LivePlan>()
+
+function livePlanOf(planned: Planned, engine: Engine): LivePlan {
+  const known = livePlans.get(planned)
+  if (known !== undefined) return known
+  const plan = planLive(planned, engine)
+  livePlans.set(planned, plan)
+  return plan
+}
+
+function runValuesOf(principal: Principal, parameters: readonly IqlValue[], env: TargetEnv): () => RunValues {
+  const { subject, username, clientId, roles, scopes } = principal
+  return () => ({ parameters, subject, username, clientId, roles, scopes, milliseconds: env.clock() })
+}
+
+/** The values that do not change from one run to the next, in a form that JSON can write. */
+function fixedParameters(plan: Plan, values: RunValues, { engine }: TargetEnv): unknown[] {
+  const slots = plan.slots.filter(({ source: { kind } }) => kind !== 'now' && kind !== 'today' && kind !== 'since')
+  return parametersOf({ ...plan, slots }, values, engine.bind).map(written)
+}
+
+function written(value: Bindable): unknown {
+  if (typeof value === 'bigint') return { integer: String(value) }
+  if (value instanceof Uint8Array) return { bytes: Buffer.from(value).toString('base64') }
+  // JSON has no NaN and no infinity, and one zero.
+  if (typeof value === 'number') return { double: Object.is(value, -0) ? '-0' : String(value) }
+  if (typeof value === 'object' && value !== null)
+    return { shared: Object.entries(value).map(([name, shared]) => [name, written(shared)]) }
+  return value
+}

@@ -1,0 +1,191 @@
+/** Families of live statements: those that differ only in the values compared with columns share one read of the changed rows. */
+import type { Plan, RunValues } from '../engines/emit/slots.ts'
+import type { BoundExpression, Column, ResultColumn, Select, TableSource } from '../iql/bound-query.ts'
+import { operandsOf } from '../iql/bound-walk.ts'
+import type { ScalarId } from '../iql/functions.ts'
+import { isSmallText } from '../iql/text-bound.ts'
+import { BOOLEAN, type IqlType, type IqlValue, RESULT_DIGITS, type TypeKind } from '../iql/types.ts'
+import { writeValue } from '../iql/values.ts'
+import type { Cell, Encoding } from '../results/encoding.ts'
+import { liveKeyWriter } from '../results/live-rows.ts'
+import { conjuncts } from './cost.ts'
+
+export interface LiveFamily {
+  /** The table whose changed keys the family reads. */
+  readonly table: string
+  /**
+   * `statement.restrictedSql` and its parameters, without the comparisons. Statements whose SQL and parameters are equal here
+   * (apart from the slots `since`) are of one family.
+   */
+  readonly plan: Plan
+  /** The columns that are compared with a value; none: only equal statements are of one family. */
+  readonly columns: readonly string[]
+  /**
+   * The route of this member: the JSON text of the values that its rows have in the route columns, as `LiveRow.route`.
+   * Undefined if a value is NULL: then no row belongs to it.
+   */
+  routeOf(values: Pick<RunValues, 'parameters'>, encoding: Pick<Encoding, 'integers'>): string | undefined
+}
+
+/** column = value among the conditions of WHERE. */
+export interface RouteTerm {
+  readonly column: Column
+  readonly value: Value
+}
+
+type Value = Extract<BoundExpression, { kind: 'literal' | 'parameter' }>
+
+export interface Routing {
+  readonly terms: readonly RouteTerm[]
+  /** The conditions that are left. */
+  readonly where: BoundExpression | undefined
+}
+
+/**
+ * The comparisons that members of a family may differ in. They are left out of the SQL, so that it is evaluated for rows that this
+ * statement would not look at: there are none if it could fail on such a row.
+ */
+export function routingOf({ outputs, where }: Select, source: TableSource): Routing {
+  const terms: RouteTerm[] = []
+  const rest: BoundExpression[] = []
+  for (const condition of where === undefined ? [] : conjuncts(where)) {
+    const term = routeTerm(condition, source)
+    if (term === undefined) rest.push(condition)
+    else terms.push(term)
+  }
+  const evaluated = [...rest, ...outputs.map(({ expression }) => expression)]
+  if (terms.length === 0 || !evaluated.every(cannotFail)) return { terms: [], where }
+  return { terms, where: andOf(rest) }
+}
+
+function andOf(operands: readonly BoundExpression[]): BoundExpression | undefined {
+  if (operands.length < 2) return operands[0]
+  return {
+    kind: 'logic',
+    operator: 'and',
+    operands,
+    type: BOOLEAN,
+    nullable: operands.some(({ nullable }) => nullable),
+  }
+}
+
+/** Types whose equal values have equal texts. */
+const ROUTE_TYPES: ReadonlySet<TypeKind> = new Set([
+  'Text',
+  'Integer',
+  'Decimal',
+  'Boolean',
+  'Timestamp',
+  'Date',
+  'Uuid',
+])
+
+function routeTerm(condition: BoundExpression, { id }: TableSource): RouteTerm | undefined {
+  if (condition.kind !== 'compare' || condition.operator !== '=') return undefined
+  const { left, right } = condition
+  const [column, value] = left.kind === 'column' ? [left, right] : [right, left]
+  if (column.kind !== 'column' || column.source !== id) return undefined
+  if (value.kind !== 'literal' && value.kind !== 'parameter') return undefined
+  return ROUTE_TYPES.has(column.type.kind) && isSameForm(column.type, value.type) ? { column, value } : undefined
+}
+
+function isSameForm(a: IqlType, b: IqlType): boolean {
+  return a.kind === b.kind && (a.kind !== 'Decimal' || b.kind !== 'Decimal' || a.scale === b.scale)
+}
+
+export function routeColumns(terms: readonly RouteTerm[]): ResultColumn[] {
+  return terms.map(({ column: { name, type, nullable } }) => ({ name, type, nullable }))
+}
+
+export function createFamily(table: string, plan: Plan, terms: readonly RouteTerm[]): LiveFamily {
+  const columns = routeColumns(terms)
+  const writers = {
+    numbers: liveKeyWriter(columns, { integers: 'numbers' }),
+    strings: liveKeyWriter(columns, { integers: 'strings' }),
+  }
+  return {
+    table,
+    plan,
+    columns: columns.map(({ name }) => name),
+    routeOf({ parameters }, { integers }) {
+      const cells = terms.map(({ value }) => {
+        const given = value.kind === 'literal' ? value.value : (parameters[value.index] ?? null)
+        return cellOf(given, value.type)
+      })
+      return cells.includes(null) ? undefined : writers[integers](cells)
+    },
+  }
+}
+
+function cellOf(value: IqlValue, type: IqlType): Cell {
+  if (value === null || typeof value === 'boolean') return value
+  return type.kind === 'Integer' && typeof value === 'bigint' ? value : writeValue(type, value)
+}
+
+/** Whether the expression has a value for every row. What is not known to have one is assumed to fail. */
+function cannotFail(node: BoundExpression): boolean {
+  return isTotal(node) && operandsOf(node).every(cannotFail)
+}
+
+/** Whether the operation itself has a result for all values of its operands. */
+function isTotal(node: BoundExpression): boolean {
+  switch (node.kind) {
+    case 'literal':
+    case 'parameter':
+    case 'column':
+    case 'widen':
+    case 'compare':
+    case 'logic':
+    case 'not':
+    case 'is-null':
+    case 'between':
+    case 'in-list':
+    case 'case':
+    case 'coalesce':
+    case 'nullif':
+      return true
+    case 'like':
+      // A pattern that fails with one row fails with every row.
+      return node.escape === undefined && (node.pattern.kind === 'literal' || node.pattern.kind === 'parameter')
+    case 'arithmetic':
+      switch (node.operator) {
+        case 'decimal+decimal':
+        case 'decimal-decimal':
+        case 'decimal*decimal':
+          // With fewer digits than the maximum, the type holds every result.
+          return node.type.kind === 'Decimal' && node.type.precision < RESULT_DIGITS
+        case 'text||text':
+          return isSmallText(node)
+        default:
+          return false
+      }
+    case 'negate':
+      return node.type.kind === 'Decimal'
+    case 'cast':
+      return node.type.kind === 'Text' && PLAIN_KINDS.has(node.operand.type.kind)
+    case 'call':
+      return TOTAL_FUNCTIONS.has(node.function)
+    default:
+      return false
+  }
+}
+
+/** Types whose values have short texts. */
+const PLAIN_KINDS: ReadonlySet<TypeKind> = new Set([...ROUTE_TYPES, 'Time'])
+
+const TOTAL_FUNCTIONS: ReadonlySet<ScalarId> = new Set([
+  'length',
+  'trim',
+  'ltrim',
+  'rtrim',
+  'position',
+  'left',
+  'right',
+  'reverse',
+  'starts_with',
+  'ends_with',
+  'contains',
+  'sign',
+  'least',
+  'greatest',
+])

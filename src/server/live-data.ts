@@ -1,0 +1,79 @@
+/** Reads the `Data` of a subscription to a live statement. */
+import { parameterInput } from '../query/http/call-parameters.ts'
+import { isList, isObject, type Json, rawNumber, readJson } from '../query/json.ts'
+import { DEFAULT_RATE, type LiveRequest, MAX_RATE, MIN_RATE } from '../query/live/live-query.ts'
+import { type Call, members, refuse, textMember } from '../streaming/controller.ts'
+
+export type LiveData = Pick<LiveRequest, 'statement' | 'parameters' | 'maxRate' | 'resume'>
+
+export function readLiveData(call: Call): LiveData {
+  const fields = members(call.data)
+  return {
+    statement: textMember(fields, 'Statement'),
+    parameters: readParameters(parametersOf(call, fields)),
+    maxRate: readMaxRate(memberOf(fields, 'MaxRate')),
+    resume: readResume(fields),
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function memberOf(fields: Fields, name: string): unknown {
+  return Object.hasOwn(fields, name) ? fields[name] : undefined
+}
+
+/** The parsed message has doubles for its numbers, but its text has all their digits. MessagePack loses none. */
+function parametersOf({ source }: Call, fields: Fields): Json {
+  const parameters = memberOf(fields, 'Parameters')
+  if (parameters === undefined) return null
+  return source === undefined ? asJson(parameters) : rereadParameters(source)
+}
+
+function rereadParameters(source: string): Json {
+  const message = parse(source)
+  const data = isObject(message) ? message.Data : undefined
+  return (data !== undefined && isObject(data) ? data.Parameters : undefined) ?? null
+}
+
+/** What is too large for a request to the query service is too large here. */
+function parse(source: string): Json {
+  try {
+    return readJson(source)
+  } catch (error) {
+    throw refuse('Data', 'Parameters', error)
+  }
+}
+
+/** An object, or an array for $1, $2, … */
+function readParameters(parameters: Json): LiveData['parameters'] {
+  if (parameters === null) return new Map()
+  if (isList(parameters)) return new Map(parameters.map((value, index) => [String(index + 1), parameterInput(value)]))
+  if (!isObject(parameters)) throw refuse('Data.Deserialise', 'Parameters')
+  return new Map(Object.entries(parameters).map(([name, value]) => [name, parameterInput(value)]))
+}
+
+/** Values of MessagePack that JSON does not have are refused, except integers of 64 bits. */
+function asJson(value: unknown): Json {
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value
+  if (typeof value === 'number' && Number.isFinite(value)) return value
+  if (typeof value === 'bigint') return rawNumber(String(value))
+  if (Array.isArray(value)) return value.map(asJson)
+  if (typeof value !== 'object' || ArrayBuffer.isView(value)) throw refuse('Data.Deserialise', 'Parameters')
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, asJson(member)]))
+}
+
+function readMaxRate(given: unknown): number {
+  if (given === undefined) return DEFAULT_RATE
+  if (typeof given !== 'number') throw refuse('Data.Deserialise', 'MaxRate')
+  if (!Number.isInteger(given) || given < MIN_RATE || given > MAX_RATE) throw refuse('Data', 'MaxRate')
+  return given
+}
+
+const POSITION = /^[\x21-\x7e]{1,512}$/
+
+function readResume(fields: Fields): string | undefined {
+  if (memberOf(fields, 'Resume') === undefined) return undefined
+  const position = textMember(fields, 'Resume')
+  if (!POSITION.test(position)) throw refuse('Data', 'Resume')
+  return position
+}

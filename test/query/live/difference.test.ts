@@ -1,0 +1,256 @@
+/** Property tests of live results: whatever a subscriber has seen, the messages lead it to the state of the result. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { difference, type LiveState, stateOf } from '../../../src/query/live/difference.ts'
+import { LiveResult } from '../../../src/query/live/live-result.ts'
+import { isPosition, readPosition, writePosition } from '../../../src/query/live/position.ts'
+import { atOnce } from '../../../src/query/live/slices.ts'
+import type { LiveTarget } from '../../../src/query/live/target.ts'
+import { Applier } from './applier.ts'
+
+const FINGERPRINT = Buffer.alloc(16, 7)
+
+/** Rows with few keys and few values, so that states have much in common. */
+const entries = fc.uniqueArray(fc.tuple(fc.nat(15), fc.nat(3)), { selector: ([key]) => key, maxLength: 14 })
+const states = fc.array(entries, { minLength: 1, maxLength: 8 })
+
+function liveState(rows: readonly (readonly [number, number])[], isOrdered: boolean): LiveState {
+  const read = rows.map(([key, value]) => ({ key: `[${key}]`, route: '[]', row: `{"k":${key},"v":${value}}` }))
+  return atOnce(stateOf(read, { hasKeys: true, isOrdered }))
+}
+
+function wholeRows(values: readonly number[], isOrdered: boolean): LiveState {
+  return atOnce(
+    stateOf(
+      values.map((value) => ({ key: '', route: '[]', row: `[${value}]` })),
+      { hasKeys: false, isOrdered },
+    ),
+  )
+}
+
+function targetWith(isOrdered: boolean, keyNames: readonly string[] | null): LiveTarget {
+  const statement = {
+    sql: '',
+    restrictedSql: undefined,
+    cost: 'unbounded',
+    columns: [],
+    keyColumns: [],
+    routeColumns: [],
+  } as const
+  const plan = { sql: '', slots: [] }
+  return {
+    identity: 'test',
+    fingerprint: FINGERPRINT,
+    method: 'rerun',
+    plan: { method: 'rerun', keyNames, reason: '', isOrdered, statement, tables: [], plan, family: undefined },
+    tables: ['t'],
+    family: undefined,
+    columns: '{}',
+    encoding: { rows: 'objects', integers: 'numbers' },
+    owner: 'user:test',
+    readsSystemTables: false,
+    readsAuditLog: false,
+    read: () => ({
+      owner: 'user:test',
+      tables: ['t'],
+      statement,
+      parameters: [],
+      encoding: { rows: 'objects', integers: 'numbers' },
+    }),
+  }
+}
+
+function positionsAt(version: number): Map<string, string> {
+  return new Map([['t', `${version}.1`]])
+}
+
+/** Moves the result from state to state; each client takes part in some of them only. */
+async function follow(
+  sequence: readonly LiveState[],
+  clientSteps: readonly (readonly boolean[])[],
+  isOrdered: boolean,
+  keyNames: readonly string[] | null,
+) {
+  const [first, ...next] = sequence
+  assert.ok(first !== undefined)
+  const result = new LiveResult(targetWith(isOrdered, keyNames), first, positionsAt(1))
+  const clients = clientSteps.map(() => ({ applier: new Applier(), version: 0 }))
+  const snapshot = await result.snapshot()
+  for (const client of clients) {
+    for (const { text } of snapshot.messages) client.applier.apply(text)
+    client.version = snapshot.version
+  }
+  for (const [index, state] of next.entries()) {
+    const changes = atOnce(difference(result.state, state))
+    result.commit(state, changes, positionsAt(index + 2), 0)
+    for (const [number, client] of clients.entries()) {
+      if (clientSteps[number]?.[index] === false && index < next.length - 1) continue
+      const step = await result.stepFrom(client.version, false)
+      for (const { text } of step.messages) client.applier.apply(text)
+      client.version = step.version
+      const held = [...result.state.rows.values()].map((row) => JSON.parse(row))
+      const wanted = result.state.order?.map((key) => JSON.parse(result.state.rows.get(key) ?? '')) ?? sorted(held)
+      assert.deepEqual(isOrdered ? client.applier.rows : sorted(client.applier.rows), wanted)
+      assert.equal(client.applier.position, result.position)
+    }
+  }
+}
+
+function sorted(rows: readonly unknown[]): unknown[] {
+  return rows
+    .map((row) => JSON.stringify(row))
+    .sort()
+    .map((row) => JSON.parse(row))
+}
+
+const attendance = fc.array(fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }), { minLength: 1, maxLength: 3 })
+
+for (const isOrdered of [false, true]) {
+  const order = isOrdered ? 'with order' : 'without order'
+  test(`messages lead clients to every state they attend, ${order}`, async () => {
+    await fc.assert(
+      fc.asyncProperty(states, attendance, async (sequence, steps) => {
+        await follow(
+          sequence.map((rows) => liveState(rows, isOrdered)),
+          steps,
+          isOrdered,
+          ['k'],
+        )
+      }),
+    )
+  })
+
+  test(`rows without keys are told apart by their occurrence, ${order}`, async () => {
+    const values = fc.array(fc.array(fc.nat(3), { maxLength: 10 }), { minLength: 1, maxLength: 8 })
+    await fc.assert(
+      fc.asyncProperty(values, attendance, async (sequence, steps) => {
+        await follow(
+          sequence.map((rows) => wholeRows(rows, isOrdered)),
+          steps,
+          isOrdered,
+          null,
+        )
+      }),
+    )
+  })
+}
+
+test('a row that only shifts is not put, and one that moves is put alone', () => {
+  const before = liveState(
+    [
+      [1, 0],
+      [2, 0],
+      [3, 0],
+      [4, 0],
+      [5, 0],
+    ],
+    true,
+  )
+  const shifted = liveState(
+    [
+      [9, 0],
+      [1, 0],
+      [2, 0],
+      [4, 0],
+      [5, 0],
+    ],
+    true,
+  )
+  assert.deepEqual([...atOnce(difference(before, shifted)).keys()], ['[9]', '[3]'])
+  const moved = liveState(
+    [
+      [5, 0],
+      [1, 0],
+      [2, 0],
+      [3, 0],
+      [4, 0],
+    ],
+    true,
+  )
+  assert.deepEqual([...atOnce(difference(before, moved)).keys()], ['[5]'])
+})
+
+test('the keys of equal rows stay when one of them goes', () => {
+  const three = wholeRows([7, 7, 7, 8], false)
+  const two = wholeRows([8, 7, 7], false)
+  assert.equal(atOnce(difference(three, two)).size, 1)
+})
+
+test('a row that returns to its former value is not sent to those who skipped the change', async () => {
+  const result = new LiveResult(
+    targetWith(false, ['k']),
+    liveState(
+      [
+        [1, 1],
+        [2, 1],
+      ],
+      false,
+    ),
+    positionsAt(1),
+  )
+  for (const [version, value] of [
+    [2, 5],
+    [3, 1],
+  ] as const) {
+    const next = liveState(
+      [
+        [1, value],
+        [2, 1],
+      ],
+      false,
+    )
+    result.commit(next, atOnce(difference(result.state, next)), positionsAt(version), 0)
+  }
+  assert.equal((await result.stepFrom(1, false)).isEmpty, true)
+})
+
+test('the history of a result is bounded, and says which versions it covers', () => {
+  const result = new LiveResult(targetWith(false, ['k']), liveState([[1, 0]], false), positionsAt(1))
+  const first = result.position
+  for (let version = 2; version < 3000; version++) {
+    const next = liveState([[1, version]], false)
+    result.commit(next, atOnce(difference(result.state, next)), positionsAt(version), 0)
+  }
+  assert.equal(result.covers(1), false)
+  assert.equal(result.versionAt(first), undefined)
+  assert.equal(result.covers(result.version - 400), true)
+  assert.ok(result.bytes < 200_000)
+})
+
+test('a change of a thousand times the size of a piece arrives in pieces', async () => {
+  const text = 'x'.repeat(3000)
+  const read = Array.from({ length: 300 }, (_, key) => ({ key: `[${key}]`, route: '[]', row: `{"t":"${text}"}` }))
+  const full = atOnce(stateOf(read, { hasKeys: true, isOrdered: false }))
+  const result = new LiveResult(targetWith(false, ['k']), liveState([], false), positionsAt(1))
+  const applier = new Applier()
+  for (const message of (await result.snapshot()).messages) applier.apply(message.text)
+  result.commit(full, atOnce(difference(result.state, full)), positionsAt(2), 0)
+  const { messages } = await result.stepFrom(1, false)
+  assert.ok(messages.length > 3)
+  for (const message of messages) applier.apply(message.text)
+  assert.equal(applier.size, 300)
+})
+
+test('positions are read again, whatever their length, and only by the result that they are of', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.stringMatching(/^[0-9:,]{1,150}\.[0-9]{1,9}$/), { minLength: 1, maxLength: 6 }),
+      (parts) => {
+        const tables = parts.map((_, index) => `t${index}`)
+        const positions = new Map(tables.map((table, index) => [table, parts[index] ?? '']))
+        const text = writePosition(FINGERPRINT, tables, positions)
+        assert.ok(text.length <= 512 && isPosition(text))
+        const read = readPosition(text, FINGERPRINT, tables)
+        if (read !== undefined) assert.deepEqual(read, positions)
+        assert.equal(readPosition(text, Buffer.alloc(16, 8), tables), undefined)
+        assert.equal(readPosition(text, FINGERPRINT, [...tables, 'more']), undefined)
+      },
+    ),
+  )
+})
+
+test('what cannot be a position is told apart', () => {
+  for (const text of ['', 'x', 'AAAA', '!', 'A'.repeat(513), 'ä'.repeat(40)])
+    assert.equal(isPosition(text), false, text)
+})
