@@ -29,6 +29,8 @@ export interface Move {
 export interface Walk {
   /** Continues from a price, in ticks. */
   resume(symbol: string, ticks: number): void
+  /** A quote of each instrument, at the prices of now. */
+  open(): readonly Quote[]
   next(): Move
 }
 
@@ -51,6 +53,7 @@ export function createWalk(instruments: readonly Instrument[], seed: number): Wa
     resume(symbol, ticks) {
       if (prices.has(symbol)) prices.set(symbol, Math.max(LEAST, ticks))
     },
+    open: () => instruments.map((instrument) => quoteOf(instrument, prices.get(instrument.symbol) ?? 0, random)),
     next() {
       const instrument = pick(random() < BUSY_SHARE ? busy : instruments, random)
       const { symbol, opening, lot } = instrument
@@ -58,18 +61,16 @@ export function createWalk(instruments: readonly Instrument[], seed: number): Wa
       const step = (random() + random() - 1) * Math.max(2, before * STEP) + (opening - before) * REVERSION
       const price = Math.max(LEAST, Math.round(before + step))
       prices.set(symbol, price)
-      const half = 1 + Math.floor(random() * Math.max(1, price * HALF_SPREAD))
-      const size = (): number => lot * (1 + Math.floor(random() ** 2 * 50))
-      const quote = {
-        symbol,
-        bid: priceText(price - half),
-        ask: priceText(price + half),
-        bidSize: size(),
-        askSize: size(),
-      }
+      const quote = quoteOf(instrument, price, random)
       return { quote, trade: random() < TRADE_SHARE ? tradeIn(quote, price, lot, random) : undefined }
     },
   }
+}
+
+function quoteOf({ symbol, lot }: Instrument, price: number, random: () => number): Quote {
+  const half = 1 + Math.floor(random() * Math.max(1, price * HALF_SPREAD))
+  const size = (): number => lot * (1 + Math.floor(random() ** 2 * 50))
+  return { symbol, bid: priceText(price - half), ask: priceText(price + half), bidSize: size(), askSize: size() }
 }
 
 /** A buyer pays the ask, a seller gets the bid; a dark venue trades in the middle. */

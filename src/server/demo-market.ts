@@ -156,27 +156,37 @@ class Market {
 
   /** Returns when the market stops; throws when an insert is refused. */
   async #trade(): Promise<void> {
+    // Every instrument has a quote from the start, and keeps one when old quotes are deleted.
+    if (!this.#signal.aborted) await this.#insertQuotes(this.#walk.open(), this.#now())
     while (!this.#signal.aborted) {
       const { quote, trade } = this.#walk.next()
-      const time = new Date(this.#options.clock()).toISOString()
-      await this.#insertQuote(quote, time)
+      const time = this.#now()
+      await this.#insertQuotes([quote], time)
       if (trade !== undefined) await this.#insertTrade(trade, time)
       this.#hasFailed = false
       await this.#pause(this.#intervalMs)
     }
   }
 
-  async #insertQuote({ symbol, bid, ask, bidSize, askSize }: Quote, time: string): Promise<void> {
-    await this.#run(INSERT_QUOTE, { symbol, time, bid, ask, bidSize: String(bidSize), askSize: String(askSize) })
+  async #insertQuotes(quotes: readonly Quote[], time: string): Promise<void> {
+    const rows = quotes.map(
+      (_quote, row) => `(:symbol${row}, :time, :bid${row}, :ask${row}, :bidSize${row}, :askSize${row})`,
+    )
+    const statement = `insert into quotes (symbol, quoted_at, bid, ask, bid_size, ask_size) values ${rows.join(', ')}`
+    const values = quotes.flatMap((quote, row) =>
+      Object.entries(quote).map(([name, value]) => [`${name}${row}`, String(value)] as const),
+    )
+    await this.#run(statement, { time, ...Object.fromEntries(values) })
     this.#quotedAt = time
-    this.#options.publish({ Symbol: symbol, Bid: Number(bid), Ask: Number(ask), Time: time })
+    for (const { symbol, bid, ask } of quotes)
+      this.#options.publish({ Symbol: symbol, Bid: Number(bid), Ask: Number(ask), Time: time })
   }
 
   async #insertTrade({ symbol, side, quantity, price, venue }: Trade, time: string): Promise<void> {
     const id = this.#lastId + 1
     await this.#run(INSERT_TRADE, { id: String(id), symbol, side, quantity: String(quantity), price, venue, time })
     this.#lastId = id
-    if (this.#trades++ % Math.min(DELETE_EVERY, this.#kept) !== 0) return
+    if (++this.#trades % Math.min(DELETE_EVERY, this.#kept) !== 0) return
     await this.#run('delete from trades where id <= :id', { id: String(id - this.#kept) })
     const oldest = new Date(Date.parse(time) - this.#kept * this.#intervalMs).toISOString()
     await this.#run('delete from quotes where quoted_at < :oldest', { oldest })
@@ -199,6 +209,10 @@ class Market {
     return ordered
   }
 
+  #now(): string {
+    return new Date(this.#options.clock()).toISOString()
+  }
+
   #run(statement: string, parameters: Readonly<Record<string, string>>) {
     return this.#options.run(PRINCIPAL, statement, parameters)
   }
@@ -216,8 +230,6 @@ class Market {
   }
 }
 
-const INSERT_QUOTE = `insert into quotes (symbol, quoted_at, bid, ask, bid_size, ask_size)
-  values (:symbol, :time, :bid, :ask, :bidSize, :askSize)`
 const INSERT_TRADE = `insert into trades (id, symbol, side, quantity, price, venue, executed_at)
   values (:id, :symbol, :side, :quantity, :price, :venue, :time)`
 

@@ -186,5 +186,5 @@ test('in a terminal only what changed is drawn, and the screen is restored', {
   assert.ok(!since.includes('ACME') && !since.includes('101.2500'), JSON.stringify(since))
   child.stdin.write('q')
   assert.equal(await ended, 0)
-  assert.match(shown, /\u001b\[\?1049l2 rows, 3 changes\r?\n$/)
+  assert.match(shown, /\u001b\[\?1049l2 rows, 1 change\r?\n$/)
 })

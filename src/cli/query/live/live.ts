@@ -87,7 +87,8 @@ async function showTable(open: OpenEvents, end: () => void): Promise<void> {
       const message = parseMessage(data)
       if (message === undefined) continue
       if (message.kind === 'reset') terminal.forgetWidths()
-      changes += result.apply(message, performance.now()).length
+      const changed = result.apply(message, performance.now())
+      if (message.kind === 'change') changes += changed.length
       update()
     }
   } finally {
