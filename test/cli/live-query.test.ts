@@ -74,7 +74,7 @@ const change = (put: readonly (readonly [string, string])[], remove: readonly st
   Remove: remove.map((symbol) => [symbol]),
 })
 
-test('in a pipe changes are lines; a lost connection resumes at the last position, and Ctrl-C ends it', async () => {
+test('in a pipe changes are lines; a lost connection resumes at the last position, and Ctrl-C ends it', async (t) => {
   const { child, output, ended } = launchGatehouse([
     'query',
     '--live',
@@ -85,6 +85,7 @@ test('in a pipe changes are lines; a lost connection resumes at the last positio
     '5',
     ...login(),
   ])
+  t.after(() => child.kill())
   const first = await request(1)
   assert.equal(first.url, '/query?rows=arrays&integers=strings&maxrate=5&p.least=1')
   assert.deepEqual(
@@ -120,8 +121,9 @@ test('in a pipe changes are lines; a lost connection resumes at the last positio
   assert.match(output().stderr, /; reconnecting\ngatehouse: the result starts anew \(Rights\)\n$/)
 })
 
-test('with --json each message is a line, as it was sent', async () => {
+test('with --json each message is a line, as it was sent', async (t) => {
   const { child, output, ended } = launchGatehouse(['query', '--live', '--json', 'select 1 as a', ...login()])
+  t.after(() => child.kill())
   const { url, send, response } = await request(1)
   assert.equal(url, '/query')
   send('snapshot', { Kind: 'Snapshot', Put: [] }, 'p1')
@@ -138,7 +140,6 @@ test('with --json each message is a line, as it was sent', async () => {
   third.send('end', { status: 409, Code: 'Operation.Abort', detail: 'Ended by an operator', Hint: 'ask them' })
   assert.equal(await ended, 1)
   assert.match(output().stderr, /gatehouse: Operation\.Abort: Ended by an operator\nhint: ask them\n$/)
-  child.kill()
 })
 
 test('a refusal has its position and hint; the first connection is not tried twice', async () => {
@@ -165,10 +166,11 @@ test('a refusal has its position and hint; the first connection is not tried twi
 const hasScript = spawnSync('script', ['--version']).error === undefined
 test('in a terminal only what changed is drawn, and the screen is restored', {
   skip: !hasScript && 'the program script is not installed',
-}, async () => {
+}, async (t) => {
   const command = [process.execPath, PROGRAM, 'query', '--live', "'select symbol, bid from prices'", ...login()]
   const args = ['-qfec', `stty cols 40 rows 8; exec ${command.join(' ')}`, '/dev/null']
   const child = spawn('script', args, { env: { ...process.env, TERM: 'xterm-256color' } })
+  t.after(() => child.kill())
   let shown = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     shown += text
