@@ -58,7 +58,7 @@ export const AUDIT_EVENTS = {
   'stream.refused': event('A streaming connection was refused or failed to authenticate.', 'reason', 'provider'),
   'stream.kicked': event('An operator closed streaming connections.', 'connection', 'count'),
   'query.cancelled': event('An operator cancelled a running query or ended a live statement.', 'query'),
-  'live.refused': event('A caller lacked the rights for a live statement.', 'reason', 'transport'),
+  'live.refused': event('A live statement on a stream was refused: the caller has no right of the platform.', 'reason'),
   'query.defined': event(
     'A table or index was created, changed or dropped.',
     'statement',

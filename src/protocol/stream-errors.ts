@@ -30,17 +30,17 @@ export const STREAM_ERRORS = {
   },
   'Operation.Timeout': {
     context: '',
-    when: 'The operation took longer than the ActionTimeout (or SubscriptionTimeout).',
-    advice: 'Repeat it, or set a longer timeout with Configure.',
+    when: 'The operation took longer than the ActionTimeout (or SubscriptionTimeout), or a live statement repeatedly took longer than a query may.',
+    advice: 'Repeat it, or set a longer timeout with Configure. Narrow a live statement.',
   },
   'Operation.Abort': {
     context: '',
-    when: 'The operation was cancelled by the client.',
-    advice: 'Nothing; this is the reply to the cancelled request.',
+    when: 'The operation was cancelled by the client, or a live statement was ended by an operator.',
+    advice: 'Nothing; this is the reply to the cancelled request, or the end of the live statement.',
   },
   Data: {
     context: 'the invalid member',
-    when: 'A member is missing, or its value is out of range.',
+    when: 'A member is missing, its value is out of range, or the statement in it is refused (see Problem).',
     advice: 'Correct the request.',
   },
   'Data.Deserialise': {
@@ -50,7 +50,7 @@ export const STREAM_ERRORS = {
   },
   Limited: {
     context: 'the limit that was reached',
-    when: 'A limit was reached: messages per second, subscriptions of a connection, connections of a user, rejected sign-ins of an address.',
+    when: 'A limit was reached: messages per second, subscriptions of a connection, connections of a user, rejected sign-ins of an address, live statements, rows of a live result.',
     advice: 'Wait a second, then continue more slowly.',
   },
   Session: {

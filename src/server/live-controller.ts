@@ -49,8 +49,8 @@ export function createLiveController(live: LiveQueries, audit: Audit): Controlle
   function record(caller: Caller, { subject: actor, clientId: client }: Principal, requestId: string): void {
     if (recorded.has(caller)) return
     recorded.add(caller)
-    const details = { reason: 'Authority', transport: 'stream' }
-    audit.record({ event: 'live.refused', actor, client, address: caller.address, requestId, details })
+    const { address } = caller
+    audit.record({ event: 'live.refused', actor, client, address, requestId, details: { reason: 'Authority' } })
   }
 
   return {

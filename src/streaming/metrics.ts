@@ -29,6 +29,8 @@ const LIMITS: ReadonlySet<string> = new Set([
   'connections per user',
   'rejected sign-ins',
   'publications before the state',
+  'live statements',
+  'rows',
 ])
 
 export function countError({ errors, limited }: StreamCounters, code: string, context: string): void {

@@ -152,6 +152,8 @@ export class Subscriptions implements Subscriber {
     for (const subscriber of [...(this.#own?.values() ?? [])]) {
       // One that went before may have filled the queue; then there will be another call.
       if (this.#transport.isCongested) break
+      // Next time it is the last, so that each has its turn.
+      if (this.#own?.delete(subscriber.key)) this.#own.set(subscriber.key, subscriber)
       subscriber.drained()
     }
   }

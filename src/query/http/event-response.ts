@@ -20,6 +20,8 @@ const HEADERS = {
   // Proxies that buffer responses would keep the events back.
   'x-accel-buffering': 'no',
 }
+/** The label in metrics. */
+const ROUTE = '/query as events'
 /** Proxies and clients close a connection that is silent for long. */
 const COMMENT_MS = 15_000
 const COMMENT = ': \n\n'
@@ -43,6 +45,10 @@ export class EventResponse implements LiveSink {
     this.#principal = context.principal
   }
 
+  get principal(): Principal {
+    return this.#principal
+  }
+
   get isClosed(): boolean {
     return this.#state === 'closed'
   }
@@ -58,6 +64,8 @@ export class EventResponse implements LiveSink {
       return
     }
     this.#state = 'open'
+    // The time that it stays open says nothing about how fast queries are answered.
+    context.route = ROUTE
     context.setHeaders(HEADERS)
     context.stream(EVENT_STREAM).flushHeaders()
     response.on('close', () => {
@@ -119,8 +127,9 @@ export class EventResponse implements LiveSink {
   #write(text: string | Buffer): void {
     const { response } = this.context
     this.#writtenAt = this.#env.clock()
-    if (response.write(text) || this.#congestedSince !== undefined) return
-    this.#congestedSince = this.#writtenAt
+    if (response.write(text)) return
+    this.#congestedSince ??= this.#writtenAt
+    this.#release?.()
     this.#release = this.#env.slowClients.hold(this.context, response.writableLength)
   }
 

@@ -2,9 +2,8 @@
 import type { Bus, GateEvent } from '../../events/bus.ts'
 import { readBearer } from '../../http/authentication.ts'
 import type { Context } from '../../http/context.ts'
-import type { Audit } from '../../protocol/audit-events.ts'
 import type { Clock } from '../../protocol/clock.ts'
-import type { Authenticate } from '../../protocol/principal.ts'
+import type { Authenticate, Principal } from '../../protocol/principal.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import { refuse } from '../errors.ts'
 import type { ParameterInput } from '../iql/parameters.ts'
@@ -21,7 +20,6 @@ export interface LiveEndpointEnv {
   readonly authenticate: Authenticate
   readonly bus: Pick<Bus, 'subscribe'>
   readonly clock: Clock
-  readonly audit: Audit
   readonly slowClients: SlowClients
 }
 
@@ -33,6 +31,7 @@ export class LiveEndpoint {
   readonly #open = new Map<EventResponse, string>()
   #unsubscribe: (() => void) | undefined
   #sweep: NodeJS.Timeout | undefined
+  readonly #toCheck = new Set<EventResponse>()
   #willCheck = false
   #isStopping = false
 
@@ -84,12 +83,7 @@ export class LiveEndpoint {
       requestId: context.id,
       address: context.address,
     }
-    try {
-      response.begin(await live.subscribe(request, response))
-    } catch (error) {
-      if (error instanceof Refusal && error.code.startsWith('Auth.')) this.#record(context, error.code)
-      throw error
-    }
+    response.begin(await live.subscribe(request, response))
     if (response.isClosed) return
     this.#add(response, readBearer(context.headers.authorization ?? '') ?? '')
     if (this.#isStopping) response.stop()
@@ -116,12 +110,15 @@ export class LiveEndpoint {
   }
 
   /** Tokens are checked in a later turn, when every listener of the bus has taken the event; many events cost one check. */
-  #onEvent({ kind }: GateEvent): void {
-    if (this.#willCheck || IRRELEVANT.has(kind)) return
+  #onEvent(event: GateEvent): void {
+    for (const response of this.#open.keys()) if (concerns(event, response.principal)) this.#toCheck.add(response)
+    if (this.#willCheck || this.#toCheck.size === 0) return
     this.#willCheck = true
     setImmediate(() => {
+      const responses = [...this.#toCheck]
+      this.#toCheck.clear()
       this.#willCheck = false
-      for (const response of [...this.#open.keys()]) this.#check(response)
+      for (const response of responses) this.#check(response)
     })
   }
 
@@ -140,15 +137,34 @@ export class LiveEndpoint {
       else response.context.log.warn({ err: error }, 'the token of a live statement could not be checked')
     }
   }
-
-  #record({ principal, address, id }: Context, reason: string): void {
-    const { subject: actor, clientId: client } = principal
-    const details = { reason, transport: 'http' }
-    this.#env.audit.record({ event: 'live.refused', actor, client, address, requestId: id, details })
-  }
 }
 
-const IRRELEVANT: ReadonlySet<GateEvent['kind']> = new Set(['catalogue-changed', 'nodes-asked', 'stream-kick'])
+/** Whether the event can change what the token of a caller is worth. */
+function concerns(event: GateEvent, principal: Principal): boolean {
+  switch (event.kind) {
+    case 'token-revoked':
+      return event.tokenId === principal.tokenId
+    case 'grant-revoked':
+      return event.grantId === principal.grantId
+    case 'session-ended':
+      return event.sessionId === principal.sessionId
+    case 'subject-cut':
+    case 'rights-changed':
+    case 'user-changed':
+      return event.subject === principal.subject
+    case 'subjects-cut':
+      return event.subjects.includes(principal.subject)
+    case 'client-cut':
+    case 'client-scopes-changed':
+      return event.clientId === principal.clientId
+    case 'roles-changed':
+      return principal.kind === 'user'
+    case 'keys-changed':
+      return event.withdrawn !== undefined && event.withdrawn === principal.keyId
+    default:
+      return false
+  }
+}
 
 export function shuttingDown(): Refusal {
   return refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } })
