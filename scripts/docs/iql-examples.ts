@@ -14,70 +14,71 @@ export const SETUP: readonly string[] = [
   `CREATE TABLE trades (
   id Integer PRIMARY KEY,
   symbol Text NOT NULL,
+  side Text NOT NULL,
   price Decimal(12, 4) NOT NULL,
-  qty Integer NOT NULL,
-  ts Timestamp NOT NULL,
-  note Text
+  quantity Integer NOT NULL,
+  executed_at Timestamp NOT NULL,
+  venue Text
 )`,
   `CREATE TABLE quotes (
   symbol Text NOT NULL,
-  ts Timestamp NOT NULL,
+  quoted_at Timestamp NOT NULL,
   bid Decimal(12, 4),
   ask Decimal(12, 4),
-  PRIMARY KEY (symbol, ts)
+  PRIMARY KEY (symbol, quoted_at)
 )`,
-  `INSERT INTO trades (id, symbol, price, qty, ts, note) VALUES
-  (1, 'BHP', 45.10, 100, '2026-01-30T10:00:00Z', 'open'),
-  (2, 'BHP', 45.20, 300, '2026-01-30T10:03:00Z', NULL),
-  (3, 'CBA', 160.00, 50, '2026-01-30T10:01:00Z', NULL),
-  (4, 'BHP', 45.00, 100, '2026-01-30T10:07:00Z', 'block'),
-  (5, 'CBA', 161.50, 150, '2026-01-30T10:08:00Z', NULL)`,
-  `INSERT INTO quotes (symbol, ts, bid, ask) VALUES
-  ('BHP', '2026-01-30T09:59:00Z', 45.05, 45.12),
-  ('BHP', '2026-01-30T10:02:30Z', 45.15, 45.22),
-  ('CBA', '2026-01-30T10:00:30Z', 159.90, 160.10)`,
+  `INSERT INTO trades (id, symbol, side, price, quantity, executed_at, venue) VALUES
+  (1, 'ACME', 'Buy', 45.10, 100, '2026-01-30T10:00:00Z', 'LIT'),
+  (2, 'ACME', 'Buy', 45.20, 300, '2026-01-30T10:03:00Z', NULL),
+  (3, 'BOLT', 'Sell', 160.00, 50, '2026-01-30T10:01:00Z', NULL),
+  (4, 'ACME', 'Sell', 45.00, 100, '2026-01-30T10:07:00Z', 'DARK'),
+  (5, 'BOLT', 'Buy', 161.50, 150, '2026-01-30T10:08:00Z', NULL)`,
+  `INSERT INTO quotes (symbol, quoted_at, bid, ask) VALUES
+  ('ACME', '2026-01-30T09:59:00Z', 45.05, 45.12),
+  ('ACME', '2026-01-30T10:02:30Z', 45.15, 45.22),
+  ('BOLT', '2026-01-30T10:00:30Z', 159.90, 160.10)`,
 ]
 
 export const READS: readonly Example[] = [
   {
     about: 'The latest trades of one symbol.',
-    statement: "SELECT symbol, price, ts FROM trades WHERE symbol = 'BHP' ORDER BY ts DESC LIMIT 2",
+    statement: "SELECT symbol, price, executed_at FROM trades WHERE symbol = 'ACME' ORDER BY executed_at DESC LIMIT 2",
     rows: [
-      { symbol: 'BHP', price: '45.0000', ts: '2026-01-30T10:07:00Z' },
-      { symbol: 'BHP', price: '45.2000', ts: '2026-01-30T10:03:00Z' },
+      { symbol: 'ACME', price: '45.0000', executed_at: '2026-01-30T10:07:00Z' },
+      { symbol: 'ACME', price: '45.2000', executed_at: '2026-01-30T10:03:00Z' },
     ],
   },
   {
     about: 'The same with parameters, which take their types from the columns they are compared with.',
-    statement: 'SELECT id FROM trades WHERE symbol = :symbol AND ts >= :since ORDER BY id',
-    parameters: { symbol: 'BHP', since: '2026-01-30T10:03:00Z' },
+    statement: 'SELECT id FROM trades WHERE symbol = :symbol AND executed_at >= :since ORDER BY id',
+    parameters: { symbol: 'ACME', since: '2026-01-30T10:03:00Z' },
     rows: [{ id: 2 }, { id: 4 }],
   },
   {
     about: 'Totals for each symbol. A sum of Integers is a Decimal, so that it does not overflow.',
     statement:
-      'SELECT symbol, count(*) AS trades, sum(qty) AS volume, avg(price) AS mean FROM trades GROUP BY symbol ORDER BY symbol',
+      'SELECT symbol, count(*) AS trades, sum(quantity) AS volume, avg(price) AS mean FROM trades GROUP BY symbol ORDER BY symbol',
     rows: [
-      { symbol: 'BHP', trades: 3, volume: '500', mean: '45.100000' },
-      { symbol: 'CBA', trades: 2, volume: '200', mean: '160.750000' },
+      { symbol: 'ACME', trades: 3, volume: '500', mean: '45.100000' },
+      { symbol: 'BOLT', trades: 2, volume: '200', mean: '160.750000' },
     ],
   },
   {
     about: 'Five-minute bars. GROUP BY can name an output.',
-    statement: `SELECT symbol, time_bucket('5 minutes', ts) AS bar, first(price, ts) AS open, max(price) AS high,
-       min(price) AS low, last(price, ts) AS close, vwap(price, qty) AS vwap
+    statement: `SELECT symbol, time_bucket('5 minutes', executed_at) AS bar, first(price, executed_at) AS open, max(price) AS high,
+       min(price) AS low, last(price, executed_at) AS close, vwap(price, quantity) AS vwap
 FROM trades GROUP BY symbol, bar ORDER BY symbol, bar`,
     rows: [
-      bar('BHP', '10:00', '45.1000', '45.2000', '45.1000', '45.2000', '45.175000'),
-      bar('BHP', '10:05', '45.0000', '45.0000', '45.0000', '45.0000', '45.000000'),
-      bar('CBA', '10:00', '160.0000', '160.0000', '160.0000', '160.0000', '160.000000'),
-      bar('CBA', '10:05', '161.5000', '161.5000', '161.5000', '161.5000', '161.500000'),
+      bar('ACME', '10:00', '45.1000', '45.2000', '45.1000', '45.2000', '45.175000'),
+      bar('ACME', '10:05', '45.0000', '45.0000', '45.0000', '45.0000', '45.000000'),
+      bar('BOLT', '10:00', '160.0000', '160.0000', '160.0000', '160.0000', '160.000000'),
+      bar('BOLT', '10:05', '161.5000', '161.5000', '161.5000', '161.5000', '161.500000'),
     ],
   },
   {
     about: 'Each trade with the quote that was current at its time.',
     statement: `SELECT t.id, t.price, q.bid, q.ask FROM trades t
-ASOF LEFT JOIN quotes q ON t.symbol = q.symbol AND t.ts >= q.ts ORDER BY t.id`,
+ASOF LEFT JOIN quotes q ON t.symbol = q.symbol AND t.executed_at >= q.quoted_at ORDER BY t.id`,
     rows: [
       { id: 1, price: '45.1000', bid: '45.0500', ask: '45.1200' },
       { id: 2, price: '45.2000', bid: '45.1500', ask: '45.2200' },
@@ -88,7 +89,8 @@ ASOF LEFT JOIN quotes q ON t.symbol = q.symbol AND t.ts >= q.ts ORDER BY t.id`,
   },
   {
     about: 'The change from the previous trade.',
-    statement: 'SELECT id, price - lag(price) OVER (PARTITION BY symbol ORDER BY ts) AS change FROM trades ORDER BY id',
+    statement:
+      'SELECT id, price - lag(price) OVER (PARTITION BY symbol ORDER BY executed_at) AS change FROM trades ORDER BY id',
     rows: [
       { id: 1, change: null },
       { id: 2, change: '0.1000' },
@@ -102,18 +104,19 @@ ASOF LEFT JOIN quotes q ON t.symbol = q.symbol AND t.ts >= q.ts ORDER BY t.id`,
     statement: `WITH top AS (SELECT symbol, max(price) AS best FROM trades GROUP BY symbol)
 SELECT t.id, t.symbol FROM trades t JOIN top ON top.symbol = t.symbol AND top.best = t.price ORDER BY t.id`,
     rows: [
-      { id: 2, symbol: 'BHP' },
-      { id: 5, symbol: 'CBA' },
+      { id: 2, symbol: 'ACME' },
+      { id: 5, symbol: 'BOLT' },
     ],
   },
   {
     about: 'An aggregate over a part of the rows.',
-    statement: 'SELECT count(*) FILTER (WHERE qty >= 100) AS large, count(*) AS whole FROM trades',
+    statement: 'SELECT count(*) FILTER (WHERE quantity >= 100) AS large, count(*) AS whole FROM trades',
     rows: [{ large: 4, whole: 5 }],
   },
   {
     about: 'Trades at least five minutes after the open.',
-    statement: "SELECT id FROM trades WHERE ts >= TIMESTAMP '2026-01-30T10:00:00Z' + INTERVAL '5 minutes' ORDER BY id",
+    statement:
+      "SELECT id FROM trades WHERE executed_at >= TIMESTAMP '2026-01-30T10:00:00Z' + INTERVAL '5 minutes' ORDER BY id",
     rows: [{ id: 4 }, { id: 5 }],
   },
   {
@@ -123,34 +126,34 @@ SELECT t.id, t.symbol FROM trades t JOIN top ON top.symbol = t.symbol AND top.be
   },
   {
     about: 'NULLs sort last in ascending order.',
-    statement: 'SELECT id, note FROM trades ORDER BY note, id',
+    statement: 'SELECT id, venue FROM trades ORDER BY venue, id',
     rows: [
-      { id: 4, note: 'block' },
-      { id: 1, note: 'open' },
-      { id: 2, note: null },
-      { id: 3, note: null },
-      { id: 5, note: null },
+      { id: 4, venue: 'DARK' },
+      { id: 1, venue: 'LIT' },
+      { id: 2, venue: null },
+      { id: 3, venue: null },
+      { id: 5, venue: null },
     ],
   },
   {
     about: 'LIKE is case-sensitive, ILIKE is not.',
-    statement: "SELECT note LIKE 'O%' AS exact, note ILIKE 'O%' AS loose FROM trades WHERE id = 1",
+    statement: "SELECT venue LIKE 'l%' AS exact, venue ILIKE 'l%' AS loose FROM trades WHERE id = 1",
     rows: [{ exact: false, loose: true }],
   },
   {
     about: 'Symbols with trades but without a quote after 10:10.',
     statement: `SELECT symbol FROM trades
-EXCEPT SELECT symbol FROM quotes WHERE ts > '2026-01-30T10:10:00Z' ORDER BY symbol`,
-    rows: [{ symbol: 'BHP' }, { symbol: 'CBA' }],
+EXCEPT SELECT symbol FROM quotes WHERE quoted_at > '2026-01-30T10:10:00Z' ORDER BY symbol`,
+    rows: [{ symbol: 'ACME' }, { symbol: 'BOLT' }],
   },
   {
     about: 'CASE, and a replacement for NULL.',
-    statement: `SELECT id, CASE WHEN qty >= 150 THEN 'large' ELSE 'small' END AS size, COALESCE(note, '-') AS note
-FROM trades WHERE symbol = 'BHP' ORDER BY id`,
+    statement: `SELECT id, CASE WHEN quantity >= 150 THEN 'large' ELSE 'small' END AS size, COALESCE(venue, '-') AS venue
+FROM trades WHERE symbol = 'ACME' ORDER BY id`,
     rows: [
-      { id: 1, size: 'small', note: 'open' },
-      { id: 2, size: 'large', note: '-' },
-      { id: 4, size: 'small', note: 'block' },
+      { id: 1, size: 'small', venue: 'LIT' },
+      { id: 2, size: 'large', venue: '-' },
+      { id: 4, size: 'small', venue: 'DARK' },
     ],
   },
 ]
@@ -158,18 +161,20 @@ FROM trades WHERE symbol = 'BHP' ORDER BY id`,
 export const CHANGES: readonly Example[] = [
   {
     about: 'Insert a row, or update the existing one.',
-    statement: `INSERT INTO trades (id, symbol, price, qty, ts) VALUES (5, 'CBA', 161.50, 160, '2026-01-30T10:08:00Z')
-ON CONFLICT (id) DO UPDATE SET qty = excluded.qty RETURNING id, qty`,
-    rows: [{ id: 5, qty: 160 }],
+    statement: `INSERT INTO trades (id, symbol, side, price, quantity, executed_at)
+VALUES (5, 'BOLT', 'Buy', 161.50, 160, '2026-01-30T10:08:00Z')
+ON CONFLICT (id) DO UPDATE SET quantity = excluded.quantity RETURNING id, quantity`,
+    rows: [{ id: 5, quantity: 160 }],
   },
   {
     about: 'Update a row. UPDATE and DELETE need a WHERE or, for every row, the keyword ALL.',
-    statement: "UPDATE trades SET note = 'late', price = round(price * 1.01, 4) WHERE id = 5 RETURNING id, note, price",
-    rows: [{ id: 5, note: 'late', price: '163.1150' }],
+    statement:
+      "UPDATE trades SET venue = 'AUCTION', price = round(price * 1.01, 4) WHERE id = 5 RETURNING id, venue, price",
+    rows: [{ id: 5, venue: 'AUCTION', price: '163.1150' }],
   },
   {
     about: 'Delete rows.',
-    statement: 'DELETE FROM trades WHERE qty < 100 RETURNING id',
+    statement: 'DELETE FROM trades WHERE quantity < 100 RETURNING id',
     rows: [{ id: 3 }],
   },
 ]
@@ -178,8 +183,8 @@ ON CONFLICT (id) DO UPDATE SET qty = excluded.qty RETURNING id, qty`,
 export const MISTAKES: readonly string[] = [
   'SELECT symbol, pric FROM trades',
   'SELCT symbol FROM trades',
-  "SELECT id FROM trades WHERE qty = '100'",
-  'SELECT symbol, sum(qty) FROM trades',
+  "SELECT id FROM trades WHERE quantity = '100'",
+  'SELECT symbol, sum(quantity) FROM trades',
   'DELETE FROM trades',
 ]
 

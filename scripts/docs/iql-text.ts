@@ -18,7 +18,7 @@ export const MEANING = `## Semantics
 
 **Types never convert implicitly**, with one exception: an Integer combined with a Decimal becomes a Decimal, which is exact.
 Nothing becomes a Double, a Text or a Boolean without \`CAST\`. A literal is parsed as the type of the other operand: in
-\`ts > '2026-01-31'\` it is a Timestamp, and in \`ratio * 2\` with a Double \`ratio\` it is a Double. A Text is never parsed as a
+\`executed_at > '2026-01-31'\` it is a Timestamp, and in \`ratio * 2\` with a Double \`ratio\` it is a Double. A Text is never parsed as a
 number.
 
 **Numbers.** \`42\` is an Integer, \`4.2\` a Decimal, \`4e2\` a Double. Integer division truncates toward zero. Decimals are exact;

@@ -20,7 +20,7 @@ import { INTRODUCTION, MEANING } from './iql-text.ts'
 export function iqlDocs(): string {
   return `${[
     INTRODUCTION,
-    `## Examples\n\nThe tables:\n\n${SETUP.map(code).join('\n\n')}`,
+    `## Examples\n\nThe examples that read work on the tables of the demonstration too. Here they have these columns and rows:\n\n${SETUP.map(code).join('\n\n')}`,
     `### Reading\n\n${READS.map(exampleText).join('\n\n')}`,
     `### Writing\n\n${CHANGES.map(exampleText).join('\n\n')}`,
     MEANING,

@@ -84,39 +84,39 @@ caller, here as in IQL.
 
 \`\`\`
 curl https://gate.example.com/query -H "Authorization: Bearer $TOKEN" -H 'Content-Type: text/plain; charset=utf-8' \\
-  --data 'SELECT symbol, price FROM trades ORDER BY ts DESC LIMIT 2'
+  --data 'SELECT symbol, price FROM trades ORDER BY executed_at DESC LIMIT 2'
 \`\`\`
 \`\`\`json
 {"Columns": {"symbol": {"Ordinal": 0, "Type": "Text", "Nullable": false},
-             "price": {"Ordinal": 1, "Type": "Decimal(12, 4)", "Nullable": false}},
- "Rows": [{"symbol": "BHP", "price": "45.1000"}, {"symbol": "RIO", "price": "120.5000"}],
+             "price": {"Ordinal": 1, "Type": "Decimal(18, 4)", "Nullable": false}},
+ "Rows": [{"symbol": "ACME", "price": "101.2500"}, {"symbol": "BOLT", "price": "48.1000"}],
  "RowCount": 2, "RequestId": "7c9e…", "ElapsedMs": 3}
 \`\`\`
 
-The values of the parameters \`:name\` and \`$1\` are sent in the query string, \`?p.name=BHP&p.1=5\`, or in a body of type
-\`application/json\`: \`{"Statement": "… WHERE symbol = :symbol", "Parameters": {"symbol": "BHP"}}\`.
+The values of the parameters \`:name\` and \`$1\` are sent in the query string, \`?p.name=ACME&p.1=5\`, or in a body of type
+\`application/json\`: \`{"Statement": "… WHERE symbol = :symbol", "Parameters": {"symbol": "ACME"}}\`.
 
 ## Live statements
 
 \`\`\`
 curl -N https://gate.example.com/query -H "Authorization: Bearer $TOKEN" -H 'Accept: ${EVENT_STREAM}' \\
   -H 'Content-Type: application/json' \\
-  --data '{"Statement": "SELECT symbol, price FROM trades WHERE symbol = :s", "Parameters": {"s": "BHP"}, "MaxRate": 5}'
+  --data '{"Statement": "SELECT symbol, price FROM trades WHERE symbol = :s", "Parameters": {"s": "ACME"}, "MaxRate": 5}'
 \`\`\`
 \`\`\`
 event: snapshot
 id: kJ0…
-data: {"Kind":"Snapshot","Method":"keys","Key":["id"],"Columns":{…},"Put":[{"Key":[1],"Row":{"symbol":"BHP","price":"45.1000"}}],"More":false,"Position":"kJ0…"}
+data: {"Kind":"Snapshot","Method":"keys","Key":["id"],"Columns":{…},"Put":[{"Key":[1],"Row":{"symbol":"ACME","price":"101.2500"}}],"More":false,"Position":"kJ0…"}
 
 event: change
 id: kJ4…
-data: {"Kind":"Change","Put":[{"Key":[9],"Row":{"symbol":"BHP","price":"45.2000"}}],"Remove":[[4]],"Position":"kJ4…"}
+data: {"Kind":"Change","Put":[{"Key":[9],"Row":{"symbol":"ACME","price":"101.3100"}}],"Remove":[[4]],"Position":"kJ4…"}
 \`\`\`
 
 The reply begins with the result and goes on with its changes, as server-sent events. \`event\` is the kind of the message in lower
 case, \`data\` is the object that a [stream](streaming.md#live-statements) carries, and \`id\` is its position.
 
-- \`GET /query?statement=…&p.s=BHP\` does the same, for browsers’ \`EventSource\` and its like; as a statement has to be sent with
+- \`GET /query?statement=…&p.s=ACME\` does the same, for browsers’ \`EventSource\` and its like; as a statement has to be sent with
   an access token, use a library that can set headers.
 - \`maxrate\`, or \`MaxRate\` in the body, is the most changes per second, from ${MIN_RATE} to ${MAX_RATE}; ${DEFAULT_RATE} by default.
 - \`Last-Event-ID\`, which \`EventSource\` sends by itself, resumes at a position: the first event is then a \`change\` with what was
@@ -131,7 +131,7 @@ case, \`data\` is the object that a [stream](streaming.md#live-statements) carri
 \`\`\`
 POST /Query/trades/Select?columns=symbol,price&orderby=-price,symbol&limit=50
 [{"ColumnName": "price", "Operator": ">=", "Value": 40}, {"Or": [
-  {"ColumnName": "symbol", "Operator": "=", "Value": "BHP"}, {"ColumnName": "note", "Operator": "is null"}]}]
+  {"ColumnName": "symbol", "Operator": "=", "Value": "ACME"}, {"ColumnName": "venue", "Operator": "is null"}]}]
 \`\`\`
 
 Criteria are an array of conditions that must all be true. \`{"Or": […]}\`, \`{"And": […]}\` and \`{"Not": {…}}\` can be nested.
@@ -144,8 +144,8 @@ ${OPERATORS.map(({ names: [first = '', ...others] }) => `| \`${first}\` | ${othe
 
 | call | body |
 |---|---|
-| Insert | \`{"symbol": "BHP", "price": "45.10"}\`, or an array of rows |
-| Update | \`{"Criteria": […], "Assignments": {"price": "45.20"}}\` |
+| Insert | \`{"id": 9, "symbol": "ACME", "price": "101.25", …}\`, or an array of rows |
+| Update | \`{"Criteria": […], "Assignments": {"price": "101.30"}}\` |
 | Delete | an array of criteria, at least one |
 
 An Update or Delete is refused if its criteria contain an empty list: \`[]\`, an empty \`And\` or \`Or\` at any depth, \`not in []\`, or

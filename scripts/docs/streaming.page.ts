@@ -106,10 +106,10 @@ A subscription to \`Query\`/\`Live/<name>\` holds the result of a statement: fir
 the name, of up to 128 characters; it tells the live statements of a connection apart.
 
 \`\`\`json
-{"Controller":"Query","Topic":"Live/bhp","Action":"Sub","TransactionID":7,"Confirm":true,"Data":{"Statement":"select price, quantity from trades where symbol = :s","Parameters":{"s":"BHP"},"MaxRate":20}}
-{"Controller":"Query","Topic":"Live/bhp","Action":"Sub","TransactionID":7,"Confirm":true}
-{"Controller":"Query","Topic":"Live/bhp","Action":"Publish","Data":{"Kind":"Snapshot","Method":"keys","Key":["id"],"Columns":{…},"Put":[{"Key":[1],"Row":{"price":"45.1000","quantity":100}}],"More":false,"Position":"kJ0…"}}
-{"Controller":"Query","Topic":"Live/bhp","Action":"Publish","Data":{"Kind":"Change","Put":[{"Key":[9],"Row":{"price":"45.2000","quantity":5}}],"Remove":[[4]],"Position":"kJ4…"}}
+{"Controller":"Query","Topic":"Live/acme","Action":"Sub","TransactionID":7,"Confirm":true,"Data":{"Statement":"select price, quantity from trades where symbol = :s","Parameters":{"s":"ACME"},"MaxRate":20}}
+{"Controller":"Query","Topic":"Live/acme","Action":"Sub","TransactionID":7,"Confirm":true}
+{"Controller":"Query","Topic":"Live/acme","Action":"Publish","Data":{"Kind":"Snapshot","Method":"keys","Key":["id"],"Columns":{…},"Put":[{"Key":[1],"Row":{"price":"101.2500","quantity":100}}],"More":false,"Position":"kJ0…"}}
+{"Controller":"Query","Topic":"Live/acme","Action":"Publish","Data":{"Kind":"Change","Put":[{"Key":[9],"Row":{"price":"101.3100","quantity":5}}],"Remove":[[4]],"Position":"kJ4…"}}
 \`\`\`
 
 | member of \`Data\` | | error |

@@ -34,16 +34,18 @@ export interface RequestOptions {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | undefined
+  readonly signal?: AbortSignal | undefined
 }
 
 /** The token is sent to this server and to nobody else. */
 export async function connect(server: string, getToken: () => Promise<string>): Promise<Connection> {
   let token = await getToken()
-  const send = (path: string, { method = 'GET', headers = {}, body }: RequestOptions): Promise<Response> =>
+  const send = (path: string, { method = 'GET', headers = {}, body, signal }: RequestOptions): Promise<Response> =>
     fetchFrom(server + path, {
       method,
       headers: { ...headers, authorization: `Bearer ${token}` },
       ...(body === undefined ? {} : { body }),
+      ...(signal === undefined ? {} : { signal }),
     })
   return {
     server,

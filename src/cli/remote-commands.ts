@@ -58,14 +58,22 @@ nothing is subscribed to, or when the wait is over. For example: echo 'Platform/
       ...PARAMETER,
       '--json': { help: 'print the result as JSON, as the server sends it' },
       '--csv': { help: 'print the result as CSV' },
+      '--live': { help: 'keep the result up to date until Ctrl-C; with --json print each message in a line' },
+      '--max-rate': { value: 'NUMBER', help: 'with --live: the most changes per second, from 1 to 50 (default 20)' },
       ...SERVER,
     },
     summary: 'Runs an IQL statement on a server and prints the result.',
-    notes: `Without STATEMENT, or with "-", the statement is read from stdin.\n${LOGIN}`,
+    notes: `
+Without STATEMENT, or with "-", the statement is read from stdin.
+${LOGIN}
+
+With --live a terminal shows a table that changes by itself. In a pipe each row that is new (+), changed (~) or gone (-)
+is a line with fields separated by tabs. A lost connection is opened again, and nothing is missed.`,
     examples: [
       'query "SELECT symbol, price FROM trades ORDER BY executed_at DESC LIMIT 10"',
-      'query --csv -p symbol=BHP "SELECT * FROM trades WHERE symbol = :symbol" > bhp.csv',
+      'query --csv -p symbol=ACME "SELECT * FROM trades WHERE symbol = :symbol" > acme.csv',
       'query --username alice < report.iql',
+      'query --live "SELECT symbol, last(price, executed_at) AS price FROM trades GROUP BY symbol ORDER BY symbol"',
     ],
     load: async () => (await import('./query/query.ts')).query,
   },
@@ -108,7 +116,7 @@ ${LOGIN}`,
     notes: `Without STATEMENT and --table, or with "-", the statement is read from stdin.\n${LOGIN}`,
     examples: [
       'export --table trades --output trades.csv',
-      `export "SELECT * FROM trades WHERE symbol = 'BHP'" --output bhp.arrow`,
+      `export "SELECT * FROM trades WHERE symbol = 'ACME'" --output acme.arrow`,
       'export --table trades --format ndjson | gzip > trades.ndjson.gz',
     ],
     load: async () => (await import('./query/export.ts')).exportRows,

@@ -6,7 +6,7 @@ export function printTable(header: readonly string[], rows: readonly (readonly s
   for (const row of lines)
     process.stdout.write(
       `${row
-        .map((cell, column) => pad(cell, widths[column]))
+        .map((cell, column) => padTo(cell, widths[column]))
         .join('  ')
         .trimEnd()}\n`,
     )
@@ -21,19 +21,38 @@ export function formatResult(
   const lines = [columns.map(({ name }) => name), ...rows].map((row) => row.map(printable))
   const widths = columns.map((_, column) => Math.max(...lines.map((row) => widthOf(row[column] ?? ''))))
   const [header = '', ...body] = lines.map((row) => {
-    const cells = columns.map(({ isNumeric }, column) => pad(row[column] ?? '', widths[column], isNumeric))
+    const cells = columns.map(({ isNumeric }, column) => padTo(row[column] ?? '', widths[column], isNumeric))
     return `${cells.join(' │ ').trimEnd()}\n`
   })
   return `${header}${widths.map((width) => '─'.repeat(width)).join('─┼─')}\n${body.join('')}`
 }
 
-function pad(cell: string, width = 0, atStart = false): string {
+/** A value of a JSON result as text. */
+export function cellText(value: unknown): string {
+  if (value === null || value === undefined) return 'NULL'
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+export function padTo(cell: string, width = 0, atStart = false): string {
   const blanks = ' '.repeat(Math.max(0, width - widthOf(cell)))
   return atStart ? blanks + cell : cell + blanks
 }
 
+/** The text, or as much of it as fits with an ellipsis. */
+export function cutTo(text: string, width: number): string {
+  if (widthOf(text) <= width) return text
+  let cut = ''
+  let used = 0
+  for (const character of text) {
+    used += widthOf(character)
+    if (used > width - 1) break
+    cut += character
+  }
+  return `${cut}…`
+}
+
 /** Columns of the terminal: none for combining marks, two for wide East Asian characters and emoji. */
-function widthOf(text: string): number {
+export function widthOf(text: string): number {
   if (/^[ -~]*$/.test(text)) return text.length
   let width = 0
   for (const character of text) if (!ZERO_WIDTH.test(character)) width += DOUBLE_WIDTH.test(character) ? 2 : 1

@@ -144,6 +144,11 @@ export const SETTINGS = {
     'Allow back-channel logout to private and loopback addresses, also over http.',
   ),
   demo: setting('false', parseBoolean, 'Create demonstration users, clients and tables. Only on loopback.'),
+  demoMarket: setting(
+    'true',
+    parseBoolean,
+    'Let the demonstration trade: quotes and trades a few times a second, and the feed Ticker. Without demo it has no effect.',
+  ),
   queryRows: setting(
     '100000',
     parseInteger,

@@ -1,5 +1,6 @@
-/** A small fictional market, generated from a fixed seed: the same instruments and trades on every machine. */
+/** A small fictional market, generated from a fixed seed: the same instruments, quotes and trades on every machine. */
 import type { CsvRow } from '../lib/csv.ts'
+import { createRandom, pick } from './demo-random.ts'
 
 const SEED = 20_260_105
 const TRADES = 4_000
@@ -9,6 +10,15 @@ const DAYS = 5
 const DAY_MS = 86_400_000
 const SESSION_MS = 8 * 3_600_000
 const TICK = 0.01
+
+/** The instruments that the documentation names and that are traded most: symbol, name, sector, opening price in ticks. */
+const KNOWN: readonly (readonly [string, string, string, number])[] = [
+  ['ACME', 'Acme Engineering', 'Industrials', 10_125],
+  ['BOLT', 'Bolt Power', 'Energy', 4_810],
+  ['CORN', 'Corn Exchange Trust', 'Financials', 432],
+  ['DYNE', 'Dyne Devices', 'Technology', 22_000],
+  ['ECHO', 'Echo Diagnostics', 'Health', 1_275],
+]
 
 const SECTORS: Readonly<Record<string, readonly string[]>> = {
   Energy: ['Oil', 'Gas', 'Power', 'Solar'],
@@ -34,7 +44,7 @@ const CURRENCIES = ['EUR', 'USD', 'GBP', 'AUD']
 const VENUES = ['LIT', 'LIT', 'LIT', 'DARK', 'AUCTION', null]
 const LOTS = [1, 1, 1, 10, 100]
 
-interface Instrument {
+export interface Instrument {
   readonly symbol: string
   readonly name: string
   readonly sector: string
@@ -44,6 +54,23 @@ interface Instrument {
   readonly active: boolean
   /** Opening price in ticks. */
   readonly opening: number
+  /** Traded more often than the others. */
+  readonly busy: boolean
+}
+
+/** The instruments that can be traded now. */
+export function tradedInstruments(): readonly Instrument[] {
+  return makeInstruments().filter(({ active }) => active)
+}
+
+/** A price in ticks as the text of a Decimal. */
+export function priceText(ticks: number): string {
+  return (ticks * TICK).toFixed(4)
+}
+
+/** The ticks of a price as it is stored. */
+export function ticksOf(price: string): number {
+  return Math.round(Number(price) / TICK)
 }
 
 export function* demoInstruments(): Generator<CsvRow> {
@@ -57,7 +84,7 @@ export function* demoInstruments(): Generator<CsvRow> {
 export function* demoTrades(): Generator<CsvRow> {
   yield ['id', 'symbol', 'side', 'quantity', 'price', 'venue', 'executed_at']
   const random = createRandom(SEED + 1)
-  const traded = makeInstruments().filter(({ active }) => active)
+  const traded = tradedInstruments()
   const prices = new Map(traded.map(({ symbol, opening }) => [symbol, opening]))
   const perDay = TRADES / DAYS
   for (let index = 0; index < TRADES; index++) {
@@ -72,14 +99,41 @@ export function* demoTrades(): Generator<CsvRow> {
       symbol,
       random() < 0.5 ? 'Buy' : 'Sell',
       String(lot * (1 + Math.floor(random() ** 3 * 500))),
-      (price * TICK).toFixed(4),
+      priceText(price),
       pick(VENUES, random),
       new Date(time).toISOString(),
     ]
   }
 }
 
-function makeInstruments(): Instrument[] {
+/** One quote of each instrument, around its last trade. */
+export function* demoQuotes(): Generator<CsvRow> {
+  yield ['symbol', 'quoted_at', 'bid', 'ask', 'bid_size', 'ask_size']
+  const prices = new Map(tradedInstruments().map(({ symbol, opening }) => [symbol, opening]))
+  for (const [, symbol, , , price] of demoTrades())
+    if (prices.has(symbol ?? '')) prices.set(symbol ?? '', ticksOf(price ?? ''))
+  const closing = new Date(FIRST_DAY + (DAYS - 1) * DAY_MS + SESSION_MS).toISOString()
+  for (const { symbol, lot } of tradedInstruments()) {
+    const price = prices.get(symbol) ?? 2
+    yield [
+      symbol,
+      closing,
+      priceText(Math.max(1, price - 1)),
+      priceText(price + 1),
+      String(lot * 100),
+      String(lot * 100),
+    ]
+  }
+}
+
+function makeInstruments(): readonly Instrument[] {
+  const known = KNOWN.map(([symbol, name, sector, opening]) => {
+    return { symbol, name, sector, opening, currency: 'USD', lot: 10, listed: '2001-03-05', active: true, busy: true }
+  })
+  return [...known, ...otherInstruments().slice(known.length)]
+}
+
+function otherInstruments(): Instrument[] {
   const random = createRandom(SEED)
   const taken = new Set<string>()
   return Object.entries(SECTORS).flatMap(([sector, trades]) =>
@@ -98,6 +152,7 @@ function makeInstruments(): Instrument[] {
           .slice(0, 10),
         active: random() > 0.08,
         opening: 200 + Math.floor(random() ** 2 * 40_000),
+        busy: false,
       }
     }),
   )
@@ -114,19 +169,4 @@ function newSymbol(letters: string, taken: Set<string>): string {
     }
   }
   throw new Error(`No symbol is left for ${letters}`)
-}
-
-function pick<T>(items: readonly T[], random: () => number): T {
-  const item = items[Math.floor(random() * items.length)]
-  if (item === undefined) throw new Error('pick() needs at least one item')
-  return item
-}
-
-/** A linear congruential generator modulo 2^32 with Knuth's constants. */
-function createRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 2 ** 32
-  }
 }

@@ -1,7 +1,7 @@
 /** The demonstration data: users, clients and tables with known passwords, for loopback only. */
 import type { CsvRow } from '../lib/csv.ts'
 import { SCOPES } from '../protocol/scopes.ts'
-import { demoInstruments, demoTrades } from './demo-market.ts'
+import { demoInstruments, demoQuotes, demoTrades } from './demo-market.ts'
 import type { Declaration } from './shape.ts'
 
 const EVERYTHING = SCOPES.join(' ')
@@ -112,7 +112,7 @@ export const DEMO: Declaration = {
     },
     {
       name: 'trades',
-      description: 'What was traded in one week (demonstration data)',
+      description: 'The latest trades (demonstration data)',
       columns: [
         { name: 'id', type: 'Integer', primary_key: true },
         { name: 'symbol', type: 'Text', nullable: false },
@@ -125,6 +125,20 @@ export const DEMO: Declaration = {
       read_scope: 'Platform/Market',
       write_scope: 'Platform/Trading',
     },
+    {
+      name: 'quotes',
+      description: 'The latest quotes (demonstration data)',
+      columns: [
+        { name: 'symbol', type: 'Text', primary_key: true },
+        { name: 'quoted_at', type: 'Timestamp', primary_key: true },
+        { name: 'bid', type: 'Decimal(18,4)', nullable: false },
+        { name: 'ask', type: 'Decimal(18,4)', nullable: false },
+        { name: 'bid_size', type: 'Integer', nullable: false },
+        { name: 'ask_size', type: 'Integer', nullable: false },
+      ],
+      read_scope: 'Platform/Market',
+      write_scope: 'Platform/Trading',
+    },
   ],
 }
 
@@ -132,6 +146,7 @@ export const DEMO: Declaration = {
 export const DEMO_ROWS: ReadonlyMap<string, () => AsyncIterable<CsvRow>> = new Map([
   ['instruments', () => stream(demoInstruments())],
   ['trades', () => stream(demoTrades())],
+  ['quotes', () => stream(demoQuotes())],
 ])
 
 async function* stream(rows: Iterable<CsvRow>): AsyncGenerator<CsvRow> {

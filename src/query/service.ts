@@ -17,6 +17,7 @@ import type { LiveQueries } from './live/live-query.ts'
 import { Planner } from './plan/planner.ts'
 import { type Activity, createActivity } from './run/activity.ts'
 import { type AuditSource, createAuditTable } from './run/audit-table.ts'
+import { createRunner, type RunStatement } from './run/in-process.ts'
 import { RunningQueries } from './run/running.ts'
 import { asUnavailable } from './unavailable.ts'
 
@@ -82,6 +83,8 @@ export interface QueryService {
   /** What callers run here, for operators. */
   readonly activity: Activity
   readonly planner: Planner
+  /** Runs a statement for a caller inside this process. */
+  readonly run: RunStatement
   routes(options: QueryRouteOptions): RouteGroup
   /** For a health check: rejects if the database does not answer, or cannot write until the server restarts. */
   check(): Promise<void>
@@ -135,6 +138,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     live,
     activity,
     planner,
+    run: createRunner({ engine, catalogue, planner, running, clock, audit, auditTable }),
     routes({ cancelElsewhere: cancel = async () => false, ...options }) {
       watch(options.metrics, engine, running)
       if (options.metrics !== undefined) live.watch(options.metrics)

@@ -29,6 +29,7 @@ import { openMetrics, openMetricsPort, serveMetrics, startBackgroundJobs } from 
 import { watchCertificateExpiry } from './certificate-expiry.ts'
 import { createCleanup } from './cleanup.ts'
 import { reconcileDeclared } from './declared.ts'
+import { createDemoMarket } from './demo-market.ts'
 import { createLiveController } from './live-controller.ts'
 import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls } from './options.ts'
 import { checkBeforeStart, readStartFiles } from './preflight.ts'
@@ -76,7 +77,8 @@ export async function startServer(config: Config, options: StartOptions): Promis
     })
     cleanup.add(unlock)
     await checkBeforeStart(config, listener.port, declared)
-    const startedControllers = startControllers(controllers, clock)
+    const market = await createDemoMarket(config, declared)
+    const startedControllers = startControllers(market?.controllers(controllers) ?? controllers, clock)
     cleanup.add(() => startedControllers.stop())
 
     const issuer = issuerOf(config, listener.port)
@@ -215,6 +217,8 @@ export async function startServer(config: Config, options: StartOptions): Promis
     const bound = { most: config.maxConnectionsPerAddress, exempt: [...config.trustedProxies, ...config.limitExempt] }
     boundConnections(listener.server, bound, () => metrics.count('gatehouse_http_connections_refused_total', {}))
     listener.answerWith(streaming === undefined ? { handle: pipeline.handle } : pipeline)
+    const trading = query && market?.start(query, { clock, logger })
+    cleanup.add(() => trading?.stop())
     logger.info({ issuer, port: listener.port, services: config.services, database: database.location }, 'started')
     audit.record({ event: 'server.started', details: { version: VERSION, services: config.services } })
     cleanup.add(() => audit.record({ event: 'server.stopped', details: { version: VERSION } }))

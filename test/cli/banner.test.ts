@@ -1,12 +1,13 @@
 /** The commands in the banner of the demo work in a plain shell. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { promisify } from 'node:util'
-import { type RunningProcess, runGatehouse, serveProcess } from '../support/process.ts'
+import { launchGatehouse, type RunningProcess, runGatehouse, serveProcess } from '../support/process.ts'
+import { until } from '../support/until.ts'
 
 const run = promisify(execFile)
 const data = mkdtempSync(join(tmpdir(), 'gatehouse-banner-'))
@@ -14,7 +15,7 @@ let server: RunningProcess
 let lines: string[]
 
 before(async () => {
-  server = await serveProcess(['--data', join(data, 'data'), '--demo', '--log-level', 'info'])
+  server = await serveProcess(['--data', join(data, 'data'), '--demo', '--demo-market', '--log-level', 'info'])
   while (!server.output().stdout.includes('All data is in')) await new Promise((resolve) => setTimeout(resolve, 20))
   lines = [...server.output().stdout.matchAll(/^ {2}((?:curl|TOKEN=|npx) ?.*)$/gm)].map(([, line = '']) => line)
 })
@@ -33,7 +34,7 @@ test('the banner names the three services and says that the passwords are public
 })
 
 test('the first four commands print discovery, a token, the catalogue and rows', async () => {
-  assert.equal(lines.length, 5)
+  assert.equal(lines.length, 7)
   const { stdout } = await run('sh', ['-c', lines.slice(0, 4).join('\n')])
   const [discovery = '', token = '', catalogue = '', trades = ''] = stdout.trimEnd().split('\n')
   assert.partialDeepStrictEqual(JSON.parse(discovery), { issuer: server.issuer })
@@ -46,15 +47,43 @@ test('the first four commands print discovery, a token, the catalogue and rows',
   for (const row of Rows) assert.ok(row.quantity > 300, JSON.stringify(row))
 })
 
+test('the fifth command shows a result that moves', async () => {
+  assert.match(lines[4] ?? '', /^curl -sN --max-time 10 .*text\/event-stream/)
+  const script = `${lines[1]?.replace('; echo "$TOKEN"', '')}\nexec ${lines[4]?.replace('--max-time 10', '--max-time 60')}`
+  const child = spawn('sh', ['-c', script])
+  let shown = ''
+  child.stdout.on('data', (chunk) => {
+    shown += chunk
+  })
+  const ended = new Promise((resolve) => child.once('close', resolve))
+  await until('a change arrives', 60_000, () => shown.includes('event: change'))
+  child.kill()
+  await ended
+  assert.match(shown, /event: snapshot\n[\s\S]*"Key":\["ACME"\]/)
+})
+
+test('the sixth command follows the quotes', async () => {
+  const [, words = '', statement = ''] = /^npx gatehouse (query .* --live) "(.*)"$/.exec(lines[5] ?? '') ?? []
+  const { child, output, ended } = launchGatehouse([...words.split(' '), statement, ...password()])
+  await until('a quote changes', 60_000, () => output().stdout.includes('\n~\t'))
+  child.kill('SIGINT')
+  assert.equal(await ended, 0, output().stderr)
+  assert.match(output().stdout, /^ \tsymbol\tbid\task\n\+\tACME\t\d+\.\d{4}\t\d+\.\d{4}\n/)
+})
+
 test('the last command opens a streaming session', async () => {
-  const line = lines[4] ?? ''
+  const line = lines[6] ?? ''
   assert.match(line, /^npx gatehouse stream /)
   const args = line.split(' ').slice(2)
-  const passwordFile = join(data, 'password')
-  writeFileSync(passwordFile, 'wonderland-1\n')
-  const { status, stdout, stderr } = await runGatehouse([...args, '--password-file', passwordFile], {
+  const { status, stdout, stderr } = await runGatehouse([...args, ...password()], {
     stdin: '{"Controller":"Auth","Topic":"QueryIdentify","TransactionID":7}\n',
   })
   assert.equal(status, 0, stderr)
   assert.match(stdout, /"Result":"Success"/)
 })
+
+function password(): string[] {
+  const file = join(data, 'password')
+  writeFileSync(file, 'wonderland-1\n')
+  return ['--password-file', file]
+}

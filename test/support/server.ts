@@ -27,6 +27,8 @@ export async function startTestServer(
       '--stop-delay': '0',
       '--data': place.dataFolder,
       '--database-url': place.databaseUrl,
+      // The rows of the demonstration stay as they are, unless a test wants it to trade.
+      '--demo-market': 'false',
       ...flags,
     },
   })

@@ -20,6 +20,9 @@ export interface StatementOptions {
   readonly accept?: string
   /** More parameters of the query string, such as `rows=arrays`. */
   readonly search?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
+  /** Ends the request, or the response where it has begun. */
+  readonly signal?: AbortSignal
 }
 
 export async function connectToQuery(args: Arguments): Promise<QueryConnection> {
@@ -27,14 +30,16 @@ export async function connectToQuery(args: Arguments): Promise<QueryConnection> 
   const connection = await connect(server, tokenSource(server, args))
   return {
     server,
-    statement(statement, { parameters = new Map(), accept = 'application/json', search = {} } = {}) {
+    statement(statement, options = {}) {
+      const { parameters = new Map(), accept = 'application/json', search = {}, signal } = options
       const query = new URLSearchParams(search)
       for (const [name, value] of parameters) query.set(`p.${name}`, value)
-      const headers = { 'content-type': 'text/plain; charset=utf-8', accept }
+      const headers = { 'content-type': 'text/plain; charset=utf-8', accept, ...options.headers }
       return connection.request(query.size === 0 ? '/query' : `/query?${query}`, {
         method: 'POST',
         headers,
         body: statement,
+        signal,
       })
     },
     call(table, operation, body, headers = {}) {
@@ -71,6 +76,19 @@ export class QueryRefused extends CommandError {
 export async function expectSuccess(response: Response, statement?: string): Promise<Response> {
   if (response.ok) return response
   throw new QueryRefused(response.status, membersOf(parseJson(await response.text())), statement)
+}
+
+export interface Column {
+  readonly name: string
+  readonly isNumeric: boolean
+}
+
+/** Reads `Columns` of a result. */
+export function columnsOf(columns: unknown): Column[] {
+  return Object.entries(membersOf(columns)).map(([name, column]) => ({
+    name,
+    isNumeric: /^(Integer|Decimal|Double)/.test(String(membersOf(column).Type)),
+  }))
 }
 
 function isPosition(value: unknown): value is Position {

@@ -4,11 +4,13 @@ import { pipeline } from 'node:stream/promises'
 import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
 import { membersOf, parseJson } from '../json.ts'
-import { formatResult } from '../table.ts'
-import { connectToQuery, expectSuccess, QueryRefused } from './connection.ts'
+import { cellText, formatResult } from '../table.ts'
+import { type Column, columnsOf, connectToQuery, expectSuccess, QueryRefused } from './connection.ts'
 import { readParameters, readStatement } from './input.ts'
 
 export async function query(args: Arguments): Promise<void> {
+  if (args.has('--live')) return (await import('./live/live.ts')).liveQuery(args)
+  if (args.has('--max-rate')) throw new UsageError('--max-rate needs --live')
   if (args.has('--json') && args.has('--csv')) throw new UsageError('Give --json or --csv, not both')
   const statement = await readStatement(args.positionals[0])
   const parameters = readParameters(args)
@@ -32,7 +34,7 @@ async function copy(response: Response): Promise<void> {
 }
 
 interface Result {
-  readonly columns: readonly { readonly name: string; readonly isNumeric: boolean }[]
+  readonly columns: readonly Column[]
   readonly rows: readonly (readonly string[])[]
   readonly rowsAffected: number | undefined
   readonly isTruncated: boolean
@@ -46,19 +48,11 @@ function readResult(body: string, statement: string): Result {
     throw new QueryRefused(Number(members.status), members, statement)
   }
   return {
-    columns: Object.entries(membersOf(Columns)).map(([name, column]) => ({
-      name,
-      isNumeric: /^(Integer|Decimal|Double)/.test(String(membersOf(column).Type)),
-    })),
+    columns: columnsOf(Columns),
     rows: (Array.isArray(Rows) ? Rows.filter(Array.isArray) : []).map((row) => row.map(cellText)),
     rowsAffected: typeof RowsAffected === 'number' ? RowsAffected : undefined,
     isTruncated: Truncated === true,
   }
-}
-
-function cellText(value: unknown): string {
-  if (value === null || value === undefined) return 'NULL'
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 function summarise({ rows, rowsAffected, isTruncated }: Result): string {

@@ -19,7 +19,7 @@ export const AGGREGATE_FUNCTIONS = {
     ['number'],
     sumType,
     'The sum. For Integer and Decimal a Decimal with 38 digits and the same scale; for Double a Double: the exact sum of the shortest decimal forms, rounded once, so that the order of rows does not matter.',
-    'sum(qty)',
+    'sum(quantity)',
     true,
   ),
   avg: aggregate(
@@ -31,8 +31,8 @@ export const AGGREGATE_FUNCTIONS = {
   ),
   min: aggregate(['ordered'], first, 'The least value.', 'min(price)', true),
   max: aggregate(['ordered'], first, 'The greatest value.', 'max(price)', true),
-  bool_and: aggregate(['Boolean'], BOOLEAN, 'Whether all values are true.', 'bool_and(qty > 0)', true),
-  bool_or: aggregate(['Boolean'], BOOLEAN, 'Whether any value is true.', 'bool_or(qty > 100)', true),
+  bool_and: aggregate(['Boolean'], BOOLEAN, 'Whether all values are true.', 'bool_and(quantity > 0)', true),
+  bool_or: aggregate(['Boolean'], BOOLEAN, 'Whether any value is true.', 'bool_or(quantity > 100)', true),
   variance: aggregate(
     ['exact'],
     averageType,
@@ -58,20 +58,20 @@ export const AGGREGATE_FUNCTIONS = {
     ['comparable', 'ordered'],
     first,
     'The value in the row with the least second argument. Rows with a NULL in either are ignored; of tied rows the least value counts.',
-    'first(price, ts)',
+    'first(price, executed_at)',
   ),
   last: market(
     ['comparable', 'ordered'],
     first,
     'The value in the row with the greatest second argument. Rows with a NULL in either are ignored; of tied rows the greatest value counts.',
-    'last(price, ts)',
+    'last(price, executed_at)',
   ),
   vwap: {
     ...market(
       ['exact', 'exact'],
       averageType,
-      'The volume-weighted average price, Σ(price × qty) / Σ(qty), rounded half away from zero to scale max(s, 6). Rows with a NULL in either are ignored; NULL if the quantities sum to zero.',
-      'vwap(price, qty)',
+      'The volume-weighted average price, Σ(price × quantity) / Σ(quantity), rounded half away from zero to scale max(s, 6). Rows with a NULL in either are ignored; NULL if the quantities sum to zero.',
+      'vwap(price, quantity)',
     ),
     overWindow: true,
   },
@@ -83,7 +83,7 @@ export const WINDOW_FUNCTIONS = {
     INTEGER,
     'never',
     'The number of the row in its partition, from 1.',
-    'row_number() OVER (ORDER BY ts)',
+    'row_number() OVER (ORDER BY executed_at)',
   ),
   rank: window([], INTEGER, 'never', 'The rank, with gaps after ties.', 'rank() OVER (ORDER BY price DESC)'),
   dense_rank: window([], INTEGER, 'never', 'The rank, without gaps.', 'dense_rank() OVER (ORDER BY price DESC)'),
@@ -99,7 +99,7 @@ export const WINDOW_FUNCTIONS = {
     first,
     'always',
     'The value the given number of rows before, by default 1; NULL if there is no such row.',
-    'lag(price) OVER (ORDER BY ts)',
+    'lag(price) OVER (ORDER BY executed_at)',
     1,
   ),
   lead: window(
@@ -107,7 +107,7 @@ export const WINDOW_FUNCTIONS = {
     first,
     'always',
     'The value the given number of rows after, by default 1; NULL if there is no such row.',
-    'lead(price, 2) OVER (ORDER BY ts)',
+    'lead(price, 2) OVER (ORDER BY executed_at)',
     1,
   ),
   first_value: window(
@@ -115,14 +115,14 @@ export const WINDOW_FUNCTIONS = {
     first,
     'always',
     'The value in the first row of the frame.',
-    'first_value(price) OVER (ORDER BY ts)',
+    'first_value(price) OVER (ORDER BY executed_at)',
   ),
   last_value: window(
     ['any'],
     first,
     'always',
     'The value in the last row of the frame.',
-    'last_value(price) OVER (ORDER BY ts)',
+    'last_value(price) OVER (ORDER BY executed_at)',
   ),
 } as const satisfies Record<string, Unnamed>
 

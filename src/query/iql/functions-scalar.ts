@@ -15,7 +15,7 @@ import {
 } from './types.ts'
 
 export const SCALAR_FUNCTIONS = {
-  length: text(['Text'], INTEGER, 'The number of characters (code points).', "length('BHP')"),
+  length: text(['Text'], INTEGER, 'The number of characters (code points).', "length('ACME')"),
   upper: text(['Text'], TEXT, 'In upper case, according to Unicode.', "upper('straße')"),
   lower: text(['Text'], TEXT, 'In lower case, according to Unicode.', "lower('ÅSE')"),
   trim: text(['Text', 'Text'], TEXT, 'Without blanks, or the given characters, at both ends.', "trim('  x ')", 1),
@@ -31,7 +31,7 @@ export const SCALAR_FUNCTIONS = {
     ['Text', 'Integer', 'Integer'],
     TEXT,
     'The characters from the given position, which counts from 1, up to the given length or to the end. Positions before the start count as empty. A negative length is an error.',
-    "substr('ASX:BHP', 5)",
+    "substr('LSE:ACME', 5)",
     1,
   ),
   replace: text(
@@ -44,10 +44,10 @@ export const SCALAR_FUNCTIONS = {
     ['Text', 'Text'],
     INTEGER,
     'The position of the first occurrence of the second argument in the first, from 1; 0 if there is none.',
-    "position('ASX:BHP', ':')",
+    "position('LSE:ACME', ':')",
   ),
-  left: text(['Text', 'Integer'], TEXT, 'The first characters; a negative count is zero.', "left('BHP.AX', 3)"),
-  right: text(['Text', 'Integer'], TEXT, 'The last characters; a negative count is zero.', "right('BHP.AX', 2)"),
+  left: text(['Text', 'Integer'], TEXT, 'The first characters; a negative count is zero.', "left('ACME.L', 4)"),
+  right: text(['Text', 'Integer'], TEXT, 'The last characters; a negative count is zero.', "right('ACME.L', 2)"),
   lpad: text(
     ['Text', 'Integer', 'Text'],
     TEXT,
@@ -68,25 +68,25 @@ export const SCALAR_FUNCTIONS = {
     ['Text', 'Text'],
     BOOLEAN,
     'Whether the first argument starts with the second.',
-    "starts_with('BHP.AX', 'BHP')",
+    "starts_with('ACME.L', 'ACME')",
   ),
   ends_with: text(
     ['Text', 'Text'],
     BOOLEAN,
     'Whether the first argument ends with the second.',
-    "ends_with('BHP.AX', '.AX')",
+    "ends_with('ACME.L', '.L')",
   ),
   contains: text(
     ['Text', 'Text'],
     BOOLEAN,
     'Whether the first argument contains the second.',
-    "contains('BHP.AX', 'P.A')",
+    "contains('ACME.L', 'E.L')",
   ),
   split_part: text(
     ['Text', 'Text', 'Integer'],
     TEXT,
     'The part with the given number, from 1, between the separators; empty if there are fewer parts.',
-    "split_part('ASX:BHP', ':', 2)",
+    "split_part('LSE:ACME', ':', 2)",
   ),
   concat: {
     ...text(['Text'], TEXT, 'The concatenation of all texts; NULL counts as empty.', "concat('a', NULL, 'b')"),

@@ -110,7 +110,7 @@ function overflowText(message: string): string {
   return 'The result is out of range for Double'
 }
 
-/** The detail is 'Key (symbol, id)=(BHP, 7) already exists.' */
+/** The detail is 'Key (symbol, id)=(ACME, 7) already exists.' */
 function keyTaken(detail: string): Refusal {
   const columns = (/^Key \((.*?)\)=/.exec(detail)?.[1] ?? '').split(', ').map((name) => name.replaceAll('"', ''))
   return refuse('Data.UniqueViolation', `A row with this ${columns.join(', ')} already exists`, {

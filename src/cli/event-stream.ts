@@ -1,0 +1,81 @@
+/** Reads server-sent events (WHATWG HTML §9.2.6) from the chunks of a response. */
+
+export interface ServerSentEvent {
+  /** `message` where the server names none. */
+  readonly type: string
+  readonly data: string
+  /** The id of this event or, if it has none, of an earlier one. */
+  readonly lastId: string
+}
+
+/** A server that sends so much without ending an event is not to be read any further. */
+const MAX_EVENT_LENGTH = 64 * 1024 * 1024
+
+/** `lastId` is what the request said in Last-Event-ID. An event that the end of the stream cuts off is left out. */
+export async function* readEvents(chunks: AsyncIterable<Uint8Array>, lastId = ''): AsyncGenerator<ServerSentEvent> {
+  const decoder = new TextDecoder()
+  const parser = new EventParser(lastId)
+  for await (const chunk of chunks) yield* parser.push(decoder.decode(chunk, { stream: true }))
+}
+
+export class EventParser {
+  #rest = ''
+  /** The line ended with a carriage return, and its line feed may be at the start of the next text. */
+  #endsInReturn = false
+  #type = ''
+  #data: string[] = []
+  #length = 0
+  #lastId: string
+
+  constructor(lastId = '') {
+    this.#lastId = lastId
+  }
+
+  /** The events that this text completes. */
+  push(text: string): ServerSentEvent[] {
+    const events: ServerSentEvent[] = []
+    const all = this.#rest + (this.#endsInReturn && text.startsWith('\n') ? text.slice(1) : text)
+    if (text !== '') this.#endsInReturn = text.endsWith('\r')
+    let start = 0
+    // What is left from before has no line end.
+    LINE_END.lastIndex = this.#rest.length
+    for (let end = LINE_END.exec(all); end !== null; end = LINE_END.exec(all)) {
+      this.#take(all.slice(start, end.index), events)
+      start = LINE_END.lastIndex
+    }
+    this.#rest = all.slice(start)
+    if (this.#rest.length + this.#length > MAX_EVENT_LENGTH) throw new RangeError('The event is too long')
+    return events
+  }
+
+  #take(line: string, events: ServerSentEvent[]): void {
+    if (line === '') {
+      if (this.#data.length > 0)
+        events.push({ type: this.#type || 'message', data: this.#data.join('\n'), lastId: this.#lastId })
+      this.#type = ''
+      this.#data = []
+      this.#length = 0
+      return
+    }
+    const colon = line.indexOf(':')
+    const field = colon < 0 ? line : line.slice(0, colon)
+    const value = colon < 0 ? '' : line.slice(colon + (line[colon + 1] === ' ' ? 2 : 1))
+    switch (field) {
+      case 'event':
+        this.#type = value
+        break
+      case 'data':
+        this.#data.push(value)
+        this.#length += value.length
+        break
+      case 'id':
+        if (!value.includes('\0')) this.#lastId = value
+        break
+      default:
+        // A comment begins with a colon; other fields, such as retry, are not used.
+        break
+    }
+  }
+}
+
+const LINE_END = /\r\n|\n|\r/g

@@ -1,0 +1,176 @@
+/** A live result on a terminal: messages become rows, rows a screen, and two screens the bytes between them. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { array, assert as check, constantFrom, integer, property, record } from 'fast-check'
+import { type Message, parseMessage } from '../../src/cli/query/live/messages.ts'
+import { LiveResult } from '../../src/cli/query/live/result.ts'
+import { draw, layOut, type Screen, type Size } from '../../src/cli/query/live/screen.ts'
+
+const COLUMNS = { symbol: { Type: 'Text' }, bid: { Type: 'Decimal(18, 4)' } }
+
+test('a change replaces rows in their place, adds at the end and removes; the pieces of a message are applied together', () => {
+  const result = resultOf(['A', '1'], ['B', '2'])
+  apply(result, { Kind: 'Change', Put: [entry('C', '3')], More: true })
+  assert.equal(shown(result), 'A1 B2')
+  assert.deepEqual(signs(result, { Kind: 'Change', Put: [entry('A', '9'), entry('B', '2')], Remove: [['X']] }), [
+    '+C3',
+    '~A9',
+  ])
+  assert.equal(shown(result), 'A9 B2 C3')
+  assert.deepEqual(signs(result, { Kind: 'Change', Remove: [['B']] }), ['-B2'])
+  assert.equal(shown(result), 'A9 C3')
+  assert.ok(result.growsAtEnd)
+  assert.deepEqual(result.rows[0]?.moves, ['same', 'up'])
+})
+
+test('with places, what is put and held is taken out first, then inserted by rising place', () => {
+  const result = resultOf(['A', '5'], ['B', '4'], ['C', '3'], ['D', '2'])
+  apply(result, { Kind: 'Change', Put: [entry('A', '1', 3), entry('E', '9', 0)], Remove: [['D']] })
+  assert.equal(shown(result), 'E9 B4 C3 A1')
+  assert.ok(!result.growsAtEnd)
+})
+
+test('a snapshot in pieces after a reset is compared with what was held; lost pieces are dropped', () => {
+  const result = resultOf(['A', '1'], ['B', '2'])
+  apply(result, { Kind: 'Snapshot', Columns: COLUMNS, Put: [entry('lost', '0')], More: true })
+  result.dropPieces()
+  apply(result, { Kind: 'Snapshot', Columns: COLUMNS, Put: [entry('B', '3')], More: true })
+  assert.deepEqual(signs(result, { Kind: 'Snapshot', Put: [entry('C', '4')] }), ['-A1', '~B3', '+C4'])
+  assert.deepEqual(signs(result, { Kind: 'Reset', Reason: 'Rights' }), ['-B3', '-C4'])
+  assert.equal(shown(result), '')
+  assert.deepEqual(signs(result, { Kind: 'Progress', Position: 'x' }), [])
+  assert.equal(parseMessage('{"Kind":"Novelty"}'), undefined)
+})
+
+test('a screen: header, rule, the rows that fit, the status', () => {
+  const result = resultOf(['ACME', '101.2500'], ['日本', '7.0000'], ['X\u001b[2J', '1.0000'])
+  const lines = textOf(screenOf(result, { columns: 40, rows: 7 }))
+  assert.deepEqual(lines, [
+    'symbol     │      bid',
+    '───────────┼─────────',
+    'ACME       │ 101.2500',
+    '日本       │   7.0000',
+    'X\\u001b[2J │   1.0000',
+    '',
+    'status',
+  ])
+  assert.deepEqual(textOf(screenOf(result, { columns: 16, rows: 4 })), [
+    'symbol │     bid',
+    '───────┼────────',
+    'ACME   │ 101.25…',
+    'status',
+  ])
+  assert.deepEqual(textOf(screenOf(result, { columns: 40, rows: 4 }, { fromEnd: true }))[2], 'X\\u001b[2J │ 1.0000')
+  assert.deepEqual(textOf(screenOf(result, { columns: 40, rows: 1 })), ['status'])
+})
+
+test('only the cells that changed are drawn', () => {
+  const size = { columns: 40, rows: 7 }
+  const result = resultOf(['ACME', '101.2500'], ['BOLT', '48.1000'])
+  const before = screenOf(result, size)
+  assert.equal(draw(before, screenOf(result, size)), '')
+  apply(result, { Kind: 'Change', Put: [entry('BOLT', '48.2000')] })
+  const after = screenOf(result, size, { highlightedSince: 0 })
+  assert.equal(draw(before, after), '\u001b[4;10H\u001b[32m 48.2000\u001b[0m')
+  assert.equal(draw(after, screenOf(result, size)), '\u001b[4;10H 48.2000')
+  assert.ok(draw(before, screenOf(result, { columns: 41, rows: 7 })).startsWith('\u001b[0m\u001b[2J'))
+})
+
+test('the bytes from one screen to the next always give the next one', () => {
+  const cell = constantFrom('', 'a', 'bb', 'ACME', '日本', 'é', '1.0000', 'x'.repeat(30))
+  const state = record({
+    rows: array(record({ key: integer({ min: 0, max: 9 }), a: cell, b: cell }), { maxLength: 12 }),
+    size: constantFrom<Size>({ columns: 30, rows: 8 }, { columns: 30, rows: 8 }, { columns: 12, rows: 5 }),
+    fromEnd: constantFrom(true, false),
+  })
+  check(
+    property(array(state, { minLength: 2, maxLength: 6 }), (states) => {
+      const terminal = new Terminal()
+      let before: Screen | undefined
+      for (const { rows, size, fromEnd } of states) {
+        const distinct = [...new Map(rows.map((row) => [row.key, row])).values()]
+        const next = screenOf(resultOf(...distinct.map(({ key, a, b }) => [`${a}${key}`, b] as const)), size, {
+          fromEnd,
+        })
+        terminal.write(draw(before, next))
+        const whole = new Terminal()
+        whole.write(draw(undefined, next))
+        assert.deepEqual(terminal.lines(size), whole.lines(size))
+        before = next
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
+function entry(symbol: string, bid: string, index?: number) {
+  return { Key: [symbol], Row: [symbol, bid], ...(index === undefined ? {} : { Index: index }) }
+}
+
+function resultOf(...rows: readonly (readonly [string, string])[]): LiveResult {
+  const result = new LiveResult()
+  apply(result, { Kind: 'Snapshot', Columns: COLUMNS, Put: rows.map(([symbol, bid]) => entry(symbol, bid)) })
+  return result
+}
+
+function apply(result: LiveResult, message: object) {
+  return result.apply(parseMessage(JSON.stringify(message)) as Message, 1)
+}
+
+function signs(result: LiveResult, message: object): string[] {
+  return apply(result, message).map(({ sign, row }) => sign + row.cells.join(''))
+}
+
+function shown({ rows }: LiveResult): string {
+  return rows.map(({ cells }) => cells.join('')).join(' ')
+}
+
+function screenOf(
+  result: LiveResult,
+  size: Size,
+  { fromEnd = false, highlightedSince = Number.POSITIVE_INFINITY } = {},
+) {
+  const { columns, rows } = result
+  return layOut({ columns, rows, fromEnd, status: 'status', highlightedSince, widths: [] }, size)
+}
+
+function textOf({ lines }: Screen): string[] {
+  return lines.map((line) =>
+    line
+      .map(({ text }) => text)
+      .join('')
+      .trimEnd(),
+  )
+}
+
+/** The part of a terminal that `draw` needs: positions, erasure, and characters of one or two columns. */
+class Terminal {
+  #cells = new Map<string, string>()
+  #x = 0
+  #y = 0
+
+  write(bytes: string): void {
+    const parts = bytes.matchAll(/\u001b\[(?<parameters>[\d;]*)(?<final>[A-Za-z])|(?<character>.)/gu)
+    for (const { groups = {} } of parts) {
+      const { parameters = '', final, character } = groups
+      if (final === 'H') [this.#y = 0, this.#x = 0] = parameters.split(';').map((text) => Number(text) - 1)
+      else if (final === 'J') this.#cells.clear()
+      else if (final === 'K') for (let x = 0; x < 200; x++) this.#cells.delete(`${this.#y} ${x}`)
+      else if (character !== undefined) this.#put(character)
+    }
+  }
+
+  #put(character: string): void {
+    const isWide = character > '\u2e80'
+    this.#cells.set(`${this.#y} ${this.#x++}`, character)
+    if (isWide) this.#cells.set(`${this.#y} ${this.#x++}`, '')
+  }
+
+  lines({ columns, rows }: Size): string[] {
+    return Array.from({ length: rows }, (_row, y) =>
+      Array.from({ length: columns + 40 }, (_cell, x) => this.#cells.get(`${y} ${x}`) ?? ' ')
+        .join('')
+        .trimEnd(),
+    )
+  }
+}
