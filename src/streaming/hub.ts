@@ -19,7 +19,7 @@ const COPIES = 4
 
 export class Hub {
   readonly #topics = new Map<string, Set<Subscriber>>()
-  /** What subscriptions that their topic runs were sent lately, by topic; oldest first. */
+  /** What subscriptions that their topic runs were sent last, by topic; oldest first. */
   readonly #shared = new Map<JsonText, Map<string, Broadcast>>()
   #sharedBytes = 0
 

@@ -1,7 +1,7 @@
 /** The market of the demonstration: it trades through the query service, pushes prices, and keeps its tables small. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { loadConfig } from '../../src/config/config.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { DEMO } from '../../src/declarative/demo.ts'
 import { tradedInstruments } from '../../src/declarative/demo-market.ts'
 import { createWalk } from '../../src/declarative/demo-walk.ts'
