@@ -237,7 +237,7 @@ async function readQueryData(place: TestPlace): Promise<unknown> {
     layout: (
       await client.query(`select pg_get_indexdef(indexrelid) from pg_index
       join pg_class on pg_class.oid = indrelid join pg_namespace n on n.oid = relnamespace
-      where nspname like 'gatehouse%' order by 1`)
+      where nspname like 'gatehouse%' and relname not like '\\_gh\\_log%' order by 1`)
     ).rows,
     constraints: (
       await client.query(`select conname, pg_get_constraintdef(oid) from pg_constraint

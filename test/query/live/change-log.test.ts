@@ -7,7 +7,7 @@ import Sqlite from 'better-sqlite3'
 import pg from 'pg'
 import { logName } from '../../../src/query/engines/change-log.ts'
 import { LostPosition, type Positions, packPositions, unpackPositions } from '../../../src/query/engines/live-source.ts'
-import { BY_KEY } from '../../../src/query/engines/postgres/engine.ts'
+import { BY_KEY } from '../../../src/query/engines/postgres/live-source.ts'
 import { comparePositions, positionOf } from '../../../src/query/engines/postgres/positions.ts'
 import { onEveryEngine, type TestPlace } from '../../support/engines.ts'
 import { changedOf, committed, type LiveEngine, openLiveEngine, rowsOf } from './live-engine.ts'
@@ -172,7 +172,9 @@ onEveryEngine('the change log', (place, kind) => {
       assert.doesNotMatch(details, /many_by_note/)
       return
     }
-    const client = await connect(place(), BY_KEY)
+    const client = await connect(place())
+    await client.query('BEGIN')
+    await client.query(BY_KEY)
     const { rows } = await client.query(`EXPLAIN ${sql}`, [...parameters])
     await client.end()
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
@@ -407,14 +409,8 @@ test('the positions of many tables are one text, short if they share a snapshot'
   assert.deepEqual(unpackPositions([], packPositions([], new Map())), new Map())
 })
 
-async function connect(
-  { databaseUrl }: TestPlace,
-  settings: Readonly<Record<string, string>> = {},
-): Promise<pg.Client> {
-  const options = Object.entries({ ...settings, search_path: 'gatehouse_data' }).map(
-    ([name, value]) => `-c ${name}=${value}`,
-  )
-  const client = new pg.Client({ connectionString: databaseUrl, options: options.join(' ') })
+async function connect({ databaseUrl }: TestPlace): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: databaseUrl, options: '-c search_path=gatehouse_data' })
   await client.connect()
   return client
 }

@@ -36,14 +36,7 @@ const CONNECTIONS = {
   unbatched: 4,
   reads: 2,
   writes: 1,
-  /** Reads of changed rows for live queries. */
-  keyed: 2,
 }
-/**
- * For reads of changed rows. How many there are is not known when the statement is planned: it must not read the whole table
- * for fear of many.
- */
-export const BY_KEY = { enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off', jit: 'off' }
 /** The longest wait for a new connection: a server that takes longer is not available. */
 const CONNECT_MS = 5000
 /** The longest wait for a lock in a batch. */
@@ -68,8 +61,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   const unbatched = createQueryPool(CONNECTIONS.unbatched)
   const reads = createQueryPool(CONNECTIONS.reads, { lock_timeout: LOCK_MS, statement_timeout: READ_MS })
   const writes = createQueryPool(CONNECTIONS.writes, { lock_timeout: LOCK_MS })
-  const keyed = createQueryPool(CONNECTIONS.keyed, BY_KEY)
-  const pools = [queries, unbatched, reads, writes, keyed]
+  const pools = [queries, unbatched, reads, writes]
   const longSlots = new FairSlots(options.connections, waiting)
   const shortSlots = new FairSlots(CONNECTIONS.unbatched, waiting)
   const acquireLong = acquireFrom(queries, longSlots)
@@ -80,7 +72,6 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   const live = new PostgresLiveSource({
     signal,
     owner,
-    acquireKeyed: acquireFrom(keyed, new FairSlots(CONNECTIONS.keyed, waiting)),
     acquireShort,
     acquireLong,
     limits: options.log,

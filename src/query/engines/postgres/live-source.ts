@@ -28,14 +28,19 @@ import { rowReader, SCHEMA } from './representation.ts'
 export interface PostgresLiveOptions {
   readonly signal: CommitSignal
   readonly owner: Pool
-  /** For reads of changed rows, on connections that look rows up by key. */
-  readonly acquireKeyed: Acquire
   readonly acquireShort: Acquire
   readonly acquireLong: Acquire
   readonly limits: LogLimits
 }
 
 const NEVER = new AbortController().signal
+/**
+ * How many rows have changed is not known when the statement is planned, and for fear of many it would read the whole table.
+ * Until the end of the transaction.
+ */
+export const BY_KEY = `SELECT ${['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
+  .map((name) => `set_config('${name}', 'off', true)`)
+  .join(', ')}`
 const BEGIN_READ: PipelineStatement = { sql: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', parameters: [] }
 
 /** After a restart of the database server, be it from a backup, transaction numbers may be in use a second time. */
@@ -86,11 +91,14 @@ export class PostgresLiveSource implements LiveSource {
     const heads = headsOf()
     // A malformed position is lost, and PostgreSQL would fail on it.
     const tables = [...positions].filter(([, position]) => parsePosition(position) !== undefined)
-    const isWhole = await this.#run(this.#options.acquireKeyed, '', NEVER, () => {
+    const isWhole = await this.#run(this.#options.acquireShort, '', NEVER, () => {
       changed.clear()
       return [
+        BEGIN_READ,
+        { sql: BY_KEY, parameters: [] },
         selectHeads([...positions.keys()], heads),
         ...tables.map(([table, position]) => selectAnyChange(table, position, () => changed.add(table))),
+        COMMIT,
       ]
     })
     const states = new Map<string, 'changed' | 'lost'>()
@@ -111,8 +119,8 @@ export class PostgresLiveSource implements LiveSource {
     const { statement, since, tables, owner } = request
     // PostgreSQL would fail on a malformed position.
     if (since !== undefined && parsePosition(since.position) === undefined) throw new LostPosition(since.table)
-    const { acquireKeyed, acquireShort, acquireLong } = this.#options
-    const acquire = since !== undefined ? acquireKeyed : isBounded(statement.cost) ? acquireShort : acquireLong
+    const { acquireShort, acquireLong } = this.#options
+    const acquire = since !== undefined || isBounded(statement.cost) ? acquireShort : acquireLong
     // Before the read: what is committed meanwhile may or may not be seen by it.
     const counted = new Map(tables.map((table) => [table, this.#own.position(table)]))
     const heads = headsOf()
@@ -122,7 +130,8 @@ export class PostgresLiveSource implements LiveSource {
       rows = new ResultRows(request)
       changed = since === undefined ? undefined : new ChangedKeys(request, since)
       const named = since === undefined ? tables : [...new Set([...tables, since.table])]
-      return [BEGIN_READ, selectHeads(named, heads), ...(changed === undefined ? [] : [changed]), rows, COMMIT]
+      const byKey = changed === undefined ? [] : [{ sql: BY_KEY, parameters: [] }, changed]
+      return [BEGIN_READ, selectHeads(named, heads), ...byKey, rows, COMMIT]
     })
     if (since !== undefined) {
       const log = heads.logs.get(since.table.toLowerCase())
