@@ -62,4 +62,23 @@ error, whatever its \`WHERE\` is. An UPDATE checks keys row by row, in the physi
 caller’s \`:sub\`, \`:username\`, \`:client\` and \`:roles\` (\`desk = :roles\` is true if \`desk\` is any of the caller’s roles). Rows
 for which it is not true do not exist for the caller either, and cannot be written. \`ALTER TABLE trades SET READ SCOPE
 'Platform/Trading' ROW FILTER NULL\` changes scopes, row filter and comment; \`NULL\` removes one. The change applies to every
-later statement on every node, and is recorded in the audit log.`
+later statement on every node, and is recorded in the audit log.
+
+**Live queries.** \`EXPLAIN LIVE select …\` says how the result of a query is kept up to date for subscribers: the \`method\`, the
+\`key\` that identifies its rows (\`[]\` for a result of one row, NULL if rows have no key of their own) and the \`reason\`.
+
+| method | for | how |
+|---|---|---|
+| \`keys\` | one table with a primary key, without \`ORDER BY\`, sub-queries and window functions | only rows whose keys have changed are read again |
+| \`rerun\` | every other query | the query runs again when a table that it reads has changed |
+| \`clock\` | queries that use \`now()\` or \`current_date\` | the query runs again every second |
+| \`refused\` | queries without a table, with \`gen_uuid()\`, or with \`LIMIT\` or \`OFFSET\` but no \`ORDER BY\` | the reason says what to do |
+
+The key is the primary key of the one table in \`FROM\`, or the values of \`GROUP BY\`, whether they are selected or not. Joins, set
+operations, \`DISTINCT\` and queries in \`FROM\` have none. Rows that tie in \`ORDER BY\` are ordered by their keys.
+
+Queries that differ only in the values that columns are compared with, as in \`symbol = :s\`, share one read of the changed rows,
+however many subscribers there are. They do not if an output or another condition can fail, as a division can.
+
+Every change of a table is logged for this, by its primary key. \`CREATE TABLE … WITH (live = off)\` and \`ALTER TABLE … SET WITH
+(live = off)\` save that work for a table that is written a lot and watched by few: queries on it are then run again as a whole.`

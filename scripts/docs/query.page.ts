@@ -133,7 +133,7 @@ same spelling, the last one counts, as it does in a Json value. A body can nest 
 
 With \`Platform/Admin\`, rows of the table \`CatalogueTable\` define tables:
 \`{"name": "Notes", "columns": [{"name": "id", "type": "Integer", "primarykey": true}, {"name": "body", "type": "Text"}]}\`
-creates one. Deleting the row drops the table, and updating its \`readscope\`, \`writescope\`, \`rowfilter\` or \`description\`
+creates one. Deleting the row drops the table, and updating its \`readscope\`, \`writescope\`, \`rowfilter\`, \`live\` or \`description\`
 does the same as \`ALTER TABLE … SET\` in IQL. One statement can define or change up to 1,000 tables. \`cataloguetables\` and
 \`cataloguecolumns\` list the tables and columns that the caller may see.
 

@@ -27,6 +27,12 @@ const PRICES = {
   csv: 'prices.csv',
 }
 
+const WIDER = {
+  ...PRICES,
+  write_scope: 'Platform/Trading',
+  columns: [...PRICES.columns, { name: 'note', type: 'Text' }],
+}
+
 onEveryEngine('declared tables', (place) => {
   let database: Database
   let query: QueryService
@@ -97,17 +103,23 @@ onEveryEngine('declared tables', (place) => {
 
   test('a second run changes nothing; scopes and new columns are changed in place', async () => {
     assert.deepEqual(await applied({ tables: [PRICES] }), [])
-    const wider = {
-      ...PRICES,
-      write_scope: 'Platform/Trading',
-      columns: [...PRICES.columns, { name: 'note', type: 'Text' }],
-    }
-    assert.deepEqual(await applied({ tables: [wider] }), ['update table prices'])
+    assert.deepEqual(await applied({ tables: [WIDER] }), ['update table prices'])
     const [table] = await query.tables.list()
     assert.equal(table?.writeScope, 'Platform/Trading')
     assert.equal(table?.columns.at(-1)?.name, 'note')
     assert.ok(await has('BHP'))
-    assert.deepEqual(await applied({ tables: [wider] }), [])
+    assert.deepEqual(await applied({ tables: [WIDER] }), [])
+  })
+
+  test('live: false switches the change log of a table off, and leaving it out switches it on', async () => {
+    const [before] = await query.tables.list()
+    assert.equal(before?.live, true)
+    const tables = [{ ...WIDER, live: false }]
+    assert.deepEqual(await applied({ tables }), ['update table prices'])
+    assert.equal((await query.tables.list())[0]?.live, false)
+    assert.deepEqual(await applied({ tables }), [])
+    assert.deepEqual(await applied({ tables: [WIDER] }), ['update table prices'])
+    assert.equal((await query.tables.list())[0]?.live, true)
   })
 
   test('the name of a system table and a row filter that is not IQL are refused with their path', async () => {

@@ -22,8 +22,7 @@ export function parseCreate(tokens: TokenStream): Statement {
 
 /**
  * CreateTable = "CREATE" "TABLE" ["IF" "NOT" "EXISTS"] Name "(" (ColumnDefinition | Key) {"," (ColumnDefinition | Key)} ")"
- *               {"READ" "SCOPE" Text | "WRITE" "SCOPE" Text | "ROW" "FILTER" "(" Expression ")" | "COMMENT" Text
- *               | "WITH" "(" Option ")"}
+ *               {"READ" "SCOPE" Text | "WRITE" "SCOPE" Text | "ROW" "FILTER" "(" Expression ")" | "COMMENT" Text | TableOption}
  */
 function parseCreateTable(tokens: TokenStream, at: number): CreateTable {
   tokens.expects('table')
@@ -120,7 +119,7 @@ function parseTableChanges(tokens: TokenStream, read: ReadPart): TableChanges {
     } else if (changes.comment === undefined && tokens.accepts('comment')) {
       changes = { ...changes, comment: read(parseComment) }
     } else if (changes.live === undefined && tokens.accepts('with')) {
-      changes = { ...changes, live: parseOption(tokens) }
+      changes = { ...changes, live: parseTableOption(tokens) }
     } else return changes
   }
 }
@@ -133,8 +132,8 @@ const NO_CHANGES: TableChanges = {
   live: undefined,
 }
 
-/** Option = "LIVE" "=" ("ON" | "OFF"), in parentheses */
-function parseOption(tokens: TokenStream): boolean {
+/** TableOption = "WITH" "(" "LIVE" "=" ("ON" | "OFF") ")" */
+function parseTableOption(tokens: TokenStream): boolean {
   tokens.expects('(')
   tokens.expects('live')
   tokens.expects('=')
@@ -206,7 +205,7 @@ function parseAlteration(tokens: TokenStream): AlterTable['action'] {
 
 /**
  * TableChange = "READ" "SCOPE" (Text | "NULL") | "WRITE" "SCOPE" (Text | "NULL") | "ROW" "FILTER" ("(" Expression ")" | "NULL")
- *             | "COMMENT" (Text | "NULL") | "WITH" "(" Option ")"
+ *             | "COMMENT" (Text | "NULL") | TableOption
  */
 function parseSet(tokens: TokenStream): AlterTable['action'] {
   const changes = parseTableChanges(tokens, (part) => (tokens.accepts('null') ? null : part(tokens)))

@@ -1,0 +1,142 @@
+/** Plans live statements on a real engine, and runs the SQL of the plans. */
+import { noAudit } from '../../../src/protocol/audit-events.ts'
+import type { Principal } from '../../../src/protocol/principal.ts'
+import { Catalogue } from '../../../src/query/catalogue/catalogue.ts'
+import { type Bindable, parametersOf, type RunValues } from '../../../src/query/engines/emit/slots.ts'
+import type { Engine } from '../../../src/query/engines/engine.ts'
+import { openEngine } from '../../../src/query/engines/open.ts'
+import { Outage } from '../../../src/query/engines/outage.ts'
+import type { ResultColumn } from '../../../src/query/iql/bound-query.ts'
+import { readParameters } from '../../../src/query/iql/parameters.ts'
+import { type LivePlan, planLive } from '../../../src/query/plan/live.ts'
+import { type Planned, Planner } from '../../../src/query/plan/planner.ts'
+import { execute } from '../../../src/query/run/execution.ts'
+import type { TestPlace } from '../../support/engines.ts'
+import { createLocalBus } from '../../support/local-bus.ts'
+import { CALLERS } from '../query-server.ts'
+
+export interface Options {
+  readonly as?: string
+  readonly parameters?: Readonly<Record<string, string | null>>
+  /** A query of the changed keys, instead of one over the change log. `{table}` is the name of a table in the database. */
+  readonly changed?: string
+}
+
+/** The parts of a row as JSON texts. */
+export interface ReadRow {
+  readonly row: string
+  readonly key: string
+  readonly route: string
+}
+
+export interface Planning {
+  /** A definition or a write. */
+  run(statement: string): Promise<void>
+  plan(statement: string, options?: Options): LivePlan
+  whole(statement: string, options?: Options): Promise<ReadRow[]>
+  changes(statement: string, options: Options): Promise<ReadRow[]>
+  /** The statement as the query service runs it. */
+  plain(statement: string, options?: Options): Promise<string[]>
+  /** The route of the statement in its family. */
+  routeOf(statement: string, options?: Options): string | undefined
+  close(): Promise<void>
+}
+
+const NOW = Date.parse('2026-01-31T10:00:00Z')
+const LINES = { format: 'ndjson', rows: 'arrays', integers: 'numbers' } as const
+const LIMITS = { skip: 0, rows: 1000, bytes: 1_000_000 }
+
+export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Promise<Planning> {
+  const limits = { concurrency: 1, waiting: 10, milliseconds: 30_000, writeWaitMs: 5000 }
+  const log = { milliseconds: 600_000, changes: 1_000_000 }
+  const engine = await openEngine({ dataFolder, databaseUrl, ...limits, log, outage: new Outage(undefined) })
+  const catalogue = await Catalogue.open(engine, createLocalBus(), (error) => {
+    throw error
+  })
+  const planner = new Planner(engine)
+  const auditTable = { catchUp: async () => {}, trim: async () => {} }
+  const env = { engine, catalogue, planner, clock: () => NOW, audit: noAudit, auditTable }
+
+  const planned = (statement: string, options: Options): Planned =>
+    planner.plan(callerOf(options), catalogue.snapshot, statement)
+  const plan = (statement: string, options: Options = {}): LivePlan => {
+    const { changed } = options
+    const changedKeys = changed === undefined ? engine.dialect.changedKeys : () => onEngine(changed, engine)
+    return planLive(planned(statement, options), { dialect: { ...engine.dialect, changedKeys }, finish: engine.finish })
+  }
+  const values = (statement: string, options: Options): RunValues => {
+    const { subject, username, clientId, roles, scopes } = callerOf(options)
+    const inputs = Object.entries(options.parameters ?? {}).map(
+      ([name, text]) => [name, text === null ? null : { text }] as const,
+    )
+    const parameters = readParameters(statement, planned(statement, options).bound, new Map(inputs))
+    return { parameters, subject, username, clientId, roles, scopes, milliseconds: NOW }
+  }
+  return {
+    plan,
+    async run(statement) {
+      const call = { planned: planned(statement, {}), principal: callerOf({}), requestId: 'setup', address: '' }
+      const running = new AbortController()
+      await execute({ ...call, valueSets: [[]], encoding: LINES, limits: LIMITS, running }, env)
+    },
+    async whole(statement, options = {}) {
+      const live = plan(statement, options)
+      const { columns, keyColumns = [] } = live.statement
+      const parameters = parametersOf(live.plan, values(statement, options), engine.bind)
+      return split(await read(engine, live.statement.sql, [...columns, ...keyColumns], parameters), live)
+    },
+    async changes(statement, options) {
+      const live = plan(statement, options)
+      const { columns, keyColumns = [], routeColumns, restrictedSql } = live.statement
+      if (live.family === undefined || restrictedSql === undefined) throw new Error(`${statement} is not read by keys`)
+      const parameters = parametersOf(live.family.plan, values(statement, options), engine.bind)
+      return split(await read(engine, restrictedSql, [...columns, ...keyColumns, ...routeColumns], parameters), live)
+    },
+    async plain(statement, options = {}) {
+      const { plan: whole, bound } = planned(statement, options)
+      if (whole === undefined) throw new Error(`${statement} is not a query`)
+      const parameters = parametersOf(whole, values(statement, options), engine.bind)
+      return (await read(engine, whole.sql, bound.columns, parameters)).map((cells) => JSON.stringify(cells))
+    },
+    routeOf: (statement, options = {}) =>
+      plan(statement, options).family?.routeOf(values(statement, options), { integers: 'numbers' }),
+    async close() {
+      catalogue.close()
+      await engine.close()
+    },
+  }
+}
+
+function callerOf({ as = 'admin' }: Options): Principal {
+  const principal = CALLERS[as]
+  if (principal === undefined) throw new Error(`There is no caller ${as}`)
+  return principal
+}
+
+function onEngine(sql: string, { kind }: Engine): string {
+  return sql.replaceAll(/\{(\w+)\}/g, (_whole, table) => `${kind === 'sqlite' ? 'main' : 'gatehouse_data'}."${table}"`)
+}
+
+async function read(
+  engine: Engine,
+  sql: string,
+  columns: readonly ResultColumn[],
+  parameters: readonly Bindable[],
+): Promise<unknown[][]> {
+  const prepared = engine.prepareRead({ sql, columns, keyColumns: [], cost: 'unbounded' })
+  const run = { owner: 'test', parameters, encoding: LINES, limits: LIMITS }
+  const chunks: Uint8Array[] = []
+  for await (const chunk of prepared.readStream(run, new AbortController().signal)) chunks.push(chunk)
+  const lines = Buffer.concat(chunks).toString().split('\n').slice(0, -1)
+  return lines.map((line) => JSON.parse(line))
+}
+
+function split(rows: readonly unknown[][], { statement }: LivePlan): ReadRow[] {
+  const keyStart = statement.columns.length
+  const routeStart = keyStart + (statement.keyColumns?.length ?? 0)
+  return rows.map((cells) => ({
+    row: JSON.stringify(cells.slice(0, keyStart)),
+    key: JSON.stringify(cells.slice(keyStart, routeStart)),
+    route: JSON.stringify(cells.slice(routeStart)),
+  }))
+}
