@@ -373,6 +373,27 @@ onEveryEngine('live queries', (place, engine) => {
     assert.equal(gone?.ended?.code, 'Limit.Overload', 'the node was stopped')
   })
 
+  test('a node that is behind the one that told the position catches up first', async () => {
+    await run('CREATE TABLE b (id Integer PRIMARY KEY, v Integer NOT NULL)', 'INSERT INTO b VALUES (1, 0)')
+    const other = await startQueryServer(place(), { bus, clock: () => time })
+    try {
+      for (const statement of ['SELECT v FROM b', 'SELECT max(v) AS v FROM b']) {
+        const ahead = await LiveClient.follow(server, statement)
+        // It has been evaluated just now, and is not again for a second.
+        const behind = await LiveClient.follow(other, statement, { maxRate: 1 })
+        await run('UPDATE b SET v = v + 1 WHERE id = 1')
+        await ahead.until('the change', () => ahead.applier.seen.Change === 1)
+        const again = await LiveClient.follow(other, statement, { resumes: ahead })
+        assert.equal(again.applier.recovered, true)
+        const first = JSON.parse(behind.texts[0] ?? '').Position
+        assert.notEqual(again.applier.position, first, 'it does not go back to what the node knew')
+        for (const client of [ahead, behind, again]) client.close()
+      }
+    } finally {
+      await other.stop()
+    }
+  })
+
   test('rights: a renewed token is not felt, other rows are a Reset, no right is the end', async () => {
     const { trader } = CALLERS
     assert.ok(trader !== undefined)
