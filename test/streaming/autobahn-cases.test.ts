@@ -120,7 +120,7 @@ for (const [family, opcodes] of [
 const whole: readonly [number, string] = [text, 'fragment1fragment2']
 const first = part(text, 'fragment1')
 const last = part(continuation, 'fragment2', true)
-const stray = part(continuation, 'stray')
+const unstarted = part(continuation, 'unstarted')
 CASES.push(
   ['5.1', { send: [part(ping, 'fragment1'), last], code: 1002 }],
   ['5.2', { send: [part(pong, 'fragment1'), last], code: 1002 }],
@@ -130,10 +130,10 @@ CASES.push(
   ['5.8', { send: [first, data(ping, 'between'), last], chop: 1, echo: [[pong, 'between'], whole] }],
   ['5.9', { send: [part(continuation, 'x', true), data(text, 'Hello')], code: 1002 }],
   ['5.11', { send: [part(continuation, 'x', true), data(text, 'Hello')], chop: 1, code: 1002 }],
-  ['5.12', { send: [stray, data(text, 'Hello')], code: 1002 }],
-  ['5.14', { send: [stray, data(text, 'Hello')], chop: 1, code: 1002 }],
-  ['5.15', { send: [first, last, stray, data(text, 'Hello')], echo: [whole], code: 1002 }],
-  ['5.16', { send: [stray, first, last], code: 1002 }],
+  ['5.12', { send: [unstarted, data(text, 'Hello')], code: 1002 }],
+  ['5.14', { send: [unstarted, data(text, 'Hello')], chop: 1, code: 1002 }],
+  ['5.15', { send: [first, last, unstarted, data(text, 'Hello')], echo: [whole], code: 1002 }],
+  ['5.16', { send: [unstarted, first, last], code: 1002 }],
   ['5.17', { send: [part(continuation, 'x', true), first, last], code: 1002 }],
   ['5.18', { send: [first, data(text, 'fragment2')], code: 1002 }],
 )
