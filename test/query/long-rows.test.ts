@@ -1,0 +1,57 @@
+/** Rows of long texts, stored or created: neither many of them nor one of many columns fills the memory of the service. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEveryEngine } from '../support/engines.ts'
+import { type QueryServer, startQueryServer } from './query-server.ts'
+
+const MIB = 1024 * 1024
+const TEXT_BYTES = 4 * MIB
+const ROWS = 200
+
+onEveryEngine('long rows', (place) => {
+  let server: QueryServer
+  before(async () => {
+    server = await startQueryServer(place())
+    assert.equal((await server.query('CREATE TABLE few (id Integer PRIMARY KEY)')).status, 200)
+    const rows = Array.from({ length: ROWS }, (_, id) => ({ id }))
+    assert.equal((await server.call('/query/few/insert', rows)).status, 200)
+  })
+  after(() => server.stop())
+
+  test('a result of many long rows is read as fast as its client reads it', async () => {
+    const stop = new AbortController()
+    const earlier = process.memoryUsage().rss
+    const reply = await fetch(`${server.url}/query`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer market', 'content-type': 'text/plain; charset=utf-8' },
+      body: `SELECT repeat('x', ${TEXT_BYTES}) AS t FROM few`,
+      signal: stop.signal,
+    })
+    assert.equal(reply.status, 200)
+    await reply.body?.getReader().read()
+    const growth = (process.memoryUsage().rss - earlier) / MIB
+    stop.abort()
+    assert.ok(growth < (ROWS * TEXT_BYTES) / MIB / 4, `${growth} MiB`)
+  })
+
+  test('a result that its client no longer wants costs a connection, and is not taken for an outage', async () => {
+    for (let round = 0; round < 3; round++) {
+      const reply = await server.query(`SELECT length(repeat('x', ${TEXT_BYTES})) AS n FROM few ORDER BY id`)
+      assert.equal(reply.json.Rows.length, ROWS)
+    }
+    assert.deepEqual(
+      server.log.filter((line) => /database|failed/.test(line)),
+      [],
+    )
+  })
+
+  test('a long result is whole, and in order', async () => {
+    const reply = await server.query(
+      `SELECT id, repeat('x', CASE WHEN id % 3 = 0 THEN 1 ELSE 300000 END) AS t FROM few ORDER BY id DESC`,
+    )
+    assert.deepEqual(
+      reply.json.Rows.map(({ id, t }) => [id, String(t).length]),
+      Array.from({ length: ROWS }, (_, index) => ROWS - 1 - index).map((id) => [id, id % 3 === 0 ? 1 : 300_000]),
+    )
+  })
+})
