@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
+import { longestTurn } from './event-loop.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
 const MIB = 1024 * 1024
@@ -17,6 +18,26 @@ onEveryEngine('long rows', (place) => {
     assert.equal((await server.call('/query/few/insert', rows)).status, 200)
   })
   after(() => server.stop())
+
+  test('stored texts are not compared on the event loop many times, or for many rows', async () => {
+    assert.equal((await server.query('CREATE TABLE pairs (id Integer PRIMARY KEY, a Text, b Text)')).status, 200)
+    const text = `repeat('x', ${TEXT_BYTES})`
+    const stored = await server.query(`INSERT INTO pairs (id, a, b) SELECT id, ${text}, ${text} FROM few WHERE id < 3`)
+    assert.equal(stored.json.RowsAffected, 3, stored.text)
+    const columns = Array.from({ length: 120 }, (_, index) => `a = b AS c${index}`).join(', ')
+    const conditions = Array.from({ length: 100 }, () => 'a BETWEEN b AND b').join(' OR ')
+    for (const statement of [
+      `SELECT ${columns} FROM pairs WHERE id = 1`,
+      `SELECT ${columns} FROM pairs LIMIT 3`,
+      `SELECT id FROM pairs WHERE id = 1 AND (${conditions})`,
+    ]) {
+      const { milliseconds, limit } = await longestTurn(async () => {
+        const reply = await server.query(statement)
+        assert.equal(reply.status, 200, reply.text.slice(0, 300))
+      })
+      assert.ok(milliseconds < limit, `${milliseconds} ms: ${statement.slice(0, 60)}`)
+    }
+  })
 
   test('a result of many long rows is read as fast as its client reads it', async () => {
     const stop = new AbortController()
