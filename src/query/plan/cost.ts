@@ -48,14 +48,29 @@ export function costOf(query: Query, indexesOf: IndexesOf): CostClass {
 
 /** A write of the rows listed in the statement, or of the one row with a key. */
 export function isBoundedWrite(statement: Insert | Update | Delete): boolean {
-  if (!statement.returning.every(({ expression }) => isSimple(expression))) return false
+  if (!statement.returning.every(({ expression }) => isSimple(expression)) || !isShortReturn(statement)) return false
   if (statement.kind === 'insert') {
     if (statement.rows.kind === 'query' || statement.rows.rows.length > 1000) return false
     return statement.rows.rows.flat().every(isSimpleValue) && isSimpleConflict(statement.onConflict)
   }
   const { where } = statement
-  if (where === undefined || !isSimple(where) || accessPath(targetOf(statement), where).kind !== 'key') return false
-  return statement.kind === 'delete' || statement.set.every(({ value }) => isSimpleValue(value))
+  if (where === undefined || !isSimple(where)) return false
+  const path = accessPath(targetOf(statement), where)
+  if (path.kind !== 'key') return false
+  const conditions = conjuncts(where).filter((condition) => !isFixedBy(path, condition, statement.source))
+  const set = statement.kind === 'delete' ? [] : statement.set.map(({ value }) => value)
+  return set.every(isSimpleValue) && comparesFew([...conditions, ...set])
+}
+
+/** A returned row is about as long as the stored one: no value is in it many times. */
+function isShortReturn({ returning, table }: Insert | Update | Delete): boolean {
+  const longColumns = table.columns.filter(({ type }) => isLongType(type)).length
+  return sum(returning.map(({ expression }) => longReads(expression))) <= longColumns
+}
+
+function comparesFew(values: readonly (BoundExpression | DefaultValue)[]): boolean {
+  const reads = values.map((value) => (value.kind === 'default' || value.kind === 'column' ? 0 : longReads(value)))
+  return sum(reads) <= MAX_LONG_READS
 }
 
 /** The rows that an UPDATE or DELETE looks at. Its row filter is part of its WHERE, so it hides no key. */
@@ -113,10 +128,9 @@ function isValue(node: BoundExpression): boolean {
 
 function isSimpleConflict(conflict: Insert['onConflict']): boolean {
   if (conflict === undefined || conflict.kind === 'nothing') return true
-  return (
-    conflict.set.every(({ value }) => isSimpleValue(value)) &&
-    (conflict.where === undefined || isSimple(conflict.where))
-  )
+  const set = conflict.set.map(({ value }) => value)
+  const where = conflict.where === undefined ? [] : [conflict.where]
+  return [...set, ...where].every(isSimpleValue) && comparesFew([...set, ...where])
 }
 
 function isSimpleValue(value: BoundExpression | DefaultValue): boolean {
