@@ -16,6 +16,8 @@ export const POSTGRES: Dialect = {
   systemTable: systemTableSql,
   aliasesTargets: true,
   rowTracking: undefined,
+  shortRow: undefined,
+  rowFits: (length, maxBytes) => `${SCHEMA}.gh_row_fits(${length}, ${maxBytes})`,
   fence: 'OFFSET 0',
   value: (placeholder, type) => typed(placeholder, type),
   nullOf: (type) => typed('NULL', type),

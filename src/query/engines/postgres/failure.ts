@@ -8,6 +8,7 @@ import {
   iqlError,
   manyRowsError,
   notNullError,
+  rowTooLongError,
   rowTwiceError,
   underflowError,
   valueTooLongError,
@@ -21,6 +22,7 @@ export function asRefusal(error: unknown): Refusal | undefined {
   switch (code) {
     case IQL_ERROR_STATE:
       if (message === 'Limit.Value') return valueTooLongError(detail)
+      if (message === 'Limit.Row') return rowTooLongError(detail)
       return isErrorName(message) ? iqlError(message, detail) : undefined
     case '22012':
       return iqlError('DivisionByZero', 'Division by zero')

@@ -41,8 +41,8 @@ export async function* streamRows(
   } catch (error) {
     throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
   } finally {
-    await portal?.close()
-    await giveBack()
+    const isClosed = (await portal?.close()) ?? true
+    await giveBack(!isClosed)
   }
 }
 
