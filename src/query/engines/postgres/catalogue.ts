@@ -16,7 +16,7 @@ import {
 } from '../catalogue-sql.ts'
 import type { ChangeRequest, ChangeStep, WriteReply } from '../engine.ts'
 import { POSTGRES } from './dialect.ts'
-import { asRefusal } from './failure.ts'
+import { failureOf } from './failure.ts'
 import { type Acquire, borrow } from './pool.ts'
 import { columnType, SCHEMA, toPostgres } from './representation.ts'
 import { runOnce } from './write.ts'
@@ -81,7 +81,7 @@ export async function change(acquire: Acquire, request: ChangeRequest): Promise<
     await client.query('ROLLBACK').catch(() => {
       isBroken = true
     })
-    throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
+    throw failureOf(error, signal)
   } finally {
     await giveBack(isBroken)
   }
