@@ -94,6 +94,10 @@ function explain(error: unknown): string | undefined {
   // The library gives these no code.
   if (/^timeout exceeded when trying to connect|^Connection terminated|^timeout expired/.test(error.message))
     return `The database does not answer (${error.message}). Check GATEHOUSE_DATABASE_URL.`
+  if (/^The server does not support SSL/.test(error.message) || DATABASE_TLS_ERRORS.has(code))
+    return `The database cannot be reached over TLS (${error.message}). Check sslmode and sslrootcert in GATEHOUSE_DATABASE_URL.`
+  if (error.message.startsWith('SASL: '))
+    return `The database wants a password (${error.message}). Check GATEHOUSE_DATABASE_URL.`
   const fileError = FILE_ERRORS.get(code)
   if (fileError !== undefined && 'path' in error) return `${fileError}: ${'dest' in error ? error.dest : error.path}`
   const sqliteError = SQLITE_ERRORS.find(([prefix]) => code.startsWith(prefix))?.[1]
@@ -110,6 +114,16 @@ const FILE_ERRORS: ReadonlyMap<string, string> = new Map([
   ['ENOTDIR', 'Not a folder'],
   ['EEXIST', 'Already exists'],
   ['ENOSPC', 'The disk is full'],
+])
+
+/** Why a certificate is not trusted, by the code of Node. Only a connection to the database fails with these codes. */
+const DATABASE_TLS_ERRORS: ReadonlySet<string> = new Set([
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
 /** Errors of the connection to PostgreSQL, by the code of the socket or by SQLSTATE. */

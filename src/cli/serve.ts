@@ -10,16 +10,19 @@ import { demoBanner } from './banner.ts'
 import { loadSettings } from './settings.ts'
 
 const FLUSH_DELAY_MS = 1500
+const SAME_SIGNAL_MS = 1000
 
 export async function serve(args: Arguments): Promise<void> {
   const settings = await loadSettings(args)
   const { config } = settings
   const logger = createLogger({ ...logOptions(settings), node: nodeName() })
-  // Listens before the start, so that a signal during the start stops the server cleanly too.
-  const signalled = stopSignal()
-  logger.info({ version: VERSION, runtime: process.versions.node }, 'starting')
-  const server = await startServer(config, { logger, settings })
-  if (!config.demo) reloadOnSignal(args, server, logger)
+  // Listens before the start: a signal during the start must neither be lost nor end the process in the middle of it.
+  const stopping = new AbortController()
+  const signalled = stopSignal().then(() => stopping.abort())
+  const starting = start(settings, logger, stopping.signal)
+  if (!config.demo) reloadOnSignal(args, starting, logger)
+  const server = await starting
+  if (server === undefined) process.exit(0)
   if (config.demo) process.stdout.write(demoBanner({ ...server, config }))
   flushCompileCache()
   await signalled
@@ -32,10 +35,24 @@ export async function serve(args: Arguments): Promise<void> {
   }
 }
 
-/** A demonstration ends with its terminal, which sends this signal too. */
-function reloadOnSignal(args: Arguments, server: RunningServer, logger: Logger): void {
+/** Undefined if a signal came while it waited for its turn, before it had changed anything. */
+async function start(settings: LoadedConfig, logger: Logger, signal: AbortSignal): Promise<RunningServer | undefined> {
+  logger.info({ version: VERSION, runtime: process.versions.node }, 'starting')
+  try {
+    return await startServer(settings.config, { logger, settings, signal })
+  } catch (error) {
+    if (error !== signal.reason) throw error
+    logger.info('stopped before it had started')
+    return undefined
+  }
+}
+
+/** Signals during the start wait for its end. A demonstration ends with its terminal, which sends this signal too. */
+function reloadOnSignal(args: Arguments, starting: Promise<RunningServer | undefined>, logger: Logger): void {
   process.on('SIGHUP', async () => {
     try {
+      const server = await starting
+      if (server === undefined) return
       const next = await loadSettings(args)
       server.reload(next.config)
       logger.level = next.config.logLevel
@@ -58,14 +75,17 @@ function logOptions({ config, sources }: LoadedConfig) {
   }
 }
 
-/** Resolves at the first signal; the second ends the process. */
+/**
+ * Resolves at the first signal; a later one ends the process. A signal to all processes of a service or a terminal arrives
+ * twice, the second time from the launcher (bin/gatehouse.js), and is one signal.
+ */
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
-    let received = false
+    let receivedAt: number | undefined
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
       process.on(signal, () => {
-        if (received) process.exit(1)
-        received = true
+        receivedAt ??= performance.now()
+        if (performance.now() - receivedAt > SAME_SIGNAL_MS) process.exit(1)
         resolve()
       })
     }

@@ -171,7 +171,8 @@ export const QUERY_ERRORS = {
   'Limit.Value': {
     status: 422,
     title: 'A text is too long',
-    advice: 'Create a shorter text, or fewer texts in one statement: together they have at most 16 MiB for each row.',
+    advice:
+      'Create a shorter text, or fewer texts in one statement: together they have at most 16 MiB for each row, and a row of a result 32 MiB.',
   },
   'Limit.Overload': {
     status: 503,

@@ -86,8 +86,10 @@ export function startBackgroundJobs(config: Config, parts: JobParts, cleanup: Cl
     onError: exceptOutages((error) => logger.warn({ err: error }, 'expired rows could not be removed')),
   })
   cleanup.add(() => pruning.stop())
-  const backups = watchLastBackup(database, metrics, (error) =>
-    logger.warn({ err: error }, 'the time of the last backup could not be read'),
+  const backups = watchLastBackup(
+    database,
+    metrics,
+    exceptOutages((error) => logger.warn({ err: error }, 'the time of the last backup could not be read')),
   )
   cleanup.add(() => backups.stop())
 }

@@ -53,6 +53,8 @@ export interface StartOptions {
   readonly clock?: Clock
   /** The text and the source of each setting, for administrators. */
   readonly settings?: Pick<LoadedConfig, 'texts' | 'sources'>
+  /** Ends a start that waits for another one; it is then refused with the reason of the signal. */
+  readonly signal?: AbortSignal
 }
 
 const STOP_GRACE_MS = 10_000
@@ -60,7 +62,7 @@ const STOP_GRACE_MS = 10_000
 const STATEMENT_MS = 5_000
 
 export async function startServer(config: Config, options: StartOptions): Promise<RunningServer> {
-  const { logger, clock = systemClock, settings } = options
+  const { logger, clock = systemClock, settings, signal } = options
   const cleanup = createCleanup()
   // Everything that can refuse the start comes first: a refused start changes nothing.
   const tls = readTls(config)
@@ -74,6 +76,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       dataFolder: config.data,
       url: config.databaseUrl,
       onWait: () => logger.info('waiting for another node that is starting'),
+      signal,
     })
     cleanup.add(unlock)
     await checkBeforeStart(config, listener.port, declared)

@@ -12,21 +12,24 @@ export interface StartLockOptions {
   readonly url: string
   /** Called if another server is starting. */
   readonly onWait?: () => void
+  /** Ends the wait. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** May be called twice. */
 export type Unlock = () => Promise<void>
 
 /** Waits until no other server starts on the database. A process that dies releases the lock. */
-export function lockStart({ dataFolder, url, onWait = () => {} }: StartLockOptions): Promise<Unlock> {
-  return url === '' ? lockFolder(dataFolder, onWait) : lockPostgres(url, onWait)
+export async function lockStart(options: StartLockOptions): Promise<Unlock> {
+  options.signal?.throwIfAborted()
+  return options.url === '' ? lockFolder(options) : lockPostgres(options)
 }
 
 /** SQLite locks files on every operating system, and Node does not. Ends in .tmp: the file is no part of the data. */
 const LOCK_FILE = 'start.lock.tmp'
 const POLL_MS = 20
 
-async function lockFolder(folder: string, onWait: () => void): Promise<Unlock> {
+async function lockFolder({ dataFolder: folder, onWait, signal }: StartLockOptions): Promise<Unlock> {
   checkDataFolder(folder)
   const isNew = !existsSync(folder)
   createFolder(folder)
@@ -35,7 +38,8 @@ async function lockFolder(folder: string, onWait: () => void): Promise<Unlock> {
   try {
     // Not SQLite's own timeout, which would block the event loop.
     for (let tries = 0; !isLocked(database); tries++) {
-      if (tries === 0) onWait()
+      signal?.throwIfAborted()
+      if (tries === 0) onWait?.()
       await sleep(POLL_MS)
     }
   } catch (error) {
@@ -64,7 +68,7 @@ function isLocked(database: SqliteDatabase.Database): boolean {
 
 const START_LOCK = 7_203_519_003
 
-async function lockPostgres(url: string, onWait: () => void): Promise<Unlock> {
+async function lockPostgres({ url, onWait, signal }: StartLockOptions): Promise<Unlock> {
   const client = new (loadPg().Client)({
     connectionString: url,
     connectionTimeoutMillis: 10_000,
@@ -74,18 +78,22 @@ async function lockPostgres(url: string, onWait: () => void): Promise<Unlock> {
   // A broken connection has released the lock. Without a listener the error would end the process.
   client.on('error', () => {})
   const end = () => client.end().catch(() => {})
+  signal?.addEventListener('abort', end, { once: true })
   try {
     await client.connect()
     const { rows } = await client.query<{ isLocked: boolean }>(
       `select pg_try_advisory_lock(${START_LOCK}) as "isLocked"`,
     )
     if (rows[0]?.isLocked !== true) {
-      onWait()
+      onWait?.()
       await client.query(`select pg_advisory_lock(${START_LOCK})`)
     }
   } catch (error) {
     await end()
+    signal?.throwIfAborted()
     throw error
+  } finally {
+    signal?.removeEventListener('abort', end)
   }
   let isReleased = false
   return async () => {

@@ -172,6 +172,16 @@ describe('faults and warnings', () => {
     })
   }
 
+  test('modes that are too open do not hide what is wrong with the content', async () => {
+    const place = await healthy()
+    await onDatabase(place, "update audit_log set actor = 'somebody' where seq = 1")
+    await chmod(place.dataFolder, 0o755)
+    await chmod(join(place.dataFolder, 'identity.db'), 0o644)
+    const found = await codes(place)
+    for (const code of ['fault folder.open', 'fault folder.database_open', 'fault audit.broken'])
+      assert.ok(found.includes(code), `${code}: ${found.join(', ')}`)
+  })
+
   test('certificates that have expired, expire soon, or have another key or name are found', async () => {
     const place = await healthy()
     const usual = await codes(place)

@@ -3,11 +3,13 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
+import { TLSSocket } from 'node:tls'
 import SqliteDatabase from 'better-sqlite3'
+import { createCertificate } from '../support/certificate.ts'
 import { runGatehouse, serveProcess } from '../support/process.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-start-'))
@@ -115,6 +117,30 @@ describe('a start that fails prints one line that says what to do', () => {
     ])
     assert.match(line, /GATEHOUSE_DATABASE_URL/)
     assert.ok(!line.includes('hidden'))
+  })
+
+  test('the database server has no TLS, or a certificate that is not trusted', async () => {
+    const { cert, key } = createCertificate(['127.0.0.1'])
+    for (const [answer, expected] of [
+      ['N', /cannot be reached over TLS \(The server does not support SSL connections\).*sslmode/],
+      ['S', /cannot be reached over TLS \(.*self-signed certificate.*\).*sslrootcert/],
+    ] as const) {
+      const server = createTcpServer((socket) => {
+        socket
+          .on('error', () => {})
+          .once('data', () => {
+            socket.write(answer)
+            if (answer === 'S') new TLSSocket(socket, { isServer: true, cert, key }).on('error', () => {})
+          })
+      })
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const { port } = server.address() as AddressInfo
+      const url = `postgres://x:hidden@127.0.0.1:${port}/x?sslmode=verify-full`
+      const line = await refusal(['--port', '0', '--data', newFolder(), '--database-url', url])
+      assert.match(line, expected)
+      assert.ok(!line.includes('hidden'))
+      server.close()
+    }
   })
 
   test('the TLS files are missing', async () => {

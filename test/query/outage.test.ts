@@ -1,6 +1,7 @@
 /** Queries while PostgreSQL cannot be reached: 503 with Retry-After, and two lines in the log for the whole outage. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import pg from 'pg'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
@@ -74,4 +75,42 @@ test('in an outage every query is 503 with Retry-After, and the log has one line
     [],
     'no stacks',
   )
+})
+
+test('with no connection left, every query is 503 with the same answer, and no request is logged with a stack', async () => {
+  const role = `queries_${process.pid}`
+  const owner = new pg.Client({ connectionString: place.databaseUrl })
+  await owner.connect()
+  // Not a superuser, whose connections are not limited.
+  await owner.query(`create role ${role} login password 'outage' in role ${new URL(place.databaseUrl).username}`)
+  const url = new URL(place.databaseUrl)
+  url.username = role
+  url.password = 'outage'
+  const limited = await startQueryServer({ ...place, databaseUrl: url.href })
+  try {
+    await owner.query(`alter role ${role} connection limit 0`)
+    await owner.query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [role])
+    const ask = () => [
+      limited.query('SELECT t FROM notes WHERE id = 1'),
+      limited.query("INSERT INTO notes VALUES (3, 'x') ON CONFLICT DO NOTHING"),
+      limited.query('SELECT count(*) AS n FROM notes WHERE id % 2 = 0'),
+      limited.query('UPDATE notes SET t = t ALL'),
+    ]
+    await until('the connections are gone', 10_000, async () =>
+      (await Promise.all(ask())).every((r) => r.status === 503),
+    )
+    const replies = await Promise.all(ask())
+    assert.deepEqual(
+      replies.map(({ json, headers }) => [json.Code, json.detail, headers.get('retry-after')]),
+      replies.map(() => ['Data.Unavailable', 'The database is not available: it has no connection left', '5']),
+    )
+    assert.deepEqual(
+      limited.log.filter((line) => line.includes('"stack"')),
+      [],
+    )
+  } finally {
+    await limited.stop()
+    await owner.query(`drop owned by ${role}; drop role ${role}`)
+    await owner.end()
+  }
 })

@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly cwd?: string
   /** Run as this user; only root may. */
   readonly uid?: number
+  /** As the leader of a process group, which can be sent a signal as systemd and terminals send it: to all its processes. */
+  readonly detached?: boolean
 }
 
 /** Runs a command and waits for its end. */
@@ -55,10 +57,14 @@ export async function serveProcess(args: readonly string[], options: RunOptions 
 }
 
 /** Starts a command; the caller handles its input and output. */
-export function launchGatehouse(args: readonly string[], { environment = {}, cwd, uid }: RunOptions = {}) {
+export function launchGatehouse(
+  args: readonly string[],
+  { environment = {}, cwd, uid, detached = false }: RunOptions = {},
+) {
   const child = spawn(process.execPath, [PROGRAM, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
     ...(uid === undefined ? {} : { uid, gid: uid }),
+    detached,
     env: { ...withoutOurs(process.env), ...environment },
   })
   let stdout = ''

@@ -15,6 +15,8 @@ import { checkFolder } from './folder.ts'
 import { readableFolder } from './readable-folder.ts'
 import { checkSettings } from './settings.ts'
 
+/** Findings about a folder whose databases are not looked into. */
+const UNUSABLE: ReadonlySet<string> = new Set(['folder.missing', 'folder.foreign', 'folder.damaged'])
 const LABELS = { ok: 'ok     ', warning: 'warning', fault: 'FAULT  ' } as const
 
 export async function doctor(args: Arguments): Promise<void> {
@@ -56,7 +58,7 @@ export async function examine(config: Config, now: () => number = Date.now): Pro
 async function examineStored(config: Config, folder: readonly Finding[], now: () => number): Promise<Finding[]> {
   const { findings, database } = await checkDatabase(config, now)
   try {
-    const isUnusable = folder.some(({ level, code }) => level === 'fault' && code !== 'folder.readonly')
+    const isUnusable = folder.some(({ code }) => UNUSABLE.has(code))
     const content =
       database === undefined || isUnusable
         ? []

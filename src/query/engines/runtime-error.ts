@@ -21,6 +21,9 @@ export const notNullError = (column: string): Refusal => iqlError('NotNull', `Th
 /** A function or || would create a longer text than the statement allows each of them. */
 export const valueTooLongError = (maxBytes: number | bigint | string): Refusal =>
   refuse('Limit.Value', `A text that the statement creates would have more than ${maxBytes} bytes`)
+/** The texts of one row together are longer than a row of a result may be. */
+export const rowTooLongError = (maxBytes: number | bigint | string): Refusal =>
+  refuse('Limit.Value', `A row of the result would have more than ${maxBytes} bytes`)
 /** A parameter of LIMIT or OFFSET. */
 export const rowCountError = (value: unknown): Refusal =>
   iqlError('BadLimit', `LIMIT and OFFSET take a whole number, 0 or greater, not ${String(value)}`)

@@ -204,7 +204,7 @@ async function encodeRows(
   outcome: ReadOutcome,
   tail: ResultEnd,
 ): Promise<string | Buffer> {
-  if (encoding.format !== 'arrow' && rows.length <= FEW_ROWS) {
+  if (encoding.format !== 'arrow' && rows.length <= FEW_ROWS && areShort(rows)) {
     const encoder = encoders.create(encoding)
     for (const row of rows) encoder.add(row)
     return encoder.takeText() + endOfText(encoding, outcome, tail)
@@ -215,6 +215,12 @@ async function encodeRows(
 }
 
 const FEW_ROWS = 100
+
+function areShort(rows: RowsResult['rows']): boolean {
+  let length = 0
+  for (const row of rows) for (const cell of row) if (typeof cell === 'string') length += cell.length
+  return length <= CHUNK_BYTES
+}
 
 function* encodeAll(encoder: RowEncoder, rows: RowsResult['rows']): Steps<Uint8Array[]> {
   const chunks: Uint8Array[] = []

@@ -34,5 +34,8 @@ export const DEFAULT_LIMITS: Limits = {
  */
 export const MAX_CREATED_BYTES = 16 * 1024 * 1024
 
+/** The bytes of all texts in one row of a result. A row is encoded and sent as a whole. */
+export const MAX_RESULT_ROW_BYTES = 2 * MAX_CREATED_BYTES
+
 /** SQLite copies a WITH query for every use, and those in the copies again: a chain that doubles would never be prepared. */
 export const MAX_WITH_USES = 1000

@@ -66,6 +66,11 @@ export function decimal(precision: number, scale: number): DecimalType {
   return { kind: 'Decimal', precision: Math.min(precision, RESULT_DIGITS), scale }
 }
 
+/** Whether a value of the type can have any length. */
+export function isLongType({ kind }: IqlType): boolean {
+  return kind === 'Text' || kind === 'Json' || kind === 'Binary'
+}
+
 /** The types of columns, in the order in which messages list them. */
 export const COLUMN_TYPES = [
   'Text',

@@ -5,6 +5,10 @@ import type { DefaultValue, Delete, Insert, Update } from '../iql/bound.ts'
 import type { BoundExpression, Query, TableSource } from '../iql/bound-query.ts'
 import type { TableView } from '../iql/catalogue-view.ts'
 import { concatOperands, isSmallText } from '../iql/text-bound.ts'
+import { isLongType } from '../iql/types.ts'
+
+/** Values of any length that a query of one row may read to compare them: each is read as a whole, and again for each use. */
+const MAX_LONG_READS = 4
 
 /** How the rows of a table are found: by a key, in an index, or by reading the table. */
 export type AccessPath =
@@ -25,11 +29,17 @@ export function costOf(query: Query, indexesOf: IndexesOf): CostClass {
     return 'unbounded'
   const source = body.from
   if (source === undefined) return 'point'
+  const inOutputs = body.outputs.map(({ expression }) => (expression.kind === 'column' ? 0 : longReads(expression)))
   if (source.kind !== 'table' || source.filter !== undefined) return 'unbounded'
   const { table } = source
   if (table.isSystem && table.name !== AUDIT_LOG) return 'bounded'
   const path = accessPath(source, body.where, indexesOf)
-  if (path.kind === 'key') return 'point'
+  if (path.kind === 'key') {
+    const conditions = conjuncts(body.where).filter((condition) => !isFixedBy(path, condition, source.id))
+    const elsewhere = [...conditions, ...query.orderBy.map(({ expression }) => expression)].map(longReads)
+    return sum([...inOutputs, ...elsewhere]) <= MAX_LONG_READS ? 'point' : 'unbounded'
+  }
+  if (sum(inOutputs) > 0) return 'unbounded'
   // A sort or an offset reads many rows before the first one is returned.
   if (query.orderBy.length > 0 || query.offset !== undefined) return 'unbounded'
   if (path.kind === 'index') return 'indexed'
@@ -38,14 +48,29 @@ export function costOf(query: Query, indexesOf: IndexesOf): CostClass {
 
 /** A write of the rows listed in the statement, or of the one row with a key. */
 export function isBoundedWrite(statement: Insert | Update | Delete): boolean {
-  if (!statement.returning.every(({ expression }) => isSimple(expression))) return false
+  if (!statement.returning.every(({ expression }) => isSimple(expression)) || !isShortReturn(statement)) return false
   if (statement.kind === 'insert') {
     if (statement.rows.kind === 'query' || statement.rows.rows.length > 1000) return false
     return statement.rows.rows.flat().every(isSimpleValue) && isSimpleConflict(statement.onConflict)
   }
   const { where } = statement
-  if (where === undefined || !isSimple(where) || accessPath(targetOf(statement), where).kind !== 'key') return false
-  return statement.kind === 'delete' || statement.set.every(({ value }) => isSimpleValue(value))
+  if (where === undefined || !isSimple(where)) return false
+  const path = accessPath(targetOf(statement), where)
+  if (path.kind !== 'key') return false
+  const conditions = conjuncts(where).filter((condition) => !isFixedBy(path, condition, statement.source))
+  const set = statement.kind === 'delete' ? [] : statement.set.map(({ value }) => value)
+  return set.every(isSimpleValue) && comparesFew([...conditions, ...set])
+}
+
+/** A returned row is about as long as the stored one: no value is in it many times. */
+function isShortReturn({ returning, table }: Insert | Update | Delete): boolean {
+  const longColumns = table.columns.filter(({ type }) => isLongType(type)).length
+  return sum(returning.map(({ expression }) => longReads(expression))) <= longColumns
+}
+
+function comparesFew(values: readonly (BoundExpression | DefaultValue)[]): boolean {
+  const reads = values.map((value) => (value.kind === 'default' || value.kind === 'column' ? 0 : longReads(value)))
+  return sum(reads) <= MAX_LONG_READS
 }
 
 /** The rows that an UPDATE or DELETE looks at. Its row filter is part of its WHERE, so it hides no key. */
@@ -83,8 +108,14 @@ function fixedColumn(condition: BoundExpression, source: TableSource['id']): str
   return undefined
 }
 
+function isFixedBy(path: AccessPath, condition: BoundExpression, source: TableSource['id']): boolean {
+  const column = fixedColumn(condition, source)
+  return path.kind !== 'scan' && column !== undefined && path.columns.includes(column)
+}
+
 /** The operands of AND, or the condition itself. */
-export function conjuncts(where: BoundExpression): readonly BoundExpression[] {
+export function conjuncts(where: BoundExpression | undefined): readonly BoundExpression[] {
+  if (where === undefined) return []
   return where.kind === 'logic' && where.operator === 'and' ? where.operands.flatMap(conjuncts) : [where]
 }
 
@@ -98,10 +129,9 @@ function isValue(node: BoundExpression): boolean {
 
 function isSimpleConflict(conflict: Insert['onConflict']): boolean {
   if (conflict === undefined || conflict.kind === 'nothing') return true
-  return (
-    conflict.set.every(({ value }) => isSimpleValue(value)) &&
-    (conflict.where === undefined || isSimple(conflict.where))
-  )
+  const set = conflict.set.map(({ value }) => value)
+  const where = conflict.where === undefined ? [] : [conflict.where]
+  return [...set, ...where].every(isSimpleValue) && comparesFew([...set, ...where])
 }
 
 function isSimpleValue(value: BoundExpression | DefaultValue): boolean {
@@ -143,4 +173,35 @@ export function isSimple(node: BoundExpression): boolean {
     default:
       return false
   }
+}
+
+/** The uses of columns whose values can have any length, in an expression that is simple. */
+function longReads(node: BoundExpression): number {
+  switch (node.kind) {
+    case 'column':
+    case 'output':
+      return isLongType(node.type) ? 1 : 0
+    case 'arithmetic':
+    case 'compare':
+      return longReads(node.left) + longReads(node.right)
+    case 'logic':
+      return sum(node.operands.map(longReads))
+    case 'not':
+    case 'is-null':
+    case 'widen':
+    case 'fit':
+    case 'negate':
+    case 'claim-in':
+      return longReads(node.operand)
+    case 'between':
+      return longReads(node.operand) + longReads(node.low) + longReads(node.high)
+    case 'in-list':
+      return sum([node.operand, ...node.items].map(longReads))
+    default:
+      return 0
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
 }

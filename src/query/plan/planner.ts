@@ -122,13 +122,12 @@ export class Planner {
       }
       case 'insert':
       case 'update':
-      case 'delete':
+      case 'delete': {
         if (statement.table.isSystem) return { ...common, plan: undefined, cost: 'unbounded' }
-        return {
-          ...common,
-          plan: this.#finish((emission) => emitWrite(statement, emission, snapshot)),
-          cost: isBoundedWrite(statement) ? 'bounded' : 'unbounded',
-        }
+        const isBounded = isBoundedWrite(statement)
+        const plan = this.#finish((emission) => emitWrite(statement, emission, snapshot, isBounded))
+        return { ...common, plan, cost: isBounded ? 'bounded' : 'unbounded' }
+      }
       default:
         return { ...common, plan: undefined, cost: 'unbounded' }
     }
@@ -150,14 +149,19 @@ export class Planner {
   }
 }
 
-function emitWrite(statement: Insert | Update | Delete, emission: Emission, snapshot: Snapshot): string {
+function emitWrite(
+  statement: Insert | Update | Delete,
+  emission: Emission,
+  snapshot: Snapshot,
+  isBounded: boolean,
+): string {
   const defaultOf = snapshot.defaultOf.bind(snapshot)
   switch (statement.kind) {
     case 'insert':
-      return emitInsert(statement, emission, defaultOf)
+      return emitInsert(statement, emission, defaultOf, isBounded)
     case 'update':
-      return emitUpdate(statement, emission, defaultOf)
+      return emitUpdate(statement, emission, defaultOf, isBounded)
     case 'delete':
-      return emitDelete(statement, emission)
+      return emitDelete(statement, emission, isBounded)
   }
 }

@@ -62,6 +62,10 @@ export interface Dialect {
   readonly aliasesTargets: boolean
   /** Undefined when the database itself refuses to change a row twice in one statement. */
   readonly rowTracking: ((table: TableView) => RowTracking) | undefined
+  /** A condition that fails the statement when a row to be changed has long values and would be changed on the event loop. */
+  readonly shortRow: ((longColumns: readonly Sql[], maxBytes: number) => Sql) | undefined
+  /** A condition that fails the statement when the texts of a row are longer together. `length` is their length. */
+  readonly rowFits: (length: Sql, maxBytes: number) => Sql
   /** Ends a sub-query that no outer condition may be pushed into. */
   readonly fence: Sql
   readonly value: (placeholder: Sql, type: IqlType) => Sql

@@ -1,9 +1,11 @@
 /** Emits bound writes as SQL. Defaults are written out, because SQLite has no DEFAULT in VALUES. */
 import type { Assignment, DefaultValue, Delete, Insert, Update } from '../../iql/bound.ts'
-import type { BoundExpression, OutputItem } from '../../iql/bound-query.ts'
+import type { BoundExpression } from '../../iql/bound-query.ts'
 import type { ColumnView, TableView } from '../../iql/catalogue-view.ts'
+import { isLongType } from '../../iql/types.ts'
 import type { Dialect, RowTracking, Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './expression.ts'
+import { rowLengthCheck } from './long-rows.ts'
 import { emitQuery } from './query.ts'
 
 /** A column's default as a bound expression; undefined when it has none. */
@@ -13,7 +15,7 @@ export type DefaultOf = (table: TableView, column: string) => BoundExpression | 
  * For a table with a row filter, the result has one more column: whether the written row passes the filter. When a row could be
  * changed twice, a last column tracks the row.
  */
-export function emitInsert(insert: Insert, emission: Emission, defaultOf: DefaultOf): Sql {
+export function emitInsert(insert: Insert, emission: Emission, defaultOf: DefaultOf, isBounded: boolean): Sql {
   const { table } = insert
   const { dialect } = emission
   const target = emitTarget(table, insert.source, emission)
@@ -38,8 +40,8 @@ export function emitInsert(insert: Insert, emission: Emission, defaultOf: Defaul
     })
     rows = `SELECT ${outputs.join(', ')} FROM (${query}) AS q WHERE ${dialect.truth(true)}`
   }
-  const conflict = emitConflict(insert, emission, defaultOf)
-  return `INSERT INTO ${target} (${names}) ${rows}${conflict}${emitReturning(insert.returning, insert.check, emission, rowTrackingOf(insert, dialect)?.track)}`
+  const conflict = emitConflict(insert, emission, defaultOf, isBounded)
+  return `INSERT INTO ${target} (${names}) ${rows}${conflict}${emitReturning(insert, insert.check, emission, rowTrackingOf(insert, dialect)?.track)}`
 }
 
 /** Undefined when no row can be changed twice, or when the database checks it. */
@@ -48,26 +50,55 @@ export function rowTrackingOf({ onConflict, rows, table }: Insert, dialect: Dial
   return onConflict?.kind === 'update' && isMany ? dialect.rowTracking?.(table) : undefined
 }
 
-export function emitUpdate(update: Update, emission: Emission, defaultOf: DefaultOf): Sql {
+export function emitUpdate(update: Update, emission: Emission, defaultOf: DefaultOf, isBounded: boolean): Sql {
   const target = emitTarget(update.table, update.source, emission)
   const set = emitAssignments(update.table, update.set, emission, defaultOf)
-  const where = emitCondition(update.table, update.where, emission)
-  return `UPDATE ${target} SET ${set}${where}${emitReturning(update.returning, update.check, emission)}`
+  const guard = isBounded ? emitShortRow(update, MAX_ROW_BYTES, emission) : undefined
+  const where = emitCondition(update.table, update.where, emission, guard)
+  return `UPDATE ${target} SET ${set}${where}${emitReturning(update, update.check, emission)}`
 }
 
-export function emitDelete(node: Delete, emission: Emission): Sql {
+export function emitDelete(node: Delete, emission: Emission, isBounded: boolean): Sql {
   const target = emitTarget(node.table, node.source, emission)
-  const where = emitCondition(node.table, node.where, emission)
-  return `DELETE FROM ${target}${where}${emitReturning(node.returning, undefined, emission)}`
+  const guard = isBounded ? emitShortRow(node, MAX_ROW_BYTES, emission) : undefined
+  const where = emitCondition(node.table, node.where, emission, guard)
+  return `DELETE FROM ${target}${where}${emitReturning(node, undefined, emission)}`
+}
+
+/** The longest row that a write of one row, and each row that a write of several, changes on the event loop. */
+const MAX_ROW_BYTES = 1024 * 1024
+const MAX_EACH_ROW_BYTES = 16 * 1024
+
+/** Undefined where no value of a row can be long, or the database does not need it. */
+function emitShortRow(
+  { table, source }: Pick<Update | Delete | Insert, 'table' | 'source'>,
+  maxBytes: number,
+  { dialect, sources }: Emission,
+): Sql | undefined {
+  const columnOf = sources.get(source)
+  const columns = table.columns.flatMap(({ name, type }, ordinal) =>
+    columnOf !== undefined && isLongType(type) ? [columnOf(ordinal, name)] : [],
+  )
+  return columns.length === 0 ? undefined : dialect.shortRow?.(columns, maxBytes)
+}
+
+function emitCondition(
+  table: TableView,
+  where: BoundExpression | undefined,
+  emission: Emission,
+  guard: Sql | undefined,
+): Sql {
+  const condition = where === undefined ? undefined : emitFiltered(table, where, emission)
+  const conditions = [guard, condition].filter((sql) => sql !== undefined)
+  return conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
 }
 
 /** The binder puts the row filter first. Only CASE keeps an engine from evaluating the other conditions on a hidden row. */
-function emitCondition(table: TableView, where: BoundExpression | undefined, emission: Emission): Sql {
-  if (where === undefined) return ''
-  if (table.rowFilter === undefined || where.kind !== 'logic') return ` WHERE ${emitExpression(where, emission)}`
+function emitFiltered(table: TableView, where: BoundExpression, emission: Emission): Sql {
+  if (table.rowFilter === undefined || where.kind !== 'logic') return emitExpression(where, emission)
   const [filter, ...rest] = where.operands.map((operand) => emitExpression(operand, emission))
-  if (rest.length === 0) return ` WHERE ${filter}`
-  return ` WHERE CASE WHEN ${filter} THEN ${rest.join(' AND ')} ELSE ${emission.dialect.truth(false)} END`
+  if (rest.length === 0) return `${filter}`
+  return `CASE WHEN ${filter} THEN ${rest.join(' AND ')} ELSE ${emission.dialect.truth(false)} END`
 }
 
 /** SQLite's RETURNING accepts only the table's own name, PostgreSQL's also the alias. */
@@ -78,15 +109,17 @@ function emitTarget(table: TableView, source: number, emission: Emission): Sql {
   return dialect.aliasesTargets ? `${dialect.tableName(table)} AS s${source}` : dialect.tableName(table)
 }
 
-function emitConflict(insert: Insert, emission: Emission, defaultOf: DefaultOf): Sql {
-  const { onConflict, table } = insert
+function emitConflict(insert: Insert, emission: Emission, defaultOf: DefaultOf, isBounded: boolean): Sql {
+  const { onConflict, table, rows } = insert
   if (onConflict === undefined) return ''
   const { dialect } = emission
   const target = onConflict.target.length === 0 ? '' : ` (${onConflict.target.map(dialect.identifier).join(', ')})`
   if (onConflict.kind === 'nothing') return ` ON CONFLICT${target} DO NOTHING`
   emission.sources.set(onConflict.excluded, (_ordinal, name) => `excluded.${dialect.identifier(name)}`)
   const set = emitAssignments(table, onConflict.set, emission, defaultOf)
-  const where = emitCondition(table, onConflict.where, emission)
+  const isMany = rows.kind === 'query' || rows.rows.length > 1
+  const guard = isBounded ? emitShortRow(insert, isMany ? MAX_EACH_ROW_BYTES : MAX_ROW_BYTES, emission) : undefined
+  const where = emitCondition(table, onConflict.where, emission, guard)
   const refuseTracked = rowTrackingOf(insert, dialect)?.refuseTracked
   if (refuseTracked === undefined) return ` ON CONFLICT${target} DO UPDATE SET ${set}${where}`
   const condition = where === '' ? dialect.truth(true) : where.slice(' WHERE '.length)
@@ -120,12 +153,17 @@ function required(value: Sql, column: ColumnView, mayBeNull: boolean, emission: 
 }
 
 function emitReturning(
-  returning: readonly OutputItem[],
+  { returning }: Pick<Insert | Update | Delete, 'returning'>,
   check: BoundExpression | undefined,
   emission: Emission,
   track?: Sql,
 ): Sql {
   const outputs = returning.map(({ expression }) => emitExpression(expression, emission))
+  const fits = rowLengthCheck(
+    returning.map(({ expression: { type } }, index) => ({ sql: outputs[index] ?? '', type })),
+    emission.dialect,
+  )
+  if (fits !== undefined) outputs[0] = `CASE WHEN ${fits} THEN ${outputs[0]} END`
   if (check !== undefined)
     outputs.push(`coalesce(${emitExpression(check, emission)}, ${emission.dialect.truth(false)})`)
   if (track !== undefined) outputs.push(track)

@@ -65,7 +65,7 @@ export class Batcher<Item> {
       client = connected
       const timer = setTimeout(() => {
         isLate = true
-        destroyConnection(connected)
+        destroyConnection(connected, milliseconds)
       }, milliseconds)
       try {
         await run(connected, items)

@@ -18,7 +18,7 @@ import { logChangeOf } from '../change-log.ts'
 import type { ChangeRequest, ChangeStep, WriteReply } from '../engine.ts'
 import { createLog, dropLog } from './change-log.ts'
 import { POSTGRES } from './dialect.ts'
-import { asRefusal } from './failure.ts'
+import { failureOf } from './failure.ts'
 import { type Acquire, borrow } from './pool.ts'
 import { columnType, SCHEMA, toPostgres } from './representation.ts'
 import { runOnce } from './write.ts'
@@ -83,7 +83,7 @@ export async function change(acquire: Acquire, request: ChangeRequest): Promise<
     await client.query('ROLLBACK').catch(() => {
       isBroken = true
     })
-    throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
+    throw failureOf(error, signal)
   } finally {
     await giveBack(isBroken)
   }

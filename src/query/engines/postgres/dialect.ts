@@ -21,6 +21,8 @@ export const POSTGRES: Dialect = {
   changedKeys: changedKeysSql,
   aliasesTargets: true,
   rowTracking: undefined,
+  shortRow: undefined,
+  rowFits: (length, maxBytes) => `${SCHEMA}.gh_row_fits(${length}, ${maxBytes})`,
   fence: 'OFFSET 0',
   value: (placeholder, type) => typed(placeholder, type),
   nullOf: (type) => typed('NULL', type),

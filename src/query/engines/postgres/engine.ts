@@ -1,10 +1,12 @@
 /** The PostgreSQL engine: short statements are batched, long ones have a connection of their own and can be cancelled. */
 import type { Pool } from 'pg'
 import type { Availability } from '../../../lib/availability.ts'
+import type { ResultColumn } from '../../iql/bound-query.ts'
 import { AUDIT_COLUMNS, createAuditCopy } from '../audit-copy.ts'
 import { isBounded } from '../cost-class.ts'
+import { rowLengthCheck } from '../emit/long-rows.ts'
 import type { Bindable } from '../emit/slots.ts'
-import type { Engine } from '../engine.ts'
+import type { Engine, ReadStatement } from '../engine.ts'
 import { FairSlots } from '../fair-slots.ts'
 import type { LogLimits } from '../live-source.ts'
 import { createBatchedReads } from './batched-read.ts'
@@ -84,7 +86,8 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     dialect: POSTGRES,
     finish: (slots, text) => slots.numbered(text),
     bind: toPostgres,
-    prepareRead(query) {
+    prepareRead(statement) {
+      const query = { ...statement, sql: boundedRows(statement) }
       const readRow = rowReader([...query.columns, ...query.keyColumns])
       const acquire = isBounded(query.cost) ? acquireShort : acquireLong
       return {
@@ -129,6 +132,16 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       await owner.end()
     },
   }
+}
+
+/** A row is in memory as a whole, in the database and here, before any of it is sent. */
+function boundedRows({ sql, columns, keyColumns }: ReadStatement): string {
+  const named = (prefix: string) => (column: ResultColumn, index: number) => ({
+    sql: `q.${prefix}${index}`,
+    type: column.type,
+  })
+  const check = rowLengthCheck([...columns.map(named('c')), ...keyColumns.map(named('k'))], POSTGRES)
+  return check === undefined ? sql : `SELECT * FROM (${sql}) AS q WHERE ${check}`
 }
 
 async function prepare(owner: Pool): Promise<string> {

@@ -1,5 +1,6 @@
 /** Maps errors of PostgreSQL to refusals where the caller caused them. */
 import { DatabaseError } from 'pg'
+import { StatementTimeout } from '../../../lib/unavailable.ts'
 import { Refusal } from '../../../protocol/refusal.ts'
 import { refuse } from '../../errors.ts'
 import { ERRORS, type ErrorName } from '../../iql/errors.ts'
@@ -8,6 +9,7 @@ import {
   iqlError,
   manyRowsError,
   notNullError,
+  rowTooLongError,
   rowTwiceError,
   underflowError,
   valueTooLongError,
@@ -21,6 +23,7 @@ export function asRefusal(error: unknown): Refusal | undefined {
   switch (code) {
     case IQL_ERROR_STATE:
       if (message === 'Limit.Value') return valueTooLongError(detail)
+      if (message === 'Limit.Row') return rowTooLongError(detail)
       return isErrorName(message) ? iqlError(message, detail) : undefined
     case '22012':
       return iqlError('DivisionByZero', 'Division by zero')
@@ -58,16 +61,17 @@ export function asRefusal(error: unknown): Refusal | undefined {
       return refuse('Limit.Complexity', 'The statement is too large for the database', { cause: error })
     case '53200':
       return refuse('Limit.Memory', 'The query needs more memory than the database has', { cause: error })
-    case '53300':
-      return refuse('Limit.Overload', 'The database takes no more connections', {
-        headers: { 'Retry-After': '1' },
-        cause: error,
-      })
     case '57014':
       return refuse('Limit.Time', 'The time limit was reached', { cause: error })
     default:
       return asUnavailable(error)
   }
+}
+
+/** What a query failed with: the reason why it was stopped, unless the database did not even answer the request to stop it. */
+export function failureOf(error: unknown, signal: AbortSignal): unknown {
+  if (signal.aborted && !(error instanceof StatementTimeout)) return signal.reason
+  return asRefusal(error) ?? error
 }
 
 /** A serialization failure or deadlock: the transaction can be retried. */

@@ -239,6 +239,11 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   ),
   plain('gh_substr(x text, start bigint)', 'text', `substr(x, least(greatest(start, 1), 2147483647)::int)`),
   checked('gh_too_long(n bigint, most int)', 'text', `${TOO_LONG};`),
+  checked(
+    'gh_row_fits(n bigint, most int)',
+    'boolean',
+    `IF n > most THEN ${fail('Limit.Row', 'most::text')}; END IF; RETURN true;`,
+  ),
   checked('gh_length_of(n bigint, most int)', 'int', `${refuseLonger('n')} RETURN greatest(n, 0)::int;`),
   checked('gh_fitting(x text, most int)', 'text', `${refuseLonger('octet_length(x)')} RETURN x;`),
   checked(

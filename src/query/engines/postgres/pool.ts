@@ -116,7 +116,7 @@ export async function borrow(acquire: Acquire, owner: string, signal: AbortSigna
   const stop = (): void => {
     cancel()
     // A server that cannot be reached, or ignores the request, would never answer.
-    giveUp = setTimeout(() => destroyConnection(client), MAX_CANCEL_MS)
+    giveUp = setTimeout(() => destroyConnection(client, MAX_CANCEL_MS), MAX_CANCEL_MS)
   }
   signal.addEventListener('abort', stop, { once: true })
   return {

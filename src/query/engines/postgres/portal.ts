@@ -10,6 +10,7 @@ export interface Batch {
   readonly isLast: boolean
 }
 
+/** The bytes of rows that are held in memory. The server keeps the rest of a batch back until these are taken. */
 const BATCH_BYTES = 1024 * 1024
 
 interface PendingBatch {
@@ -24,6 +25,8 @@ export class Portal implements Submittable {
   /** Of the batch that is fetched. */
   #bytes = 0
   #batchSize: number
+  /** Nothing more is read from the connection. */
+  #isPaused = false
   #connection: ProtocolConnection | undefined
   #rows: RawRow[] = []
   #pending: PendingBatch | undefined
@@ -58,6 +61,10 @@ export class Portal implements Submittable {
       if (this.#state === 'failed') return reject(this.#failure)
       if (this.#state === 'complete') return resolve(this.#take(true))
       this.#pending = { resolve, reject }
+      if (this.#isPaused) {
+        if (this.#rows.length > 0) return this.#deliver(false)
+        this.#resume()
+      }
       if (this.#state === 'suspended') {
         if (this.#rows.length > 0) return this.#deliver(false)
         this.#state = 'running'
@@ -66,15 +73,20 @@ export class Portal implements Submittable {
     })
   }
 
-  /** Ends the statement; a running one has to be cancelled first. After a complete one the next query can be sent without waiting. */
-  async close(): Promise<void> {
-    if (this.#state === 'complete') return
+  /**
+   * Ends the statement; a running one has to be cancelled first. After a complete one the next query can be sent without waiting.
+   * False when rows are left on the connection: it cannot be used again.
+   */
+  async close(): Promise<boolean> {
+    if (this.#isPaused) return false
+    if (this.#state === 'complete') return true
     if (this.#state === 'suspended') {
       this.#state = 'complete'
       this.#connection?.close({ type: 'P', name: '' })
       this.#connection?.sync()
     }
     await this.#settled
+    return true
   }
 
   handleRowDescription(): void {}
@@ -82,16 +94,21 @@ export class Portal implements Submittable {
   handleDataRow(message: { fields: RawRow; length: number }): void {
     this.#rows.push(message.fields)
     this.#bytes += message.length
+    if (this.#bytes < BATCH_BYTES) return
+    // One batch can have many more bytes than fit into memory.
+    this.#isPaused = true
+    this.#connection?.stream.pause()
+    this.#deliver(false)
   }
 
   handlePortalSuspended(): void {
-    this.#settlePrepared(true)
+    this.#endBatch(true)
     this.#state = 'suspended'
     this.#deliver(false)
   }
 
   handleCommandComplete(): void {
-    this.#settlePrepared(true)
+    this.#endBatch(true)
     this.#state = 'complete'
     this.#connection?.sync()
     this.#deliver(true)
@@ -107,7 +124,7 @@ export class Portal implements Submittable {
 
   /** After an error the server ignores all messages until Sync. */
   handleError(error: unknown): void {
-    this.#settlePrepared(false)
+    this.#endBatch(false)
     if (isOutdated(error) && this.#connection !== undefined)
       preparedStatementsOf(this.#connection).invalidate(this.#sql)
     this.#state = 'failed'
@@ -119,13 +136,20 @@ export class Portal implements Submittable {
     this.#settle()
   }
 
-  #settlePrepared(hasSucceeded: boolean): void {
+  /** The batch has ended: all its rows have been read. */
+  #endBatch(hasSucceeded: boolean): void {
+    if (this.#isPaused) this.#resume()
     if (this.#connection !== undefined) preparedStatementsOf(this.#connection).settle(hasSucceeded)
   }
 
   #execute(protocol: ProtocolConnection): void {
     protocol.execute({ portal: '', rows: this.#batchSize })
     protocol.flush()
+  }
+
+  #resume(): void {
+    this.#isPaused = false
+    this.#connection?.stream.resume()
   }
 
   #deliver(isLast: boolean): void {

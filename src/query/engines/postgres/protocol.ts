@@ -1,9 +1,10 @@
 /** The extended query protocol of PostgreSQL, as pg's connection offers it beyond its types; and how a running query is cancelled. */
 import { connect } from 'node:net'
 import type { Connection, PoolClient } from 'pg'
+import { StatementTimeout } from '../../../lib/unavailable.ts'
 
 export interface ProtocolConnection {
-  readonly stream: { cork(): void; uncork(): void; destroy(): void }
+  readonly stream: { cork(): void; uncork(): void; pause(): void; resume(): void; destroy(error?: Error): void }
   parse(query: { name: string; text: string }): void
   bind(config: { statement: string; values: readonly unknown[] }): void
   execute(config: { portal: string; rows: number }): void
@@ -18,10 +19,10 @@ export function protocolOf(connection: Connection): ProtocolConnection {
   return connection as unknown as ProtocolConnection
 }
 
-/** Closes the connection to a server that does not answer: everything that waits on it fails. */
-export function destroyConnection(client: PoolClient): void {
+/** Closes the connection to a server that has not answered for so long: everything that waits on it fails. */
+export function destroyConnection(client: PoolClient, milliseconds: number): void {
   const { connection } = client as unknown as { connection: ProtocolConnection }
-  connection.stream.destroy()
+  connection.stream.destroy(new StatementTimeout(milliseconds))
 }
 
 export const MAX_CANCEL_MS = 5000

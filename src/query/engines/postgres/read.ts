@@ -4,7 +4,7 @@ import type { PoolClient } from 'pg'
 import { createEncoder } from '../../results/encoders.ts'
 import { BoundedRows, CHUNK_BYTES, type RowReader } from '../bounded-rows.ts'
 import type { ReadOutcome, ReadRun, ReadStatement } from '../engine.ts'
-import { asRefusal, isOutdated } from './failure.ts'
+import { failureOf, isOutdated } from './failure.ts'
 import { type Acquire, borrow } from './pool.ts'
 import { Portal } from './portal.ts'
 import type { RawRow } from './protocol.ts'
@@ -39,10 +39,10 @@ export async function* streamRows(
     yield encoder.take()
     return rows.outcome(columns.length)
   } catch (error) {
-    throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
+    throw failureOf(error, signal)
   } finally {
-    await portal?.close()
-    await giveBack()
+    const isClosed = (await portal?.close()) ?? true
+    await giveBack(!isClosed)
   }
 }
 

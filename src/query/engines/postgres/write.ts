@@ -6,7 +6,7 @@ import type { Bindable } from '../emit/slots.ts'
 import type { IdempotencyKey, WriteOutcome, WriteReply, WriteRequest } from '../engine.ts'
 import { type ResponseRow, readResponse, writeOutcome } from '../idempotency.ts'
 import { rowFilterError } from '../runtime-error.ts'
-import { asRefusal, isOutdated, isTransient } from './failure.ts'
+import { failureOf, isOutdated, isTransient } from './failure.ts'
 import { BEGIN, COMMIT, type PipelineStatement, runPipelined } from './pipeline.ts'
 import { type Acquire, borrow } from './pool.ts'
 import type { RawRow } from './protocol.ts'
@@ -29,7 +29,7 @@ export async function write(acquire: Acquire, request: WriteRequest): Promise<Wr
           isBroken = true
         })
       if ((isTransient(error) || isOutdated(error)) && attempt < MAX_ATTEMPTS && !signal.aborted) continue
-      throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
+      throw failureOf(error, signal)
     } finally {
       await giveBack(isBroken)
     }

@@ -27,6 +27,12 @@ export const SQLITE: Dialect = {
     const row = `${quoteIdentifier(name)}.${rowId(columns.map((column) => column.name)) ?? 'rowid'}`
     return { refuseTracked: `gh_untracked(${row})`, track: `gh_track(${row})` }
   },
+  shortRow: (longColumns, maxBytes) => {
+    // The length is known from the header of the row.
+    const bytes = longColumns.map((column) => `ifnull(octet_length(${column}), 0)`).join(' + ')
+    return `iif(${bytes} > ${maxBytes}, gh_long_row(), 1)`
+  },
+  rowFits: (length, maxBytes) => `(${length} <= ${maxBytes} OR gh_row_too_long(${maxBytes}))`,
   nullOf: () => 'NULL',
   truth: (value) => (value ? '1' : '0'),
   widen: (operand, from, to) =>

@@ -13,6 +13,7 @@ import { isLong, prepareCatalogue, readCatalogue } from './catalogue.ts'
 import { doNotBlock, openForReading, openForWriting } from './connection.ts'
 import { SQLITE } from './dialect.ts'
 import { asRefusal } from './failure.ts'
+import { LongRow, refuseLongRows } from './functions.ts'
 import { InlineRead } from './inline-read.ts'
 import { SqliteLiveSource } from './live-source.ts'
 import { LongWrites } from './long-writes.ts'
@@ -42,6 +43,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
   prepareCatalogue(writing)
   const reading = openForReading(path)
   doNotBlock(writing, reading)
+  refuseLongRows(writing)
   const commits = new GroupCommit(writing, path)
   const readingStatements = new StatementCache(reading)
   const pool = new ReaderPool({
@@ -160,20 +162,37 @@ function prepareRead({ pool, readingStatements }: OpenDatabase, query: ReadState
 }
 
 async function write(open: OpenDatabase, { running, owner, ...job }: WriteRequest): Promise<WriteReply> {
-  const { writing, writingStatements, commits, longWrites } = open
   try {
     if (job.isShort) {
-      const options = { owner, isOneStatement: isOneStatement(job), running }
-      return await longWrites.countShort(
-        owner,
-        watched(open, () => commits.write(() => runWrite(writing, writingStatements, job), options)),
-      )
+      const reply = await writeShort(open, owner, job, running)
+      if (reply !== undefined) return reply
     }
     const reply = await runApart(open, owner, job, running.signal)
     if (reply === undefined) throw new Error('A long write without an outcome')
     return reply
   } catch (error) {
     throw asRefusal(error) ?? error
+  }
+}
+
+/** Undefined when the write would change a long row; nothing is written then. */
+async function writeShort(
+  open: OpenDatabase,
+  owner: string | undefined,
+  job: WriteJob,
+  running: WriteRequest['running'],
+): Promise<WriteReply | undefined> {
+  const { writing, writingStatements, commits, longWrites } = open
+  const options = { owner, isOneStatement: isOneStatement(job), running }
+  const run = (): WriteReply => runWrite(writing, writingStatements, job)
+  try {
+    return await longWrites.countShort(
+      owner,
+      watched(open, () => commits.write(run, options)),
+    )
+  } catch (error) {
+    if (error instanceof LongRow) return undefined
+    throw error
   }
 }
 

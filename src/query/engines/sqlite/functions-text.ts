@@ -1,5 +1,5 @@
 /** Text functions by code point and Unicode's case rules, which SQLite lacks. */
-import { iqlError, notNullError, valueTooLongError } from '../runtime-error.ts'
+import { iqlError, notNullError, rowTooLongError, valueTooLongError } from '../runtime-error.ts'
 import type { SqliteFunction } from './functions-number.ts'
 import { likePattern } from './like-pattern.ts'
 
@@ -45,6 +45,9 @@ export const TEXT_FUNCTIONS = {
   },
   gh_too_long: (maxBytes: bigint) => {
     throw valueTooLongError(maxBytes)
+  },
+  gh_row_too_long: (maxBytes: bigint) => {
+    throw rowTooLongError(maxBytes)
   },
   gh_reverse: (text: Text) => text && [...text].reverse().join(''),
   gh_starts_with: (text: Text, start: Text) => (text === null || start === null ? null : truth(text.startsWith(start))),

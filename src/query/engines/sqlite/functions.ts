@@ -23,6 +23,17 @@ export function registerFunctions(database: Database): void {
   database.function('gh_concat', { ...OPTIONS, varargs: true }, concat as (...args: unknown[]) => unknown)
   registerAggregates(database)
   registerRowTracking(database)
+  database.function('gh_long_row', { ...OPTIONS, deterministic: false }, () => 1n)
+}
+
+/** Thrown before a row of long values is changed: the write has to run apart from the event loop. */
+export class LongRow extends Error {}
+
+/** For the connection on the event loop: a statement that is planned as a short write refuses to change a long row. */
+export function refuseLongRows(database: Database): void {
+  database.function('gh_long_row', { ...OPTIONS, deterministic: false }, () => {
+    throw new LongRow()
+  })
 }
 
 const TRACKED = new WeakMap<Database, Set<unknown>>()

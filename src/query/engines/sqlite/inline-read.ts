@@ -1,7 +1,7 @@
 /** Reads small results on the event loop: a row by its key, a few rows, or the first of many to see whether there are more. */
 
 import type { ResultColumn } from '../../iql/bound-query.ts'
-import type { IqlType } from '../../iql/types.ts'
+import { isLongType } from '../../iql/types.ts'
 import { TextEncoders } from '../../results/encoders.ts'
 import type { Encoding } from '../../results/encoding.ts'
 import { BoundedRows, CHUNK_BYTES, type RowReader } from '../bounded-rows.ts'
@@ -126,7 +126,7 @@ export function boundedSql(
   keyColumns: readonly ResultColumn[],
   cost: CostClass = 'bounded',
 ): Pick<BoundedQuery, 'sql' | 'longColumns'> {
-  const longColumns = [...columns, ...keyColumns].flatMap(({ type }, index) => (mayBeLong(type) ? [index] : []))
+  const longColumns = [...columns, ...keyColumns].flatMap(({ type }, index) => (isLongType(type) ? [index] : []))
   const maxBytes = longestValue(cost, longColumns.length)
   const outputs = [...boundedOutputs(columns, 'c', maxBytes), ...boundedOutputs(keyColumns, 'k', maxBytes)]
   return { sql: `SELECT ${outputs.join(', ')} FROM (${sql})`, longColumns }
@@ -141,12 +141,8 @@ function longestValue(cost: CostClass, longColumns: number): number {
 function boundedOutputs(columns: readonly ResultColumn[], prefix: string, maxBytes: number): string[] {
   return columns.map(({ type }, index) => {
     const name = `${prefix}${index}`
-    return mayBeLong(type) ? `iif(octet_length(${name}) > ${maxBytes}, 0, ${name})` : name
+    return isLongType(type) ? `iif(octet_length(${name}) > ${maxBytes}, 0, ${name})` : name
   })
-}
-
-function mayBeLong({ kind }: IqlType): boolean {
-  return kind === 'Text' || kind === 'Json' || kind === 'Binary'
 }
 
 /**
@@ -178,7 +174,7 @@ function preparePlain({ sql, columns, cost }: ReadStatement, form: Encoding['row
     if (read === undefined) return undefined
     cells.push({ key: isNamed ? column.name : index, read, isText: column.type.kind === 'Text' })
   }
-  const longColumns = columns.filter(({ type }) => mayBeLong(type)).length
+  const longColumns = columns.filter(({ type }) => isLongType(type)).length
   const outputs = boundedOutputs(columns, 'c', longestValue(cost, longColumns))
   const named = outputs.map((output, index) =>
     isNamed ? `${output} AS "${columns[index]?.name.replaceAll('"', '""')}"` : output,

@@ -31,6 +31,9 @@ process.on('uncaughtException', (error) => {
   process.kill(process.pid, 'SIGKILL')
 })
 
+// A signal to all processes of a service is for the server, which ends this one once requests are answered.
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+
 // A statement blocks the main thread. This one notices that the server is gone, because its pipe ends, and ends the process.
 new Worker(`require('node:fs').readSync(3, Buffer.alloc(1)); process.kill(process.pid, 'SIGKILL')`, {
   eval: true,

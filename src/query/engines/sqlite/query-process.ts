@@ -36,7 +36,12 @@ export class QueryProcess {
     // The server's environment, and with it every secret, is withheld. With the compile cache a start takes a quarter of the time.
     const env = { NODE_COMPILE_CACHE: join(dirname(path), 'cache') }
     const args = ['--max-old-space-size=256', '--max-semi-space-size=2', PROGRAM, path, task]
-    const child = spawn(...withMemoryLimit(process.execPath, args), { stdio: ['pipe', 'pipe', 'inherit', 'pipe'], env })
+    const child = spawn(...withMemoryLimit(process.execPath, args), {
+      stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
+      env,
+      // Its own process group: a signal to the group of the server, as from a terminal, must not end a query.
+      detached: true,
+    })
     // Before anything can throw: an error event without a listener ends the server.
     this.exited = new Promise((resolve) => {
       const ended = (reason: NodeJS.Signals | Error | null): void => {
