@@ -12,6 +12,8 @@ export const SHARED_SERVER = 'TEST_POSTGRES_URL'
 
 export interface PostgresServer {
   readonly url: string
+  /** Ends every connection; the data stay. */
+  restart(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -56,6 +58,10 @@ export async function startPostgres(): Promise<PostgresServer> {
   }
   return {
     url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
+    async restart() {
+      await server.stop()
+      await server.start()
+    },
     async stop() {
       await server.stop()
       rmSync(folder, { recursive: true, force: true })

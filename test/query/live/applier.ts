@@ -54,6 +54,10 @@ export class Applier {
     return [...this.#entries.keys()]
   }
 
+  rowOf(key: string): unknown {
+    return this.#entries.get(key)
+  }
+
   get size(): number {
     return this.#entries.size
   }
