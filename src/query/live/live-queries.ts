@@ -28,7 +28,7 @@ import { inSlices, type SlicedWork } from './slices.ts'
 import { Subscriber, type SubscriberEnv } from './subscriber.ts'
 import { type LiveTarget, type TargetEnv, targetOf } from './target.ts'
 
-export interface LiveQueriesOptions extends TargetEnv, Omit<ReaderOptions, 'source'> {
+export interface LiveQueriesOptions extends TargetEnv, Omit<ReaderOptions, 'source' | 'counts'> {
   readonly catalogue: Catalogue
   readonly limits: LiveLimits
   readonly onError: (error: unknown) => void
@@ -54,7 +54,7 @@ export class LiveStatements implements LiveQueries {
     const { engine, limits, onError, catalogue } = options
     const counts = this.#counts
     this.#options = options
-    this.#reader = new LiveReader({ ...options, source: engine.live })
+    this.#reader = new LiveReader({ ...options, source: engine.live, counts })
     this.#results = new LiveResults({ reader: this.#reader, counts, onError })
     this.#statements = new StatementCounts(limits)
     this.#subscriberEnv = {
@@ -143,11 +143,23 @@ export class LiveStatements implements LiveQueries {
     return found.length > 0
   }
 
+  /** Statements that are run now, or wait until they can be. They count as queries. */
+  get load(): { readonly running: number; readonly waiting: number } {
+    return this.#reader
+  }
+
   watch(metrics: Metrics): void {
-    this.#counts.watch(metrics)
+    this.#counts.watch(metrics, this.#options.engine.kind)
     metrics.watch('gatehouse_live_families', () => [[{}, this.#results.families]])
     metrics.watch('gatehouse_live_rows', () => [[{}, this.#results.rows]])
     metrics.watch('gatehouse_live_bytes', () => [[{}, this.#results.bytes]])
+    metrics.watch('gatehouse_live_log_changes', () => {
+      const { logged } = this.#reader.source
+      return [
+        [{ of: 'all' }, logged.reduce((sum, changes) => sum + changes, 0)],
+        [{ of: 'largest' }, Math.max(0, ...logged)],
+      ]
+    })
     metrics.watch('gatehouse_live_statements', () => {
       const counts = { keys: 0, rerun: 0, clock: 0 }
       for (const { method } of this.#targets.values()) counts[method]++
