@@ -74,12 +74,13 @@ export class PostgresLiveSource implements LiveSource {
   constructor(options: PostgresLiveOptions) {
     this.#options = options
     this.#trim = new LogTrim(options.owner, options.limits)
+    options.signal.onElsewhere = (tables) => this.#own.add(tables)
   }
 
-  /** This node has committed writes to these tables; undefined: to any. */
-  committed(tables: readonly string[] | undefined): void {
-    this.#own.add(tables)
-    this.#options.signal.committed()
+  /** This node has committed writes, also to these tables without a change log. */
+  committed(unlogged: readonly string[]): void {
+    this.#own.add(unlogged)
+    this.#options.signal.committed(unlogged)
   }
 
   /** The system tables show the catalogue. */

@@ -66,9 +66,9 @@ export class SqliteLiveSource implements LiveSource {
     this.#options = options
   }
 
-  /** This node has committed writes to these tables; undefined: to any. */
-  committed(tables: readonly string[] | undefined): void {
-    this.#own.add(tables)
+  /** This node has committed writes, also to these tables without a change log. */
+  committed(unlogged: readonly string[]): void {
+    this.#own.add(unlogged)
     this.#listeners.wake()
   }
 
