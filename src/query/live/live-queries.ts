@@ -63,6 +63,8 @@ export class LiveStatements implements LiveQueries {
       release: (result) => this.#results.release(result),
       replan: (subscriber, principal) => this.#replan(subscriber, principal, 'Rights'),
       hasEnded: (subscriber) => this.#forget(subscriber),
+      hold: (messages, reader) => this.#results.hold(messages, reader),
+      letGo: (messages, reader) => this.#results.letGo(messages, reader),
     }
     this.#sweep = setInterval(() => this.#tick(), Math.min(SWEEP_MS, limits.progressMs / 2))
     this.#sweep.unref()
@@ -97,6 +99,7 @@ export class LiveStatements implements LiveQueries {
       try {
         const start = request.resume === undefined ? undefined : await startAt(request.resume, result, this.#reader)
         if (subscriber.isClosed) throw subscriber.endedBy ?? shuttingDown()
+        if (result.endedBy !== undefined) throw result.endedBy
         const now = this.#targetOf(subscriber, request.principal)
         if (now.identity === target.identity) {
           this.#targets.set(subscriber, target)
@@ -206,8 +209,10 @@ export class LiveStatements implements LiveQueries {
 
   async #follow(subscriber: Subscriber, target: LiveTarget): Promise<void> {
     const result = await this.#results.acquire(target)
-    if (this.#targets.get(subscriber) === target) subscriber.follow(result, undefined)
+    const isWanted = this.#targets.get(subscriber) === target
+    if (isWanted && result.endedBy === undefined) subscriber.follow(result, undefined)
     else this.#results.release(result)
+    if (isWanted && result.endedBy !== undefined) throw result.endedBy
   }
 
   /** A table that is still there, but not for this caller, is a matter of rights. */
