@@ -189,6 +189,12 @@ export const SETTINGS = {
     parseInteger,
     'Memory for the results of all live statements of this node. Results that nobody follows any more make room first.',
   ),
+  liveLogTime: setting(
+    '600',
+    parseSeconds,
+    'Seconds that the changes of a table are kept, for live statements that are resumed.',
+  ),
+  liveLogChanges: setting('1000000', parseInteger, 'Maximum changes that are kept of each table.'),
   streamVendor: setting(
     'Vendor',
     parseText,

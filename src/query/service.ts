@@ -140,7 +140,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     planner,
     run: createRunner({ engine, catalogue, planner, running, clock, audit, auditTable }),
     routes({ cancelElsewhere: cancel = async () => false, ...options }) {
-      watch(options.metrics, engine, running)
+      watch(options.metrics, { engine, running, live })
       if (options.metrics !== undefined) live.watch(options.metrics)
       const opened = queryEndpoints({
         ...options,
@@ -174,9 +174,15 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   }
 }
 
-function watch(metrics: Metrics | undefined, engine: Engine, running: RunningQueries): void {
-  metrics?.watch('gatehouse_queries_running', () => [[{}, running.size]])
-  metrics?.watch('gatehouse_queries_waiting', () => [[{}, engine.load.waiting]])
+interface Watched {
+  readonly engine: Engine
+  readonly running: RunningQueries
+  readonly live: LiveStatements
+}
+
+function watch(metrics: Metrics | undefined, { engine, running, live }: Watched): void {
+  metrics?.watch('gatehouse_queries_running', () => [[{}, running.size + live.load.running]])
+  metrics?.watch('gatehouse_queries_waiting', () => [[{}, engine.load.waiting + live.load.waiting]])
   metrics?.watch('gatehouse_query_writes_stopped_total', () => [[{}, engine.load.stoppedWrites]])
   metrics?.watch('gatehouse_query_processes', () => {
     const { busy, total } = engine.load

@@ -39,6 +39,8 @@ export function queryLimitsOf(config: Config) {
     stallMs: config.queryStall,
     sendQueueBytes: config.querySendQueueBytes,
     writeWaitMs: config.queryWriteWait,
+    logMs: config.liveLogTime,
+    logChanges: config.liveLogChanges,
   }
 }
 

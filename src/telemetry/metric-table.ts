@@ -74,6 +74,10 @@ export const METRICS = {
     'Live statements resumed: "recovered", or "reset" with a new snapshot.',
     'outcome',
   ),
+  gatehouse_live_log_changes: gauge(
+    'Changes kept in the change logs of "all" tables, and of the "largest" log. Counted once a minute.',
+    'of',
+  ),
   gatehouse_live_resets_total: counter('Snapshots sent anew, by the reason that the client is told.', 'reason'),
   gatehouse_bus_events_total: counter('Events received from the event bus, by kind.', 'kind'),
   gatehouse_bus_lag_seconds: gauge('Time since this node last knew that it had received every event.'),

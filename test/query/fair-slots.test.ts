@@ -85,6 +85,67 @@ test('a full queue refuses the owner with the most queries, not a new one', asyn
   assert.equal(fair.waiting, 4)
 })
 
+test('work in the background starts when nobody waits, leaves the last slot, and does not wait for ever', async (t) => {
+  let now = 0
+  t.mock.method(performance, 'now', () => now)
+  const { fair, granted, ask, owners } = openSlots(3)
+  const background: Slot[] = []
+  const askInBackground = () => void fair.acquireInBackground(NEVER).then((slot) => background.push(slot))
+  for (let count = 0; count < 3; count++) askInBackground()
+  await settled()
+  assert.deepEqual([background.length, fair.waiting], [2, 1], 'the last slot is left to others')
+  ask('a')
+  ask('b')
+  ask('c')
+  await settled()
+  assert.equal(owners(), 'a')
+  background[0]?.release()
+  await settled()
+  assert.equal(owners(), 'ab', 'who waits goes before the background')
+  background[1]?.release()
+  await settled()
+  assert.deepEqual([owners(), background.length], ['abc', 2])
+  for (const owner of 'defg') ask(owner)
+  granted[0]?.slot.release()
+  await settled()
+  assert.deepEqual([owners(), background.length], ['abcd', 2])
+  now += 1000
+  granted[1]?.slot.release()
+  await settled()
+  assert.deepEqual([owners(), background.length], ['abcd', 3], 'after a second it goes first')
+  askInBackground()
+  now += 1000
+  granted[2]?.slot.release()
+  await settled()
+  assert.deepEqual([owners(), background.length], ['abcde', 3], 'but one at a time')
+})
+
+test('a single slot is passed round between queries and the background', async (t) => {
+  let now = 0
+  t.mock.method(performance, 'now', () => now)
+  const { fair, granted, ask, owners } = openSlots(1)
+  const background: Slot[] = []
+  const abort = new AbortController()
+  ask('a')
+  void fair.acquireInBackground(NEVER).then((slot) => background.push(slot))
+  void fair.acquireInBackground(abort.signal).catch(() => {})
+  ask('b')
+  await settled()
+  abort.abort()
+  granted[0]?.slot.release()
+  await settled()
+  assert.deepEqual([owners(), background.length, fair.waiting], ['ab', 0, 1])
+  ask('c')
+  now = 1000
+  granted[1]?.slot.release()
+  await settled()
+  assert.deepEqual([owners(), background.length], ['ab', 1])
+  background[0]?.release()
+  background[0]?.release()
+  await settled()
+  assert.deepEqual([owners(), fair.waiting], ['abc', 0])
+})
+
 test('under random use, no slot is lost or given twice, and both rules hold', async () => {
   for (let seed = 1; seed <= 200; seed++) {
     let state = seed

@@ -97,8 +97,8 @@ export interface WholeRead {
 export interface WriteRequest {
   /** Undefined for the service itself. */
   readonly owner: string | undefined
-  /** The tables that are written to; undefined: any. */
-  readonly tables?: readonly string[] | undefined
+  /** The tables without a change log that are written to. */
+  readonly unlogged: readonly string[]
   readonly steps: readonly WriteStep[]
   /** The columns that each step returns. */
   readonly returning: readonly ResultColumn[]

@@ -18,20 +18,31 @@ interface Waiting {
   readonly refuse: (error: unknown) => void
 }
 
+interface BackgroundWaiting extends Waiting {
+  readonly since: number
+}
+
+/** Work in the background that has waited so long goes before everybody else. */
+const BACKGROUND_WAIT_MS = 1000
+
 /**
- * Two rules:
+ * Three rules:
  *
  * 1. An owner that holds a slot cannot take the last free one. So with two slots or more, one owner never holds them all, and the
  *    first query of any other owner starts at once.
  * 2. A slot goes to the owner that holds the fewest of those who wait, and among equals to the one that was served longest ago.
  *    So an owner without a slot gets the next one that is released, however many queries of others wait.
+ * 3. Work in the background gets a slot when nobody waits, and leaves the last free one to others. If it has waited too long, it
+ *    goes before all others, one at a time.
  */
 export class FairSlots {
   readonly #slots: number
   readonly #maxWaiting: number
   /** Those that hold a slot or wait for one; the owner that was served last is last. */
   readonly #owners = new Map<string, Owner>()
+  readonly #background: BackgroundWaiting[] = []
   #held = 0
+  #heldInBackground = 0
   #waiting = 0
 
   constructor(slots: number, maxWaiting: number) {
@@ -40,7 +51,7 @@ export class FairSlots {
   }
 
   get waiting(): number {
-    return this.#waiting
+    return this.#waiting + this.#background.length
   }
 
   /** Whether somebody other than the owner waits. */
@@ -79,8 +90,39 @@ export class FairSlots {
     })
   }
 
+  /** For work that nobody waits for. The queue has no limit: the caller bounds how much of it there is. */
+  acquireInBackground(signal: AbortSignal): Promise<Slot> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted()
+      const stopListening = (): void => signal.removeEventListener('abort', abort)
+      const release = once(() => {
+        this.#heldInBackground--
+        this.#release()
+      })
+      const waiting: BackgroundWaiting = {
+        since: performance.now(),
+        grant: () => {
+          stopListening()
+          resolve({ isFirst: false, release })
+        },
+        refuse: (error) => {
+          stopListening()
+          reject(error)
+        },
+      }
+      const abort = (): void => {
+        this.#background.splice(this.#background.indexOf(waiting), 1)
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', abort, { once: true })
+      this.#background.push(waiting)
+      this.#grantFree()
+    })
+  }
+
   /** Refuses everything that waits. */
   close(error: unknown): void {
+    for (const { refuse: fail } of this.#background.splice(0)) fail(error)
     for (const [name, owner] of [...this.#owners]) {
       for (const { refuse: fail } of owner.waiting.splice(0)) fail(error)
       this.#forgetIfIdle(name, owner)
@@ -94,6 +136,22 @@ export class FairSlots {
   }
 
   #grantFree(): void {
+    const { since = Number.POSITIVE_INFINITY } = this.#background[0] ?? {}
+    const isOverdue = since <= performance.now() - BACKGROUND_WAIT_MS
+    if (isOverdue && this.#heldInBackground === 0 && this.#held < this.#slots) this.#grantInBackground()
+    this.#grantToOwners()
+    const reserved = this.#slots > 1 ? 1 : 0
+    while (this.#waiting === 0 && this.#background.length > 0 && this.#slots - this.#held > reserved)
+      this.#grantInBackground()
+  }
+
+  #grantInBackground(): void {
+    this.#held++
+    this.#heldInBackground++
+    this.#background.shift()?.grant()
+  }
+
+  #grantToOwners(): void {
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
       const [name, owner] = next
       const first = owner.waiting.shift()
@@ -117,19 +175,20 @@ export class FairSlots {
   }
 
   #createSlot(name: string, owner: Owner): Slot {
-    let isReleased = false
     return {
       isFirst: owner.held === 1,
-      release: () => {
-        if (isReleased) return
-        isReleased = true
+      release: once(() => {
         owner.held--
-        this.#held--
         this.#moveToEnd(name, owner)
         this.#forgetIfIdle(name, owner)
-        this.#grantFree()
-      },
+        this.#release()
+      }),
     }
+  }
+
+  #release(): void {
+    this.#held--
+    this.#grantFree()
   }
 
   /** A full queue takes a query of an owner with fewer waiting ones in place of the newest of the owner with the most. */
@@ -148,5 +207,14 @@ export class FairSlots {
 
   #forgetIfIdle(name: string, owner: Owner): void {
     if (owner.held === 0 && owner.waiting.length === 0) this.#owners.delete(name)
+  }
+}
+
+function once(act: () => void): () => void {
+  let isDone = false
+  return () => {
+    if (isDone) return
+    isDone = true
+    act()
   }
 }

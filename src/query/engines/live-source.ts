@@ -32,6 +32,13 @@ export interface LiveReadRequest {
   readonly since?: { readonly table: string; readonly position: TablePosition } | undefined
   readonly maxRows: number
   readonly maxBytes: number
+  /** Runs when no query waits for a reader or a connection. Undefined: it is a query like others. */
+  readonly background?: Background | undefined
+}
+
+export interface Background {
+  /** It waits no more. */
+  onStart(): void
 }
 
 export interface LiveReply {
@@ -63,6 +70,8 @@ export interface LiveSource {
   read(request: LiveReadRequest, signal: AbortSignal): Promise<LiveReply>
   /** Deletes what need not be kept any more. */
   trim(): Promise<void>
+  /** The changes in each log when it was last trimmed. */
+  readonly logged: readonly number[]
 }
 
 /** How long changes are kept, and how many of each table. */

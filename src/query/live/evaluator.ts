@@ -22,6 +22,8 @@ export interface EvaluatorEnv {
 /** One run of an evaluator, by the monotonic clock. */
 export interface Evaluation {
   readonly startedAt: number
+  /** Call it when a read begins that had to wait: the wait does not make the evaluation a long one. */
+  readonly onStart: () => void
 }
 
 const MAX_FAILURES = 3
@@ -126,9 +128,13 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     this.#isRunning = true
     this.#dirtySince = undefined
     this.#startedAt = performance.now()
+    let ranFrom = this.#startedAt
+    const onStart = (): void => {
+      ranFrom = performance.now()
+    }
     try {
       this.env.counts.evaluations[this.method]++
-      const changed = await this.evaluate({ startedAt: this.#startedAt })
+      const changed = await this.evaluate({ startedAt: this.#startedAt, onStart })
       this.#failures = 0
       for (const result of changed) this.#publish(result)
       if (changed.length > 0) this.env.counts.delivered(performance.now() - dirtySince)
@@ -138,7 +144,7 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
       if (!this.#isClosed) this.#fail(error)
     }
     const now = performance.now()
-    if (this.method !== 'keys') this.#notBefore = Math.max(this.#notBefore, now + 2 * (now - this.#startedAt))
+    if (this.method !== 'keys') this.#notBefore = Math.max(this.#notBefore, now + 2 * (now - ranFrom))
     this.#isRunning = false
     if (this.isRepeated) this.#dirtySince ??= now
     this.#schedule()

@@ -107,7 +107,12 @@ export class Family extends Evaluator {
       if (count++ % ROWS_PER_STEP === 0) yield
       const holder = this.#holders.get(key)
       if (holder !== undefined) update(holder, key, undefined)
-      for (const member of fresh) if (member.state.rows.has(key)) update(member, key, undefined)
+    }
+    for (const member of fresh) {
+      for (const key of member.rowCount === 0 ? [] : (reply.changed?.keys() ?? [])) {
+        if (count++ % ROWS_PER_STEP === 0) yield
+        if (member.state.rows.has(key)) update(member, key, undefined)
+      }
     }
     for (const { key, route, row } of reply.rows) {
       if (count++ % ROWS_PER_STEP === 0) yield

@@ -18,15 +18,16 @@ export class History {
   #version: number
   #keys = 0
   #bytes = 0
-  /** The versions of the positions that were told. */
+  /** The versions of the positions that were told, the oldest first. */
   readonly #told = new Map<string, number>()
+  #toldBytes = 0
 
   constructor(version: number) {
     this.#version = version
   }
 
   get bytes(): number {
-    return this.#bytes
+    return this.#bytes + this.#toldBytes
   }
 
   /** Whether the changes since this version are known. */
@@ -44,6 +45,13 @@ export class History {
     const maxKeys = Math.max(limits.keys, MIN_KEYS)
     const maxBytes = Math.max(limits.bytes, MIN_BYTES)
     while (this.#batches.length > 1 && (this.#keys > maxKeys || this.#bytes > maxBytes)) this.#dropOldest()
+    this.#forgetUncovered()
+  }
+
+  /** Keeps the last changes only. */
+  shorten(): void {
+    while (this.#batches.length > 1) this.#dropOldest()
+    this.#forgetUncovered()
   }
 
   /** A new version that nothing leads to. */
@@ -51,6 +59,7 @@ export class History {
     this.#version++
     while (this.#batches.length > 0) this.#dropOldest()
     this.#told.clear()
+    this.#toldBytes = 0
   }
 
   /** All changes since a version that is covered. */
@@ -63,12 +72,21 @@ export class History {
   }
 
   tell(position: string): void {
-    this.#told.delete(position)
+    this.#forget(position)
     this.#told.set(position, this.#version)
-    if (this.#told.size <= MAX_TOLD) return
-    for (const oldest of this.#told.keys()) {
-      this.#told.delete(oldest)
-      return
+    this.#toldBytes += KEY_BYTES + position.length
+    const [oldest] = this.#told.size > MAX_TOLD ? this.#told.keys() : []
+    if (oldest !== undefined) this.#forget(oldest)
+  }
+
+  #forget(position: string): void {
+    if (this.#told.delete(position)) this.#toldBytes -= KEY_BYTES + position.length
+  }
+
+  #forgetUncovered(): void {
+    for (const [position, version] of this.#told) {
+      if (this.covers(version)) return
+      this.#forget(position)
     }
   }
 

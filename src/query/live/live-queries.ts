@@ -28,7 +28,7 @@ import { inSlices, type SlicedWork } from './slices.ts'
 import { Subscriber, type SubscriberEnv } from './subscriber.ts'
 import { type LiveTarget, type TargetEnv, targetOf } from './target.ts'
 
-export interface LiveQueriesOptions extends TargetEnv, Omit<ReaderOptions, 'source'> {
+export interface LiveQueriesOptions extends TargetEnv, Omit<ReaderOptions, 'source' | 'counts'> {
   readonly catalogue: Catalogue
   readonly limits: LiveLimits
   readonly onError: (error: unknown) => void
@@ -54,7 +54,7 @@ export class LiveStatements implements LiveQueries {
     const { engine, limits, onError, catalogue } = options
     const counts = this.#counts
     this.#options = options
-    this.#reader = new LiveReader({ ...options, source: engine.live })
+    this.#reader = new LiveReader({ ...options, source: engine.live, counts })
     this.#results = new LiveResults({ reader: this.#reader, counts, onError })
     this.#statements = new StatementCounts(limits)
     this.#subscriberEnv = {
@@ -63,6 +63,8 @@ export class LiveStatements implements LiveQueries {
       release: (result) => this.#results.release(result),
       replan: (subscriber, principal) => this.#replan(subscriber, principal, 'Rights'),
       hasEnded: (subscriber) => this.#forget(subscriber),
+      hold: (messages, reader) => this.#results.hold(messages, reader),
+      letGo: (messages, reader) => this.#results.letGo(messages, reader),
     }
     this.#sweep = setInterval(() => this.#tick(), Math.min(SWEEP_MS, limits.progressMs / 2))
     this.#sweep.unref()
@@ -97,6 +99,7 @@ export class LiveStatements implements LiveQueries {
       try {
         const start = request.resume === undefined ? undefined : await startAt(request.resume, result, this.#reader)
         if (subscriber.isClosed) throw subscriber.endedBy ?? shuttingDown()
+        if (result.endedBy !== undefined) throw result.endedBy
         const now = this.#targetOf(subscriber, request.principal)
         if (now.identity === target.identity) {
           this.#targets.set(subscriber, target)
@@ -143,11 +146,23 @@ export class LiveStatements implements LiveQueries {
     return found.length > 0
   }
 
+  /** Statements that are run now, or wait until they can be. They count as queries. */
+  get load(): { readonly running: number; readonly waiting: number } {
+    return this.#reader
+  }
+
   watch(metrics: Metrics): void {
-    this.#counts.watch(metrics)
+    this.#counts.watch(metrics, this.#options.engine.kind)
     metrics.watch('gatehouse_live_families', () => [[{}, this.#results.families]])
     metrics.watch('gatehouse_live_rows', () => [[{}, this.#results.rows]])
     metrics.watch('gatehouse_live_bytes', () => [[{}, this.#results.bytes]])
+    metrics.watch('gatehouse_live_log_changes', () => {
+      const { logged } = this.#reader.source
+      return [
+        [{ of: 'all' }, logged.reduce((sum, changes) => sum + changes, 0)],
+        [{ of: 'largest' }, Math.max(0, ...logged)],
+      ]
+    })
     metrics.watch('gatehouse_live_statements', () => {
       const counts = { keys: 0, rerun: 0, clock: 0 }
       for (const { method } of this.#targets.values()) counts[method]++
@@ -194,8 +209,10 @@ export class LiveStatements implements LiveQueries {
 
   async #follow(subscriber: Subscriber, target: LiveTarget): Promise<void> {
     const result = await this.#results.acquire(target)
-    if (this.#targets.get(subscriber) === target) subscriber.follow(result, undefined)
+    const isWanted = this.#targets.get(subscriber) === target
+    if (isWanted && result.endedBy === undefined) subscriber.follow(result, undefined)
     else this.#results.release(result)
+    if (isWanted && result.endedBy !== undefined) throw result.endedBy
   }
 
   /** A table that is still there, but not for this caller, is a matter of rights. */

@@ -38,13 +38,15 @@ export interface Step {
 const MAX_AT_ONCE = 1000
 /** What a row takes beside its texts, about. */
 const ROW_BYTES = 120
+/** What a result takes beside its rows and its SQL, about. */
+const RESULT_BYTES = 4096
 
 export class LiveResult {
   readonly target: LiveTarget
   readonly followers = new Set<Follower>()
   /** Undefined while nobody follows it. */
   evaluator: ResultEvaluator | undefined
-  #hasEnded = false
+  #endedBy: Refusal | undefined
   #state: LiveState
   #positions: Positions
   #version = 1
@@ -52,6 +54,7 @@ export class LiveResult {
   #generation = 1
   #changedAt = 0
   #bytes: number
+  readonly #ownBytes: number
   readonly #history = new History(1)
   #position: string | undefined
   #progress: LiveMessage | undefined
@@ -67,6 +70,7 @@ export class LiveResult {
     this.#state = state
     this.#positions = positions
     this.#bytes = sizeOf(state)
+    this.#ownBytes = RESULT_BYTES + target.identity.length + target.columns.length + target.plan.plan.sql.length
   }
 
   get state(): LiveState {
@@ -78,7 +82,12 @@ export class LiveResult {
   }
 
   get bytes(): number {
-    return this.#bytes + this.#history.bytes
+    return this.#ownBytes + this.#bytes + this.#history.bytes
+  }
+
+  /** Memory is scarce: those who are behind, or come back, may need a snapshot. */
+  shortenHistory(): void {
+    this.#history.shorten()
   }
 
   get version(): number {
@@ -248,12 +257,12 @@ export class LiveResult {
 
   /** It cannot be kept up to date any more. */
   end(reason: Refusal): void {
-    this.#hasEnded = true
+    this.#endedBy = reason
     for (const follower of [...this.followers]) follower.end(reason)
   }
 
-  get hasEnded(): boolean {
-    return this.#hasEnded
+  get endedBy(): Refusal | undefined {
+    return this.#endedBy
   }
 }
 

@@ -1,14 +1,17 @@
-/** Runs the reads of live queries: within the time limit, and so few at once that they do not fill the queue of queries. */
-import { createSemaphore } from '../../lib/semaphore.ts'
+/** Runs the reads of live queries: within the time limit, so few at once that others find readers, and fairly by owner. */
+import { Refusal } from '../../protocol/refusal.ts'
 import { isBounded } from '../engines/cost-class.ts'
+import { FairSlots } from '../engines/fair-slots.ts'
 import type { LiveReadRequest, LiveReply, LiveSource } from '../engines/live-source.ts'
 import { refuse } from '../errors.ts'
+import type { LiveCounts } from './counts.ts'
 import { type LiveLimits, tooManyBytes, tooManyRows } from './limits.ts'
 import type { FamilyTarget, LiveTarget } from './target.ts'
 
 export interface ReaderOptions {
   readonly source: LiveSource
   readonly limits: LiveLimits
+  readonly counts: LiveCounts
   /** The time limit of a query. */
   readonly milliseconds: number
   /** The queries that can run at once. */
@@ -17,41 +20,71 @@ export interface ReaderOptions {
   readonly catchUpAuditLog: (signal: AbortSignal) => Promise<void>
 }
 
-/** Reads of changed rows at once: they are short. */
+/** Short reads at once. */
 const SHORT_READS = 8
 
 export class LiveReader {
   readonly source: LiveSource
   readonly limits: LiveLimits
   readonly #options: ReaderOptions
-  readonly #long
-  readonly #short = createSemaphore(SHORT_READS, Number.POSITIVE_INFINITY)
+  /** Half of what queries have, so that these always find something. */
+  readonly #long: FairSlots
+  readonly #short = new FairSlots(SHORT_READS, Number.POSITIVE_INFINITY)
   readonly #closing = new AbortController()
+  #running = 0
 
   constructor(options: ReaderOptions) {
     this.source = options.source
     this.limits = options.limits
     this.#options = options
-    this.#long = createSemaphore(Math.max(1, options.concurrency - 1), Number.POSITIVE_INFINITY)
+    this.#long = new FairSlots(Math.max(1, Math.floor(options.concurrency / 2)), Number.POSITIVE_INFINITY)
   }
 
-  /** The whole result. Refuses one that is beyond the limits. */
-  async readWhole(target: LiveTarget): Promise<LiveReply> {
-    const semaphore = isBounded(target.plan.statement.cost) ? this.#short : this.#long
-    const { catchUpAuditLog } = this.#options
-    const reply = await this.#run(semaphore, async (signal) => {
-      if (target.readsAuditLog) await catchUpAuditLog(signal)
-      return this.source.read(this.#request(target.read()), signal)
-    })
-    if (reply.exceeded === 'rows') throw tooManyRows(this.limits)
-    if (reply.exceeded === 'bytes') throw tooManyBytes()
-    return reply
+  /** Whole results that are read now. */
+  get running(): number {
+    return this.#running
+  }
+
+  /** Reads that wait for their turn before they ask the database. */
+  get waiting(): number {
+    return this.#long.waiting + this.#short.waiting
+  }
+
+  /** The whole result. Refuses one that is beyond the limits. `onStart` is called when the read waits no more. */
+  async readWhole(target: LiveTarget, onStart?: () => void): Promise<LiveReply> {
+    const { counts, catchUpAuditLog } = this.#options
+    const slots = isBounded(target.plan.statement.cost) ? this.#short : this.#long
+    const parts = this.#request(target.read())
+    const run = new Run(this.#options.milliseconds)
+    const started = (): void => {
+      run.restart()
+      onStart?.()
+    }
+    try {
+      const reply = await this.#take(slots, parts.owner, run, async (signal) => {
+        this.#running++
+        try {
+          if (target.readsAuditLog) await catchUpAuditLog(signal)
+          return await this.source.read({ ...parts, background: { onStart: started } }, signal)
+        } finally {
+          this.#running--
+        }
+      })
+      if (reply.exceeded === 'rows') throw tooManyRows(this.limits)
+      if (reply.exceeded === 'bytes') throw tooManyBytes()
+      counts.ran('ok', run.elapsed)
+      return reply
+    } catch (error) {
+      counts.ran(error instanceof Refusal ? error.code : 'server.fault', run.elapsed)
+      throw error
+    }
   }
 
   /** The rows that have changed since a position. Rejects with LostPosition if they are not known. */
   readChanged(family: FamilyTarget, position: string): Promise<LiveReply> {
     const request = { ...this.#request(family.read(position)), since: { table: family.table, position } }
-    return this.#run(this.#short, (signal) => this.source.read(request, signal))
+    const run = new Run(this.#options.milliseconds)
+    return this.#take(this.#short, request.owner, run, (signal) => this.source.read(request, signal))
   }
 
   close(): void {
@@ -62,26 +95,54 @@ export class LiveReader {
     return { ...parts, maxRows: this.limits.rows, maxBytes: this.limits.bytes }
   }
 
-  async #run<Result>(
-    semaphore: ReturnType<typeof createSemaphore>,
+  async #take<Result>(
+    slots: FairSlots,
+    owner: string,
+    run: Run,
     work: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
-    const outcome = await semaphore.run(async () => {
-      this.#closing.signal.throwIfAborted()
-      const { milliseconds } = this.#options
-      const limit = new AbortController()
-      const timer = setTimeout(
-        () => limit.abort(refuse('Limit.Time', `The query ran for ${milliseconds / 1000} s, which is the limit`)),
-        milliseconds,
-      )
-      timer.unref()
-      try {
-        return await work(AbortSignal.any([limit.signal, this.#closing.signal]))
-      } finally {
-        clearTimeout(timer)
-      }
-    })
-    if (outcome === 'full') throw new Error('The queue has no limit')
-    return outcome.result
+    const slot = await slots.acquire(owner, this.#closing.signal)
+    run.restart()
+    try {
+      return await work(AbortSignal.any([run.signal, this.#closing.signal]))
+    } finally {
+      run.end()
+      slot.release()
+    }
+  }
+}
+
+/** The time of one read. To wait for a reader is no part of it. */
+class Run {
+  readonly #milliseconds: number
+  readonly #controller = new AbortController()
+  #startedAt = performance.now()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(milliseconds: number) {
+    this.#milliseconds = milliseconds
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  get elapsed(): number {
+    return performance.now() - this.#startedAt
+  }
+
+  restart(): void {
+    const seconds = this.#milliseconds / 1000
+    clearTimeout(this.#timer)
+    this.#startedAt = performance.now()
+    this.#timer = setTimeout(
+      () => this.#controller.abort(refuse('Limit.Time', `The query ran for ${seconds} s, which is the limit`)),
+      this.#milliseconds,
+    )
+    this.#timer.unref()
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
   }
 }

@@ -30,7 +30,7 @@ export class Rerun extends Evaluator {
     this.close()
   }
 
-  protected async evaluate({ startedAt }: Evaluation): Promise<readonly LiveResult[]> {
+  protected async evaluate(evaluation: Evaluation): Promise<readonly LiveResult[]> {
     const result = this.#result
     const { reader, watches } = this.env
     const found = await reader.source.changedSince(result.positions)
@@ -41,7 +41,7 @@ export class Rerun extends Evaluator {
     }
     const isLost = [...found.values()].includes('lost')
     const { version } = result
-    await evaluateWhole(result, reader, { startedAt, isLost })
+    await evaluateWhole(result, reader, { ...evaluation, isLost })
     watches.hasRead(this, result.positions)
     return result.version === version ? [] : [result]
   }
@@ -55,10 +55,10 @@ export class Rerun extends Evaluator {
 export async function evaluateWhole(
   result: LiveResult,
   reader: LiveReader,
-  { startedAt, isLost }: { readonly startedAt: number; readonly isLost: boolean },
+  { startedAt, onStart, isLost }: Pick<Evaluation, 'startedAt'> & Partial<Evaluation> & { readonly isLost: boolean },
 ): Promise<void> {
   const { evaluator } = result
-  const { next, positions } = await readState(result.target, reader, result.state)
+  const { next, positions } = await readState(result.target, reader, result.state, onStart)
   const changes = isLost ? undefined : await inSlices(difference(result.state, next))
   // It was given to another evaluator meanwhile, or to none.
   if (result.evaluator !== evaluator) return
@@ -66,8 +66,8 @@ export async function evaluateWhole(
   else result.commit(next, changes, positions, startedAt)
 }
 
-export async function readState(target: LiveTarget, reader: LiveReader, held?: LiveState) {
-  const { rows, positions } = await reader.readWhole(target)
+export async function readState(target: LiveTarget, reader: LiveReader, held?: LiveState, onStart?: () => void) {
+  const { rows, positions } = await reader.readWhole(target, onStart)
   const { isOrdered, keyNames } = target.plan
   const next = await inSlices(stateOf(rows, { isOrdered, hasKeys: keyNames !== null }, held))
   return { next, positions }

@@ -3,11 +3,13 @@ import type { LiveCounts } from './counts.ts'
 import type { EvaluatorEnv } from './evaluator.ts'
 import { Family } from './family.ts'
 import { tooManyBytes } from './limits.ts'
+import type { LiveMessage } from './live-query.ts'
 import { LiveResult } from './live-result.ts'
 import type { LiveReader } from './reader.ts'
 import { evaluateWhole, Rerun, readState } from './rerun.ts'
 import { TableWatches } from './table-watches.ts'
 import type { LiveTarget } from './target.ts'
+import { type SlowReader, UnsentMessages } from './unsent.ts'
 
 interface Entry {
   readonly target: LiveTarget
@@ -34,6 +36,8 @@ export class LiveResults {
   readonly #families = new Map<string, Family>()
   readonly #reruns = new Map<LiveResult, Rerun>()
   readonly #sizes = new Map<LiveResult, number>()
+  readonly #unsent = new UnsentMessages()
+  /** Of the results. */
   #bytes = 0
 
   constructor({ reader, counts, onError }: ResultsEnv) {
@@ -42,7 +46,7 @@ export class LiveResults {
   }
 
   get bytes(): number {
-    return this.#bytes
+    return this.#bytes + this.#unsent.bytes
   }
 
   get rows(): number {
@@ -66,7 +70,7 @@ export class LiveResults {
     entry.users++
     try {
       const result = await entry.ready
-      if (this.#entries.get(target.identity) !== entry) throw tooManyBytes()
+      if (this.#entries.get(target.identity) !== entry) throw result.endedBy ?? tooManyBytes()
       return result
     } catch (error) {
       this.#drop(entry)
@@ -82,7 +86,7 @@ export class LiveResults {
     if (entry.users > 0) return
     this.#rest(result)
     const { method, readsSystemTables } = result.target
-    if (method === 'clock' || readsSystemTables || result.hasEnded) this.#drop(entry)
+    if (method === 'clock' || readsSystemTables || result.endedBy !== undefined) this.#drop(entry)
     else {
       entry.idleSince = performance.now()
       this.#idle.add(entry)
@@ -119,7 +123,8 @@ export class LiveResults {
     if (entry === undefined) throw new Error('A live result was read after the service was closed')
     entry.result = result
     this.#count(result)
-    if (!this.#makeRoom()) throw tooManyBytes()
+    this.#makeRoom()
+    if (result.endedBy !== undefined) throw result.endedBy
     this.#tend(result)
     return result
   }
@@ -174,6 +179,7 @@ export class LiveResults {
   }
 
   #count(result: LiveResult): void {
+    if (result.endedBy !== undefined) return
     this.#bytes += result.bytes - (this.#sizes.get(result) ?? 0)
     this.#sizes.set(result, result.bytes)
   }
@@ -181,15 +187,55 @@ export class LiveResults {
   #limitMemory(result: LiveResult): void {
     if (this.#entries.get(result.target.identity)?.result !== result) return
     this.#count(result)
-    if (!this.#makeRoom()) result.end(tooManyBytes())
+    this.#makeRoom()
   }
 
-  /** Results that nobody follows make room for others. */
-  #makeRoom(): boolean {
+  /** Messages that wait for a slow reader. */
+  hold(messages: readonly LiveMessage[], reader: SlowReader): void {
+    this.#unsent.add(messages, reader)
+    this.#makeRoom()
+  }
+
+  letGo(messages: readonly LiveMessage[], reader: SlowReader): void {
+    this.#unsent.remove(messages, reader)
+  }
+
+  /**
+   * What is most easily missed goes first: results that nobody follows, what is kept for those who are behind, what slow readers
+   * have not read. Only then statements end, those of the user whose results take the most.
+   */
+  #makeRoom(): void {
+    const { bytes: limit } = this.#env.reader.limits
+    if (this.bytes <= limit) return
     for (const entry of this.#idle) {
-      if (this.#bytes <= this.#env.reader.limits.bytes) break
+      if (this.bytes <= limit) return
       this.#drop(entry)
     }
-    return this.#bytes <= this.#env.reader.limits.bytes
+    // More than is needed, so that not every change begins anew.
+    for (const result of this.#sizes.keys()) {
+      if (this.bytes <= 0.9 * limit) return
+      result.shortenHistory()
+      this.#count(result)
+    }
+    while (this.bytes > limit && this.#unsent.dropOldest());
+    while (this.bytes > limit) {
+      const result = this.#heaviest()
+      if (result === undefined) return
+      this.#bytes -= this.#sizes.get(result) ?? 0
+      this.#sizes.delete(result)
+      result.end(tooManyBytes())
+    }
+  }
+
+  /** The largest result of the user whose results take the most. */
+  #heaviest(): LiveResult | undefined {
+    const owners = new Map<string, { bytes: number; largest: LiveResult }>()
+    for (const [result, bytes] of this.#sizes) {
+      const owner = owners.get(result.target.owner) ?? { bytes: 0, largest: result }
+      owner.bytes += bytes
+      if (bytes > (this.#sizes.get(owner.largest) ?? 0)) owner.largest = result
+      owners.set(result.target.owner, owner)
+    }
+    return [...owners.values()].sort((a, b) => b.bytes - a.bytes)[0]?.largest
   }
 }

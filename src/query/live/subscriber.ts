@@ -6,6 +6,7 @@ import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription, ResetReason 
 import type { Follower, LiveResult, Step } from './live-result.ts'
 import { notRecovered, RESETS } from './messages.ts'
 import type { Start } from './resume.ts'
+import type { SlowReader } from './unsent.ts'
 
 export interface SubscriberEnv {
   readonly counts: LiveCounts
@@ -14,13 +15,16 @@ export interface SubscriberEnv {
   /** Plans the statement again for a caller whose rights may have changed. */
   readonly replan: (subscriber: Subscriber, principal: Principal) => void
   readonly hasEnded: (subscriber: Subscriber) => void
+  /** Messages that it has been sent in part, or not yet: from when they have to wait, and until they need not. */
+  readonly hold: (messages: readonly LiveMessage[], reader: SlowReader) => void
+  readonly letGo: (messages: readonly LiveMessage[], reader: SlowReader) => void
   readonly onError: (error: unknown) => void
 }
 
 /** A timer may be early by a fraction of a millisecond. */
 const TOLERANCE_MS = 1
 
-export class Subscriber implements LiveSubscription, Follower {
+export class Subscriber implements LiveSubscription, Follower, SlowReader {
   readonly request: LiveRequest
   readonly startedAt: number
   principal: Principal
@@ -32,6 +36,7 @@ export class Subscriber implements LiveSubscription, Follower {
   #version = 0
   #queue: readonly LiveMessage[] = []
   #sent = 0
+  #isQueueHeld = false
   /** The next message answers a position: a Change that says so, or a snapshot that says that it is none. */
   #answers: 'nothing' | 'recovered' | 'not recovered' = 'nothing'
   /** Counts the steps that were begun: one that takes long may be overtaken by a Reset. */
@@ -96,9 +101,12 @@ export class Subscriber implements LiveSubscription, Follower {
     this.#turn++
     this.#isPreparing = false
     this.#version = 0
-    this.#queue = [RESETS[reason]]
-    this.#sent = 0
+    this.#setQueue([RESETS[reason]])
     this.#pump()
+  }
+
+  overflow(): void {
+    this.reset('Overflow')
   }
 
   /** Leaves its result. Nothing but the queue is sent until it follows another. */
@@ -142,7 +150,7 @@ export class Subscriber implements LiveSubscription, Follower {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#queue = []
+    this.#setQueue([])
     this.leave()
     this.#env.hasEnded(this)
   }
@@ -171,18 +179,28 @@ export class Subscriber implements LiveSubscription, Follower {
   /** Sends whatever can be sent now. */
   #pump(): void {
     while (!this.#isHeld) {
-      const message = this.#queue[this.#sent++]
+      const message = this.#queue[this.#sent]
       if (message !== undefined) {
+        this.#sent++
         this.#send(message)
         continue
       }
-      this.#queue = []
-      this.#sent = 0
+      this.#setQueue([])
       const step = this.#nextStep()
       if (step === undefined) return
       if (step instanceof Promise) this.#prepare(step)
       else this.#take(step)
     }
+    if (this.#isQueueHeld || this.#sent === this.#queue.length) return
+    this.#isQueueHeld = true
+    this.#env.hold(this.#queue, this)
+  }
+
+  #setQueue(messages: readonly LiveMessage[]): void {
+    if (this.#isQueueHeld) this.#env.letGo(this.#queue, this)
+    this.#isQueueHeld = false
+    this.#queue = messages
+    this.#sent = 0
   }
 
   #send(message: LiveMessage): void {
@@ -206,8 +224,7 @@ export class Subscriber implements LiveSubscription, Follower {
 
   #take({ version, messages, isEmpty }: Step): void {
     this.#version = version
-    this.#queue = isEmpty && this.#answers === 'nothing' ? [] : messages
-    this.#sent = 0
+    this.#setQueue(isEmpty && this.#answers === 'nothing' ? [] : messages)
     this.#answers = 'nothing'
   }
 

@@ -85,7 +85,7 @@ async function write(run: Run, env: ExecutionEnv): Promise<Result> {
   const { steps, rows, length } = bound instanceof Promise ? await bound : bound
   const reply = await env.engine.write({
     owner: ownerOf(run.principal),
-    tables: parts.flatMap(({ planned }) => writtenBy(planned.bound.statement)),
+    unlogged: parts.flatMap(({ planned }) => unloggedIn(planned.bound.statement)),
     steps,
     returning: columns,
     isChecked,
@@ -133,9 +133,9 @@ function* bindWrite(
   return { steps, rows, length }
 }
 
-function writtenBy(statement: BoundStatement): string[] {
+function unloggedIn(statement: BoundStatement): string[] {
   const isWrite = statement.kind === 'insert' || statement.kind === 'update' || statement.kind === 'delete'
-  return isWrite ? [statement.table.name] : []
+  return isWrite && !statement.table.isLive ? [statement.table.name] : []
 }
 
 function resultOf({ planned }: Run, { outcome, isReplay }: WriteReply): Result {

@@ -283,6 +283,7 @@ onEveryEngine('the change log', (place, kind) => {
       '[112]': true,
     })
     await other.engine.live.trim()
+    assert.ok(other.engine.live.logged.includes(5), `${other.engine.live.logged} changes are kept`)
     assert.equal((await live.engine.live.changedSince(quiet)).size, 0)
     await other.close()
   })

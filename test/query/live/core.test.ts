@@ -146,12 +146,27 @@ onEveryEngine('live queries', (place, engine) => {
     client.close()
   })
 
-  test('a table without a log is followed through the commits of this node', async () => {
+  test('a table without a log is followed through the commits of all nodes', async () => {
     await run('CREATE TABLE quiet (id Integer PRIMARY KEY) WITH (live = off)')
     const client = await LiveClient.follow(server, 'SELECT id FROM quiet')
     assert.equal(client.applier.head.Method, 'rerun')
     await run('INSERT INTO quiet VALUES (1)')
     await client.holds([{ id: 1 }])
+    if (engine === 'postgres') {
+      const other = await startQueryServer(place(), { bus, clock: () => time })
+      try {
+        const there = await LiveClient.follow(other, 'SELECT id FROM quiet')
+        await run('INSERT INTO quiet VALUES (2)')
+        await there.holds([{ id: 1 }, { id: 2 }])
+        there.close()
+        // Nobody listens there now.
+        await run('INSERT INTO quiet VALUES (3)')
+        const again = await LiveClient.follow(other, 'SELECT id FROM quiet', { resumes: there })
+        await again.holds([{ id: 1 }, { id: 2 }, { id: 3 }])
+      } finally {
+        await other.stop()
+      }
+    }
     client.close()
   })
 

@@ -77,7 +77,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
       }
       await engine.write({
         owner: 'admin',
-        tables: all.flatMap(({ bound }) => bound.tables.map(({ name }) => name)),
+        unlogged: all.flatMap(({ bound }) => bound.tables.filter(({ isLive }) => !isLive).map(({ name }) => name)),
         steps: all.flatMap(({ plan: sql }) =>
           sql === undefined ? [] : [{ sql: sql.sql, parameterSets: [parameters(sql)] }],
         ),

@@ -22,6 +22,7 @@ function createDatabase() {
     compare: (a, b) => Number(a) - Number(b),
     read: () => Promise.reject(new Error('It is not read')),
     trim: async () => {},
+    logged: [],
   }
   return {
     source,

@@ -1,9 +1,12 @@
 /** Tells of commits: of this node at once, of other nodes by NOTIFY, of other programs by polling. */
+import { randomUUID } from 'node:crypto'
 import pg, { type Client, type Pool } from 'pg'
 import { CommitListeners } from '../commit-listeners.ts'
 
-/** Without a payload, so that PostgreSQL folds several into one. */
+/** Without a payload, so that PostgreSQL folds several into one; except for tables without a change log, which are named. */
 const CHANNEL = 'gatehouse_commits'
+/** PostgreSQL takes 8000 bytes. */
+const MAX_PAYLOAD_BYTES = 7000
 
 /** How soon commits of other programs are noticed. */
 const POLL_MS = 250
@@ -18,9 +21,15 @@ const RETRY_MS = { first: 100, last: 5000 }
 export class CommitSignal {
   readonly #url: string
   readonly #notifying: Pool
+  /** Tells this node from others. */
+  readonly #node = randomUUID()
   readonly #listeners = new CommitListeners((count) => this.#listen(count > 0))
   #listening: Listening | undefined
   #notifyTimer: NodeJS.Timeout | undefined
+  /** Tables without a change log that have been written to since the last NOTIFY. */
+  readonly #written = new Set<string>()
+  /** Other nodes have written to these tables without a change log; undefined: possibly to any. */
+  onElsewhere: (tables: readonly string[] | undefined) => void = () => {}
 
   constructor(url: string, notifying: Pool) {
     this.#url = url
@@ -31,14 +40,26 @@ export class CommitSignal {
     return this.#listeners.add(listener)
   }
 
-  /** This node has committed. */
-  committed(): void {
+  /** This node has committed, also to these tables without a change log. */
+  committed(unlogged: readonly string[] = []): void {
+    for (const table of unlogged) this.#written.add(table)
     this.#listeners.wake()
     this.#notifyTimer ??= setTimeout(() => {
       this.#notifyTimer = undefined
       // A node that misses it polls.
-      this.#notifying.query(`NOTIFY ${CHANNEL}`).catch(() => {})
+      this.#notify().catch(() => {})
     }, NOTIFY_MS).unref()
+  }
+
+  async #notify(): Promise<void> {
+    const tables = [...this.#written]
+    this.#written.clear()
+    if (tables.length === 0) await this.#notifying.query(`NOTIFY ${CHANNEL}`)
+    else {
+      const payload = JSON.stringify([this.#node, ...tables])
+      const isLong = Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES
+      await this.#notifying.query('SELECT pg_notify($1, $2)', [CHANNEL, isLong ? `["${this.#node}"]` : payload])
+    }
   }
 
   async close(): Promise<void> {
@@ -51,14 +72,42 @@ export class CommitSignal {
   #listen(hasListeners: boolean): void {
     if (hasListeners === (this.#listening !== undefined)) return
     void this.#listening?.close()
-    this.#listening = hasListeners ? new Listening(this.#url, () => this.#listeners.wake()) : undefined
+    if (!hasListeners) {
+      this.#listening = undefined
+      return
+    }
+    this.#listening = new Listening(this.#url, {
+      onWake: () => this.#listeners.wake(),
+      onMissed: () => this.onElsewhere(undefined),
+      onPayload: (payload) => {
+        const [node, ...tables] = namesIn(payload)
+        if (node !== undefined && node !== this.#node) this.onElsewhere(tables.length === 0 ? undefined : tables)
+      },
+    })
   }
+}
+
+/** Whoever has access to the database can notify. */
+function namesIn(payload: string): string[] {
+  try {
+    const names: unknown = JSON.parse(payload)
+    return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : []
+  } catch {
+    return []
+  }
+}
+
+interface ListeningEvents {
+  readonly onWake: () => void
+  /** Nobody has listened for a while. */
+  readonly onMissed: () => void
+  readonly onPayload: (payload: string) => void
 }
 
 /** A connection that listens and polls, replaced when it breaks. */
 class Listening {
   readonly #url: string
-  readonly #wake: () => void
+  readonly #events: ListeningEvents
   #client: Client | undefined
   #timer: NodeJS.Timeout | undefined
   #retryMs = RETRY_MS.first
@@ -66,9 +115,9 @@ class Listening {
   #isClosed = false
   #ended: Promise<void> | undefined
 
-  constructor(url: string, wake: () => void) {
+  constructor(url: string, events: ListeningEvents) {
     this.#url = url
-    this.#wake = wake
+    this.#events = events
     void this.#connect()
   }
 
@@ -89,13 +138,17 @@ class Listening {
     this.#client = client
     client.on('error', () => this.#retry(client))
     client.on('end', () => this.#retry(client))
-    client.on('notification', this.#wake)
+    client.on('notification', ({ payload = '' }) => {
+      if (payload !== '') this.#events.onPayload(payload)
+      this.#events.onWake()
+    })
     try {
       await client.connect()
       await client.query(`LISTEN ${CHANNEL}`)
       this.#retryMs = RETRY_MS.first
       // Commits may have been missed before.
-      this.#wake()
+      this.#events.onMissed()
+      this.#events.onWake()
       await this.#poll(client)
     } catch {
       this.#retry(client)
@@ -107,7 +160,7 @@ class Listening {
     while (this.#client === client) {
       const { rows } = await client.query<{ snapshot: string }>('SELECT pg_current_snapshot()::text AS snapshot')
       const snapshot = rows[0]?.snapshot
-      if (this.#snapshot !== undefined && snapshot !== this.#snapshot) this.#wake()
+      if (this.#snapshot !== undefined && snapshot !== this.#snapshot) this.#events.onWake()
       this.#snapshot = snapshot
       await new Promise<void>((resolve) => {
         this.#timer = setTimeout(resolve, POLL_MS).unref()
@@ -122,7 +175,7 @@ class Listening {
     this.#timer = setTimeout(() => void this.#connect(), this.#retryMs).unref()
     this.#retryMs = Math.min(2 * this.#retryMs, RETRY_MS.last)
     // Reads may still be possible.
-    this.#wake()
+    this.#events.onWake()
   }
 
   #end(): Promise<void> | undefined {

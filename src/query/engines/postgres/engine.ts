@@ -96,10 +96,13 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       }
     },
     async write(request) {
-      const batched = request.isShort && isOneStatement(request) ? await writeBatched(request) : undefined
-      const reply = batched ?? (await write(request.isShort ? acquireShort : acquireLong, request))
-      live.committed(request.tables)
-      return reply
+      try {
+        const batched = request.isShort && isOneStatement(request) ? await writeBatched(request) : undefined
+        return batched ?? (await write(request.isShort ? acquireShort : acquireLong, request))
+      } finally {
+        // What failed may have been committed, or not.
+        live.committed(request.unlogged)
+      }
     },
     async loadCatalogue() {
       const rows = await withClient(owner, readCatalogue)

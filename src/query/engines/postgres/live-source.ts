@@ -61,6 +61,11 @@ interface Heads {
   readonly logs: Map<string, LogHead>
 }
 
+interface Borrower extends Pick<LiveReadRequest, 'owner' | 'background'> {
+  readonly acquire: Acquire
+  readonly signal: AbortSignal
+}
+
 export class PostgresLiveSource implements LiveSource {
   readonly #options: PostgresLiveOptions
   readonly #own = new OwnCommits()
@@ -69,12 +74,13 @@ export class PostgresLiveSource implements LiveSource {
   constructor(options: PostgresLiveOptions) {
     this.#options = options
     this.#trim = new LogTrim(options.owner, options.limits)
+    options.signal.onElsewhere = (tables) => this.#own.add(tables)
   }
 
-  /** This node has committed writes to these tables; undefined: to any. */
-  committed(tables: readonly string[] | undefined): void {
-    this.#own.add(tables)
-    this.#options.signal.committed()
+  /** This node has committed writes, also to these tables without a change log. */
+  committed(unlogged: readonly string[]): void {
+    this.#own.add(unlogged)
+    this.#options.signal.committed(unlogged)
   }
 
   /** The system tables show the catalogue. */
@@ -91,7 +97,7 @@ export class PostgresLiveSource implements LiveSource {
     const heads = headsOf()
     // A malformed position is lost, and PostgreSQL would fail on it.
     const tables = [...positions].filter(([, position]) => parsePosition(position) !== undefined)
-    const isWhole = await this.#run(this.#options.acquireShort, '', NEVER, () => {
+    const isWhole = await this.#run({ acquire: this.#options.acquireShort, owner: '', signal: NEVER }, () => {
       changed.clear()
       return [
         BEGIN_READ,
@@ -116,7 +122,7 @@ export class PostgresLiveSource implements LiveSource {
   }
 
   async read(request: LiveReadRequest, signal: AbortSignal): Promise<LiveReply> {
-    const { statement, since, tables, owner } = request
+    const { statement, since, tables, owner, background } = request
     // PostgreSQL would fail on a malformed position.
     if (since !== undefined && parsePosition(since.position) === undefined) throw new LostPosition(since.table)
     const { acquireShort, acquireLong } = this.#options
@@ -126,7 +132,7 @@ export class PostgresLiveSource implements LiveSource {
     const heads = headsOf()
     let rows = new ResultRows(request)
     let changed: ChangedKeys | undefined
-    const isWhole = await this.#run(acquire, owner, signal, () => {
+    const isWhole = await this.#run({ acquire, owner, signal, background }, () => {
       rows = new ResultRows(request)
       changed = since === undefined ? undefined : new ChangedKeys(request, since)
       const named = since === undefined ? tables : [...new Set([...tables, since.table])]
@@ -150,14 +156,16 @@ export class PostgresLiveSource implements LiveSource {
     return this.#trim.run()
   }
 
+  get logged(): readonly number[] {
+    return this.#trim.logged
+  }
+
   /** Prepares statements again whose tables have changed. False: a log is not there, because its table has just been dropped. */
   async #run(
-    acquire: Acquire,
-    owner: string,
-    signal: AbortSignal,
+    { acquire, owner, signal, background }: Borrower,
     statements: () => readonly PipelineStatement[],
   ): Promise<boolean> {
-    const { client, giveBack } = await borrow(acquire, owner, signal)
+    const { client, giveBack } = await borrow(acquire, owner, signal, background)
     let isBroken = false
     try {
       for (let attempt = 1; ; attempt++) {

@@ -18,6 +18,9 @@ export class LogTrim {
   /** The oldest transaction that was running at some times: those before it had ended by then. */
   #notes: { readonly at: number; readonly xmin: bigint }[] = []
 
+  /** The changes in each log, about. */
+  logged: readonly number[] = []
+
   constructor(owner: Pool, limits: LogLimits) {
     this.#owner = owner
     this.#limits = limits
@@ -47,13 +50,16 @@ export class LogTrim {
     const { rows } = await client.query<{ log: string }>(
       `SELECT l.log FROM ${LOGS} AS l JOIN pg_class AS c ON c.oid = l.relation AND c.relname = l.log`,
     )
+    const logged: number[] = []
     for (const { log } of rows) {
       const surplus = await keptFrom(client, log, changes)
       const aged = await keptFrom(client, log, Math.min(ALWAYS_KEPT, changes))
       // Positions made from now on must not be before the floor, so it stays below every running transaction.
       const before = smaller(current, larger(surplus, smaller(old, aged)))
       if (before > 0n) await deleteBefore(client, log, before)
+      logged.push(await spanOf(client, log))
     }
+    this.logged = logged
   }
 }
 
@@ -73,16 +79,21 @@ async function xminOf(client: PoolClient): Promise<bigint> {
 /** The transaction of the first of the last rows, as many as are kept; 0 if there are not that many. */
 async function keptFrom(client: PoolClient, log: string, count: number): Promise<bigint> {
   const table = `${SCHEMA}.${log}`
-  // The numbers of the first and the last row bound how many there are, without counting them.
-  const span = await client.query<{ span: string | null }>(
-    `SELECT ((SELECT seq FROM ${table} ORDER BY xid DESC LIMIT 1) - (SELECT seq FROM ${table} ORDER BY xid LIMIT 1))::text AS span`,
-  )
-  if (Number(span.rows[0]?.span ?? 0) < count) return 0n
+  if ((await spanOf(client, log)) <= count) return 0n
   const { rows } = await client.query<{ xid: string }>(
     `SELECT xid::text FROM ${table} ORDER BY xid DESC OFFSET $1 LIMIT 1`,
     [Math.max(0, count - 1)],
   )
   return BigInt(rows[0]?.xid ?? 0)
+}
+
+/** The numbers of the first and the last row bound how many there are, without counting them. */
+async function spanOf(client: PoolClient, log: string): Promise<number> {
+  const table = `${SCHEMA}.${log}`
+  const { rows } = await client.query<{ span: string | null }>(
+    `SELECT ((SELECT seq FROM ${table} ORDER BY xid DESC LIMIT 1) - (SELECT seq FROM ${table} ORDER BY xid LIMIT 1) + 1)::text AS span`,
+  )
+  return Math.max(0, Number(rows[0]?.span ?? 0))
 }
 
 /** The floor is right after the last row that is deleted: positions in a log where nothing more happens stay valid. */

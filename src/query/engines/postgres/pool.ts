@@ -2,6 +2,7 @@
 import pg, { type Pool, type PoolClient } from 'pg'
 import type { Availability } from '../../../lib/availability.ts'
 import type { FairSlots } from '../fair-slots.ts'
+import type { Background } from '../live-source.ts'
 import { cancelRunning, destroyConnection, MAX_CANCEL_MS } from './protocol.ts'
 import { SCHEMA } from './representation.ts'
 
@@ -52,7 +53,7 @@ export function createPool({ url, connectMs, max, availability, settings = {} }:
   return pool
 }
 
-export type Acquire = (owner: string, signal: AbortSignal) => Promise<Acquired>
+export type Acquire = (owner: string, signal: AbortSignal, background?: Background) => Promise<Acquired>
 
 interface Acquired {
   readonly client: PoolClient
@@ -61,8 +62,9 @@ interface Acquired {
 
 /** Acquires from a pool with as many connections as there are slots, so that nothing waits in the pool itself. */
 export function acquireFrom(pool: Pool, slots: FairSlots): Acquire {
-  return async (owner, signal) => {
-    const slot = await slots.acquire(owner, signal)
+  return async (owner, signal, background) => {
+    const slot = await (background === undefined ? slots.acquire(owner, signal) : slots.acquireInBackground(signal))
+    background?.onStart()
     try {
       const client = await connectUnlessAborted(pool, signal)
       return {
@@ -100,9 +102,14 @@ export interface Borrowed {
 }
 
 /** A connection whose statement is cancelled when the signal aborts. */
-export async function borrow(acquire: Acquire, owner: string, signal: AbortSignal): Promise<Borrowed> {
+export async function borrow(
+  acquire: Acquire,
+  owner: string,
+  signal: AbortSignal,
+  background?: Background,
+): Promise<Borrowed> {
   signal.throwIfAborted()
-  const { client, release } = await acquire(owner, signal)
+  const { client, release } = await acquire(owner, signal, background)
   let cancelled: Promise<void> | undefined
   let again: NodeJS.Timeout | undefined
   let giveUp: NodeJS.Timeout | undefined

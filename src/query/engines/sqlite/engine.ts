@@ -71,10 +71,13 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     finish: (slots, text) => slots.positional(text),
     bind: toSqlite,
     prepareRead: (query) => prepareRead(open, query),
-    async write({ tables, ...request }) {
-      const reply = await write(open, request)
-      live.committed(tables)
-      return reply
+    async write(request) {
+      try {
+        return await write(open, request)
+      } finally {
+        // What failed may have been committed, or not.
+        live.committed(request.unlogged)
+      }
     },
     async loadCatalogue() {
       const rows = await retryWhileLocked(() => readCatalogue(reading))
@@ -161,7 +164,7 @@ function prepareRead({ pool, readingStatements }: OpenDatabase, query: ReadState
   }
 }
 
-async function write(open: OpenDatabase, { running, owner, ...job }: WriteRequest): Promise<WriteReply> {
+async function write(open: OpenDatabase, { running, owner, unlogged: _, ...job }: WriteRequest): Promise<WriteReply> {
   try {
     if (job.isShort) {
       const reply = await writeShort(open, owner, job, running)

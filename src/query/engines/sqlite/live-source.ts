@@ -60,13 +60,15 @@ export class SqliteLiveSource implements LiveSource {
   /** The last number of each log at some times. */
   #notes: { readonly at: number; readonly last: ReadonlyMap<string, number> }[] = []
 
+  logged: readonly number[] = []
+
   constructor(options: SqliteLiveOptions) {
     this.#options = options
   }
 
-  /** This node has committed writes to these tables; undefined: to any. */
-  committed(tables: readonly string[] | undefined): void {
-    this.#own.add(tables)
+  /** This node has committed writes, also to these tables without a change log. */
+  committed(unlogged: readonly string[]): void {
+    this.#own.add(unlogged)
     this.#listeners.wake()
   }
 
@@ -106,7 +108,7 @@ export class SqliteLiveSource implements LiveSource {
     const counted = request.tables.map((table) => this.#own.position(table))
     const job = jobOf(request)
     try {
-      const { outcome, text } = this.#readInline(request, job) ?? (await this.#readApart(request.owner, job, signal))
+      const { outcome, text } = this.#readInline(request, job) ?? (await this.#readApart(request, job, signal))
       if (outcome.isLost) throw new LostPosition(request.since?.table ?? '')
       const positions = request.tables.map(
         (table, index) => [table, outcome.positions[index] ?? counted[index] ?? ''] as const,
@@ -157,8 +159,8 @@ export class SqliteLiveSource implements LiveSource {
     return encoder.takeText()
   }
 
-  async #readApart(owner: string, job: LiveJob, signal: AbortSignal): Promise<LiveRead> {
-    const chunks = this.#options.pool.read(owner, job, signal)
+  async #readApart({ owner, background }: LiveReadRequest, job: LiveJob, signal: AbortSignal): Promise<LiveRead> {
+    const chunks = this.#options.pool.read(owner, job, signal, background)
     const taken: Uint8Array[] = []
     for (;;) {
       const next = await chunks.next()
@@ -176,7 +178,12 @@ export class SqliteLiveSource implements LiveSource {
     // Older notes are not needed any more.
     if (due > 0) this.#notes.splice(0, due)
     const old = due === -1 ? undefined : this.#notes[0]?.last
-    for (const [log, seq] of last) await this.#deleteBefore(log, Math.max(old?.get(log) ?? 0, seq - changes))
+    const logged: number[] = []
+    for (const [log, seq] of last) {
+      const first = await this.#deleteBefore(log, Math.max(old?.get(log) ?? 0, seq - changes))
+      logged.push(Math.max(0, seq - first))
+    }
+    this.logged = logged
   }
 
   #lastOfAll(): Map<string, number> {
@@ -192,19 +199,20 @@ export class SqliteLiveSource implements LiveSource {
     )
   }
 
-  /** The last row stays, because `seq` is before it at most. */
-  async #deleteBefore(log: string, seq: number): Promise<void> {
+  /** The last row stays, because `seq` is before it at most. Returns the first that is left. */
+  async #deleteBefore(log: string, seq: number): Promise<number> {
     const { writing, commits } = this.#options
-    for (let isDone = false; !isDone; ) {
-      isDone = await commits.write(() => {
+    for (;;) {
+      const first = await commits.write(() => {
         const hasLog = writing.prepare('SELECT 1 FROM main.sqlite_schema WHERE name = ?').get(log) !== undefined
-        if (!hasLog) return true
+        if (!hasLog) return seq
         const first = writing.prepare<[], number>(`SELECT min(seq) FROM main.${log}`).pluck(true).get() ?? seq
-        if (first >= seq) return true
+        if (first >= seq) return first
         const before = Math.min(seq, first + TRIMMED_AT_ONCE)
         writing.prepare(`DELETE FROM main.${log} WHERE seq < ?`).run(before)
-        return before === seq
+        return before
       })
+      if (first >= seq) return first
     }
   }
 

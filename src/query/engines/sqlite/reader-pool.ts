@@ -1,6 +1,7 @@
 /** The pool of reader processes: started when a query needs one, killed to cancel a query, ended when idle. */
 import { refuse } from '../../errors.ts'
 import { FairSlots, type Slot } from '../fair-slots.ts'
+import type { Background } from '../live-source.ts'
 import type { LiveJob } from './live-read.ts'
 import { type OutcomeOf, ProcessGone, QueryProcess, type QueryTask, type ReadJob } from './query-process.ts'
 
@@ -41,8 +42,12 @@ export class ReaderPool {
     owner: string,
     job: Job,
     signal: AbortSignal,
+    background?: Background,
   ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
-    const slot = await this.#slots.acquire(owner, signal)
+    const slot = await (background === undefined
+      ? this.#slots.acquire(owner, signal)
+      : this.#slots.acquireInBackground(signal))
+    background?.onStart()
     let reader: Reader | undefined
     let isReusable = true
     const stop = (): void => reader?.kill()
