@@ -89,7 +89,7 @@ test('the bytes of a long result do not pile up until the next garbage collectio
       most = Math.max(most, process.memoryUsage().arrayBuffers - before)
     })
     assert.ok(received > 30_000_000, `a result of ${received} bytes`)
-    assert.ok(most < 4_000_000, `${most} bytes were held at once`)
+    assert.ok(most < 10_000_000, `${most} bytes were held at once`)
   } finally {
     await server.stop()
     await leave()

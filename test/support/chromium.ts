@@ -25,7 +25,7 @@ export async function startChromium(): Promise<TestBrowser> {
         reducedMotion: 'reduce',
         viewport: { width, height: 800 },
       })
-      context.setDefaultTimeout(10_000)
+      context.setDefaultTimeout(30_000)
       return context
     },
     stop: () => browser.close(),

@@ -28,7 +28,7 @@ export interface EventRequest {
   readonly body?: string
 }
 
-const TIMEOUT_MS = 10_000
+const TIMEOUT_MS = 30_000
 
 export async function openEvents(url: string, options: EventRequest): Promise<EventClient> {
   const { method = 'POST', token, headers = {}, body } = options

@@ -96,7 +96,7 @@ export async function openRaw(
     wake()
   })
   async function until<T>(read: () => T | undefined): Promise<T | undefined> {
-    const deadline = Date.now() + 10_000
+    const deadline = Date.now() + 30_000
     for (;;) {
       const value = read()
       if (value !== undefined || ended) return value

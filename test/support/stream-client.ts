@@ -23,7 +23,7 @@ export interface ConnectOptions extends ClientOptions {
   readonly protocols?: string[]
 }
 
-const TIMEOUT_MS = 5_000
+const TIMEOUT_MS = 20_000
 const SILENCE_MS = 15
 
 export async function connect(port: number, options: ConnectOptions = {}): Promise<StreamClient> {
