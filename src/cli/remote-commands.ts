@@ -5,7 +5,7 @@ import type { Command } from './command.ts'
 const SIGN_IN: OptionTable = {
   '--username': { value: 'NAME', help: 'sign in as this user; asks for the password' },
   '--password-file': { value: 'FILE', help: 'read the password from the first line of a file' },
-  '--client': { value: 'ID', help: 'the client to sign in with (default demo-cli)' },
+  '--client': { value: 'ID', help: 'the client to sign in with (default gatehouse-cli)' },
   '--token-file': { value: 'FILE', help: 'read an access token from the first line of a file' },
 }
 
@@ -31,6 +31,7 @@ export const REMOTE_COMMANDS: readonly Command[] = [
     positionals: ['[ADDRESS]'],
     options: {
       ...SIGN_IN,
+      '--anonymous': { help: 'do not use the login of "gatehouse login"' },
       '--version': { value: 'VERSION', help: 'the protocol version (default 1.1)' },
       '--wait': {
         value: 'SECONDS',
@@ -39,7 +40,8 @@ export const REMOTE_COMMANDS: readonly Command[] = [
     },
     summary: 'Opens a streaming session in a terminal or in a pipe.',
     notes: `
-ADDRESS is the server; the default is GATEHOUSE_SERVER, or http://localhost:5080.
+ADDRESS is the server; the default is GATEHOUSE_SERVER, or http://localhost:5080. Without --username and --token-file the
+session uses the login of "gatehouse login", if there is one.
 
 In a terminal, type "help" once connected. In a pipe, each line of stdin is a message (JSON, or what one types in the
 terminal) and each line of stdout is a message from the server. The session ends when every request is answered and
@@ -120,5 +122,13 @@ ${LOGIN}`,
       'export --table trades --format ndjson | gzip > trades.ndjson.gz',
     ],
     load: async () => (await import('./query/export.ts')).exportRows,
+  },
+  {
+    name: 'whoami',
+    options: { '--json': { help: 'print it as JSON' }, ...SERVER },
+    summary: 'Shows as whom commands act on a server, and with which rights.',
+    notes: LOGIN,
+    examples: ['whoami', 'whoami --server https://gate.example.com', 'whoami --token-file token.txt --json'],
+    load: async () => (await import('./whoami.ts')).whoami,
   },
 ]
