@@ -64,9 +64,11 @@ nothing is subscribed to, or when the wait is over. For example: echo 'Platform/
       '--max-rate': { value: 'NUMBER', help: 'with --live: the most changes per second, from 1 to 50 (default 20)' },
       ...SERVER,
     },
-    summary: 'Runs an IQL statement on a server and prints the result.',
+    summary: 'Runs IQL statements on a server and prints the results, or opens a shell.',
     notes: `
-Without STATEMENT, or with "-", the statement is read from stdin.
+Without STATEMENT a terminal opens a shell with history, completion and live results; \\? shows its commands. In a pipe,
+or with "-", the statements are read from stdin. Each ends with a semicolon, which the last one does not need; the first
+failure ends them. Each statement gets the parameters that it names.
 ${LOGIN}
 
 With --live a terminal shows a table that changes by itself. In a pipe each row that is new (+), changed (~) or gone (-)
@@ -74,6 +76,7 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
     examples: [
       'query "SELECT symbol, price FROM trades ORDER BY executed_at DESC LIMIT 10"',
       'query --csv -p symbol=ACME "SELECT * FROM trades WHERE symbol = :symbol" > acme.csv',
+      'query',
       'query --username alice < report.iql',
       'query --live "SELECT symbol, last(price, executed_at) AS price FROM trades GROUP BY symbol ORDER BY symbol"',
     ],

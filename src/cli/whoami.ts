@@ -5,7 +5,7 @@ import { serverAddress, userinfo } from './client.ts'
 import { readLogin } from './credentials.ts'
 import { membersOf } from './json.ts'
 import { tokenSource } from './sign-in.ts'
-import { printTable } from './table.ts'
+import { printableLines, printTable } from './table.ts'
 import { claimsOf } from './token-claims.ts'
 
 export interface Identity {
@@ -23,7 +23,8 @@ export interface Identity {
 export async function whoami(args: Arguments): Promise<void> {
   const server = serverAddress(args.value('--server'))
   const identity = await identityOf(server, await tokenSource(server, args)())
-  if (args.has('--json')) return void process.stdout.write(`${JSON.stringify({ server, ...identity }, null, 2)}\n`)
+  const json = JSON.stringify({ server, ...identity }, null, 2)
+  if (args.has('--json')) return void process.stdout.write(`${printableLines(json)}\n`)
   const usesLogin = !args.has('--username') && !args.has('--token-file')
   const isRenewed = usesLogin && readLogin(server)?.refreshToken !== undefined
   printTable(
