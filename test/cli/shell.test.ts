@@ -31,7 +31,9 @@ let leave: () => Promise<void>
 before(async () => {
   const opened = await openPlace('sqlite')
   leave = opened.leave
-  server = await startTestServer(opened.place, { flags: { '--demo': 'true', '--demo-market': 'false' } })
+  // A statement that is not cancelled outlives the test.
+  const flags = { '--demo': 'true', '--demo-market': 'false', '--query-seconds': '600' }
+  server = await startTestServer(opened.place, { flags })
   writeFileSync(tokenFile, (await signIn(server, ADMIN)).access_token)
 })
 after(async () => {
