@@ -16,18 +16,24 @@ There are three ways to the same operations:
 
 ## Remote login
 
-On the machine with the data, register the command line as a client, and give a user the scopes for administration:
+On the machine with the data, register the command line as a client with the scopes that its users may ask for, and give
+a user the scopes for administration:
 
 \`\`\`
 gatehouse client add gatehouse-cli --public --grant device_code --grant refresh_token \\
-  --scope Identity/Admin --scope Platform/Admin --scope offline_access
+  --scope "openid profile offline_access Identity/Admin Platform/Admin Platform/Market Platform/Trading"
 gatehouse role add admin --scope Identity/Admin --scope Platform/Admin
 gatehouse user add alice --role admin
 \`\`\`
 
-Then on any machine: \`gatehouse login --server https://gate.example.com\`. The tokens are stored in
+Then on any machine: \`gatehouse login --server https://gate.example.com\`. The login has every right that the user holds and
+the client may have, or those of \`--scope\`; the command says as whom and with which rights, and \`gatehouse whoami\` says it
+again. It serves \`query\`, \`import\`, \`export\`, \`stream\` and the administration alike. The tokens are stored in
 \`~/.config/gatehouse/credentials.json\`, readable by their owner only, and renewed as needed; \`gatehouse logout\` revokes them.
+The demonstration has the client, and \`gatehouse login\` without options logs in to it.
+
 The address must be the issuer of the server: the command line sends no password and no token to another issuer's endpoints.
+A token of \`--token-file\` is sent to its own issuer only.
 
 ## The HTTP API
 
@@ -41,7 +47,7 @@ shown only in the response that creates them.
 |---|---|---|---|
 ${ADMIN_ROUTES.map(({ method, path, scope, summary }) => `| ${method} | \`${path}\` | \`${scope}\` | ${summary} |`).join('\n')}
 
-\`{user}\` is a username or an id. Streaming connections and running queries are listed from all nodes; nodes that do not reply
+\`{user}\` is a username or an id, and so are the parameters \`user\` and \`actor\`, which take client ids too. Streaming connections and running queries are listed from all nodes; nodes that do not reply
 within a second are listed in \`silent\`.
 `,
 }

@@ -5,12 +5,13 @@ import { type AuditFilter, exportAuditLog, presentAuditRow, readAuditPage } from
 import { verifyAuditLog } from '../store/audit-verify.ts'
 import { record } from './change.ts'
 import { readCount, readTime } from './parameters.ts'
-import type { AdminCall, AdminRoute } from './route.ts'
+import type { AdminCall, AdminEnv, AdminRoute } from './route.ts'
+import { requireActor } from './subjects.ts'
 
 const FILTERS = {
   event: 'An event name such as token.refused, or its first part, such as token.',
   outcome: 'success or refused.',
-  actor: 'The id of the user or client who did it.',
+  actor: 'The user or client who did it, by name or id.',
   client: 'The client through which it was done.',
   target: 'The id of the affected user or object.',
   address: 'The address of the caller.',
@@ -30,12 +31,13 @@ export const auditRoutes: readonly AdminRoute[] = [
       limit: 'Rows per page: 1 to 1000, default 100.',
     },
     reply: '{"items": […], "next": "the path of the next page or null"}',
-    async run(call, { database, audit }) {
-      await audit.flush()
+    async run(call, env) {
+      const { database } = env
+      await env.audit.flush()
       const limit = readCount(call.query.limit, 'limit', 100, 1000)
       const before =
         call.query.before === undefined ? undefined : readCount(call.query.before, 'before', 1, 999_999_999)
-      const rows = await readAuditPage(database.db, readFilter(call), { before, limit })
+      const rows = await readAuditPage(database.db, await readFilter(call, env), { before, limit })
       const last = rows.length === limit ? rows.at(-1) : undefined
       const next =
         last === undefined
@@ -53,7 +55,7 @@ export const auditRoutes: readonly AdminRoute[] = [
     reply: 'The rows.',
     mediaType: 'application/x-ndjson',
     async run(call, env) {
-      const filter = readFilter(call)
+      const filter = await readFilter(call, env)
       record(env, call, { event: 'audit.exported' })
       await env.audit.flush()
       return { lines: exportAuditLog(env.database.db, filter) }
@@ -73,7 +75,7 @@ export const auditRoutes: readonly AdminRoute[] = [
   },
 ]
 
-function readFilter({ query }: AdminCall): AuditFilter {
+async function readFilter({ query }: AdminCall, { stores, database }: AdminEnv): Promise<AuditFilter> {
   const names = Object.keys(AUDIT_EVENTS)
   if (query.event !== undefined && !names.some((name) => name === query.event || name.startsWith(`${query.event}.`)))
     throw new Refusal('admin.bad_parameter', 400, `event must be one of ${names.join(', ')}`)
@@ -81,7 +83,7 @@ function readFilter({ query }: AdminCall): AuditFilter {
   return {
     event,
     outcome,
-    actor,
+    actor: actor === undefined ? undefined : await requireActor(stores, database, actor),
     client,
     target,
     address,

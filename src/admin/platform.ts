@@ -6,8 +6,10 @@ import { badBody, instant, type JsonObject, readObject } from './body.ts'
 import { record } from './change.ts'
 import { readFlag } from './parameters.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
+import { requireSubject } from './subjects.ts'
 
 const DAY = 86_400
+const KICK_REPLY = '{"closed": connections, "silent": [nodes that did not reply, which close theirs too]}'
 
 export const platformRoutes: readonly AdminRoute[] = [
   {
@@ -80,10 +82,10 @@ export const platformRoutes: readonly AdminRoute[] = [
     path: '/admin/streams',
     scope: 'Platform/Admin',
     summary: 'Lists the streaming connections of all nodes.',
-    query: { user: 'Only connections of the user with this id.' },
+    query: { user: 'Only connections of this user or client, by name or id.' },
     reply: '{"items": […], "silent": [nodes that did not reply]}',
-    async run({ query }, { live }) {
-      return { body: await live.streams(query.user) }
+    async run({ query: { user } }, { live, stores }) {
+      return { body: await live.streams(user === undefined ? undefined : await requireSubject(stores, user)) }
     },
   },
   {
@@ -91,30 +93,34 @@ export const platformRoutes: readonly AdminRoute[] = [
     path: '/admin/streams/{connection}',
     scope: 'Platform/Admin',
     summary: 'Closes a streaming connection, on whichever node it is.',
-    reply: 'Nothing.',
-    status: 204,
+    reply: KICK_REPLY,
     async run(call, env) {
       const connectionId = part(call, 'connection')
+      const { items, silent } = await env.live.streams(undefined)
+      const closed = items.filter(({ id }) => id === connectionId).length
+      // It may be on a node that did not reply.
+      if (closed === 0 && silent.length === 0) throw notFound('streaming connection', connectionId)
       await env.publish({ kind: 'stream-kick', connectionId })
       record(env, call, { event: 'stream.kicked', target: connectionId, details: { connection: connectionId } })
-      return { status: 204 }
+      return { body: { closed, silent } }
     },
   },
   {
     method: 'DELETE',
     path: '/admin/streams',
     scope: 'Platform/Admin',
-    summary: 'Closes all streaming connections of a user, on all nodes.',
-    query: { user: 'The id of the user. Required.' },
-    reply: 'Nothing.',
-    status: 204,
+    summary: 'Closes all streaming connections of a user or client, on all nodes.',
+    query: { user: 'The user or client, by name or id. Required.' },
+    reply: KICK_REPLY,
     async run(call, env) {
-      const subject = call.query.user
-      if (subject === undefined)
-        throw new Refusal('admin.bad_parameter', 400, 'The parameter user is required: ?user=usr_…')
+      const { user } = call.query
+      if (user === undefined)
+        throw new Refusal('admin.bad_parameter', 400, 'The parameter user is required: ?user=alice')
+      const subject = await requireSubject(env.stores, user)
+      const { items, silent } = await env.live.streams(subject)
       await env.publish({ kind: 'stream-kick', subject })
-      record(env, call, { event: 'stream.kicked', target: subject })
-      return { status: 204 }
+      record(env, call, { event: 'stream.kicked', target: subject, details: { count: items.length } })
+      return { body: { closed: items.length, silent } }
     },
   },
   {

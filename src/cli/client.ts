@@ -1,12 +1,12 @@
 /** The OAuth client of the command line: discovery, sign-in, refresh, revocation and authenticated requests. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Login, readLogin, writeLogin } from './credentials.ts'
+import { type Login, lockCredentials, readLogin, writeLogin } from './credentials.ts'
 import { CommandError, UsageError } from './errors.ts'
 import { type JsonObject, membersOf, parseJson } from './json.ts'
 import { printable } from './table.ts'
+import { claimsOf } from './token-claims.ts'
 
 const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
-const LOGIN_SCOPES = 'Identity/Admin Platform/Admin offline_access'
 /** A token this close to its expiry is refreshed before it is used. */
 const EXPIRY_MARGIN_MS = 30_000
 
@@ -62,33 +62,59 @@ export async function connect(server: string, getToken: () => Promise<string>): 
 
 /** The access token of `gatehouse login`, refreshed when it is about to expire. */
 export async function loginToken(server: string): Promise<string> {
-  const again = `gatehouse login --server ${server}`
+  const fresh = freshToken(server)
+  if (fresh !== undefined) return fresh
+  // A refresh token is valid once: of several commands one refreshes, and the others use what it got.
+  const unlock = await lockCredentials()
+  try {
+    return freshToken(server) ?? (await refresh(server))
+  } finally {
+    unlock()
+  }
+}
+
+function freshToken(server: string): string | undefined {
   const login = readLogin(server)
-  if (login === undefined) throw new CommandError(`You are not logged in to ${server}. Run: ${again}`)
-  if (Date.now() < login.expiresAt - EXPIRY_MARGIN_MS) return login.accessToken
-  const { clientId, refreshToken } = login
-  if (refreshToken === undefined) throw new CommandError(`The login has expired. Run: ${again}`)
+  if (login === undefined) throw new CommandError(`You are not logged in to ${server}. Run: ${loginCommand(server)}`)
+  return Date.now() < login.expiresAt - EXPIRY_MARGIN_MS ? login.accessToken : undefined
+}
+
+async function refresh(server: string): Promise<string> {
+  const { clientId, refreshToken } = readLogin(server) ?? {}
+  if (clientId === undefined || refreshToken === undefined)
+    throw new CommandError(`The login has expired. Run: ${loginCommand(server)}`)
   const { token } = await discover(server)
   const form = { grant_type: 'refresh_token', refresh_token: refreshToken, client_id: clientId }
   const reply = await postForm(token, form)
-  if (!reply.ok) throw new CommandError(`The login is no longer valid. Run: ${again}`)
+  if (reply.status >= 500 || reply.status === 429) throw refused('The login could not be renewed', reply.body)
+  if (reply.status !== 200) throw new CommandError(`The login is no longer valid. Run: ${loginCommand(server)}`)
   const renewed = readTokens(clientId, reply.body)
   writeLogin(server, renewed)
   return renewed.accessToken
+}
+
+function loginCommand(server: string): string {
+  return `gatehouse login --server ${server}`
 }
 
 export interface PasswordSignIn {
   readonly clientId: string
   readonly username: string
   readonly password: string
+  /** Without it: everything that the client may have and the user holds. */
+  readonly scope?: string | undefined
 }
 
 /** RFC 6749 §4.3. */
-export async function passwordToken(server: string, { clientId, username, password }: PasswordSignIn): Promise<string> {
+export async function passwordLogin(
+  server: string,
+  { clientId, username, password, scope }: PasswordSignIn,
+): Promise<Login> {
   const { token } = await discover(server)
-  const reply = await postForm(token, { grant_type: 'password', client_id: clientId, username, password })
-  if (!reply.ok) throw refused(`The server did not sign ${username} in`, reply.body)
-  return readTokens(clientId, reply.body).accessToken
+  const form = { grant_type: 'password', client_id: clientId, username, password, ...scopeField(scope) }
+  const reply = await postForm(token, form)
+  if (reply.status !== 200) throw refused(`The server did not sign ${username} in`, reply.body)
+  return readTokens(clientId, reply.body)
 }
 
 export interface DevicePrompt {
@@ -99,12 +125,12 @@ export interface DevicePrompt {
 /** RFC 8628. */
 export async function deviceLogin(
   server: string,
-  clientId: string,
+  { clientId, scope }: Pick<PasswordSignIn, 'clientId' | 'scope'>,
   show: (prompt: DevicePrompt) => void,
 ): Promise<Login> {
   const endpoints = await discover(server)
-  const started = await postForm(endpoints.device, { client_id: clientId, scope: LOGIN_SCOPES })
-  if (!started.ok) throw refused(`The server refused a device login of the client ${clientId}`, started.body)
+  const started = await postForm(endpoints.device, { client_id: clientId, ...scopeField(scope) })
+  if (started.status !== 200) throw refused(`The server refused a device login of the client ${clientId}`, started.body)
   const { device_code, user_code, verification_uri, verification_uri_complete, expires_in, interval = 5 } = started.body
   show({
     userCode: printable(String(user_code)),
@@ -116,7 +142,7 @@ export async function deviceLogin(
   while (performance.now() < deadline) {
     await sleep(seconds * 1000)
     const reply = await postForm(endpoints.token, form)
-    if (reply.ok) return readTokens(clientId, reply.body)
+    if (reply.status === 200) return readTokens(clientId, reply.body)
     if (reply.body.error === 'slow_down') seconds += 5
     else if (reply.body.error !== 'authorization_pending') throw refused('The login was refused', reply.body)
   }
@@ -129,10 +155,32 @@ export async function revokeLogin(server: string, { clientId, refreshToken, acce
   await postForm(revocation, { token: refreshToken ?? accessToken, client_id: clientId })
 }
 
+/** The claims that the server has about the user of a token; undefined where the token does not grant them. */
+export async function userinfo(server: string, accessToken: string): Promise<JsonObject | undefined> {
+  const { userinfo: address } = await discover(server)
+  const response = await fetchFrom(address, { headers: { authorization: `Bearer ${accessToken}` } })
+  const body = membersOf(parseJson(await response.text()))
+  if (response.ok) return body
+  if (response.status === 403) return undefined
+  throw refused(`${server} did not accept the token`, body)
+}
+
+/** Whether the token may be sent to the server: a token is for its issuer alone. */
+export async function requireIssuer(server: string, accessToken: string, source: string): Promise<void> {
+  const { iss } = claimsOf(accessToken)
+  // A token that cannot be read says nothing: then the server must at least be an issuer.
+  if (typeof iss !== 'string') return void (await discover(server))
+  if (iss !== server)
+    throw new CommandError(
+      `The token in ${source} is for its issuer ${printable(iss)} and was not sent to ${server}: use that address.`,
+    )
+}
+
 interface Endpoints {
   readonly token: string
   readonly device: string
   readonly revocation: string
+  readonly userinfo: string
 }
 
 async function discover(server: string): Promise<Endpoints> {
@@ -149,12 +197,17 @@ async function discover(server: string): Promise<Endpoints> {
     token: String(document.token_endpoint),
     device: String(document.device_authorization_endpoint),
     revocation: String(document.revocation_endpoint),
+    userinfo: String(document.userinfo_endpoint),
   }
 }
 
-async function postForm(address: string, form: Record<string, string>): Promise<{ ok: boolean; body: JsonObject }> {
+function scopeField(scope: string | undefined): Record<string, string> {
+  return scope === undefined ? {} : { scope }
+}
+
+async function postForm(address: string, form: Record<string, string>): Promise<{ status: number; body: JsonObject }> {
   const response = await fetchFrom(address, { method: 'POST', body: new URLSearchParams(form) })
-  return { ok: response.ok, body: membersOf(parseJson(await response.text())) }
+  return { status: response.status, body: membersOf(parseJson(await response.text())) }
 }
 
 /** A redirect is an error: it would carry a password or a token to another address. */

@@ -101,20 +101,32 @@ warnings.`,
   ...ADMIN_COMMANDS,
   {
     name: 'login',
-    options: { '--client': { value: 'CLIENT', help: 'the client to log in with (default gatehouse-cli)' } },
+    options: {
+      '--scope': { value: 'SCOPE', repeatable: true, help: 'ask for this scope only; repeatable (default: all)' },
+      '--username': { value: 'NAME', help: 'log in with the password of this user instead of a page' },
+      '--password-file': { value: 'FILE', help: 'read the password from the first line of a file' },
+      '--client': { value: 'ID', help: 'the client to log in with (default gatehouse-cli)' },
+    },
     settings: true,
-    summary: 'Logs in to the server named by --server, for later commands with --server.',
+    summary: 'Logs in to a server, for later commands: queries, imports, exports, streams and administration.',
     notes: `
-Prints a code to confirm on a page of the server. The client must be registered there with the device grant; see
-"gatehouse client add --help".`,
-    examples: ['login --server https://gate.example.com'],
+Prints a code to confirm on a page of the server, then as whom you are logged in and with which rights. The login has
+every right that you hold and the client may have; with --scope it has less, and without the scope offline_access it
+is not renewed. The server is --server or GATEHOUSE_SERVER; the default is http://localhost:5080. The client must be
+registered there with the device grant, or the password grant for --username; see "gatehouse client add --help".`,
+    examples: [
+      'login',
+      'login --server https://gate.example.com',
+      'login --scope Platform/Market --scope offline_access --server https://gate.example.com',
+    ],
     load: async () => (await import('./login.ts')).login,
   },
   {
     name: 'logout',
     settings: true,
-    summary: 'Deletes the login for the server named by --server and revokes its tokens.',
-    examples: ['logout --server https://gate.example.com'],
+    summary: 'Deletes the login to a server and revokes its tokens.',
+    notes: 'The server is --server or GATEHOUSE_SERVER; the default is http://localhost:5080.',
+    examples: ['logout', 'logout --server https://gate.example.com'],
     load: async () => (await import('./login.ts')).logout,
   },
   {

@@ -1,7 +1,8 @@
 /** The logins of `gatehouse login`, in a file that only its owner can read. */
-import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { CommandError } from './errors.ts'
 import { membersOf, parseJson } from './json.ts'
 
@@ -32,6 +33,27 @@ export function deleteLogin(server: string, file = credentialsFile()): void {
   writeAll(all, file)
 }
 
+const LOCK_POLL_MS = 50
+/** A lock this old was left behind by a command that was killed. */
+const LOCK_STALE_MS = 30_000
+
+/** Waits for other commands of this user; returns the function that unlocks. */
+export async function lockCredentials(file = credentialsFile()): Promise<() => void> {
+  const lock = `${file}.lock`
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  for (;;) {
+    try {
+      mkdirSync(lock)
+      return () => rmSync(lock, { recursive: true, force: true })
+    } catch (error) {
+      if (!isErrorOf(error, 'EEXIST')) throw error
+    }
+    const { mtimeMs } = statSync(lock, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
+    if (Date.now() - mtimeMs > LOCK_STALE_MS) rmSync(lock, { recursive: true, force: true })
+    else await sleep(LOCK_POLL_MS)
+  }
+}
+
 function writeAll(logins: ReadonlyMap<string, Login>, file: string): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const temporary = `${file}.${process.pid}.tmp`
@@ -47,7 +69,7 @@ function readAll(file: string): Map<string, Login> {
       throw new CommandError(`Other users can read ${file}: run "chmod 600 ${file}" and log in again.`)
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return new Map()
+    if (isErrorOf(error, 'ENOENT')) return new Map()
     throw error
   }
   const logins = parseJson(text)
@@ -58,6 +80,10 @@ function readAll(file: string): Map<string, Login> {
       return [server, login]
     }),
   )
+}
+
+function isErrorOf(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
 }
 
 function damaged(file: string): CommandError {

@@ -5,7 +5,7 @@ import type { Command } from './command.ts'
 const SIGN_IN: OptionTable = {
   '--username': { value: 'NAME', help: 'sign in as this user; asks for the password' },
   '--password-file': { value: 'FILE', help: 'read the password from the first line of a file' },
-  '--client': { value: 'ID', help: 'the client to sign in with (default demo-cli)' },
+  '--client': { value: 'ID', help: 'the client to sign in with (default gatehouse-cli)' },
   '--token-file': { value: 'FILE', help: 'read an access token from the first line of a file' },
 }
 
@@ -31,6 +31,7 @@ export const REMOTE_COMMANDS: readonly Command[] = [
     positionals: ['[ADDRESS]'],
     options: {
       ...SIGN_IN,
+      '--anonymous': { help: 'do not use the login of "gatehouse login"' },
       '--version': { value: 'VERSION', help: 'the protocol version (default 1.1)' },
       '--wait': {
         value: 'SECONDS',
@@ -39,7 +40,8 @@ export const REMOTE_COMMANDS: readonly Command[] = [
     },
     summary: 'Opens a streaming session in a terminal or in a pipe.',
     notes: `
-ADDRESS is the server; the default is GATEHOUSE_SERVER, or http://localhost:5080.
+ADDRESS is the server; the default is GATEHOUSE_SERVER, or http://localhost:5080. Without --username and --token-file the
+session uses the login of "gatehouse login", if there is one.
 
 In a terminal, type "help" once connected. In a pipe, each line of stdin is a message (JSON, or what one types in the
 terminal) and each line of stdout is a message from the server. The session ends when every request is answered and
@@ -62,9 +64,11 @@ nothing is subscribed to, or when the wait is over. For example: echo 'Platform/
       '--max-rate': { value: 'NUMBER', help: 'with --live: the most changes per second, from 1 to 50 (default 20)' },
       ...SERVER,
     },
-    summary: 'Runs an IQL statement on a server and prints the result.',
+    summary: 'Runs IQL statements on a server and prints the results, or opens a shell.',
     notes: `
-Without STATEMENT, or with "-", the statement is read from stdin.
+Without STATEMENT a terminal opens a shell with history, completion and live results; \\? shows its commands. In a pipe,
+or with "-", the statements are read from stdin. Each ends with a semicolon, which the last one does not need; the first
+failure ends them. Each statement gets the parameters that it names.
 ${LOGIN}
 
 With --live a terminal shows a table that changes by itself. In a pipe each row that is new (+), changed (~) or gone (-)
@@ -72,6 +76,7 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
     examples: [
       'query "SELECT symbol, price FROM trades ORDER BY executed_at DESC LIMIT 10"',
       'query --csv -p symbol=ACME "SELECT * FROM trades WHERE symbol = :symbol" > acme.csv',
+      'query',
       'query --username alice < report.iql',
       'query --live "SELECT symbol, last(price, executed_at) AS price FROM trades GROUP BY symbol ORDER BY symbol"',
     ],
@@ -120,5 +125,13 @@ ${LOGIN}`,
       'export --table trades --format ndjson | gzip > trades.ndjson.gz',
     ],
     load: async () => (await import('./query/export.ts')).exportRows,
+  },
+  {
+    name: 'whoami',
+    options: { '--json': { help: 'print it as JSON' }, ...SERVER },
+    summary: 'Shows as whom commands act on a server, and with which rights.',
+    notes: LOGIN,
+    examples: ['whoami', 'whoami --server https://gate.example.com', 'whoami --token-file token.txt --json'],
+    load: async () => (await import('./whoami.ts')).whoami,
   },
 ]

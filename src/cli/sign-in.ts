@@ -1,9 +1,12 @@
 /** Where a command takes its access token from: a file, a password, or the login of this user. */
 import { readFile } from 'node:fs/promises'
 import type { Arguments } from './args.ts'
-import { loginToken, passwordToken } from './client.ts'
+import { loginToken, passwordLogin, requireIssuer } from './client.ts'
 import { UsageError } from './errors.ts'
 import { askPassword } from './password.ts'
+
+/** The client that the command line is registered as. */
+const DEFAULT_CLIENT = 'gatehouse-cli'
 
 /** For commands that take SIGN_IN_OPTIONS; without them the token is that of `gatehouse login`. */
 export function tokenSource(server: string, args: Arguments): () => Promise<string> {
@@ -14,28 +17,36 @@ export function tokenSource(server: string, args: Arguments): () => Promise<stri
 export function optionalToken(server: string, args: Arguments): (() => Promise<string>) | undefined {
   const [tokenFile, passwordFile] = [args.value('--token-file'), args.value('--password-file')]
   const [username, clientId] = [args.value('--username'), clientOf(args)]
-  if (tokenFile !== undefined) return () => readToken(tokenFile)
+  if (tokenFile !== undefined) return () => readToken(tokenFile, server)
   if (username === undefined) return undefined
-  if (passwordFile === undefined && !process.stdin.isTTY)
-    throw new UsageError('Without a terminal the password must come from a file: --password-file FILE')
+  const readPassword = passwordSource(username, passwordFile)
   let password: string | undefined
   return async () => {
-    password ??= passwordFile === undefined ? await askPasswordOf(username) : await readFirstLine(passwordFile)
-    return passwordToken(server, { clientId, username, password })
+    password ??= await readPassword()
+    return (await passwordLogin(server, { clientId, username, password })).accessToken
   }
 }
 
+/** The password of --password-file, or what the user types. */
+export function passwordSource(username: string, file: string | undefined): () => Promise<string> {
+  if (file !== undefined) return () => readFirstLine(file)
+  if (!process.stdin.isTTY)
+    throw new UsageError('Without a terminal the password must come from a file: --password-file FILE')
+  return () => askPasswordOf(username)
+}
+
 export function clientOf(args: Arguments): string {
-  return args.value('--client') ?? 'demo-cli'
+  return args.value('--client') ?? DEFAULT_CLIENT
 }
 
 export function askPasswordOf(username: string): Promise<string> {
   return askPassword(`Password of ${username}: `)
 }
 
-async function readToken(file: string): Promise<string> {
+async function readToken(file: string, server: string): Promise<string> {
   const token = (await readFirstLine(file)).trim()
   if (token === '') throw new UsageError(`The first line of ${file} is empty: it must be the access token`)
+  await requireIssuer(server, token, file)
   return token
 }
 

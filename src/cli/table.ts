@@ -27,6 +27,20 @@ export function formatResult(
   return `${header}${widths.map((width) => '─'.repeat(width)).join('─┼─')}\n${body.join('')}`
 }
 
+/** The rows of a query result one below the other, a line for each column. */
+export function formatRecords(
+  columns: readonly { readonly name: string }[],
+  rows: readonly (readonly string[])[],
+): string {
+  const names = columns.map(({ name }) => printable(name))
+  const width = Math.max(0, ...names.map(widthOf))
+  const records = rows.map((row, index) => {
+    const lines = names.map((name, column) => `${padTo(name, width)} │ ${printable(row[column] ?? '')}`.trimEnd())
+    return [`── row ${index + 1} ${'─'.repeat(20)}`, ...lines].map((line) => `${line}\n`).join('')
+  })
+  return columns.length === 0 ? '' : records.join('')
+}
+
 /** A value of a JSON result as text. */
 export function cellText(value: unknown): string {
   if (value === null || value === undefined) return 'NULL'

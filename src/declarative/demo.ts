@@ -40,6 +40,14 @@ export const DEMO: Declaration = {
   ],
   clients: [
     {
+      client_id: 'gatehouse-cli',
+      client_name: 'Gatehouse command line',
+      token_endpoint_auth_method: 'none',
+      grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'password', 'refresh_token'],
+      response_types: [],
+      scope: EVERYTHING,
+    },
+    {
       client_id: 'demo-cli',
       client_name: 'Demo command line',
       token_endpoint_auth_method: 'none',

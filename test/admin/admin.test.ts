@@ -11,13 +11,15 @@ import { onEveryEngine } from '../support/engines.ts'
 
 onEveryEngine('administration', (place) => {
   let admin: TestAdmin
+  /** The user of the streaming connection; each test may create them. */
+  let streaming = 'usr_1'
   before(async () => {
     const here = {
       streams: {
         list: () => [
           {
             connectionId: 'c1',
-            subject: 'usr_1',
+            subject: streaming,
             username: 'alice',
             clientId: 'app',
             address: '192.0.2.1',
@@ -146,17 +148,32 @@ onEveryEngine('administration', (place) => {
   })
 
   test('streaming connections and running queries are listed and ended', async () => {
+    const added = { username: 'streamer', password: 'long enough 1', roles: [] }
+    const streamer = (await admin.call('POST', '/admin/users', { body: added })).body.id
+    await admin.call('POST', '/admin/users', { body: { ...added, username: 'idler' } })
+    streaming = streamer
     assert.partialDeepStrictEqual((await admin.call('GET', '/admin/streams')).body.items, [
-      { id: 'c1', user: 'usr_1', node: 'test' },
+      { id: 'c1', user: streamer, node: 'test' },
     ])
-    assert.deepEqual((await admin.call('GET', '/admin/streams?user=usr_2')).body.items, [])
+    for (const user of ['streamer', streamer])
+      assert.equal((await admin.call('GET', `/admin/streams?user=${user}`)).body.items.length, 1)
+    assert.deepEqual((await admin.call('GET', '/admin/streams?user=idler')).body.items, [])
     admin.events.length = 0
-    assert.equal((await admin.call('DELETE', '/admin/streams/c1')).status, 204)
-    assert.equal((await admin.call('DELETE', '/admin/streams?user=usr_1')).status, 204)
-    assert.equal((await admin.call('DELETE', '/admin/streams')).status, 400)
-    assert.deepEqual(admin.events, [
+    const kick = async (target: string) => {
+      const { status, body } = await admin.call('DELETE', `/admin/streams${target}`)
+      return [status, status === 200 ? body.closed : body.detail]
+    }
+    assert.deepEqual(await kick('/c1'), [200, 1])
+    assert.deepEqual(await kick('?user=streamer'), [200, 1])
+    assert.deepEqual(await kick('?user=idler'), [200, 0])
+    assert.deepEqual(await kick('/c2'), [404, 'There is no streaming connection "c2"'])
+    assert.deepEqual(await kick('?user=nobody'), [404, 'There is no user or client "nobody"'])
+    assert.equal((await kick(''))[0], 400)
+    assert.equal((await admin.call('GET', '/admin/streams?user=usr_2')).status, 404)
+    assert.partialDeepStrictEqual(admin.events, [
       { kind: 'stream-kick', connectionId: 'c1' },
-      { kind: 'stream-kick', subject: 'usr_1' },
+      { kind: 'stream-kick', subject: streamer },
+      { kind: 'stream-kick' },
     ])
     assert.partialDeepStrictEqual((await admin.call('GET', '/admin/queries')).body.items, [{ id: 'q1' }])
     assert.equal((await admin.call('DELETE', '/admin/queries/q1')).status, 204)
@@ -175,6 +192,11 @@ onEveryEngine('administration', (place) => {
     })
     assert.match(body.next, /before=\d+/)
     assert.ok((await admin.call('GET', body.next)).body.items[0].seq < body.items[0].seq)
+    // The operator of the test is not in the table of users, like one who was deleted since.
+    assert.ok((await admin.call('GET', '/admin/audit?actor=usr_operator')).body.items.length > 0)
+    assert.deepEqual((await admin.call('GET', '/admin/audit?actor=ida')).body.items, [])
+    for (const path of ['/admin/audit?actor=idda', '/admin/audit/export?actor=idda'])
+      assert.equal((await admin.call('GET', path)).status, 404)
     const exported = await admin.call('GET', '/admin/audit/export?event=user')
     assert.match(exported.headers.get('content-type') ?? '', /^application\/x-ndjson/)
     const lines = exported.text.trimEnd().split('\n')

@@ -91,7 +91,8 @@ onEveryEngine('a server in operation', (place) => {
     const [stream] = await items('/admin/streams')
     assert.partialDeepStrictEqual(stream, { username: 'alice', client: 'demo-cli', subscriptions: 0 })
     const closed = once(socket, 'close')
-    assert.equal((await call('DELETE', `/admin/streams/${stream?.id}`)).status, 204)
+    const kicked = await call('DELETE', `/admin/streams/${stream?.id}`)
+    assert.deepEqual([kicked.status, JSON.parse(kicked.text)], [200, { closed: 1, silent: [] }])
     const [code] = await closed
     assert.equal(code, 4000)
     await until('the stream is gone', 2000, async () => (await items('/admin/streams')).length === 0)

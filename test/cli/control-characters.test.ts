@@ -6,7 +6,9 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
+import { PrintableText } from '../../src/cli/printable-text.ts'
 import { type Finished, runGatehouse } from '../support/process.ts'
 
 /** Sets the title of a terminal, moves the cursor, rings, reverses the text; C1 controls do the same as escapes. */
@@ -22,7 +24,14 @@ before(async () => {
   hostile = createServer((request, response) => {
     if (request.url?.startsWith('/.well-known/') === true) {
       const endpoints = { token_endpoint: `${issuer}/token`, device_authorization_endpoint: `${issuer}/device` }
-      response.end(JSON.stringify({ issuer, ...endpoints, revocation_endpoint: `${issuer}/revoke` }))
+      response.end(
+        JSON.stringify({
+          issuer,
+          ...endpoints,
+          revocation_endpoint: `${issuer}/revoke`,
+          userinfo_endpoint: `${issuer}/me`,
+        }),
+      )
       return
     }
     response.writeHead(400, { 'content-type': 'application/problem+json' })
@@ -53,10 +62,27 @@ test('what a server answers is printed without its control characters', async ()
   for (const args of [
     ['query', 'SELECT 1', ...remote],
     ['export', '--table', 'x', ...remote],
+    ['query', ...remote],
+    ['whoami', ...remote],
     ['login', '--server', issuer],
     ['query', 'SELECT 1', '--server', issuer, '--username', 'a', '--password-file', tokenFile],
   ])
-    assertClean(await runGatehouse(args, { environment: { XDG_CONFIG_HOME: base } }), args.join(' '))
+    assertClean(
+      await runGatehouse(args, { environment: { XDG_CONFIG_HOME: base }, stdin: 'SELECT 1;' }),
+      args.join(' '),
+    )
+})
+
+test('a stream to a terminal has no control characters, wherever it is cut', async () => {
+  const bytes = Buffer.from(`a,b\r\n${HOSTILE},日本\r\n`)
+  for (let at = 0; at <= bytes.length; at++) {
+    const filter = new PrintableText()
+    filter.write(bytes.subarray(0, at))
+    filter.end(bytes.subarray(at))
+    const shown = await text(filter)
+    assert.doesNotMatch(shown, RAW)
+    assert.match(shown, /^a,b\n\\u001b\]0;owned.*,日本\n$/)
+  }
 })
 
 test('a line break of the server does not begin a line of its own', async () => {
@@ -78,7 +104,11 @@ test('names in a declarative file are printed without control characters', async
 })
 
 test('arguments are printed without control characters', async () => {
-  const text = HOSTILE.replaceAll('\0', '')
-  for (const args of [[`x${text}`], ['config', `--x${text}`], ['config', '--log-level', `x${text}`]])
+  const hostileText = HOSTILE.replaceAll('\0', '')
+  for (const args of [
+    [`x${hostileText}`],
+    ['config', `--x${hostileText}`],
+    ['config', '--log-level', `x${hostileText}`],
+  ])
     assertClean(await runGatehouse(args), args.join(' '))
 })

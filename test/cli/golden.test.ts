@@ -52,7 +52,7 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
   { args: 'keys rotate' },
   { args: 'keys list' },
   { args: 'session list', status: 1 },
-  { args: 'session kick --user USER --yes' },
+  { args: 'session kick --user USER --yes', status: 1 },
   { args: 'queries list', status: 1 },
   { args: 'queries cancel none --yes', status: 1 },
   { args: 'audit list --event role --limit 2' },

@@ -31,7 +31,7 @@ before(async () => {
   impostor = createServer(async (request, response) => {
     response.setHeader('content-type', 'application/json')
     if (request.url === '/.well-known/openid-configuration') {
-      const endpoints = ['token', 'device_authorization', 'revocation'].map((name) => [
+      const endpoints = ['token', 'device_authorization', 'revocation', 'userinfo'].map((name) => [
         `${name}_endpoint`,
         `${address}/stolen`,
       ])
@@ -75,6 +75,9 @@ const COMMANDS: Readonly<Record<string, () => readonly string[]>> = {
   'a query with an expired login': () => ['query', 'SELECT 1 AS a', '--server', address],
   'administration with an expired login': () => ['user', 'list', '--server', address],
   login: () => ['login', '--server', address],
+  'login with a password': () => ['login', '--server', address, ...password],
+  whoami: () => ['whoami', '--server', address, ...password],
+  'stream with an expired login': () => ['stream', address],
   logout: () => ['logout', '--server', address],
 }
 
@@ -90,6 +93,31 @@ for (const [name, args] of Object.entries(COMMANDS)) {
     }
   })
 }
+
+test('a token from a file is sent to its issuer and to nobody else', async () => {
+  issuer = address
+  const tokenFile = join(home, 'token')
+  const payload = Buffer.from('{"iss":"https://gate.example"}').toString('base64url')
+  writeFileSync(tokenFile, `e30.${payload}.c2ln\n`)
+  for (const args of [
+    ['query', 'SELECT 1 AS a', '--server', address],
+    ['export', '--table', 't', '--server', address],
+    ['import', rows, '--table', 't', '--server', address],
+    ['whoami', '--server', address],
+    ['stream', address],
+  ]) {
+    const { status, stderr } = await runGatehouse([...args, '--token-file', tokenFile], { environment })
+    assert.deepEqual([status, received], [1, []], stderr)
+    assert.match(stderr, /^gatehouse: The token in \S+ is for its issuer https:\/\/gate\.example and was not sent/)
+  }
+  // A token that cannot be read is sent to a server that is an issuer.
+  writeFileSync(tokenFile, 'opaque\n')
+  issuer = 'https://gate.example'
+  const opaque = await runGatehouse(['query', 'SELECT 1 AS a', '--server', address, '--token-file', tokenFile], {
+    environment,
+  })
+  assert.deepEqual([opaque.status, received], [1, []], opaque.stderr)
+})
 
 test('a token endpoint that redirects gets no password at the other address', async () => {
   issuer = address

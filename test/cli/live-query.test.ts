@@ -15,6 +15,7 @@ const LATE_MS = 30_000
 const PROGRAM = fileURLToPath(new URL('../../bin/gatehouse.js', import.meta.url))
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-live-'))
 const tokenFile = join(base, 'token.txt')
+let token = ''
 const COLUMNS = { symbol: { Ordinal: 0, Type: 'Text' }, bid: { Ordinal: 1, Type: 'Decimal(18, 4)' } }
 
 interface Request {
@@ -39,9 +40,12 @@ const server = createServer(async (incoming, response) => {
 })
 
 before(async () => {
-  writeFileSync(tokenFile, 'a-token\n')
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
   address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  // A token is sent to its issuer only.
+  const claims = Buffer.from(JSON.stringify({ iss: address })).toString('base64url')
+  token = `e30.${claims}.c2ln`
+  writeFileSync(tokenFile, `${token}\n`)
 })
 afterEach(() => {
   for (const { response } of requests.splice(0)) response.destroy()
@@ -90,7 +94,7 @@ test('in a pipe changes are lines; a lost connection resumes at the last positio
   assert.equal(first.url, '/query?rows=arrays&integers=strings&maxrate=5&p.least=1')
   assert.deepEqual(
     [first.headers.accept, first.headers.authorization, first.headers['last-event-id']],
-    ['text/event-stream', 'Bearer a-token', undefined],
+    ['text/event-stream', `Bearer ${token}`, undefined],
   )
   assert.equal(first.body, 'select symbol, bid from prices where bid > :least')
   first.send('snapshot', snapshot(['ACME', '101.2500'], ['\u001b[31mX', '2.0000']), 'p1')

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { loginToken } from '../../src/cli/client.ts'
 import { credentialsFile, writeLogin } from '../../src/cli/credentials.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
 import { createStores, type Stores } from '../../src/store/stores.ts'
@@ -17,6 +18,7 @@ import { until } from '../support/until.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'gatehouse-login-'))
 const file = join(home, 'gatehouse', 'credentials.json')
+const passwordFile = join(home, 'password')
 let opened: { place: TestPlace; leave(): Promise<void> }
 let server: TestServer
 let database: Database
@@ -24,18 +26,10 @@ let stores: Stores
 
 before(async () => {
   opened = await openPlace('sqlite')
-  const local = ['--data', opened.place.dataFolder]
-  for (const command of [
-    'client add gatehouse-cli --public --grant device_code --grant refresh_token --scope Identity/Admin --scope Platform/Admin --scope offline_access',
-    'role add admin --scope Identity/Admin --scope Platform/Admin',
-  ]) {
-    const { status, stderr } = await runGatehouse([...command.split(' '), ...local])
-    assert.equal(status, 0, stderr)
-  }
-  await runGatehouse(['user', 'add', 'alice', '--role', 'admin', ...local], { stdin: 'long enough 1\n' })
-  server = await startTestServer(opened.place)
+  server = await startTestServer(opened.place, { flags: { '--demo': 'true' } })
   database = await openDatabase({ dataFolder: opened.place.dataFolder, url: '' })
   stores = createStores(database, Date.now)
+  writeFileSync(passwordFile, 'admin-please-change\n')
 })
 after(async () => {
   await server.stop()
@@ -46,6 +40,10 @@ after(async () => {
 
 const remote = (...args: string[]): Promise<Finished> =>
   runGatehouse([...args, '--server', server.issuer], { environment: { XDG_CONFIG_HOME: home } })
+
+/** The server is in the environment, as it is in the demonstration by default. */
+const here = (args: readonly string[], stdin = ''): Promise<Finished> =>
+  runGatehouse(args, { environment: { XDG_CONFIG_HOME: home, GATEHOUSE_SERVER: server.issuer }, stdin })
 
 /** Confirms the first pending device code as alice. */
 async function approve(): Promise<void> {
@@ -59,7 +57,9 @@ async function approve(): Promise<void> {
   await until('a device code is pending', 20_000, async () => (await pending()) !== undefined)
   const code = await pending()
   const userId = alice?.id ?? ''
-  const scopes = code?.scopes.split(' ') ?? []
+  // As the page does: what alice does not hold is not granted.
+  const rights = alice?.rights ?? new Set()
+  const scopes = (code?.scopes.split(' ') ?? []).filter((scope) => !scope.includes('/') || rights.has(scope))
   await stores.consents.allow(userId, code?.client_id ?? '', scopes)
   await stores.deviceCodes.decide(code?.user_code ?? '', {
     userId,
@@ -76,19 +76,89 @@ test('commands with --server need a login', async () => {
   assert.match(stderr, /You are not logged in to .* Run: gatehouse login --server/)
 })
 
-test('the device login stores its tokens in a private file, and commands use them', async () => {
-  const running = remote('login')
+test('a login without options has what the user holds, says so, and is stored in a private file', async () => {
+  const running = here(['login'])
   await approve()
   const { status, stdout, stderr } = await running
   assert.equal(status, 0, stderr)
-  assert.match(stdout, /Open http.*\nand confirm the code [\w-]+\nLogged in to/)
+  const [, , who, rights, place] = stdout.split('\n')
+  assert.match(stdout, /^Open http.*\nand confirm the code [\w-]+\n/)
+  assert.equal(who, `Logged in to ${server.issuer} as alice (Alice Liddell).`)
+  assert.equal(rights, 'Rights: Platform/Market Platform/News Platform/OrderPad Platform/Trading')
+  assert.equal(place, `The tokens are in ${file}`)
   assert.equal(statSync(file).mode & 0o777, 0o600)
   const { accessToken, refreshToken } = JSON.parse(readFileSync(file, 'utf8'))[server.issuer]
   assert.ok(!stdout.includes(accessToken) && !stdout.includes(refreshToken))
+})
 
+test('the login serves queries, imports, exports and streams', async () => {
+  const query = await here(['query', '--csv', "SELECT name FROM instruments WHERE symbol = 'ACME'"])
+  assert.deepEqual([query.stdout, query.stderr], ['name\r\nAcme Engineering\r\n', ''])
+  const rows = join(home, 'quotes.csv')
+  writeFileSync(rows, 'symbol,quoted_at,bid,ask,bid_size,ask_size\nACME,2030-01-01T00:00:00Z,1.0000,2.0000,10,10\n')
+  const imported = await here(['import', rows, '--table', 'quotes'])
+  assert.equal(imported.status, 0, imported.stderr)
+  const exported = await here(['export', "SELECT bid FROM quotes WHERE quoted_at = TIMESTAMP '2030-01-01T00:00:00Z'"])
+  assert.equal(exported.stdout, 'bid\r\n1.0000\r\n')
+  const stream = await here(['stream'], 'Auth/QueryIdentify\n')
+  assert.match(stream.stdout, /alice/, stream.stderr)
+  const anonymous = await here(['stream', '--anonymous'], 'Auth/QueryIdentify\n')
+  assert.doesNotMatch(anonymous.stdout, /alice/)
+  // Alice is no administrator.
+  const refused = await here(['user', 'list'])
+  assert.match(refused.stderr, /\(403\)/)
+})
+
+test('whoami says as whom commands act, and with which rights', async () => {
+  const { stdout, stderr } = await here(['whoami'])
+  const lines = stdout.trimEnd().split('\n')
+  assert.deepEqual(
+    lines.slice(0, 6).map((line) => line.split(/ {2,}/)),
+    [
+      ['user', 'alice (Alice Liddell)'],
+      ['server', server.issuer],
+      ['id', (await stores.users.findByUsername('alice'))?.id],
+      ['client', 'gatehouse-cli'],
+      ['roles', 'trader'],
+      ['rights', 'Platform/Market Platform/News Platform/OrderPad Platform/Trading'],
+    ],
+    stderr,
+  )
+  assert.match(lines[6] ?? '', /^token {2,}expires at \S+Z, and is then renewed$/)
+  const json = await here(['whoami', '--json', '--username', 'admin', '--password-file', passwordFile])
+  assert.partialDeepStrictEqual(JSON.parse(json.stdout), { username: 'admin', roles: ['admin'] })
+})
+
+test('--scope asks for less, and what was not granted is told', async () => {
+  const environment = { XDG_CONFIG_HOME: join(home, 'less'), GATEHOUSE_SERVER: `${server.issuer}/` }
+  const scopes = ['--scope', 'openid profile', '--scope', 'Platform/Market', '--scope', 'Platform/Nonsense']
+  const login = ['login', '--username', 'admin', '--password-file', passwordFile]
+  const { stdout, stderr } = await runGatehouse([...login, ...scopes], { environment })
+  assert.match(
+    stdout,
+    /^Logged in to \S+ as admin \(Demo Administrator\)\.\nRights: Platform\/Market\nNot granted: Platform\/Nonsense\nThe login ends at \S+Z: /,
+    stderr,
+  )
+  assert.match((await runGatehouse(['user', 'list'], { environment })).stderr, /\(403\)/)
+  const wrong = await runGatehouse(['login', '--username', 'admin', '--password-file', rowsOf('wrong')], {
+    environment,
+  })
+  assert.deepEqual([wrong.status, /did not sign admin in/.test(wrong.stderr)], [1, true])
+})
+
+/** A file with one line. */
+function rowsOf(line: string): string {
+  const path = join(home, 'line.txt')
+  writeFileSync(path, `${line}\n`)
+  return path
+}
+
+test('the login of an administrator serves the administration', async () => {
+  const login = await remote('login', '--username', 'admin', '--password-file', passwordFile)
+  assert.match(login.stdout, /as admin .*\nRights: Identity\/Admin Platform\/Admin /, login.stderr)
   const users = await remote('user', 'list', '--json')
   assert.equal(users.status, 0, users.stderr)
-  assert.equal(JSON.parse(users.stdout).items[0].username, 'alice')
+  assert.equal(JSON.parse(users.stdout).items[1].username, 'alice')
   assert.match((await remote('audit', 'verify')).stdout, /^The audit log is intact/)
   const exported = (await remote('audit', 'export')).stdout.trimEnd().split('\n')
   assert.ok(exported.every((line) => JSON.parse(line).hash.length === 64))
@@ -113,6 +183,20 @@ test('an expired token is refreshed and stored', async () => {
   assert.equal((await remote('role', 'list')).status, 0)
   const renewed = JSON.parse(readFileSync(file, 'utf8'))[server.issuer]
   assert.notEqual(renewed.refreshToken, before.refreshToken)
+})
+
+test('of callers at the same time one refreshes the token, which is valid once, and the others use what it got', async () => {
+  const { XDG_CONFIG_HOME: usual } = process.env
+  process.env.XDG_CONFIG_HOME = home
+  const expired = { ...JSON.parse(readFileSync(file, 'utf8'))[server.issuer], expiresAt: 0 }
+  writeFileSync(file, JSON.stringify({ [server.issuer]: expired }), { mode: 0o600 })
+  try {
+    const tokens = await Promise.all([1, 2, 3, 4].map(() => loginToken(server.issuer)))
+    assert.equal(new Set(tokens).size, 1)
+  } finally {
+    if (usual === undefined) delete process.env.XDG_CONFIG_HOME
+    else process.env.XDG_CONFIG_HOME = usual
+  }
 })
 
 test('a credentials file that other users can read is not used', async () => {

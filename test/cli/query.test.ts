@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { tableFromIPC } from 'apache-arrow'
+import { credentialsFile, writeLogin } from '../../src/cli/credentials.ts'
 import { startBreakingProxy } from '../support/breaking-proxy.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
@@ -212,19 +213,21 @@ test('an interrupted import resumes, and no row is inserted twice or lost', asyn
   // Without a primary key only the Idempotency-Key prevents duplicates.
   assert.equal((await run(['query', 'CREATE TABLE long (n Integer, value Integer)'])).status, 0)
   const proxy = await startBreakingProxy(server.port)
-  const tokenFile = join(base, 'token.txt')
-  writeFileSync(tokenFile, (await signIn(server, ADMIN)).access_token)
-  // With a token instead of a password: the proxy is not the issuer.
-  const args = ['import', file, '--table', 'long', '--batch', '100', '--server', proxy.url, '--token-file', tokenFile]
+  const environment = { XDG_CONFIG_HOME: join(base, 'proxy') }
+  // With a stored login: passwords and tokens of files are sent to the issuer only, which the proxy is not.
+  const login = { clientId: 'demo-cli', accessToken: (await signIn(server, ADMIN)).access_token }
+  const stored = { ...login, expiresAt: Number.MAX_SAFE_INTEGER, refreshToken: undefined }
+  writeLogin(proxy.url, stored, credentialsFile(environment))
+  const args = ['import', file, '--table', 'long', '--batch', '100', '--server', proxy.url]
   try {
     // The request of the fifth batch arrives, its response is lost, and the server is unreachable from then on.
     proxy.loseAnswerAfter(4)
-    const interrupted = await runGatehouse(args)
+    const interrupted = await runGatehouse(args, { environment })
     assert.notEqual(interrupted.status, 0)
     const state = JSON.parse(readFileSync(`${file}.import.json`, 'utf8'))
     assert.ok(state.offset > 0 && state.inserted < 1000, JSON.stringify(state))
     proxy.mend()
-    const resumed = await runGatehouse(args)
+    const resumed = await runGatehouse(args, { environment })
     assert.equal(resumed.status, 1, resumed.stderr)
     assert.match(resumed.stderr, /^Resuming at line \d+, after \d+ rows\n11 rows were rejected/)
   } finally {

@@ -108,7 +108,7 @@ test('in a pipe: signs in with a password file or a token file', async () => {
   const reply = await fetch(`${address}/connect/token`, { method: 'POST', body })
   const tokenFile = join(place.dataFolder, 'token.txt')
   await writeFile(tokenFile, `${((await reply.json()) as { access_token: string }).access_token}\n`)
-  const byToken = await runGatehouse(['stream', address, '--token-file', tokenFile, '--version', '2.0'], {
+  const byToken = await runGatehouse(['stream', server.issuer, '--token-file', tokenFile, '--version', '2.0'], {
     stdin: 'Auth/QueryIdentify\n',
   })
   assert.equal(byToken.status, 0, byToken.stderr)

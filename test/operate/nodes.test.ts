@@ -76,10 +76,13 @@ describe('two nodes', () => {
       assert.deepEqual(items.map(({ node }) => node).toSorted(), [thereName, `${hostname()}:${process.pid}`].toSorted())
       assert.deepEqual(silent, [])
     }
-    assert.equal((await list('/admin/streams?user=usr_none')).items.length, 0)
+    assert.deepEqual(
+      [(await list('/admin/streams?user=admin')).items.length, (await list('/admin/streams?user=alice')).items.length],
+      [0, 2],
+    )
     const { items } = await list('/admin/streams')
     const id = items.find(({ node }) => node === thereName)?.id
-    assert.equal((await send(here, 'DELETE', `/admin/streams/${id}`, admin)).status, 204)
+    assert.equal((await send(here, 'DELETE', `/admin/streams/${id}`, admin)).status, 200)
     assert.equal((await far.closed).code, 4000)
     await until('only the near one is left', 2000, async () => {
       const rest = await list('/admin/streams', there)
@@ -195,10 +198,8 @@ onEveryEngine('the command line beside a server', (place) => {
   })
   after(() => server.stop())
 
-  const run = async (...words: string[]) => {
-    const { dataFolder, databaseUrl } = place()
-    return runGatehouse([...words, '--json', '--data', dataFolder, '--database-url', databaseUrl])
-  }
+  const local = () => ['--data', place().dataFolder, '--database-url', place().databaseUrl]
+  const run = (...words: string[]) => runGatehouse([...words, '--json', ...local()])
 
   test('lists and closes streaming connections without a login', async () => {
     const stream = await connect(server.port, bearer((await signIn(server)).access_token))
@@ -207,6 +208,26 @@ onEveryEngine('the command line beside a server', (place) => {
     assert.partialDeepStrictEqual(items, [{ username: 'alice', node: `${hostname()}:${process.pid}` }], stderr)
     assert.equal((await run('session', 'kick', '--connection', items[0].id, '--yes')).status, 0)
     assert.equal((await stream.closed).code, 4000)
+  })
+
+  test('sessions are named by username, an unknown one is an error, and the number closed is told', async () => {
+    const streams = await Promise.all(
+      [1, 2].map(async () => connect(server.port, bearer((await signIn(server)).access_token))),
+    )
+    const told = async (...args: string[]) => {
+      const { status, stdout, stderr } = await runGatehouse([...args, ...local()])
+      return [status, stdout + stderr]
+    }
+    const kick = (user: string) => told('session', 'kick', '--user', user, '--yes')
+    assert.deepEqual(await kick('admin'), [0, 'There was no session to close.\n'])
+    assert.deepEqual(await kick('alice'), [0, '2 sessions were closed.\n'])
+    for (const { closed } of streams) assert.equal((await closed).code, 4000)
+    const unknown = [1, 'gatehouse: There is no user or client "alcie"\n']
+    assert.deepEqual(await kick('alcie'), unknown)
+    assert.deepEqual(await told('session', 'list', '--user', 'alcie'), unknown)
+    assert.deepEqual(await told('audit', 'list', '--actor', 'alcie'), unknown)
+    const { items } = JSON.parse((await run('audit', 'list', '--actor', 'alice', '--limit', '1')).stdout)
+    assert.match(items[0].actor, /^usr_/)
   })
 
   test('lists and cancels running queries without a login', async () => {

@@ -1,12 +1,13 @@
 /** `gatehouse keys …`, `session …`, `queries …`, `audit …`, `settings …` */
 import type { OptionName, OptionTable } from '../args.ts'
 import { UsageError } from '../errors.ts'
+import { membersOf } from '../json.ts'
 import { type AdminCommand, type AdminCommandCall, segment, withoutUndefined } from './admin-command.ts'
 
 const FILTERS: OptionTable = {
   '--event': { value: 'NAME', help: 'a name such as token.refused, or its first part' },
   '--outcome': { value: 'OUTCOME', help: 'success or refused' },
-  '--actor': { value: 'ID', help: 'the user or client who acted' },
+  '--actor': { value: 'USER', help: 'the user who acted, by name or id, or the client' },
   '--target': { value: 'ID', help: 'what was acted on' },
   '--address': { value: 'ADDRESS', help: 'the network address of the caller' },
   '--since': { value: 'TIME', help: 'not before this time (ISO 8601)' },
@@ -53,9 +54,9 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'session list',
-    options: { '--user': { value: 'ID', help: 'only sessions of this user' } },
+    options: { '--user': { value: 'USER', help: 'only sessions of this user or client' } },
     summary: 'Lists the live streaming sessions of all nodes.',
-    examples: ['session list', 'session list --server https://gate.example.com'],
+    examples: ['session list', 'session list --user alice --server https://gate.example.com'],
     async run({ args, request }) {
       const user = args.value('--user')
       const { body } = await request(
@@ -73,20 +74,25 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     name: 'session kick',
     options: {
       '--connection': { value: 'ID', help: 'close this session' },
-      '--user': { value: 'ID', help: 'close every session of this user' },
+      '--user': { value: 'USER', help: 'close every session of this user or client' },
     },
     summary: 'Closes live streaming sessions on any node.',
-    examples: ['session kick --user usr_7d… --yes'],
+    examples: ['session kick --user alice --yes'],
     confirm: () => 'Close these live sessions?',
     async run({ args, request }) {
       const [connection, user] = [args.value('--connection'), args.value('--user')]
       if ((connection === undefined) === (user === undefined))
-        throw new UsageError('session kick needs either --connection ID or --user ID')
-      await request(
+        throw new UsageError('session kick needs either --connection ID or --user USER')
+      const { body } = await request(
         'DELETE',
         user === undefined ? `/admin/streams/${segment(connection)}` : `/admin/streams?user=${segment(user)}`,
       )
-      return { kind: 'text', text: 'The sessions are being closed.' }
+      const { closed } = membersOf(body)
+      const text =
+        closed === 0
+          ? 'There was no session to close.'
+          : `${closed} ${closed === 1 ? 'session was' : 'sessions were'} closed.`
+      return { kind: 'text', text, body }
     },
   },
   {
@@ -113,7 +119,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     name: 'audit list',
     options: { ...FILTERS, '--limit': { value: 'COUNT', help: 'the number of rows (default 100)' } },
     summary: 'Shows the audit log, newest first.',
-    examples: ['audit list --event signin', 'audit list --actor usr_7d… --since 2026-11-01T00:00:00Z --json'],
+    examples: ['audit list --event signin', 'audit list --actor alice --since 2026-11-01T00:00:00Z --json'],
     async run(call) {
       const { body } = await call.request('GET', `/admin/audit?${filter(call, ['--limit'])}`)
       return { kind: 'table', columns: ['seq', 'at', 'event', 'actor', 'client', 'target', 'address', 'details'], body }

@@ -1,11 +1,12 @@
 /** Administration of a running server, with the login of this user. */
-import { connect, loginToken } from '../client.ts'
+import { connect, loginToken, serverAddress } from '../client.ts'
 import { CommandError } from '../errors.ts'
 import { membersOf, parseJson } from '../json.ts'
 import { printable } from '../table.ts'
 import type { AdminRequest } from './admin-command.ts'
 
-export async function connectRemotely(server: string): Promise<AdminRequest> {
+export async function connectRemotely(address: string): Promise<AdminRequest> {
+  const server = serverAddress(address)
   const connection = await connect(server, () => loginToken(server))
   return async (method, target, { body, ifMatch } = {}) => {
     const response = await connection.request(target, {

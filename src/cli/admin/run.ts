@@ -43,13 +43,14 @@ async function confirm(question: string): Promise<void> {
 async function print(output: Output, json: boolean): Promise<void> {
   if (output.kind === 'lines') {
     for await (const line of output.lines) {
-      process.stdout.write(line)
+      process.stdout.write(process.stdout.isTTY ? printableLines(line) : line)
       if (process.stdout.destroyed) return
     }
     return
   }
   if (output.kind === 'text' && output.failed === true) process.exitCode = 1
-  if (json) process.stdout.write(`${JSON.stringify(output.body ?? null, null, 2)}\n`)
+  // JSON has C1 controls and directions as they are.
+  if (json) process.stdout.write(`${printableLines(JSON.stringify(output.body ?? null, null, 2))}\n`)
   else if (output.kind === 'text') process.stdout.write(`${printableLines(output.text)}\n`)
   else if (output.kind === 'object') printObject(output.body)
   else printItems(output.columns, output.body)

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
 import { membersOf, parseJson } from '../json.ts'
+import { PrintableText } from '../printable-text.ts'
 import { connectToQuery, expectSuccess, QueryRefused } from './connection.ts'
 import { readParameters, readStatement } from './input.ts'
 
@@ -39,7 +40,12 @@ function formatOfFile(file = ''): Format {
 async function toStdout(response: Response, format: Format): Promise<number> {
   if (format === 'arrow' && process.stdout.isTTY) throw new UsageError('Arrow is a binary format: add --output FILE')
   const monitor = new ResultMonitor(format)
-  await complete(pipeline(bodyOf(response), monitor, process.stdout, { end: false }))
+  const body = bodyOf(response)
+  await complete(
+    process.stdout.isTTY
+      ? pipeline(body, monitor, new PrintableText(), process.stdout, { end: false })
+      : pipeline(body, monitor, process.stdout, { end: false }),
+  )
   return monitor.bytes
 }
 

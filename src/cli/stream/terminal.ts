@@ -1,6 +1,6 @@
 /** A streaming session in a terminal: a prompt with history and completion, messages in both directions above it. */
 import { createInterface, type Interface } from 'node:readline'
-import { passwordToken } from '../client.ts'
+import { passwordLogin } from '../client.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import { membersOf, parseJson } from '../json.ts'
 import { askPasswordOf } from '../sign-in.ts'
@@ -109,8 +109,8 @@ class Terminal {
     this.close()
     try {
       const password = await askPasswordOf(username)
-      const token = await passwordToken(this.#session.server, { clientId: this.#clientId, username, password })
-      await this.#session.authenticate(token)
+      const login = await passwordLogin(this.#session.server, { clientId: this.#clientId, username, password })
+      await this.#session.authenticate(login.accessToken)
       this.#show('·', `signed in as ${username}`)
     } finally {
       this.#open()

@@ -2,7 +2,7 @@
 import type { Arguments } from '../../args.ts'
 import { UsageError } from '../../errors.ts'
 import { printable } from '../../table.ts'
-import { connectToQuery } from '../connection.ts'
+import { connectToQuery, type QueryConnection } from '../connection.ts'
 import { readParameters, readStatement } from '../input.ts'
 import { type LiveOptions, liveEvents, parseMessage } from './messages.ts'
 import { LiveResult } from './result.ts'
@@ -14,20 +14,46 @@ export async function liveQuery(args: Arguments): Promise<void> {
   const statement = await readStatement(args.positionals[0])
   const parameters = readParameters(args)
   const connection = await connectToQuery(args)
-  const ending = new AbortController()
-  const end = (): void => ending.abort()
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, end)
-  // The reader of the pipe has gone.
-  process.stdout.once('error', end)
-  const rate: Record<string, string> = maxRate === undefined ? {} : { maxrate: String(maxRate) }
-  const events = (options: Pick<LiveOptions, 'onConnection' | 'search'>) =>
-    liveEvents(connection, statement, { parameters, signal: ending.signal, ...options })
-  if (args.has('--json')) await printMessages(events({ search: rate, onConnection: warn }))
-  else {
-    // Arrays keep columns of the same name apart, strings keep integers beyond 2^53 exact.
-    const search = { rows: 'arrays', integers: 'strings', ...rate }
-    if (process.stdout.isTTY) await showTable((onConnection) => events({ search, onConnection }), end)
-    else await printChanges((onConnection) => events({ search, onConnection }))
+  const search: Record<string, string> = maxRate === undefined ? {} : { maxrate: String(maxRate) }
+  if (!args.has('--json') && process.stdout.isTTY) return showLive(connection, statement, { parameters, search })
+  await untilSignal(async (end) => {
+    // The reader of the pipe has gone.
+    process.stdout.once('error', () => end.abort())
+    const options = { parameters, signal: end.signal }
+    if (args.has('--json'))
+      return printMessages(liveEvents(connection, statement, { ...options, search, onConnection: warn }))
+    await printChanges((onConnection) =>
+      liveEvents(connection, statement, { ...options, search: { ...TABLE, ...search }, onConnection }),
+    )
+  })
+}
+
+/** In a terminal: draws the result until the user ends it. */
+export function showLive(
+  connection: QueryConnection,
+  statement: string,
+  { parameters, search = {} }: Pick<LiveOptions, 'parameters' | 'search'>,
+): Promise<void> {
+  return untilSignal((end) => {
+    const options = { ...(parameters === undefined ? {} : { parameters }), search: { ...TABLE, ...search } }
+    const open: OpenEvents = (onConnection) =>
+      liveEvents(connection, statement, { ...options, signal: end.signal, onConnection })
+    return showTable(open, () => end.abort())
+  })
+}
+
+/** Arrays keep columns of the same name apart, strings keep integers beyond 2^53 exact. */
+const TABLE = { rows: 'arrays', integers: 'strings' } as const
+
+async function untilSignal(run: (end: AbortController) => Promise<void>): Promise<void> {
+  const end = new AbortController()
+  const onSignal = (): void => end.abort()
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  for (const signal of signals) process.once(signal, onSignal)
+  try {
+    await run(end)
+  } finally {
+    for (const signal of signals) process.off(signal, onSignal)
   }
 }
 

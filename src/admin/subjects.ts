@@ -1,0 +1,28 @@
+/** Who a parameter of an administration address names: a user by name or id, or a client, as the subject of their tokens. */
+import type { Database } from '../store/database.ts'
+import type { Stores } from '../store/stores.ts'
+import { USER_ID_PREFIX } from '../store/users.ts'
+import { notFound } from './route.ts'
+
+type SubjectStores = Pick<Stores, 'users' | 'clients'>
+
+/** A user comes before a client of the same name. */
+export async function requireSubject(stores: SubjectStores, name: string): Promise<string> {
+  const subject = await findSubject(stores, name)
+  if (subject === undefined) throw notFound('user or client', name)
+  return subject
+}
+
+/** Also those who are in the audit log and no longer exist. */
+export async function requireActor(stores: SubjectStores, { db }: Pick<Database, 'db'>, name: string): Promise<string> {
+  const subject = await findSubject(stores, name)
+  if (subject !== undefined) return subject
+  const row = await db.selectFrom('audit_log').select('seq').where('actor', '=', name).limit(1).execute()
+  if (row.length === 0) throw notFound('user or client', name)
+  return name
+}
+
+async function findSubject({ users, clients }: SubjectStores, name: string): Promise<string | undefined> {
+  const user = name.startsWith(USER_ID_PREFIX) ? await users.findById(name) : await users.findByUsername(name)
+  return user?.id ?? (await clients.find(name))?.id
+}
