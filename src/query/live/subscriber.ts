@@ -161,28 +161,48 @@ export class Subscriber implements LiveSubscription, Follower {
     const result = this.#result
     if (result === undefined || this.#version !== result.version || this.#queue.length > 0) return
     if (this.#isHeld || result.evaluator?.isFailing === true || now - this.#lastMessageAt < afterMs) return
+    if (this.#sink.isCongested) return
     this.#send(result.progress())
   }
 
+  /** Nothing is sent, whether or not the sink has room. */
   get #isHeld(): boolean {
-    return this.#isClosed || !this.#isStarted || this.#isPaused || this.#isPreparing || this.#sink.isCongested
+    return this.#isClosed || !this.#isStarted || this.#isPaused || this.#isPreparing
   }
 
-  /** Sends whatever can be sent now. */
+  /** Sends whatever can be sent now. With many subscribers the sink is what costs: it is asked once for each message. */
   #pump(): void {
-    while (!this.#isHeld) {
-      const message = this.#queue[this.#sent++]
+    let hasRoom = false
+    while (!this.#isHeld && this.#hasMore) {
+      hasRoom ||= !this.#sink.isCongested
+      if (!hasRoom) return
+      const message = this.#nextMessage()
       if (message !== undefined) {
         this.#send(message)
+        hasRoom = false
         continue
       }
-      this.#queue = []
-      this.#sent = 0
       const step = this.#nextStep()
       if (step === undefined) return
       if (step instanceof Promise) this.#prepare(step)
       else this.#take(step)
     }
+  }
+
+  #nextMessage(): LiveMessage | undefined {
+    const message = this.#queue[this.#sent++]
+    if (this.#sent >= this.#queue.length) {
+      this.#queue = []
+      this.#sent = 0
+    }
+    return message
+  }
+
+  /** Messages are waiting, or there is a version that it has not been sent. */
+  get #hasMore(): boolean {
+    if (this.#queue.length > 0) return true
+    const result = this.#result
+    return result !== undefined && (this.#version !== result.version || this.#answers !== 'nothing')
   }
 
   #send(message: LiveMessage): void {
