@@ -1,5 +1,6 @@
 /** All measurements. */
 import { identity } from './identity.ts'
+import { live } from './live.ts'
 import { overload } from './overload.ts'
 import { query } from './query.ts'
 import { start } from './start.ts'
@@ -15,4 +16,5 @@ export const MEASUREMENTS: readonly Measurement[] = [
   streamSignIns,
   streamMemory,
   streamFanOut,
+  ...live,
 ]

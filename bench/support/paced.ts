@@ -23,7 +23,7 @@ export async function paced(peer: QueryPeer, milliseconds: number, pace: Pace = 
  * connections takes a server tens of milliseconds, which would dominate the 99th percentile.
  */
 export async function connectPaced(
-  peer: QueryPeer,
+  peer: Pick<QueryPeer, 'port' | 'byKey'>,
   { connections = 16, perSecond = PER_SECOND, next = (sent) => peer.byKey(sent % ROWS) }: Pace = {},
 ): Promise<(milliseconds: number) => Promise<Latencies>> {
   const sockets = Array.from({ length: connections }, () => connect(peer.port, '127.0.0.1').setNoDelay(true))

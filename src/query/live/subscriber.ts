@@ -169,20 +169,26 @@ export class Subscriber implements LiveSubscription, Follower, SlowReader {
     const result = this.#result
     if (result === undefined || this.#version !== result.version || this.#queue.length > 0) return
     if (this.#isHeld || result.evaluator?.isFailing === true || now - this.#lastMessageAt < afterMs) return
+    if (this.#sink.isCongested) return
     this.#send(result.progress())
   }
 
+  /** Nothing is sent, whether or not the sink has room. */
   get #isHeld(): boolean {
-    return this.#isClosed || !this.#isStarted || this.#isPaused || this.#isPreparing || this.#sink.isCongested
+    return this.#isClosed || !this.#isStarted || this.#isPaused || this.#isPreparing
   }
 
-  /** Sends whatever can be sent now. */
+  /** Sends whatever can be sent now. With many subscribers the sink is what costs: it is asked once for each message. */
   #pump(): void {
-    while (!this.#isHeld) {
+    let hasRoom = false
+    while (!this.#isHeld && this.#hasMore) {
+      hasRoom ||= !this.#sink.isCongested
+      if (!hasRoom) break
       const message = this.#queue[this.#sent]
       if (message !== undefined) {
         this.#sent++
         this.#send(message)
+        hasRoom = false
         continue
       }
       this.#setQueue([])
@@ -191,9 +197,11 @@ export class Subscriber implements LiveSubscription, Follower, SlowReader {
       if (step instanceof Promise) this.#prepare(step)
       else this.#take(step)
     }
-    if (this.#isQueueHeld || this.#sent === this.#queue.length) return
-    this.#isQueueHeld = true
-    this.#env.hold(this.#queue, this)
+    if (this.#sent === this.#queue.length) this.#setQueue([])
+    else if (!this.#isQueueHeld) {
+      this.#isQueueHeld = true
+      this.#env.hold(this.#queue, this)
+    }
   }
 
   #setQueue(messages: readonly LiveMessage[]): void {
@@ -201,6 +209,13 @@ export class Subscriber implements LiveSubscription, Follower, SlowReader {
     this.#isQueueHeld = false
     this.#queue = messages
     this.#sent = 0
+  }
+
+  /** Messages are waiting, or there is a version that it has not been sent. */
+  get #hasMore(): boolean {
+    if (this.#sent < this.#queue.length) return true
+    const result = this.#result
+    return result !== undefined && (this.#version !== result.version || this.#answers !== 'nothing')
   }
 
   #send(message: LiveMessage): void {

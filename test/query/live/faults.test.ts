@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, rm } from 'node:fs/promises'
-import { after, describe, test } from 'node:test'
+import { afterEach, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { SCHEMA } from '../../../src/query/engines/postgres/representation.ts'
@@ -11,7 +11,7 @@ import { onEveryEngine, openPlace, type TestPlace } from '../../support/engines.
 import { createPostgresDatabase, type PostgresServer, startPostgres, stopOwnPostgres } from '../../support/postgres.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { until } from '../../support/until.ts'
-import { startQueryServer } from '../query-server.ts'
+import { type QueryServer, startQueryServer } from '../query-server.ts'
 import { type Held, ModelClient, openEvents, type Transport, textOf } from './model-client.ts'
 
 const KILLED = fileURLToPath(new URL('../crash-server.ts', import.meta.url))
@@ -66,6 +66,20 @@ function closeAll(): void {
   opened.clear()
 }
 
+/** What a test has started, also when it fails. The last one first. */
+const started: (() => unknown)[] = []
+
+async function stopAll(): Promise<void> {
+  closeAll()
+  for (const stop of started.splice(0).reverse()) await stop()
+}
+
+async function startServer(place: TestPlace): Promise<QueryServer> {
+  const server = await startQueryServer(place)
+  started.push(server.stop)
+  return server
+}
+
 async function post(url: string, body: string): Promise<{ readonly status: number; readonly text: string }> {
   const headers = { authorization: 'Bearer admin', 'content-type': 'text/plain' }
   const response = await fetch(`${url}/query`, { method: 'POST', body, headers })
@@ -84,12 +98,13 @@ const pairOf = (id: number): string =>
 
 async function startKillable({ dataFolder, databaseUrl }: TestPlace): Promise<{ url: string; process: ChildProcess }> {
   const child = spawn(process.execPath, [KILLED, dataFolder, databaseUrl], { stdio: ['ignore', 'pipe', 'inherit'] })
+  started.push(() => child.kill('SIGKILL'))
   const [line] = await once(child.stdout, 'data')
   return { url: String(line).trim(), process: child }
 }
 
 onEveryEngine('live statements when something breaks', (place, engine) => {
-  after(closeAll)
+  afterEach(stopAll)
 
   test('kill -9 during writes: the clients come back to the next server and continue, with nothing lost or twice', async () => {
     let server = await startKillable(place())
@@ -122,13 +137,13 @@ onEveryEngine('live statements when something breaks', (place, engine) => {
       assert.equal(clients.get('keys')?.answers.recovered, 1, 'rows were only added: the log has all of it')
       await agree(server.url, clients)
     }
+    closeAll()
     server.process.kill('SIGKILL')
     await once(server.process, 'exit')
-    closeAll()
   })
 
   test('ALTER TABLE during writes is a Reset with the new columns', async () => {
-    const server = await startQueryServer(place())
+    const server = await startServer(place())
     const all = await follow(server.url, 'SELECT * FROM log')
     const clients = await followAll(server.url)
     let isOver = false
@@ -143,13 +158,14 @@ onEveryEngine('live statements when something breaks', (place, engine) => {
     await agree(server.url, clients)
     assert.deepEqual(all.applier.reasons, ['Definition'])
     assert.ok(all.applier.rows.every((row) => Object.hasOwn(row as object, 'note')))
-    for (const { applier } of clients.values()) assert.deepEqual(applier.reasons, ['Definition'])
-    closeAll()
-    await server.stop()
+    for (const { applier } of clients.values())
+      await until('it is a Reset', WITHIN_MS, () => applier.reasons.join() === 'Definition')
+    await agree(server.url, clients)
   })
 
   test('a restored backup: what a client has seen since is void, even if as much has happened again', async () => {
     const copy = await backup(place(), engine)
+    started.push(copy.leave)
     let server = await startQueryServer(place())
     const clients = await followAll(server.url)
     for (let id = 200_000; id < 200_010; id += 2)
@@ -157,7 +173,7 @@ onEveryEngine('live statements when something breaks', (place, engine) => {
     await agree(server.url, clients)
     closeAll()
     await server.stop()
-    server = await startQueryServer(copy.place)
+    server = await startServer(copy.place)
     for (let id = 300_000; id < 300_010; id += 2)
       await must(server.url, `INSERT INTO log (id, pair, kind) VALUES (${id}, ${id + 1}, 1), (${id + 1}, ${id}, 0)`)
     const later = await followAll(server.url, clients)
@@ -166,9 +182,6 @@ onEveryEngine('live statements when something breaks', (place, engine) => {
       assert.equal(client.answers.reset, 1)
     }
     await agree(server.url, later)
-    closeAll()
-    await server.stop()
-    await copy.leave()
   })
 })
 
@@ -200,18 +213,20 @@ async function backup(
 }
 
 describe('live statements while PostgreSQL is away', () => {
-  after(closeAll)
+  afterEach(stopAll)
 
   test('all connections are cut, LISTEN too: what others write meanwhile arrives afterwards, without a Reset', async () => {
     const { place, leave } = await openPlace('postgres')
     const url = new URL(place.databaseUrl)
     const proxy = await startTcpProxy(url.hostname, Number(url.port))
+    started.push(stopOwnPostgres, leave, proxy.close)
     url.host = `127.0.0.1:${proxy.port}`
-    const server = await startQueryServer({ ...place, databaseUrl: url.href })
+    const server = await startServer({ ...place, databaseUrl: url.href })
     await must(server.url, CREATE, pairOf(2))
     const clients = await followAll(server.url)
     const other = new pg.Client({ connectionString: place.databaseUrl })
     await other.connect()
+    started.push(() => other.end())
     for (let round = 0; round < 2; round++) {
       proxy.cut()
       await other.query(pairOf(100 + 4 * round).replace('log', `${SCHEMA}.log`))
@@ -232,18 +247,13 @@ describe('live statements while PostgreSQL is away', () => {
       await agree(server.url, clients)
     }
     for (const { applier } of clients.values()) assert.deepEqual(applier.reasons, [])
-    closeAll()
-    await other.end()
-    await server.stop()
-    await proxy.close()
-    await leave()
-    await stopOwnPostgres()
   })
 
   test('PostgreSQL is restarted: a Reset, and everything afterwards', async () => {
     const postgres: PostgresServer = await startPostgres()
     const { place, leave } = await openPlace('sqlite')
-    const server = await startQueryServer({ ...place, engine: 'postgres', databaseUrl: postgres.url })
+    started.push(leave, postgres.stop)
+    const server = await startServer({ ...place, engine: 'postgres', databaseUrl: postgres.url })
     await must(server.url, CREATE, pairOf(2))
     const clients = await followAll(server.url)
     const [held] = clients.get('keys')?.kept ?? []
@@ -253,9 +263,5 @@ describe('live statements while PostgreSQL is away', () => {
     for (const { applier } of clients.values()) assert.deepEqual(applier.reasons, ['Definition'])
     const back = await follow(server.url, STATEMENTS.keys, held)
     assert.equal(back.answers.reset, 1)
-    closeAll()
-    await server.stop()
-    await postgres.stop()
-    await leave()
   })
 })
