@@ -9,6 +9,15 @@ export interface LiveState {
   readonly rows: Map<string, string>
   /** The keys in the order of the statement; undefined if it has no ORDER BY. */
   readonly order: readonly string[] | undefined
+  /** The memory of the rows, about. */
+  readonly bytes: number
+}
+
+/** What a row takes beside its texts, about. */
+const ROW_BYTES = 120
+
+export function sizeOfRow(key: string, row: string | undefined): number {
+  return row === undefined ? 0 : ROW_BYTES + key.length + row.length
 }
 
 /** The keys that differ, each with the row that was held before; undefined: none was. */
@@ -23,14 +32,16 @@ export function* stateOf(
   const keyOf = options.hasKeys ? ({ key }: LiveRow): string => key : wholeRowKeys()
   const rows = new Map<string, string>()
   const order: string[] | undefined = options.isOrdered ? [] : undefined
+  let bytes = 0
   for (const [index, row] of read.entries()) {
     if (index % ROWS_PER_STEP === 0) yield
     const key = ownText(keyOf(row))
     const before = held?.rows.get(key)
     rows.set(key, before === row.row ? before : ownText(row.row))
     order?.push(key)
+    bytes += sizeOfRow(key, row.row)
   }
-  return { rows, order }
+  return { rows, order, bytes }
 }
 
 /** V8 copies shorter ones anyway. */
@@ -70,9 +81,47 @@ export function* difference(held: LiveState, next: LiveState): SlicedWork<Change
   return changes
 }
 
+/** The next state of a result without order, as another map, and what has changed. Undefined: the row is removed. */
+export function* withRows(
+  { rows: held, bytes: heldBytes }: LiveState,
+  updates: ReadonlyMap<string, string | undefined>,
+): SlicedWork<{ readonly next: LiveState; readonly changes: Changes }> {
+  const rows = new Map<string, string>()
+  let count = 0
+  for (const [key, row] of held) {
+    if (count++ % ROWS_PER_STEP === 0) yield
+    rows.set(key, row)
+  }
+  const changes: Changes = new Map()
+  let bytes = heldBytes
+  for (const [key, row] of updates) {
+    if (count++ % ROWS_PER_STEP === 0) yield
+    bytes += updateRow(rows, key, row, changes)
+  }
+  return { next: { rows, order: undefined, bytes }, changes }
+}
+
+/** Returns by how much the memory grows. */
+export function updateRow(rows: Map<string, string>, key: string, row: string | undefined, changes: Changes): number {
+  const before = rows.get(key)
+  if (before === row) return 0
+  changes.set(key, before)
+  if (row === undefined) rows.delete(key)
+  else rows.set(key, row)
+  return sizeOfRow(key, row) - sizeOfRow(key, before)
+}
+
 /** Joins consecutive changes: the first that names a key knows what was held before all of them. */
-export function mergeChanges(batches: Iterable<ReadonlyMap<string, string | undefined>>): Changes {
+export function* mergeChanges(batches: readonly Changes[]): SlicedWork<Changes> {
+  const [first, ...others] = batches
+  if (first !== undefined && others.length === 0) return first
   const merged: Changes = new Map()
-  for (const batch of batches) for (const [key, before] of batch) if (!merged.has(key)) merged.set(key, before)
+  let count = 0
+  for (const batch of batches) {
+    for (const [key, before] of batch) {
+      if (count++ % ROWS_PER_STEP === 0) yield
+      if (!merged.has(key)) merged.set(key, before)
+    }
+  }
   return merged
 }

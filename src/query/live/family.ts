@@ -49,7 +49,8 @@ export class Family extends Evaluator {
   leave(result: LiveResult): void {
     this.#members.delete(routeOf(result))
     this.#taking.delete(result)
-    if (!this.#fresh.delete(result)) for (const key of result.state.rows.keys()) this.#holders.delete(key)
+    this.#fresh.delete(result)
+    for (const key of result.state.rows.keys()) if (this.#holders.get(key) === result) this.#holders.delete(key)
     if (this.#members.size === 0) this.close()
   }
 
@@ -64,7 +65,7 @@ export class Family extends Evaluator {
     const reply = since === 'unclear' ? 'lost' : await this.#read(target, since)
     if (typeof reply === 'string') return this.#evaluateEach(members, startedAt, reply === 'lost')
     const updates = await inSlices(this.#route(reply, members, fresh))
-    return this.#apply(updates, reply, { members, fresh, startedAt })
+    return inSlices(this.#apply(updates, reply, { members, fresh, startedAt }))
   }
 
   protected end(reason: Refusal): void {
@@ -122,13 +123,14 @@ export class Family extends Evaluator {
     return updates
   }
 
-  #apply(
+  *#apply(
     updates: Updates,
     { positions }: LiveReply,
     given: { members: ReadonlySet<LiveResult>; fresh: ReadonlySet<LiveResult>; startedAt: number },
-  ): LiveResult[] {
+  ): SlicedWork<LiveResult[]> {
     const { limits } = this.env.reader
     const changed: LiveResult[] = []
+    let count = 0
     for (const member of given.members) {
       const rows = updates.get(member)
       if (rows === undefined) {
@@ -136,8 +138,14 @@ export class Family extends Evaluator {
         continue
       }
       const { version } = member
-      member.apply(rows, positions, given.startedAt)
-      for (const [key, row] of rows) this.#hold(member, key, row)
+      const isWanted = (): boolean => given.members.has(member)
+      yield* member.apply(rows, positions, { at: given.startedAt, isWanted })
+      // It has left meanwhile.
+      if (!isWanted()) continue
+      for (const [key, row] of rows) {
+        if (count++ % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield
+        if (isWanted()) this.#hold(member, key, row)
+      }
       if (member.rowCount > limits.rows) member.end(tooManyRows(limits))
       else if (member.version !== version) changed.push(member)
     }
@@ -145,6 +153,7 @@ export class Family extends Evaluator {
       if (!given.members.has(member)) continue
       this.#fresh.delete(member)
       for (const key of member.state.rows.keys()) this.#holders.set(key, member)
+      yield
     }
     this.#position = positions.get(this.#table)
     this.env.watches.hasRead(this, positions)

@@ -1,5 +1,5 @@
 /** The recent changes of a live result, for subscribers that are behind and for those that come back. */
-import { type Changes, mergeChanges } from './difference.ts'
+import type { Changes } from './difference.ts'
 
 interface Batch {
   readonly changes: Changes
@@ -62,13 +62,9 @@ export class History {
     this.#toldBytes = 0
   }
 
-  /** All changes since a version that is covered. */
-  since(version: number): Changes {
-    const batches = this.#batches.slice(this.#batches.length - (this.#version - version))
-    const [only] = batches
-    return batches.length === 1 && only !== undefined
-      ? only.changes
-      : mergeChanges(batches.map(({ changes }) => changes))
+  /** All changes since a version that is covered, the oldest first. */
+  since(version: number): Changes[] {
+    return this.#batches.slice(this.#batches.length - (this.#version - version)).map(({ changes }) => changes)
   }
 
   tell(position: string): void {

@@ -1,12 +1,12 @@
 /** A live result: its rows, the recent changes to them, and the messages that lead subscribers from state to state. */
 import type { Refusal } from '../../protocol/refusal.ts'
 import type { ChangedKey, Positions } from '../engines/live-source.ts'
-import { type Changes, type LiveState, mergeChanges } from './difference.ts'
+import { type Changes, type LiveState, mergeChanges, updateRow, withRows } from './difference.ts'
 import { History } from './history.ts'
 import type { LiveMessage, ResetReason } from './live-query.ts'
 import { changePieces, type PutEntry, progressMessage, snapshotPieces } from './messages.ts'
 import { writePosition } from './position.ts'
-import { atOnce, inSlices } from './slices.ts'
+import { atOnce, inSlices, ROWS_PER_STEP, type SlicedWork } from './slices.ts'
 import type { LiveTarget } from './target.ts'
 
 /** Who has to know of changes. */
@@ -34,10 +34,9 @@ export interface Step {
   readonly isEmpty: boolean
 }
 
-/** Longer changes are encoded in slices. */
+/** Longer changes are applied and encoded in slices, and so is a longer order. */
 const MAX_AT_ONCE = 1000
-/** What a row takes beside its texts, about. */
-const ROW_BYTES = 120
+const MAX_ORDER_AT_ONCE = 20_000
 /** What a result takes beside its rows and its SQL, about. */
 const RESULT_BYTES = 4096
 
@@ -53,7 +52,8 @@ export class LiveResult {
   /** The versions before it are void. */
   #generation = 1
   #changedAt = 0
-  #bytes: number
+  /** Those who read the state in slices. Meanwhile its rows do not change, but another state takes its place. */
+  #reading = 0
   readonly #ownBytes: number
   readonly #history = new History(1)
   #position: string | undefined
@@ -69,7 +69,6 @@ export class LiveResult {
     this.target = target
     this.#state = state
     this.#positions = positions
-    this.#bytes = sizeOf(state)
     this.#ownBytes = RESULT_BYTES + target.identity.length + target.columns.length + target.plan.plan.sql.length
   }
 
@@ -82,7 +81,7 @@ export class LiveResult {
   }
 
   get bytes(): number {
-    return this.#ownBytes + this.#bytes + this.#history.bytes
+    return this.#ownBytes + this.#state.bytes + this.#history.bytes
   }
 
   /** Memory is scarce: those who are behind, or come back, may need a snapshot. */
@@ -138,30 +137,32 @@ export class LiveResult {
   commit(next: LiveState, changes: Changes, positions: Positions, at: number): void {
     this.confirm(positions)
     if (changes.size === 0) return
-    for (const [key, before] of changes) this.#bytes += rowSize(key, next.rows.get(key)) - rowSize(key, before)
     this.#state = next
-    this.#history.add(changes, { keys: next.rows.size, bytes: this.#bytes })
+    this.#history.add(changes, { keys: next.rows.size, bytes: next.bytes })
     this.#turn(at)
   }
 
-  /** Changes rows of a result without order. Undefined: the row is removed. */
-  apply(rows: ReadonlyMap<string, string | undefined>, positions: Positions, at: number): void {
-    const held = this.#state.rows
-    const changes: Changes = new Map()
-    for (const [key, row] of rows) {
-      const before = held.get(key)
-      if (before === row) continue
-      changes.set(key, before)
-      if (row === undefined) held.delete(key)
-      else held.set(key, row)
+  /** Changes rows of a result without order, if it is still wanted then. Undefined: the row is removed. */
+  *apply(
+    rows: ReadonlyMap<string, string | undefined>,
+    positions: Positions,
+    { at, isWanted }: { readonly at: number; readonly isWanted: () => boolean },
+  ): SlicedWork<void> {
+    if (rows.size > MAX_AT_ONCE || this.#reading > 0) {
+      const { next, changes } = yield* withRows(this.#state, rows)
+      if (isWanted()) this.commit(next, changes, positions, at)
+      return
     }
-    this.commit(this.#state, changes, positions, at)
+    const changes: Changes = new Map()
+    const held = this.#state
+    let { bytes } = held
+    for (const [key, row] of rows) bytes += updateRow(held.rows, key, row, changes)
+    this.commit({ ...held, bytes }, changes, positions, at)
   }
 
   /** A state that nothing leads to: a table was altered or truncated, or its changes are not known. */
   replace(next: LiveState, positions: Positions, at: number): void {
     this.confirm(positions)
-    this.#bytes = sizeOf(next)
     this.#state = next
     this.#history.clear()
     this.#turn(at)
@@ -185,17 +186,24 @@ export class LiveResult {
   }
 
   async #encodeAll(version: number): Promise<Step> {
-    const { rows, order } = this.#state
     const { method, plan, columns } = this.target
-    // The rows of this version: others may follow while they are encoded.
-    const entries = order === undefined ? [...rows] : order.map((key) => [key, rows.get(key) ?? ''] as const)
     const head = { method, keyNames: plan.keyNames, columns }
-    const messages = await inSlices(snapshotPieces(head, entries, this.position))
+    const entries = entriesOf(this.#state)
+    const messages = await this.#whileReading(inSlices(snapshotPieces(head, entries, this.position)))
     if (version === this.#version) {
       this.#snapshot = undefined
       this.#snapshotMessages = new WeakRef(messages)
     }
     return { version, messages, isEmpty: false }
+  }
+
+  async #whileReading<Result>(work: Promise<Result>): Promise<Result> {
+    this.#reading++
+    try {
+      return await work
+    } finally {
+      this.#reading--
+    }
   }
 
   /** What leads from a version that is covered to this one. */
@@ -214,35 +222,19 @@ export class LiveResult {
    */
   stepSince(changed: ReadonlyMap<string, ChangedKey>, version: number): Step | Promise<Step> | undefined {
     if (!this.covers(version)) return undefined
-    const later = version === this.#version ? new Map<string, string>() : this.#history.since(version)
     for (const [key, { wasInserted }] of changed) if (!wasInserted && !this.#state.rows.has(key)) return undefined
-    const before = [...changed.keys()].map((key) => [key, undefined] as const)
-    return this.#encode(mergeChanges([new Map(before), later]), true)
+    const before: Changes = new Map()
+    for (const key of changed.keys()) before.set(key, undefined)
+    return this.#encode([before, ...this.#history.since(version)], true)
   }
 
-  #encode(changes: Changes, isRecovered: boolean): Step | Promise<Step> {
-    const { version } = this
-    const { put, removed } = this.#entries(changes)
-    const work = changePieces(put, removed, { position: this.position, isRecovered })
-    const isEmpty = put.length === 0 && removed.length === 0
-    if (changes.size <= MAX_AT_ONCE) return { version, messages: atOnce(work), isEmpty }
-    return inSlices(work).then((messages) => ({ version, messages, isEmpty }))
-  }
-
-  #entries(changes: Changes): { put: PutEntry[]; removed: string[] } {
-    const { rows, order } = this.#state
-    const put: PutEntry[] = []
-    const removed: string[] = []
-    for (const [key, before] of changes) {
-      const row = rows.get(key)
-      if (row === undefined) {
-        if (before !== undefined) removed.push(key)
-      } else if (order === undefined && row !== before) put.push({ key, row, index: undefined })
-    }
-    for (const [index, key] of order?.entries() ?? []) {
-      if (changes.has(key)) put.push({ key, row: rows.get(key) ?? '', index })
-    }
-    return { put, removed }
+  #encode(batches: readonly Changes[], isRecovered: boolean): Step | Promise<Step> {
+    const { version, position } = this
+    const state = this.#state
+    const work = stepOf(state, batches, { version, position, isRecovered })
+    const size = batches.reduce((sum, changes) => sum + changes.size, 0)
+    const isShort = size <= MAX_AT_ONCE && (state.order?.length ?? 0) <= MAX_ORDER_AT_ONCE
+    return isShort ? atOnce(work) : this.#whileReading(inSlices(work))
   }
 
   progress(): LiveMessage {
@@ -266,12 +258,31 @@ export class LiveResult {
   }
 }
 
-function rowSize(key: string, row: string | undefined): number {
-  return row === undefined ? 0 : ROW_BYTES + key.length + row.length
+function* entriesOf({ rows, order }: LiveState): Generator<readonly [key: string, row: string]> {
+  if (order === undefined) yield* rows
+  else for (const key of order) yield [key, rows.get(key) ?? '']
 }
 
-function sizeOf({ rows }: LiveState): number {
-  let bytes = 0
-  for (const [key, row] of rows) bytes += rowSize(key, row)
-  return bytes
+function* stepOf(
+  { rows, order }: LiveState,
+  batches: readonly Changes[],
+  { version, ...options }: { readonly version: number; readonly position: string; readonly isRecovered: boolean },
+): SlicedWork<Step> {
+  const changes = yield* mergeChanges(batches)
+  const put: PutEntry[] = []
+  const removed: string[] = []
+  let count = 0
+  for (const [key, before] of changes) {
+    if (count++ % ROWS_PER_STEP === 0) yield
+    const row = rows.get(key)
+    if (row === undefined) {
+      if (before !== undefined) removed.push(key)
+    } else if (order === undefined && row !== before) put.push({ key, row, index: undefined })
+  }
+  for (const [index, key] of order?.entries() ?? []) {
+    if (count++ % ROWS_PER_STEP === 0) yield
+    if (changes.has(key)) put.push({ key, row: rows.get(key) ?? '', index })
+  }
+  const messages = yield* changePieces(put, removed, options)
+  return { version, messages, isEmpty: put.length === 0 && removed.length === 0 }
 }

@@ -1,4 +1,5 @@
 /** Rows of live queries as text: each is written once, where it is read, and is compared and sent as it is. */
+import type { Steps } from '../../lib/turns.ts'
 import type { LiveColumns } from '../engines/live-statement.ts'
 import type { ResultColumn } from '../iql/bound-query.ts'
 import { jsonRowWriter, textEncoder } from './encoders.ts'
@@ -45,9 +46,12 @@ function writerFrom(start: number, columns: readonly ResultColumn[], encoding: L
   return (cells: readonly Cell[]): string => write(cells.slice(start))
 }
 
-export function readLiveRows(text: string): LiveRowText[] {
+const ROWS_PER_STEP = 512
+
+export function* readLiveRows(text: string): Steps<LiveRowText[]> {
   const rows: LiveRowText[] = []
   for (let start = 0; start < text.length; ) {
+    if (rows.length % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield
     const afterKey = text.indexOf('\t', start)
     const afterRoute = text.indexOf('\t', afterKey + 1)
     const end = text.indexOf('\n', afterRoute + 1)

@@ -1,8 +1,11 @@
 /** A live result of 100,000 rows: in pieces, in order, and with a change of every row. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import type { Refusal } from '../../../src/protocol/refusal.ts'
+import type { LiveMessage } from '../../../src/query/live/live-query.ts'
 import { onEveryEngine } from '../../support/engines.ts'
-import { type QueryServer, startQueryServer } from '../query-server.ts'
+import { longestTurn } from '../event-loop.ts'
+import { CALLERS, type QueryServer, startQueryServer } from '../query-server.ts'
 import { LiveClient } from './live-client.ts'
 
 const ROWS = 100_000
@@ -45,6 +48,52 @@ onEveryEngine('large live results', (place) => {
     assert.equal(keys.applier.seen.Reset, 0)
     keys.close()
     ordered.close()
+  })
+
+  test('no turn of the event loop is long, when all rows are sent first and when all change', async (t) => {
+    let round = 2
+    let states = 0
+    let reached: () => void = () => {}
+    const sink = {
+      isCongested: false,
+      send({ position }: LiveMessage): void {
+        if (position === undefined) return
+        states++
+        reached()
+      },
+      end: (reason: Refusal) => assert.fail(reason),
+    }
+    const state = (count: number): Promise<void> =>
+      new Promise((resolve) => {
+        reached = () => void (states === count && resolve())
+        reached()
+      })
+    const { admin: principal } = CALLERS
+    assert.ok(principal !== undefined)
+    const { milliseconds, limit } = await longestTurn(async () => {
+      states = 0
+      round++
+      const subscription = await server.service.live.subscribe(
+        {
+          principal,
+          statement: `SELECT id, v, ${round} AS r FROM big`,
+          parameters: new Map(),
+          maxRate: 50,
+          resume: undefined,
+          encoding: { rows: 'objects', integers: 'numbers' },
+          connectionId: 'c',
+          requestId: `turns-${round}`,
+          address: '127.0.0.1',
+        },
+        sink,
+      )
+      await state(1)
+      await run(`UPDATE big SET v = ${round} ALL`)
+      await state(2)
+      subscription.close()
+    })
+    t.diagnostic(`the longest turn took ${milliseconds.toFixed()} of ${limit.toFixed()} ms`)
+    assert.ok(milliseconds <= limit, `${milliseconds} ms of at most ${limit} ms`)
   })
 })
 

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BOOLEAN, decimal, INTEGER, type IqlType, JSON_TYPE, TEXT, TIMESTAMP } from '../../../src/query/iql/types.ts'
+import { atOnce } from '../../../src/query/live/slices.ts'
 import { createLiveEncoder, liveKeyWriter, readLiveRows } from '../../../src/query/results/live-rows.ts'
 
+const rowsIn = (text: string) => atOnce(readLiveRows(text))
 const column = (name: string, type: IqlType) => ({ name, type, nullable: true })
 const COLUMNS = [column('price', decimal(12, 4)), column('note', TEXT), column('details', JSON_TYPE)]
 const KEY = [column('id', INTEGER), column('symbol', TEXT)]
@@ -25,7 +27,7 @@ test('a row is written as its key, its route and its columns', () => {
   ])
   encoder.add([null, null, null, 2, '', null, null])
   assert.ok(encoder.pending > 0)
-  assert.deepEqual(readLiveRows(encoder.takeText()), [
+  assert.deepEqual(rowsIn(encoder.takeText()), [
     {
       key: '[9007199254740993,"B\\tHP"]',
       route: '["2026-01-30T10:00:00Z",true]',
@@ -40,7 +42,7 @@ test('arrays and integers as strings hold for keys too', () => {
   const encoding = { rows: 'arrays', integers: 'strings' } as const
   const encoder = createLiveEncoder({ columns: KEY, keyColumns: [column('id', INTEGER)], routeColumns: [] }, encoding)
   encoder.add([1n, 'BHP', 1n])
-  assert.deepEqual(readLiveRows(encoder.takeText()), [{ key: '["1"]', route: '[]', row: '["1","BHP"]' }])
+  assert.deepEqual(rowsIn(encoder.takeText()), [{ key: '["1"]', route: '[]', row: '["1","BHP"]' }])
   assert.equal(liveKeyWriter([column('id', INTEGER)], encoding)([1n]), '["1"]')
 })
 
@@ -51,8 +53,8 @@ test('a result of one row has an empty key, and rows without a key have none', (
     encoder.add([3])
     return encoder.takeText()
   }
-  assert.deepEqual(readLiveRows(textOf([])), [{ key: '[]', route: '[]', row: '{"n":3}' }])
-  assert.deepEqual(readLiveRows(textOf(undefined)), [{ key: '', route: '[]', row: '{"n":3}' }])
-  assert.deepEqual(readLiveRows(''), [])
-  assert.throws(() => readLiveRows('[1]\t[]\t{"n":3}'))
+  assert.deepEqual(rowsIn(textOf([])), [{ key: '[]', route: '[]', row: '{"n":3}' }])
+  assert.deepEqual(rowsIn(textOf(undefined)), [{ key: '', route: '[]', row: '{"n":3}' }])
+  assert.deepEqual(rowsIn(''), [])
+  assert.throws(() => rowsIn('[1]\t[]\t{"n":3}'))
 })

@@ -1,5 +1,6 @@
 /** Live queries on PostgreSQL: positions, changed keys and rows of one snapshot, in one round trip. */
 import type { Pool, PoolClient } from 'pg'
+import { inTurns } from '../../../lib/turns.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { createLiveEncoder, liveKeyWriter, readLiveRows } from '../../results/live-rows.ts'
 import { LOG_OP, logName } from '../change-log.ts'
@@ -149,7 +150,7 @@ export class PostgresLiveSource implements LiveSource {
       const position = log === undefined ? (counted.get(table) ?? '') : positionOf(log.epoch, heads.snapshot)
       return [table, position] as const
     })
-    return { positions: new Map(positions), rows: rows.take(), changed: changed?.byKey, exceeded: rows.exceeded }
+    return { positions: new Map(positions), rows: await rows.take(), changed: changed?.byKey, exceeded: rows.exceeded }
   }
 
   trim(): Promise<void> {
@@ -292,7 +293,7 @@ class ResultRows implements PipelineStatement {
     if (this.exceeded === 'no') this.#encoder.add(this.#readRow(row))
   }
 
-  take(): LiveReply['rows'] {
-    return readLiveRows(this.#encoder.takeText())
+  async take(): Promise<LiveReply['rows']> {
+    return inTurns(readLiveRows(this.#encoder.takeText()))
   }
 }

@@ -1,5 +1,6 @@
 /** Live queries on SQLite: small reads on the event loop, others in reader processes; other processes are noticed by polling. */
 import type { Database } from 'better-sqlite3'
+import { inTurns } from '../../../lib/turns.ts'
 import type { GroupCommit } from '../../../store/group-commit.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { createLiveEncoder, readLiveRows } from '../../results/live-rows.ts'
@@ -114,7 +115,7 @@ export class SqliteLiveSource implements LiveSource {
         (table, index) => [table, outcome.positions[index] ?? counted[index] ?? ''] as const,
       )
       const { changed, exceeded } = outcome
-      return { positions: new Map(positions), rows: readLiveRows(text), changed, exceeded }
+      return { positions: new Map(positions), rows: await inTurns(readLiveRows(text)), changed, exceeded }
     } catch (error) {
       throw asRefusal(error) ?? error
     }
