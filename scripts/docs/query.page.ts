@@ -14,6 +14,7 @@ const LIMITS: readonly SettingName[] = [
   'queryStatementBytes',
   'queryBodyBytes',
   'querySeconds',
+  'queryExportSeconds',
   'queryPerUser',
   'queryConcurrency',
   'queryWaiting',
@@ -206,7 +207,8 @@ and the rows of earlier pages are skipped. An \`offset\` applies to the first pa
 ## Running queries
 
 \`Request-Id\` identifies a request. It is generated if absent, and appears in the response, in the log and in errors. A query ends
-when it reaches the time limit, is cancelled, or its client disconnects; the process or connection that ran it is then free again.
+when it reaches its time limit (\`query_seconds\` until the first rows are sent; from then on, in CSV, NDJSON and Arrow,
+\`query_export_seconds\`), is cancelled, or its client disconnects; the process or connection that ran it is then free again.
 A slow client slows down its own query only.
 
 Users share the reader processes of SQLite and the connections to PostgreSQL:

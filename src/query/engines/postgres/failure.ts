@@ -64,7 +64,7 @@ export function asRefusal(error: unknown): Refusal | undefined {
         cause: error,
       })
     case '57014':
-      return refuse('Limit.Time', 'The time limit was reached', { cause: error })
+      return refuse('Limit.Time', 'The time limit was reached (the setting query_seconds)', { cause: error })
     default:
       return asUnavailable(error)
   }
