@@ -98,6 +98,17 @@ export const query: readonly Measurement[] = [
     },
   },
   {
+    name: 'query-arrow',
+    about: `a result of ${(ROWS * TIMES).toLocaleString('en')} rows as Arrow, and as CSV`,
+    columns: { time: 's', cpu: 'ms' },
+    ratios: [{ column: 'time', to: 'as CSV', most: 1 }],
+    subject: async (checkout) =>
+      inFormat('as Arrow', 'application/vnd.apache.arrow.stream', await startGatehouse(checkout)),
+    async *references() {
+      yield inFormat('as CSV', 'text/csv', await startGatehouse(HERE))
+    },
+  },
+  {
     name: 'query-beside',
     about: 'key lookups at 500/s beside a long query, beside results of millions of rows, and alone',
     columns: { p50: 'ms', p99: 'ms' },
@@ -189,6 +200,10 @@ async function streamed(peer: QueryPeer, request: Buffer): Promise<Figures> {
   clearInterval(sampler)
   const time = (performance.now() - started) / 1000
   return { time, cpu: peer.use().cpuMs - before.cpuMs, growth: most - before.proportionalMiB }
+}
+
+function inFormat(name: string, mediaType: string, peer: GatehousePeer): Contender {
+  return { name, measure: () => streamed(peer, peer.everything(mediaType)), close: peer.stop }
 }
 
 async function besideLongQuery(peer: GatehousePeer): Promise<Figures> {

@@ -30,7 +30,7 @@ export interface QueryPeer {
 
 export interface GatehousePeer extends QueryPeer {
   readonly aggregate: () => Buffer
-  readonly everything: () => Buffer
+  readonly everything: (mediaType?: string) => Buffer
   readonly statement: (iql: string) => Buffer
 }
 
@@ -84,8 +84,8 @@ export async function startGatehouse(
       requestBytes('POST', '/query/trades2/insert', headers, JSON.stringify(rowOf(id)), 'application/json'),
     aggregate: () => statement(ours(AGGREGATE)),
     statement,
-    everything: () =>
-      requestBytes('POST', '/query', { ...headers, accept: 'application/x-ndjson' }, ours(EVERYTHING), text),
+    everything: (mediaType = 'application/x-ndjson') =>
+      requestBytes('POST', '/query', { ...headers, accept: mediaType }, ours(EVERYTHING), text),
     stop: () => stopAll(program, folder),
   }
 }

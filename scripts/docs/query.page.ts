@@ -14,6 +14,7 @@ const LIMITS: readonly SettingName[] = [
   'queryStatementBytes',
   'queryBodyBytes',
   'querySeconds',
+  'queryExportSeconds',
   'queryPerUser',
   'queryConcurrency',
   'queryWaiting',
@@ -66,6 +67,7 @@ export const page: GeneratedPage = {
 The query service offers tables over HTTP: statements in [IQL](iql.md), and calls on a table that need no query language. Every
 request carries an access token with a scope of the platform, \`Authorization: Bearer …\`. \`/openapi.json\` describes the
 service for machines. In the terminal, use \`gatehouse query\`, \`import\` and \`export\` (see [commands](commands.md)).
+Pages of registered origins may call it too: see [browser pages](clients.md#browser-pages).
 
 | call | does | needs |
 |---|---|---|
@@ -205,7 +207,8 @@ and the rows of earlier pages are skipped. An \`offset\` applies to the first pa
 ## Running queries
 
 \`Request-Id\` identifies a request. It is generated if absent, and appears in the response, in the log and in errors. A query ends
-when it reaches the time limit, is cancelled, or its client disconnects; the process or connection that ran it is then free again.
+when it reaches its time limit (\`query_seconds\` until the first rows are sent; from then on, in CSV, NDJSON and Arrow,
+\`query_export_seconds\`), is cancelled, or its client disconnects; the process or connection that ran it is then free again.
 A slow client slows down its own query only.
 
 Users share the reader processes of SQLite and the connections to PostgreSQL:

@@ -157,7 +157,16 @@ export const SETTINGS = {
   queryResultBytes: setting('1073741824', parseInteger, 'Maximum bytes of a query result in any format.'),
   queryStatementBytes: setting('65536', parseInteger, 'Maximum bytes of an IQL statement.'),
   queryBodyBytes: setting('8388608', parseInteger, 'Maximum bytes of the body of a Select, Insert, Update or Delete.'),
-  querySeconds: setting('30', parseSeconds, 'Timeout of a query in seconds.'),
+  querySeconds: setting(
+    '30',
+    parseSeconds,
+    'Timeout of a query in seconds; of one in CSV, NDJSON or Arrow until its first rows are sent.',
+  ),
+  queryExportSeconds: setting(
+    '600',
+    parseSeconds,
+    'Timeout in seconds of a result in CSV, NDJSON or Arrow, from its first rows to its last.',
+  ),
   queryPerUser: setting('32', parseInteger, 'Maximum concurrent queries of one user.'),
   queryConcurrency: setting(
     '4',

@@ -130,7 +130,8 @@ export const QUERY_ERRORS = {
   'Limit.Time': {
     status: 408,
     title: 'The time limit was reached',
-    advice: 'Request less data, or raise the limit in the settings.',
+    advice:
+      'Request less data, or raise the setting that the detail names: `query_seconds`, or `query_export_seconds` for results in CSV, NDJSON and Arrow.',
   },
   'Limit.WriteTime': {
     status: 408,

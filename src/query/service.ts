@@ -27,6 +27,7 @@ export interface QueryLimits {
   readonly resultRows: number
   readonly resultBytes: number
   readonly milliseconds: number
+  readonly exportMilliseconds: number
   readonly perUser: number
   /** The number of reader processes of the embedded engine, or of connections to PostgreSQL. */
   readonly concurrency: number
@@ -46,6 +47,7 @@ const DEFAULT_QUERY_LIMITS: QueryLimits = {
   resultRows: 100_000,
   resultBytes: 1024 * 1024 * 1024,
   milliseconds: 30_000,
+  exportMilliseconds: 600_000,
   perUser: 32,
   concurrency: 4,
   waiting: 256,
@@ -101,10 +103,19 @@ const EMPTY_LOG: AuditSource = { read: async () => ({ rows: [], first: 0 }) }
 export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const { bus, clock, database, limits: overrides, audit = noAudit, auditLog = EMPTY_LOG } = options
   const limits = { ...DEFAULT_QUERY_LIMITS, ...overrides }
-  const { concurrency, waiting, milliseconds, writeWaitMs } = limits
+  const { concurrency, waiting, milliseconds, exportMilliseconds, writeWaitMs } = limits
   const availability = new Availability(options.onAvailability ?? (() => {}))
   const log = { milliseconds: limits.logMs, changes: limits.logChanges }
-  const engine = await openEngine({ ...database, concurrency, waiting, milliseconds, writeWaitMs, availability, log })
+  const engine = await openEngine({
+    ...database,
+    concurrency,
+    waiting,
+    milliseconds,
+    exportMilliseconds,
+    writeWaitMs,
+    availability,
+    log,
+  })
   /** An outage is logged when it begins and when it ends, not each time something fails in it. */
   const onError = (error: unknown): void => {
     if (asUnavailable(error) === undefined) options.onError(error)

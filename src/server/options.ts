@@ -33,6 +33,7 @@ export function queryLimitsOf(config: Config) {
     statementBytes: config.queryStatementBytes,
     bodyBytes: config.queryBodyBytes,
     milliseconds: config.querySeconds,
+    exportMilliseconds: config.queryExportSeconds,
     perUser: config.queryPerUser,
     concurrency: config.queryConcurrency,
     waiting: config.queryWaiting,

@@ -67,6 +67,9 @@ function bodyOf(response: Response): Readable {
   return response.body === null ? Readable.from([]) : Readable.fromWeb(response.body)
 }
 
+const CUT_HINT =
+  'the reason is in the log of the server, and --format ndjson shows it; limits are the settings query_export_seconds and query_result_bytes'
+
 /** The server closes the connection if an error occurs in a format that cannot carry one. */
 async function complete(copied: Promise<void>): Promise<void> {
   try {
@@ -75,7 +78,11 @@ async function complete(copied: Promise<void>): Promise<void> {
     if (error instanceof QueryRefused || (error instanceof Error && 'code' in error && error.code === 'EPIPE'))
       throw error
     if (error instanceof TypeError)
-      throw new QueryRefused(0, { Code: 'Cut', detail: 'The server ended the result before it was complete' })
+      throw new QueryRefused(0, {
+        Code: 'Cut',
+        detail: 'The server ended the result before it was complete',
+        Hint: CUT_HINT,
+      })
     throw error
   }
 }

@@ -12,6 +12,8 @@ export interface EngineOptions {
   readonly concurrency: number
   readonly waiting: number
   readonly milliseconds: number
+  /** Of a result that is sent row by row; as `milliseconds` where absent. */
+  readonly exportMilliseconds?: number
   /** How long a write waits for a long one of another owner before that one is stopped; only the embedded engine needs it. */
   readonly writeWaitMs: number
   readonly availability: Availability
@@ -38,6 +40,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     connections: options.concurrency,
     waitingQueries: options.waiting,
     milliseconds: options.milliseconds,
+    exportMilliseconds: options.exportMilliseconds ?? options.milliseconds,
     availability: options.availability,
     log: options.log,
   })

@@ -12,6 +12,8 @@ const WORTH_COMPRESSING = 1024
 
 export interface StreamedResult {
   readonly chunks: AsyncGenerator<Uint8Array, ReadOutcome, void>
+  /** The first rows are about to be sent, and there are more. */
+  readonly onRows: () => void
   readonly end: (outcome: ReadOutcome) => Uint8Array
   /** The error as bytes in the result; undefined closes the connection. */
   readonly failure: (error: unknown) => Uint8Array | undefined
@@ -56,6 +58,7 @@ export async function sendStream(
     if (second.done) bytes.push(end(second.value))
     return sendWhole(context, encoding, coding, Buffer.concat(bytes))
   }
+  result.onRows()
   const type = MEDIA_TYPES[encoding.format]
   const bytes = rest(first.value, second, result)
   if (coding === 'identity') {
@@ -114,7 +117,8 @@ function sendCompressed(
   const compressor = COMPRESSORS[coding]()
   pour(bytes, compressor).catch((error) => compressor.destroy(error))
   // If either ends early, so does the other: the client has closed, or the result cannot be completed.
-  context.setHeaders({ 'content-encoding': coding, vary: 'accept-encoding' })
+  context.setHeader('content-encoding', coding)
+  context.addVary('accept-encoding')
   pipeline(compressor, context.stream(type), () => {})
 }
 

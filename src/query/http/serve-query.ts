@@ -86,8 +86,12 @@ async function serveLater(context: Context, env: ServeEnv, pending: Pending): Pr
     const result = await execute({ ...prepared.call, running }, env)
     if (result.kind === 'stream') {
       env.slowClients.watch(context, running)
+      const onRows = (): void => {
+        if (encoding.format !== 'json') running.beginExport()
+      }
       const queued = await sendStream(context, encoding, coding, {
         chunks: result.chunks,
+        onRows,
         end(outcome) {
           const tail = tailOf(context, encoding, prepared, outcome, measured)
           measured.succeeded(outcome.rowCount)
@@ -95,7 +99,11 @@ async function serveLater(context: Context, env: ServeEnv, pending: Pending): Pr
         },
         failure(error) {
           measured.failed(error)
-          return errorInResult(encoding, problemFor(error, context), context.id)
+          const problem = problemFor(error, context)
+          const bytes = errorInResult(encoding, problem, context.id)
+          // The client cannot see the reason.
+          if (bytes === undefined) context.log.info({ code: problem.Code, reason: problem.detail }, 'result cut off')
+          return bytes
         },
         done,
       })

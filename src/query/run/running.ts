@@ -8,6 +8,8 @@ const MAX_SHOWN_LENGTH = 500
 export interface RunningLimits {
   readonly perUser: number
   readonly milliseconds: number
+  /** Of a result that is sent row by row, from its first rows on. */
+  readonly exportMilliseconds: number
 }
 
 /** A running query as operators see it. */
@@ -26,6 +28,8 @@ export interface RunningQuery {
   readonly signal: AbortSignal
   /** Aborts for another reason than the time limit, such as a closed connection. */
   stop(reason: unknown): void
+  /** The first rows are sent, in a format for whole tables: from now on the time limit of exports counts. */
+  beginExport(): void
   end(): void
 }
 
@@ -64,14 +68,10 @@ export class RunningQueries {
     const { subject, clientId } = principal
     const startedAt = this.#clock()
     const shown = shownStatement(statement)
-    const entry = new Entry(
-      { requestId, subject, clientId, statement: shown, startedAt },
-      this.#limits.milliseconds,
-      () => {
-        queries.delete(requestId)
-        if (queries.size === 0) this.#byUser.delete(user)
-      },
-    )
+    const entry = new Entry({ requestId, subject, clientId, statement: shown, startedAt }, this.#limits, () => {
+      queries.delete(requestId)
+      if (queries.size === 0) this.#byUser.delete(user)
+    })
     if (queries.size === 0) this.#byUser.set(user, queries)
     queries.set(requestId, entry)
     return entry
@@ -100,14 +100,14 @@ export class RunningQueries {
 
 class Entry implements RunningQuery {
   readonly live: LiveQuery
-  readonly #milliseconds: number
+  readonly #limits: RunningLimits
   readonly #forget: () => void
   #controller: AbortController | undefined
   #timer: NodeJS.Timeout | undefined
 
-  constructor(live: LiveQuery, milliseconds: number, forget: () => void) {
+  constructor(live: LiveQuery, limits: RunningLimits, forget: () => void) {
     this.live = live
-    this.#milliseconds = milliseconds
+    this.#limits = limits
     this.#forget = forget
   }
 
@@ -118,14 +118,21 @@ class Entry implements RunningQuery {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
-      const seconds = this.#milliseconds / 1000
-      this.#timer = setTimeout(
-        () => this.stop(refuse('Limit.Time', `The query ran for ${seconds} s, which is the limit`)),
-        this.#milliseconds,
-      )
-      this.#timer.unref()
+      this.#stopAfter(this.#limits.milliseconds, 'The query ran for', 'query_seconds')
     }
     return this.#controller.signal
+  }
+
+  beginExport(): void {
+    if (this.#controller === undefined || this.#controller.signal.aborted) return
+    clearTimeout(this.#timer)
+    this.#stopAfter(this.#limits.exportMilliseconds, 'The result was sent for', 'query_export_seconds')
+  }
+
+  #stopAfter(milliseconds: number, what: string, setting: string): void {
+    const text = `${what} ${milliseconds / 1000} s, which is the limit (the setting ${setting})`
+    this.#timer = setTimeout(() => this.stop(refuse('Limit.Time', text)), milliseconds)
+    this.#timer.unref()
   }
 
   stop(reason: unknown): void {

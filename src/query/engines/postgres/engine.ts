@@ -28,6 +28,8 @@ export interface PostgresOptions {
   readonly waitingQueries: number
   /** The time limit of a query. The database ends a statement by itself shortly after, in case the server cannot. */
   readonly milliseconds: number
+  /** The same for a result that is sent row by row: its portal is one statement from the first row to the last. */
+  readonly exportMilliseconds: number
   readonly availability: Availability
   readonly log: LogLimits
 }
@@ -42,13 +44,15 @@ const CONNECTIONS = {
 }
 /** The longest wait for a new connection: a server that takes longer is not available. */
 const CONNECT_MS = 5000
+/** By which the database ends a statement later than the server would. */
+const MARGIN_MS = 2000
 /** The longest wait for a lock in a batch. */
 const LOCK_MS = 50
 /** The longest run of a batched read. Writes have no such limit: a commit that waits for a replica must not be interrupted. */
 const READ_MS = 1000
 
 export async function openPostgresEngine(options: PostgresOptions): Promise<Engine> {
-  const { url, milliseconds, waitingQueries: waiting, availability } = options
+  const { url, milliseconds, exportMilliseconds, waitingQueries: waiting, availability } = options
   const owner = createPool({ url, connectMs: milliseconds, max: CONNECTIONS.owner, availability })
   const role = await prepare(owner)
   const createQueryPool = (max: number, settings = {}): Pool =>
@@ -57,10 +61,11 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       connectMs: Math.min(milliseconds, CONNECT_MS),
       max,
       availability,
-      settings: { ...(role === '' ? {} : { role }), statement_timeout: milliseconds + 2000, ...settings },
+      settings: { ...(role === '' ? {} : { role }), statement_timeout: milliseconds + MARGIN_MS, ...settings },
     })
   // Short statements have connections of their own, so that long queries cannot delay them.
-  const queries = createQueryPool(options.connections)
+  const longest = Math.max(milliseconds, exportMilliseconds) + MARGIN_MS
+  const queries = createQueryPool(options.connections, { statement_timeout: longest })
   const unbatched = createQueryPool(CONNECTIONS.unbatched)
   const reads = createQueryPool(CONNECTIONS.reads, { lock_timeout: LOCK_MS, statement_timeout: READ_MS })
   const writes = createQueryPool(CONNECTIONS.writes, { lock_timeout: LOCK_MS })

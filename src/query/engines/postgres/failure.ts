@@ -62,7 +62,7 @@ export function asRefusal(error: unknown): Refusal | undefined {
     case '53200':
       return refuse('Limit.Memory', 'The query needs more memory than the database has', { cause: error })
     case '57014':
-      return refuse('Limit.Time', 'The time limit was reached', { cause: error })
+      return refuse('Limit.Time', 'The time limit was reached (the setting query_seconds)', { cause: error })
     default:
       return asUnavailable(error)
   }
