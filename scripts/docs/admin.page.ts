@@ -31,6 +31,8 @@ The address must be the issuer of the server: the command line sends no password
 
 ## The HTTP API
 
+Pages of registered origins may call it: see [browser pages](clients.md#browser-pages).
+
 Errors are \`application/problem+json\` with a stable \`Code\`. An invalid body is answered with 422 and its \`Faults\` by path.
 Objects that can be changed have an \`ETag\`. A PATCH (JSON merge patch, RFC 7396) must send it in \`If-Match\`: without it the
 response is 428, after a concurrent change it is 412, and \`*\` matches any version. For a DELETE it is optional. Changes run

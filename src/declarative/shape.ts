@@ -120,7 +120,7 @@ const CLIENT = closed(['client_id'], {
   claims_in_id_token: flag(
     'Put the claims of the scopes in the ID token too, for applications that do not call userinfo.',
   ),
-  allowed_origins: shortList(text(), 'Origins whose pages may call the token endpoint (CORS).'),
+  allowed_origins: shortList(text(), 'Origins whose pages may call the server with a token (CORS).'),
   access_token_lifetime: number('integer', {
     minimum: 1,
     maximum: 86_400,

@@ -112,6 +112,13 @@ export class Context {
     else this.#headers.push(name, value)
   }
 
+  /** The reply depends on this request header (RFC 9110 §12.5.5). */
+  addVary(name: string): void {
+    const at = this.#headers?.indexOf('vary') ?? -1
+    const known = at >= 0 ? this.#headers?.[at + 1] : undefined
+    this.setHeader('vary', known === undefined ? name : `${known}, ${name}`)
+  }
+
   hasHeader(name: string): boolean {
     return this.#headers?.includes(name) === true
   }

@@ -1,27 +1,64 @@
-/** Cross-origin requests of browsers (Fetch §3.2): a route group names the origins that may call it, without cookies. */
+/** Cross-origin requests of browsers (Fetch §3.2): a route group names the origins whose pages may call it, without cookies. */
 import type { Context } from './context.ts'
 
-export interface CorsPolicy {
-  isAllowed(origin: string): Promise<boolean>
-  readonly requestHeaders: readonly string[]
-  readonly exposedHeaders: readonly string[]
-}
+/** `*` for what is public; else whether pages of an origin may call. */
+export type CorsPolicy = '*' | ((origin: string) => Promise<boolean>)
 
-const PREFLIGHT_SECONDS = 600
+const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const REQUEST_HEADERS = [
+  'Authorization',
+  'Content-Type',
+  'Idempotency-Key',
+  'If-Match',
+  'Last-Event-ID',
+  'Request-Id',
+  'traceparent',
+  'tracestate',
+].join(', ')
+/** Besides those that every page may read; `Date` tells a page how far its clock is off. */
+export const EXPOSED_HEADERS: readonly string[] = [
+  'Date',
+  'ETag',
+  'Location',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Request-Id',
+  'Retry-After',
+  'traceresponse',
+  'WWW-Authenticate',
+]
+const EXPOSED = EXPOSED_HEADERS.join(', ')
+/** The most that Chromium keeps a preflight. A page of an origin that is no longer allowed cannot read the reply anyway. */
+const PREFLIGHT_SECONDS = 7200
 
 /** On every reply, errors included: a page that may call must also see what went wrong. */
-export async function setCorsHeaders(context: Context, policy: CorsPolicy, origin: string): Promise<void> {
-  context.setHeader('vary', 'Origin')
-  if (!(await policy.isAllowed(origin))) return
-  context.setHeader('access-control-allow-origin', origin)
-  context.setHeader('access-control-expose-headers', policy.exposedHeaders.join(', '))
+export function setCorsHeaders(context: Context, policy: CorsPolicy): void | Promise<void> {
+  if (policy === '*') {
+    allow(context, '*')
+    return
+  }
+  // Also without an origin: a cache must not give this reply to a page.
+  context.addVary('origin')
+  const { origin } = context.headers
+  if (origin === undefined) return
+  return policy(origin).then((isAllowed) => {
+    if (isAllowed) allow(context, origin)
+  })
 }
 
-/** An origin that is not allowed gets the same reply without the headers that would let its page call. */
-export function answerPreflight(context: Context, policy: CorsPolicy, methods: readonly string[]): void {
+function allow(context: Context, origin: string): void {
+  context.setHeader('access-control-allow-origin', origin)
+  context.setHeader('access-control-expose-headers', EXPOSED)
+}
+
+/**
+ * An origin that is not allowed gets the same reply without the headers that would let its page call. Preflights for paths
+ * that do not exist are answered too, so that a page sees the 404 of its request instead of a failed preflight.
+ */
+export function answerPreflight(context: Context, methods: readonly string[] = METHODS): void {
   if (context.hasHeader('access-control-allow-origin')) {
     context.setHeader('access-control-allow-methods', methods.join(', '))
-    context.setHeader('access-control-allow-headers', policy.requestHeaders.join(', '))
+    context.setHeader('access-control-allow-headers', REQUEST_HEADERS)
     context.setHeader('access-control-max-age', String(PREFLIGHT_SECONDS))
   }
   context.end(204)

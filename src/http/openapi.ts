@@ -44,7 +44,6 @@ export function openApiRoute(issuer: string, routes: readonly ApiRoute[]): Route
     path: '/openapi.json',
     handle(context) {
       text ??= JSON.stringify(describeApi(issuer, routes))
-      context.setHeader('access-control-allow-origin', '*')
       context.send('application/json; charset=utf-8', text)
     },
   }

@@ -136,9 +136,14 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         fail(context, group, error)
       }
     }
-    const { origin } = context.headers
-    if (group?.cors === undefined || origin === undefined) begin()
-    else setCorsHeaders(context, group.cors, origin).then(begin, (error) => fail(context, group, error))
+    withCors(context, group, begin)
+  }
+
+  /** Only a page's request waits for its origin to be checked. */
+  function withCors(context: Context, group: RouteGroup | undefined, next: () => void): void {
+    const isSet = group?.cors === undefined ? undefined : setCorsHeaders(context, group.cors)
+    if (isSet === undefined) next()
+    else isSet.then(next).catch((error) => fail(context, group, error))
   }
 
   function run(context: Context, { route, group }: Match): void {
@@ -165,11 +170,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   function refuseUnmatched(context: Context, group: RouteGroup | undefined, found: WrongMethod | undefined): void {
     if (context.method === 'OPTIONS' && context.target === '*') context.end(204)
+    // Not counted: a refused preflight hides from the page why, and each call of a page would count twice.
+    else if (context.method === 'OPTIONS' && group?.cors !== undefined)
+      withCors(context, group, () => answerPreflight(context, found?.allow))
     else
       enter(context, group, () => {
         if (found === undefined) throw new Refusal('http.not_found', 404, 'Nothing is served at this address')
-        if (context.method === 'OPTIONS' && found.group.cors !== undefined)
-          return answerPreflight(context, found.group.cors, found.allow)
         throw new Refusal('http.method_not_allowed', 405, `This address takes ${found.allow.join(' and ')}`, {
           headers: { allow: found.allow.join(', ') },
         })
@@ -232,9 +238,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     })
   }
 
-  /** The longest prefix first. */
+  /** The longest prefix first; of equal ones that of the loaded group, not of the one that loads it. */
   function addPrefixes(group: RouteGroup): void {
-    for (const at of group.at) prefixes.push([at === '/' ? '/' : `${at.toLowerCase()}/`, group])
+    for (const at of group.at) prefixes.unshift([at === '/' ? '/' : `${at.toLowerCase()}/`, group])
     prefixes.sort(([a], [b]) => b.length - a.length)
   }
 }

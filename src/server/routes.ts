@@ -3,6 +3,7 @@ import type { Live } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Bus } from '../events/bus.ts'
 import { requireScope } from '../http/authentication.ts'
+import type { CorsPolicy } from '../http/cors.ts'
 import { healthRoutes, type ReadinessCheck } from '../http/health.ts'
 import { metricsRoute } from '../http/metrics-endpoint.ts'
 import type { RateLimits } from '../http/rate-limits.ts'
@@ -31,24 +32,30 @@ export interface RouteParts {
 }
 
 export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRouteGroups)[] {
-  const { metrics, readiness, query, streaming } = parts
+  const { metrics, readiness, query, streaming, identity } = parts
+  // Pages call from the origins that their applications are registered with.
+  const cors: CorsPolicy = (origin) => identity.clients.isClientOrigin(origin)
   return [
     { at: ['/healthz', '/readyz'], routes: healthRoutes(readiness) },
     { at: ['/metrics'], routes: [metricsRoute(metrics, requireScope('Platform/Admin'))] },
-    ...(parts.brand === undefined ? [] : identityGroups(parts, parts.brand)),
-    ...(query === undefined ? [] : [query]),
+    ...(parts.brand === undefined ? [] : identityGroups(parts, parts.brand, cors)),
+    ...(query === undefined ? [] : [{ ...query, cors }]),
     ...(streaming === undefined ? [] : [streaming]),
-    { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts) },
+    { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
     { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },
     { at: ['/'], limit: 'pages', routes: [] },
   ]
 }
 
-function identityGroups(parts: RouteParts, brand: BrandSettings): readonly (RouteGroup | LazyRouteGroups)[] {
+function identityGroups(
+  parts: RouteParts,
+  brand: BrandSettings,
+  cors: CorsPolicy,
+): readonly (RouteGroup | LazyRouteGroups)[] {
   const { identity, resources, rateLimits, metrics } = parts
   return [
-    { at: ['/.well-known'], limit: 'pages', routes: discoveryRoutes(identity.issuer.name, identity.signer) },
-    ...endpointGroups({ ...identity, ...resources, rateLimits, metrics }),
+    { at: ['/.well-known'], limit: 'pages', cors: '*', routes: discoveryRoutes(identity.issuer.name, identity.signer) },
+    ...endpointGroups({ ...identity, ...resources, rateLimits, metrics }, cors),
     { at: BROWSER_PATHS, limit: 'pages', load: () => loadPages(parts, brand) },
   ]
 }
@@ -89,7 +96,8 @@ async function loadPages(parts: RouteParts, brand: BrandSettings): Promise<reado
   return browserGroups(env, brand)
 }
 
-async function loadAdmin({ resources, identity, bus, live, settings }: RouteParts): Promise<readonly RouteGroup[]> {
+async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly RouteGroup[]> {
+  const { resources, identity, bus, live, settings } = parts
   const { adminGroup } = await import('../admin/admin.ts')
   const { createKeyring } = await import('../admin/keyring.ts')
   const { showSettings } = await import('../admin/settings.ts')
@@ -110,7 +118,7 @@ async function loadAdmin({ resources, identity, bus, live, settings }: RoutePart
     settings: () => (settings === undefined ? [] : showSettings(settings)),
     live,
   }
-  return [adminGroup(env)]
+  return [{ ...adminGroup(env), cors }]
 }
 
 async function loadOpenApi({ identity, query }: RouteParts): Promise<readonly RouteGroup[]> {
@@ -118,5 +126,5 @@ async function loadOpenApi({ identity, query }: RouteParts): Promise<readonly Ro
   const { describeAdmin } = await import('../admin/admin.ts')
   const described = describeAdmin()
   if (query !== undefined) described.push(...(await import('../query/http/openapi.ts')).describeQuery())
-  return [{ at: ['/openapi.json'], limit: 'pages', routes: [openApiRoute(identity.issuer.name, described)] }]
+  return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
 }

@@ -18,6 +18,8 @@ describe('an outage of PostgreSQL', () => {
   let gate: TestGate
   let server: TestServer
   let operator: string
+  /** By which the clock of the server is ahead, in milliseconds. */
+  let ahead = 0
   const role = `outage_${process.pid}`
   before(async () => {
     const opened = await openPlace('postgres')
@@ -37,7 +39,10 @@ describe('an outage of PostgreSQL', () => {
     url.password = 'outage'
     server = await startTestServer(
       { ...place, databaseUrl: url.href },
-      { flags: { '--issuer': gate.server.issuer, '--services': 'identity,streaming', '--log-level': 'info' } },
+      {
+        clock: () => Date.now() + ahead,
+        flags: { '--issuer': gate.server.issuer, '--services': 'identity,streaming', '--log-level': 'info' },
+      },
     )
   })
   after(async () => {
@@ -57,9 +62,11 @@ describe('an outage of PostgreSQL', () => {
     const isJson = response.headers.get('content-type')?.includes('json') === true
     return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : {} }
   }
-  const signIn = () =>
+  const signIn = () => signInFrom(undefined)
+  const signInFrom = (origin: string | undefined) =>
     ask('/connect/token', {
       method: 'POST',
+      headers: origin === undefined ? {} : { origin },
       body: new URLSearchParams({ grant_type: 'password', client_id: 'cli', username: 'alice', password: PASSWORD }),
     })
   const ready = async () => (await ask('/readyz')).status === 200
@@ -158,6 +165,21 @@ describe('an outage of PostgreSQL', () => {
       assert.deepEqual(stacks, [])
     })
   }
+
+  test('pages of registered origins can read that the database is away, however long it is', async () => {
+    await until('the server is ready', 5000, ready)
+    assert.equal(
+      (await signInFrom('https://spa.example')).headers.get('access-control-allow-origin'),
+      'https://spa.example',
+    )
+    proxy.cut()
+    // Everything that is cached of clients is read again.
+    ahead += 120_000
+    const { status, headers } = await signInFrom('https://spa.example')
+    assert.deepEqual([status, headers.get('access-control-allow-origin')], [503, 'https://spa.example'])
+    assert.equal((await signInFrom('https://evil.example')).headers.get('access-control-allow-origin'), null)
+    proxy.mend()
+  })
 })
 
 onEveryEngine('readiness', (place) => {

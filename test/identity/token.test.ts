@@ -345,7 +345,7 @@ onEveryEngine('the token endpoint', (place) => {
     }
     const answer = await gate.post('/connect/token', {}, { origin: 'https://app.example' })
     assert.equal(answer.headers.get('access-control-allow-origin'), 'https://app.example')
-    assert.equal(answer.headers.get('vary'), 'Origin')
+    assert.equal(answer.headers.get('vary'), 'origin')
     assert.equal(answer.headers.get('access-control-allow-credentials'), null)
     const discovery = await gate.get('/.well-known/openid-configuration', { origin: 'https://evil.example' })
     assert.equal(discovery.headers.get('access-control-allow-origin'), '*')

@@ -20,7 +20,7 @@ const METADATA: OptionTable = {
   '--grant': { value: 'GRANT', repeatable: true, help: 'a grant type, or device_code for short; repeatable' },
   '--response': { value: 'TYPE', repeatable: true, help: 'a response type such as "code id_token"; repeatable' },
   '--scope': { value: 'SCOPE', repeatable: true, help: 'a scope that the client may request; repeatable' },
-  '--origin': { value: 'ORIGIN', repeatable: true, help: 'an origin that CORS allows; repeatable' },
+  '--origin': { value: 'ORIGIN', repeatable: true, help: 'an origin whose pages may call (CORS); repeatable' },
   '--set': { value: 'MEMBER=JSON', repeatable: true, help: 'any other member of the metadata; repeatable' },
 }
 

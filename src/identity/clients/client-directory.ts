@@ -25,6 +25,7 @@ export function createClientDirectory(
 ): ClientDirectory {
   let cached = new LruMap<Client>(MAX_CACHED)
   let origins: Promise<ReadonlySet<string>> | undefined
+  let lastOrigins: ReadonlySet<string> | undefined
   let since = clock()
   bus.subscribe(({ kind }) => {
     if (kind === 'clients-changed') forget()
@@ -48,11 +49,7 @@ export function createClientDirectory(
     },
     async isClientOrigin(origin) {
       if (isOld()) forget()
-      origins ??= readOrigins().catch((error: unknown) => {
-        // Do not cache the failure.
-        origins = undefined
-        throw error
-      })
+      origins ??= readOrigins()
       return (await origins).has(origin)
     },
   }
@@ -68,16 +65,25 @@ export function createClientDirectory(
     since = clock()
   }
 
+  /** While the database is away the last known origins count, so that pages can read why they are refused. */
   async function readOrigins(): Promise<ReadonlySet<string>> {
-    const all = await clients.list()
-    return new Set(
-      all
-        .filter(({ disabled }) => !disabled)
-        .flatMap(({ allowedOrigins, redirectUris }) => [
-          ...allowedOrigins,
-          ...redirectUris.flatMap((uri) => originOf(uri) ?? []),
-        ]),
-    )
+    try {
+      const all = await clients.list()
+      lastOrigins = new Set(
+        all
+          .filter(({ disabled }) => !disabled)
+          .flatMap(({ allowedOrigins, redirectUris }) => [
+            ...allowedOrigins,
+            ...redirectUris.flatMap((uri) => originOf(uri) ?? []),
+          ]),
+      )
+      return lastOrigins
+    } catch (error) {
+      // Do not cache the failure.
+      origins = undefined
+      if (lastOrigins === undefined) throw error
+      return lastOrigins
+    }
   }
 }
 

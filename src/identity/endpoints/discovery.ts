@@ -4,8 +4,7 @@ import { SCOPES } from '../../protocol/scopes.ts'
 import { GRANT_TYPES, RESPONSE_TYPES } from '../../store/client-metadata.ts'
 import type { Signer } from '../tokens/signer.ts'
 
-/** Public: pages of any origin may read the documents, without credentials. */
-const HEADERS = { 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' } as const
+const HEADERS = { 'cache-control': 'public, max-age=300' } as const
 const JWKS_PATH = '/.well-known/openid-configuration/jwks'
 
 export function discoveryRoutes(issuer: string, signer: Pick<Signer, 'jwks'>): readonly Route[] {

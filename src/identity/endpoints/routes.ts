@@ -1,7 +1,6 @@
 /** The identity endpoints that programs call; browsers use those of `browser/routes.ts`. */
 import type { CorsPolicy } from '../../http/cors.ts'
 import type { RouteGroup } from '../../http/route.ts'
-import type { ClientDirectory } from '../clients/client-directory.ts'
 import { OAUTH_HEADERS, replyWithOAuthError } from '../oauth-request.ts'
 import { type DeviceAuthorizationEnv, deviceAuthorizationRoute } from './device-authorization.ts'
 import { type IntrospectionEnv, introspectionRoute } from './introspection.ts'
@@ -13,24 +12,20 @@ export type EndpointsEnv = TokenEnv &
   UserinfoEnv &
   RevocationEnv &
   Omit<IntrospectionEnv, 'issuerName'> &
-  Omit<DeviceAuthorizationEnv, 'issuerName'> & { readonly clients: ClientDirectory }
+  Omit<DeviceAuthorizationEnv, 'issuerName'>
 
-export function endpointGroups(env: EndpointsEnv): readonly RouteGroup[] {
+/** Introspection needs a client's secret, which no page has: it takes no cross-origin requests. */
+export function endpointGroups(env: EndpointsEnv, cors: CorsPolicy): readonly RouteGroup[] {
   const issuerName = env.issuer.name
   const oauth = { limit: 'token', headers: OAUTH_HEADERS, fail: replyWithOAuthError } as const
-  // Single-page applications call these from the origins that they are registered at.
-  const cors: CorsPolicy = {
-    isAllowed: (origin) => env.clients.isClientOrigin(origin),
-    requestHeaders: ['Authorization', 'Content-Type', 'Request-Id'],
-    exposedHeaders: ['WWW-Authenticate'],
-  }
   return [
+    { ...oauth, at: ['/connect'], routes: [introspectionRoute({ ...env, issuerName })] },
     {
       ...oauth,
-      at: ['/connect'],
-      routes: [introspectionRoute({ ...env, issuerName }), deviceAuthorizationRoute({ ...env, issuerName })],
+      cors,
+      at: ['/connect/token', '/connect/revocation', '/connect/deviceauthorization'],
+      routes: [tokenRoute(env), revocationRoute(env), deviceAuthorizationRoute({ ...env, issuerName })],
     },
-    { ...oauth, cors, at: ['/connect/token', '/connect/revocation'], routes: [tokenRoute(env), revocationRoute(env)] },
     { ...oauth, cors, at: ['/connect/userinfo'], fail: replyWithUserinfoError, routes: userinfoRoutes(env) },
   ]
 }

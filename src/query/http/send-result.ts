@@ -114,7 +114,8 @@ function sendCompressed(
   const compressor = COMPRESSORS[coding]()
   pour(bytes, compressor).catch((error) => compressor.destroy(error))
   // If either ends early, so does the other: the client has closed, or the result cannot be completed.
-  context.setHeaders({ 'content-encoding': coding, vary: 'accept-encoding' })
+  context.setHeader('content-encoding', coding)
+  context.addVary('accept-encoding')
   pipeline(compressor, context.stream(type), () => {})
 }
 
