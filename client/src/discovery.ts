@@ -8,6 +8,7 @@ export interface Endpoints {
   readonly device: string
   readonly revoke: string
   readonly endSession: string
+  readonly userinfo: string
 }
 
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>
@@ -35,6 +36,7 @@ export async function discover(issuer: string, fetch: Fetch): Promise<Endpoints>
     device: endpoint('device_authorization'),
     revoke: endpoint('revocation'),
     endSession: endpoint('end_session'),
+    userinfo: endpoint('userinfo'),
   }
 }
 

@@ -1,5 +1,6 @@
 /** People who sign in with their browser: code flow with PKCE by redirect or pop-up, silent renewal, sign-out. */
-import { AuthError, objectOf, problemError, text } from '../errors.ts'
+import { reach } from '../discovery.ts'
+import { AuthError, errorOf, objectOf, problemError, text } from '../errors.ts'
 import type { TokenStorage } from './storage.ts'
 import {
   type Auth,
@@ -41,7 +42,7 @@ export interface SignOutOptions {
   readonly redirect?: boolean | undefined
 }
 
-/** What the ID token says of the user. */
+/** What the server says of the user, as far as the scopes allow. */
 export interface User {
   readonly sub: string
   readonly name?: string
@@ -192,10 +193,18 @@ export class Browser implements TokenSource {
     return forever
   }
 
-  /** Who is signed in, by the ID token; undefined without one. */
+  /** Who is signed in, as the server says now; undefined if nobody is. */
   async user(): Promise<User | undefined> {
-    const idToken = (await this.#granted.current())?.idToken
-    return idToken === undefined ? undefined : (claimsOf(idToken) as User)
+    if (!(await this.signedIn())) return undefined
+    const { userinfo } = await this.#env.endpoints()
+    const headers = { authorization: `Bearer ${await this.token()}` }
+    const response = await reach(this.#env.fetch, userinfo, { headers, redirect: 'error' })
+    if (!response.ok) throw await errorOf(response)
+    return (await response.json()) as User
+  }
+
+  refuse(token: string): void {
+    this.#granted.refuse(token)
   }
 
   close(): void {

@@ -23,6 +23,8 @@ export interface Tokens {
 export interface TokenSource {
   /** A token that should be valid. `refused` is one that the server did not accept: it must not be returned again. */
   token(refused?: string): Promise<string>
+  /** The server has ended the session of this token: it must not be returned again. */
+  refuse?(token: string): void
   /** Forgets the tokens, and revokes them. */
   signOut?(): Promise<void>
   close?(): void
@@ -99,6 +101,10 @@ export class GrantedTokens implements TokenSource {
   async keep(tokens: Tokens): Promise<void> {
     this.#tokens = tokens
     await this.#storage.setItem(this.key, JSON.stringify(tokens))
+  }
+
+  refuse(token: string): void {
+    if (this.#tokens?.accessToken === token) this.#tokens = { ...this.#tokens, renewAt: 0 }
   }
 
   /** The storage has changed. */

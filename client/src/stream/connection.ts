@@ -115,6 +115,7 @@ export class Connection {
       const after = typeof lost.code === 'number' ? afterClose(lost.code) : 'retry'
       const error = new ConnectionError(`The connection was lost: ${lost.reason}`, { details: { code: lost.code } })
       if (after === 'end') {
+        this.#http.auth.refuse?.(this.#token)
         this.end(endError(lost), lost.code)
         return
       }
