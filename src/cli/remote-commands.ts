@@ -121,4 +121,18 @@ ${LOGIN}`,
     ],
     load: async () => (await import('./query/export.ts')).exportRows,
   },
+  {
+    name: 'types',
+    options: {
+      '--integer': { value: 'FORM', help: 'what Integers are: number, bigint or text (default number)' },
+      '--timestamp': { value: 'FORM', help: 'what Timestamps are: text or date (default text)' },
+      ...SERVER,
+    },
+    summary: 'Writes TypeScript interfaces of the tables that you may read.',
+    notes: `
+For programs with the client library: gate.query<Tables['trades']>. Give the forms that its option "values" asks for.
+${LOGIN}`,
+    examples: ['types > tables.ts', 'types --username alice --integer bigint > tables.ts'],
+    load: async () => (await import('./types.ts')).types,
+  },
 ]
