@@ -3,6 +3,7 @@ import { objectOf } from './errors.ts'
 import type { Http } from './http.ts'
 import type { CallOptions, Row } from './query.ts'
 
+/** Of a change. */
 export interface ChangeOptions extends CallOptions {
   /** The ETag that was read; without it the change is made whatever others did meanwhile. */
   readonly ifMatch?: string | undefined

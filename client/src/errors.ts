@@ -26,6 +26,8 @@ export interface ErrorInit {
  * ```
  */
 export class GatehouseError extends Error {
+  // Written out: a minified class has another name.
+  override readonly name: string = 'GatehouseError'
   /** Stable, for programs: `Data.UniqueViolation`, `invalid_grant`, `Authority`, `client.offline` … */
   readonly code: string
   /** The HTTP status, if there was a reply. */
@@ -43,7 +45,6 @@ export class GatehouseError extends Error {
 
   constructor(message: string, init: ErrorInit) {
     super(message, init.cause === undefined ? undefined : { cause: init.cause })
-    this.name = new.target.name
     this.code = init.code
     this.status = init.status
     this.requestId = init.requestId
@@ -76,6 +77,7 @@ export interface Position {
  * ```
  */
 export class QueryError extends GatehouseError {
+  override readonly name = 'QueryError'
   readonly statement: string | undefined
   readonly position: Position | undefined
 
@@ -103,7 +105,9 @@ export class QueryError extends GatehouseError {
  * if (error instanceof AuthError && error.code === 'login_required') await gate.auth.signIn()
  * ```
  */
-export class AuthError extends GatehouseError {}
+export class AuthError extends GatehouseError {
+  override readonly name = 'AuthError'
+}
 
 /**
  * The server cannot be reached, or the connection was lost before the answer came.
@@ -114,6 +118,8 @@ export class AuthError extends GatehouseError {}
  * ```
  */
 export class ConnectionError extends GatehouseError {
+  override readonly name = 'ConnectionError'
+
   constructor(message: string, init: Partial<ErrorInit> = {}) {
     super(message, { code: 'client.offline', retryable: true, ...init })
   }

@@ -31,6 +31,7 @@ export interface WebSocketLike {
   close(code?: number, reason?: string): void
 }
 
+/** What a client can be told; only `auth` is usually needed. */
 export interface GatehouseOptions<Source extends TokenSource = TokenSource> {
   /** Where the access tokens come from: `browser()`, `password()`, `clientCredentials()`, `device()`, `getToken()` … */
   readonly auth?: Auth<Source> | undefined
@@ -52,6 +53,7 @@ export interface GatehouseOptions<Source extends TokenSource = TokenSource> {
   readonly trace?: (() => string | undefined) | undefined
 }
 
+/** One request to the server. */
 export interface RequestOptions {
   readonly method?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
@@ -126,8 +128,10 @@ export class Http<Source extends TokenSource = TokenSource> {
     let refused: string | undefined
     for (let attempt = 0; ; attempt++) {
       let error: unknown
-      const token = await abortable(this.auth.token(refused), signal)
+      let isSent = false
       try {
+        const token = await abortable(this.auth.token(refused), signal)
+        isSent = true
         const response = await this.#send(path, options, token, signal, attempt)
         if (response.ok) return response
         error = await errorOf(response, statement)
@@ -140,7 +144,7 @@ export class Http<Source extends TokenSource = TokenSource> {
         if (signal.aborted) throw signal.reason
         error = failure
       }
-      const wait = attempt + 1 < attempts ? waitBefore(error, attempt, idempotent) : undefined
+      const wait = attempt + 1 < attempts ? waitBefore(error, attempt, idempotent || !isSent) : undefined
       if (wait === undefined) throw error
       await pause(wait, signal)
     }

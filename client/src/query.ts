@@ -8,6 +8,7 @@ import type { Column } from './values.ts'
 /** A row whose columns are not known to the compiler. */
 export type Row = Record<string, unknown>
 
+/** Of every call. */
 export interface CallOptions {
   /** Ends the request; the server stops the query too. */
   readonly signal?: AbortSignal | undefined
@@ -193,6 +194,7 @@ export async function readResult<R>(
   }
 }
 
+/** Of a download. */
 export interface ProgressOptions {
   /** Called as the bytes arrive. */
   readonly onProgress?: ((bytes: number) => void) | undefined

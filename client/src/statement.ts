@@ -1,7 +1,14 @@
 /** Statements by template tag: every value becomes a parameter, never a part of the text. */
 import { encode, type Value } from './values.ts'
 
-/** A statement, or a part of one, with its values. */
+/**
+ * A statement, or a part of one, with its values: made by `sql` and `statement`.
+ *
+ * @example
+ * ```ts
+ * sql`symbol = ${'ACME'}`.compile() // { text: 'symbol = $1', parameters: ['ACME'] }
+ * ```
+ */
 export class Statement {
   readonly strings: readonly string[]
   readonly values: readonly unknown[]

@@ -21,6 +21,7 @@ export type Criterion =
  */
 export type Where<R = Row> = { readonly [Name in keyof R]?: unknown } | readonly Criterion[]
 
+/** Which rows and columns. */
 export interface SelectOptions<R = Row> extends CallOptions {
   readonly where?: Where<R> | undefined
   /** All by default. */
@@ -32,6 +33,7 @@ export interface SelectOptions<R = Row> extends CallOptions {
   readonly after?: string | undefined
 }
 
+/** Of an insert, update or delete. */
 export interface WriteOptions extends CallOptions {
   /**
    * The write is made once, however often it is sent with this key. By default each call has a key of its own, so that a
@@ -40,6 +42,7 @@ export interface WriteOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined
 }
 
+/** Of an upload. */
 export interface UploadOptions extends WriteOptions {
   /** Rows of a piece; 1,000 by default. */
   readonly rows?: number | undefined
@@ -47,6 +50,7 @@ export interface UploadOptions extends WriteOptions {
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined
 }
 
+/** How far an upload is. */
 export interface UploadProgress {
   readonly rows: number
   readonly pieces: number

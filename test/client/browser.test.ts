@@ -110,9 +110,10 @@ test('sign-in by redirect, back to where the user was; a query; it stays signed 
   assert.deepEqual(await inPage('gate.query`select id from fills where quantity > ${15}`.rows()'), [{ id: 2 }])
   assert.equal(await inPage('gate.auth.user().then(({ name }) => name)'), 'Alice Liddell')
   const refused = await inPage(
-    'gate.query`select pric from trades`.rows().catch(({ code, requestId, caret }) => ({ code, hasId: requestId !== undefined, caret }))',
+    'gate.query`select pric from trades`.rows().catch(({ name, code, requestId, caret }) => ({ name, code, hasId: requestId !== undefined, caret }))',
   )
   assert.deepEqual(refused, {
+    name: 'QueryError',
     code: 'IQL.UnknownColumn',
     hasId: true,
     caret: '1 | select pric from trades\n           ^',
@@ -201,9 +202,9 @@ test('sign-in by pop-up; signing out', async () => {
   await signIn(popup, ALICE).catch(() => {})
   assert.equal(await inPage('popup'), 'in')
   assert.deepEqual(await inPage('gate.query`select count(*) as n from fills`.rows()'), [{ n: 2 }])
-  await inPage('void gate.auth.signOut()')
-  await page.waitForURL(`${origin}/`)
-  await settled()
+  await inPage('window.isLeft = true, void gate.auth.signOut()')
+  await page.waitForFunction('window.isLeft === undefined && window.signedIn !== undefined')
+  assert.equal(page.url(), `${origin}/`)
   assert.equal(await inPage('signedIn'), false)
   assert.equal(await inPage('Object.keys(localStorage).length'), 0)
 })

@@ -95,6 +95,19 @@ onEveryEngine('the client: live queries', (place) => {
     const third = (await changes.next()).value
     assert.deepEqual(third?.put, [{ id: 3, quantity: 1 }])
     assert.deepEqual(third?.remove, [])
+    // What came and went while nobody read is not mentioned.
+    await admin.query`insert into fills values (50, 'BHP', 1)`
+    await until('the row came', LATE_MS, () => live.rows.some(({ id }) => id === 50))
+    await admin.query`delete from fills where id = 50`
+    await admin.query`insert into fills values (51, 'BHP', 2)`
+    await until(
+      'another came',
+      LATE_MS,
+      () => live.rows.some(({ id }) => id === 51) && live.rows.every(({ id }) => id !== 50),
+    )
+    const fourth = (await changes.next()).value
+    assert.deepEqual([fourth?.put, fourth?.remove], [[{ id: 51, quantity: 2 }], []])
+    await admin.query`delete from fills where id = 51`
     assert.ok(told >= 3)
     live.close()
     assert.equal((await changes.next()).done, true)

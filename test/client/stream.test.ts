@@ -122,6 +122,24 @@ test('an abort ends a request, a subscription and a wait', async () => {
   })
 })
 
+test('closed and used again at once, there is one connection', async () => {
+  const { gate, states } = open()
+  await gate.stream.connect()
+  gate.stream.close()
+  assert.equal(gate.stream.state, 'ended')
+  const prices = gate.stream.subscribe<Price>('Ticker', 'Price/ACME')
+  await prices.ready()
+  const admin = open({ auth: password({ ...CLI, ...ADMIN }) }).gate
+  await until('the first connection is gone', LATE_MS, async () => {
+    const streams = await Array.fromAsync(admin.admin.streams.list())
+    return streams.filter(({ username }) => username === 'alice').length === 1
+  })
+  assert.deepEqual(
+    states.map(({ state }) => state),
+    ['connecting', 'online', 'ended', 'connecting', 'online'],
+  )
+})
+
 test('a consumer that reads too slowly is told, or gets the latest', async () => {
   const { gate } = open()
   const prices = gate.stream.subscribe<Price>('Ticker', 'Price/BOLT', { slow: 'latest' })

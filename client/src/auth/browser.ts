@@ -12,6 +12,7 @@ import {
   type Tokens,
 } from './token-source.ts'
 
+/** How people sign in with their browser. */
 export interface BrowserOptions extends Omit<ClientOptions, 'clientSecret'> {
   /** With `offline_access` tokens are renewed without leaving the page: `openid offline_access Platform/Market`. */
   readonly scope: string
@@ -19,12 +20,13 @@ export interface BrowserOptions extends Omit<ClientOptions, 'clientSecret'> {
   readonly redirectUri?: string | undefined
   /** Where the user comes back to after signing out; by default `redirectUri`. */
   readonly postLogoutRedirectUri?: string | undefined
-  /** `localStorage` by default, which all tabs share; `memory()` keeps tokens out of reach of other scripts' storage. */
+  /** `localStorage` by default, which all tabs share; `memory()` keeps them in this page only. */
   readonly storage?: TokenStorage | undefined
   /** Whether to try without the user, in a hidden frame, when there is no refresh token. */
   readonly silent?: boolean | undefined
 }
 
+/** How to sign in this time. */
 export interface SignInOptions {
   /** In a window of its own, instead of leaving the page. Call it in the handler of a click. */
   readonly popup?: boolean | undefined
@@ -37,6 +39,7 @@ export interface SignInOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** How to sign out. */
 export interface SignOutOptions {
   /** Also ends the session at the server, which leaves the page; true by default. */
   readonly redirect?: boolean | undefined
@@ -114,7 +117,15 @@ export function browser(options: BrowserOptions): Auth<Browser> {
   return (env) => new Browser(env, options)
 }
 
-/** `gate.auth` of a client with `browser()`. */
+/**
+ * `gate.auth` of a client with `browser()`.
+ *
+ * @example
+ * ```ts
+ * button.onclick = () => gate.auth.signIn({ popup: true })
+ * leave.onclick = () => gate.auth.signOut()
+ * ```
+ */
 export class Browser implements TokenSource {
   readonly #env: AuthEnv
   readonly #options: BrowserOptions

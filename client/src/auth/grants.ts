@@ -26,6 +26,7 @@ export function clientCredentials(options: ClientOptions & { readonly clientSecr
     new GrantedTokens(env, options, () => requestTokens(env, options, { grant_type: 'client_credentials' }))
 }
 
+/** Who signs in, and with which client. */
 export interface PasswordOptions extends ClientOptions {
   readonly username: string
   /** The password, or a function that asks for it when it is needed. */
@@ -79,6 +80,7 @@ export interface DevicePrompt {
   readonly expiresIn: number
 }
 
+/** With which client, and how the code is shown. */
 export interface DeviceOptions extends ClientOptions {
   /** Shows the code to the user. */
   readonly prompt: (prompt: DevicePrompt) => void

@@ -40,6 +40,7 @@ export interface AuthEnv {
 /** What the option `auth` takes: made by `browser()`, `password()` and their like. */
 export type Auth<Source extends TokenSource = TokenSource> = (env: AuthEnv) => Source
 
+/** The registered client on whose behalf tokens are asked for. */
 export interface ClientOptions {
   /** The id of the registered client. */
   readonly clientId: string
@@ -58,7 +59,14 @@ interface Locks {
   request<T>(name: string, act: () => Promise<T>): Promise<T>
 }
 
-/** Keeps the tokens of one grant. */
+/**
+ * Keeps the tokens of one grant: `gate.auth` of a client with `password()`, `device()` and their like.
+ *
+ * @example
+ * ```ts
+ * await gate.auth.signOut() // forgets the tokens and revokes them
+ * ```
+ */
 export class GrantedTokens implements TokenSource {
   readonly #env: AuthEnv
   readonly #options: ClientOptions

@@ -40,7 +40,8 @@ export class Connection {
   readonly #events: ConnectionEvents
   #state: State = 'ended'
   #socket: WebSocketLike | undefined
-  #running = false
+  /** The run that goes on; another may start while the one before is still ending. */
+  #run: object | undefined
   #token = ''
   /** Ends the current session, whatever the socket does. */
   #drop: ((lost: Lost) => void) | undefined
@@ -66,13 +67,14 @@ export class Connection {
 
   /** Starts, unless it is running. */
   open(): void {
-    if (this.#running || this.#http.closed.aborted) return
-    this.#running = true
+    if (this.#run !== undefined || this.#http.closed.aborted) return
+    const run = {}
+    this.#run = run
     this.#unlisten = listenForWakes({
       wake: () => this.#wake(),
       offline: () => this.#drop?.({ code: 'client.offline', reason: 'the network is gone' }),
     })
-    void this.#run()
+    void this.#keepOpen(run)
   }
 
   send(message: Message): void {
@@ -81,37 +83,39 @@ export class Connection {
 
   /** For good: no attempt follows by itself. */
   end(error: GatehouseError, code: number | string = error.code): void {
-    if (!this.#running) return
-    this.#running = false
+    if (this.#run === undefined) return
+    this.#run = undefined
     this.#unlisten?.()
     this.#drop?.({ code, reason: error.message })
+    this.#drop = undefined
     this.#hurry?.()
     this.#setState('ended', code, error.message)
     this.#events.onEnded(error)
   }
 
-  async #run(): Promise<void> {
+  async #keepOpen(run: object): Promise<void> {
     let failures = 0
     let refused: string | undefined
     let reason = 'opening'
-    while (this.#running) {
+    while (this.#run === run) {
       this.#setState('connecting', undefined, reason)
       let lost: Lost
       let onlineMs = 0
       try {
         const token = await this.#http.auth.token(refused)
-        if (!this.#running) return
+        if (this.#run !== run) return
         this.#token = token
         ;({ lost, onlineMs } = await this.#session())
       } catch (error) {
         const known = asError(error)
+        if (this.#run !== run) return
         if (!known.retryable) {
           this.end(known)
           return
         }
         lost = { code: known.code, reason: known.message, retryAfter: known.retryAfter }
       }
-      if (!this.#running) return
+      if (this.#run !== run) return
       const after = typeof lost.code === 'number' ? afterClose(lost.code) : 'retry'
       const error = new ConnectionError(`The connection was lost: ${lost.reason}`, { details: { code: lost.code } })
       if (after === 'end') {
@@ -154,9 +158,10 @@ export class Connection {
       })
     let onlineAt: number | undefined
     const socket = new Socket(`${url.replace(/^http/, 'ws')}/Platform?version=2.0`, 'PlatformJson')
+    let opening: ReturnType<typeof setTimeout> | undefined
     const lost = await new Promise<Lost>((resolve) => {
       this.#drop = resolve
-      const opening = setTimeout(() => resolve({ code: 'client.timeout', reason: 'no answer' }), OPEN_MS)
+      opening = setTimeout(() => resolve({ code: 'client.timeout', reason: 'no answer' }), OPEN_MS)
       socket.onopen = () => {
         this.#socket = socket
         this.#authenticate((reply) => {
@@ -167,20 +172,18 @@ export class Connection {
       }
       socket.onmessage = ({ data }: { data: unknown }) => this.#receive(String(data))
       socket.onclose = ({ code, reason }: { code: number; reason: unknown }) => {
-        clearTimeout(opening)
         resolve({ code, reason: String(reason) || (onlineAt === undefined ? 'not accepted' : 'closed') })
       }
       socket.onerror = () => {}
     })
+    clearTimeout(opening)
     this.#forget(socket)
     return { lost, onlineMs: onlineAt === undefined ? 0 : performance.now() - onlineAt }
   }
 
   /** A dead socket may take minutes to close: nobody waits for that. */
   #forget(socket: WebSocketLike): void {
-    this.#socket = undefined
-    this.#drop = undefined
-    this.#authenticated = undefined
+    if (this.#socket === socket) this.#socket = undefined
     clearTimeout(this.#renewal)
     clearTimeout(this.#heartbeat)
     socket.onmessage = null
@@ -244,7 +247,7 @@ export class Connection {
   /** By the clock of the server: `ExpiresIn` is what is left of the token. */
   #scheduleRenewal(expiresIn: unknown): void {
     const left = readTimeSpan(expiresIn)
-    if (left !== undefined) this.#renewIn(Math.max(left - 55_000, left * 0.82))
+    if (left !== undefined) this.#renewIn(Math.max(left - 55_000, left * 0.82, 500))
   }
 
   #renewIn(milliseconds: number, isRefused = false): void {

@@ -7,6 +7,7 @@ import { type Part, type Statement, tagged } from '../statement.ts'
 import type { Column, Values } from '../values.ts'
 import type { Channel, Channels } from './channel.ts'
 
+/** Of a live query. */
 export interface LiveOptions extends CallOptions {
   /** The most changes per second, from 1 to 50; 20 by default. */
   readonly maxRate?: number | undefined

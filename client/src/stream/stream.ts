@@ -24,6 +24,7 @@ interface Pending {
   reject(error: unknown): void
 }
 
+/** Of a request on the stream. */
 export interface StreamRequestOptions extends CallOptions {
   /** Milliseconds; 40,000 by default. */
   readonly timeout?: number | undefined

@@ -3,6 +3,7 @@ import { Queue } from '../iterate.ts'
 import type { CallOptions } from '../query.ts'
 import { type Channel, type Channels, keyOf } from './channel.ts'
 
+/** Of a subscription. */
 export interface SubscribeOptions extends CallOptions {
   /**
    * What happens when messages arrive faster than they are read: `error` (up to 1,000 wait, then the loop throws
