@@ -88,7 +88,8 @@ export class Http<Source extends TokenSource = TokenSource> {
   readonly auth: Source
   readonly values: Values
   readonly #closed = new AbortController()
-  readonly #fetch: Fetch
+  /** The option `fetch`, or the global one. */
+  readonly fetch: Fetch
   #endpoints: Promise<Endpoints> | undefined
 
   constructor(url: string, options: GatehouseOptions<Source> = {}) {
@@ -98,7 +99,7 @@ export class Http<Source extends TokenSource = TokenSource> {
     this.values = new Values(options.values)
     // A global `fetch` must not be called as a method of something else.
     const { fetch = (address, init) => globalThis.fetch(address, init) } = options
-    this.#fetch = fetch
+    this.fetch = fetch
     const auth: Auth<TokenSource> = options.auth ?? noAuth
     const issuer = withoutSlash(options.issuer ?? url)
     const signal = this.#closed.signal
@@ -177,7 +178,7 @@ export class Http<Source extends TokenSource = TokenSource> {
     let response: Response | undefined
     let error: unknown
     try {
-      response = await reach(this.#fetch, url, {
+      response = await reach(this.fetch, url, {
         method,
         signal,
         // The token is for this address only.

@@ -1,5 +1,5 @@
 /** One connection over time: token, socket, authentication, renewal, heartbeat, and the way back after each loss. */
-import { AuthError, ConnectionError, GatehouseError, objectOf } from '../errors.ts'
+import { AuthError, ConnectionError, errorOf, GatehouseError, objectOf } from '../errors.ts'
 import type { Http, WebSocketClass, WebSocketLike } from '../http.ts'
 import { backoff, unref } from '../wait.ts'
 import { afterClose, type Message, readTimeSpan, type State, type StateChange } from './protocol.ts'
@@ -106,6 +106,7 @@ export class Connection {
         if (this.#run !== run) return
         this.#token = token
         ;({ lost, onlineMs } = await this.#session())
+        if (lost.code === 1006 && onlineMs === 0) lost = { ...lost, retryAfter: await this.#askRetryAfter() }
       } catch (error) {
         const known = asError(error)
         if (this.#run !== run) return
@@ -179,6 +180,14 @@ export class Connection {
     clearTimeout(opening)
     this.#forget(socket)
     return { lost, onlineMs: onlineAt === undefined ? 0 : performance.now() - onlineAt }
+  }
+
+  /** Nobody is told why an upgrade was refused; the same address says it to a request. */
+  async #askRetryAfter(): Promise<number | undefined> {
+    const { fetch, url, closed } = this.#http
+    const signal = AbortSignal.any([closed, AbortSignal.timeout(ANSWER_MS)])
+    const response = await fetch(`${url}/Platform`, { signal }).catch(() => undefined)
+    return response === undefined ? undefined : (await errorOf(response)).retryAfter
   }
 
   /** A dead socket may take minutes to close: nobody waits for that. */
