@@ -15,6 +15,7 @@ WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY package.json ./
 COPY bin ./bin
+COPY client ./client
 COPY src ./src
 RUN install -d -m 0700 -o node -g node /var/lib/gatehouse && ln -s /app/bin/gatehouse.js /usr/local/bin/gatehouse
 USER node

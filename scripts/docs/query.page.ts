@@ -194,6 +194,9 @@ had the name when a release introduced the system table keeps it; the system tab
 a double. In JSON a Decimal is a string, an Integer a number with all its digits, a Timestamp a string in RFC 3339 format in UTC,
 and a Binary value a Base64 string; NaN and the infinities are strings. \`Accept-Encoding\` can select gzip, br or zstd.
 
+With \`?header=columns\` NDJSON begins with a line \`{"Columns": …}\` that describes the columns as JSON does. Together with
+\`rows=arrays\` rows are then told from what is said about the result: a row is an array, everything else an object.
+
 Every format reports an error that occurs after rows have been sent: JSON ends with \`Error\` instead of \`RowCount\`, NDJSON ends
 with a line \`{"Error": …}\`, and for CSV and Arrow the connection is closed before the end.
 

@@ -55,6 +55,10 @@ Authorization: Bearer ACCESS_TOKEN
 | 429 | too many connections from this address or of this user; \`Retry-After\` says when to try again |
 | 503 | the node is full or stopping; \`Retry-After\` says when to try again |
 
+A browser does not tell its page why an upgrade was refused. While the node is full or stopping, or the address has too many
+connections, the same address answers an ordinary \`GET\` with the same 429 or 503 and \`Retry-After\`, otherwise with 426. Pages of
+[registered origins](clients.md#browser-pages) may read it.
+
 ## Messages
 
 Each message is one object:

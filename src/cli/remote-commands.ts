@@ -134,4 +134,18 @@ ${LOGIN}`,
     examples: ['whoami', 'whoami --server https://gate.example.com', 'whoami --token-file token.txt --json'],
     load: async () => (await import('./whoami.ts')).whoami,
   },
+  {
+    name: 'types',
+    options: {
+      '--integer': { value: 'FORM', help: 'what Integers are: number, bigint or text (default number)' },
+      '--timestamp': { value: 'FORM', help: 'what Timestamps are: text or date (default text)' },
+      ...SERVER,
+    },
+    summary: 'Writes TypeScript interfaces of the tables that you may read.',
+    notes: `
+For programs with the client library: gate.query<Tables['trades']>. Give the forms that its option "values" asks for.
+${LOGIN}`,
+    examples: ['types > tables.ts', 'types --username alice --integer bigint > tables.ts'],
+    load: async () => (await import('./types.ts')).types,
+  },
 ]

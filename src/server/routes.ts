@@ -40,7 +40,7 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     { at: ['/metrics'], routes: [metricsRoute(metrics, requireScope('Platform/Admin'))] },
     ...(parts.brand === undefined ? [] : identityGroups(parts, parts.brand, cors)),
     ...(query === undefined ? [] : [{ ...query, cors }]),
-    ...(streaming === undefined ? [] : [streaming]),
+    ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
     { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
     { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },
     { at: ['/'], limit: 'pages', routes: [] },

@@ -14,16 +14,21 @@ export class ConnectionLimits {
     this.#settings = settings
   }
 
-  /** Counts a connection; returns the function to call when it is closed. */
-  acquire(address: string): () => void {
-    const network = networkOf(address)
-    const count = this.#byNetwork.get(network) ?? 0
+  /** Throws if another connection from the address would be refused. */
+  check(address: string): void {
+    const count = this.#byNetwork.get(networkOf(address)) ?? 0
     if (this.#total >= this.#settings.streamMaxConnections)
       throw new Refusal('stream.full', 503, 'The server accepts no more connections', { headers: RETRY_LATER })
     if (count >= this.#settings.streamMaxConnectionsPerAddress)
       throw new Refusal('stream.address_full', 429, 'This address has too many connections', { headers: RETRY_LATER })
+  }
+
+  /** Counts a connection; returns the function to call when it is closed. */
+  acquire(address: string): () => void {
+    this.check(address)
+    const network = networkOf(address)
     this.#total++
-    this.#byNetwork.set(network, count + 1)
+    this.#byNetwork.set(network, (this.#byNetwork.get(network) ?? 0) + 1)
     return () => this.#release(network)
   }
 

@@ -77,6 +77,8 @@ export interface Gateway {
    * Rejects with a Refusal, and with nothing else, before anything is written; then the caller must reply and close.
    */
   accept(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void>
+  /** Throws the Refusal with which an upgrade from this address would be answered now, if the node is full or stopping. */
+  checkRoom(address: string): void
   /** A WebSocket that returns each message, for protocol test suites. */
   echo(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): void
   liveSessions(): LiveSession[]
@@ -228,6 +230,10 @@ export function createGateway(options: GatewayOptions): Gateway {
   return {
     counters,
     accept,
+    checkRoom(address) {
+      if (draining) throw stopping()
+      limits.check(address)
+    },
     echo(request, socket, head, address) {
       if (!(socket instanceof Socket)) throw new Error('Streaming needs the socket of an HTTP/1.1 server')
       if (draining) throw stopping()

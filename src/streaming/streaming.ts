@@ -31,11 +31,15 @@ export async function openStreaming(options: StreamingOptions): Promise<Streamin
   return { gateway, routes: streamRoutes(gateway, settings.streamEcho) }
 }
 
-export function streamRoutes(gateway: Pick<Gateway, 'accept' | 'echo'>, hasEcho: boolean): RouteGroup {
+export function streamRoutes(gateway: Pick<Gateway, 'accept' | 'checkRoom' | 'echo'>, hasEcho: boolean): RouteGroup {
   const stream: Route = {
     method: 'GET',
     path: STREAM_PATH,
-    handle: upgradeRequired,
+    // A page does not see why its upgrade was refused. Here it can ask, and learns when to try again.
+    handle({ address }) {
+      gateway.checkRoom(address)
+      upgradeRequired()
+    },
     upgrade: ({ address }, { request, socket, head }) => gateway.accept(request, socket, head, address),
   }
   const echo: Route = {

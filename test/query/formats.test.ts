@@ -53,6 +53,27 @@ onEveryEngine('formats', (place) => {
     )
   })
 
+  test('header=columns describes the columns in the first line of NDJSON, also of an empty result', async () => {
+    for (const statement of [
+      STATEMENT,
+      'SELECT id, t FROM every WHERE id = 1',
+      'SELECT id, t FROM every WHERE id = 99',
+    ]) {
+      const lines = await server.call(
+        '/query?rows=arrays&header=columns',
+        { Statement: statement },
+        { headers: { accept: 'application/x-ndjson' } },
+      )
+      const whole = await server.call('/query?rows=arrays', { Statement: statement })
+      const [first = '', ...rows] = lines.text.trimEnd().split('\n')
+      assert.deepEqual(JSON.parse(first), { Columns: whole.json.Columns })
+      assert.deepEqual(
+        rows.map((row) => JSON.parse(row)),
+        whole.json.Rows,
+      )
+    }
+  })
+
   const arrow = async (statement: string): Promise<Uint8Array> => {
     const response = await fetch(`${server.url}/query`, {
       method: 'POST',

@@ -39,6 +39,7 @@ onEveryEngine('the description of the query service', (place) => {
       const values: Readonly<Record<string, string>> = {
         rows: 'arrays',
         integers: 'strings',
+        header: 'columns',
         columns: 'id',
         column: 'v',
         orderby: '-id',

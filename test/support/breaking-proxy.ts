@@ -17,7 +17,7 @@ export async function startBreakingProxy(port: number): Promise<BreakingProxy> {
       reply.destroy()
       return
     }
-    const isLost = /\/insert$/.test(near.url ?? '') && left-- === 0
+    const isLost = /\/insert$/i.test(near.url ?? '') && left-- === 0
     const far = request({ port, host: '127.0.0.1', method: near.method, path: near.url, headers: near.headers })
     far.on('response', (answer) => {
       if (isLost) {

@@ -25,7 +25,11 @@ export type Coding = 'identity' | 'gzip' | 'br' | 'zstd'
 const CODINGS: readonly Coding[] = ['zstd', 'br', 'gzip']
 
 export function negotiateEncoding(accept: string | undefined, query: QueryValues): Encoding {
-  return { format: negotiateFormat(accept), ...valueEncoding(query) }
+  return {
+    format: negotiateFormat(accept),
+    ...valueEncoding(query),
+    header: oneOf(query, 'header', ['none', 'columns']),
+  }
 }
 
 /** How rows and integers are written, whatever the format. */

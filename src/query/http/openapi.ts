@@ -131,6 +131,12 @@ const FORMAT_PARAMETERS: readonly ApiParameter[] = [
     description: 'Integers as numbers, or as strings for clients that read every number as a double.',
     schema: { enum: ['numbers', 'strings'] },
   },
+  {
+    name: 'header',
+    in: 'query',
+    description: 'With columns, NDJSON begins with a line {"Columns": …}.',
+    schema: { enum: ['none', 'columns'] },
+  },
 ]
 const SELECT_PARAMETERS: readonly ApiParameter[] = [
   text('Columns, separated by commas. Default: all columns.', 'columns'),

@@ -29,7 +29,7 @@ export class TextEncoders {
       case 'json':
         return textEncoder(this.jsonHead, ',', '', this.#jsonRowWriter(encoding))
       case 'ndjson':
-        return textEncoder('', '', '\n', this.#jsonRowWriter(encoding))
+        return textEncoder(this.#linesHead(encoding), '', '\n', this.#jsonRowWriter(encoding))
       case 'csv':
         return textEncoder(csvHeader(this.columns), '', '\r\n', csvRowWriter(this.columns.length))
       case 'arrow':
@@ -41,6 +41,10 @@ export class TextEncoders {
   get jsonHead(): string {
     this.#jsonHead ??= `{"Columns":${describeColumns(this.columns)},"Rows":[`
     return this.#jsonHead
+  }
+
+  #linesHead({ header }: Encoding): string {
+    return header === 'columns' ? `{"Columns":${describeColumns(this.columns)}}\n` : ''
   }
 
   #jsonRowWriter(encoding: Encoding): RowWriter {

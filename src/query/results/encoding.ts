@@ -7,6 +7,8 @@ export interface Encoding {
   readonly rows: 'objects' | 'arrays'
   /** Integers as exact JSON numbers, or as strings for clients that read every number as a double. */
   readonly integers: 'numbers' | 'strings'
+  /** Whether NDJSON begins with a line that describes the columns. */
+  readonly header?: 'none' | 'columns'
 }
 
 /** Whether the format can report that rows were left out. CSV and Arrow cannot. */

@@ -1,0 +1,2 @@
+/** Brings client/dist up to date. */
+export function buildClient(): Promise<void>

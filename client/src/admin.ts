@@ -1,0 +1,121 @@
+/** The administration: users, clients, roles and the rest of `/admin`, for those who may. */
+import { objectOf } from './errors.ts'
+import type { Http } from './http.ts'
+import type { CallOptions, Row } from './query.ts'
+
+/** Of a change. */
+export interface ChangeOptions extends CallOptions {
+  /** The ETag that was read; without it the change is made whatever others did meanwhile. */
+  readonly ifMatch?: string | undefined
+}
+
+type Query = Readonly<Record<string, string | number | boolean>>
+
+/**
+ * The things under one path.
+ *
+ * @example
+ * ```ts
+ * const bob = await gate.admin.users.create({ username: 'bob', password, roles: ['trader'] })
+ * await gate.admin.users.update('bob', { disabled: true })
+ * for await (const user of gate.admin.users.list({ prefix: 'b' })) console.log(user.username)
+ * ```
+ */
+export class Collection<Item = Row> {
+  readonly #http: Http
+  readonly #path: string
+
+  constructor(http: Http, path: string) {
+    this.#http = http
+    this.#path = path
+  }
+
+  /** All of them, page by page as they are read. */
+  async *list(query: Query = {}, options: CallOptions = {}): AsyncGenerator<Item, void, undefined> {
+    let path: string | null = this.#path + searchOf(query)
+    while (path !== null) {
+      const reply: unknown = await this.#http.json(path, options)
+      const { items, next } = objectOf(reply)
+      yield* (items ?? reply) as Item[]
+      path = typeof next === 'string' ? next : null
+    }
+  }
+
+  get(id: string, options: CallOptions = {}): Promise<Item> {
+    return this.#send('GET', `/${encodeURIComponent(id)}`, undefined, options)
+  }
+
+  create(body: object, options: CallOptions = {}): Promise<Item> {
+    return this.#send('POST', '', body, options)
+  }
+
+  /** Changes the given members only; null removes one (JSON merge patch). */
+  update(id: string, patch: object, options: ChangeOptions = {}): Promise<Item> {
+    return this.#send('PATCH', `/${encodeURIComponent(id)}`, patch, { ifMatch: '*', ...options })
+  }
+
+  async delete(id: string, options: ChangeOptions = {}): Promise<void> {
+    await this.#send('DELETE', `/${encodeURIComponent(id)}`, undefined, options)
+  }
+
+  /** Deletes all, or those that the query names. */
+  async clear(query: Query = {}, options: CallOptions = {}): Promise<void> {
+    await this.#send('DELETE', searchOf(query), undefined, options)
+  }
+
+  async #send(method: string, path: string, body: unknown, { ifMatch, signal }: ChangeOptions): Promise<Item> {
+    const headers = {
+      ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+      ...(method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {}),
+    }
+    return (await this.#http.json(this.#path + path, { method, body, headers, signal })) as Item
+  }
+}
+
+function searchOf(query: Query): string {
+  const text = String(new URLSearchParams(query as Record<string, string>))
+  return text === '' ? '' : `?${text}`
+}
+
+/** `gate.admin`. */
+export interface Admin {
+  readonly users: Collection
+  readonly clients: Collection
+  readonly roles: Collection
+  readonly keys: Collection
+  /** Open streaming connections. */
+  readonly streams: Collection
+  /** Running queries and live statements. */
+  readonly queries: Collection
+  readonly settings: Collection
+  readonly scopes: Collection
+  readonly audit: Collection
+  /** What belongs to a user: `of('bob', 'sessions')`, `factors`, `consents`. */
+  of(user: string, what: 'sessions' | 'factors' | 'consents'): Collection
+  setPassword(user: string, password: string, options?: CallOptions): Promise<void>
+}
+
+/**
+ * The administration without the rest of `Gatehouse`.
+ *
+ * @example
+ * ```ts
+ * const admin = createAdmin(new Http(url, { auth }))
+ * await admin.users.create({ username: 'bob' })
+ * ```
+ */
+export function createAdmin(http: Http): Admin {
+  const collection = (name: string): Collection => new Collection(http, `/admin/${name}`)
+  const names = ['users', 'clients', 'roles', 'keys', 'streams', 'queries', 'settings', 'scopes', 'audit']
+  const users = (user: string): string => `users/${encodeURIComponent(user)}`
+  return {
+    ...(Object.fromEntries(names.map((name) => [name, collection(name)])) as unknown as Omit<
+      Admin,
+      'of' | 'setPassword'
+    >),
+    of: (user, what) => collection(`${users(user)}/${what}`),
+    async setPassword(user, password, { signal } = {}) {
+      await http.json(`/admin/${users(user)}/password`, { method: 'PUT', body: { password }, signal })
+    },
+  }
+}

@@ -1,0 +1,381 @@
+/** People who sign in with their browser: code flow with PKCE by redirect or pop-up, silent renewal, sign-out. */
+import { reach } from '../discovery.ts'
+import { AuthError, errorOf, objectOf, problemError, text } from '../errors.ts'
+import type { TokenStorage } from './storage.ts'
+import {
+  type Auth,
+  type AuthEnv,
+  type ClientOptions,
+  GrantedTokens,
+  requestTokens,
+  type TokenSource,
+  type Tokens,
+} from './token-source.ts'
+
+/** How people sign in with their browser. */
+export interface BrowserOptions extends Omit<ClientOptions, 'clientSecret'> {
+  /** With `offline_access` tokens are renewed without leaving the page: `openid offline_access Platform/Market`. */
+  readonly scope: string
+  /** A registered address of this page; by default the page without its query. */
+  readonly redirectUri?: string | undefined
+  /** Where the user comes back to after signing out; by default `redirectUri`. */
+  readonly postLogoutRedirectUri?: string | undefined
+  /** `localStorage` by default, which all tabs share; `memory()` keeps them in this page only. */
+  readonly storage?: TokenStorage | undefined
+  /** Whether to try without the user, in a hidden frame, when there is no refresh token. */
+  readonly silent?: boolean | undefined
+}
+
+/** How to sign in this time. */
+export interface SignInOptions {
+  /** In a window of its own, instead of leaving the page. Call it in the handler of a click. */
+  readonly popup?: boolean | undefined
+  /** `login` asks for the password again, `select_account` for the account. */
+  readonly prompt?: string | undefined
+  readonly loginHint?: string | undefined
+  /** Where to go afterwards; by default back to where the user was. */
+  readonly returnTo?: string | undefined
+  /** Ends the waiting for a pop-up. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** How to sign out. */
+export interface SignOutOptions {
+  /** Also ends the session at the server, which leaves the page; true by default. */
+  readonly redirect?: boolean | undefined
+}
+
+/** What the server says of the user, as far as the scopes allow. */
+export interface User {
+  readonly sub: string
+  readonly name?: string
+  readonly email?: string
+  readonly preferred_username?: string
+  readonly [claim: string]: unknown
+}
+
+/** The globals of a page that are used here: the types of the DOM are not everywhere. */
+interface Page {
+  readonly location: {
+    readonly href: string
+    readonly origin: string
+    readonly pathname: string
+    readonly search: string
+    assign(url: string): void
+    replace(url: string): void
+  }
+  readonly history: { replaceState(state: unknown, title: string, url: string): void }
+  readonly sessionStorage: Storage
+  readonly localStorage: Storage
+  readonly document: { createElement(name: 'iframe'): Frame; readonly body: { append(frame: Frame): void } }
+  open(
+    url: string,
+    name: string,
+    features: string,
+  ): { location: unknown; readonly closed: boolean; close(): void } | null
+  close(): void
+  addEventListener(type: 'storage', listener: (event: { readonly key: string | null }) => void): void
+  removeEventListener(type: 'storage', listener: (event: { readonly key: string | null }) => void): void
+}
+
+interface Storage {
+  getItem(key: string): string | null
+  setItem(key: string, value: string): void
+  removeItem(key: string): void
+}
+
+interface Frame {
+  src: string
+  hidden: boolean
+  remove(): void
+}
+
+/** What has to be known when the user comes back. */
+interface Transaction {
+  readonly state: string
+  readonly verifier: string
+  readonly nonce: string
+  readonly returnTo: string
+}
+
+/** How long the hidden frame may take. */
+const SILENT_MS = 10_000
+const forever = new Promise<never>(() => {})
+
+/**
+ * Signs people in with their browser.
+ *
+ * @example
+ * ```ts
+ * const auth = browser({ clientId: 'spa', scope: 'openid offline_access Platform/Market' })
+ * const gate = new Gatehouse('https://gate.example.com', { auth })
+ * if (!(await gate.auth.signedIn())) await gate.auth.signIn()
+ * greet((await gate.auth.user())?.name)
+ * ```
+ */
+export function browser(options: BrowserOptions): Auth<Browser> {
+  return (env) => new Browser(env, options)
+}
+
+/**
+ * `gate.auth` of a client with `browser()`.
+ *
+ * @example
+ * ```ts
+ * button.onclick = () => gate.auth.signIn({ popup: true })
+ * leave.onclick = () => gate.auth.signOut()
+ * ```
+ */
+export class Browser implements TokenSource {
+  readonly #env: AuthEnv
+  readonly #options: BrowserOptions
+  readonly #page = globalThis as unknown as Page
+  readonly #granted: GrantedTokens
+  #returned: Promise<void> | undefined
+
+  constructor(env: AuthEnv, options: BrowserOptions) {
+    this.#env = env
+    this.#options = options
+    const { storage = this.#page.localStorage } = options
+    this.#granted = new GrantedTokens(env, { ...options, storage }, () => this.#start())
+    this.#page.addEventListener?.('storage', this.#onStorage)
+  }
+
+  /**
+   * Whether there is a token. Finishes a sign-in if the page is the one that the user came back to, so call it before
+   * anything else.
+   */
+  async signedIn(): Promise<boolean> {
+    try {
+      await this.token()
+      return true
+    } catch (error) {
+      if (error instanceof AuthError && error.code === 'login_required') return false
+      throw error
+    }
+  }
+
+  async token(refused?: string): Promise<string> {
+    // Again after a failure, but then the address has no code any more.
+    this.#returned ??= this.#finishRedirect().catch((error) => {
+      this.#returned = undefined
+      throw error
+    })
+    await this.#returned
+    return this.#granted.token(refused)
+  }
+
+  /** Signs in: by redirect the page is left, and the promise never settles; with a pop-up it resolves afterwards. */
+  async signIn({ popup = false, prompt, loginHint, returnTo, signal }: SignInOptions = {}): Promise<void> {
+    const { location, sessionStorage } = this.#page
+    // Before anything is awaited: browsers allow a window only in the handler of a click.
+    const window = popup ? this.#page.open('about:blank', '_blank', 'popup,width=480,height=640') : undefined
+    if (window === null) throw new AuthError('The browser blocked the window', { code: 'client.popup_blocked' })
+    const transaction = start(window === undefined ? 'r' : 'p', returnTo ?? location.href)
+    try {
+      const url = await this.#authorizeUrl(transaction, { prompt, login_hint: loginHint })
+      if (window === undefined) {
+        sessionStorage.setItem(keyOf(transaction.state), JSON.stringify(transaction))
+        location.assign(url)
+        return forever
+      }
+      const gone = new AbortController()
+      const watch = setInterval(() => window.closed && gone.abort(), 500)
+      const answer = receive(transaction.state, signal ? AbortSignal.any([signal, gone.signal]) : gone.signal)
+      window.location = url
+      await this.#redeem(await answer.finally(() => clearInterval(watch)), transaction)
+    } finally {
+      window?.close()
+    }
+  }
+
+  /** Forgets and revokes the tokens, in all tabs, and ends the session at the server. */
+  async signOut({ redirect = true }: SignOutOptions = {}): Promise<void> {
+    const idToken = (await this.#granted.current())?.idToken
+    // The server may be away: here the user is signed out in any case.
+    await this.#granted.signOut().catch(() => {})
+    if (!redirect) return
+    const { clientId, postLogoutRedirectUri = this.#redirectUri } = this.#options
+    const url = new URL((await this.#env.endpoints()).endSession)
+    url.searchParams.set('client_id', clientId)
+    url.searchParams.set('post_logout_redirect_uri', postLogoutRedirectUri)
+    if (idToken !== undefined) url.searchParams.set('id_token_hint', idToken)
+    this.#page.location.assign(url.href)
+    return forever
+  }
+
+  /** Who is signed in, as the server says now; undefined if nobody is. */
+  async user(): Promise<User | undefined> {
+    if (!(await this.signedIn())) return undefined
+    const { userinfo } = await this.#env.endpoints()
+    const headers = { authorization: `Bearer ${await this.token()}` }
+    const response = await reach(this.#env.fetch, userinfo, { headers, redirect: 'error' })
+    if (!response.ok) throw await errorOf(response)
+    return (await response.json()) as User
+  }
+
+  refuse(token: string): void {
+    this.#granted.refuse(token)
+  }
+
+  close(): void {
+    this.#page.removeEventListener?.('storage', this.#onStorage)
+  }
+
+  /** Another tab has signed in or out. */
+  readonly #onStorage = ({ key }: { readonly key: string | null }): void => {
+    if (key === null || key === this.#granted.key) this.#granted.reload()
+  }
+
+  get #redirectUri(): string {
+    const { location } = this.#page
+    return this.#options.redirectUri ?? location.origin + location.pathname
+  }
+
+  /** When there is no valid refresh token. */
+  async #start(): Promise<Tokens> {
+    if (this.#options.silent !== true) throw loginRequired()
+    const transaction = start('f', '')
+    const { document } = this.#page
+    const frame = document.createElement('iframe')
+    try {
+      const answer = receive(transaction.state, AbortSignal.timeout(SILENT_MS))
+      frame.hidden = true
+      frame.src = await this.#authorizeUrl(transaction, { prompt: 'none' })
+      document.body.append(frame)
+      return await this.#exchange(await answer, transaction)
+    } catch (error) {
+      // Cookies of other sites may be blocked, or somebody has to be asked.
+      if (error instanceof AuthError && !error.code.endsWith('_required') && error.code !== 'client.no_answer')
+        throw error
+      throw loginRequired()
+    } finally {
+      frame.remove()
+    }
+  }
+
+  /** RFC 6749 §4.1.1, RFC 7636 §4.3. */
+  async #authorizeUrl(
+    { state, verifier, nonce }: Transaction,
+    more: Record<string, string | undefined>,
+  ): Promise<string> {
+    const { clientId, scope } = this.#options
+    const url = new URL((await this.#env.endpoints()).authorize)
+    const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
+    const parameters = {
+      client_id: clientId,
+      redirect_uri: this.#redirectUri,
+      response_type: 'code',
+      scope,
+      state,
+      nonce,
+      code_challenge: base64Url(new Uint8Array(digest)),
+      code_challenge_method: 'S256',
+      ...more,
+    }
+    for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value)
+    return url.href
+  }
+
+  /** If this page is where the user came back to. */
+  async #finishRedirect(): Promise<void> {
+    const { location, history, sessionStorage } = this.#page
+    const answer = new URLSearchParams(location?.search)
+    const state = answer.get('state') ?? ''
+    if (!/^[rpf]\./.test(state) || !(answer.has('code') || answer.has('error'))) return
+    if (!state.startsWith('r')) {
+      // This page is the pop-up or the hidden frame: the one that opened it goes on.
+      const channel = new BroadcastChannel(keyOf(state))
+      channel.postMessage(location.search)
+      channel.close()
+      this.#page.close()
+      return forever
+    }
+    const kept = sessionStorage.getItem(keyOf(state))
+    const { pathname } = location
+    if (kept === null) {
+      // Reloaded, or opened from the history.
+      history.replaceState(null, '', pathname)
+      return
+    }
+    sessionStorage.removeItem(keyOf(state))
+    const transaction = JSON.parse(kept) as Transaction
+    const returnTo = new URL(transaction.returnTo, location.href)
+    const isHere = returnTo.pathname === pathname
+    history.replaceState(null, '', isHere ? returnTo.href : pathname)
+    await this.#redeem(answer, transaction)
+    if (isHere) return
+    location.replace(returnTo.href)
+    return forever
+  }
+
+  async #redeem(answer: URLSearchParams, transaction: Transaction): Promise<void> {
+    await this.#granted.keep(await this.#exchange(answer, transaction))
+  }
+
+  /** RFC 6749 §4.1.3; the checks of RFC 9207 §2.4 and OpenID Connect Core §3.1.3.7. */
+  async #exchange(answer: URLSearchParams, { verifier, nonce }: Transaction): Promise<Tokens> {
+    if ((answer.get('iss') ?? this.#env.issuer) !== this.#env.issuer) throw untrusted('the answer is of another issuer')
+    const code = answer.get('code')
+    if (code === null) throw problemError(Object.fromEntries(answer))
+    const tokens = await requestTokens(this.#env, this.#options, {
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: this.#redirectUri,
+      code_verifier: verifier,
+    })
+    if (tokens.idToken === undefined) return tokens
+    const { iss, aud, nonce: returned } = claimsOf(tokens.idToken)
+    if (iss !== this.#env.issuer || ![aud].flat().includes(this.#options.clientId) || returned !== nonce)
+      throw untrusted('the ID token is not for this sign-in')
+    return tokens
+  }
+}
+
+function start(kind: 'r' | 'p' | 'f', returnTo: string): Transaction {
+  return { state: `${kind}.${random()}`, verifier: random(), nonce: random(), returnTo }
+}
+
+/** The query of the page that the pop-up or frame came back to. */
+function receive(state: string, signal?: AbortSignal): Promise<URLSearchParams> {
+  const channel = new BroadcastChannel(keyOf(state))
+  const answer = new Promise<URLSearchParams>((resolve, reject) => {
+    channel.onmessage = ({ data }) => resolve(new URLSearchParams(String(data)))
+    signal?.addEventListener('abort', () =>
+      reject(new AuthError('Nobody came back', { code: 'client.no_answer', cause: signal.reason })),
+    )
+  }).finally(() => channel.close())
+  // Awaited later.
+  answer.catch(() => {})
+  return answer
+}
+
+function keyOf(state: string): string {
+  return `gatehouse:${state}`
+}
+
+function random(): string {
+  return base64Url(crypto.getRandomValues(new Uint8Array(32)))
+}
+
+function base64Url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes))
+    .replace(/\+/g, '-')
+    .replace(/\//g, '_')
+    .replace(/=+$/, '')
+}
+
+/** The payload of a token that came from the token endpoint itself, so that its signature need not be checked. */
+function claimsOf(token: string): Readonly<Record<string, unknown>> {
+  const payload = atob((text(token.split('.')[1]) ?? '').replace(/-/g, '+').replace(/_/g, '/'))
+  const bytes = Uint8Array.from(payload, (character) => character.charCodeAt(0))
+  return objectOf(JSON.parse(new TextDecoder().decode(bytes)))
+}
+
+function loginRequired(): AuthError {
+  return new AuthError('Nobody is signed in', { code: 'login_required' })
+}
+
+function untrusted(reason: string): AuthError {
+  return new AuthError(`The sign-in was not accepted: ${reason}`, { code: 'client.untrusted' })
+}

@@ -1,0 +1,28 @@
+/** Where tokens are kept. */
+
+/**
+ * As `localStorage` and `sessionStorage`; the methods may also return promises, for example to use the keychain of a
+ * telephone.
+ */
+export interface TokenStorage {
+  getItem(key: string): string | null | Promise<string | null>
+  setItem(key: string, value: string): void | Promise<void>
+  removeItem(key: string): void | Promise<void>
+}
+
+/**
+ * Keeps tokens only as long as the program or page lives.
+ *
+ * @example
+ * ```ts
+ * browser({ clientId: 'spa', storage: memory() }) // signs in again, silently, after each reload
+ * ```
+ */
+export function memory(): TokenStorage {
+  const items = new Map<string, string>()
+  return {
+    getItem: (key) => items.get(key) ?? null,
+    setItem: (key, value) => void items.set(key, value),
+    removeItem: (key) => void items.delete(key),
+  }
+}

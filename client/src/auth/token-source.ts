@@ -1,0 +1,236 @@
+/** Where access tokens come from: kept, renewed before they expire, by one request at a time, in all tabs together. */
+import type { Endpoints, Fetch } from '../discovery.ts'
+import { reach } from '../discovery.ts'
+import { AuthError, errorOf, objectOf, text } from '../errors.ts'
+import { backoff, pause } from '../wait.ts'
+import { memory, type TokenStorage } from './storage.ts'
+
+/** An access token with what came with it. */
+export interface Tokens {
+  readonly accessToken: string
+  /** Milliseconds since the epoch, by the clock of this machine: when it should be renewed. */
+  readonly renewAt?: number | undefined
+  readonly refreshToken?: string | undefined
+  readonly idToken?: string | undefined
+  /** What was granted. */
+  readonly scope?: string | undefined
+}
+
+/**
+ * One source of tokens for requests and stream. Every function such as `password()` creates one; write your own to take
+ * tokens from elsewhere.
+ */
+export interface TokenSource {
+  /** A token that should be valid. `refused` is one that the server did not accept: it must not be returned again. */
+  token(refused?: string): Promise<string>
+  /** The server has ended the session of this token: it must not be returned again. */
+  refuse?(token: string): void
+  /** Forgets the tokens, and revokes them. */
+  signOut?(): Promise<void>
+  close?(): void
+}
+
+/** What a source needs to know of its server. */
+export interface AuthEnv {
+  readonly issuer: string
+  readonly fetch: Fetch
+  endpoints(): Promise<Endpoints>
+}
+
+/** What the option `auth` takes: made by `browser()`, `password()` and their like. */
+export type Auth<Source extends TokenSource = TokenSource> = (env: AuthEnv) => Source
+
+/** The registered client on whose behalf tokens are asked for. */
+export interface ClientOptions {
+  /** The id of the registered client. */
+  readonly clientId: string
+  /** Only for clients that can keep a secret, which no page can. */
+  readonly clientSecret?: string | undefined
+  /** Separated by spaces. Without it, all that the client and the user may have. */
+  readonly scope?: string | undefined
+  /** Where the tokens are kept between runs; only in memory by default. */
+  readonly storage?: TokenStorage | undefined
+}
+
+/** A token is renewed this long before it expires, or after four fifths of its life if that is later. */
+const MARGIN_MS = 60_000
+
+interface Locks {
+  request<T>(name: string, act: () => Promise<T>): Promise<T>
+}
+
+/**
+ * Keeps the tokens of one grant: `gate.auth` of a client with `password()`, `device()` and their like.
+ *
+ * @example
+ * ```ts
+ * await gate.auth.signOut() // forgets the tokens and revokes them
+ * ```
+ */
+export class GrantedTokens implements TokenSource {
+  readonly #env: AuthEnv
+  readonly #options: ClientOptions
+  /** Starts anew when there is no refresh token, or it is not valid any more. */
+  readonly #start: () => Promise<Tokens>
+  /** By which the tokens are kept in the storage. */
+  readonly key: string
+  readonly #storage: TokenStorage
+  #tokens: Tokens | undefined
+  #renewal: Promise<Tokens> | undefined
+
+  constructor(env: AuthEnv, options: ClientOptions, start: () => Promise<Tokens>) {
+    this.#env = env
+    this.#options = options
+    this.#start = start
+    this.key = `gatehouse:${env.issuer}:${options.clientId}`
+    this.#storage = options.storage ?? memory()
+  }
+
+  async token(refused?: string): Promise<string> {
+    return (await this.tokens(refused)).accessToken
+  }
+
+  async tokens(refused?: string): Promise<Tokens> {
+    this.#tokens ??= await this.#read()
+    if (this.#tokens !== undefined && isFresh(this.#tokens, refused)) return this.#tokens
+    // One flight for all who ask; the lock makes it one for all tabs that share the storage.
+    this.#renewal ??= this.#locked(() => this.#renew(refused)).finally(() => {
+      this.#renewal = undefined
+    })
+    return this.#renewal
+  }
+
+  /** What is kept, fresh or not. */
+  async current(): Promise<Tokens | undefined> {
+    this.#tokens ??= await this.#read()
+    return this.#tokens
+  }
+
+  async keep(tokens: Tokens): Promise<void> {
+    this.#tokens = tokens
+    await this.#storage.setItem(this.key, JSON.stringify(tokens))
+  }
+
+  refuse(token: string): void {
+    if (this.#tokens?.accessToken === token) this.#tokens = { ...this.#tokens, renewAt: 0 }
+  }
+
+  /** The storage has changed. */
+  reload(): void {
+    this.#tokens = undefined
+  }
+
+  async forget(): Promise<Tokens | undefined> {
+    const tokens = await this.current()
+    this.#tokens = undefined
+    await this.#storage.removeItem(this.key)
+    return tokens
+  }
+
+  /** RFC 7009: the refresh token takes its access tokens with it. Forgotten first, should the server be away. */
+  async signOut(): Promise<void> {
+    const tokens = await this.forget()
+    if (tokens === undefined) return
+    const { revoke } = await this.#env.endpoints()
+    await postForm(this.#env.fetch, revoke, {
+      token: tokens.refreshToken ?? tokens.accessToken,
+      ...credentialsOf(this.#options),
+    })
+  }
+
+  async #renew(refused: string | undefined): Promise<Tokens> {
+    // Another tab, or another process, may have renewed them while we waited for the lock.
+    const stored = (await this.#read()) ?? this.#tokens
+    if (stored !== undefined && stored.accessToken !== this.#tokens?.accessToken && isFresh(stored, refused)) {
+      this.#tokens = stored
+      return stored
+    }
+    const tokens = (await this.#refresh(stored)) ?? (await this.#start())
+    await this.keep(tokens)
+    return tokens
+  }
+
+  async #refresh(stored: Tokens | undefined): Promise<Tokens | undefined> {
+    if (stored?.refreshToken === undefined) return undefined
+    try {
+      const form = { grant_type: 'refresh_token', refresh_token: stored.refreshToken }
+      // The ID token of the sign-in stays: it is the hint for signing out.
+      return { ...stored, ...(await requestTokens(this.#env, this.#options, form)) }
+    } catch (error) {
+      // Expired, used or revoked; anything else may pass.
+      if (!(error instanceof AuthError && error.code === 'invalid_grant')) throw error
+      await this.forget()
+      return undefined
+    }
+  }
+
+  async #read(): Promise<Tokens | undefined> {
+    const kept = await this.#storage.getItem(this.key)
+    if (kept === null) return undefined
+    try {
+      const tokens = objectOf(JSON.parse(kept))
+      return typeof tokens.accessToken === 'string' ? (tokens as unknown as Tokens) : undefined
+    } catch {
+      return undefined
+    }
+  }
+
+  #locked<T>(act: () => Promise<T>): Promise<T> {
+    const { locks } = objectOf(objectOf(globalThis).navigator) as { locks?: Locks }
+    return this.#options.storage === undefined || locks === undefined ? act() : locks.request(this.key, act)
+  }
+}
+
+function isFresh({ accessToken, renewAt }: Tokens, refused: string | undefined): boolean {
+  return accessToken !== refused && (renewAt === undefined || Date.now() < renewAt)
+}
+
+/** POST to the token endpoint (RFC 6749 §3.2). */
+export async function requestTokens(
+  env: AuthEnv,
+  { scope, ...client }: ClientOptions,
+  form: Readonly<Record<string, string>>,
+): Promise<Tokens> {
+  const { token } = await env.endpoints()
+  const isRefresh = form.grant_type === 'refresh_token'
+  const asked = scope === undefined || isRefresh || form.code !== undefined ? {} : { scope }
+  return readTokens(await postForm(env.fetch, token, { ...form, ...asked, ...credentialsOf(client) }))
+}
+
+/** RFC 6749 §5.1. The expiry is counted from now, by our clock: it does not matter how far that is off. */
+export function readTokens(reply: Readonly<Record<string, unknown>>): Tokens {
+  const accessToken = text(reply.access_token)
+  if (accessToken === undefined) throw new AuthError('The reply has no access token', { code: 'client.no_token' })
+  const life = Number(reply.expires_in) * 1000
+  const optional = { refreshToken: text(reply.refresh_token), idToken: text(reply.id_token), scope: text(reply.scope) }
+  return {
+    accessToken,
+    ...(life > 0 ? { renewAt: Date.now() + Math.max(life - MARGIN_MS, life * 0.8) } : {}),
+    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
+  }
+}
+
+export function credentialsOf({ clientId, clientSecret }: ClientOptions): Record<string, string> {
+  return { client_id: clientId, ...(clientSecret === undefined ? {} : { client_secret: clientSecret }) }
+}
+
+const ATTEMPTS = 3
+
+/**
+ * A redirect is an error: it would carry a password or a token elsewhere. Repeated when the server is busy; not when the
+ * reply was lost, as a refresh token may have been used up.
+ */
+export async function postForm(
+  fetch: Fetch,
+  url: string,
+  form: Readonly<Record<string, string>>,
+): Promise<Readonly<Record<string, unknown>>> {
+  for (let attempt = 0; ; attempt++) {
+    const response = await reach(fetch, url, { method: 'POST', redirect: 'error', body: new URLSearchParams(form) })
+    if (response.ok) return objectOf(await response.json().catch(() => undefined))
+    const error = await errorOf(response)
+    const seconds = error.retryAfter ?? 0
+    if (error.retryable && attempt + 1 < ATTEMPTS && seconds <= 10) await pause(seconds * 1000 + backoff(attempt))
+    else throw error
+  }
+}

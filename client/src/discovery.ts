@@ -1,0 +1,57 @@
+/** The metadata of the identity server (OpenID Connect Discovery §4, RFC 8414): checked before anything is sent to it. */
+import { AuthError, ConnectionError, errorOf, objectOf } from './errors.ts'
+
+/** The endpoints that this library uses. */
+export interface Endpoints {
+  readonly authorize: string
+  readonly token: string
+  readonly device: string
+  readonly revoke: string
+  readonly endSession: string
+  readonly userinfo: string
+}
+
+export type Fetch = (url: string, init?: RequestInit) => Promise<Response>
+
+/**
+ * RFC 8414 §3.3: the document must be that of the issuer, else its endpoints could receive what is meant for another
+ * server. Throws before that can happen.
+ */
+export async function discover(issuer: string, fetch: Fetch): Promise<Endpoints> {
+  const url = `${issuer}/.well-known/openid-configuration`
+  const response = await reach(fetch, url, { redirect: 'error' })
+  if (!response.ok) throw await errorOf(response)
+  const document = objectOf(await response.json().catch(() => undefined))
+  if (document.issuer !== issuer)
+    throw new AuthError(
+      typeof document.issuer === 'string'
+        ? `The issuer of ${issuer} is ${document.issuer}: use that address, if you trust it`
+        : `${issuer} is no identity server: its discovery document has no issuer`,
+      { code: 'client.issuer' },
+    )
+  const endpoint = (name: string): string => String(document[`${name}_endpoint`])
+  return {
+    authorize: endpoint('authorization'),
+    token: endpoint('token'),
+    device: endpoint('device_authorization'),
+    revoke: endpoint('revocation'),
+    endSession: endpoint('end_session'),
+    userinfo: endpoint('userinfo'),
+  }
+}
+
+/** `fetch` whose network errors are ConnectionErrors, while an abort stays what it is. */
+export async function reach(fetch: Fetch, url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init)
+  } catch (error) {
+    if (init.signal?.aborted) throw init.signal.reason
+    throw new ConnectionError(`${new URL(url).origin} cannot be reached${reasonOf(error)}`, { cause: error })
+  }
+}
+
+/** Node says in `cause` what went wrong; browsers do not say it. */
+function reasonOf(error: unknown): string {
+  const { cause } = objectOf(error)
+  return cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : ''
+}

@@ -1,0 +1,20 @@
+/** Listeners of one kind of event. An error in one of them does not reach the others, nor the library. */
+export class Emitter<Event> {
+  readonly #listeners = new Set<(event: Event) => void>()
+
+  /** Returns what takes the listener away again. */
+  on(listener: (event: Event) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  emit(event: Event): void {
+    for (const listener of [...this.#listeners]) {
+      try {
+        listener(event)
+      } catch (error) {
+        console.error(error)
+      }
+    }
+  }
+}

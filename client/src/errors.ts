@@ -1,0 +1,191 @@
+/** What can go wrong, as classes: each error has a stable `code` and says what to do about it. */
+
+/** The members of an error document, of the query service, of OAuth or of the stream. */
+export interface ErrorInit {
+  readonly code: string
+  readonly status?: number | undefined
+  readonly requestId?: string | undefined
+  readonly hint?: string | undefined
+  readonly retryable?: boolean | undefined
+  readonly retryAfter?: number | undefined
+  readonly cause?: unknown
+  readonly details?: Readonly<Record<string, unknown>> | undefined
+}
+
+/**
+ * The base of all errors of this library, except `AbortError`, which passes through as it is.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await gate.table('trades').insert({ id: 1 })
+ * } catch (error) {
+ *   if (error instanceof GatehouseError && error.code === 'Data.UniqueViolation') return 'exists already'
+ *   throw error
+ * }
+ * ```
+ */
+export class GatehouseError extends Error {
+  // Written out: a minified class has another name.
+  override readonly name: string = 'GatehouseError'
+  /** Stable, for programs: `Data.UniqueViolation`, `invalid_grant`, `Authority`, `client.offline` … */
+  readonly code: string
+  /** The HTTP status, if there was a reply. */
+  readonly status: number | undefined
+  /** By which the request is found in the logs of the server. */
+  readonly requestId: string | undefined
+  /** What might have been meant, or what to do. */
+  readonly hint: string | undefined
+  /** Whether the same request can succeed later. */
+  readonly retryable: boolean
+  /** Seconds to wait before, if the server said so. */
+  readonly retryAfter: number | undefined
+  /** Everything else that the server said. */
+  readonly details: Readonly<Record<string, unknown>>
+
+  constructor(message: string, init: ErrorInit) {
+    super(message, init.cause === undefined ? undefined : { cause: init.cause })
+    this.code = init.code
+    this.status = init.status
+    this.requestId = init.requestId
+    this.hint = init.hint
+    this.retryable = init.retryable ?? false
+    this.retryAfter = init.retryAfter
+    this.details = init.details ?? {}
+  }
+}
+
+/** Where a statement is wrong. */
+export interface Position {
+  /** UTF-16 code units from the start, as in JavaScript strings. */
+  readonly offset: number
+  /** From 1. */
+  readonly line: number
+  /** Characters from the start of the line, from 1. */
+  readonly column: number
+}
+
+/**
+ * A statement, or a call on a table, was refused or failed.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof QueryError) console.error(`${error.message}\n${error.caret ?? ''}`)
+ * // There is no column pric
+ * // 1 | select pric from trades
+ * //            ^
+ * ```
+ */
+export class QueryError extends GatehouseError {
+  override readonly name = 'QueryError'
+  readonly statement: string | undefined
+  readonly position: Position | undefined
+
+  constructor(message: string, init: ErrorInit, statement?: string, position?: Position) {
+    super(message, init)
+    this.statement = statement
+    this.position = position
+  }
+
+  /** The line of the statement with a caret under the position. */
+  get caret(): string | undefined {
+    const { statement, position } = this
+    if (statement === undefined || position === undefined) return undefined
+    const { line, column } = position
+    const text = statement.split('\n')[line - 1]?.replaceAll('\t', ' ') ?? ''
+    return `${line} | ${text}\n${' '.repeat(`${line} | `.length + column - 1)}^`
+  }
+}
+
+/**
+ * The user is not signed in, may not do this, or the identity server refused.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof AuthError && error.code === 'login_required') await gate.auth.signIn()
+ * ```
+ */
+export class AuthError extends GatehouseError {
+  override readonly name = 'AuthError'
+}
+
+/**
+ * The server cannot be reached, or the connection was lost before the answer came.
+ *
+ * @example
+ * ```ts
+ * if (error instanceof ConnectionError) show(`No connection: ${error.message}`)
+ * ```
+ */
+export class ConnectionError extends GatehouseError {
+  override readonly name = 'ConnectionError'
+
+  constructor(message: string, init: Partial<ErrorInit> = {}) {
+    super(message, { code: 'client.offline', retryable: true, ...init })
+  }
+}
+
+/** The error of a reply that is not a success. Reads its body. */
+export async function errorOf(response: Response, statement?: string): Promise<GatehouseError> {
+  const text = await response.text().catch(() => '')
+  let document: unknown
+  try {
+    document = JSON.parse(text)
+  } catch {}
+  const { status, headers } = response
+  const seconds = retryAfterOf(headers.get('retry-after'))
+  return problemError(document, { status, requestId: headers.get('request-id') ?? undefined, seconds, statement })
+}
+
+/** RFC 9110 §10.2.3: seconds, or a date. */
+function retryAfterOf(header: string | null): number | undefined {
+  if (header === null) return undefined
+  const seconds = Number.isNaN(Number(header)) ? (Date.parse(header) - Date.now()) / 1000 : Number(header)
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
+}
+
+/** Those that need somebody to act, although their status promises otherwise. */
+const PERMANENT = new Set(['Data.WritesStopped'])
+
+interface Reply {
+  readonly status?: number | undefined
+  readonly requestId?: string | undefined
+  readonly seconds?: number | undefined
+  readonly statement?: string | undefined
+}
+
+/** The error that a problem document (RFC 9457) or an OAuth error (RFC 6749 §5.2) describes. */
+export function problemError(document: unknown, reply: Reply = {}): GatehouseError {
+  const members = objectOf(document)
+  const status = reply.status ?? (typeof members.status === 'number' ? members.status : undefined)
+  const code = text(members.Code) ?? text(members.error) ?? `http.${status}`
+  const message =
+    text(members.detail) ?? text(members.error_description) ?? text(members.title) ?? `The server answered ${status}`
+  const init: ErrorInit = {
+    code,
+    status,
+    requestId: text(members.RequestId) ?? reply.requestId,
+    hint:
+      text(members.Hint) ?? (Array.isArray(members.Expected) ? `Expected: ${members.Expected.join(', ')}` : undefined),
+    retryable: ([429, 502, 503, 504].includes(status ?? 0) || code === 'Data.Conflict') && !PERMANENT.has(code),
+    retryAfter: reply.seconds,
+    details: members,
+  }
+  if (/^(IQL|Data|Criteria|Limit|Request)\./.test(code)) {
+    const { Offset, Line, Column } = objectOf(members.Position)
+    const position =
+      typeof Offset === 'number' ? { offset: Offset, line: Number(Line), column: Number(Column) } : undefined
+    return new QueryError(message, init, reply.statement, position)
+  }
+  if (members.error !== undefined || status === 401 || status === 403) return new AuthError(message, init)
+  return new GatehouseError(message, init)
+}
+
+/** The members of a JSON object; of anything else, none. */
+export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+}
+
+export function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}

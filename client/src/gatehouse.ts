@@ -1,0 +1,48 @@
+/** All of it in one object: requests, queries, tables, the stream, live queries and the administration. */
+import { type Admin, createAdmin } from './admin.ts'
+import type { TokenSource } from './auth/token-source.ts'
+import { type GatehouseOptions, Http } from './http.ts'
+import { createQuery, type QueryTag, type Row } from './query.ts'
+import { createLive, type LiveTag } from './stream/live.ts'
+import type { StateChange } from './stream/protocol.ts'
+import { Stream } from './stream/stream.ts'
+import { Table } from './table.ts'
+
+/**
+ * A client of one server.
+ *
+ * @example
+ * ```ts
+ * const gate = new Gatehouse('https://gate.example.com', { auth: browser({ clientId: 'spa', scope: 'openid Platform/Market' }) })
+ * if (!(await gate.auth.signedIn())) await gate.auth.signIn()
+ * const rows = await gate.query`select * from trades where symbol = ${symbol} limit 10`
+ * ```
+ */
+export class Gatehouse<Source extends TokenSource = TokenSource> extends Http<Source> {
+  /** The WebSocket of this client; it connects when it is first used. */
+  readonly stream: Stream
+  /** Runs a statement: `` await gate.query`select …` ``. */
+  readonly query: QueryTag
+  /** Keeps the result of a statement up to date: `` gate.live`select …` ``. */
+  readonly live: LiveTag
+  /** Users, clients, roles and the rest, for administrators. */
+  readonly admin: Admin
+
+  constructor(url: string, options: GatehouseOptions<Source> = {}) {
+    super(url, options)
+    this.stream = new Stream(this)
+    this.query = createQuery(this)
+    this.live = createLive(this.stream, this.values)
+    this.admin = createAdmin(this)
+  }
+
+  /** A table by name, for calls that need no statement. */
+  table<R = Row>(name: string): Table<R> {
+    return new Table<R>(this, name)
+  }
+
+  /** Tells each change of the state of the stream. Returns what ends that. */
+  on(event: 'state', listener: (change: StateChange) => void): () => void {
+    return this.stream.on(event, listener)
+  }
+}

@@ -1,0 +1,239 @@
+/** Requests with the access token: retried where that is safe, with errors that say what went wrong. */
+import type { Auth, TokenSource } from './auth/token-source.ts'
+import { discover, type Endpoints, type Fetch, reach } from './discovery.ts'
+import { AuthError, ConnectionError, errorOf, GatehouseError } from './errors.ts'
+import { type ValueOptions, Values } from './values.ts'
+import { abortable, backoff, pause } from './wait.ts'
+
+/** What `onRequest` is told after each attempt. */
+export interface RequestReport {
+  readonly method: string
+  readonly url: string
+  /** From 0. */
+  readonly attempt: number
+  readonly milliseconds: number
+  /** Undefined when there was no reply. */
+  readonly status: number | undefined
+  readonly requestId: string | undefined
+  readonly error: unknown
+}
+
+/** The least that a WebSocket must have; the one of browsers, Node 22, Deno and Bun, and that of the package `ws`, do. */
+export type WebSocketClass = new (url: string, protocols: string) => WebSocketLike
+
+export interface WebSocketLike {
+  readonly readyState: number
+  onopen: ((event: never) => void) | null
+  onmessage: ((event: never) => void) | null
+  onclose: ((event: never) => void) | null
+  onerror: ((event: never) => void) | null
+  send(data: string): void
+  close(code?: number, reason?: string): void
+}
+
+/** What a client can be told; only `auth` is usually needed. */
+export interface GatehouseOptions<Source extends TokenSource = TokenSource> {
+  /** Where the access tokens come from: `browser()`, `password()`, `clientCredentials()`, `device()`, `getToken()` … */
+  readonly auth?: Auth<Source> | undefined
+  /** The issuer, where it is not the address itself. */
+  readonly issuer?: string | undefined
+  /** How values of results are given. */
+  readonly values?: ValueOptions | undefined
+  /** In place of the global `fetch`. */
+  readonly fetch?: Fetch | undefined
+  /** In place of the global `WebSocket`; Node 20 has none: `import WebSocket from 'ws'`. */
+  readonly WebSocket?: WebSocketClass | undefined
+  /** How often a request is sent at most; 4 by default. */
+  readonly attempts?: number | undefined
+  /** Milliseconds without a message after which the stream is tested; 10,000 by default. */
+  readonly heartbeat?: number | undefined
+  /** Called after each attempt of each request, for logs. */
+  readonly onRequest?: ((report: RequestReport) => void) | undefined
+  /** The `traceparent` of the current span, for traces (W3C Trace Context). */
+  readonly trace?: (() => string | undefined) | undefined
+}
+
+/** One request to the server. */
+export interface RequestOptions {
+  readonly method?: string | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Text, or anything that JSON can hold. */
+  readonly body?: unknown
+  /** Whether it may be sent again when it is not known whether it arrived. Without it, as the method says. */
+  readonly idempotent?: boolean | undefined
+  /** Shown in errors. */
+  readonly statement?: string | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A wait that is longer than this is left to the caller. */
+const LONGEST_WAIT_S = 60
+const IDEMPOTENT = ['GET', 'HEAD', 'PUT', 'DELETE']
+
+/**
+ * The server, its tokens and its requests: the part of `Gatehouse` that the others stand on. Use it with `createQuery`,
+ * `createTable`, `createAdmin` or `Stream` where the size of a page matters.
+ *
+ * @example
+ * ```ts
+ * const http = new Http('https://gate.example.com', { auth: getToken(() => token) })
+ * const query = createQuery(http)
+ * const rows = await query`select * from trades limit 10`
+ * ```
+ */
+export class Http<Source extends TokenSource = TokenSource> {
+  /** The address of the server, without a slash at the end. */
+  readonly url: string
+  readonly options: GatehouseOptions<Source>
+  readonly auth: Source
+  readonly values: Values
+  readonly #closed = new AbortController()
+  /** The option `fetch`, or the global one. */
+  readonly fetch: Fetch
+  #endpoints: Promise<Endpoints> | undefined
+
+  constructor(url: string, options: GatehouseOptions<Source> = {}) {
+    if (!/^https?:\/\//.test(url)) throw new TypeError(`The address must begin with https:// or http://, not "${url}"`)
+    this.url = withoutSlash(url)
+    this.options = options
+    this.values = new Values(options.values)
+    // A global `fetch` must not be called as a method of something else.
+    const { fetch = (address, init) => globalThis.fetch(address, init) } = options
+    this.fetch = fetch
+    const auth: Auth<TokenSource> = options.auth ?? noAuth
+    const issuer = withoutSlash(options.issuer ?? url)
+    const signal = this.#closed.signal
+    this.auth = auth({
+      issuer,
+      fetch: (address, init) => fetch(address, { signal, ...init }),
+      endpoints: () => {
+        this.#endpoints ??= discover(issuer, fetch).catch((error) => {
+          this.#endpoints = undefined
+          throw error
+        })
+        return this.#endpoints
+      },
+    }) as Source
+  }
+
+  /** Aborted by `close()`. */
+  get closed(): AbortSignal {
+    return this.#closed.signal
+  }
+
+  /** Sends a request and resolves with its reply if that is a success. */
+  async request(path: string, options: RequestOptions = {}): Promise<Response> {
+    const { method = 'GET', idempotent = IDEMPOTENT.includes(method), statement } = options
+    const signal = options.signal === undefined ? this.closed : AbortSignal.any([options.signal, this.closed])
+    const { attempts = 4 } = this.options
+    let refused: string | undefined
+    for (let attempt = 0; ; attempt++) {
+      let error: unknown
+      let isSent = false
+      try {
+        const token = await abortable(this.auth.token(refused), signal)
+        isSent = true
+        const response = await this.#send(path, options, token, signal, attempt)
+        if (response.ok) return response
+        error = await errorOf(response, statement)
+        // Nothing was done yet, so anything may be repeated; once, and only with another token.
+        if (response.status === 401 && refused === undefined) {
+          refused = token
+          continue
+        }
+      } catch (failure) {
+        if (signal.aborted) throw signal.reason
+        error = failure
+      }
+      const wait = attempt + 1 < attempts ? waitBefore(error, attempt, idempotent || !isSent) : undefined
+      if (wait === undefined) throw error
+      await pause(wait, signal)
+    }
+  }
+
+  /** The reply as JSON, with exact integers; undefined if it has no body. */
+  async json(path: string, options: RequestOptions = {}): Promise<unknown> {
+    const response = await this.request(path, options)
+    const text = await read(() => response.text(), options.signal)
+    return text === '' ? undefined : this.values.parse(text)
+  }
+
+  /** Ends what is open. Everything that waits rejects. */
+  close(): void {
+    this.auth.close?.()
+    this.#closed.abort(new ConnectionError('The client was closed', { code: 'client.closed', retryable: false }))
+  }
+
+  async #send(
+    path: string,
+    { method = 'GET', headers, body }: RequestOptions,
+    token: string,
+    signal: AbortSignal,
+    attempt: number,
+  ): Promise<Response> {
+    const { onRequest, trace } = this.options
+    const traceparent = trace?.()
+    const url = this.url + path
+    const started = performance.now()
+    let response: Response | undefined
+    let error: unknown
+    try {
+      response = await reach(this.fetch, url, {
+        method,
+        signal,
+        // The token is for this address only.
+        redirect: 'error',
+        headers: {
+          ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...(traceparent === undefined ? {} : { traceparent }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      })
+      return response
+    } catch (failure) {
+      error = failure
+      throw failure
+    } finally {
+      onRequest?.({
+        method,
+        url,
+        attempt,
+        milliseconds: performance.now() - started,
+        status: response?.status,
+        requestId: response?.headers.get('request-id') ?? undefined,
+        error,
+      })
+    }
+  }
+}
+
+/** Milliseconds to wait, or undefined if the request should not be repeated. A 429 was refused before it did anything. */
+function waitBefore(error: unknown, attempt: number, idempotent: boolean): number | undefined {
+  if (!(error instanceof GatehouseError) || !error.retryable) return undefined
+  const seconds = error.retryAfter ?? 0
+  if ((!idempotent && error.status !== 429) || seconds > LONGEST_WAIT_S) return undefined
+  return seconds * 1000 + backoff(attempt, 250)
+}
+
+/** Reads a body; a connection that breaks meanwhile is a ConnectionError. */
+export async function read<T>(act: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  try {
+    return await act()
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason
+    if (error instanceof GatehouseError) throw error
+    throw new ConnectionError('The connection broke before the end of the reply', { cause: error })
+  }
+}
+
+function withoutSlash(url: string): string {
+  return url.replace(/\/+$/, '')
+}
+
+/** Without `auth`, whatever needs a token says so. */
+const noAuth: Auth<TokenSource> = () => ({
+  token: () =>
+    Promise.reject(new AuthError('Give the option auth: there is no source of tokens', { code: 'client.no_auth' })),
+})

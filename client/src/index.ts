@@ -1,0 +1,50 @@
+/** The client library of Gatehouse: what applications import. */
+export { type Admin, type ChangeOptions, Collection, createAdmin } from './admin.ts'
+export {
+  type Browser,
+  type BrowserOptions,
+  browser,
+  type SignInOptions,
+  type SignOutOptions,
+  type User,
+} from './auth/browser.ts'
+export {
+  clientCredentials,
+  type DeviceOptions,
+  type DevicePrompt,
+  device,
+  getToken,
+  type PasswordOptions,
+  password,
+  refreshToken,
+} from './auth/grants.ts'
+export { memory, type TokenStorage } from './auth/storage.ts'
+export type { Auth, AuthEnv, ClientOptions, GrantedTokens, TokenSource, Tokens } from './auth/token-source.ts'
+export { AuthError, ConnectionError, GatehouseError, type Position, QueryError } from './errors.ts'
+export { Gatehouse } from './gatehouse.ts'
+export { type GatehouseOptions, Http, type RequestOptions, type RequestReport, type WebSocketClass } from './http.ts'
+export {
+  type CallOptions,
+  createQuery,
+  type ProgressOptions,
+  type Query,
+  type QueryTag,
+  type Result,
+  type Row,
+} from './query.ts'
+export { name, type Part, type Statement, sql, statement } from './statement.ts'
+export { createLive, type Live, type LiveChange, type LiveOptions, type LiveTag } from './stream/live.ts'
+export type { State, StateChange } from './stream/protocol.ts'
+export { Stream, type StreamRequestOptions } from './stream/stream.ts'
+export type { SubscribeOptions, Subscription } from './stream/subscription.ts'
+export {
+  type Criterion,
+  createTable,
+  type SelectOptions,
+  type Table,
+  type UploadOptions,
+  type UploadProgress,
+  type Where,
+  type WriteOptions,
+} from './table.ts'
+export type { Column, Value, ValueOptions } from './values.ts'

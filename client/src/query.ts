@@ -1,0 +1,246 @@
+/** Queries: rows, a stream of rows, Arrow, CSV, or the whole result. */
+import { objectOf, problemError, QueryError } from './errors.ts'
+import { type Http, read } from './http.ts'
+import type { Part, Statement } from './statement.ts'
+import { statement as statementOf, tagged } from './statement.ts'
+import type { Column } from './values.ts'
+
+/** A row whose columns are not known to the compiler. */
+export type Row = Record<string, unknown>
+
+/** Of every call. */
+export interface CallOptions {
+  /** Ends the request; the server stops the query too. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What the server says about a result. */
+export interface Result<R> {
+  readonly columns: readonly Column[]
+  readonly rows: R[]
+  /** For statements that write. */
+  readonly rowsAffected: number | undefined
+  /** The service has a limit of rows for one result, and there are more. */
+  readonly truncated: boolean
+  /** Where the next page begins, if there is one. */
+  readonly next: string | undefined
+  /** Milliseconds on the server. */
+  readonly elapsed: number
+  readonly requestId: string
+}
+
+/**
+ * A statement that has not been sent yet. `await` it for its rows, or ask for another form.
+ *
+ * @example
+ * ```ts
+ * const rows = await gate.query<Trade>`select * from trades where symbol = ${symbol} limit 10`
+ * for await (const row of gate.query<Trade>`select * from trades`.stream()) count(row)
+ * const bytes = await gate.query`select * from trades`.arrow()
+ * ```
+ */
+export class Query<R = Row> implements PromiseLike<R[]> {
+  readonly #http: Http
+  readonly #options: CallOptions
+  readonly #text: string
+  readonly #body: object
+
+  constructor(http: Http, statement: Statement, options: CallOptions) {
+    const { text, parameters } = statement.compile()
+    this.#http = http
+    this.#options = options
+    this.#text = text
+    this.#body = { Statement: text, Parameters: parameters }
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: to be awaited is its purpose
+  then<A = R[], B = never>(
+    resolve?: ((rows: R[]) => A | PromiseLike<A>) | null,
+    reject?: ((error: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    return this.rows().then(resolve, reject)
+  }
+
+  /** All rows. A result that the service truncates is an error: nothing is left out silently. */
+  async rows(options?: CallOptions): Promise<R[]> {
+    const { rows, truncated, requestId } = await this.result(options)
+    if (truncated)
+      throw new QueryError(
+        `The result has more than the ${rows.length} rows that the service returns at once`,
+        { code: 'client.truncated', hint: 'use .stream(), or a LIMIT', requestId },
+        this.#text,
+      )
+    return rows
+  }
+
+  /** The first row, or undefined. */
+  async first(options?: CallOptions): Promise<R | undefined> {
+    return (await this.result(options)).rows[0]
+  }
+
+  /** Rows with their columns, and what the server says about them. `after` is `next` of the page before. */
+  async result({ after, ...options }: CallOptions & { readonly after?: string | undefined } = {}): Promise<Result<R>> {
+    const { signal = this.#options.signal } = options
+    const page = after === undefined ? '' : `?after=${encodeURIComponent(after)}`
+    return readResult<R>(this.#http, await this.#send('application/json', page, signal), this.#text, signal)
+  }
+
+  /** Row by row, as fast as they are read: of any number of rows only a few are in memory. */
+  async *stream(options: CallOptions = {}): AsyncGenerator<R, void, undefined> {
+    const { signal = this.#options.signal } = options
+    const response = await this.#send('application/x-ndjson', '?rows=arrays&header=columns', signal)
+    const { values } = this.#http
+    let columns: readonly Column[] = []
+    let decode: ((row: Row) => void) | undefined
+    for await (const line of linesOf(response, signal)) {
+      const item = values.parse(line)
+      // The rows are arrays: an object is about the result.
+      if (Array.isArray(item)) {
+        const row: Row = {}
+        for (let index = 0; index < columns.length; index++) row[(columns[index] as Column).name] = item[index]
+        decode?.(row)
+        yield row as R
+        continue
+      }
+      const { Columns, Error: problem, Truncated } = objectOf(item)
+      if (Columns !== undefined) {
+        columns = values.columns(Columns)
+        decode = values.decoder(columns)
+      } else if (problem !== undefined) throw problemError(problem, { statement: this.#text })
+      else if (Truncated === true)
+        throw new QueryError(
+          'The result is larger than the service allows',
+          { code: 'client.truncated', hint: 'ask for fewer rows or columns at once' },
+          this.#text,
+        )
+    }
+  }
+
+  /** An Arrow stream, for apache-arrow, DuckDB or Perspective. */
+  async arrow(options: CallOptions & ProgressOptions = {}): Promise<Uint8Array> {
+    return readBytes(await this.response('application/vnd.apache.arrow.stream', options), options)
+  }
+
+  /** CSV with a header line; an empty field is NULL, `""` is the empty text. */
+  async csv(options: CallOptions & ProgressOptions = {}): Promise<string> {
+    return new TextDecoder().decode(await readBytes(await this.response('text/csv', options), options))
+  }
+
+  /** The reply itself in any format of the service, to be stored or passed on piece by piece. */
+  response(accept: string, { signal = this.#options.signal }: CallOptions = {}): Promise<Response> {
+    return this.#send(accept, '', signal)
+  }
+
+  /** How the statement would be run. */
+  async explain(options: CallOptions = {}): Promise<Row[]> {
+    const { Parameters } = this.#body as { Parameters: never }
+    return new Query(this.#http, statementOf(`explain ${this.#text}`, Parameters), this.#options).rows(options)
+  }
+
+  #send(accept: string, query: string, signal: AbortSignal | undefined): Promise<Response> {
+    return this.#http.request(`/query${query}`, {
+      method: 'POST',
+      headers: { accept },
+      body: this.#body,
+      // Only what reads: a write whose reply was lost may have been made.
+      idempotent: /^\s*(select|with|explain|show|describe)\b/i.test(this.#text),
+      statement: this.#text,
+      signal,
+    })
+  }
+}
+
+/** `gate.query`: a tag for statements. */
+export interface QueryTag {
+  <R = Row>(strings: TemplateStringsArray, ...values: readonly Part[]): Query<R>
+  <R = Row>(statement: Statement, options?: CallOptions): Query<R>
+  (options: CallOptions): <R = Row>(strings: TemplateStringsArray, ...values: readonly Part[]) => Query<R>
+}
+
+/**
+ * The tag `query` without the rest of `Gatehouse`.
+ *
+ * @example
+ * ```ts
+ * const query = createQuery(new Http(url, { auth }))
+ * const [{ n }] = await query<{ n: number }>`select count(*) as n from trades`
+ * ```
+ */
+export function createQuery(http: Http): QueryTag {
+  return tagged<CallOptions, Query>((statement, options) => new Query(http, statement, options), {}) as QueryTag
+}
+
+/** Reads the JSON of a result. An error after the first rows is in its last member. */
+export async function readResult<R>(
+  http: Http,
+  response: Response,
+  statement?: string,
+  signal?: AbortSignal,
+): Promise<Result<R>> {
+  const reply = objectOf(http.values.parse(await read(() => response.text(), signal)))
+  if (reply.Error !== undefined) throw problemError(reply.Error, { statement })
+  const columns = http.values.columns(reply.Columns)
+  const rows = (reply.Rows ?? []) as Row[]
+  const decode = http.values.decoder(columns)
+  if (decode !== undefined) for (const row of rows) decode(row)
+  return {
+    columns,
+    rows: rows as R[],
+    rowsAffected: reply.RowsAffected as number | undefined,
+    truncated: reply.Truncated === true,
+    next: reply.NextCursor as string | undefined,
+    elapsed: Number(reply.ElapsedMs),
+    requestId: String(reply.RequestId),
+  }
+}
+
+/** Of a download. */
+export interface ProgressOptions {
+  /** Called as the bytes arrive. */
+  readonly onProgress?: ((bytes: number) => void) | undefined
+}
+
+async function readBytes(
+  response: Response,
+  { signal, onProgress }: CallOptions & ProgressOptions,
+): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of chunksOf(response, signal)) {
+    chunks.push(chunk)
+    size += chunk.length
+    onProgress?.(size)
+  }
+  const bytes = new Uint8Array(size)
+  let at = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, at)
+    at += chunk.length
+  }
+  return bytes
+}
+
+async function* linesOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of chunksOf(response, signal)) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
+  }
+}
+
+/** Leaving the loop ends the request. Safari cannot iterate over a body. */
+async function* chunksOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  const reader = response.body?.getReader()
+  if (reader === undefined) return
+  try {
+    for (;;) {
+      const { done, value } = await read(() => reader.read(), signal)
+      if (done) return
+      yield value
+    }
+  } finally {
+    reader.cancel().catch(() => {})
+  }
+}

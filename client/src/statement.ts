@@ -1,0 +1,120 @@
+/** Statements by template tag: every value becomes a parameter, never a part of the text. */
+import { encode, type Value } from './values.ts'
+
+/**
+ * A statement, or a part of one, with its values: made by `sql` and `statement`.
+ *
+ * @example
+ * ```ts
+ * sql`symbol = ${'ACME'}`.compile() // { text: 'symbol = $1', parameters: ['ACME'] }
+ * ```
+ */
+export class Statement {
+  readonly strings: readonly string[]
+  readonly values: readonly unknown[]
+  readonly #named: Readonly<Record<string, unknown>> | undefined
+
+  constructor(strings: readonly string[], values: readonly unknown[], named?: Readonly<Record<string, unknown>>) {
+    this.strings = strings
+    this.values = values
+    this.#named = named
+  }
+
+  /** The text with `$1`, `$2` … and the parameters in their order, or by name. */
+  compile(): { text: string; parameters: readonly unknown[] | Readonly<Record<string, unknown>> } {
+    const parameters: unknown[] = []
+    const text = this.#write(parameters)
+    if (this.#named === undefined) return { text, parameters }
+    return {
+      text,
+      parameters: Object.fromEntries(Object.entries(this.#named).map(([name, value]) => [name, encode(value)])),
+    }
+  }
+
+  #write(parameters: unknown[]): string {
+    return this.strings.reduce((text, part, index) => {
+      const value = this.values[index - 1]
+      return text + (value instanceof Statement ? value.#write(parameters) : placeholders(value, parameters)) + part
+    })
+  }
+}
+
+/** A list becomes `$1, $2`, for `in (…)`. */
+function placeholders(value: unknown, parameters: unknown[]): string {
+  if (value instanceof Name) return value.text
+  if (!Array.isArray(value)) return `$${parameters.push(encode(value))}`
+  if (value.length === 0) throw new TypeError('An empty list cannot be a part of a statement: leave the condition out')
+  return value.map((item) => placeholders(item, parameters)).join(', ')
+}
+
+class Name {
+  readonly text: string
+
+  constructor(name: string) {
+    this.text = name
+      .split('.')
+      .map((part) => `"${part.replaceAll('"', '""')}"`)
+      .join('.')
+  }
+}
+
+/** What can stand in `${…}`: a value, a list of values for `in (…)`, another statement, or a name. */
+export type Part = Value | undefined | readonly Value[] | Statement | Name
+
+/**
+ * A part of a statement, to be put into another.
+ *
+ * @example
+ * ```ts
+ * const recent = sql`executed_at >= ${since}`
+ * const rows = await gate.query`select * from trades where symbol in (${['ACME', 'BOLT']}) and ${recent}`
+ * ```
+ */
+export function sql(strings: TemplateStringsArray, ...values: readonly Part[]): Statement {
+  if (!Array.isArray(strings) || !('raw' in strings))
+    throw new TypeError('Write the statement as a template: sql`select …`, without parentheses')
+  return new Statement(strings, values)
+}
+
+/**
+ * A name of a table or column that is known only at run time.
+ *
+ * @example
+ * ```ts
+ * await gate.query`select ${name(column)} from trades order by ${name(column)}`
+ * ```
+ */
+export function name(text: string): Name {
+  return new Name(text)
+}
+
+/**
+ * A statement that a person wrote, such as the line of a shell; never build one from pieces.
+ *
+ * @example
+ * ```ts
+ * const rows = await gate.query(statement(line, { symbol: 'ACME' })) // :symbol in the text, or an array for $1, $2 …
+ * ```
+ */
+export function statement(
+  text: string,
+  parameters: Readonly<Record<string, Value>> | readonly Value[] = {},
+): Statement {
+  const named = Array.isArray(parameters)
+    ? Object.fromEntries(parameters.map((value: Value, index) => [String(index + 1), value]))
+    : (parameters as Readonly<Record<string, Value>>)
+  return new Statement([text], [], named)
+}
+
+/** A tag that makes something of a statement, and also takes options first or a finished statement. */
+export function tagged<Options, Made>(make: (statement: Statement, options: Options) => Made, defaults: Options) {
+  return (first: unknown, ...values: unknown[]): unknown => {
+    if (first instanceof Statement) return make(first, (values[0] as Options | undefined) ?? defaults)
+    if (Array.isArray(first) && 'raw' in first)
+      return make(sql(first as unknown as TemplateStringsArray, ...(values as Part[])), defaults)
+    if (typeof first === 'string')
+      throw new TypeError('Write the statement as a template, query`select …`, so that its values are parameters')
+    const options = first as Options
+    return (strings: TemplateStringsArray, ...parts: Part[]) => make(sql(strings, ...parts), options)
+  }
+}

@@ -1,0 +1,335 @@
+/** One connection over time: token, socket, authentication, renewal, heartbeat, and the way back after each loss. */
+import { AuthError, ConnectionError, errorOf, GatehouseError, objectOf } from '../errors.ts'
+import type { Http, WebSocketClass, WebSocketLike } from '../http.ts'
+import { backoff, unref } from '../wait.ts'
+import { afterClose, type Message, readTimeSpan, type State, type StateChange } from './protocol.ts'
+import { listenForWakes } from './wake.ts'
+
+/** What the connection tells those who use it. */
+export interface ConnectionEvents {
+  onState(change: StateChange): void
+  /** Authenticated; `isNew` after a reconnect, when nothing is subscribed to on the server. */
+  onOnline(isNew: boolean): void
+  onMessage(message: Message): void
+  /** The socket is gone; there will be another. */
+  onLost(error: GatehouseError): void
+  onEnded(error: GatehouseError): void
+}
+
+/** How a session of the socket ended. */
+interface Lost {
+  readonly code: number | string
+  readonly reason: string
+  /** The token should not be used again. */
+  readonly refused?: boolean
+  readonly retryAfter?: number | undefined
+}
+
+/** Opening and authenticating together. */
+const OPEN_MS = 15_000
+/** How long an answer to a heartbeat may take, and to the test after a wake. */
+const ANSWER_MS = 5_000
+/** A connection that held this long has not failed in a row. */
+const STABLE_MS = 5_000
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+/** Of the requests of the connection itself. */
+const [AUTHENTICATE, HEARTBEAT, IDENTIFY] = [-1, -2, -3]
+
+export class Connection {
+  readonly #http: Http
+  readonly #events: ConnectionEvents
+  #state: State = 'ended'
+  #socket: WebSocketLike | undefined
+  /** The run that goes on; another may start while the one before is still ending. */
+  #run: object | undefined
+  #token = ''
+  /** Ends the current session, whatever the socket does. */
+  #drop: ((lost: Lost) => void) | undefined
+  /** Ends the wait between two attempts. */
+  #hurry: (() => void) | undefined
+  /** Takes the reply to AuthToken. */
+  #authenticated: ((reply: Message) => void) | undefined
+  #renewing = false
+  #renewal: ReturnType<typeof setTimeout> | undefined
+  #heartbeat: ReturnType<typeof setTimeout> | undefined
+  #heardAt = 0
+  #unlisten: (() => void) | undefined
+
+  constructor(http: Http, events: ConnectionEvents) {
+    this.#http = http
+    this.#events = events
+    http.closed.addEventListener('abort', () => this.end(http.closed.reason), { once: true })
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  /** Starts, unless it is running. */
+  open(): void {
+    if (this.#run !== undefined || this.#http.closed.aborted) return
+    const run = {}
+    this.#run = run
+    this.#unlisten = listenForWakes({
+      wake: () => this.#wake(),
+      offline: () => this.#drop?.({ code: 'client.offline', reason: 'the network is gone' }),
+    })
+    void this.#keepOpen(run)
+  }
+
+  send(message: Message): void {
+    this.#socket?.send(JSON.stringify(message))
+  }
+
+  /** For good: no attempt follows by itself. */
+  end(error: GatehouseError, code: number | string = error.code): void {
+    if (this.#run === undefined) return
+    this.#run = undefined
+    this.#unlisten?.()
+    this.#drop?.({ code, reason: error.message })
+    this.#drop = undefined
+    this.#hurry?.()
+    this.#setState('ended', code, error.message)
+    this.#events.onEnded(error)
+  }
+
+  async #keepOpen(run: object): Promise<void> {
+    let failures = 0
+    let refused: string | undefined
+    let reason = 'opening'
+    while (this.#run === run) {
+      this.#setState('connecting', undefined, reason)
+      let lost: Lost
+      let onlineMs = 0
+      try {
+        const token = await this.#http.auth.token(refused)
+        if (this.#run !== run) return
+        this.#token = token
+        ;({ lost, onlineMs } = await this.#session())
+        if (lost.code === 1006 && onlineMs === 0) lost = { ...lost, retryAfter: await this.#askRetryAfter() }
+      } catch (error) {
+        const known = asError(error)
+        if (this.#run !== run) return
+        if (!known.retryable) {
+          this.end(known)
+          return
+        }
+        lost = { code: known.code, reason: known.message, retryAfter: known.retryAfter }
+      }
+      if (this.#run !== run) return
+      const after = typeof lost.code === 'number' ? afterClose(lost.code) : 'retry'
+      const error = new ConnectionError(`The connection was lost: ${lost.reason}`, { details: { code: lost.code } })
+      if (after === 'end') {
+        this.#http.auth.refuse?.(this.#token)
+        this.end(endError(lost), lost.code)
+        return
+      }
+      if (lost.refused && refused !== undefined) {
+        this.end(new AuthError('The server does not accept the access token', { code: 'invalid_token', status: 401 }))
+        return
+      }
+      if (onlineMs > 0) refused = undefined
+      if (onlineMs >= STABLE_MS) failures = 0
+      if (lost.refused || after === 'renew') refused = this.#token
+      this.#events.onLost(error)
+      const wait = lost.refused ? 0 : (lost.retryAfter ?? 0) * 1000 + backoff(failures)
+      failures++
+      reason = lost.reason
+      this.#setState('offline', lost.code, reason, wait)
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, wait)
+        this.#hurry = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+      this.#hurry = undefined
+    }
+  }
+
+  /** From opening a socket until it is gone. */
+  async #session(): Promise<{ lost: Lost; onlineMs: number }> {
+    const { url, options } = this.#http
+    const Socket: WebSocketClass | undefined =
+      options.WebSocket ?? (globalThis as unknown as { WebSocket?: WebSocketClass }).WebSocket
+    if (Socket === undefined)
+      throw new ConnectionError('There is no WebSocket here: give the option WebSocket, for example that of ws', {
+        code: 'client.no_websocket',
+        retryable: false,
+      })
+    let onlineAt: number | undefined
+    const socket = new Socket(`${url.replace(/^http/, 'ws')}/Platform?version=2.0`, 'PlatformJson')
+    let opening: ReturnType<typeof setTimeout> | undefined
+    const lost = await new Promise<Lost>((resolve) => {
+      this.#drop = resolve
+      opening = setTimeout(() => resolve({ code: 'client.timeout', reason: 'no answer' }), OPEN_MS)
+      socket.onopen = () => {
+        this.#socket = socket
+        this.#authenticate((reply) => {
+          clearTimeout(opening)
+          onlineAt = performance.now()
+          this.#onAuthenticated(reply, true)
+        })
+      }
+      socket.onmessage = ({ data }: { data: unknown }) => this.#receive(String(data))
+      socket.onclose = ({ code, reason }: { code: number; reason: unknown }) => {
+        resolve({ code, reason: String(reason) || (onlineAt === undefined ? 'not accepted' : 'closed') })
+      }
+      socket.onerror = () => {}
+    })
+    clearTimeout(opening)
+    this.#forget(socket)
+    return { lost, onlineMs: onlineAt === undefined ? 0 : performance.now() - onlineAt }
+  }
+
+  /** Nobody is told why an upgrade was refused; the same address says it to a request. */
+  async #askRetryAfter(): Promise<number | undefined> {
+    const { fetch, url, closed } = this.#http
+    const signal = AbortSignal.any([closed, AbortSignal.timeout(ANSWER_MS)])
+    const response = await fetch(`${url}/Platform`, { signal }).catch(() => undefined)
+    return response === undefined ? undefined : (await errorOf(response)).retryAfter
+  }
+
+  /** A dead socket may take minutes to close: nobody waits for that. */
+  #forget(socket: WebSocketLike): void {
+    if (this.#socket === socket) this.#socket = undefined
+    clearTimeout(this.#renewal)
+    clearTimeout(this.#heartbeat)
+    socket.onmessage = null
+    socket.onclose = null
+    socket.onopen = () => socket.close(1000)
+    if (socket.readyState <= 1) socket.close(1000)
+  }
+
+  #receive(text: string): void {
+    this.#heardAt = performance.now()
+    const message = this.#http.values.parse(text) as Message
+    const { TransactionID: id, Controller, Topic, Action, Data } = message
+    if (id === HEARTBEAT || id === IDENTIFY) return
+    if (id === AUTHENTICATE) this.#authenticated?.(message)
+    else if (Controller === 'Auth' && Topic === 'Identify' && Action === undefined) this.#onIdentify(objectOf(Data))
+    else this.#events.onMessage(message)
+  }
+
+  #authenticate(then: (reply: Message) => void): void {
+    this.#authenticated = then
+    this.send({
+      Controller: 'Auth',
+      Topic: 'AuthToken',
+      TransactionID: AUTHENTICATE,
+      Data: { Provider: 'Bearer', AccessToken: this.#token },
+    })
+  }
+
+  #onAuthenticated({ Action, Data }: Message, isNew: boolean): void {
+    const { Result, ExpiresIn } = objectOf(Data)
+    if (Action === 'Error') {
+      // Too many connections, or the database is away.
+      if (isNew) this.#drop?.({ code: String(Data), reason: String(Data), retryAfter: 1 })
+      else this.#renewIn(backoff(3, 1000))
+      return
+    }
+    if (Result !== 'Success') {
+      if (isNew) this.#drop?.({ code: 'invalid_token', reason: 'the access token was rejected', refused: true })
+      else this.#renewIn(backoff(2, 1000), true)
+      return
+    }
+    this.#scheduleRenewal(ExpiresIn)
+    if (isNew) {
+      this.send({ Controller: 'Auth', Topic: 'Identify', Action: 'Sub', TransactionID: IDENTIFY })
+      this.#watch()
+    }
+    this.#setState('online', undefined, isNew ? 'connected' : 'renewed')
+    this.#events.onOnline(isNew)
+  }
+
+  /** The authority was renewed, is about to expire, has expired, was revoked or has changed. */
+  #onIdentify({ Result, ExpiresIn }: Readonly<Record<string, unknown>>): void {
+    if (Result === 'Success') {
+      this.#scheduleRenewal(ExpiresIn)
+      return
+    }
+    this.#setState('lapsed', 'invalid_token', 'the access token has expired or was revoked')
+    this.#renewIn(0, true)
+  }
+
+  /** By the clock of the server: `ExpiresIn` is what is left of the token. */
+  #scheduleRenewal(expiresIn: unknown): void {
+    const left = readTimeSpan(expiresIn)
+    if (left !== undefined) this.#renewIn(Math.max(left - 55_000, left * 0.82, 500))
+  }
+
+  #renewIn(milliseconds: number, isRefused = false): void {
+    clearTimeout(this.#renewal)
+    this.#renewal = setTimeout(() => void this.#renew(isRefused), Math.min(milliseconds, LONGEST_TIMER_MS))
+    unref(this.#renewal)
+  }
+
+  async #renew(isRefused: boolean): Promise<void> {
+    const socket = this.#socket
+    if (this.#renewing || socket === undefined) return
+    this.#renewing = true
+    try {
+      const before = this.#token
+      let token = await this.#http.auth.token(isRefused ? before : undefined)
+      if (token === before) token = await this.#http.auth.token(before)
+      if (this.#socket !== socket) return
+      this.#token = token
+      this.#authenticate((reply) => this.#onAuthenticated(reply, false))
+    } catch (error) {
+      const known = asError(error)
+      if (this.#socket !== socket) return
+      // The old token still works for a while; without one the server closes after a minute.
+      if (known.retryable) this.#renewIn((known.retryAfter ?? 0) * 1000 + backoff(3, 1000), isRefused)
+      else this.end(known)
+    } finally {
+      this.#renewing = false
+    }
+  }
+
+  /** Tests a silent socket: pages do not see the pings of the server, and a lost network says nothing. */
+  #watch(): void {
+    const { heartbeat = 10_000 } = this.#http.options
+    clearTimeout(this.#heartbeat)
+    const wait = this.#heardAt + heartbeat - performance.now()
+    this.#heartbeat = setTimeout(() => (wait > 0 ? this.#watch() : this.#test(ANSWER_MS)), Math.max(0, wait))
+    unref(this.#heartbeat)
+  }
+
+  #test(withinMs: number): void {
+    const asked = performance.now()
+    clearTimeout(this.#heartbeat)
+    this.send({ Topic: 'QueryServerInfo', TransactionID: HEARTBEAT })
+    this.#heartbeat = setTimeout(() => {
+      if (this.#heardAt > asked) this.#watch()
+      else this.#drop?.({ code: 'client.dead', reason: 'the server does not answer' })
+    }, withinMs)
+    unref(this.#heartbeat)
+  }
+
+  #wake(): void {
+    if (this.#state === 'offline') this.#hurry?.()
+    else if (this.#socket !== undefined && this.#state !== 'connecting') this.#test(ANSWER_MS / 2)
+  }
+
+  #setState(state: State, code: number | string | undefined, reason: string, retryIn?: number): void {
+    if (state === this.#state && state !== 'offline') return
+    this.#state = state
+    this.#events.onState({ state, code, reason, retryIn })
+  }
+}
+
+function asError(error: unknown): GatehouseError {
+  return error instanceof GatehouseError
+    ? error
+    : new GatehouseError(error instanceof Error ? error.message : String(error), { code: 'client.token', cause: error })
+}
+
+function endError({ code, reason }: Lost): GatehouseError {
+  return code === 4000
+    ? new AuthError(`The session has ended: ${reason}`, { code: 'session_ended' })
+    : new ConnectionError(`The server closed the connection with ${code}: ${reason}`, {
+        code: `close.${code}`,
+        retryable: false,
+      })
+}

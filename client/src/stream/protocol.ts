@@ -1,0 +1,67 @@
+/** The messages of the stream and its close codes, as docs/streaming.md describes them. */
+import { AuthError, type ErrorInit, GatehouseError, problemError } from '../errors.ts'
+
+/** One message. */
+export interface Message {
+  readonly Controller?: string
+  readonly Topic?: string
+  readonly Action?: 'Publish' | 'Sub' | 'Unsub' | 'Cancel' | 'Error'
+  readonly TransactionID?: number
+  readonly Data?: unknown
+  readonly Confirm?: boolean
+  readonly Problem?: unknown
+}
+
+/** The states of a connection. */
+export type State =
+  /** Getting a token, opening the socket, authenticating. */
+  | 'connecting'
+  /** Authenticated: messages flow. */
+  | 'online'
+  /** The token has expired or was revoked, and a fresh one is being fetched. */
+  | 'lapsed'
+  /** No connection; the next attempt follows by itself. */
+  | 'offline'
+  /** No connection, and none will be made by itself: signed out, ended by an operator, or closed. */
+  | 'ended'
+
+/** What `on('state', …)` is told. */
+export interface StateChange {
+  readonly state: State
+  /** The close code of the socket, or the code of an error. */
+  readonly code: number | string | undefined
+  readonly reason: string
+  /** Milliseconds until the next attempt, when offline. */
+  readonly retryIn: number | undefined
+}
+
+/** What a client does after a close: stop, get a fresh token, or come back later. */
+export type AfterClose = 'end' | 'renew' | 'retry'
+
+export function afterClose(code: number): AfterClose {
+  // 1002, 1003, 1007 and 1009 say that this client is at fault: the same bytes would fail again.
+  if ([1002, 1003, 1007, 1009, 4000].includes(code)) return 'end'
+  return code === 1008 ? 'renew' : 'retry'
+}
+
+/** The error that a message with the action `Error` carries. */
+export function errorOfMessage({ Data, Problem, Controller, Topic }: Message, statement?: string): GatehouseError {
+  if (Problem !== undefined) return problemError(Problem, { statement })
+  const [code = '', ...context] = String(Data).split(' ')
+  const init: ErrorInit = {
+    code,
+    retryable: ['Limited', 'Fault', 'Operation.Timeout', 'Session'].includes(code),
+    details: { Controller, Topic },
+  }
+  const message = `${Controller}/${Topic} was refused: ${String(Data)}`
+  return code === 'Authority' || code === 'Session'
+    ? new AuthError(message, init)
+    : new GatehouseError(message, context[0] === 'rows' ? { ...init, retryable: false } : init)
+}
+
+/** `[d.]hh:mm:ss[.f]` in milliseconds. */
+export function readTimeSpan(text: unknown): number | undefined {
+  const [, days = '0', hours, minutes, seconds] = /^(?:(\d+)\.)?(\d+):(\d+):(\d+(?:\.\d+)?)$/.exec(String(text)) ?? []
+  if (seconds === undefined) return undefined
+  return (((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1000
+}

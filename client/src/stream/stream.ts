@@ -1,0 +1,260 @@
+/** The stream: requests and subscriptions on one connection that comes back by itself. */
+import { Emitter } from '../emitter.ts'
+import { ConnectionError, GatehouseError } from '../errors.ts'
+import type { Http } from '../http.ts'
+import type { CallOptions } from '../query.ts'
+import { backoff } from '../wait.ts'
+import { type Channel, type Channels, keyOf } from './channel.ts'
+import { Connection } from './connection.ts'
+import { errorOfMessage, type Message, type State, type StateChange } from './protocol.ts'
+import { type SubscribeOptions, Subscription } from './subscription.ts'
+
+interface Subscribed {
+  readonly channel: Channel
+  phase: 'waiting' | 'sent' | 'open'
+  wasOpen: boolean
+  failures: number
+  retry?: ReturnType<typeof setTimeout>
+  /** Precedes an Unsub of the server. */
+  error?: GatehouseError
+}
+
+interface Pending {
+  resolve(message: Message): void
+  reject(error: unknown): void
+}
+
+/** Of a request on the stream. */
+export interface StreamRequestOptions extends CallOptions {
+  /** Milliseconds; 40,000 by default. */
+  readonly timeout?: number | undefined
+}
+
+/**
+ * The stream of a server.
+ *
+ * @example
+ * ```ts
+ * const prices = gate.stream.subscribe<Price>('Ticker', 'Price/ACME', { slow: 'latest' })
+ * for await (const price of prices) show(price)
+ *
+ * const info = await gate.stream.request('Platform', 'QueryServerInfo')
+ * gate.stream.on('state', ({ state, reason }) => show(`${state}: ${reason}`))
+ * ```
+ */
+export class Stream implements Channels {
+  readonly http: Http
+  readonly #connection: Connection
+  readonly #states = new Emitter<StateChange>()
+  readonly #subscribed = new Map<string, Subscribed>()
+  readonly #pending = new Map<number, Pending>()
+  #waiting: { resolve(): void; reject(error: unknown): void }[] = []
+  #lastId = 0
+
+  constructor(http: Http) {
+    this.http = http
+    this.#connection = new Connection(http, {
+      onState: (change) => this.#states.emit(change),
+      onOnline: (isNew) => this.#onOnline(isNew),
+      onMessage: (message) => this.#onMessage(message),
+      onLost: (error) => this.#onLost(error),
+      onEnded: (error) => this.#onEnded(error),
+    })
+  }
+
+  get state(): State {
+    return this.#connection.state
+  }
+
+  /** Tells each change of state. Returns what ends that. */
+  on(_event: 'state', listener: (change: StateChange) => void): () => void {
+    return this.#states.on(listener)
+  }
+
+  /** Resolves once the connection is online. Everything else connects by itself. */
+  connect({ signal }: CallOptions = {}): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const { closed } = this.http
+      const aborted = signal?.aborted ? signal : closed.aborted ? closed : undefined
+      if (aborted !== undefined) {
+        reject(aborted.reason)
+        return
+      }
+      const waiting = { resolve, reject }
+      if (this.state === 'online') {
+        resolve()
+        return
+      }
+      this.#waiting.push(waiting)
+      signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+      this.#connection.open()
+    })
+  }
+
+  /** Sends a request and resolves with the `Data` of its reply. */
+  async request<T = unknown>(
+    controller: string,
+    topic: string,
+    data?: unknown,
+    options: StreamRequestOptions = {},
+  ): Promise<T> {
+    const { timeout = 40_000 } = options
+    const abort = new AbortController()
+    const timer = setTimeout(
+      () =>
+        abort.abort(new ConnectionError(`${controller}/${topic} was not answered in time`, { code: 'client.timeout' })),
+      timeout,
+    )
+    const signal = options.signal === undefined ? abort.signal : AbortSignal.any([options.signal, abort.signal])
+    try {
+      await this.connect({ signal })
+      const { Data } = await this.#send({ Controller: controller, Topic: topic, Data: data }, signal)
+      return Data as T
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Messages of a topic, until the loop is left. */
+  subscribe<T = unknown>(controller: string, topic: string, options: SubscribeOptions = {}): Subscription<T> {
+    return new Subscription<T>(this, controller, topic, options)
+  }
+
+  /** Ends the connection; another request or subscription opens a new one. */
+  close(): void {
+    this.#connection.end(new ConnectionError('The stream was closed', { code: 'client.closed', retryable: false }))
+  }
+
+  /** Opens a channel; it stays over all connections until `detach` or `onEnd`. */
+  attach(channel: Channel): void {
+    const subscribed: Subscribed = { channel, phase: 'waiting', wasOpen: false, failures: 0 }
+    this.#subscribed.set(keyOf(channel), subscribed)
+    if (this.state === 'online') this.#subscribe(subscribed)
+    else if (this.http.closed.aborted) this.#fail(subscribed, this.http.closed.reason)
+    else this.#connection.open()
+  }
+
+  detach(channel: Channel): void {
+    const key = keyOf(channel)
+    const subscribed = this.#subscribed.get(key)
+    if (subscribed?.channel !== channel) return
+    this.#subscribed.delete(key)
+    clearTimeout(subscribed.retry)
+    if (subscribed.phase !== 'waiting')
+      this.#connection.send({ Controller: channel.controller, Topic: channel.topic, Action: 'Unsub' })
+  }
+
+  has(controller: string, topic: string): boolean {
+    return this.#subscribed.has(keyOf({ controller, topic }))
+  }
+
+  #send(message: Message, signal?: AbortSignal): Promise<Message> {
+    const id = ++this.#lastId
+    return new Promise((resolve, reject) => {
+      const abort = (): void => {
+        if (!this.#pending.delete(id)) return
+        this.#connection.send({ Action: 'Cancel', TransactionID: id })
+        reject(signal?.reason)
+      }
+      const settle = (act: () => void): void => {
+        signal?.removeEventListener('abort', abort)
+        act()
+      }
+      signal?.addEventListener('abort', abort, { once: true })
+      this.#pending.set(id, {
+        resolve: (reply) => settle(() => resolve(reply)),
+        reject: (error) => settle(() => reject(error)),
+      })
+      this.#connection.send({ ...message, TransactionID: id })
+    })
+  }
+
+  #subscribe(subscribed: Subscribed): void {
+    const { channel } = subscribed
+    subscribed.phase = 'sent'
+    const { controller, topic } = channel
+    this.#send({ Controller: controller, Topic: topic, Action: 'Sub', Confirm: true, Data: channel.data() }).then(
+      () => {
+        if (this.#subscribed.get(keyOf(channel)) !== subscribed) return
+        Object.assign(subscribed, { phase: 'open', wasOpen: true, failures: 0 })
+      },
+      (error: GatehouseError) => {
+        // A lost connection subscribes again by itself.
+        if (this.#subscribed.get(keyOf(channel)) !== subscribed || error instanceof ConnectionError) return
+        subscribed.phase = 'waiting'
+        this.#onEndOf(subscribed, error)
+      },
+    )
+  }
+
+  /** A subscription was refused, or ended by the server: it comes back if that can help. */
+  #onEndOf(subscribed: Subscribed, error: GatehouseError): void {
+    subscribed.phase = 'waiting'
+    // With a fresh token it is opened again.
+    if (error.code === 'Authority' && this.state !== 'online') return
+    const again = subscribed.channel.onRefused?.(error) === true
+    if (!again && !(error.retryable && subscribed.wasOpen)) {
+      this.#subscribed.delete(keyOf(subscribed.channel))
+      this.#fail(subscribed, error)
+      return
+    }
+    subscribed.retry = setTimeout(
+      () => {
+        if (this.state === 'online' && subscribed.phase === 'waiting') this.#subscribe(subscribed)
+      },
+      again ? 0 : backoff(subscribed.failures++, 1000),
+    )
+  }
+
+  #fail({ channel, retry }: Subscribed, error: GatehouseError): void {
+    clearTimeout(retry)
+    channel.onEnd(error)
+  }
+
+  #onOnline(isNew: boolean): void {
+    for (const { resolve } of this.#waiting.splice(0)) resolve()
+    for (const subscribed of [...this.#subscribed.values()])
+      if (isNew || subscribed.phase === 'waiting') this.#subscribe(subscribed)
+  }
+
+  #onLost(error: GatehouseError): void {
+    for (const subscribed of this.#subscribed.values()) {
+      subscribed.phase = 'waiting'
+      clearTimeout(subscribed.retry)
+    }
+    for (const [id, { reject }] of [...this.#pending]) {
+      this.#pending.delete(id)
+      reject(error)
+    }
+  }
+
+  #onEnded(error: GatehouseError): void {
+    this.#onLost(error)
+    for (const { reject } of this.#waiting.splice(0)) reject(error)
+    const all = [...this.#subscribed.values()]
+    this.#subscribed.clear()
+    for (const subscribed of all) this.#fail(subscribed, error)
+  }
+
+  #onMessage(message: Message): void {
+    const { TransactionID: id, Action } = message
+    const pending = id === undefined ? undefined : this.#pending.get(id)
+    const subscribed = this.#subscribed.get(keyOf({ controller: message.Controller ?? '', topic: message.Topic ?? '' }))
+    if (pending !== undefined && id !== undefined) {
+      this.#pending.delete(id)
+      if (Action === 'Error') pending.reject(errorOfMessage(message, subscribed?.channel.statement))
+      else {
+        // Before the next message, which may be the first of the subscription.
+        if (Action === 'Sub') subscribed?.channel.onConfirmed()
+        pending.resolve(message)
+      }
+    } else if (subscribed === undefined || id !== undefined) return
+    else if (Action === 'Error') subscribed.error = errorOfMessage(message, subscribed.channel.statement)
+    else if (Action === 'Unsub') {
+      const error =
+        subscribed.error ?? new GatehouseError('The server ended the subscription', { code: 'client.ended' })
+      delete subscribed.error
+      this.#onEndOf(subscribed, error)
+    } else if (Action === undefined) subscribed.channel.onData(message.Data)
+  }
+}
