@@ -90,7 +90,14 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
       '--create': { help: 'create the table if it does not exist, with types guessed from the values' },
       '--key': { value: 'COLUMN', repeatable: true, help: 'with --create: a column of the primary key; repeatable' },
       '--type': { value: 'COLUMN=TYPE', repeatable: true, help: 'with --create: the type of a column; repeatable' },
-      '--dry-run': { help: 'print the column types and stop' },
+      '--date-format': {
+        value: 'COLUMN=FORMAT',
+        repeatable: true,
+        help: 'how dates are written, such as DD/MM/YYYY (default: detected); repeatable',
+      },
+      '--delimiter': { value: 'NAME', help: 'comma, semicolon, tab or bar (default: detected)' },
+      '--dry-run': { help: 'print how the file is read and stop' },
+      '--yes': { help: 'with --create: go on although a few values turn a column into Text' },
       '--rejected': { value: 'FILE', help: 'where to write rejected rows and the reason (default FILE.rejected.csv)' },
       '--restart': { help: 'start over instead of resuming an interrupted import of this file' },
       '--batch': { value: 'ROWS', help: 'rows per request (default 500)' },
@@ -100,6 +107,8 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
     notes: `
 The first line of FILE names the columns. An interrupted import resumes when the command is repeated: FILE.import.json
 records how far it got, and no row is inserted twice. The exit status is 1 if rows were rejected.
+Delimiter, types and date formats are detected from the first 10,000 rows and shown. Where a column of a new table becomes
+Text because of a few values, or because days and months cannot be told apart, nothing is written without --yes.
 ${LOGIN}`,
     examples: [
       'import trades.csv --table trades',

@@ -88,21 +88,24 @@ function textOf(bytes: Buffer, from: number, to: number, isFirst: boolean): stri
   return isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text
 }
 
-export function parseCsvRecord(raw: string): { readonly fields: CsvRow } | { readonly problem: string } {
+export function parseCsvRecord(
+  raw: string,
+  delimiter = ',',
+): { readonly fields: CsvRow } | { readonly problem: string } {
   const fields: (string | null)[] = []
   for (let at = 0; ; at++) {
     if (raw[at] === '"') {
       const closing = closingQuote(raw, at)
       if (closing === -1) return { problem: 'a quoted field does not end' }
-      if (closing + 1 < raw.length && raw[closing + 1] !== ',') return { problem: 'text after a closing quote' }
+      if (closing + 1 < raw.length && raw[closing + 1] !== delimiter) return { problem: 'text after a closing quote' }
       fields.push(raw.slice(at + 1, closing).replaceAll('""', '"'))
       at = closing + 1
     } else {
-      const comma = raw.indexOf(',', at)
-      const field = raw.slice(at, comma === -1 ? undefined : comma)
+      const end = raw.indexOf(delimiter, at)
+      const field = raw.slice(at, end === -1 ? undefined : end)
       if (field.includes('"')) return { problem: 'a quote inside a field that does not begin with one' }
       fields.push(field === '' ? null : field)
-      at = comma === -1 ? raw.length : comma
+      at = end === -1 ? raw.length : end
     }
     if (at >= raw.length) return { fields }
   }
@@ -115,6 +118,6 @@ function closingQuote(raw: string, open: number): number {
   return -1
 }
 
-export function csvField(text: string): string {
-  return /[",\r\n]|^\s|\s$|^$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+export function csvField(text: string, delimiter = ','): string {
+  return text.includes(delimiter) || /["\r\n]|^\s|\s$|^$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

@@ -130,6 +130,7 @@ test('import guesses types, prints them, creates the table and keeps every value
   assert.deepEqual(
     dry.stdout.split('\n').map((line) => line.split(/ {2,}/)),
     [
+      ['delimiter: comma'],
       ['COLUMN', 'TYPE'],
       ['id', 'Integer'],
       ['symbol', 'Text'],

@@ -15,15 +15,58 @@ import {
   UUID,
 } from '../../query/iql/types.ts'
 import { readValue } from '../../query/iql/values.ts'
+import { type DateFormat, dateFormatsOfMost, dateTypeOf, detectDateFormats } from './date-formats.ts'
+
+export interface Guess {
+  readonly type: IqlType
+  /** Of dates that are not in ISO 8601. */
+  readonly dateFormat?: DateFormat
+  /** What the column would be without a few values, by their index; it is Text because of them. */
+  readonly nearly?: { readonly type: IqlType; readonly misfits: readonly number[] }
+  /** Formats that fit all values equally: days and months cannot be told apart, so it is Text. */
+  readonly ambiguous?: readonly DateFormat[]
+}
 
 /** The narrowest type that holds every value seen. */
-export function guessType(values: readonly string[]): IqlType {
-  if (values.length === 0) return TEXT
-  const found = GUESSES.find(({ form, type }) => {
-    const wanted = type(values)
-    return wanted !== undefined && values.every((value) => form.test(value) && 'value' in readValue(wanted, value))
-  })
-  return found?.type(values) ?? TEXT
+export function guessType(values: readonly string[]): Guess {
+  if (values.length === 0) return { type: TEXT }
+  const found = GUESSES.find((guess) => misfitsOf(guess, values).length === 0)
+  if (found !== undefined) return { type: found.type(values) ?? TEXT }
+  const formats = detectDateFormats(values)
+  const [dateFormat] = formats
+  if (dateFormat === undefined) return { type: TEXT, ...nearlyOf(values) }
+  return formats.length > 1 ? { type: TEXT, ambiguous: formats } : { type: dateTypeOf(dateFormat, values), dateFormat }
+}
+
+/** So few cells are worth a question: up to five that are less than half, or up to a tenth. */
+function areFew(misfits: number, all: number): boolean {
+  return (misfits <= 5 && misfits * 2 < all) || misfits * 10 <= all
+}
+
+function nearlyOf(values: readonly string[]): Pick<Guess, 'nearly'> {
+  // A number with leading zeros is a code, and Text is right for the column.
+  if (values.some((value) => /^0\d+$/.test(value))) return {}
+  const guesses: { readonly type: IqlType; readonly misfits: readonly number[] }[] = []
+  for (const guess of GUESSES) {
+    const fitting = values.filter((value) => guess.form.test(value))
+    const type = guess.type(fitting)
+    if (fitting.length > 0 && type !== undefined) guesses.push({ type, misfits: misfitsOf(guess, values) })
+  }
+  for (const format of dateFormatsOfMost(values)) {
+    const misfits = [...values.keys()].filter((index) => format.toIso(values[index] ?? '') === undefined)
+    const fitting = values.filter((value) => format.toIso(value) !== undefined)
+    guesses.push({ type: dateTypeOf(format, fitting), misfits })
+  }
+  const [nearly] = guesses.sort((a, b) => a.misfits.length - b.misfits.length)
+  return nearly !== undefined && areFew(nearly.misfits.length, values.length) ? { nearly } : {}
+}
+
+/** The indexes of the values that do not have the type. */
+function misfitsOf({ form, type }: (typeof GUESSES)[number], values: readonly string[]): number[] {
+  const wanted = type(values.filter((value) => form.test(value)))
+  const fits = (value: string): boolean =>
+    wanted !== undefined && form.test(value) && 'value' in readValue(wanted, value)
+  return [...values.keys()].filter((index) => !fits(values[index] ?? ''))
 }
 
 /** The first match wins. A number with leading zeros is a code, hence text. */

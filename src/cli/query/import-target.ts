@@ -5,55 +5,140 @@ import { type IqlType, typeName } from '../../query/iql/types.ts'
 import { readValue } from '../../query/iql/values.ts'
 import { UsageError } from '../errors.ts'
 import { membersOf } from '../json.ts'
-import { guessType, parseType } from './column-types.ts'
+import { type Guess, guessType, parseType } from './column-types.ts'
 import { expectSuccess, type QueryConnection, QueryRefused } from './connection.ts'
+import { DATE_FORMATS, type DateFormat, dateFormatsOfMost, findDateFormat } from './date-formats.ts'
 
 export interface TargetColumn {
   readonly name: string
   readonly type: IqlType
   readonly isRequired: boolean
   readonly hasDefault: boolean
+  /** How the file writes its dates, where that is not ISO 8601. */
+  readonly dateFormat?: DateFormat | undefined
+}
+
+/** The rows of a file below its header. */
+export interface CsvSource {
+  readonly file: string
+  readonly names: readonly string[]
+  readonly delimiter: string
+  /** The byte and the line after the header. */
+  readonly start: number
+  readonly nextLine: number
+}
+
+/** The values of a column in the first rows, with the lines that they are in. */
+export interface Sample {
+  readonly values: readonly string[]
+  readonly lines: readonly number[]
 }
 
 /** Types are guessed from this many rows. */
 const SAMPLE_ROWS = 10_000
 
-/** The column names in the first record, and the byte and the line after it. */
-export async function readHeader(file: string): Promise<{ names: readonly string[]; end: number; nextLine: number }> {
+/** The column names are in the first record. */
+export async function openCsv(file: string, delimiter: string): Promise<CsvSource> {
   for await (const { raw, end, nextLine } of readCsvRecords(file)) {
-    const parsed = parseCsvRecord(raw)
+    const parsed = parseCsvRecord(raw, delimiter)
     if ('problem' in parsed || parsed.fields.includes(null))
       throw new UsageError(`The first line of ${file} must name the columns`)
     const texts = parsed.fields.map((name) => (name ?? '').trim())
     const twice = texts.find((name, index) => texts.findIndex((other) => sameName(other, name)) !== index)
     if (twice !== undefined) throw new UsageError(`${file} has two columns named ${twice}`)
-    return { names: texts, end, nextLine }
+    return { file, names: texts, delimiter, start: end, nextLine }
   }
   throw new UsageError(`${file} is empty`)
 }
 
-export async function guessColumns(
-  file: string,
-  names: readonly string[],
-  start: number,
-  given: ReadonlyMap<string, string>,
-): Promise<TargetColumn[]> {
-  const unknown = [...given.keys()].find((name) => !names.some((other) => sameName(other, name)))
-  if (unknown !== undefined) throw new UsageError(`--type names ${unknown}, which is not a column of the file`)
-  const values = names.map((): string[] => [])
+export async function sampleColumns({ file, names, delimiter, start, nextLine }: CsvSource): Promise<Sample[]> {
+  const samples = names.map(() => ({ values: [] as string[], lines: [] as number[] }))
   let rows = 0
-  for await (const { raw } of readCsvRecords(file, start)) {
-    const parsed = parseCsvRecord(raw)
+  for await (const { raw, line } of readCsvRecords(file, start, nextLine)) {
+    const parsed = parseCsvRecord(raw, delimiter)
     const fields = 'problem' in parsed ? [] : parsed.fields
-    for (const [index, field] of fields.entries()) if (field !== null) values[index]?.push(field)
+    for (const [index, field] of fields.entries()) {
+      if (field === null) continue
+      samples[index]?.values.push(field)
+      samples[index]?.lines.push(line)
+    }
     if (++rows === SAMPLE_ROWS) break
   }
+  return samples
+}
+
+export interface GuessedColumn extends TargetColumn {
+  readonly sample: Sample
+  readonly guess: Guess
+}
+
+/** The columns of a table to be created. Types and date formats that are given are not guessed. */
+export function guessColumns(
+  names: readonly string[],
+  samples: readonly Sample[],
+  types: ReadonlyMap<string, string>,
+  formats: ReadonlyMap<string, DateFormat>,
+): GuessedColumn[] {
+  checkNames('--type', types, names)
   return names.map((name, index) => {
-    const asked = [...given].find(([other]) => sameName(other, name))?.[1]
-    const type = asked === undefined ? guessType(values[index] ?? []) : parseType(asked)
+    const sample = samples[index] ?? { values: [], lines: [] }
+    const asked = given(types, name)
+    const dateFormat = given(formats, name)
+    const guess = guessType(
+      dateFormat === undefined ? sample.values : sample.values.map((v) => dateFormat.toIso(v) ?? v),
+    )
+    const type = asked === undefined ? guess.type : parseType(asked)
     if (type === undefined) throw new UsageError(`--type ${name}: unknown type ${asked}`)
-    return { name, type, isRequired: false, hasDefault: false }
+    const format = dateFormat ?? (isTime(type) ? onlyFormat(name, sample.values) : undefined)
+    const column = { name, type, isRequired: false, hasDefault: false, dateFormat: format, sample }
+    return { ...column, guess: asked === undefined ? guess : { type } }
   })
+}
+
+/** The date formats of the columns of an existing table. */
+export function withDateFormats(
+  columns: readonly TargetColumn[],
+  samples: readonly Sample[],
+  formats: ReadonlyMap<string, DateFormat>,
+): TargetColumn[] {
+  return columns.map((column, index) => {
+    const format = given(formats, column.name)
+    if (format !== undefined || !isTime(column.type)) return { ...column, dateFormat: format }
+    return { ...column, dateFormat: onlyFormat(column.name, samples[index]?.values ?? []) }
+  })
+}
+
+/** The values of --date-format. */
+export function readDateFormats(pairs: ReadonlyMap<string, string>, names: readonly string[]): Map<string, DateFormat> {
+  checkNames('--date-format', pairs, names)
+  const formats = new Map<string, DateFormat>()
+  for (const [name, text] of pairs) {
+    const format = findDateFormat(text)
+    if (format === undefined)
+      throw new UsageError(`--date-format ${name}: unknown format ${text}; known are ${DATE_FORMATS.join(', ')}`)
+    formats.set(name, format)
+  }
+  return formats
+}
+
+function onlyFormat(name: string, values: readonly string[]): DateFormat | undefined {
+  const [format, other] = dateFormatsOfMost(values)
+  if (format !== undefined && other !== undefined)
+    throw new UsageError(`The dates of ${name} may be ${format.name} or ${other.name}: add --date-format ${name}=…`)
+  return format
+}
+
+function isTime({ kind }: IqlType): boolean {
+  return kind === 'Date' || kind === 'Timestamp'
+}
+
+function checkNames(option: string, pairs: ReadonlyMap<string, string>, names: readonly string[]): void {
+  const unknown = [...pairs.keys()].find((name) => !names.some((other) => sameName(other, name)))
+  if (unknown !== undefined) throw new UsageError(`${option} names ${unknown}, which is not a column of the file`)
+}
+
+function given<Value>(pairs: ReadonlyMap<string, Value>, name: string): Value | undefined {
+  return [...pairs].find(([other]) => sameName(other, name))?.[1]
 }
 
 /** The columns of the table; undefined if it does not exist. */
@@ -104,14 +189,19 @@ export function matchColumns(
 }
 
 /** A record as the JSON of a row, or the reason why it cannot be one. Values are sent as text, so that none is rounded. */
-export function rowOf(raw: string, columns: readonly TargetColumn[]): { json: string } | { reason: string } {
-  const parsed = parseCsvRecord(raw)
+export function rowOf(
+  raw: string,
+  delimiter: string,
+  columns: readonly TargetColumn[],
+): { json: string } | { reason: string } {
+  const parsed = parseCsvRecord(raw, delimiter)
   if ('problem' in parsed) return { reason: parsed.problem }
   const { fields } = parsed
   if (fields.length !== columns.length) return { reason: `has ${fields.length} fields, not ${columns.length}` }
   const members: string[] = []
-  for (const [index, { name, type, isRequired, hasDefault }] of columns.entries()) {
-    const field = fields[index] ?? null
+  for (const [index, { name, type, isRequired, hasDefault, dateFormat }] of columns.entries()) {
+    const written = fields[index] ?? null
+    const field = written === null ? null : (dateFormat?.toIso(written) ?? written)
     if (field === null) {
       if (isRequired && !hasDefault) return { reason: `${name} is empty but needs a value` }
       if (!hasDefault) members.push(`${JSON.stringify(name)}:null`)

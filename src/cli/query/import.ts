@@ -4,17 +4,23 @@ import { csvField, readCsvRecords } from '../../lib/csv.ts'
 import { typeName } from '../../query/iql/types.ts'
 import type { Arguments } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
-import { printTable } from '../table.ts'
+import { printable, printTable } from '../table.ts'
 import { connectToQuery, type QueryConnection } from './connection.ts'
+import { delimiterName, detectDelimiter, readDelimiter } from './delimiter.ts'
 import { deleteState, type ImportState, newState, readState, writeState } from './import-state.ts'
 import {
+  type CsvSource,
   createTable,
   describeTable,
+  type GuessedColumn,
   guessColumns,
   matchColumns,
-  readHeader,
+  openCsv,
+  readDateFormats,
   rowOf,
+  sampleColumns,
   type TargetColumn,
+  withDateFormats,
 } from './import-target.ts'
 import { insertRows, type PendingRow, type RejectedRow } from './insert-rows.ts'
 import { createProgress } from './progress.ts'
@@ -28,50 +34,95 @@ export async function importRows(args: Arguments): Promise<void> {
   const table = args.value('--table') ?? ''
   const batchRows = args.integer('--batch', { least: 1, most: 99_999 }) ?? DEFAULT_BATCH_ROWS
   if (!existsSync(file)) throw new UsageError(`There is no file ${file}`)
-  const { names, end, nextLine } = await readHeader(file)
+  const source = await openCsv(file, await delimiterOf(args, file))
   const connection = await connectToQuery(args)
-  const columns = await prepareTable(connection, args, { file, table, names, start: end })
-  printTable(
-    ['COLUMN', 'TYPE'],
-    columns.map(({ name, type }) => [name, typeName(type)]),
-  )
+  const columns = await prepareTable(connection, args, source, table)
   if (args.has('--dry-run')) return
   if (args.has('--restart')) deleteState(file)
   const known = readState(file, connection.server, table)
-  const state = known ?? { ...newState(file, connection.server, table, batchRows), offset: end, line: nextLine }
+  const state = known ?? {
+    ...newState(file, connection.server, table, batchRows),
+    offset: source.start,
+    line: source.nextLine,
+  }
   if (known !== undefined) process.stderr.write(`Resuming at line ${known.line}, after ${known.inserted} rows\n`)
   const rejected = args.value('--rejected') ?? `${file}.rejected.csv`
-  report(await transfer({ connection, file, table, columns, names, rejected }, state), file, rejected)
+  report(await transfer({ ...source, connection, table, columns, rejected }, state), file, rejected)
 }
 
-interface Source {
-  readonly file: string
-  readonly table: string
-  readonly names: readonly string[]
-  /** The byte after the header. */
-  readonly start: number
+async function delimiterOf(args: Arguments, file: string): Promise<string> {
+  const text = args.value('--delimiter')
+  if (text === undefined) return detectDelimiter(file)
+  const delimiter = readDelimiter(text)
+  if (delimiter === undefined) throw new UsageError('--delimiter takes comma, semicolon, tab or bar')
+  return delimiter
 }
 
+/** Shows how the file is read, before anything is written. */
 async function prepareTable(
   connection: QueryConnection,
   args: Arguments,
-  { file, table, names, start }: Source,
-): Promise<TargetColumn[]> {
+  source: CsvSource,
+  table: string,
+): Promise<readonly TargetColumn[]> {
+  const { names } = source
   const existing = await describeTable(connection, table)
-  if (existing !== undefined) return matchColumns(names, existing, table)
-  const guessed = await guessColumns(file, names, start, args.pairs('--type'))
+  const samples = await sampleColumns(source)
+  const formats = readDateFormats(args.pairs('--date-format'), names)
+  if (existing !== undefined) {
+    const columns = withDateFormats(matchColumns(names, existing, table), samples, formats)
+    show(source, columns)
+    return columns
+  }
+  const guessed = guessColumns(names, samples, args.pairs('--type'), formats)
+  if (!args.has('--create') && !args.has('--dry-run'))
+    throw new UsageError(`There is no table ${table}; use --create to create it`)
+  show(source, guessed)
+  const doubts = guessed.flatMap(doubtsOf)
+  for (const doubt of doubts) process.stderr.write(`${printable(doubt)}\n`)
   if (args.has('--dry-run')) return guessed
-  if (!args.has('--create')) throw new UsageError(`There is no table ${table}; use --create to create it`)
+  if (doubts.length > 0 && !args.has('--yes'))
+    throw new CommandError('Nothing was written: add --yes to go on like this, or --type or --date-format to decide')
   await createTable(connection, table, guessed, args.values('--key'))
   return guessed
 }
 
-interface Transfer {
+function show({ delimiter }: CsvSource, columns: readonly TargetColumn[]): void {
+  process.stdout.write(`delimiter: ${delimiterName(delimiter)}\n`)
+  const hasFormats = columns.some(({ dateFormat }) => dateFormat !== undefined)
+  printTable(
+    ['COLUMN', 'TYPE', ...(hasFormats ? ['FORMAT'] : [])],
+    columns.map(({ name, type, dateFormat }) => [
+      name,
+      typeName(type),
+      ...(hasFormats ? [dateFormat?.name ?? ''] : []),
+    ]),
+  )
+}
+
+const SHOWN_CELLS = 5
+
+/** What the guess of a column may have got wrong. */
+function doubtsOf({ name, guess, sample, dateFormat }: GuessedColumn): string[] {
+  if (guess.ambiguous !== undefined && dateFormat === undefined) {
+    const [first = '', second = ''] = guess.ambiguous.map((format) => format.name)
+    return [`${name} becomes Text: its dates may be ${first} or ${second}`]
+  }
+  if (guess.nearly === undefined) return []
+  const { type, misfits } = guess.nearly
+  const cells = misfits
+    .slice(0, SHOWN_CELLS)
+    .map((index) => `line ${sample.lines[index]} ${JSON.stringify(sample.values[index])}`)
+  const more = misfits.length > SHOWN_CELLS ? ', …' : ''
+  return [
+    `${name} becomes Text, not ${typeName(type)}, because of ${misfits.length} of ${sample.values.length} values: ${cells.join(', ')}${more}`,
+  ]
+}
+
+interface Transfer extends CsvSource {
   readonly connection: QueryConnection
-  readonly file: string
   readonly table: string
   readonly columns: readonly TargetColumn[]
-  readonly names: readonly string[]
   readonly rejected: string
 }
 
@@ -109,13 +160,13 @@ interface Batch {
 }
 
 /** Rows that cannot be converted are rejected without being sent. */
-async function* batchesOf({ file, columns }: Transfer, state: ImportState): AsyncGenerator<Batch> {
+async function* batchesOf({ file, columns, delimiter }: Transfer, state: ImportState): AsyncGenerator<Batch> {
   let rows: PendingRow[] = []
   let bad: RejectedRow[] = []
   let bytes = 0
   let place = { offset: state.offset, line: state.line }
   for await (const { raw, end, line, nextLine } of readCsvRecords(file, state.offset, state.line)) {
-    const row = rowOf(raw, columns)
+    const row = rowOf(raw, delimiter, columns)
     if ('reason' in row) bad.push({ line, raw, reason: row.reason })
     else rows.push({ line, raw, json: row.json })
     bytes += raw.length
@@ -132,7 +183,8 @@ async function* batchesOf({ file, columns }: Transfer, state: ImportState): Asyn
 async function send(work: Transfer, state: ImportState, { rows, bad, offset, line }: Batch): Promise<ImportState> {
   const refused = await insertRows(work.connection, work.table, rows, `import-${state.id}-${state.batch}`)
   const rejected = [...bad, ...refused].sort((a, b) => a.line - b.line)
-  const lines = rejected.map((row) => `${row.line},${csvField(row.reason)},${row.raw}\r\n`)
+  const { delimiter } = work
+  const lines = rejected.map((row) => [row.line, csvField(row.reason, delimiter), `${row.raw}\r\n`].join(delimiter))
   appendFileSync(work.rejected, lines.join(''))
   return {
     ...state,
@@ -146,9 +198,12 @@ async function send(work: Transfer, state: ImportState, { rows, bad, offset, lin
 }
 
 /** Truncated to the end of the last complete batch, so that no row is reported twice. */
-function openRejected({ rejected, names }: Transfer, state: ImportState): void {
+function openRejected({ rejected, names, delimiter }: Transfer, state: ImportState): void {
   if (state.rejectedBytes > 0 && existsSync(rejected)) truncateSync(rejected, state.rejectedBytes)
-  else writeFileSync(rejected, `line,reason,${names.map(csvField).join(',')}\r\n`)
+  else {
+    const header = ['line', 'reason', ...names].map((name) => csvField(name, delimiter))
+    writeFileSync(rejected, `${header.join(delimiter)}\r\n`)
+  }
 }
 
 function report({ inserted, rejected }: ImportState, file: string, rejectedFile: string): void {

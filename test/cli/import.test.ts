@@ -1,0 +1,145 @@
+/** `gatehouse import` shows how it reads a file, and writes nothing where a few cells would change a column. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { guessType } from '../../src/cli/query/column-types.ts'
+import { detectDelimiter } from '../../src/cli/query/delimiter.ts'
+import { typeName } from '../../src/query/iql/types.ts'
+import { openPlace } from '../support/engines.ts'
+import { type Finished, runGatehouse } from '../support/process.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+
+const base = mkdtempSync(join(tmpdir(), 'gatehouse-import-'))
+const passwordFile = join(base, 'password.txt')
+let server: TestServer
+let leave: () => Promise<void>
+
+before(async () => {
+  const opened = await openPlace('sqlite')
+  leave = opened.leave
+  server = await startTestServer(opened.place, { flags: { '--demo': 'true' } })
+  writeFileSync(passwordFile, 'admin-please-change\n')
+})
+after(async () => {
+  await server.stop()
+  await leave()
+  rmSync(base, { recursive: true, force: true })
+})
+
+function run(args: readonly string[]): Promise<Finished> {
+  const login = ['--server', server.issuer, '--username', 'admin', '--password-file', passwordFile]
+  return runGatehouse([...args, ...login], { environment: { XDG_CONFIG_HOME: base } })
+}
+
+function write(name: string, text: string): string {
+  const file = join(base, name)
+  writeFileSync(file, text)
+  return file
+}
+
+test('the delimiter is the one that splits the records like the header', async () => {
+  for (const [text, delimiter] of [
+    ['a,b\n1,2\n', ','],
+    ['a;b\n1,5;2,5\n3,5;4,5\n', ';'],
+    ['a\tb, c\n1\t2\n', '\t'],
+    ['a|b|c\n1|2|"x|y"\n', '|'],
+    ['a;b\n"1;2,3";4\n', ';'],
+    ['only\n1,5\n', ','],
+    ['only\n', ','],
+  ] as const)
+    assert.equal(await detectDelimiter(write('delimiter.csv', text)), delimiter, JSON.stringify(text))
+})
+
+test('types and date formats are guessed from the values; what is doubtful is said', () => {
+  const many = (value: string, count: number) => Array.from({ length: count }, () => value)
+  const cases: readonly [
+    values: readonly string[],
+    type: string,
+    format?: string | undefined,
+    nearly?: string,
+    misfits?: number,
+  ][] = [
+    [['31/01/2026', '01/02/2026'], 'Date', 'DD/MM/YYYY'],
+    [['1/31/2026', '02/01/2026'], 'Date', 'MM/DD/YYYY'],
+    [['31.1.2026', '1.2.2026 10:30'], 'Timestamp', 'DD.MM.YYYY'],
+    [['01/31/2026 12:05 AM', '01/30/2026 1:00 PM'], 'Timestamp', 'MM/DD/YYYY'],
+    [['2026/01/31'], 'Date', 'YYYY/MM/DD'],
+    [['31/31/2026', '01/02/2026'], 'Text'],
+    [['2026-01-31'], 'Date'],
+    [[...many('1.5', 20), 'n/a'], 'Text', undefined, 'Decimal(18, 1)', 1],
+    [['1', '2', '-'], 'Text', undefined, 'Integer', 1],
+    [[...many('31/01/2026', 9), 'unknown'], 'Text', undefined, 'Date', 1],
+    [[...many('1', 90), ...many('x', 10)], 'Text', undefined, 'Integer', 10],
+    // Half of them, or codes with leading zeros: simply Text.
+    [[...many('1', 10), ...many('x', 10)], 'Text'],
+    [[...many('12345', 20), '01234'], 'Text'],
+    [['ACME', 'BOLT', '7'], 'Text'],
+  ]
+  for (const [values, type, format, nearly, misfits] of cases) {
+    const guess = guessType(values)
+    const label = JSON.stringify(values.slice(-2))
+    assert.deepEqual([typeName(guess.type), guess.dateFormat?.name], [type, format], label)
+    assert.equal(guess.nearly === undefined ? undefined : typeName(guess.nearly.type), nearly, label)
+    assert.equal(guess.nearly?.misfits.length, misfits, label)
+  }
+  assert.deepEqual(
+    guessType(['01/02/2026', '03/04/2026']).ambiguous?.map(({ name }) => name),
+    ['DD/MM/YYYY', 'MM/DD/YYYY'],
+  )
+})
+
+test('delimiter and date formats are shown, and dates are converted', async () => {
+  const file = write('europe.csv', 'id;day;at\n1;31.01.2026;31.01.2026 10:30\n2;1.2.2026;1.2.2026 23:59:59\n3;wrong;\n')
+  const dry = await run(['import', file, '--table', 'europe', '--dry-run'])
+  assert.deepEqual(dry.stdout.trimEnd().split('\n').slice(0, 2), ['delimiter: semicolon', 'COLUMN  TYPE       FORMAT'])
+  assert.match(dry.stderr, /^day becomes Text, not Date, because of 1 of 3 values: line 4 "wrong"\n$/)
+  const done = await run(['import', file, '--table', 'europe', '--create', '--type', 'day=Date'])
+  assert.equal(done.status, 1, done.stderr)
+  assert.match(done.stdout, /day +Date +DD\.MM\.YYYY\nat +Timestamp +DD\.MM\.YYYY\n/)
+  const { stdout } = await run(['query', '--csv', 'SELECT id, day, at FROM europe ORDER BY id'])
+  assert.equal(stdout, 'id,day,at\r\n1,2026-01-31,2026-01-31T10:30:00Z\r\n2,2026-02-01,2026-02-01T23:59:59Z\r\n')
+  assert.deepEqual(readFileSync(`${file}.rejected.csv`, 'utf8').split('\r\n').slice(0, 2), [
+    'line;reason;id;day;at',
+    '4;"day: ""wrong"" is not a date such as 2026-01-31";3;wrong;',
+  ])
+})
+
+test('a column that becomes Text because of a few cells is said so with the cells, and nothing is written without --yes', async () => {
+  const rows = Array.from({ length: 40 }, (_, n) => `${n},${n % 13 === 7 ? 'n/a' : n / 2}`)
+  const file = write('prices.csv', `id,price\n${rows.join('\n')}\n`)
+  const create = ['import', file, '--table', 'prices', '--create']
+  const refused = await run(create)
+  assert.equal(refused.status, 1)
+  assert.equal(
+    refused.stderr,
+    'price becomes Text, not Decimal(18, 1), because of 3 of 40 values: line 9 "n/a", line 22 "n/a", line 35 "n/a"\n' +
+      'gatehouse: Nothing was written: add --yes to go on like this, or --type or --date-format to decide\n',
+  )
+  assert.match((await run(['query', 'SELECT * FROM prices'])).stderr, /IQL\.UnknownTable/)
+  const typed = await run([...create, '--type', 'price=Decimal(18, 1)'])
+  assert.match(typed.stdout, /37 rows inserted/)
+  assert.equal((await run(['query', 'DROP TABLE prices'])).status, 0)
+  const agreed = await run([...create, '--yes'])
+  assert.deepEqual([agreed.status, /40 rows inserted/.test(agreed.stdout)], [0, true], agreed.stderr)
+})
+
+test('days and months that cannot be told apart are not guessed', async () => {
+  const file = write('when.csv', 'id,day\n1,01/02/2026\n2,03/04/2026\n')
+  const create = ['import', file, '--table', 'days', '--create']
+  const refused = await run(create)
+  assert.match(refused.stderr, /^day becomes Text: its dates may be DD\/MM\/YYYY or MM\/DD\/YYYY\n/)
+  const decided = await run([...create, '--date-format', 'day=MM/DD/YYYY'])
+  assert.equal(decided.status, 0, decided.stderr)
+  const again = await run(['import', file, '--table', 'days'])
+  assert.deepEqual([again.status, /add --date-format day=/.test(again.stderr)], [2, true], again.stderr)
+  const { stdout } = await run(['query', '--csv', 'SELECT day FROM days ORDER BY id'])
+  assert.equal(stdout, 'day\r\n2026-01-02\r\n2026-03-04\r\n')
+  for (const [option, value] of [
+    ['--date-format', 'day=DDMMYY'],
+    ['--date-format', 'nosuch=DD/MM/YYYY'],
+    ['--delimiter', 'x'],
+  ] as const)
+    assert.equal((await run([...create, option, value])).status, 2, option)
+})
