@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import type { Connection, PoolClient } from 'pg'
 
 export interface ProtocolConnection {
-  readonly stream: { cork(): void; uncork(): void; destroy(): void }
+  readonly stream: { cork(): void; uncork(): void; pause(): void; resume(): void; destroy(): void }
   parse(query: { name: string; text: string }): void
   bind(config: { statement: string; values: readonly unknown[] }): void
   execute(config: { portal: string; rows: number }): void
