@@ -177,7 +177,9 @@ test('while the database is away the market is silent, and it goes on afterwards
   })
   await until('it trades', LATE_MS, async () => (await lastId(server)) > 0)
   proxy.cut()
-  await until('the outage is noticed', LATE_MS, () => server.log.some((line) => /the database is not available/.test(line)))
+  await until('the outage is noticed', LATE_MS, () =>
+    server.log.some((line) => /the database is not available/.test(line)),
+  )
   proxy.mend()
   await until('it is answered again', LATE_MS, async () => (await server.query('select 1 as one')).status === 200)
   const before = await lastId(server)

@@ -87,7 +87,7 @@ export class CommitSignal {
   }
 }
 
-/** Whoever has access to the database can notify. */
+/** Anyone with access to the database can notify, with any payload. */
 function namesIn(payload: string): string[] {
   try {
     const names: unknown = JSON.parse(payload)
