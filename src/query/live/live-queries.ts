@@ -1,4 +1,5 @@
 /** Live queries: callers subscribe to statements and are kept up to date. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Principal } from '../../protocol/principal.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -8,7 +9,9 @@ import { refuse } from '../errors.ts'
 import type { TableView } from '../iql/catalogue-view.ts'
 import { viewFor } from '../plan/rights.ts'
 import { ownerOf, shownStatement } from '../run/running.ts'
+import { asUnavailable } from '../unavailable.ts'
 import { LiveCounts } from './counts.ts'
+import { isTransient } from './evaluator.ts'
 import { type LiveLimits, StatementCounts } from './limits.ts'
 import {
   type LiveListing,
@@ -20,6 +23,7 @@ import {
   MIN_RATE,
   type ResetReason,
 } from './live-query.ts'
+import type { LiveResult } from './live-result.ts'
 import { isPosition } from './position.ts'
 import { LiveReader, type ReaderOptions } from './reader.ts'
 import { LiveResults } from './results.ts'
@@ -35,6 +39,7 @@ export interface LiveQueriesOptions extends TargetEnv, Omit<ReaderOptions, 'sour
 }
 
 const SWEEP_MS = 500
+const RETRY_MS = 1000
 
 export class LiveStatements implements LiveQueries {
   readonly #options: LiveQueriesOptions
@@ -208,11 +213,26 @@ export class LiveStatements implements LiveQueries {
   }
 
   async #follow(subscriber: Subscriber, target: LiveTarget): Promise<void> {
-    const result = await this.#results.acquire(target)
+    const result = await this.#acquireWhenPossible(subscriber, target)
+    if (result === undefined) return
     const isWanted = this.#targets.get(subscriber) === target
     if (isWanted && result.endedBy === undefined) subscriber.follow(result, undefined)
     else this.#results.release(result)
     if (isWanted && result.endedBy !== undefined) throw result.endedBy
+  }
+
+  /** A database that is away is waited for. Undefined if the subscriber wants something else by then. */
+  async #acquireWhenPossible(subscriber: Subscriber, target: LiveTarget): Promise<LiveResult | undefined> {
+    while (this.#targets.get(subscriber) === target) {
+      try {
+        return await this.#results.acquire(target)
+      } catch (error) {
+        const refusal = asUnavailable(error) ?? (error instanceof Refusal ? error : undefined)
+        if (refusal === undefined || !isTransient(refusal)) throw error
+        await sleep(RETRY_MS, undefined, { ref: false })
+      }
+    }
+    return undefined
   }
 
   /** A table that is still there, but not for this caller, is a matter of rights. */

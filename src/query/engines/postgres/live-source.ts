@@ -1,14 +1,16 @@
 /** Live queries on PostgreSQL: positions, changed keys and rows of one snapshot, in one round trip. */
 import type { Pool, PoolClient } from 'pg'
-import { inTurns } from '../../../lib/turns.ts'
+import { inTurns, type Steps } from '../../../lib/turns.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { createLiveEncoder, liveKeyWriter, readLiveRows } from '../../results/live-rows.ts'
+import { CHUNK_BYTES } from '../bounded-rows.ts'
 import { LOG_OP, logName } from '../change-log.ts'
 import { isBounded } from '../cost-class.ts'
 import {
   type ChangedKey,
   type LiveReadRequest,
   type LiveReply,
+  type LiveRow,
   type LiveSource,
   type LogLimits,
   LostPosition,
@@ -273,6 +275,9 @@ class ResultRows implements PipelineStatement {
   readonly #readRow: (row: RawRow) => ReturnType<ReturnType<typeof rowReader>>
   readonly #maxBytes: number
   #rows = 0
+  /** A text that is put together from very many is made whole in one long turn. */
+  readonly #chunks: string[] = []
+  #length = 0
 
   constructor({ statement, since, parameters, encoding, maxRows, maxBytes }: LiveReadRequest) {
     const { columns, keyColumns } = statement
@@ -289,11 +294,24 @@ class ResultRows implements PipelineStatement {
 
   onRow = (row: RawRow): void => {
     if (++this.#rows >= this.maxRows) this.exceeded = 'rows'
-    else if (this.#encoder.pending > this.#maxBytes) this.exceeded = 'bytes'
-    if (this.exceeded === 'no') this.#encoder.add(this.#readRow(row))
+    else if (this.#length + this.#encoder.pending > this.#maxBytes) this.exceeded = 'bytes'
+    if (this.exceeded !== 'no') return
+    this.#encoder.add(this.#readRow(row))
+    if (this.#encoder.pending < CHUNK_BYTES) return
+    this.#length += this.#encoder.pending
+    this.#chunks.push(this.#encoder.takeText())
   }
 
   async take(): Promise<LiveReply['rows']> {
-    return inTurns(readLiveRows(this.#encoder.takeText()))
+    return inTurns(readChunks([...this.#chunks, this.#encoder.takeText()]))
   }
+}
+
+function* readChunks(chunks: readonly string[]): Steps<LiveRow[]> {
+  const rows: LiveRow[] = []
+  for (const chunk of chunks) {
+    for (const row of yield* readLiveRows(chunk)) rows.push(row)
+    yield
+  }
+  return rows
 }

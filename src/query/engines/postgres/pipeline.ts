@@ -31,6 +31,9 @@ export function runPipelined(
   return new Promise((resolve) => void client.query(new Pipeline(statements, resolve)))
 }
 
+/** Rows that are taken in one turn of the event loop, about. */
+const ROWS_PER_TURN = 1000
+
 /** In the protocol's Execute message. */
 const NO_LIMIT = 0
 
@@ -40,6 +43,7 @@ class Pipeline implements Submittable {
   #connection: ProtocolConnection | undefined
   /** Of the statement that is running. */
   #index = 0
+  #rows = 0
 
   constructor(statements: readonly PipelineStatement[], resolve: (failure: PipelineFailure | undefined) => void) {
     this.#statements = statements
@@ -63,6 +67,14 @@ class Pipeline implements Submittable {
 
   handleDataRow(message: { fields: RawRow; length: number }): void {
     this.#statements[this.#index]?.onRow?.(message.fields, message.length)
+    if (++this.#rows % ROWS_PER_TURN === 0) this.#letOthersRun()
+  }
+
+  /** Node reads a socket that has much to read many times in one turn. */
+  #letOthersRun(): void {
+    const stream = this.#connection?.stream
+    stream?.pause()
+    setImmediate(() => stream?.resume())
   }
 
   handlePortalSuspended(): void {
