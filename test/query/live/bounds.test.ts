@@ -1,0 +1,91 @@
+/** What many slow subscribers, many statements and a long re-run may cost: bounded memory, and nothing that others notice. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { onEveryEngine } from '../../support/engines.ts'
+import { type QueryServer, startQueryServer } from '../query-server.ts'
+import { LiveClient } from './live-client.ts'
+
+onEveryEngine('bounds of live statements', (place) => {
+  const PER_USER = 400
+  let server: QueryServer
+  before(async () => {
+    server = await startQueryServer(place(), { liveLimits: { perUser: PER_USER, perConnection: PER_USER } })
+    await run('CREATE TABLE t (id Integer PRIMARY KEY, body Text NOT NULL)')
+    await run("INSERT INTO t VALUES (1, repeat('x', 2000)), (2, repeat('y', 2000))")
+  })
+  after(async () => {
+    LiveClient.closeAll()
+    await server.stop()
+  })
+
+  const run = async (statement: string): Promise<void> => {
+    const reply = await server.query(statement)
+    assert.equal(reply.status, 200, reply.text)
+  }
+  const metric = (name: string): number =>
+    Number(new RegExp(`^gatehouse_live_${name} (\\d+)`, 'm').exec(server.metrics.render())?.[1])
+
+  test('subscribers who do not read cost no memory beyond the result and its recent changes', async () => {
+    const stalled = await Promise.all(
+      Array.from({ length: 300 }, () => LiveClient.open(server, 'SELECT id, body FROM t')),
+    )
+    // Some have the first state, some do not.
+    for (const client of stalled.slice(0, 100)) await client.until('the first state', () => client.applier.isWhole)
+    for (const client of stalled) client.isCongested = true
+    const reader = await LiveClient.follow(server, 'SELECT id, body FROM t')
+    for (let round = 1; round <= 80; round++) {
+      const body = `${round}.`.padEnd(2000, 'z')
+      await run(`UPDATE t SET body = '${body}' WHERE id = 1`)
+      await reader.until('the change', () => JSON.stringify(reader.applier.rows).includes(body))
+    }
+    const most = 150_000
+    assert.ok(metric('bytes') < most, `${metric('bytes')} bytes for one result, of which 80 states were sent`)
+    for (const client of stalled) client.release()
+    for (const client of stalled) {
+      await client.holds(reader.applier.rows)
+      assert.ok(client.texts.length <= 3, 'a state, a Reset, the last state')
+      client.close()
+    }
+    const { length } = reader.texts
+    assert.ok(length <= 81 + 1, `${length} messages`)
+    reader.close()
+  })
+
+  test('statements beyond the limit are refused, and those that run go on', async () => {
+    const asked = await Promise.allSettled(
+      Array.from({ length: PER_USER + 200 }, (_client, id) =>
+        LiveClient.open(server, 'SELECT body FROM t WHERE id = :id', { parameters: { id } }),
+      ),
+    )
+    const refused = asked.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []))
+    assert.deepEqual(new Set(refused), new Set(['Limit.Live']))
+    assert.equal(refused.length, 200)
+    const clients = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+    assert.equal(metric('families'), 1)
+    await run("UPDATE t SET body = 'short' WHERE id = 2")
+    await clients[2]?.holds([{ body: 'short' }])
+    for (const client of clients) client.close()
+  })
+
+  test('a statement that runs for long does not delay the others', async () => {
+    await run('CREATE TABLE n (id Integer PRIMARY KEY)')
+    const rows = Array.from({ length: 400 }, (_row, id) => ({ id }))
+    assert.equal((await server.call('/query/n/insert', rows)).status, 200)
+    // 64 million combinations: seconds on any machine.
+    const long = LiveClient.open(
+      server,
+      'SELECT count(*) AS c FROM n a CROSS JOIN n b CROSS JOIN n d WHERE a.id + b.id + d.id < 0',
+    )
+    let isOver = false
+    long.then(
+      () => (isOver = true),
+      () => (isOver = true),
+    )
+    const short = await LiveClient.follow(server, 'SELECT body FROM t WHERE id = 2')
+    for (let round = 0; round < 10; round++) {
+      await run(`UPDATE t SET body = 'round ${round}' WHERE id = 2`)
+      await short.holds([{ body: `round ${round}` }])
+    }
+    assert.equal(isOver, false, 'ten changes were delivered while it ran')
+  })
+})
