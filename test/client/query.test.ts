@@ -209,7 +209,11 @@ onEveryEngine('the client: queries', (place) => {
 
   test('the administration: lists over pages, creates, changes, deletes', async () => {
     const bob = await admin.admin.users.create({ username: 'bob', password: 'a-long-enough-password' })
-    assert.equal(bob.username, 'bob')
+    assert.deepEqual([bob.username, bob.roles, bob.disabled, typeof bob.id], ['bob', [], false, 'string'])
+    const role = await admin.admin.roles.get('trader')
+    assert.deepEqual([role.scopes.includes('Platform/Market'), role.require_second_factor], [true, false])
+    const client = await admin.admin.clients.get('demo-spa')
+    assert.deepEqual([client.allowed_origins, client.grant_types.length], [['http://localhost:5090'], 2])
     const changed = await admin.admin.users.update('bob', { name: 'Bob' })
     assert.equal(changed.name, 'Bob')
     const names: unknown[] = []
