@@ -9,6 +9,39 @@ export interface ChangeOptions extends CallOptions {
   readonly ifMatch?: string | undefined
 }
 
+/** A user, as administrators see it. */
+export interface AdminUser {
+  readonly id: string
+  readonly username: string
+  readonly roles: readonly string[]
+  readonly disabled: boolean
+  readonly name?: string
+  readonly email?: string
+  readonly [member: string]: unknown
+}
+
+/** A registered application, with the names of OpenID Connect Registration. */
+export interface AdminClient {
+  readonly client_id: string
+  readonly client_name?: string
+  readonly grant_types: readonly string[]
+  readonly redirect_uris: readonly string[]
+  readonly allowed_origins?: readonly string[]
+  readonly scope?: string
+  /** Shown only when it is created. */
+  readonly client_secret?: string
+  readonly [member: string]: unknown
+}
+
+/** A role, and the scopes that it gives. */
+export interface AdminRole {
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly description?: string
+  readonly require_second_factor: boolean
+  readonly [member: string]: unknown
+}
+
 type Query = Readonly<Record<string, string | number | boolean>>
 
 /**
@@ -45,12 +78,16 @@ export class Collection<Item = Row> {
     return this.#send('GET', `/${encodeURIComponent(id)}`, undefined, options)
   }
 
-  create(body: object, options: CallOptions = {}): Promise<Item> {
+  create(body: Partial<Item>, options: CallOptions = {}): Promise<Item> {
     return this.#send('POST', '', body, options)
   }
 
   /** Changes the given members only; null removes one (JSON merge patch). */
-  update(id: string, patch: object, options: ChangeOptions = {}): Promise<Item> {
+  update(
+    id: string,
+    patch: { readonly [Name in keyof Item]?: Item[Name] | null },
+    options: ChangeOptions = {},
+  ): Promise<Item> {
     return this.#send('PATCH', `/${encodeURIComponent(id)}`, patch, { ifMatch: '*', ...options })
   }
 
@@ -79,9 +116,9 @@ function searchOf(query: Query): string {
 
 /** `gate.admin`. */
 export interface Admin {
-  readonly users: Collection
-  readonly clients: Collection
-  readonly roles: Collection
+  readonly users: Collection<AdminUser>
+  readonly clients: Collection<AdminClient>
+  readonly roles: Collection<AdminRole>
   readonly keys: Collection
   /** Open streaming connections. */
   readonly streams: Collection

@@ -9,12 +9,15 @@ export class Emitter<Event> {
   }
 
   emit(event: Event): void {
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(event)
-      } catch (error) {
-        console.error(error)
-      }
-    }
+    for (const listener of [...this.#listeners]) safely(() => listener(event))
+  }
+}
+
+/** Calls what the application has given; its errors are shown, and nothing else stops. */
+export function safely(act: () => void): void {
+  try {
+    act()
+  } catch (error) {
+    console.error(error)
   }
 }

@@ -1,6 +1,7 @@
 /** Requests with the access token: retried where that is safe, with errors that say what went wrong. */
 import type { Auth, TokenSource } from './auth/token-source.ts'
 import { discover, type Endpoints, type Fetch, reach } from './discovery.ts'
+import { safely } from './emitter.ts'
 import { AuthError, ConnectionError, errorOf, GatehouseError } from './errors.ts'
 import { type ValueOptions, Values } from './values.ts'
 import { abortable, backoff, pause } from './wait.ts'
@@ -196,7 +197,7 @@ export class Http<Source extends TokenSource = TokenSource> {
       error = failure
       throw failure
     } finally {
-      onRequest?.({
+      const report = {
         method,
         url,
         attempt,
@@ -204,7 +205,8 @@ export class Http<Source extends TokenSource = TokenSource> {
         status: response?.status,
         requestId: response?.headers.get('request-id') ?? undefined,
         error,
-      })
+      }
+      safely(() => onRequest?.(report))
     }
   }
 }

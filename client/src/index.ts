@@ -1,5 +1,13 @@
 /** The client library of Gatehouse: what applications import. */
-export { type Admin, type ChangeOptions, Collection, createAdmin } from './admin.ts'
+export {
+  type Admin,
+  type AdminClient,
+  type AdminRole,
+  type AdminUser,
+  type ChangeOptions,
+  Collection,
+  createAdmin,
+} from './admin.ts'
 export {
   type Browser,
   type BrowserOptions,

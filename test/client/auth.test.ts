@@ -162,18 +162,21 @@ test('a device shows a code, waits, and signs in when the user agrees', async ()
   await assert.rejects(impatient.gate.auth.token(), { name: 'AbortError' })
 })
 
-test('nothing is sent to a server whose document names another issuer', async () => {
+test('nothing is sent to a server whose document names another issuer', async (t) => {
   const received: string[] = []
   const other = createServer((request, response) => {
     received.push(request.url ?? '')
     response.end(JSON.stringify({ issuer: server.issuer, token_endpoint: `http://${request.headers.host}/steal` }))
   })
   await new Promise<void>((resolve) => void other.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    other.closeAllConnections()
+    other.close()
+  })
   const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
   const gate = new Gatehouse(url, { auth: password(CLI) })
   await assert.rejects(Promise.resolve(ask(gate)), { code: 'client.issuer' })
   assert.deepEqual(received, ['/.well-known/openid-configuration'])
-  other.close()
   assert.throws(() => new Gatehouse('gate.example.com'), /https:/)
 })
 

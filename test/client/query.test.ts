@@ -176,12 +176,17 @@ onEveryEngine('the client: queries', (place) => {
   test('a write whose reply is lost is made once', async () => {
     const proxy = await startBreakingProxy(server.port)
     try {
-      const far = open(ALICE, {}, proxy.url)
+      let lost = 0
+      const onRequest = ({ error }: { error: unknown }): void => {
+        if (error === undefined) return
+        lost++
+        proxy.mend()
+      }
+      const far = open(ALICE, { onRequest }, proxy.url)
       await far.query`select 1 from trades limit 1`
       proxy.loseAnswerAfter(0)
-      setTimeout(() => proxy.mend(), 300)
       const { rows } = await far.table('every').insert({ id: 70 })
-      assert.equal(rows[0]?.id, 70)
+      assert.deepEqual([rows[0]?.id, lost], [70, 1])
       assert.deepEqual(await gate.query`select count(*) as n from every where id = 70`, [{ n: 1 }])
       await far.table('every').update({ id: 70 }, { t: 'changed' })
       assert.equal((await far.table('every').delete({ id: 70, t: 'changed' })).rowsAffected, 1)
@@ -209,7 +214,11 @@ onEveryEngine('the client: queries', (place) => {
 
   test('the administration: lists over pages, creates, changes, deletes', async () => {
     const bob = await admin.admin.users.create({ username: 'bob', password: 'a-long-enough-password' })
-    assert.equal(bob.username, 'bob')
+    assert.deepEqual([bob.username, bob.roles, bob.disabled, typeof bob.id], ['bob', [], false, 'string'])
+    const role = await admin.admin.roles.get('trader')
+    assert.deepEqual([role.scopes.includes('Platform/Market'), role.require_second_factor], [true, false])
+    const client = await admin.admin.clients.get('demo-spa')
+    assert.deepEqual([client.allowed_origins, client.grant_types.length], [['http://localhost:5090'], 2])
     const changed = await admin.admin.users.update('bob', { name: 'Bob' })
     assert.equal(changed.name, 'Bob')
     const names: unknown[] = []

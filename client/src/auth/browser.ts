@@ -66,7 +66,7 @@ interface Page {
   }
   readonly history: { replaceState(state: unknown, title: string, url: string): void }
   readonly sessionStorage: Storage
-  readonly localStorage: Storage
+  readonly localStorage: Storage | undefined
   readonly document: { createElement(name: 'iframe'): Frame; readonly body: { append(frame: Frame): void } }
   open(
     url: string,
@@ -136,8 +136,7 @@ export class Browser implements TokenSource {
   constructor(env: AuthEnv, options: BrowserOptions) {
     this.#env = env
     this.#options = options
-    const { storage = this.#page.localStorage } = options
-    this.#granted = new GrantedTokens(env, { ...options, storage }, () => this.#start())
+    this.#granted = new GrantedTokens(env, { storage: this.#localStorage(), ...options }, () => this.#start())
     this.#page.addEventListener?.('storage', this.#onStorage)
   }
 
@@ -225,6 +224,15 @@ export class Browser implements TokenSource {
   /** Another tab has signed in or out. */
   readonly #onStorage = ({ key }: { readonly key: string | null }): void => {
     if (key === null || key === this.#granted.key) this.#granted.reload()
+  }
+
+  /** A browser that allows no cookies throws: then the tokens live as long as the page. */
+  #localStorage(): TokenStorage | undefined {
+    try {
+      return this.#page.localStorage
+    } catch {
+      return undefined
+    }
   }
 
   get #redirectUri(): string {

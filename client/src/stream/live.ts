@@ -95,7 +95,15 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
       data: () => ({ Statement: text, Parameters: parameters, MaxRate: maxRate, Resume: this.#position }),
       // The pieces of a message that was cut off come again.
       onConfirmed: () => this.#clearPieces(),
-      onData: (data) => this.#take(objectOf(data)),
+      onData: (data) => {
+        try {
+          this.#take(objectOf(data))
+        } catch (error) {
+          // A function of the option `values` has thrown.
+          this.#channels.detach(this.#channel)
+          this.#end(error)
+        }
+      },
       onRefused: ({ code, message }) => this.#forgetPosition(code === 'Data' && message.endsWith(' Resume')),
       onEnd: (error) => this.#end(error),
     }

@@ -1,4 +1,5 @@
 /** Subscriptions to a topic: one on the server for all who ask for the same, messages for `for await`. */
+import { safely } from '../emitter.ts'
 import { Queue } from '../iterate.ts'
 import type { CallOptions } from '../query.ts'
 import { type Channel, type Channels, keyOf } from './channel.ts'
@@ -129,7 +130,7 @@ function join(stream: Channels, member: Subscription<unknown>, data: unknown): v
       topic,
       data: () => data,
       onConfirmed() {
-        if (opened.isOpen) for (const each of members) each.onResume?.({ recovered: false })
+        if (opened.isOpen) for (const each of members) safely(() => each.onResume?.({ recovered: false }))
         opened.isOpen = true
         for (const each of members) each.open()
       },
