@@ -22,9 +22,13 @@ test('kill -9 during the first start, repeatedly', async () => {
   const startMs = performance.now() - started
   // From when the folder appears to when the demo data is complete.
   for (const share of [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]) {
-    const child = spawn(process.execPath, [PROGRAM, 'serve', '--demo', '--port', '0', '--data', folder], {
-      stdio: 'ignore',
-    })
+    const child = spawn(
+      process.execPath,
+      [PROGRAM, 'serve', '--demo', '--demo-market=false', '--port', '0', '--data', folder],
+      {
+        stdio: 'ignore',
+      },
+    )
     const ended = new Promise((resolve) => child.once('exit', resolve))
     await sleep(startMs * share)
     child.kill('SIGKILL')
