@@ -278,14 +278,16 @@ test('a proxy that cuts idle sockets, and a network that is gone without a word'
   }
 })
 
-test('a server that is full says when to come back', async () => {
+test('a server that is full says when to come back', async (t) => {
   const other = await openPlace('sqlite')
   const flags = { '--demo': 'true', '--stream-max-connections-per-address': '1', '--stream-drain-time': '0' }
   const full = await startTestServer(other.place, { flags })
   try {
     const first = new Gatehouse(full.issuer, { auth: password({ ...CLI, ...ALICE }) })
+    t.after(() => first.close())
     await first.stream.connect()
     const second = new Gatehouse(full.issuer, { auth: password({ ...CLI, ...ALICE }) })
+    t.after(() => second.close())
     const refused = new Promise<StateChange>((resolve) => {
       second.on('state', (change) => {
         if (change.state === 'offline') resolve(change)
