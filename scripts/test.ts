@@ -20,9 +20,10 @@ async function runAll(): Promise<number> {
   const postgres = await startPostgres()
   const written = await makeWrittenFolder()
   try {
+    // Three files at a time keep two processors busy, because many tests wait for a timeout or another process.
     const status = await run(
       'tests',
-      [process.execPath, '--test', '--test-concurrency=2', '--test-timeout=90000', ...files.sort()],
+      [process.execPath, '--test', '--test-concurrency=3', '--test-timeout=90000', ...files.sort()],
       {
         [SHARED_SERVER]: postgres.url,
         [WRITTEN_FOLDER]: written,
