@@ -161,8 +161,12 @@ test('a live query, a page that sleeps while its connection is cut, and the rows
 })
 
 test('offline and online again', async () => {
+  const before = await inPage('states.length')
   await context.setOffline(true)
-  await shows('#state', 'offline')
+  // By the event of the browser, not by the heartbeat some seconds later.
+  const first = `states.slice(${before}).find(({ state }) => state === 'offline')?.code`
+  await page.waitForFunction(first, undefined, { timeout: 30_000, polling: 50 })
+  assert.equal(await inPage(first), 'client.offline')
   await admin.query`update fills set quantity = 31 where id = 3`
   await context.setOffline(false)
   await shows('#rows', '1:10 2:20 3:31')
