@@ -1,16 +1,21 @@
 /** The reader processes of the embedded engine: compile cache, failure to start, priority, memory. */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { constants, getPriority } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { encodeFrame, FRAME, FrameReader } from '../../src/query/engines/sqlite/frames.ts'
 import { openPlace } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { startQueryServer } from './query-server.ts'
 
+const PROGRAM = fileURLToPath(new URL('../../src/query/engines/sqlite/query-process-main.ts', import.meta.url))
+/** Node's report, with which better-sqlite3 looks for its library, waits for every thread; here it takes a while to begin. */
+const SLOW_REPORT = `const { report } = process; const make = report.getReport.bind(report)
+  report.getReport = () => { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500); return make() }`
 const SCARCE = fileURLToPath(new URL('./scarce-descriptors.ts', import.meta.url))
 
 test('a reader writes its compile cache for the next one, although it will be killed', async () => {
@@ -26,6 +31,26 @@ test('a reader writes its compile cache for the next one, although it will be ki
     await leave()
   }
 })
+
+for (const task of ['read', 'write']) {
+  test(`a process to ${task} starts, whichever of its threads is first`, async () => {
+    const { place, leave } = await openPlace('sqlite')
+    const early = `data:text/javascript,${encodeURIComponent(SLOW_REPORT)}`
+    const args = ['--import', early, PROGRAM, join(place.dataFolder, 'query.db'), task]
+    await (await startQueryServer(place)).stop()
+    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit', 'pipe'] })
+    const late = setTimeout(() => child.kill('SIGKILL'), 15_000)
+    try {
+      child.stdin?.write(encodeFrame(FRAME.job, {}))
+      assert.ok(child.stdout)
+      assert.equal((await new FrameReader(child.stdout).next())?.kind, FRAME.failed, 'it takes the job, which is none')
+    } finally {
+      clearTimeout(late)
+      child.kill('SIGKILL')
+      await leave()
+    }
+  })
+}
 
 test('when no process can be started, queries that need one are 503 immediately, and later ones are served', async () => {
   const { place, leave } = await openPlace('sqlite')

@@ -4,6 +4,7 @@ import { flushCompileCache } from 'node:module'
 import { constants, setPriority } from 'node:os'
 import { serialize } from 'node:v8'
 import { Worker } from 'node:worker_threads'
+import Sqlite from 'better-sqlite3'
 import { createEncoder } from '../../results/encoders.ts'
 import type { TextRowEncoder } from '../../results/encoding.ts'
 import { BoundedRows, CHUNK_BYTES } from '../bounded-rows.ts'
@@ -33,6 +34,10 @@ process.on('uncaughtException', (error) => {
 
 // A signal to all processes of a service is for the server, which ends this one once requests are answered.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+
+// Before there is another thread: better-sqlite3 finds its library with process.report, which waits until every thread has
+// reported, and the one below never would.
+new Sqlite(':memory:').close()
 
 // A statement blocks the main thread. This one notices that the server is gone, because its pipe ends, and ends the process.
 new Worker(`require('node:fs').readSync(3, Buffer.alloc(1)); process.kill(process.pid, 'SIGKILL')`, {
