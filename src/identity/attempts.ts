@@ -32,6 +32,8 @@ interface Attempt {
 /** The attempts of this node against one key: under way (counted, or being counted), and waiting for one of those. */
 interface Line {
   underWay: number
+  /** Places that were left free so far. */
+  freed: number
   readonly waiting: Set<(signal: 'again' | 'over') => void>
 }
 
@@ -74,8 +76,12 @@ export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>,
     const deadline = performance.now() + limits.longestWaitMs
     for (const key of keys) enter(key)
     for (;;) {
+      const freed = freedOf(keys)
       const { waitMs, blocked } = await take(counts, keys)
       if (waitMs === 0) return { outcome: 'begun', attempt: begunAttempt(keys) }
+      // An attempt that was counted as a failure may have succeeded meanwhile.
+      const mayPass = blocked.every((each) => freed.get(each) !== lines.get(each)?.freed)
+      if (mayPass && performance.now() < deadline) continue
       for (const key of keys) leave(key, !blocked.includes(key))
       const key = blocked.every((each) => lines.has(each)) ? blocked[0] : undefined
       const line = key === undefined ? undefined : lines.get(key)
@@ -99,6 +105,10 @@ export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>,
     }
   }
 
+  function freedOf(keys: readonly string[]): ReadonlyMap<string, number | undefined> {
+    return new Map(keys.map((key) => [key, lines.get(key)?.freed]))
+  }
+
   function begunAttempt(keys: readonly string[]): Attempt {
     return {
       failed() {
@@ -116,7 +126,7 @@ export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>,
 
   function enter(key: string): void {
     const line = lines.get(key)
-    if (line === undefined) lines.set(key, { underWay: 1, waiting: new Set() })
+    if (line === undefined) lines.set(key, { underWay: 1, freed: 0, waiting: new Set() })
     else line.underWay++
   }
 
@@ -124,6 +134,7 @@ export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>,
   function leave(key: string, isPlaceFree: boolean): void {
     const line = lines.get(key)
     if (line === undefined) return
+    if (isPlaceFree) line.freed++
     const [next] = line.waiting
     if (isPlaceFree && next !== undefined) {
       next('again')
