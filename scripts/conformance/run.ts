@@ -48,7 +48,11 @@ async function runTests(files: readonly string[]): Promise<FinishedTest[]> {
     const child = spawn(
       process.execPath,
       ['--test', '--test-concurrency=2', '--test-reporter=./scripts/conformance/reporter.ts', ...files],
-      { cwd: root, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, [SHARED_SERVER]: postgres.url } },
+      {
+        cwd: root,
+        stdio: ['ignore', 'pipe', 'inherit'],
+        env: { ...process.env, [SHARED_SERVER]: postgres.url, TEST_LONG: 'true' },
+      },
     )
     for await (const text of createInterface({ input: child.stdout })) {
       const test = JSON.parse(text) as FinishedTest

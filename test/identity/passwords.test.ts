@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { createSemaphore } from '../../src/lib/semaphore.ts'
 import { hashPassword } from '../../src/store/password-hash.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type Answer, PASSWORD, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
 
@@ -30,7 +30,7 @@ test('the semaphore limits concurrency, bounds its queue, and recovers', async (
   assert.equal(semaphore.running, 0)
 })
 
-onEveryEngine('passwords', (place) => {
+onEveryEngineInLongRuns('passwords', (place) => {
   let gate: TestGate
   const clock = createTestClock()
   before(async () => {

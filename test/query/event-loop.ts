@@ -26,7 +26,7 @@ export async function longestTurn(
   prepare: () => Promise<void> = async () => {},
 ): Promise<LongestTurn> {
   let best: LongestTurn = { milliseconds: Number.POSITIVE_INFINITY, limit: 0 }
-  for (let attempt = 0; attempt < TRIES && best.milliseconds > best.limit / 3; attempt++) {
+  for (let attempt = 0; attempt < TRIES && best.milliseconds > best.limit * 0.8; attempt++) {
     await prepare()
     const slower = Math.max(1, calibrate() / CALIBRATION_MS)
     const milliseconds = await longest(act)

@@ -1,7 +1,7 @@
 /** Bodies within the size limit, of any shape: none holds the event loop for more than 100 ms. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { longestTurn } from './event-loop.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
@@ -87,7 +87,7 @@ const BODIES: readonly (readonly [string, string, () => string])[] = [
   ['delete', 'lists of values', () => listOf(100, () => criterion(numbers(10_000)))],
 ]
 
-onEveryEngine('hostile bodies', (place) => {
+onEveryEngineInLongRuns('hostile bodies', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place())

@@ -13,9 +13,23 @@ export interface TestPlace {
   readonly databaseUrl: string
 }
 
+/** Set by `npm run test:all`, which takes too long for every change. */
+export const IS_LONG_RUN = process.env.TEST_LONG === 'true'
+
+/** For long suites whose subject is not the database: on PostgreSQL they run in `npm run test:all` only. */
+export function onEveryEngineInLongRuns(...[name, suite]: Parameters<typeof onEveryEngine>): void {
+  runOn(IS_LONG_RUN ? ENGINES : ['sqlite'], name, suite)
+}
+
+const ENGINES = ['sqlite', 'postgres'] as const
+
 /** Call `place()` only inside hooks and tests: the folder and the database exist from `before` to `after`. */
 export function onEveryEngine(name: string, suite: (place: () => TestPlace, engine: Engine) => void): void {
-  for (const engine of ['sqlite', 'postgres'] as const) {
+  runOn(ENGINES, name, suite)
+}
+
+function runOn(engines: readonly Engine[], ...[name, suite]: Parameters<typeof onEveryEngine>): void {
+  for (const engine of engines) {
     describe(`${name} on ${engine}`, () => {
       let place: TestPlace | undefined
       let leave: (() => Promise<void>) | undefined
