@@ -182,7 +182,7 @@ export class Connection {
     return { lost, onlineMs: onlineAt === undefined ? 0 : performance.now() - onlineAt }
   }
 
-  /** Nobody is told why an upgrade was refused; the same address says it to a request. */
+  /** A browser hides the reply to a refused upgrade; a plain request to the same address gets the reason. */
   async #askRetryAfter(): Promise<number | undefined> {
     const { fetch, url, closed } = this.#http
     const signal = AbortSignal.any([closed, AbortSignal.timeout(ANSWER_MS)])
