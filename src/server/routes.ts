@@ -4,16 +4,16 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Bus } from '../events/bus.ts'
 import { requireScope } from '../http/authentication.ts'
 import type { CorsPolicy } from '../http/cors.ts'
-import { healthRoutes, type ReadinessCheck } from '../http/health.ts'
+import { createReadiness, healthRoutes, type Readiness, type ReadinessCheck } from '../http/health.ts'
 import { metricsRoute } from '../http/metrics-endpoint.ts'
 import type { RateLimits } from '../http/rate-limits.ts'
-import type { LazyRouteGroups, RouteGroup } from '../http/route.ts'
+import type { LazyRouteGroups, Route, RouteGroup } from '../http/route.ts'
 import type { Flow } from '../identity/browser/flow.ts'
-import type { BrandSettings } from '../identity/browser/routes.ts'
 import { discoveryRoutes } from '../identity/endpoints/discovery.ts'
 import { endpointGroups } from '../identity/endpoints/routes.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { LazyPages } from './pages.ts'
 import type { Resources } from './resources.ts'
 
 export interface RouteParts {
@@ -25,38 +25,48 @@ export interface RouteParts {
   readonly live: Live
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   readonly settings: Pick<LoadedConfig, 'texts' | 'sources'> | undefined
-  /** Absent where the identity service does not run here. */
-  readonly brand: BrandSettings | undefined
+  readonly runsIdentity: boolean
+  readonly pages: LazyPages
   readonly query: RouteGroup | undefined
   readonly streaming: RouteGroup | undefined
 }
 
 export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRouteGroups)[] {
-  const { metrics, readiness, query, streaming, identity } = parts
+  const { metrics, query, streaming, identity, pages } = parts
+  const readiness = createReadiness(parts.readiness)
   // Pages call from the origins that their applications are registered with.
   const cors: CorsPolicy = (origin) => identity.clients.isClientOrigin(origin)
   return [
     { at: ['/healthz', '/readyz'], routes: healthRoutes(readiness) },
     { at: ['/metrics'], routes: [metricsRoute(metrics, requireScope('Platform/Admin'))] },
-    ...(parts.brand === undefined ? [] : identityGroups(parts, parts.brand, cors)),
+    ...(parts.runsIdentity ? identityGroups(parts, cors) : []),
     ...(query === undefined ? [] : [{ ...query, cors }]),
     ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
     { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
     { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },
-    { at: ['/'], limit: 'pages', routes: [] },
+    { at: ['/assets'], limit: 'pages', load: async () => [(await pages.load()).group] },
+    { at: ['/'], limit: 'pages', routes: [startRoute(pages, readiness)] },
   ]
 }
 
-function identityGroups(
-  parts: RouteParts,
-  brand: BrandSettings,
-  cors: CorsPolicy,
-): readonly (RouteGroup | LazyRouteGroups)[] {
+/** A route and not a lazy group: every path that matches nothing belongs to the same group. */
+function startRoute(pages: LazyPages, readiness: () => Promise<Readiness>): Route {
+  return {
+    method: 'GET',
+    path: '/',
+    async handle(context) {
+      const [{ settings }, { showStart }] = await Promise.all([pages.load(), import('../site/start.ts')])
+      return showStart(context, settings, readiness)
+    },
+  }
+}
+
+function identityGroups(parts: RouteParts, cors: CorsPolicy): readonly (RouteGroup | LazyRouteGroups)[] {
   const { identity, resources, rateLimits, metrics } = parts
   return [
     { at: ['/.well-known'], limit: 'pages', cors: '*', routes: discoveryRoutes(identity.issuer.name, identity.signer) },
     ...endpointGroups({ ...identity, ...resources, rateLimits, metrics }, cors),
-    { at: BROWSER_PATHS, limit: 'pages', load: () => loadPages(parts, brand) },
+    { at: BROWSER_PATHS, limit: 'pages', load: () => loadPages(parts) },
   ]
 }
 
@@ -73,10 +83,9 @@ const BROWSER_PATHS = [
   '/sign-out',
   '/device',
   '/account',
-  '/assets',
 ]
 
-async function loadPages(parts: RouteParts, brand: BrandSettings): Promise<readonly RouteGroup[]> {
+async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
   const { browserGroups } = await import('../identity/browser/routes.ts')
   const { createInteractions } = await import('../store/interactions.ts')
   const { resources, identity, bus, metrics, rateLimits } = parts
@@ -92,8 +101,9 @@ async function loadPages(parts: RouteParts, brand: BrandSettings): Promise<reado
     clock,
     rateLimits,
     sealingKey: masterKey.derive('second factors'),
+    pages: (await parts.pages.load()).settings,
   }
-  return browserGroups(env, brand)
+  return browserGroups(env)
 }
 
 async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly RouteGroup[]> {

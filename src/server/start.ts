@@ -32,6 +32,7 @@ import { reconcileDeclared } from './declared.ts'
 import { createDemoMarket } from './demo-market.ts'
 import { createLiveController } from './live-controller.ts'
 import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls } from './options.ts'
+import { ALL_PLACES, lazyPages } from './pages.ts'
 import { checkBeforeStart, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
 import { joinCluster, openResources } from './resources.ts'
@@ -185,6 +186,12 @@ export async function startServer(config: Config, options: StartOptions): Promis
     if (metricsListener !== undefined) serveMetrics(metricsListener, metrics, logger)
 
     let stopping = false
+    const base = new URL(issuer).pathname.replace(/\/$/, '')
+    const pages = lazyPages(
+      base,
+      brand,
+      runs('identity') ? ALL_PLACES : ALL_PLACES.filter((place) => place !== 'account'),
+    )
     const pipeline = createPipeline({
       groups: routeGroups({
         resources,
@@ -194,7 +201,8 @@ export async function startServer(config: Config, options: StartOptions): Promis
         metrics,
         live,
         settings,
-        brand,
+        runsIdentity: runs('identity'),
+        pages,
         query: query?.routes({
           metrics,
           trace: tracing,
@@ -208,7 +216,8 @@ export async function startServer(config: Config, options: StartOptions): Promis
           ...(query === undefined ? {} : { query: async () => failureOf(query.check()) }),
         },
       }),
-      base: new URL(issuer).pathname.replace(/\/$/, ''),
+      base,
+      problemPage: pages.problemPage,
       addressOf: clientAddress(config.trustedProxies),
       authenticate,
       rateLimits,

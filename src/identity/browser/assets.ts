@@ -1,15 +1,13 @@
-/** The files that pages load, all from our own origin and named by their content, so that they can be cached forever. */
+/** The files that pages load, all from our own origin. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { sendUnlessKnown } from '../../http/conditional.ts'
+import type { Context } from '../../http/context.ts'
 import type { Route } from '../../http/route.ts'
-import { createStylesheet } from '../pages/stylesheet.ts'
-
-export interface Assets {
-  readonly stylesheet: string
-  readonly passkeyScript: string
-  readonly signedOutScript: string
-  readonly logo: string | undefined
-}
+import { type Brand, markFile } from '../pages/brand.ts'
+import type { PageAssets } from '../pages/layout.ts'
+import { pageStyles } from '../pages/stylesheet.ts'
+import { designTokens } from '../pages/tokens.ts'
 
 export interface Logo {
   readonly content: Buffer
@@ -20,11 +18,10 @@ export interface Logo {
 export interface AssetOptions {
   /** Path of the issuer, empty at the root. */
   readonly base: string
-  readonly colour: string
-  /** The operator's mark; undefined for ours. */
-  readonly logo: Logo | undefined
+  readonly brand: Brand & { readonly logo: Logo | undefined }
 }
 
+const CSS = 'text/css; charset=utf-8'
 const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
   ['.svg', 'image/svg+xml'],
   ['.png', 'image/png'],
@@ -33,16 +30,31 @@ const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
   ['.jpeg', 'image/jpeg'],
 ])
 
-export function createAssets({ base, colour, logo }: AssetOptions): { assets: Assets; routes: readonly Route[] } {
+/** For files that are named by their content. The console asks for its tokens and its brand by fixed names. */
+const FOREVER = 'public, max-age=31536000, immutable'
+
+export function createAssets({ base, brand }: AssetOptions): { assets: PageAssets; routes: readonly Route[] } {
+  const { colour, logo } = brand
   const routes: Route[] = []
-  const stylesheet = createStylesheet(colour)
+  const ownLogo = logo === undefined ? undefined : serveLogo(logo)
   const assets = {
-    stylesheet: serve(stylesheet.name, 'text/css; charset=utf-8', stylesheet.text),
+    stylesheet: serveStyles('pages', pageStyles(colour)),
+    controlsScript: serveScript('controls'),
     passkeyScript: serveScript('passkey'),
     signedOutScript: serveScript('signed-out'),
-    logo: logo === undefined ? undefined : serveLogo(logo),
+    healthScript: serveScript('health'),
+    logo: ownLogo,
+    icon: ownLogo ?? serveLogo({ content: Buffer.from(markFile(colour)), ending: '.svg' }),
   }
+  const { name, supportContact: contact } = brand
+  const about = { name, logo: assets.logo ?? null, icon: assets.icon, support_contact: contact }
+  serveByName('tokens.css', CSS, designTokens(colour))
+  serveByName('brand.json', 'application/json; charset=utf-8', JSON.stringify(about))
   return { assets, routes }
+
+  function serveStyles(name: string, text: string): string {
+    return serve(`${name}-${digest(text)}.css`, CSS, text)
+  }
 
   function serveScript(name: string): string {
     const text = readFileSync(new URL(`../pages/scripts/${name}.js`, import.meta.url), 'utf8')
@@ -58,11 +70,17 @@ export function createAssets({ base, colour, logo }: AssetOptions): { assets: As
       method: 'GET',
       path: `/assets/${name}`,
       handle(context) {
-        context.setHeader('cache-control', 'public, max-age=31536000, immutable')
+        context.setHeader('cache-control', FOREVER)
         context.send(type, content)
       },
     })
     return `${base}/assets/${name}`
+  }
+
+  function serveByName(name: string, type: string, content: string): void {
+    const etag = `"${digest(content)}"`
+    const handle = (context: Context) => sendUnlessKnown(context, etag, type, content)
+    routes.push({ method: 'GET', path: `/assets/${name}`, handle })
   }
 }
 

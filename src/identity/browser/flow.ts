@@ -42,7 +42,7 @@ export type Flow = {
 )
 
 export type OwnPage =
-  | { readonly name: 'account' | 'password' | 'authenticator' | 'passkey' }
+  | { readonly name: 'account' | 'security' | 'sessions' | 'applications' | 'password' | 'authenticator' | 'passkey' }
   | { readonly name: 'device'; readonly userCode: string | undefined }
 
 /** What one of our pages needs besides a session. */
@@ -108,6 +108,9 @@ export function pathOf(page: OwnPage): string {
   switch (page.name) {
     case 'account':
       return '/account'
+    case 'security':
+    case 'sessions':
+    case 'applications':
     case 'password':
     case 'authenticator':
     case 'passkey':
