@@ -45,6 +45,7 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
     { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },
     { at: ['/assets'], limit: 'pages', load: async () => [(await pages.load()).group] },
+    { at: ['/docs'], limit: 'pages', load: () => loadDocumentation(pages) },
     { at: ['/'], limit: 'pages', routes: [startRoute(pages, readiness)] },
   ]
 }
@@ -129,6 +130,11 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     live,
   }
   return [{ ...adminGroup(env), cors }]
+}
+
+async function loadDocumentation(pages: LazyPages): Promise<readonly RouteGroup[]> {
+  const { documentationGroup } = await import('../site/documentation/routes.ts')
+  return [documentationGroup((await pages.load()).settings)]
 }
 
 async function loadOpenApi({ identity, query }: RouteParts): Promise<readonly RouteGroup[]> {

@@ -7,7 +7,7 @@ import { openScene, type Scene, signedInPage, signIn } from './scene.ts'
 
 /** How to open each page, in a new browser or signed in as Alice. */
 const PAGES: readonly { name: string; as?: 'alice'; open: (page: Page, scene: Scene) => Promise<unknown> }[] = [
-  ...(['/', '/nothing'] as const).map((path) => ({
+  ...(['/', '/nothing', '/docs', '/docs/concepts', '/docs/shell', '/docs/search?q=token'] as const).map((path) => ({
     name: path,
     open: (page: Page, scene: Scene) => page.goto(scene.issuer + path),
   })),

@@ -6,7 +6,7 @@ import type { Context } from '../../http/context.ts'
 import type { Route } from '../../http/route.ts'
 import { type Brand, markFile } from '../pages/brand.ts'
 import type { PageAssets } from '../pages/layout.ts'
-import { pageStyles } from '../pages/stylesheet.ts'
+import { documentationStyles, pageStyles } from '../pages/stylesheet.ts'
 import { designTokens } from '../pages/tokens.ts'
 
 export interface Logo {
@@ -39,10 +39,12 @@ export function createAssets({ base, brand }: AssetOptions): { assets: PageAsset
   const ownLogo = logo === undefined ? undefined : serveLogo(logo)
   const assets = {
     stylesheet: serveStyles('pages', pageStyles(colour)),
+    documentationStylesheet: serveStyles('documentation', documentationStyles()),
     controlsScript: serveScript('controls'),
     passkeyScript: serveScript('passkey'),
     signedOutScript: serveScript('signed-out'),
     healthScript: serveScript('health'),
+    documentationScript: serveScript('documentation'),
     logo: ownLogo,
     icon: ownLogo ?? serveLogo({ content: Buffer.from(markFile(colour)), ending: '.svg' }),
   }

@@ -27,6 +27,7 @@ export const PLACES: Readonly<Record<Place, string>> = {
 /** URLs of the files that pages load. */
 export interface PageAssets {
   readonly stylesheet: string
+  readonly documentationStylesheet: string
   readonly icon: string
   readonly logo: string | undefined
   /** For buttons that need a script: show a password, copy, print. */
@@ -34,6 +35,7 @@ export interface PageAssets {
   readonly passkeyScript: string
   readonly signedOutScript: string
   readonly healthScript: string
+  readonly documentationScript: string
 }
 
 interface Head {
