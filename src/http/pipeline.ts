@@ -98,7 +98,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
     const group = found?.group ?? groupOf(context.path)
     const load = group === undefined ? undefined : loaders.get(group)
-    if (load === undefined || found !== undefined) refuseUnmatched(context, group, found)
+    const fallback = found === undefined && isRead(context.method) ? group?.fallback : undefined
+    if (group !== undefined && fallback !== undefined)
+      serve(context, { route: fallback, group, params: undefined }, span)
+    else if (load === undefined || found !== undefined) refuseUnmatched(context, group, found)
     else
       load().then(
         () => dispatch(context, span),
@@ -243,6 +246,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     for (const at of group.at) prefixes.unshift([at === '/' ? '/' : `${at.toLowerCase()}/`, group])
     prefixes.sort(([a], [b]) => b.length - a.length)
   }
+}
+
+function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
 }
 
 function checkMediaType(request: IncomingMessage, { types }: BodyRule): void {
