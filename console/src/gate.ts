@@ -76,19 +76,33 @@ export async function open(onReturn: () => void): Promise<void> {
     session.value = { kind: 'failed', error }
     return
   }
-  gate.on('state', ({ state, reason, code, retryIn }) => {
+  gate.on('state', ({ state, reason, retryIn }) => {
     connection.value = { state, reason, retryAt: retryIn === undefined ? undefined : Date.now() + retryIn }
-    if (state === 'ended' && (code === 4000 || SIGNED_OUT.has(String(code)))) end()
-    // The rights may have changed with the token.
-    else if (state === 'online' && session.value.kind === 'signed-in') void readUser().catch(() => {})
+    // Only the connection may have been closed: whether the session still exists is seen when another token is asked for.
+    if (state === 'ended') gate.auth.token().catch(() => {})
   })
   connect()
 }
 
 /** Without the streaming service on this node there is nothing to connect to. */
 export function connect(): void {
-  if (server.services.includes('streaming')) gate.stream.connect().catch(() => {})
+  if (server.services.includes('streaming')) void followRights().catch(() => {})
   else connection.value = { state: 'online', reason: 'without the streaming service', retryAt: undefined }
+}
+
+/** The server tells when the rights of this token change; another token then has those that are left. */
+async function followRights(): Promise<void> {
+  let known: { readonly token: string; readonly scope: string } | undefined
+  for await (const told of gate.stream.subscribe<Authority>('Auth', 'Identify', { slow: 'latest' })) {
+    const [token, scope] = [await gate.auth.token(), JSON.stringify(told.Scope)]
+    if (known?.token === token && known.scope !== scope) await gate.auth.token(token)
+    known = { token: await gate.auth.token(), scope }
+    await readUser()
+  }
+}
+
+interface Authority {
+  readonly Scope?: readonly string[]
 }
 
 /** Leaves the page; it comes back to the same address. */
@@ -111,8 +125,6 @@ async function readUser(): Promise<void> {
   if (found === undefined) return
   session.value = { kind: 'signed-in', user: found, rights: new Set(await gate.auth.scopes()) }
 }
-
-const SIGNED_OUT: ReadonlySet<string> = new Set(['login_required', 'session_ended', 'invalid_token'])
 
 function isSignedOut(error: unknown): boolean {
   return error instanceof AuthError && error.code === 'login_required'

@@ -98,10 +98,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
     const group = found?.group ?? groupOf(context.path)
     const load = group === undefined ? undefined : loaders.get(group)
-    const fallback = found === undefined && isRead(context.method) ? group?.fallback : undefined
-    if (group !== undefined && fallback !== undefined)
-      serve(context, { route: fallback, group, params: undefined }, span)
-    else if (load === undefined || found !== undefined) refuseUnmatched(context, group, found)
+    const fallback = found === undefined ? group?.fallback : undefined
+    if (group !== undefined && fallback !== undefined) {
+      if (isRead(context.method)) serve(context, { route: fallback, group, params: undefined }, span)
+      else refuseUnmatched(context, group, { group, allow: ['GET', 'HEAD'] })
+    } else if (load === undefined || found !== undefined) refuseUnmatched(context, group, found)
     else
       load().then(
         () => dispatch(context, span),

@@ -97,6 +97,9 @@ function Item({
         href={name === undefined ? href() : href(name)}
         aria-current={current ? 'page' : undefined}
         title={isNarrow.value ? title : undefined}
+        onClick={() => {
+          isShown.value = false
+        }}
       >
         <Icon name={icon} />
         <span>{title}</span>

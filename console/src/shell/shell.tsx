@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { may, signOut } from '../gate.ts'
 import { server } from '../server.ts'
 import { Button, classes, Empty, ErrorNotice, Forbidden, Loading, Page } from '../ui/index.ts'
+import { Announcements } from './announce.tsx'
 import { type Area, type AreaProps, findArea, loadArea, visibleAreas } from './area.ts'
 import { type Command, useCommands } from './commands.ts'
 import { Questions } from './dialogs.tsx'
@@ -31,6 +32,7 @@ export function Shell() {
       <Palette />
       <Questions />
       <Toasts />
+      <Announcements />
     </div>
   )
 }

@@ -5,9 +5,9 @@ import { Icon, Menu, type MenuItem } from '../ui/index.ts'
 import { setTheme, type Theme, theme } from './theme.ts'
 
 const THEMES: readonly { readonly value: Theme; readonly title: string }[] = [
-  { value: 'system', title: 'As the system' },
-  { value: 'light', title: 'Light' },
-  { value: 'dark', title: 'Dark' },
+  { value: 'system', title: 'System theme' },
+  { value: 'light', title: 'Light theme' },
+  { value: 'dark', title: 'Dark theme' },
 ]
 
 export function Who() {

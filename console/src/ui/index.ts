@@ -6,7 +6,7 @@
  * Data      Table (small lists; the grid for large ones), Facts, Code, Keys, Time, duration, count, bytes, Progress
  * Waiting   useLoad and Await (load, show, retry), Loading, Spinner, useSlow
  * Words     Empty, Forbidden, ErrorNotice (code, hint, request id), Notice, Badge
- * Dialogs   Dialog (forms); confirm() and toast() are in ../shell/dialogs.tsx and ../shell/toasts.tsx
+ * Dialogs   Dialog (forms); confirm(), toast() and announce() are in ../shell/{dialogs,toasts,announce}.tsx
  * Icons     Icon; add paths to icon.tsx
  */
 export { Button, ButtonLink, type ButtonProps, classes, IconButton } from './button.tsx'
