@@ -131,11 +131,12 @@ function memberNames({ schemaPath }: SchemaError, schema: object): string[] {
 function formsOf(schemaPath: string, schema: object): string[] {
   const branches = at(schema, `${schemaPath.slice(1)}/anyOf`)
   if (!Array.isArray(branches)) return []
-  return branches.map((branch: { type?: string; required?: string[] }) =>
-    branch.type === 'object' && branch.required !== undefined
+  return branches.map((branch: { type?: string; required?: string[]; enum?: unknown[] }) => {
+    if (branch.enum !== undefined) return branch.enum.map((value) => JSON.stringify(value)).join(' or ')
+    return branch.type === 'object' && branch.required !== undefined
       ? `{"${branch.required.join('", "')}": …}`
-      : nameOfType(branch.type ?? ''),
-  )
+      : nameOfType(branch.type ?? '')
+  })
 }
 
 const TYPE_NAMES: ReadonlyMap<string, string> = new Map([

@@ -27,7 +27,7 @@ export interface RouteParts {
   readonly settings: Pick<LoadedConfig, 'texts' | 'sources'> | undefined
   /** Absent where the identity service does not run here. */
   readonly brand: BrandSettings | undefined
-  readonly query: RouteGroup | undefined
+  readonly query: readonly RouteGroup[] | undefined
   readonly streaming: RouteGroup | undefined
 }
 
@@ -39,7 +39,7 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     { at: ['/healthz', '/readyz'], routes: healthRoutes(readiness) },
     { at: ['/metrics'], routes: [metricsRoute(metrics, requireScope('Platform/Admin'))] },
     ...(parts.brand === undefined ? [] : identityGroups(parts, parts.brand, cors)),
-    ...(query === undefined ? [] : [{ ...query, cors }]),
+    ...(query ?? []).map((group) => ({ ...group, cors })),
     ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
     { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
     { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },
@@ -125,6 +125,9 @@ async function loadOpenApi({ identity, query }: RouteParts): Promise<readonly Ro
   const { openApiRoute } = await import('../http/openapi.ts')
   const { describeAdmin } = await import('../admin/admin.ts')
   const described = describeAdmin()
-  if (query !== undefined) described.push(...(await import('../query/http/openapi.ts')).describeQuery())
+  if (query !== undefined) {
+    described.push(...(await import('../query/http/openapi.ts')).describeQuery())
+    described.push(...(await import('../query/saved/openapi.ts')).describeSaved())
+  }
   return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
 }

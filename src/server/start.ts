@@ -21,6 +21,7 @@ import { readAuditAfter } from '../store/audit-read.ts'
 import { nodeName } from '../store/nodes.ts'
 import { registerServer } from '../store/running-servers.ts'
 import { lockStart } from '../store/start-lock.ts'
+import { subjectNames } from '../store/subject-names.ts'
 import { WritesStopped } from '../store/wal-sync.ts'
 import { startControllers } from '../streaming/controllers/start.ts'
 import { openStreaming } from '../streaming/streaming.ts'
@@ -112,6 +113,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
               return readAuditAfter(database.db, after, most)
             },
           },
+          owners: { names: (subjects) => subjectNames(database, subjects) },
           clock,
           database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
           limits: queryLimitsOf(config),

@@ -202,7 +202,7 @@ const RESULT: ApiReply = {
 }
 
 /** The error codes of each status. */
-function refusals(...statuses: readonly number[]): Record<number, ApiReply> {
+export function refusals(...statuses: readonly number[]): Record<number, ApiReply> {
   const codes = Object.entries(QUERY_ERRORS)
   return Object.fromEntries(
     statuses.map((status) => {
