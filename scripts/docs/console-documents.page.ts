@@ -144,6 +144,10 @@ ${members(TILE.properties.position)}
 | \`candles\` | a Timestamp or Date | open, high, low, close |
 
 Absent members are chosen from the result: \`x\` is its first Timestamp or Date, or else its first column, and \`y\` its numbers.
-With \`series\`, the rows of each value of that column are drawn by themselves, and \`y\` has one column.
+With \`series\`, the rows of each value of that column are drawn by themselves, and \`y\` has one column. Lines, scatter charts and
+candles are drawn in the order of \`x\`, bars in the order of the rows. A Decimal is drawn as a number, NULL as a gap.
+
+The demonstration (\`npm start\`) brings the board \`demo-market\` and a few queries, which belong to its user \`admin\` and are shared with
+everyone. A restart creates those that are absent and leaves the others as they are.
 `,
 }

@@ -67,7 +67,8 @@ export const page: GeneratedPage = {
 The query service offers tables over HTTP: statements in [IQL](iql.md), and calls on a table that need no query language. Every
 request carries an access token with a scope of the platform, \`Authorization: Bearer …\`. \`/openapi.json\` describes the
 service for machines. In the terminal, use \`gatehouse query\`, \`import\` and \`export\` (see [commands](commands.md)).
-Pages of registered origins may call it too: see [browser pages](clients.md#browser-pages).
+Pages of registered origins may call it too: see [browser pages](clients.md#browser-pages). Statements can be saved and shared:
+see [saved queries and boards](console-documents.md).
 
 | call | does | needs |
 |---|---|---|

@@ -179,7 +179,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       queries: query?.activity,
     })
 
-    await reconcileDeclared(declared, resources, query?.tables, logger)
+    await reconcileDeclared(declared, resources, query, logger)
     await unlock()
     database.limitStatements(STATEMENT_MS)
     startBackgroundJobs(config, { resources, window, metrics, logger }, cleanup)

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Board, Gatehouse, password, type SavedQuery, type Tile } from '../../client/src/index.ts'
-import type { BoardBody, QueryBody } from '../../src/query/saved/document-schema.ts'
+import { DEMO_DOCUMENTS } from '../../src/declarative/demo-documents.ts'
+import { type BoardBody, faultsOfNew, type QueryBody } from '../../src/query/saved/document-schema.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { startQueryServer } from './query-server.ts'
@@ -148,7 +149,7 @@ onEveryEngine('saved documents', (place) => {
   test('a document is shared with roles that its owner holds', async () => {
     const refused = await call('alice', 'POST', '/saved', { ...QUERY, shared: ['trader', 'admin'] })
     assert.equal(refused.status, 422)
-    assert.deepEqual(refused.body.Faults, [{ path: 'shared[1]', text: 'must be one of your roles' }])
+    assert.deepEqual(refused.body.Faults, [{ path: 'shared', text: '"admin" is not one of your roles' }])
     const id = await save('admin', { ...QUERY, name: 'by admin', shared: ['viewer'] })
     assert.deepEqual(await names('carol', '?prefix=by admin'), ['by admin'])
     await call('admin', 'DELETE', `/saved/${id}`)
@@ -255,6 +256,30 @@ onEveryEngine('saved documents', (place) => {
     assert.equal(JSON.parse(await anonymous.text()).Code, 'Auth.Required')
   })
 
+  test('the demonstration brings a board and queries that run, and live tiles that can be live', async () => {
+    for (const { id: _id, owner: _owner, ...document } of DEMO_DOCUMENTS)
+      assert.deepEqual(faultsOfNew(document), [], document.name)
+    const listed = await call('alice', 'GET', '/saved?prefix=')
+    const ids = (listed.body.items as { id: string }[]).map(({ id }) => id).filter((id) => id.startsWith('demo-'))
+    assert.ok(ids.length >= 4 && ids.includes('demo-market'), ids.join())
+    for (const id of ids) {
+      const { body } = await call('bob', 'GET', `/saved/${id}`)
+      assert.deepEqual([body.username, body.shared, body.version], ['admin', 'everyone', 1])
+      const shown = body.kind === 'board' ? (body.body as Board).tiles : [body.body as SavedQuery]
+      for (const { statement, parameters = {}, x, y = [], live } of shown) {
+        const run = (text: string) => call('alice', 'POST', '/query', { Statement: text, Parameters: parameters })
+        const result = await run(statement)
+        assert.equal(result.status, 200, `${statement}: ${result.body.detail}`)
+        const columns = Object.keys(result.body.Columns as object)
+        for (const column of [...y, ...(x === undefined ? [] : [x])])
+          assert.ok(columns.includes(column), `${column}: ${statement}`)
+        if (live !== true) continue
+        const [explained] = (await run(`explain live ${statement}`)).body.Rows as Record<string, unknown>[]
+        assert.notEqual(explained?.method, 'refused', `${statement}: ${explained?.reason}`)
+      }
+    }
+  })
+
   test('shared documents of a deleted user stay and can be handed over', async () => {
     const { body: dave } = await admin('POST', '/admin/users', {
       username: 'dave',
@@ -278,6 +303,17 @@ onEveryEngine('saved documents', (place) => {
     assert.equal((await call('admin', 'PATCH', path, { owner: alice }, { 'if-match': '*' })).status, 200)
     assert.equal((await call('alice', 'PATCH', path, { shared: 'private' }, { 'if-match': '*' })).status, 200)
     assert.equal((await call('bob', 'GET', path)).status, 404)
+  })
+
+  test('a restart changes no document, and creates those of the demonstration again that are absent', async () => {
+    const renamed = await call('admin', 'PATCH', '/saved/demo-market', { name: 'Mine' }, { 'if-match': '"1"' })
+    assert.equal(renamed.status, 200)
+    assert.equal((await call('admin', 'DELETE', '/saved/demo-turnover')).status, 204)
+    await server.stop()
+    server = await startTestServer(place(), { flags: { '--demo': 'true' } })
+    tokens.set('alice', await tokenOf('alice', 'wonderland-1'))
+    assert.equal((await call('alice', 'GET', '/saved/demo-market')).body.name, 'Mine')
+    assert.equal((await call('alice', 'GET', '/saved/demo-turnover')).body.version, 1)
   })
 })
 

@@ -92,25 +92,15 @@ export class Documents {
   }
 
   async create(caller: DocumentCaller, value: Json): Promise<PresentedDocument> {
+    const { principal } = caller
     refuseFaults(faultsOfNew(value))
     const document = value as unknown as NewDocument
-    const { kind, name, shared = 'private' } = document
-    const { principal } = caller
-    checkRoles(shared, principal, [])
-    const row = {
-      id: randomBytes(12).toString('base64url'),
-      kind,
-      ...nameOf(name),
-      owner: principal.subject,
-      shared: sharedText(shared),
-      version: 1,
-      updated: this.#env.clock(),
-      body: bodyText(document.body),
-    }
+    const row = this.#newRow(randomBytes(12).toString('base64url'), principal.subject, document)
+    checkRoles(readShared(row.shared), principal, [])
     const { rows, perOwner } = this.#env
     if (!(await rows.insert(row, readersOfRow(row), perOwner)))
       throw refuse('Saved.TooMany', `You have ${perOwner} saved documents, which is the limit`)
-    if (shared !== 'private') this.#recordShared(caller, row)
+    if (row.shared !== 'private') this.#recordShared(caller, row)
     return this.#shown(row)
   }
 
@@ -157,17 +147,7 @@ export class Documents {
 
   /** For the demonstration: creates a document with this id, unless there is one. */
   async createIfAbsent(id: string, owner: string, document: NewDocument): Promise<boolean> {
-    const { kind, name, shared = 'private', body } = document
-    const row = {
-      id,
-      kind,
-      ...nameOf(name),
-      owner,
-      shared: sharedText(shared),
-      version: 1,
-      updated: this.#env.clock(),
-      body: bodyText(body),
-    }
+    const row = this.#newRow(id, owner, document)
     return this.#env.rows.insert(row, readersOfRow(row), this.#env.perOwner)
   }
 
@@ -184,6 +164,19 @@ export class Documents {
       const last = readers.at(-1)
       if (last === undefined || readers.length < ORPHANS_AT_ONCE) return removed
       after = last
+    }
+  }
+
+  #newRow(id: string, owner: string, { kind, name, shared = 'private', body }: NewDocument): DocumentRow {
+    return {
+      id,
+      kind,
+      ...nameOf(name),
+      owner,
+      shared: sharedText(shared),
+      version: 1,
+      updated: this.#env.clock(),
+      body: bodyText(body),
     }
   }
 
@@ -279,11 +272,8 @@ function readShared(text: string): Shared {
 function checkRoles(shared: Shared, principal: Principal, already: readonly string[]): void {
   if (typeof shared === 'string' || isAdmin(principal)) return
   const allowed = new Set([...principal.roles, ...already])
-  refuseFaults(
-    shared.flatMap((role, index) =>
-      allowed.has(role) ? [] : [{ path: `shared[${index}]`, text: 'must be one of your roles' }],
-    ),
-  )
+  const others = shared.filter((role) => !allowed.has(role))
+  refuseFaults(others.map((role) => ({ path: 'shared', text: `${JSON.stringify(role)} is not one of your roles` })))
 }
 
 function bodyText(body: object): string {
