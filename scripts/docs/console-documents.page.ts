@@ -1,4 +1,6 @@
 /** docs/console-documents.md: saved queries and boards, from their schema. */
+
+import { DEFAULT_PAGE, MAX_PAGE } from '../../src/query/http/page-parameters.ts'
 import {
   BOARD_BODY,
   BOARD_COLUMNS,
@@ -7,7 +9,6 @@ import {
   QUERY_BODY,
   TILE,
 } from '../../src/query/saved/document-schema.ts'
-import { DEFAULT_PAGE, MAX_PAGE } from '../../src/query/saved/endpoints.ts'
 import { describeSaved, LISTED } from '../../src/query/saved/openapi.ts'
 import { DEFAULT_QUERY_LIMITS } from '../../src/query/service.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'

@@ -9,6 +9,7 @@ import { Catalogue } from './catalogue/catalogue.ts'
 import { createTables, type Tables } from './catalogue/tables.ts'
 import type { Engine } from './engines/engine.ts'
 import { openEngine } from './engines/open.ts'
+import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
@@ -185,7 +186,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
         auditTable,
       })
       endpoints.push(opened)
-      return [opened.group, savedGroup(documents)]
+      return [opened.group, catalogueGroup(catalogue), savedGroup(documents)]
     },
     check: () => engine.check(),
     stopLive() {

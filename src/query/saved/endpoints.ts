@@ -3,14 +3,13 @@ import type { Context } from '../../http/context.ts'
 import type { Route, RouteGroup } from '../../http/route.ts'
 import type { DocumentPlace } from '../engines/document-rows.ts'
 import { refuse } from '../errors.ts'
+import { nextPage, readListParameters, readPageSize } from '../http/page-parameters.ts'
 import { replyToError } from '../http/problem.ts'
 import { readWholeJson } from '../http/request.ts'
 import { requirePlatformAccess } from '../plan/rights.ts'
 import { KINDS, MAX_BODY_BYTES } from './document-schema.ts'
 import { type DocumentCaller, type DocumentQuery, type Documents, type PresentedDocument, tagOf } from './documents.ts'
 
-export const MAX_PAGE = 1000
-export const DEFAULT_PAGE = 100
 /** Beside the body of the document, which may be written with spaces. */
 const REQUEST_BYTES = 4 * MAX_BODY_BYTES
 const JSON_TYPES = ['application/json', 'application/merge-patch+json']
@@ -32,7 +31,10 @@ export function savedGroup(documents: Documents): RouteGroup {
       route('GET', '/saved', async (context) => {
         const query = readQuery(context)
         const { items, next } = await documents.list(callerOf(context), query)
-        context.json({ items, next: next === undefined ? null : nextPath(context, query, next) })
+        context.json({
+          items,
+          next: next === undefined ? null : nextPage('/saved', context.query, `${next.id}.${next.sortname}`),
+        })
       }),
       route('POST', '/saved', async (context) => {
         const created = await documents.create(callerOf(context), readWholeJson(context))
@@ -76,20 +78,8 @@ function readMatch({ headers }: Context): number | '*' | undefined {
   return Number(/^"([1-9]\d{0,14})"$/.exec(text)?.[1] ?? NO_VERSION)
 }
 
-const PARAMETERS = ['kind', 'prefix', 'owner', 'after', 'limit'] as const
-
 function readQuery({ query }: Context): DocumentQuery {
-  for (const [name, value] of query) {
-    if (!PARAMETERS.some((known) => known === name))
-      throw refuse('Request.BadParameter', `Unknown parameter ${name}; there are ${PARAMETERS.join(', ')}`)
-    if (typeof value !== 'string') throw refuse('Request.BadParameter', `The parameter ${name} occurs twice`)
-    // Names and ids have none, and PostgreSQL accepts no NUL.
-    if (/\p{C}/u.test(value)) throw refuse('Request.BadParameter', `The parameter ${name} has a control character`)
-  }
-  const text = (name: (typeof PARAMETERS)[number]): string | undefined => {
-    const value = query.get(name)
-    return typeof value === 'string' ? value : undefined
-  }
+  const text = readListParameters(query, ['kind', 'prefix', 'owner', 'after', 'limit'])
   const kind = text('kind')
   const known = KINDS.find((candidate) => candidate === kind)
   if (kind !== undefined && known === undefined)
@@ -99,15 +89,8 @@ function readQuery({ query }: Context): DocumentQuery {
     prefix: text('prefix') ?? '',
     owner: text('owner'),
     after: readPlace(text('after')),
-    limit: readLimit(text('limit')),
+    limit: readPageSize(text('limit')),
   }
-}
-
-function readLimit(text: string | undefined): number {
-  if (text === undefined) return DEFAULT_PAGE
-  if (!/^\d{1,4}$/.test(text) || Number(text) < 1 || Number(text) > MAX_PAGE)
-    throw refuse('Request.BadParameter', `limit must be a number from 1 to ${MAX_PAGE}`)
-  return Number(text)
 }
 
 function readPlace(text: string | undefined): DocumentPlace {
@@ -116,9 +99,4 @@ function readPlace(text: string | undefined): DocumentPlace {
   if (id === undefined || sortname === undefined)
     throw refuse('Request.BadParameter', 'after must be as in next of the previous page')
   return { id, sortname }
-}
-
-function nextPath({ query }: Context, { limit }: DocumentQuery, { id, sortname }: DocumentPlace): string {
-  const kept = [...query].flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : []))
-  return `/saved?${new URLSearchParams({ ...Object.fromEntries(kept), after: `${id}.${sortname}`, limit: String(limit) })}`
 }

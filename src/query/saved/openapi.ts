@@ -3,8 +3,8 @@ import type { ApiParameter, ApiReply, ApiRoute, JsonSchema } from '../../http/op
 import { SCOPES } from '../../protocol/scopes.ts'
 import { closed, number, oneOf, text } from '../../schema/builders.ts'
 import { refusals } from '../http/openapi.ts'
+import { DEFAULT_PAGE, MAX_PAGE } from '../http/page-parameters.ts'
 import { BOARD_BODY, DOCUMENT_CHANGE, KINDS, NEW_DOCUMENT, QUERY_BODY, SHARED } from './document-schema.ts'
-import { DEFAULT_PAGE, MAX_PAGE } from './endpoints.ts'
 
 const COMMON = { tag: 'Saved', scopes: SCOPES.filter((scope) => scope.startsWith('Platform/')) } as const
 
