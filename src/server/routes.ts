@@ -34,7 +34,7 @@ export interface RouteParts {
   readonly runsIdentity: boolean
   /** Undefined where the console is switched off. */
   readonly console: Pick<ConsoleOptions, 'issuer' | 'services' | 'demo'> | undefined
-  readonly query: RouteGroup | undefined
+  readonly query: readonly RouteGroup[] | undefined
   readonly streaming: RouteGroup | undefined
 }
 
@@ -46,7 +46,7 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     { at: ['/healthz', '/readyz'], routes: healthRoutes(readiness) },
     { at: ['/metrics'], routes: [metricsRoute(metrics, requireScope('Platform/Admin'))] },
     ...(parts.runsIdentity ? identityGroups(parts, cors) : []),
-    ...(query === undefined ? [] : [{ ...query, cors }]),
+    ...(query ?? []).map((group) => ({ ...group, cors })),
     ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
     { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
     ...(parts.console === undefined ? [] : [consoleRoutes(parts, parts.console)]),
@@ -152,6 +152,9 @@ async function loadOpenApi({ identity, query }: RouteParts): Promise<readonly Ro
   const { openApiRoute } = await import('../http/openapi.ts')
   const { describeAdmin } = await import('../admin/admin.ts')
   const described = describeAdmin()
-  if (query !== undefined) described.push(...(await import('../query/http/openapi.ts')).describeQuery())
+  if (query !== undefined) {
+    described.push(...(await import('../query/http/openapi.ts')).describeQuery())
+    described.push(...(await import('../query/saved/openapi.ts')).describeSaved())
+  }
   return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
 }

@@ -22,6 +22,7 @@ import { builtInClients } from '../store/built-in-clients.ts'
 import { nodeName } from '../store/nodes.ts'
 import { registerServer } from '../store/running-servers.ts'
 import { lockStart } from '../store/start-lock.ts'
+import { subjectNames } from '../store/subject-names.ts'
 import { WritesStopped } from '../store/wal-sync.ts'
 import { startControllers } from '../streaming/controllers/start.ts'
 import { openStreaming } from '../streaming/streaming.ts'
@@ -114,6 +115,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
               return readAuditAfter(database.db, after, most)
             },
           },
+          owners: { names: (subjects) => subjectNames(database, subjects) },
           clock,
           database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
           limits: queryLimitsOf(config),
@@ -180,7 +182,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       queries: query?.activity,
     })
 
-    await reconcileDeclared(declared, resources, query?.tables, logger)
+    await reconcileDeclared(declared, resources, query, logger)
     await unlock()
     database.limitStatements(STATEMENT_MS)
     startBackgroundJobs(config, { resources, window, metrics, logger }, cleanup)
