@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Launched, makeClone, root } from './clone.ts'
+import { ADMIN, ALICE } from './demo-user.ts'
 
 /** A fenced block. */
 export interface Block {
@@ -63,6 +64,17 @@ export async function openPage(page: string, { replace = [], copy, environment }
   const running = new Set<Command>()
   let next = 0
 
+  /** The reader types the password of a demonstration user at a terminal, which there is not. */
+  const launch = async (commands: string): Promise<Launched> => {
+    let text = here(commands)
+    for (const { username, password } of [ALICE, ADMIN]) {
+      if (!text.includes(`--username ${username}`)) continue
+      const file = join(clone.folder, '..', `${username}.password`)
+      await writeFile(file, password)
+      text = text.replaceAll(`--username ${username}`, `--username ${username} --password-file '${file}'`)
+    }
+    return clone.launch(text)
+  }
   const take = (contains: string): Block => {
     const block = blocks[next]
     assert.ok(block, `${page} ends before a block with ${JSON.stringify(contains)}`)
@@ -76,7 +88,7 @@ export async function openPage(page: string, { replace = [], copy, environment }
     take,
     async run(contains, { stdin = '' } = {}) {
       const block = take(contains)
-      const { child, ended, output } = clone.launch(here(block.text))
+      const { child, ended, output } = await launch(block.text)
       child.stdin?.end(stdin)
       const status = await ended
       assert.equal(status, 0, `${page}:${block.line} ended with ${status}:\n${output()}`)
@@ -89,7 +101,7 @@ export async function openPage(page: string, { replace = [], copy, environment }
     },
     async start(contains, ready) {
       const block = take(contains)
-      const command = keepRunning(clone.launch(here(block.text)), `${page}:${block.line}`)
+      const command = keepRunning(await launch(block.text), `${page}:${block.line}`)
       running.add(command)
       await command.prints(ready)
       return command
