@@ -112,7 +112,7 @@ test('Live prices', async (t) => {
   await restart()
   await program.prints(/-- offline[\s\S]*-- online[\s\S]*-- (nothing was missed|all prices anew)/)
   await guide.run('insert into quotes')
-  await program.prints(/^ACME 99\.5000 99\.7000$/m)
+  await program.prints(/^MINE 99\.5000 99\.7000$/m)
   await program.stop()
 
   await guide.save('ticker.mjs')
