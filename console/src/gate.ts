@@ -52,7 +52,7 @@ const signIn = browser({
   silent: true,
 })
 
-/** Notices when there is no token any more, whoever asks for one. */
+/** Notices when there is no token any more, for whatever it was requested. */
 const auth: Auth<Browser> = (env) => {
   const source = signIn(env)
   const token = source.token.bind(source)
