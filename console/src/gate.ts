@@ -15,7 +15,7 @@ export type Session =
 export interface Connection {
   readonly state: 'connecting' | 'online' | 'lapsed' | 'offline' | 'ended'
   readonly reason: string
-  /** When the next attempt is made, when offline: milliseconds since the epoch. */
+  /** When the next attempt is made: milliseconds since the epoch. */
   readonly retryAt: number | undefined
 }
 
@@ -84,10 +84,27 @@ export async function open(onReturn: () => void): Promise<void> {
   connect()
 }
 
-/** Without the streaming service on this node there is nothing to connect to. */
+/** The stream takes tokens with a right of the platform, where the service runs; otherwise the server is asked at times. */
 export function connect(): void {
-  if (server.services.includes('streaming')) void followRights().catch(() => {})
-  else connection.value = { state: 'online', reason: 'without the streaming service', retryAt: undefined }
+  if (server.services.includes('streaming') && may('Platform/')) void followRights().catch(() => {})
+  else void askAgain()
+}
+
+const ASK_EVERY_MS = 20_000
+
+async function askAgain(): Promise<void> {
+  const retryAt = Date.now() + ASK_EVERY_MS
+  try {
+    const token = await gate.auth.token()
+    await readUser().catch((error) => {
+      if (error instanceof AuthError && error.status === 401) return gate.auth.token(token)
+      throw error
+    })
+    connection.value = { state: 'online', reason: 'without a stream', retryAt }
+  } catch (error) {
+    connection.value = { state: 'offline', reason: error instanceof Error ? error.message : '', retryAt }
+  }
+  if (session.value.kind === 'signed-in') setTimeout(askAgain, ASK_EVERY_MS)
 }
 
 /** The server tells when the rights of this token change; another token then has those that are left. */
@@ -122,8 +139,12 @@ export async function signOut(): Promise<void> {
 
 async function readUser(): Promise<void> {
   const found = await gate.auth.user()
-  if (found === undefined) return
-  session.value = { kind: 'signed-in', user: found, rights: new Set(await gate.auth.scopes()) }
+  const scopes = await gate.auth.scopes()
+  // The user may have signed out meanwhile, and what is equal need not be drawn again.
+  if (found === undefined || session.value.kind === 'signed-out') return
+  const known = session.value.kind === 'signed-in' ? [session.value.user, [...session.value.rights]] : undefined
+  if (JSON.stringify(known) === JSON.stringify([found, scopes])) return
+  session.value = { kind: 'signed-in', user: found, rights: new Set(scopes) }
 }
 
 function isSignedOut(error: unknown): boolean {

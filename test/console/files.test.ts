@@ -1,8 +1,17 @@
 /** What the server sends at /console: the page, its files, their caching, compression and policy; and its client. */
 import assert from 'node:assert/strict'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { buildConsole } from '../../console/build.js'
-import { chooseEncoding } from '../../src/console/routes.ts'
+import { chooseEncoding, consoleGroup } from '../../src/console/routes.ts'
+import { clientAddress } from '../../src/http/client-address.ts'
+import { openListener } from '../../src/http/listener.ts'
+import { createPipeline } from '../../src/http/pipeline.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { ADMIN, bearer, post, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
@@ -160,6 +169,28 @@ test('its redirect URI is that of the issuer alone, and it has no other grant', 
     ...ADMIN,
   })
   assert.equal(((await granted.json()) as { error: string }).error, 'unauthorized_client')
+})
+
+test('before it is built the page says what to do; afterwards it is there without a restart', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-console-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
+  t.after(() => listener.close(0))
+  const group = consoleGroup({
+    ...{ folder, base: '', issuer: 'http://localhost', version: '1', services: [], demo: false },
+    ...{ name: 'Gate', tokens: ':root{}', logo: undefined },
+  })
+  const logger = createLogger({ level: 'silent', format: 'json', destination: { write() {} } })
+  const metrics = createMetrics()
+  listener.answerWith(createPipeline({ groups: [group], logger, metrics, addressOf: clientAddress([]) }))
+  const ask = () => fetch(`http://127.0.0.1:${listener.port}/console/query`)
+  const before = await ask()
+  assert.equal(before.status, 503)
+  assert.match(await before.text(), /npm run setup/)
+  await cp(fileURLToPath(new URL('../../console/dist', import.meta.url)), folder, { recursive: true })
+  const after = await ask()
+  assert.equal(after.status, 200)
+  assert.match(await after.text(), /<script type="module"/)
 })
 
 test('switched off, there is neither the console nor its client', async () => {

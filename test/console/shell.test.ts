@@ -3,12 +3,16 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Gatehouse, password } from '../../client/src/index.ts'
 import { ADMIN, ALICE, type ConsoleScene, openConsole, signInOn } from '../support/console.ts'
+import { openPlace } from '../support/engines.ts'
+import { freePort } from '../support/free-port.ts'
+import { startGatehouse } from '../support/providers/gatehouse.ts'
 
 let scene: ConsoleScene
 let admin: Gatehouse
 
 before(async () => {
-  scene = await openConsole()
+  // The console streams whatever other origins may.
+  scene = await openConsole({ flags: { '--stream-origins': 'https://other.example' } })
   admin = new Gatehouse(scene.server.issuer, { auth: password({ clientId: 'demo-cli', ...ADMIN }) })
 })
 after(async () => {
@@ -37,6 +41,30 @@ test('a user signs in on the page of the server, and comes back to the address t
   await page.goBack()
   await page.getByText('There is nothing at this address').waitFor()
   await context.close()
+})
+
+test('without the demonstration, below the path of an issuer and at another name of the machine, it works as well', async () => {
+  const { place, leave } = await openPlace('sqlite')
+  const port = await freePort()
+  const issuer = `http://localhost:${port}/gate`
+  const other = await startGatehouse(place, {
+    declaration: { users: [{ username: 'ada', password: 'a long enough password', name: 'Ada' }] },
+    flags: { '--port': String(port), '--issuer': issuer },
+  })
+  const context = await scene.browser.newContext()
+  try {
+    const page = await context.newPage()
+    await page.goto(`http://127.0.0.1:${port}/gate/console`)
+    await signInOn(page, { username: 'ada', password: 'a long enough password' })
+    await page.getByText('Hello, Ada.').waitFor()
+    assert.equal(page.url(), `${issuer}/console`)
+    await page.getByText('None. An administrator can give you a role.').waitFor()
+    await page.getByText('Online').waitFor()
+  } finally {
+    await context.close()
+    await other.stop()
+    await leave()
+  }
 })
 
 test('tokens stay in memory: a reload signs in again without a question, and nothing is stored', async () => {
@@ -148,6 +176,20 @@ test('at 390 px the navigation is a menu, and nothing is wider than the window',
   assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390)
   assert.deepEqual(await view.axe(), [])
   view.check()
+  await view.context.close()
+})
+
+test('a server that cannot sign in is reported with the code and the request id', async () => {
+  const view = await scene.open('')
+  const body = JSON.stringify({ title: 'The database is away', Code: 'server.unavailable' })
+  const reply = { status: 500, body, headers: { 'request-id': 'some-request' } }
+  await view.page.route('**/.well-known/openid-configuration', (route) => route.fulfill(reply))
+  await view.page.reload()
+  await view.page.getByRole('heading', { name: 'You could not be signed in' }).waitFor()
+  const text = await view.page.getByRole('alert').textContent()
+  assert.match(text ?? '', /The database is away.*server\.unavailable.*some-request/)
+  assert.deepEqual(await view.axe(), [])
+  view.check(/status of 500/)
   await view.context.close()
 })
 

@@ -3,7 +3,7 @@ import { server } from '../server.ts'
 
 export function Brand() {
   return (
-    <span class="brand">
+    <span class="brand" title={server.name}>
       {server.logo === undefined ? <Mark /> : <img src={server.logo} alt="" />}
       <span class="brand-name">{server.name}</span>
     </span>

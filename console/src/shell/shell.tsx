@@ -3,7 +3,7 @@ import type { ComponentType } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { may, signOut } from '../gate.ts'
 import { server } from '../server.ts'
-import { Button, classes, Empty, ErrorNotice, Forbidden, Loading, Page } from '../ui/index.ts'
+import { Button, ButtonLink, classes, Empty, ErrorNotice, Forbidden, Loading, Page } from '../ui/index.ts'
 import { Announcements } from './announce.tsx'
 import { type Area, type AreaProps, findArea, loadArea, visibleAreas } from './area.ts'
 import { type Command, useCommands } from './commands.ts'
@@ -79,7 +79,11 @@ function AreaPage({ area }: { readonly area: Area }) {
 function Unknown() {
   return (
     <Page title="Not found">
-      <Empty icon="search" title="There is nothing at this address" actions={<a href={href()}>Go to the start</a>}>
+      <Empty
+        icon="search"
+        title="There is nothing at this address"
+        actions={<ButtonLink href={href()}>Go to the start</ButtonLink>}
+      >
         The link may be old, or mistyped.
       </Empty>
     </Page>

@@ -20,7 +20,10 @@ export function SignedOut({ session }: { readonly session: Exclude<Session, { ki
         <div class="signed-out-card">
           <Brand />
           {session.kind === 'failed' ? (
-            <ErrorNotice title="You could not be signed in" error={session.error} onRetry={() => location.reload()} />
+            <>
+              <h1>You could not be signed in</h1>
+              <ErrorNotice error={session.error} onRetry={() => location.reload()} />
+            </>
           ) : (
             <>
               <h1>You are signed out</h1>
