@@ -142,6 +142,7 @@ export const SETTINGS = {
     parseContact,
     'Whom the pages name to people who need help: an e-mail address, a URL, or a text such as "the service desk, extension 4711". Empty: "your administrator".',
   ),
+  console: setting('true', parseBoolean, 'Serve the console at /console, and let its built-in client sign users in.'),
   sessionIdle: setting('43200', parseSeconds, 'Seconds without a request after which a browser session expires.'),
   sessionLifetime: setting('604800', parseSeconds, 'Seconds after which a browser session expires in any case.'),
   logoutPrivate: setting(

@@ -4,15 +4,18 @@ import { PROBLEM_TYPE } from '../http/problem.ts'
 import type { BrandSettings, Pages } from '../identity/browser/page-settings.ts'
 import type { Place } from '../identity/pages/layout.ts'
 
-/** The places of a node that runs the identity service. */
-export const ALL_PLACES: readonly Place[] = ['console', 'account', 'documentation']
+const ALL_PLACES = ['console', 'account', 'documentation'] as const satisfies readonly Place[]
 
 export interface LazyPages {
+  /** The path of the issuer; the prefix of all our links. */
+  readonly base: string
+  readonly brand: BrandSettings
   load(): Promise<Pages>
   readonly problemPage: ProblemPage
 }
 
-export function lazyPages(base: string, brand: BrandSettings, places: readonly Place[]): LazyPages {
+export function lazyPages(base: string, brand: BrandSettings, serves: Readonly<Record<Place, boolean>>): LazyPages {
+  const places = ALL_PLACES.filter((place) => serves[place])
   let loading: Promise<Pages> | undefined
   const load = (): Promise<Pages> => {
     loading ??= import('../identity/browser/page-settings.ts').then(
@@ -25,6 +28,8 @@ export function lazyPages(base: string, brand: BrandSettings, places: readonly P
     return loading
   }
   return {
+    base,
+    brand,
     load,
     problemPage(context, problem) {
       Promise.all([load(), import('../site/problem-page.ts')])

@@ -1,6 +1,8 @@
-/** Every route group of the server, on one screen. Pages and administration are loaded on first use. */
+/** Every route group of the server, on one screen. Pages, console and administration are loaded on first use. */
+import { fileURLToPath } from 'node:url'
 import type { Live } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import type { ConsoleOptions } from '../console/routes.ts'
 import type { Bus } from '../events/bus.ts'
 import { requireScope } from '../http/authentication.ts'
 import type { CorsPolicy } from '../http/cors.ts'
@@ -12,6 +14,8 @@ import type { Flow } from '../identity/browser/flow.ts'
 import { discoveryRoutes } from '../identity/endpoints/discovery.ts'
 import { endpointGroups } from '../identity/endpoints/routes.ts'
 import type { Identity } from '../identity/identity.ts'
+import { VERSION } from '../protocol/version.ts'
+import type { BuiltInClients } from '../store/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { LazyPages } from './pages.ts'
 import type { Resources } from './resources.ts'
@@ -25,9 +29,12 @@ export interface RouteParts {
   readonly live: Live
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   readonly settings: Pick<LoadedConfig, 'texts' | 'sources'> | undefined
-  readonly runsIdentity: boolean
+  readonly builtInClients: BuiltInClients
   readonly pages: LazyPages
-  readonly query: RouteGroup | undefined
+  readonly runsIdentity: boolean
+  /** Undefined where the console is switched off. */
+  readonly console: Pick<ConsoleOptions, 'issuer' | 'services' | 'demo'> | undefined
+  readonly query: readonly RouteGroup[] | undefined
   readonly streaming: RouteGroup | undefined
 }
 
@@ -40,9 +47,10 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     { at: ['/healthz', '/readyz'], routes: healthRoutes(readiness) },
     { at: ['/metrics'], routes: [metricsRoute(metrics, requireScope('Platform/Admin'))] },
     ...(parts.runsIdentity ? identityGroups(parts, cors) : []),
-    ...(query === undefined ? [] : [{ ...query, cors }]),
+    ...(query ?? []).map((group) => ({ ...group, cors })),
     ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
     { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
+    ...(parts.console === undefined ? [] : [consoleRoutes(parts, parts.console)]),
     { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },
     { at: ['/assets'], limit: 'pages', load: async () => [(await pages.load()).group] },
     { at: ['/docs'], limit: 'pages', load: () => loadDocumentation(pages) },
@@ -107,6 +115,31 @@ async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
   return browserGroups(env)
 }
 
+function consoleRoutes(
+  { pages: { brand, base } }: RouteParts,
+  options: NonNullable<RouteParts['console']>,
+): LazyRouteGroups {
+  return {
+    at: ['/console'],
+    limit: 'pages',
+    async load() {
+      const { consoleGroup } = await import('../console/routes.ts')
+      const { designTokens } = await import('../identity/pages/tokens.ts')
+      const { logoType } = await import('../identity/pages/brand.ts')
+      const group = consoleGroup({
+        ...options,
+        folder: fileURLToPath(new URL('../../console/dist', import.meta.url)),
+        base,
+        version: VERSION,
+        name: brand.name,
+        logo: brand.logo && { ...brand.logo, type: logoType(brand.logo.ending) },
+        tokens: designTokens(brand.colour),
+      })
+      return [group]
+    },
+  }
+}
+
 async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly RouteGroup[]> {
   const { resources, identity, bus, live, settings } = parts
   const { adminGroup } = await import('../admin/admin.ts')
@@ -126,6 +159,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     receive,
     keyring,
     hashPassword: identity.hashing.hash,
+    builtInClients: parts.builtInClients,
     settings: () => (settings === undefined ? [] : showSettings(settings)),
     live,
   }
@@ -141,6 +175,9 @@ async function loadOpenApi({ identity, query }: RouteParts): Promise<readonly Ro
   const { openApiRoute } = await import('../http/openapi.ts')
   const { describeAdmin } = await import('../admin/admin.ts')
   const described = describeAdmin()
-  if (query !== undefined) described.push(...(await import('../query/http/openapi.ts')).describeQuery())
+  if (query !== undefined) {
+    described.push(...(await import('../query/http/openapi.ts')).describeQuery())
+    described.push(...(await import('../query/saved/openapi.ts')).describeSaved())
+  }
   return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
 }

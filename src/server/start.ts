@@ -18,9 +18,11 @@ import { type Clock, systemClock } from '../protocol/clock.ts'
 import { VERSION } from '../protocol/version.ts'
 import { openQuery } from '../query/service.ts'
 import { readAuditAfter } from '../store/audit-read.ts'
+import { builtInClients } from '../store/built-in-clients.ts'
 import { nodeName } from '../store/nodes.ts'
 import { registerServer } from '../store/running-servers.ts'
 import { lockStart } from '../store/start-lock.ts'
+import { subjectNames } from '../store/subject-names.ts'
 import { WritesStopped } from '../store/wal-sync.ts'
 import { startControllers } from '../streaming/controllers/start.ts'
 import { openStreaming } from '../streaming/streaming.ts'
@@ -31,8 +33,8 @@ import { createCleanup } from './cleanup.ts'
 import { reconcileDeclared } from './declared.ts'
 import { createDemoMarket } from './demo-market.ts'
 import { createLiveController } from './live-controller.ts'
-import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls } from './options.ts'
-import { ALL_PLACES, lazyPages } from './pages.ts'
+import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls, streamSettingsOf } from './options.ts'
+import { lazyPages } from './pages.ts'
 import { checkBeforeStart, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
 import { joinCluster, openResources } from './resources.ts'
@@ -99,6 +101,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       cleanup,
     )
     const { stores, database, audit, masterKey } = resources
+    const ownClients = builtInClients({ issuer, console: config.console })
     if (database.engine === 'sqlite') cleanup.add(registerServer(config.data, issuer))
     const { bus, cluster } = await joinCluster(config, resources, logger, cleanup)
     const live = createLive(cluster)
@@ -113,6 +116,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
               return readAuditAfter(database.db, after, most)
             },
           },
+          owners: { names: (subjects) => subjectNames(database, subjects) },
           clock,
           database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
           limits: queryLimitsOf(config),
@@ -130,6 +134,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       issuer,
       database,
       stores,
+      builtInClients: ownClients,
       bus,
       audit,
       clock,
@@ -166,7 +171,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
           rateLimits,
           logger,
           metrics,
-          settings: config,
+          settings: streamSettingsOf(config, issuer),
           controllers: startedControllers,
           queryController: query && createLiveController(query.live, audit),
           name: config.brandName,
@@ -178,7 +183,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       queries: query?.activity,
     })
 
-    await reconcileDeclared(declared, resources, query?.tables, logger)
+    await reconcileDeclared(declared, resources, query, logger)
     await unlock()
     database.limitStatements(STATEMENT_MS)
     startBackgroundJobs(config, { resources, window, metrics, logger }, cleanup)
@@ -187,11 +192,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
 
     let stopping = false
     const base = new URL(issuer).pathname.replace(/\/$/, '')
-    const pages = lazyPages(
-      base,
-      brand,
-      runs('identity') ? ALL_PLACES : ALL_PLACES.filter((place) => place !== 'account'),
-    )
+    const pages = lazyPages(base, brand, { console: config.console, account: runs('identity'), documentation: true })
     const pipeline = createPipeline({
       groups: routeGroups({
         resources,
@@ -201,8 +202,10 @@ export async function startServer(config: Config, options: StartOptions): Promis
         metrics,
         live,
         settings,
-        runsIdentity: runs('identity'),
+        builtInClients: ownClients,
         pages,
+        runsIdentity: runs('identity'),
+        console: config.console ? { issuer, services: config.services, demo: config.demo } : undefined,
         query: query?.routes({
           metrics,
           trace: tracing,

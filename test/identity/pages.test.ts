@@ -134,19 +134,6 @@ describe('served pages', () => {
     }
   })
 
-  test('the tokens and the brand are served by fixed names for the console, and confirmed by their ETag', async () => {
-    for (const [name, pattern] of [
-      ['tokens.css', /^:root\{[\s\S]*--button:#0b6e4f;[\s\S]*:root\[data-theme=dark\]/],
-      ['brand.json', /^\{"name":"North & \\"Wind\\"","logo":"\/assets\/logo-[^"]+\.svg"/],
-    ] as const) {
-      const response = await fetch(`${place.server.issuer}/assets/${name}`)
-      assert.match(await response.text(), pattern)
-      const etag = response.headers.get('etag') ?? ''
-      const again = await fetch(`${place.server.issuer}/assets/${name}`, { headers: { 'if-none-match': etag } })
-      assert.equal(again.status, 304)
-    }
-  })
-
   test('a person who has forgotten the password learns whom to ask', async () => {
     const page = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer)))
     assert.match(

@@ -115,7 +115,7 @@ export function sendSection(
     formError,
     body: body(frame, formError),
   })
-  sendPage(http, page, { status: formError === undefined ? 200 : 400 })
+  sendPage(http, page, { status: formError === undefined ? 200 : 400, scripts: "'self'" })
 }
 
 function isDone(text: string): text is Done {

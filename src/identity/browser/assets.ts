@@ -1,13 +1,10 @@
-/** The files that pages load, all from our own origin. */
+/** The files that pages load, all from our own origin and named by their content, so that they can be cached forever. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { sendUnlessKnown } from '../../http/conditional.ts'
-import type { Context } from '../../http/context.ts'
 import type { Route } from '../../http/route.ts'
-import { type Brand, markFile } from '../pages/brand.ts'
+import { type Brand, logoType, markFile } from '../pages/brand.ts'
 import type { PageAssets } from '../pages/layout.ts'
 import { documentationStyles, pageStyles } from '../pages/stylesheet.ts'
-import { designTokens } from '../pages/tokens.ts'
 
 export interface Logo {
   readonly content: Buffer
@@ -22,17 +19,6 @@ export interface AssetOptions {
 }
 
 const CSS = 'text/css; charset=utf-8'
-const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
-  ['.svg', 'image/svg+xml'],
-  ['.png', 'image/png'],
-  ['.webp', 'image/webp'],
-  ['.jpg', 'image/jpeg'],
-  ['.jpeg', 'image/jpeg'],
-])
-
-/** For files that are named by their content. The console asks for its tokens and its brand by fixed names. */
-const FOREVER = 'public, max-age=31536000, immutable'
-
 export function createAssets({ base, brand }: AssetOptions): { assets: PageAssets; routes: readonly Route[] } {
   const { colour, logo } = brand
   const routes: Route[] = []
@@ -43,15 +29,12 @@ export function createAssets({ base, brand }: AssetOptions): { assets: PageAsset
     controlsScript: serveScript('controls'),
     passkeyScript: serveScript('passkey'),
     signedOutScript: serveScript('signed-out'),
+    themeScript: serveScript('theme'),
     healthScript: serveScript('health'),
     documentationScript: serveScript('documentation'),
     logo: ownLogo,
     icon: ownLogo ?? serveLogo({ content: Buffer.from(markFile(colour)), ending: '.svg' }),
   }
-  const { name, supportContact: contact } = brand
-  const about = { name, logo: assets.logo ?? null, icon: assets.icon, support_contact: contact }
-  serveByName('tokens.css', CSS, designTokens(colour))
-  serveByName('brand.json', 'application/json; charset=utf-8', JSON.stringify(about))
   return { assets, routes }
 
   function serveStyles(name: string, text: string): string {
@@ -64,7 +47,7 @@ export function createAssets({ base, brand }: AssetOptions): { assets: PageAsset
   }
 
   function serveLogo({ content, ending }: Logo): string {
-    return serve(`logo-${digest(content)}${ending}`, LOGO_TYPES.get(ending) ?? 'application/octet-stream', content)
+    return serve(`logo-${digest(content)}${ending}`, logoType(ending), content)
   }
 
   function serve(name: string, type: string, content: string | Buffer): string {
@@ -72,17 +55,11 @@ export function createAssets({ base, brand }: AssetOptions): { assets: PageAsset
       method: 'GET',
       path: `/assets/${name}`,
       handle(context) {
-        context.setHeader('cache-control', FOREVER)
+        context.setHeader('cache-control', 'public, max-age=31536000, immutable')
         context.send(type, content)
       },
     })
     return `${base}/assets/${name}`
-  }
-
-  function serveByName(name: string, type: string, content: string): void {
-    const etag = `"${digest(content)}"`
-    const handle = (context: Context) => sendUnlessKnown(context, etag, type, content)
-    routes.push({ method: 'GET', path: `/assets/${name}`, handle })
   }
 }
 

@@ -8,6 +8,19 @@ export interface Brand {
   readonly supportContact: string
 }
 
+const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
+  ['.svg', 'image/svg+xml'],
+  ['.png', 'image/png'],
+  ['.webp', 'image/webp'],
+  ['.jpg', 'image/jpeg'],
+  ['.jpeg', 'image/jpeg'],
+])
+
+/** The media type of a logo by the extension of its file. */
+export function logoType(ending: string): string {
+  return LOGO_TYPES.get(ending) ?? 'application/octet-stream'
+}
+
 /** The lines of our own logo, in a square of 36 units. */
 export const MARK_LINES = 'M9 28V17a9 9 0 0 1 18 0v11M15 28V15.5M21 28V15.5M9.5 20h17'
 

@@ -34,6 +34,8 @@ export interface PageAssets {
   readonly controlsScript: string
   readonly passkeyScript: string
   readonly signedOutScript: string
+  /** Sets the theme that was chosen in the console, before the first paint. */
+  readonly themeScript: string
   readonly healthScript: string
   readonly documentationScript: string
 }
@@ -76,7 +78,8 @@ export interface SiteParts extends Head {
 /** A page with a bar that links the places of the site. */
 export function sitePage(frame: PageFrame, parts: SiteParts): Html {
   const { messages } = frame.language
-  return html`${head(frame, parts)}<body>
+  const theme = html`<script src="${frame.assets.themeScript}"></script>\n${parts.head}`
+  return html`${head(frame, { ...parts, head: theme })}<body>
 <a class="skip" href="#content">${messages.skipToContent}</a>
 <header class="bar"><div class="bar-content">
 <a class="brand" href="${frame.base}/">${brandMark(frame)}</a>
