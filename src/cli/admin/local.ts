@@ -35,6 +35,7 @@ export async function connectLocally(
     hashPassword,
     settings: () => showSettings(loaded),
     live: createLive(data.nodes),
+    stopping: new AbortController().signal,
   }
   return {
     async request(method, target, { body, ifMatch } = {}) {
