@@ -1,6 +1,7 @@
 /** Saved queries and boards over HTTP: owners, sharing, versions, limits, and what becomes of them when their owner is deleted. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import pg from 'pg'
 import { type Board, Gatehouse, password, type SavedQuery, type Tile } from '../../client/src/index.ts'
 import { DEMO_DOCUMENTS } from '../../src/declarative/demo-documents.ts'
 import { type BoardBody, faultsOfNew, type QueryBody } from '../../src/query/saved/document-schema.ts'
@@ -24,7 +25,7 @@ const queryToClient = (query: QueryBody): SavedQuery => query
 const queryToServer = (query: SavedQuery): QueryBody => query
 void [toServer, queryToClient, queryToServer]
 
-onEveryEngine('saved documents', (place) => {
+onEveryEngine('saved documents', (place, engine) => {
   let server: TestServer
   const tokens = new Map<string, string>()
 
@@ -250,6 +251,20 @@ onEveryEngine('saved documents', (place) => {
     const huge = { ...QUERY, body: { statement: '-'.repeat(300_000) } }
     assert.equal((await call('alice', 'POST', '/saved', huge)).status, 413)
     assert.equal((await call('alice', 'POST', '/saved', '{')).body.Code, 'Request.BadJson')
+  })
+
+  test('statements cannot reach the documents, and on PostgreSQL not even the role that they run as', async () => {
+    const reply = await call('admin', 'POST', '/query', { Statement: 'select * from _gh_documents' })
+    assert.equal(reply.body.Code, 'IQL.UnknownTable')
+    if (engine === 'sqlite') return
+    const client = new pg.Client(place().databaseUrl)
+    await client.connect()
+    const { rows } = await client.query(
+      `select has_table_privilege('gatehouse_query', 'gatehouse_data._gh_documents', 'select') as documents,
+        has_table_privilege('gatehouse_query', 'gatehouse_data._gh_document_readers', 'insert') as readers`,
+    )
+    await client.end()
+    assert.deepEqual(rows, [{ documents: false, readers: false }])
   })
 
   test('a token of the platform is needed', async () => {
