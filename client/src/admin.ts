@@ -126,7 +126,10 @@ export interface Admin {
   readonly queries: Collection
   readonly settings: Collection
   readonly scopes: Collection
+  /** `list({ after: seq, wait: 20 })` follows the log. */
   readonly audit: Collection
+  readonly nodes: Collection
+  readonly backups: Collection
   /** What belongs to a user: `of('bob', 'sessions')`, `factors`, `consents`. */
   of(user: string, what: 'sessions' | 'factors' | 'consents'): Collection
   setPassword(user: string, password: string, options?: CallOptions): Promise<void>
@@ -143,7 +146,19 @@ export interface Admin {
  */
 export function createAdmin(http: Http): Admin {
   const collection = (name: string): Collection => new Collection(http, `/admin/${name}`)
-  const names = ['users', 'clients', 'roles', 'keys', 'streams', 'queries', 'settings', 'scopes', 'audit']
+  const names = [
+    'users',
+    'clients',
+    'roles',
+    'keys',
+    'streams',
+    'queries',
+    'settings',
+    'scopes',
+    'audit',
+    'nodes',
+    'backups',
+  ]
   const users = (user: string): string => `users/${encodeURIComponent(user)}`
   return {
     ...(Object.fromEntries(names.map((name) => [name, collection(name)])) as unknown as Omit<

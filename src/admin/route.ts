@@ -34,6 +34,8 @@ export interface AdminCall {
   readonly caller: Principal
   readonly address: string
   readonly requestId: string
+  /** Aborted when the caller has left, or the server stops: for replies that wait. */
+  readonly signal: AbortSignal
 }
 
 export interface AdminReply {
@@ -58,6 +60,8 @@ export interface AdminEnv {
   hashPassword(password: string): Promise<string | undefined>
   settings(): readonly SettingInForce[]
   readonly live: Live
+  /** Aborted when the server begins to stop. */
+  readonly stopping: AbortSignal
 }
 
 /** A parameter of the path. The router has matched it, so it is present. */

@@ -1,17 +1,23 @@
 /** All administration routes. */
+import { activityRoutes } from './activity.ts'
 import { auditRoutes } from './audit.ts'
+import { backupRoutes } from './backups.ts'
 import { clientRoutes } from './clients.ts'
 import { platformRoutes } from './platform.ts'
 import { roleRoutes } from './roles.ts'
 import type { AdminRoute } from './route.ts'
 import { userAccessRoutes } from './user-access.ts'
+import { userRightsRoutes } from './user-rights.ts'
 import { userRoutes } from './users.ts'
 
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...userRoutes,
   ...userAccessRoutes,
+  ...userRightsRoutes,
   ...clientRoutes,
   ...roleRoutes,
   ...platformRoutes,
+  ...activityRoutes,
   ...auditRoutes,
+  ...backupRoutes,
 ]

@@ -33,6 +33,7 @@ import { createCleanup } from './cleanup.ts'
 import { reconcileDeclared } from './declared.ts'
 import { createDemoMarket } from './demo-market.ts'
 import { createLiveController } from './live-controller.ts'
+import { createNodeStatus } from './node-status.ts'
 import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls, streamSettingsOf } from './options.ts'
 import { checkBeforeStart, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
@@ -177,9 +178,19 @@ export async function startServer(config: Config, options: StartOptions): Promis
         })
       : undefined
     cleanup.add(() => streaming?.gateway.drain())
+    const stopping = new AbortController()
+    const readiness = {
+      process: async () => (stopping.signal.aborted ? 'stopping' : undefined),
+      database: async () => failureOf(database.check()),
+      ...(query === undefined ? {} : { query: async () => failureOf(query.check()) }),
+    }
+    const gateway = streaming?.gateway
     handleLiveCalls(cluster, {
-      streams: streaming && { list: streaming.gateway.liveSessions },
+      streams: gateway && { list: gateway.liveSessions },
       queries: query?.activity,
+      tablesOf: query?.tablesOf,
+      topicsOf: gateway && ((scopes) => gateway.topicsFor(new Set(scopes))),
+      node: createNodeStatus({ config, resources, bus, server: listener.server, readiness, query, gateway }, cleanup),
     })
 
     await reconcileDeclared(declared, resources, query, logger)
@@ -189,7 +200,6 @@ export async function startServer(config: Config, options: StartOptions): Promis
     const expiry = tls && watchCertificateExpiry(tls.cert, { clock, logger, metrics }, cleanup)
     if (metricsListener !== undefined) serveMetrics(metricsListener, metrics, logger)
 
-    let stopping = false
     const pipeline = createPipeline({
       groups: routeGroups({
         resources,
@@ -210,11 +220,8 @@ export async function startServer(config: Config, options: StartOptions): Promis
           cancelElsewhere: (id, owner) => live.cancel(id, owner),
         }),
         streaming: streaming?.routes,
-        readiness: {
-          process: async () => (stopping ? 'stopping' : undefined),
-          database: async () => failureOf(database.check()),
-          ...(query === undefined ? {} : { query: async () => failureOf(query.check()) }),
-        },
+        readiness,
+        stopping: stopping.signal,
       }),
       base: new URL(issuer).pathname.replace(/\/$/, ''),
       addressOf: clientAddress(config.trustedProxies),
@@ -240,8 +247,8 @@ export async function startServer(config: Config, options: StartOptions): Promis
       metricsPort: metricsListener?.port,
       reload: (next) => reloadSettings(config, next, { listener, expiry, rateLimits, logger }),
       async stop() {
-        if (stopping) return
-        stopping = true
+        if (stopping.signal.aborted) return
+        stopping.abort()
         const delayMs = stopDelayOf(config, settings)
         logger.info({ delayMs }, 'stopping')
         listener.announceClose()

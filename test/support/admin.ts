@@ -78,6 +78,7 @@ export async function startTestAdmin(
     hashPassword,
     settings: () => [],
     live: createLive(cluster),
+    stopping: new AbortController().signal,
     ...parts,
   }
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })

@@ -38,6 +38,7 @@ export async function connectLocally(
     builtInClients: builtInClients({ issuer: issuerOf(loaded.config), console: loaded.config.console }),
     settings: () => showSettings(loaded),
     live: createLive(data.nodes),
+    stopping: new AbortController().signal,
   }
   return {
     async request(method, target, { body, ifMatch } = {}) {
