@@ -5,26 +5,32 @@ import { userTarget } from '../declarative/targets.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/password-hash.ts'
 import type { Stores } from '../store/stores.ts'
+import type { SearchHit } from '../store/user-search.ts'
 import { USER_ID_PREFIX, type User, UsernameTaken } from '../store/users.ts'
 import { badBody, instant, type JsonObject, merged, readObject, readUser, refuseUnknown, USER_SCHEMA } from './body.ts'
 import { change, type Effects, record, recordPatch } from './change.ts'
 import { checkMatch, created, requireMatch, tagged } from './etag.ts'
-import { PAGE_REPLY, pageQuery, pageReply, readPage } from './page.ts'
-import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
+import { badCursor, PAGE_REPLY, type Page, pageQuery, pageReply, readPage } from './page.ts'
+import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
 
 export const userRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/admin/users',
     scope: 'Identity/Admin',
-    summary: 'Lists users page by page, ordered by name.',
+    summary: 'Lists users page by page, ordered by username, or those whom a search finds.',
     query: {
       ...pageQuery('Users', 'username'),
+      after: 'The username of the last one on the previous page; in a search, as in `next` of it.',
       prefix: 'Only users whose username begins with this; upper and lower case are the same.',
+      search:
+        'Only users whose username, name, family name or e-mail address begins with this, ordered by what does; upper and lower case are the same. A page can be short, or empty, although `next` is there.',
     },
     reply: PAGE_REPLY,
     async run(call, { stores }) {
       const page = readPage(call)
+      const { search } = call.query
+      if (search !== undefined) return searchUsers(call, stores, search, page)
       const users = await stores.users.list({ ...page, prefix: call.query.prefix ?? '' })
       return pageReply('/admin/users', call, page, users, { keyOf: ({ username }) => username, present: presentUser })
     },
@@ -134,6 +140,28 @@ export const userRoutes: readonly AdminRoute[] = [
     },
   },
 ]
+
+/** The cursor is opaque: its parts come from people's names. */
+async function searchUsers(call: AdminCall, { users }: Stores, text: string, page: Page): Promise<AdminReply> {
+  if (call.query.prefix !== undefined)
+    throw new Refusal('admin.bad_parameter', 400, 'prefix and search cannot be combined')
+  const { users: found, next } = await users.search(text, { limit: page.limit, after: readHit(page.after) })
+  const after = next && Buffer.from(JSON.stringify([next.key, next.id])).toString('base64url')
+  const search = after && new URLSearchParams({ ...call.query, after, limit: String(page.limit) })
+  return { body: { items: found.map(presentUser), next: search === undefined ? null : `/admin/users?${search}` } }
+}
+
+function readHit(cursor: string): SearchHit | undefined {
+  if (cursor === '') return undefined
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    const [key, id]: unknown[] = Array.isArray(value) ? value : []
+    if (typeof key === 'string' && typeof id === 'string') return { key, id }
+  } catch {
+    // Answered below.
+  }
+  throw badCursor()
+}
 
 export async function findUser({ users }: Pick<Stores, 'users'>, name: string): Promise<User> {
   const user = name.startsWith(USER_ID_PREFIX) ? await users.findById(name) : await users.findByUsername(name)

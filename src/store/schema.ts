@@ -41,6 +41,10 @@ export interface UserRow {
   password_changed_at: number
   declared_digest: string | null
   profile: string
+  /** What searches compare, see user-search.ts. */
+  name_key: string | null
+  family_key: string | null
+  email_key: string | null
   disabled: number
   created_at: number
   updated_at: number

@@ -1,9 +1,18 @@
 /** Users with their roles, and the rights that the roles give. */
 import { randomBytes } from 'node:crypto'
-import { type Kysely, type Selectable, sql } from 'kysely'
+import type { Kysely, Selectable } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import { prepare } from './prepared-query.ts'
 import type { Schema, UserRow } from './schema.ts'
+import {
+  compareBytes,
+  endOfPrefix,
+  firstMatch,
+  foldText,
+  type SearchHit,
+  searchKeys,
+  searchQuery,
+} from './user-search.ts'
 
 /** The standard claims by their registered names (OpenID Connect Core §5.1). */
 export type Profile = Readonly<Record<string, unknown>>
@@ -48,6 +57,15 @@ interface UserPage {
   readonly prefix?: string
 }
 
+export interface FoundUsers {
+  readonly users: readonly User[]
+  /** Where the next page begins; undefined after the last one. */
+  readonly next: SearchHit | undefined
+}
+
+/** How often a page of a search reads on for users that earlier pages do not have. */
+const MOST_READS = 8
+
 export type Users = ReturnType<typeof createUsers>
 
 /** No client_id may begin with it: the subject of a token tells a user from a client (RFC 9068 §5). */
@@ -88,16 +106,35 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
 
     /** One page, ordered by name; with a prefix, of the names that begin with it. */
     async list({ after = '', limit = 100, prefix = '' }: UserPage = {}): Promise<User[]> {
-      const start = usernameKey(prefix)
-      let page = db
-        .selectFrom('users')
-        .select('id')
-        .where('username_key', '>', usernameKey(after))
-        .orderBy('username_key')
-        .limit(limit)
-      // Not LIKE, whose wildcards and case differ between the engines; both count characters here.
-      if (start !== '') page = page.where(sql`substr(username_key, 1, ${[...start].length})`, '=', start)
+      const [start, last] = [usernameKey(prefix), usernameKey(after)]
+      let page = db.selectFrom('users').select('id').orderBy('username_key').limit(limit)
+      // A range of the index, with one lower bound.
+      page =
+        compareBytes(last, start) < 0 ? page.where('username_key', '>=', start) : page.where('username_key', '>', last)
+      if (start !== '') page = page.where('username_key', '<', endOfPrefix(start))
       return groupRows(await withRoles().where('users.id', 'in', page).orderBy('username_key').execute())
+    },
+
+    /**
+     * Users with a username, name, family name or e-mail address that begins with the text, ordered by what begins with it. A page
+     * reads a bounded number of index entries: it can be shorter than `limit` although there is a next one.
+     */
+    async search(
+      text: string,
+      { limit, after }: { limit: number; after?: SearchHit | undefined },
+    ): Promise<FoundUsers> {
+      const folded = foldText(text) ?? ''
+      const found: User[] = []
+      let last = after
+      for (let reads = 0; reads < MOST_READS; reads++) {
+        const wanted = limit - found.length
+        const hits = await searchQuery(db, folded, last, wanted).execute()
+        if (hits.length > 0) found.push(...(await usersAt(hits, folded)))
+        if (hits.length < wanted) return { users: found, next: undefined }
+        last = hits.at(-1)
+        if (found.length === limit) break
+      }
+      return { users: found, next: last }
     },
 
     async create(user: NewUser): Promise<string> {
@@ -113,6 +150,7 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
           password_changed_at: now,
           declared_digest: user.declaredDigest ?? null,
           profile: JSON.stringify(user.profile ?? {}),
+          ...searchKeys(user.profile ?? {}),
           disabled: Number(user.disabled ?? false),
           created_at: now,
           updated_at: now,
@@ -133,7 +171,9 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
           ...(change.username === undefined
             ? {}
             : { username: change.username, username_key: usernameKey(change.username) }),
-          ...(change.profile === undefined ? {} : { profile: JSON.stringify(change.profile) }),
+          ...(change.profile === undefined
+            ? {}
+            : { profile: JSON.stringify(change.profile), ...searchKeys(change.profile) }),
           ...(change.disabled === undefined ? {} : { disabled: Number(change.disabled) }),
           ...('declaredDigest' in change ? { declared_digest: change.declaredDigest ?? null } : {}),
         })
@@ -176,14 +216,21 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
         await db.deleteFrom(table).where('user_id', '=', id).execute()
       }
     },
+  }
 
-    async count(): Promise<number> {
-      const { count } = await db
-        .selectFrom('users')
-        .select((eb) => eb.fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow()
-      return Number(count)
-    },
+  /** The users of the hits, each at the first key that begins with the text only. */
+  async function usersAt(hits: readonly SearchHit[], folded: string): Promise<User[]> {
+    const ids = [...new Set(hits.map(({ id }) => id))]
+    const users = groupRows(await withRoles().where('users.id', 'in', ids).execute())
+    const byId = new Map(users.map((user) => [user.id, user]))
+    return hits.flatMap(({ key, id }) => {
+      const user = byId.get(id)
+      const keys = user && [usernameKey(user.username), ...Object.values(searchKeys(user.profile))]
+      if (user === undefined || firstMatch(keys ?? [], folded) !== key) return []
+      // Two equal keys are two hits.
+      byId.delete(id)
+      return [user]
+    })
   }
 
   async function addRoles(userId: string, roles: readonly string[]): Promise<void> {
