@@ -127,6 +127,12 @@ export interface Admin {
   readonly settings: Collection
   readonly scopes: Collection
   readonly audit: Collection
+  /** Browser sessions of all users. */
+  readonly sessions: Collection
+  /** What applications may do for users now. */
+  readonly grants: Collection
+  /** How many users, clients, roles, sessions and grants there are, up to a bound. */
+  readonly counts: Collection
   /** What belongs to a user: `of('bob', 'sessions')`, `factors`, `consents`. */
   of(user: string, what: 'sessions' | 'factors' | 'consents'): Collection
   setPassword(user: string, password: string, options?: CallOptions): Promise<void>
@@ -143,7 +149,7 @@ export interface Admin {
  */
 export function createAdmin(http: Http): Admin {
   const collection = (name: string): Collection => new Collection(http, `/admin/${name}`)
-  const names = ['users', 'clients', 'roles', 'keys', 'streams', 'queries', 'settings', 'scopes', 'audit']
+  const names = 'users clients roles keys streams queries settings scopes audit sessions grants counts'.split(' ')
   const users = (user: string): string => `users/${encodeURIComponent(user)}`
   return {
     ...(Object.fromEntries(names.map((name) => [name, collection(name)])) as unknown as Omit<

@@ -51,5 +51,24 @@ ${ADMIN_ROUTES.map(({ method, path, scope, summary }) => `| ${method} | \`${path
 
 \`{user}\` is a username or an id, and so are the parameters \`user\` and \`actor\`, which take client ids too. Streaming connections and running queries are listed from all nodes; nodes that do not reply
 within a second are listed in \`silent\`.
+
+## Many users
+
+Lists are read page by page: \`next\` is the path of the next page, \`limit\` the size of one. Every page reads a range of an
+index that begins where the last page ended, so that the last page takes as long as the first.
+
+\`GET /admin/users?search=lid\` finds users whose username, name, family name or e-mail address begins with the text, upper and
+lower case alike, ordered by what begins with it. A name is \`name\`, or \`given_name\` and \`family_name\`, or \`nickname\`; where
+there is no \`family_name\`, the last word of the name counts as one. A page reads a bounded number of entries: it can have
+fewer users than \`limit\`, even none, although \`next\` is there.
+
+\`GET /admin/counts\` counts up to 10,000 of each thing; \`more\` says that there are more. Nothing is counted by a scan, and
+nothing has to be kept up to date for it.
+
+## Who is signed in
+
+\`GET /admin/sessions\` lists browser sessions, \`GET /admin/grants\` what applications may do for users (with \`offline\` where
+the grant has a refresh token), \`GET /admin/streams\` the streaming connections of all nodes; each of all users, or of one with
+\`user\`. \`DELETE /admin/users/{user}/sessions\` ends all three for a user and says how many there were.
 `,
 }

@@ -4,6 +4,8 @@ import { isWithdrawn, signingKeyOf } from '../store/key-rotation.ts'
 import type { StoredKey } from '../store/signing-keys.ts'
 import { badBody, instant, type JsonObject, readObject } from './body.ts'
 import { record } from './change.ts'
+import { keyOfItem } from './live.ts'
+import { cursorQuery, pageReply, readPage, readTimeCursor, writeTimeCursor } from './page.ts'
 import { readFlag } from './parameters.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
 import { requireSubject } from './subjects.ts'
@@ -81,11 +83,19 @@ export const platformRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/streams',
     scope: 'Platform/Admin',
-    summary: 'Lists the streaming connections of all nodes.',
-    query: { user: 'Only connections of this user or client, by name or id.' },
-    reply: '{"items": […], "silent": [nodes that did not reply]}',
-    async run({ query: { user } }, { live, stores }) {
-      return { body: await live.streams(user === undefined ? undefined : await requireSubject(stores, user)) }
+    summary: 'Lists the streaming connections of all nodes page by page, newest first.',
+    query: { user: 'Only connections of this user or client, by name or id.', ...cursorQuery('Connections') },
+    reply: '{"items": […], "next": "the path of the next page or null", "silent": [nodes that did not reply]}',
+    async run(call, { live, stores }) {
+      const { user } = call.query
+      const page = readPage(call)
+      const { items, silent } = await live.streams({
+        user: user === undefined ? undefined : await requireSubject(stores, user),
+        page: { limit: page.limit, after: readTimeCursor(page.after) },
+      })
+      const keyOf = (item: JsonObject) => writeTimeCursor(keyOfItem(item))
+      const { body } = pageReply('/admin/streams', call, page, items, { keyOf, present: (item) => item })
+      return { body: { ...body, silent } }
     },
   },
   {
@@ -96,7 +106,7 @@ export const platformRoutes: readonly AdminRoute[] = [
     reply: KICK_REPLY,
     async run(call, env) {
       const connectionId = part(call, 'connection')
-      const { items, silent } = await env.live.streams(undefined)
+      const { items, silent } = await env.live.streams({ connection: connectionId })
       const closed = items.filter(({ id }) => id === connectionId).length
       // It may be on a node that did not reply.
       if (closed === 0 && silent.length === 0) throw notFound('streaming connection', connectionId)
@@ -117,7 +127,7 @@ export const platformRoutes: readonly AdminRoute[] = [
       if (user === undefined)
         throw new Refusal('admin.bad_parameter', 400, 'The parameter user is required: ?user=alice')
       const subject = await requireSubject(env.stores, user)
-      const { items, silent } = await env.live.streams(subject)
+      const { items, silent } = await env.live.streams({ user: subject })
       await env.publish({ kind: 'stream-kick', subject })
       record(env, call, { event: 'stream.kicked', target: subject, details: { count: items.length } })
       return { body: { closed: items.length, silent } }

@@ -36,9 +36,19 @@ export interface LiveQueries {
 
 /** The same over all nodes. */
 export interface Live {
-  streams(user: string | undefined): Promise<LiveItems>
+  /** Newest first. */
+  streams(wanted: StreamsWanted): Promise<LiveItems>
+  /** The open connections of a user; 0 where no node has the service. */
+  countStreams(user: string): Promise<number>
   queries(): Promise<LiveItems>
   cancel(requestId: string, owner?: string): Promise<boolean>
+}
+
+export interface StreamsWanted {
+  readonly user?: string | undefined
+  readonly connection?: string | undefined
+  /** Absent for all. */
+  readonly page?: { readonly limit: number; readonly after: { createdAt: number; id: string } | undefined }
 }
 
 /** The JSON of the replies. */

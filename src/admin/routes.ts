@@ -4,12 +4,14 @@ import { clientRoutes } from './clients.ts'
 import { platformRoutes } from './platform.ts'
 import { roleRoutes } from './roles.ts'
 import type { AdminRoute } from './route.ts'
+import { signedInRoutes } from './signed-in.ts'
 import { userAccessRoutes } from './user-access.ts'
 import { userRoutes } from './users.ts'
 
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...userRoutes,
   ...userAccessRoutes,
+  ...signedInRoutes,
   ...clientRoutes,
   ...roleRoutes,
   ...platformRoutes,

@@ -200,7 +200,11 @@ onEveryEngine('administration of users', (place) => {
     assert.deepEqual((await admin.call('GET', '/admin/users/henry/consents')).body.items[0].client_id, 'desk-app')
     assert.equal((await admin.call('DELETE', '/admin/users/henry/consents/desk-app')).status, 204)
     assert.equal((await admin.call('DELETE', '/admin/users/henry/consents/desk-app')).status, 404)
-    assert.deepEqual((await admin.call('DELETE', '/admin/users/henry/sessions')).body, { ended: 0 })
+    assert.deepEqual((await admin.call('DELETE', '/admin/users/henry/sessions')).body, {
+      ended: 0,
+      grants: 0,
+      streams: 0,
+    })
   })
 
   test('a client that needed no consent is listed with the others, and its access can be ended', async () => {

@@ -30,6 +30,7 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
   { args: 'user factors alice' },
   { args: 'user factors alice --remove none', status: 1 },
   { args: 'user sessions alice' },
+  { args: 'user grants alice' },
   { args: 'user consents alice' },
   { args: 'user sign-out alice --yes' },
   { args: 'client add desk --redirect https://desk.example/cb --scope openid --scope Platform/News --name Desk' },

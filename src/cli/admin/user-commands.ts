@@ -1,4 +1,5 @@
 /** `gatehouse user …` */
+import { UsageError } from '../errors.ts'
 import { membersOf } from '../json.ts'
 import {
   type AdminCommand,
@@ -36,14 +37,13 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     options: {
       ...PAGE_OPTIONS,
       '--prefix': { value: 'TEXT', help: 'only users whose username begins with this' },
+      '--search': { value: 'TEXT', help: 'only users whose username, name or e-mail address begins with this' },
     },
     summary: 'Lists users by name.',
-    examples: ['user list', 'user list --prefix al', 'user list --after mallory --json'],
+    examples: ['user list', 'user list --search liddell', 'user list --after mallory --json'],
     async run({ args, request }) {
-      const prefix = args.value('--prefix')
-      const path = pagePath('/admin/users', args)
-      const found = prefix === undefined ? '' : `${path.includes('?') ? '&' : '?'}${new URLSearchParams({ prefix })}`
-      const { body } = await request('GET', path + found)
+      const query = { prefix: args.value('--prefix'), search: args.value('--search') }
+      const { body } = await request('GET', pagePath('/admin/users', args, query))
       return { kind: 'table', columns: ['username', 'id', 'roles', 'disabled', 'name', 'email'], body }
     },
   },
@@ -138,18 +138,36 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'user sessions',
-    positionals: ['USER'],
-    options: { '--end': { value: 'SESSION', help: 'end this session and its tokens' }, ...PAGE_OPTIONS },
-    summary: 'Lists the browser sessions of a user, newest first, or ends one.',
-    examples: ['user sessions alice', 'user sessions alice --end 8sK…'],
+    positionals: ['[USER]'],
+    options: { '--end': { value: 'SESSION', help: 'end this session of the user and its tokens' }, ...PAGE_OPTIONS },
+    summary: 'Lists the browser sessions of a user or of all users, newest first, or ends one.',
+    examples: ['user sessions', 'user sessions alice', 'user sessions alice --end 8sK…'],
     async run({ args, positionals: [user], request }) {
       const session = args.value('--end')
       if (session !== undefined) {
+        if (user === undefined) throw new UsageError('--end needs the user of the session too')
         await request('DELETE', `/admin/users/${segment(user)}/sessions/${segment(session)}`)
         return { kind: 'text', text: `The session ${session} was ended.` }
       }
-      const { body } = await request('GET', pagePath(`/admin/users/${segment(user)}/sessions`, args))
-      return { kind: 'table', columns: ['id', 'address', 'methods', 'seen_at', 'expires_at', 'user_agent'], body }
+      const { body } = await request('GET', pagePath('/admin/sessions', args, { user }))
+      const columns = ['id', 'username', 'address', 'methods', 'seen_at', 'expires_at', 'user_agent']
+      return { kind: 'table', columns, body }
+    },
+  },
+  {
+    name: 'user grants',
+    positionals: ['[USER]'],
+    options: { '--revoke': { value: 'GRANT', help: 'revoke this grant and its tokens' }, ...PAGE_OPTIONS },
+    summary: 'Lists what applications may do for a user or for all users now, newest first, or revokes a grant.',
+    examples: ['user grants', 'user grants alice', 'user grants --revoke 5Tq…'],
+    async run({ args, positionals: [user], request }) {
+      const grant = args.value('--revoke')
+      if (grant !== undefined) {
+        await request('DELETE', `/admin/grants/${segment(grant)}`)
+        return { kind: 'text', text: `The grant ${grant} was revoked.` }
+      }
+      const { body } = await request('GET', pagePath('/admin/grants', args, { user }))
+      return { kind: 'table', columns: ['id', 'username', 'client_id', 'kind', 'scopes', 'expires_at'], body }
     },
   },
   {
@@ -160,7 +178,9 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     confirm: ([user]) => `End all sessions and tokens of ${user}?`,
     async run({ positionals: [user], request }) {
       const { body } = await request('DELETE', `/admin/users/${segment(user)}/sessions`)
-      return { kind: 'text', text: `${user} is signed out everywhere.`, body }
+      const { ended, grants, streams } = membersOf(body)
+      const text = `${user} is signed out everywhere: ${ended} sessions, ${grants} grants and ${streams} streams were ended.`
+      return { kind: 'text', text, body }
     },
   },
   {
