@@ -46,9 +46,10 @@ export const userRoutes: readonly AdminRoute[] = [
     async run(call, env) {
       const body = readObject(call.body)
       const passwordHash = await readPassword(body, env)
+      const mustChangePassword = readMustChange(body) ?? false
       const user = await change(env, async (stores) => {
         const { profile, ...target } = userTarget(readUser(withoutPassword(body), await roleNames(stores)))
-        const id = await create(stores, { ...target, profile, passwordHash })
+        const id = await create(stores, { ...target, profile, passwordHash, mustChangePassword })
         return findUser(stores, id)
       })
       record(env, call, { event: 'user.created', target: user.id, details: { source: 'admin' } })
@@ -79,13 +80,16 @@ export const userRoutes: readonly AdminRoute[] = [
       const { before, after } = await change(env, async (stores, effects) => {
         const found = await findUser(stores, part(call, 'user'))
         requireMatch(call, presentUser(found))
-        const target = userTarget(readUser(merged(declaredForm(found), patch), await roleNames(stores)))
-        const { username, profile, disabled, roles } = target
+        const wanted = merged(declaredForm(found), withoutPassword(patch))
+        const { username, profile, disabled, roles } = userTarget(readUser(wanted, await roleNames(stores)))
+        // Removed, it is false.
+        const mustChangePassword =
+          'must_change_password' in patch ? (readMustChange(patch) ?? false) : found.mustChangePassword
         if (username !== found.username) await refuseTaken(stores, username, found.id)
         // A patch without effect keeps the ETag.
-        const isSame = isDeepStrictEqual({ username, profile, disabled, roles: [...roles].sort() }, current(found))
-        if (!isSame) {
-          await stores.users.update(found.id, { username, profile, disabled })
+        const target = { username, profile, disabled, mustChangePassword }
+        if (!isDeepStrictEqual({ ...target, roles: [...roles].sort() }, current(found))) {
+          await stores.users.update(found.id, target)
           await stores.users.setRoles(found.id, roles)
         }
         const changed = await findUser(stores, found.id)
@@ -121,17 +125,23 @@ export const userRoutes: readonly AdminRoute[] = [
     path: '/admin/users/{user}/password',
     scope: 'Identity/Admin',
     summary: 'Sets a password, or generates one that is shown only once. Revokes all sessions and tokens.',
-    body: { type: 'object', properties: { password: { type: 'string' } }, additionalProperties: false },
+    body: {
+      type: 'object',
+      properties: { password: { type: 'string' }, must_change_password: { type: 'boolean' } },
+      additionalProperties: false,
+    },
     reply: '{"password": "…"} if it was generated, otherwise nothing.',
     async run(call, env) {
       const body = call.body === undefined ? {} : readObject(call.body)
-      refuseUnknown(body, ['password'])
+      refuseUnknown(body, ['password', 'must_change_password'])
+      const mustChange = readMustChange(body)
       const generated = body.password === undefined ? randomBytes(15).toString('base64url') : undefined
       const passwordHash = await readPassword({ ...body, password: generated ?? body.password }, env)
       const user = await change(env, async (stores, { revocations }) => {
         const found = await findUser(stores, part(call, 'user'))
         checkMatch(call, presentUser(found))
-        if (passwordHash !== undefined) await stores.users.setPassword(found.id, passwordHash)
+        if (passwordHash !== undefined)
+          await stores.users.setPassword(found.id, passwordHash, { mustChange: mustChange ?? found.mustChangePassword })
         await revocations.revokeUser(found.id)
         return found
       })
@@ -173,6 +183,7 @@ function presentUser(user: User): JsonObject {
   return {
     id: user.id,
     ...declaredForm(user),
+    must_change_password: user.mustChangePassword,
     has_password: user.passwordHash !== undefined,
     has_second_factor: user.hasSecondFactor,
     created_at: instant(user.createdAt),
@@ -180,8 +191,8 @@ function presentUser(user: User): JsonObject {
   }
 }
 
-function current({ username, profile, disabled, roles }: User) {
-  return { username, profile, disabled, roles }
+function current({ username, profile, disabled, mustChangePassword, roles }: User) {
+  return { username, profile, disabled, mustChangePassword, roles }
 }
 
 /** As in a declarative file. */
@@ -224,7 +235,15 @@ async function readPassword({ password }: JsonObject, env: AdminEnv): Promise<st
   return hash
 }
 
-function withoutPassword({ password, ...rest }: JsonObject): JsonObject {
+/** Undefined where it is absent, or null in a patch. */
+function readMustChange({ must_change_password: flag }: JsonObject): boolean | undefined {
+  if (flag === undefined || flag === null) return undefined
+  if (typeof flag !== 'boolean') throw badBody([{ path: 'must_change_password', text: 'must be true or false' }])
+  return flag
+}
+
+/** Without what is read by itself, since a declarative file has other rules for it. */
+function withoutPassword({ password, must_change_password, ...rest }: JsonObject): JsonObject {
   if ('password_hash' in rest)
     throw badBody([{ path: 'password_hash', text: 'is allowed only in declarative files; send password' }])
   if ('reset_password' in rest)

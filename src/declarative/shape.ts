@@ -61,6 +61,9 @@ const USER = closed(['username'], {
   reset_password: flag(
     'Replace the password of a user who already had one when the file first declared a password. Default: false.',
   ),
+  must_change_password: flag(
+    'The user must replace the declared password at the next sign-in. Applies each time the file sets the password. Default: false.',
+  ),
   roles: shortList(text(), 'Names of roles in this file or in the database.'),
   disabled: flag('A disabled user cannot sign in, and all their tokens are revoked.'),
   name: words(),

@@ -68,6 +68,8 @@ const BROWSER_PATHS = [
   '/continue',
   '/second-factor',
   '/set-up-factor',
+  '/set-up',
+  '/change-password',
   '/consent',
   '/choose-account',
   '/sign-out',

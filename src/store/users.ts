@@ -31,6 +31,8 @@ export interface User {
   readonly roleRequiresSecondFactor: boolean
   readonly hasSecondFactor: boolean
   readonly disabled: boolean
+  /** At the next sign-in, before anything is issued. */
+  readonly mustChangePassword: boolean
   readonly createdAt: number
   readonly updatedAt: number
 }
@@ -42,12 +44,14 @@ export interface NewUser {
   readonly profile?: Profile
   readonly roles?: readonly string[]
   readonly disabled?: boolean
+  readonly mustChangePassword?: boolean
 }
 
 export interface UserChange {
   readonly username?: string
   readonly profile?: Profile
   readonly disabled?: boolean
+  readonly mustChangePassword?: boolean
   readonly declaredDigest?: string | undefined
 }
 
@@ -152,6 +156,7 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
           profile: JSON.stringify(user.profile ?? {}),
           ...searchKeys(user.profile ?? {}),
           disabled: Number(user.disabled ?? false),
+          must_change_password: Number(user.mustChangePassword ?? false),
           created_at: now,
           updated_at: now,
         })
@@ -175,17 +180,25 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
             ? {}
             : { profile: JSON.stringify(change.profile), ...searchKeys(change.profile) }),
           ...(change.disabled === undefined ? {} : { disabled: Number(change.disabled) }),
+          ...(change.mustChangePassword === undefined
+            ? {}
+            : { must_change_password: Number(change.mustChangePassword) }),
           ...('declaredDigest' in change ? { declared_digest: change.declaredDigest ?? null } : {}),
         })
         .where('id', '=', id)
         .execute()
     },
 
-    async setPassword(id: string, passwordHash: string): Promise<void> {
+    async setPassword(id: string, passwordHash: string, { mustChange = false } = {}): Promise<void> {
       const now = clock()
       await db
         .updateTable('users')
-        .set({ password_hash: passwordHash, password_changed_at: now, updated_at: now })
+        .set({
+          password_hash: passwordHash,
+          password_changed_at: now,
+          must_change_password: Number(mustChange),
+          updated_at: now,
+        })
         .where('id', '=', id)
         .execute()
     },
@@ -212,7 +225,7 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
     /** Sessions of the user become useless but stay until they are ended, because ending one notifies its applications. */
     async remove(id: string): Promise<void> {
       await db.deleteFrom('users').where('id', '=', id).execute()
-      for (const table of ['user_roles', 'factors', 'consents'] as const) {
+      for (const table of ['user_roles', 'factors', 'consents', 'set_up_links'] as const) {
         await db.deleteFrom(table).where('user_id', '=', id).execute()
       }
     },
@@ -284,6 +297,7 @@ function toUser(row: Row, rows: readonly Row[]): User {
     roleRequiresSecondFactor: rows.some(({ role_factor }) => role_factor === 1),
     hasSecondFactor: Number(row.factors ?? 0) > 0,
     disabled: row.disabled === 1,
+    mustChangePassword: row.must_change_password === 1,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }

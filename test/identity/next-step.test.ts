@@ -49,6 +49,7 @@ const USER: User = {
   roleRequiresSecondFactor: false,
   hasSecondFactor: false,
   disabled: false,
+  mustChangePassword: false,
   createdAt: 0,
   updatedAt: 0,
 }
@@ -76,6 +77,12 @@ const CASES: readonly Case[] = [
     change: { user: undefined },
     step: 'sign-in',
     silent: 'login_required',
+  },
+  {
+    name: 'a password that must be changed',
+    user: { mustChangePassword: true },
+    step: 'change-password',
+    silent: 'interaction_required',
   },
   { name: 'max_age passed', request: { maxAge: 59 }, step: 'sign-in', silent: 'login_required' },
   { name: 'max_age reached to the second', request: { maxAge: 60 }, step: 'respond', silent: 'respond' },

@@ -1,6 +1,7 @@
 /** `gatehouse user …` */
+import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
-import { membersOf } from '../json.ts'
+import { type JsonObject, membersOf } from '../json.ts'
 import {
   type AdminCommand,
   type AdminCommandCall,
@@ -16,19 +17,26 @@ const PROFILE = {
   '--email': { value: 'EMAIL', help: 'the email address' },
 } as const
 
+const MUST_CHANGE = { '--must-change': { help: 'the user must replace the password at the next sign-in' } } as const
+
 export const USER_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'user add',
     positionals: ['USERNAME'],
     createsData: true,
-    options: { '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user; repeatable' }, ...PROFILE },
+    options: {
+      '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user; repeatable' },
+      ...PROFILE,
+      ...MUST_CHANGE,
+    },
     summary: 'Creates a user; reads the password from a prompt or from stdin.',
-    examples: ['user add alice --role trader', 'user add alice < password.txt'],
+    examples: ['user add alice --role trader', 'user add alice --must-change < password.txt'],
     async run({ args, positionals: [username], request, readPassword }) {
       const password = await readPassword(`Password for ${username}: `)
       const profile = withoutUndefined({ name: args.value('--name'), email: args.value('--email') })
       const roles = [...new Set(args.values('--role'))]
-      const { body } = await request('POST', '/admin/users', { body: { username, password, roles, ...profile } })
+      const user = { username, password, roles, ...profile, ...mustChange(args) }
+      const { body } = await request('POST', '/admin/users', { body: user })
       return { kind: 'text', text: `User ${username} was added as ${membersOf(body).id}.`, body }
     },
   },
@@ -64,6 +72,7 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
       '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user, replacing all earlier ones; repeatable' },
       '--username': { value: 'USERNAME', help: 'a new name to sign in with' },
       '--locale': { value: 'TAG', help: 'a language tag such as en-GB' },
+      '--must-change-password': { value: 'true|false', help: 'whether the next sign-in asks for a new password' },
     },
     summary: 'Changes a user.',
     examples: ['user set alice --email alice@example.com', 'user set alice --role trader --role news'],
@@ -74,6 +83,7 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
         email: args.value('--email'),
         locale: args.value('--locale'),
         roles: args.has('--role') ? args.values('--role') : undefined,
+        must_change_password: flagOf(args.choice('--must-change-password', ['true', 'false'])),
       })
       const response = await request('PATCH', `/admin/users/${segment(user)}`, { body, ifMatch: '*' })
       return { kind: 'object', body: response.body }
@@ -97,11 +107,16 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'user password',
     positionals: ['USER'],
-    options: { '--generate': { help: 'generate a random password and show it once' } },
+    options: { '--generate': { help: 'generate a random password and show it once' }, ...MUST_CHANGE },
     summary: 'Sets a password, from a prompt or from stdin, and ends all sessions and tokens of the user.',
-    examples: ['user password alice', 'user password alice --generate', 'user password alice < password.txt'],
+    examples: [
+      'user password alice',
+      'user password alice --generate --must-change',
+      'user password alice < password.txt',
+    ],
     async run({ args, positionals: [user], request, readPassword }) {
-      const body = args.has('--generate') ? {} : { password: await readPassword(`New password for ${user}: `) }
+      const given = args.has('--generate') ? {} : { password: await readPassword(`New password for ${user}: `) }
+      const body = { ...given, ...mustChange(args) }
       const response = await request('PUT', `/admin/users/${segment(user)}/password`, { body })
       const { password } = membersOf(response.body)
       const text =
@@ -200,6 +215,14 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     },
   },
 ]
+
+function mustChange(args: Arguments): JsonObject {
+  return args.has('--must-change') ? { must_change_password: true } : {}
+}
+
+function flagOf(text: 'true' | 'false' | undefined): boolean | undefined {
+  return text === undefined ? undefined : text === 'true'
+}
 
 async function setDisabled({ positionals: [user], request }: AdminCommandCall, disabled: boolean): Promise<Output> {
   const { body } = await request('PATCH', `/admin/users/${segment(user)}`, { body: { disabled }, ifMatch: '*' })

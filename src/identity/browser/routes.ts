@@ -17,6 +17,7 @@ import { deviceRoutes } from './device.ts'
 import { endSessionRoutes } from './end-session.ts'
 import type { BrowserEnv } from './env.ts'
 import { factorSetUpRoutes } from './factor-set-up.ts'
+import { forcedChangeRoutes } from './new-password.ts'
 import { BROWSER_HEADERS, type PageSettings, sendPage } from './page-reply.ts'
 import { secondFactorRoutes } from './second-factor.ts'
 import { signInRoutes } from './sign-in.ts'
@@ -51,6 +52,7 @@ export function browserGroups(
         ...signInRoutes(env),
         ...secondFactorRoutes(env),
         ...factorSetUpRoutes(env),
+        ...forcedChangeRoutes(env),
         ...consentRoutes(env),
         ...deviceRoutes(env),
         ...accountRoutes(env),

@@ -7,10 +7,11 @@ import { rateCounts } from './003-rate-counts.ts'
 import { nodes } from './004-nodes.ts'
 import { userSearch } from './005-user-search.ts'
 import { signedIn } from './006-signed-in.ts'
+import { setUpLinks } from './007-set-up-links.ts'
 
 export interface Migration {
   readonly name: string
   up(db: Kysely<Schema>): Promise<void>
 }
 
-export const MIGRATIONS: readonly Migration[] = [identity, audit, rateCounts, nodes, userSearch, signedIn]
+export const MIGRATIONS: readonly Migration[] = [identity, audit, rateCounts, nodes, userSearch, signedIn, setUpLinks]
