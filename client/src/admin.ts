@@ -131,6 +131,8 @@ export interface Admin {
   readonly sessions: Collection
   /** What applications may do for users now. */
   readonly grants: Collection
+  /** One-time links with which people choose a password: `create({ user })`, or `create({ username, roles })` for a new user. */
+  readonly links: Collection
   /** How many users, clients, roles, sessions and grants there are, up to a bound. */
   readonly counts: Collection
   /** What belongs to a user: `of('bob', 'sessions')`, `factors`, `consents`. */
@@ -149,7 +151,7 @@ export interface Admin {
  */
 export function createAdmin(http: Http): Admin {
   const collection = (name: string): Collection => new Collection(http, `/admin/${name}`)
-  const names = 'users clients roles keys streams queries settings scopes audit sessions grants counts'.split(' ')
+  const names = 'users clients roles keys streams queries settings scopes audit sessions grants links counts'.split(' ')
   const users = (user: string): string => `users/${encodeURIComponent(user)}`
   return {
     ...(Object.fromEntries(names.map((name) => [name, collection(name)])) as unknown as Omit<

@@ -65,6 +65,14 @@ fewer users than \`limit\`, even none, although \`next\` is there.
 \`GET /admin/counts\` counts up to 10,000 of each thing; \`more\` says that there are more. Nothing is counted by a scan, and
 nothing has to be kept up to date for it.
 
+## Invitations and new passwords
+
+\`POST /admin/links\` returns a one-time link in \`url\`, with which a person chooses a password: for a new user with
+\`{"username": "bob", "roles": ["trader"]}\`, for an existing one with \`{"user": "bob"}\`, each with \`expires_in\` in seconds if
+three days are too many. With \`{"first_administrator": true}\`, as long as no administrator can sign in, the link creates one. See
+[set-up links](sign-in.md#set-up-links). \`must_change_password\` of a user, or of the body that sets a password, demands a new one
+at the next sign-in.
+
 ## Who is signed in
 
 \`GET /admin/sessions\` lists browser sessions, \`GET /admin/grants\` what applications may do for users (with \`offline\` where

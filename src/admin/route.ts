@@ -47,6 +47,8 @@ export interface AdminEnv {
   readonly database: Database
   readonly stores: Stores
   readonly clock: Clock
+  /** The address of the pages, for links. */
+  readonly issuer: string
   readonly audit: Audit & { flush(): Promise<void> }
   publish(event: GateEvent): Promise<unknown>
   /** Takes an event that was recorded in a transaction which has committed. */

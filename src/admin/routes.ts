@@ -1,6 +1,7 @@
 /** All administration routes. */
 import { auditRoutes } from './audit.ts'
 import { clientRoutes } from './clients.ts'
+import { linkRoutes } from './links.ts'
 import { platformRoutes } from './platform.ts'
 import { roleRoutes } from './roles.ts'
 import type { AdminRoute } from './route.ts'
@@ -12,6 +13,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...userRoutes,
   ...userAccessRoutes,
   ...signedInRoutes,
+  ...linkRoutes,
   ...clientRoutes,
   ...roleRoutes,
   ...platformRoutes,

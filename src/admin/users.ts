@@ -200,7 +200,7 @@ function declaredForm(user: User): JsonObject {
   return { username: user.username, roles: user.roles, disabled: user.disabled, ...user.profile }
 }
 
-async function create(stores: Stores, user: Parameters<Stores['users']['create']>[0]): Promise<string> {
+export async function create(stores: Stores, user: Parameters<Stores['users']['create']>[0]): Promise<string> {
   try {
     return await stores.users.create(user)
   } catch (error) {
@@ -253,6 +253,6 @@ function withoutPassword({ password, must_change_password, ...rest }: JsonObject
   return rest
 }
 
-async function roleNames({ roles }: Stores): Promise<string[]> {
+export async function roleNames({ roles }: Stores): Promise<string[]> {
   return (await roles.list()).map(({ name }) => name)
 }

@@ -113,6 +113,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
   })
   const env = {
     ...resources,
+    issuer: identity.issuer.name,
     publish,
     receive,
     keyring,

@@ -1,35 +1,31 @@
-/** Whether anybody can administer, and the role that the first administrator gets. */
-import type { Kysely } from 'kysely'
+/** Whether anybody can administer, and how the first administrator comes to be. */
 import type { Role, Roles } from './roles.ts'
-import type { Schema } from './schema.ts'
+import type { SetUpLink, SetUpLinks } from './set-up-links.ts'
+import type { Users } from './users.ts'
 
 const RIGHTS = ['Identity/Admin', 'Platform/Admin'] as const
+/** Long enough to fetch a colleague. */
+export const ADMINISTRATOR_LINK_MS = 24 * 3_600_000
 
-/** An enabled user with the right to administer users, who can sign in: one who was invited and has no password cannot. */
-export async function hasAdministrator(db: Kysely<Schema>, roles: Pick<Roles, 'list'>): Promise<boolean> {
+export interface AdministratorStores {
+  readonly users: Pick<Users, 'canSignInWith'>
+  readonly roles: Pick<Roles, 'list'>
+}
+
+/** A user with the right to administer users, who can sign in: one who was invited and has no password cannot. */
+export async function hasAdministrator({ users, roles }: AdministratorStores): Promise<boolean> {
   const names = (await roles.list()).filter(({ scopes }) => scopes.includes('Identity/Admin')).map(({ name }) => name)
-  if (names.length === 0) return false
-  const row = await db
-    .selectFrom('user_roles')
-    .innerJoin('users', 'users.id', 'user_roles.user_id')
-    .select('users.id')
-    .where('user_roles.role', 'in', names)
-    .where('users.disabled', '=', 0)
-    .where((eb) =>
-      eb.or([
-        eb('users.password_hash', 'is not', null),
-        eb.exists(
-          eb
-            .selectFrom('factors')
-            .select('factors.id')
-            .whereRef('factors.user_id', '=', 'users.id')
-            .where('factors.kind', '=', 'passkey'),
-        ),
-      ]),
-    )
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
+  return names.length > 0 && users.canSignInWith(names)
+}
+
+/** The link with which one is created, in place of an earlier link; undefined where there is one. */
+export async function newAdministratorLink(
+  stores: AdministratorStores & { readonly setUpLinks: Pick<SetUpLinks, 'create'> },
+  createdBy: string,
+): Promise<{ link: SetUpLink; token: string } | undefined> {
+  if (await hasAdministrator(stores)) return undefined
+  const wanted = { kind: 'administrator', userId: undefined, createdBy, lifetimeMs: ADMINISTRATOR_LINK_MS } as const
+  return stores.setUpLinks.create(wanted)
 }
 
 /** A role that gives all administration rights, and whether it has to be created. */

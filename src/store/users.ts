@@ -141,6 +141,26 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
       return { users: found, next: last }
     },
 
+    /** Whether an enabled user with one of the roles has a password or a passkey. */
+    async canSignInWith(roles: readonly string[]): Promise<boolean> {
+      const row = await db
+        .selectFrom('user_roles')
+        .innerJoin('users', 'users.id', 'user_roles.user_id')
+        .select('users.id')
+        .where('user_roles.role', 'in', roles)
+        .where('users.disabled', '=', 0)
+        .where((eb) => {
+          const passkey = eb.selectFrom('factors').select('factors.id').where('factors.kind', '=', 'passkey')
+          return eb.or([
+            eb('users.password_hash', 'is not', null),
+            eb.exists(passkey.whereRef('factors.user_id', '=', 'users.id')),
+          ])
+        })
+        .limit(1)
+        .executeTakeFirst()
+      return row !== undefined
+    },
+
     async create(user: NewUser): Promise<string> {
       const id = USER_ID_PREFIX + randomBytes(16).toString('base64url')
       const now = clock()
@@ -189,6 +209,7 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
         .execute()
     },
 
+    /** Links with which a password could be chosen are void from then on. */
     async setPassword(id: string, passwordHash: string, { mustChange = false } = {}): Promise<void> {
       const now = clock()
       await db
@@ -200,6 +221,13 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
           updated_at: now,
         })
         .where('id', '=', id)
+        .execute()
+      await db
+        .updateTable('set_up_links')
+        .set({ revoked_at: now })
+        .where('user_id', '=', id)
+        .where('used_at', 'is', null)
+        .where('revoked_at', 'is', null)
         .execute()
     },
 

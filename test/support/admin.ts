@@ -65,6 +65,7 @@ export async function startTestAdmin(
     database,
     stores,
     clock,
+    issuer: 'https://gate.example.com/id',
     audit,
     publish: (event) => bus.publish(event),
     receive: (recorded) => bus.receive(recorded),

@@ -67,3 +67,8 @@ export function segment(text: string | undefined): string {
 export function withoutUndefined(members: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 }
+
+/** Of an option that takes `true` or `false`. */
+export function flagOf(text: 'true' | 'false' | undefined): boolean | undefined {
+  return text === undefined ? undefined : text === 'true'
+}

@@ -5,6 +5,7 @@ import { type JsonObject, membersOf } from '../json.ts'
 import {
   type AdminCommand,
   type AdminCommandCall,
+  flagOf,
   type Output,
   PAGE_OPTIONS,
   pagePath,
@@ -218,10 +219,6 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
 
 function mustChange(args: Arguments): JsonObject {
   return args.has('--must-change') ? { must_change_password: true } : {}
-}
-
-function flagOf(text: 'true' | 'false' | undefined): boolean | undefined {
-  return text === undefined ? undefined : text === 'true'
 }
 
 async function setDisabled({ positionals: [user], request }: AdminCommandCall, disabled: boolean): Promise<Output> {

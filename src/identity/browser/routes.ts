@@ -20,6 +20,7 @@ import { factorSetUpRoutes } from './factor-set-up.ts'
 import { forcedChangeRoutes } from './new-password.ts'
 import { BROWSER_HEADERS, type PageSettings, sendPage } from './page-reply.ts'
 import { secondFactorRoutes } from './second-factor.ts'
+import { setUpRoutes } from './set-up.ts'
 import { signInRoutes } from './sign-in.ts'
 
 export interface BrandSettings {
@@ -53,6 +54,7 @@ export function browserGroups(
         ...secondFactorRoutes(env),
         ...factorSetUpRoutes(env),
         ...forcedChangeRoutes(env),
+        ...setUpRoutes(env),
         ...consentRoutes(env),
         ...deviceRoutes(env),
         ...accountRoutes(env),
