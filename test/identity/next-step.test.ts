@@ -163,6 +163,14 @@ const CASES: readonly Case[] = [
     silent: 'respond',
   },
   {
+    name: 'C-31: a native application that the administrator spares the consent',
+    request: { target: { redirectUri: 'http://127.0.0.1:5/cb', mode: 'query', state: undefined } },
+    client: { token_endpoint_auth_method: 'none', application_type: 'native', skip_consent: true },
+    change: { consent: undefined },
+    step: 'respond',
+    silent: 'respond',
+  },
+  {
     name: 'C-31: a public client with an https redirect URI',
     client: { token_endpoint_auth_method: 'none' },
     step: 'respond',
