@@ -55,6 +55,14 @@ onEveryEngine('the search for users', (place, engine) => {
     assert.deepEqual(await find('al'), ['al%', 'alice'], 'in the order of what begins with the text')
   })
 
+  test('the order is that of code points on both engines', async () => {
+    const { users } = open.stores
+    await users.create({ username: 'order-2', profile: { name: 'w\u{10000}' } })
+    await users.create({ username: 'order-1', profile: { name: 'w\u{fffd}', email: 'w\u{1f600}' } })
+    await users.create({ username: 'order-3', profile: { name: 'w\u{1f601}' } })
+    assert.deepEqual(await find('w'), ['order-1', 'order-2', 'order-3'])
+  })
+
   test('a changed name is found, and the old one is not', async () => {
     const { users } = open.stores
     const id = await users.create({ username: 'carla', profile: { name: 'Carla Old' } })
