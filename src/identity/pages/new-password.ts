@@ -16,7 +16,7 @@ export function forcedChangePage(frame: PageFrame, data: ForcedChangeData): Html
 <h1>${messages.mustChangePassword}</h1>
 <p class="lead">${messages.mustChangePasswordLead}</p>
 ${errorSummary(frame, data.formError)}
-${postForm(frame, 'change-password', '/change-password', { flow: data.flow }, html`${passwordFields(frame, data, data.username)}`)}`
+${postForm(frame, 'change-password', '/change-password', { flow: data.flow }, html`${passwordFields(frame, { ...data, label: messages.newPassword })}`)}`
   return page(frame, { title: messages.mustChangePassword, body })
 }
 
@@ -35,9 +35,9 @@ export function setUpPage(frame: PageFrame, data: SetUpData): Html {
   const body = html`
 <h1>${title}</h1>
 <p class="lead">${data.purpose === 'reset' ? messages.resetPasswordLead : messages.invitedLead}</p>
-${signedInUser(messages.setUpFor(data.displayName, data.username), data.displayName)}
 ${errorSummary(frame, data.formError)}
-${postForm(frame, 'set-up', '/set-up', { token: data.token }, html`${passwordFields(frame, data, data.username)}`)}`
+${signedInUser(messages.setUpFor(data.displayName, data.username), data.displayName)}
+${postForm(frame, 'set-up', '/set-up', { token: data.token }, html`${passwordFields(frame, { ...data, label: data.purpose === 'reset' ? messages.newPassword : messages.password })}`)}`
   return page(frame, { title, body })
 }
 
@@ -60,7 +60,7 @@ ${postForm(
   '/set-up',
   { token: data.token },
   html`${field({ name: 'username', label: messages.username, value: data.username, autocomplete: 'username', plainText: true, required: true, focus: true, maxlength: 128, error: errorOf(data, 'username') })}
-${passwordFields(frame, data, undefined)}`,
+${passwordFields(frame, { ...data, label: messages.password, username: undefined, button: messages.createAdministrator })}`,
 )}`
   return page(frame, { title: messages.firstAdministrator, body })
 }
@@ -75,16 +75,20 @@ export function unusableLinkPage(frame: PageFrame): Html {
   return page(frame, { title: messages.linkUnusable, body })
 }
 
-/** A known username goes along unseen, so that password managers store both together. */
-function passwordFields(
-  frame: PageFrame,
-  data: { readonly leastPassword: number; readonly formError: FormError | undefined },
-  username: string | undefined,
-): Html {
+interface PasswordFields {
+  readonly label: string
+  /** Known, it goes along unseen, so that password managers store both together. */
+  readonly username: string | undefined
+  readonly leastPassword: number
+  readonly formError: FormError | undefined
+  readonly button?: string
+}
+
+function passwordFields(frame: PageFrame, data: PasswordFields): Html {
   const { messages } = frame.language
-  return html`${username !== undefined && html`<input type="text" name="username" value="${username}" autocomplete="username" hidden>`}
-${field({ name: 'new_password', label: messages.newPassword, type: 'password', autocomplete: 'new-password', required: true, focus: username !== undefined, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: errorOf(data, 'new_password') })}
-<div class="actions"><button type="submit" id="new-password-submit">${messages.setPassword}</button></div>`
+  return html`${data.username !== undefined && html`<input type="text" name="username" value="${data.username}" autocomplete="username" hidden>`}
+${field({ name: 'new_password', label: data.label, type: 'password', autocomplete: 'new-password', required: true, focus: data.username !== undefined, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: errorOf(data, 'new_password') })}
+<div class="actions"><button type="submit" id="new-password-submit">${data.button ?? messages.setPassword}</button></div>`
 }
 
 function errorOf({ formError }: { readonly formError: FormError | undefined }, name: string): string | undefined {

@@ -158,6 +158,7 @@ export const de: Messages = {
   resetPasswordLead: 'Das beendet alle Ihre Sitzungen und den Zugriff aller verbundenen Anwendungen.',
   setUpFor: (name, username) => (name === username ? `Benutzername: ${name}` : `${name} · ${username}`),
   firstAdministrator: 'Ersten Administrator anlegen',
+  createAdministrator: 'Administrator anlegen',
   firstAdministratorLead: (name) =>
     `${name} hat noch keinen Administrator. Dieses Konto darf alles verwalten: Benutzer, Anwendungen und die Plattform.`,
   badUsername: 'Geben Sie einen Benutzernamen mit höchstens 128 Zeichen ein, der nicht mit „usr_“ beginnt.',

@@ -151,6 +151,7 @@ export const en = {
   resetPasswordLead: 'This ends all your sessions and the access of all connected applications.',
   setUpFor: (name: string, username: string) => (name === username ? `Username: ${name}` : `${name} · ${username}`),
   firstAdministrator: 'Create the first administrator',
+  createAdministrator: 'Create administrator',
   firstAdministratorLead: (name: string) =>
     `${name} has no administrator yet. This account may manage everything: users, applications and the platform.`,
   badUsername: 'Enter a username of up to 128 characters that does not begin with “usr_”.',
