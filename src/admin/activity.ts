@@ -2,14 +2,15 @@
 import { Refusal } from '../protocol/refusal.ts'
 import { subjectNames } from '../store/subject-names.ts'
 import { record } from './change.ts'
-import { readCount } from './parameters.ts'
-import type { LiveFilter } from './ports.ts'
-import { type AdminCall, type AdminEnv, type AdminRoute, notFound, part } from './route.ts'
+import { cursorOf } from './live.ts'
+import { cursorQuery, pageReply, readPage, readTimeCursor } from './page.ts'
+import type { LiveFilter, LiveItems } from './ports.ts'
+import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, notFound, part } from './route.ts'
 import { requireSubject } from './subjects.ts'
 
 const KICK_REPLY = '{"closed": connections, "silent": [nodes that did not reply, which close theirs too]}'
 const LIST_REPLY = '{"items": […], "total": how many there are, "silent": [nodes that did not reply]}'
-const LIMIT = 'How many are listed: 1 to 1000, default 1000.'
+const PAGED_REPLY = LIST_REPLY.replace(', "total"', ', "next": "the path of the next page or null", "total"')
 
 export const activityRoutes: readonly AdminRoute[] = [
   {
@@ -27,10 +28,10 @@ export const activityRoutes: readonly AdminRoute[] = [
     path: '/admin/streams',
     scope: 'Platform/Admin',
     summary: 'Lists the streaming connections of all nodes, newest first.',
-    query: { user: 'Only connections of this user or client, by name or id.', limit: LIMIT },
-    reply: LIST_REPLY,
+    query: { user: 'Only connections of this user or client, by name or id.', ...cursorQuery('Connections') },
+    reply: PAGED_REPLY,
     async run(call, env) {
-      return { body: await env.live.streams(await readFilter(call, env)) }
+      return pageOf('/admin/streams', call, await env.live.streams(await readFilter(call, env)))
     },
   },
   {
@@ -75,15 +76,14 @@ export const activityRoutes: readonly AdminRoute[] = [
     query: {
       user: 'Only those of this user or client, by name or id.',
       kind: 'query or live.',
-      limit: LIMIT,
+      ...cursorQuery('Queries'),
     },
-    reply: LIST_REPLY,
+    reply: PAGED_REPLY,
     async run(call, env) {
       const { items, ...rest } = await env.live.queries(await readFilter(call, env))
       const names = await subjectNames(env.database, [...new Set(items.map(({ user }) => String(user)))])
-      return {
-        body: { items: items.map((item) => ({ ...item, username: names.get(String(item.user)) ?? null })), ...rest },
-      }
+      const named = items.map((item) => ({ ...item, username: names.get(String(item.user)) ?? null }))
+      return pageOf('/admin/queries', call, { items: named, ...rest })
     },
   },
   {
@@ -102,13 +102,21 @@ export const activityRoutes: readonly AdminRoute[] = [
   },
 ]
 
-async function readFilter({ query }: AdminCall, { stores }: AdminEnv): Promise<LiveFilter> {
-  const { user, kind, limit } = query
+function pageOf(path: string, call: AdminCall, { items, ...rest }: LiveItems): AdminReply {
+  const { body } = pageReply(path, call, readPage(call), items, { keyOf: cursorOf, present: (item) => item })
+  return { body: { ...body, ...rest } }
+}
+
+async function readFilter(call: AdminCall, { stores }: AdminEnv): Promise<LiveFilter> {
+  const { user, kind } = call.query
+  const { after, limit } = readPage(call)
+  readTimeCursor(after)
   if (kind !== undefined && kind !== 'query' && kind !== 'live')
     throw new Refusal('admin.bad_parameter', 400, 'kind must be query or live')
   return {
     user: user === undefined ? undefined : await requireSubject(stores, user),
     kind,
-    limit: readCount(limit, 'limit', 1000, 1000),
+    after,
+    limit,
   }
 }

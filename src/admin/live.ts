@@ -2,6 +2,7 @@
 import type { Cluster, ClusterCaller, ClusterReplies, Params } from '../events/cluster.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { instant, type JsonObject } from './body.ts'
+import { readTimeCursor, type TimeCursor, writeTimeCursor } from './page.ts'
 import type {
   Live,
   LiveFilter,
@@ -50,6 +51,10 @@ export function handleLiveCalls(cluster: Pick<Cluster, 'handle'>, here: LocalLiv
 export function createLive({ callAll, callAny }: ClusterCaller): Live {
   return {
     streams: async (filter) => itemsOf(await callAll('streams', paramsOf(filter)), 'streaming', filter.limit),
+    async countStreams(user) {
+      const { replies } = await callAll('streams', { user, limit: '0' })
+      return replies.reduce((sum, { body }) => sum + (isObject(body) ? Number(body.total) : 0), 0)
+    },
     queries: async (filter) => itemsOf(await callAll('queries', paramsOf(filter)), 'query', filter.limit),
     async cancel(query, owner) {
       const { replies } = await callAll('cancel', owner === undefined ? { query } : { query, owner })
@@ -78,17 +83,35 @@ function isWanted(wanted: string | undefined, found: string | undefined): boolea
 }
 
 /** The newest first: of many only so many are sent. */
-function listing<Item extends { readonly openedAt: number } | { readonly startedAt: number }>(
+function listing<Item extends LiveStream | LiveQuery>(
   found: readonly Item[],
-  { limit }: Params,
+  { limit, after = '' }: Params,
   present: (item: Item) => JsonObject,
 ): JsonObject {
-  const newest = found.toSorted((one, other) => timeOf(other) - timeOf(one))
-  return { total: found.length, items: newest.slice(0, Number(limit)).map(present) }
+  const last = readTimeCursor(after)
+  const items = found
+    .filter((item) => last === undefined || newestFirst(last, placeOf(item)) < 0)
+    .sort((one, other) => newestFirst(placeOf(one), placeOf(other)))
+  return { total: found.length, items: items.slice(0, Number(limit)).map(present) }
 }
 
-function timeOf(item: { readonly openedAt: number } | { readonly startedAt: number }): number {
-  return 'openedAt' in item ? item.openedAt : item.startedAt
+function placeOf(item: LiveStream | LiveQuery): TimeCursor {
+  return 'openedAt' in item
+    ? { createdAt: item.openedAt, id: item.connectionId }
+    : { createdAt: item.startedAt, id: item.requestId }
+}
+
+/** Where the next page begins. */
+export function cursorOf(item: JsonObject): string {
+  return writeTimeCursor(placeOfShown(item))
+}
+
+function placeOfShown({ opened_at, started_at, id }: JsonObject): TimeCursor {
+  return { createdAt: Date.parse(String(opened_at ?? started_at)), id: String(id) }
+}
+
+function newestFirst(one: TimeCursor, other: TimeCursor): number {
+  return other.createdAt - one.createdAt || (one.id < other.id ? 1 : one.id > other.id ? -1 : 0)
 }
 
 /** Strings only, see `Params`. */
@@ -104,12 +127,8 @@ function itemsOf({ replies, timedOut }: ClusterReplies, service: string, limit: 
   if (lists.length === 0 && timedOut.length === 0) throw notHere(service)
   const items = lists
     .flatMap(({ node, items: found }) => found.map((item) => ({ ...item, node })))
-    .sort((one, other) => Date.parse(shownTime(other)) - Date.parse(shownTime(one)))
+    .sort((one, other) => newestFirst(placeOfShown(one), placeOfShown(other)))
   return { items: items.slice(0, limit), total: lists.reduce((sum, { total }) => sum + total, 0), silent: timedOut }
-}
-
-function shownTime({ opened_at, started_at }: JsonObject): string {
-  return String(opened_at ?? started_at)
 }
 
 function notHere(service: string): Refusal {

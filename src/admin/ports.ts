@@ -59,12 +59,16 @@ export interface LiveFilter {
   readonly user?: string | undefined
   readonly kind?: LiveQuery['kind'] | undefined
   readonly id?: string | undefined
+  /** The cursor of the last one on the previous page. */
+  readonly after?: string | undefined
   readonly limit: number
 }
 
 /** What runs on all nodes, and what any node of a service knows. */
 export interface Live {
   streams(filter: LiveFilter): Promise<LiveItems>
+  /** The open connections of a user; 0 where no node has the service. */
+  countStreams(user: string): Promise<number>
   queries(filter: LiveFilter): Promise<LiveItems>
   cancel(requestId: string, owner?: string): Promise<boolean>
   nodes(): Promise<LiveItems>

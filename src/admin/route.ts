@@ -51,6 +51,8 @@ export interface AdminEnv {
   readonly stores: Stores
   readonly builtInClients: BuiltInClients
   readonly clock: Clock
+  /** The address of the pages, for links. */
+  readonly issuer: string
   readonly audit: Audit & { flush(): Promise<void> }
   publish(event: GateEvent): Promise<unknown>
   /** Takes an event that was recorded in a transaction which has committed. */

@@ -74,6 +74,8 @@ const BROWSER_PATHS = [
   '/continue',
   '/second-factor',
   '/set-up-factor',
+  '/set-up',
+  '/change-password',
   '/consent',
   '/choose-account',
   '/sign-out',
@@ -139,6 +141,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
   })
   const env = {
     ...resources,
+    issuer: identity.issuer.name,
     publish,
     receive,
     keyring,

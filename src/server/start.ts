@@ -17,6 +17,7 @@ import { exceptOutages, unavailableReason } from '../lib/unavailable.ts'
 import { type Clock, systemClock } from '../protocol/clock.ts'
 import { VERSION } from '../protocol/version.ts'
 import { openQuery } from '../query/service.ts'
+import { hasAdministrator } from '../store/administrators.ts'
 import { readAuditAfter } from '../store/audit-read.ts'
 import { builtInClients } from '../store/built-in-clients.ts'
 import { nodeName } from '../store/nodes.ts'
@@ -32,6 +33,7 @@ import { watchCertificateExpiry } from './certificate-expiry.ts'
 import { createCleanup } from './cleanup.ts'
 import { reconcileDeclared } from './declared.ts'
 import { createDemoMarket } from './demo-market.ts'
+import { type AdministratorLink, offerAdministrator } from './first-administrator.ts'
 import { createLiveController } from './live-controller.ts'
 import { createNodeStatus } from './node-status.ts'
 import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls, streamSettingsOf } from './options.ts'
@@ -46,6 +48,9 @@ export interface RunningServer {
   readonly port: number
   /** Where /metrics is served without a token, if it is. */
   readonly metricsPort: number | undefined
+  hasAdministrator(): Promise<boolean>
+  /** A new one-time link with which the first administrator is created; undefined where there is one. */
+  offerAdministrator(): Promise<AdministratorLink | undefined>
   /** Takes over the settings that can change while it runs; throws, and changes nothing, if one cannot be used. */
   reload(config: Config): void
   stop(): Promise<void>
@@ -245,6 +250,8 @@ export async function startServer(config: Config, options: StartOptions): Promis
       issuer,
       port: listener.port,
       metricsPort: metricsListener?.port,
+      hasAdministrator: () => hasAdministrator(stores),
+      offerAdministrator: () => offerAdministrator(resources, issuer),
       reload: (next) => reloadSettings(config, next, { listener, expiry, rateLimits, logger }),
       async stop() {
         if (stopping.signal.aborted) return

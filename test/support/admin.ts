@@ -66,6 +66,7 @@ export async function startTestAdmin(
     builtInClients: new Map(),
     stores,
     clock,
+    issuer: 'https://gate.example.com/id',
     audit,
     publish: (event) => bus.publish(event),
     receive: (recorded) => bus.receive(recorded),

@@ -6,6 +6,8 @@ import {
   type AdminCommand,
   type AdminCommandCall,
   type AdminRequest,
+  PAGE_OPTIONS,
+  pagePath,
   segment,
   withoutUndefined,
 } from './admin-command.ts'
@@ -60,15 +62,11 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'session list',
-    options: { '--user': { value: 'USER', help: 'only sessions of this user or client' } },
-    summary: 'Lists the live streaming sessions of all nodes.',
+    options: { '--user': { value: 'USER', help: 'only sessions of this user or client' }, ...PAGE_OPTIONS },
+    summary: 'Lists the live streaming sessions of all nodes, newest first.',
     examples: ['session list', 'session list --user alice --server https://gate.example.com'],
     async run({ args, request }) {
-      const user = args.value('--user')
-      const { body } = await request(
-        'GET',
-        user === undefined ? '/admin/streams' : `/admin/streams?user=${segment(user)}`,
-      )
+      const { body } = await request('GET', pagePath('/admin/streams', args, { user: args.value('--user') }))
       return {
         kind: 'table',
         columns: ['id', 'username', 'client', 'address', 'opened_at', 'subscriptions', 'node'],
