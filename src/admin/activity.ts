@@ -2,8 +2,8 @@
 import { Refusal } from '../protocol/refusal.ts'
 import { subjectNames } from '../store/subject-names.ts'
 import { record } from './change.ts'
-import { cursorOf } from './live.ts'
-import { cursorQuery, pageReply, readPage, readTimeCursor } from './page.ts'
+import { cursorOf, readLiveCursor } from './live.ts'
+import { cursorQuery, pageReply, readPage } from './page.ts'
 import type { LiveFilter, LiveItems } from './ports.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, notFound, part } from './route.ts'
 import { requireSubject } from './subjects.ts'
@@ -110,7 +110,7 @@ function pageOf(path: string, call: AdminCall, { items, ...rest }: LiveItems): A
 async function readFilter(call: AdminCall, { stores }: AdminEnv): Promise<LiveFilter> {
   const { user, kind } = call.query
   const { after, limit } = readPage(call)
-  readTimeCursor(after)
+  readLiveCursor(after)
   if (kind !== undefined && kind !== 'query' && kind !== 'live')
     throw new Refusal('admin.bad_parameter', 400, 'kind must be query or live')
   return {

@@ -88,7 +88,7 @@ function listing<Item extends LiveStream | LiveQuery>(
   { limit, after = '' }: Params,
   present: (item: Item) => JsonObject,
 ): JsonObject {
-  const last = readTimeCursor(after)
+  const last = readLiveCursor(after)
   const items = found
     .filter((item) => last === undefined || newestFirst(last, placeOf(item)) < 0)
     .sort((one, other) => newestFirst(placeOf(one), placeOf(other)))
@@ -99,6 +99,11 @@ function placeOf(item: LiveStream | LiveQuery): TimeCursor {
   return 'openedAt' in item
     ? { createdAt: item.openedAt, id: item.connectionId }
     : { createdAt: item.startedAt, id: item.requestId }
+}
+
+/** Callers choose the ids of their requests. */
+export function readLiveCursor(text: string): TimeCursor | undefined {
+  return readTimeCursor(text, /^[\x21-\x7e]{1,128}$/)
 }
 
 /** Where the next page begins. */

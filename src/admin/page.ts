@@ -39,10 +39,10 @@ export function writeTimeCursor({ createdAt, id }: TimeCursor): string {
   return `${createdAt}.${id}`
 }
 
-export function readTimeCursor(text: string): TimeCursor | undefined {
+export function readTimeCursor(text: string, idPattern = /^[\w-]{1,64}$/): TimeCursor | undefined {
   if (text === '') return undefined
-  const [, createdAt, id] = /^(\d{1,15})\.([\w.:-]{1,200})$/.exec(text) ?? []
-  if (createdAt === undefined || id === undefined) throw badCursor()
+  const [, createdAt, id = ''] = /^(\d{1,15})\.(.+)$/.exec(text) ?? []
+  if (createdAt === undefined || !idPattern.test(id)) throw badCursor()
   return { createdAt: Number(createdAt), id }
 }
 
