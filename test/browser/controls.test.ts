@@ -50,7 +50,7 @@ describe('controls', () => {
     assert.equal(await page.locator('[data-shows]').isVisible(), false)
     assert.equal(await page.locator('#passkey-submit').isVisible(), false)
     await page.locator('.help summary').click()
-    assert.match(await page.locator('.help').innerText(), /For a new one, contact your administrator\./)
+    assert.match(await page.locator('.help').innerText(), /Ask your administrator for a link/)
     await context.close()
   })
 

@@ -138,10 +138,10 @@ describe('served pages', () => {
     const page = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer)))
     assert.match(
       page.body,
-      /Forgotten your password\?[\s\S]*contact <a href="mailto:help@example.com">help@example.com<\/a>\./,
+      /Forgotten your password\?[\s\S]*Ask <a href="mailto:help@example.com">help@example.com<\/a> for a link/,
     )
     const german = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer, { ui_locales: 'de' })))
-    assert.match(german.body, /Passwort vergessen\?[\s\S]*an <a href="mailto:help@example.com">/)
+    assert.match(german.body, /Passwort vergessen\?[\s\S]*Bitten Sie <a href="mailto:help@example.com">/)
   })
 
   test('pages after which nothing follows lead somewhere: signed out, still signed in, an error, an expired page', async () => {

@@ -17,8 +17,10 @@ import { deviceRoutes } from './device.ts'
 import { endSessionRoutes } from './end-session.ts'
 import type { BrowserEnv } from './env.ts'
 import { factorSetUpRoutes } from './factor-set-up.ts'
+import { forcedChangeRoutes } from './new-password.ts'
 import { anonymousFrame, BROWSER_HEADERS, type PageSettings, sendPage } from './page-reply.ts'
 import { secondFactorRoutes } from './second-factor.ts'
+import { setUpRoutes } from './set-up.ts'
 import { signInRoutes } from './sign-in.ts'
 
 /** Loaded on first use; server/routes.ts declares their paths. */
@@ -37,6 +39,8 @@ export function browserGroups(parts: Omit<BrowserEnv, 'cookies'>): readonly Rout
         ...signInRoutes(env),
         ...secondFactorRoutes(env),
         ...factorSetUpRoutes(env),
+        ...forcedChangeRoutes(env),
+        ...setUpRoutes(env),
         ...consentRoutes(env),
         ...deviceRoutes(env),
         ...accountProfileRoutes(env),

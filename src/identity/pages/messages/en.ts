@@ -7,7 +7,8 @@ export const en = {
   password: 'Password',
   showPassword: 'Show password',
   forgotPassword: 'Forgotten your password?',
-  forgotPasswordHelp: (contact: string) => `It cannot be looked up or sent to you. For a new one, contact ${contact}.`,
+  forgotPasswordHelp: (contact: string) =>
+    `It cannot be looked up or sent to you. Ask ${contact} for a link with which you choose a new one.`,
   forgotPasswordPasskey: 'If you have added a passkey to your account, you can sign in with it instead.',
   or: 'or',
   withPasskey: 'Sign in with a passkey',
@@ -261,6 +262,25 @@ export const en = {
   searchNone: 'Nothing was found',
   searchAll: 'All results',
   didYouMean: 'Did you mean',
+
+  mustChangePassword: 'Choose a new password',
+  mustChangePasswordLead: 'Your administrator asks you to replace your password before you continue.',
+  samePassword: 'Choose a password that differs from the current one.',
+  setPassword: 'Set password',
+  invited: (name: string) => `Welcome to ${name}`,
+  invitedLead: 'An account has been created for you. Choose a password to begin.',
+  resetPassword: 'Choose a new password',
+  resetPasswordLead: 'This ends all your sessions and the access of all connected applications.',
+  setUpFor: (name: string, username: string) => (name === username ? `Username: ${name}` : `${name} · ${username}`),
+  firstAdministrator: 'Create the first administrator',
+  createAdministrator: 'Create administrator',
+  firstAdministratorLead: (name: string) =>
+    `${name} has no administrator yet. This account may manage everything: users, applications and the platform.`,
+  badUsername: 'Enter a username of up to 128 characters that does not begin with “usr_”.',
+  usernameTaken: 'That username is taken. Choose another one.',
+  linkUnusable: 'This link cannot be used',
+  linkUnusableLead: (contact: string) =>
+    `It has expired, has been used, or has been replaced by a newer one. If you have chosen a password already, sign in. Otherwise ask ${contact} for a new link.`,
 
   scope: {
     openid: 'Know who you are',
