@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import { totpCode } from '../../src/identity/factors/totp.ts'
 import { fromBase32 } from '../support/base32.ts'
 import { type BrowserContext, complaintsOf, type Page } from '../support/chromium.ts'
-import { openScene, type Scene, signedInPage, signIn } from './scene.ts'
+import { ALICE, openScene, type Scene, signedInPage, signIn } from './scene.ts'
 
 const BOB = { username: 'bob', password: 'the builder of long passwords' }
 
@@ -134,6 +134,23 @@ describe('controls', () => {
     await other.keyboard.press('Enter')
     assert.match(await other.locator('.hits a').first().innerText(), /^Refresh tokens/)
     await plain.close()
+  })
+
+  test('the theme that was chosen in the console is that of the start page, the account and the documentation', async () => {
+    const context = await scene.browser.newContext()
+    const page = await context.newPage()
+    await page.goto(`${scene.issuer}/`)
+    const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor')
+    const light = await background()
+    await page.evaluate(`localStorage.setItem('gatehouse:theme', 'dark')`)
+    for (const path of ['/', '/docs', '/account']) {
+      await page.goto(scene.issuer + path)
+      if (path === '/account') await signIn(page, ALICE)
+      await page.locator('#content').waitFor()
+      assert.equal(await page.locator('html').getAttribute('data-theme'), 'dark', path)
+      assert.notEqual(await background(), light, path)
+    }
+    await context.close()
   })
 
   test('on a phone the contents of the documentation open without scripts', async () => {

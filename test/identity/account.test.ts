@@ -372,6 +372,13 @@ onEveryEngine('the account page', (at) => {
     assert.equal((await seen()).title, utc.title)
     assert.notEqual((await seen()).text, utc.text)
     assert.match((await account(agent)).body, /<option value="Asia\/Tokyo" selected>/)
+    const format = (locale: string) =>
+      new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Tokyo' }).format(
+        place.clock(),
+      )
+    assert.equal((await seen()).text, format('en'))
+    await agent.submit(formTo(await account(agent), '/account/profile'), { locale: 'en-GB' })
+    assert.equal((await seen()).text, format('en-GB'))
   })
 
   test('a zone that an administrator has set is kept, even an unknown one, until the person chooses another', async () => {

@@ -28,13 +28,16 @@ const OTHERS = 'others'
 
 async function showSessions(context: SignedInBrowser, query: Parameters, env: BrowserEnv): Promise<void> {
   const found = await env.sessions.listOfUser(context.user.id)
-  const sessions = found.map(({ id, userAgent, address, seenAt }) => ({
-    id,
-    address,
-    seenAt,
-    browser: describeBrowser(userAgent),
-    current: id === context.session.id,
-  }))
+  const sessions = found
+    .map(({ id, userAgent, address, seenAt }) => ({
+      id,
+      address,
+      seenAt,
+      browser: describeBrowser(userAgent),
+      current: id === context.session.id,
+    }))
+    // This one first, then those that were used last.
+    .sort((a, b) => Number(b.current) - Number(a.current) || b.seenAt - a.seenAt)
   const timeZone = zoneOf(context)
   return sendSection(context, 'sessions', (frame) => sessionsSection(frame, { sessions, timeZone }), { query }, env)
 }

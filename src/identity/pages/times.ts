@@ -18,7 +18,7 @@ function element(
   style: Intl.DateTimeFormatOptions,
 ): Html {
   const format = (timeZone: string, chosen: Intl.DateTimeFormatOptions) =>
-    new Intl.DateTimeFormat(language.tag, { ...chosen, timeZone }).format(at)
+    new Intl.DateTimeFormat(language.locale, { ...chosen, timeZone }).format(at)
   const utc = `${format('UTC', { dateStyle: 'medium', timeStyle: 'short' })} UTC`
   const shown = () => (zone === undefined ? undefined : format(zone, style))
   const inUtc = 'timeStyle' in style ? utc : format('UTC', style)

@@ -1,18 +1,21 @@
 /** Chooses the language of a page: `ui_locales` of the request first, then Accept-Language, then English. */
 import { byQuality } from '../../../http/accept.ts'
+import { languageTag } from '../../../lib/language-tags.ts'
 import { de } from './de.ts'
 import { en, type Messages } from './en.ts'
 
 export interface Language {
   /** For the `lang` attribute. */
   readonly tag: string
+  /** For dates and numbers: the tag that was asked for, such as `en-GB`. */
+  readonly locale: string
   readonly messages: Messages
 }
 
-const ENGLISH: Language = { tag: 'en', messages: en }
+const ENGLISH: Language = { tag: 'en', locale: 'en', messages: en }
 const LANGUAGES: ReadonlyMap<string, Language> = new Map([
   ['en', ENGLISH],
-  ['de', { tag: 'de', messages: de }],
+  ['de', { tag: 'de', locale: 'de', messages: de }],
 ])
 
 /** For discovery's `ui_locales_supported`. */
@@ -30,7 +33,7 @@ export function chooseLanguage(uiLocales: string | undefined, acceptLanguage: st
   for (const tag of preferences.slice(0, MAX_PREFERENCES)) {
     const primary = tag.trim().toLowerCase().split('-', 1)[0] ?? ''
     const language = LANGUAGES.get(primary)
-    if (language !== undefined) return language
+    if (language !== undefined) return { ...language, locale: languageTag(tag.trim()) ?? language.tag }
   }
   return ENGLISH
 }
