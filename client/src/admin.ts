@@ -126,7 +126,10 @@ export interface Admin {
   readonly queries: Collection
   readonly settings: Collection
   readonly scopes: Collection
+  /** `list({ after: seq, wait: 20 })` follows the log. */
   readonly audit: Collection
+  readonly nodes: Collection
+  readonly backups: Collection
   /** Browser sessions of all users. */
   readonly sessions: Collection
   /** What applications may do for users now. */
@@ -151,7 +154,10 @@ export interface Admin {
  */
 export function createAdmin(http: Http): Admin {
   const collection = (name: string): Collection => new Collection(http, `/admin/${name}`)
-  const names = 'users clients roles keys streams queries settings scopes audit sessions grants links counts'.split(' ')
+  const names =
+    'users clients roles keys streams queries settings scopes audit nodes backups sessions grants links counts'.split(
+      ' ',
+    )
   const users = (user: string): string => `users/${encodeURIComponent(user)}`
   return {
     ...(Object.fromEntries(names.map((name) => [name, collection(name)])) as unknown as Omit<

@@ -49,8 +49,26 @@ shown only in the response that creates them.
 |---|---|---|---|
 ${ADMIN_ROUTES.map(({ method, path, scope, summary }) => `| ${method} | \`${path}\` | \`${scope}\` | ${summary} |`).join('\n')}
 
-\`{user}\` is a username or an id, and so are the parameters \`user\` and \`actor\`, which take client ids too. Streaming connections and running queries are listed from all nodes; nodes that do not reply
-within a second are listed in \`silent\`.
+\`{user}\` is a username or an id, and so are the parameters \`user\` and \`actor\`, which take client ids too. Nodes, streaming
+connections and running queries are listed from all nodes; nodes that do not reply within a second are listed in \`silent\`. Of
+many connections or queries the newest \`limit\` are listed, and \`total\` says how many there are.
+
+## What a user may do
+
+\`GET /admin/users/{user}/rights\` and \`gatehouse user rights alice\` show what the platform would decide for a user: the scopes that each
+role gives, the tables with what the user may do in them and the row filter with the claims of the user in place of \`:sub\`,
+\`:username\` and \`:roles\`, and the topics of the stream. Tables come page by page, or by \`prefix\`. An application through which the
+user works may be allowed less: its tokens have the scopes that the user holds, the application may ask for, and the user has
+consented to. \`:client\` in a row filter is that application, and stays as it is. Tables and topics are those of a running
+node; without one they are null.
+
+## Nodes
+
+\`GET /admin/nodes\` and \`gatehouse nodes list\` show each node: its version, services and uptime, whether it is ready and which check
+fails, the event-loop lag of the last ten seconds in milliseconds, CPU, memory and free disk space, HTTP connections, streaming
+connections and their subscriptions, running and waiting queries, live statements, and the query slots (reader processes, or
+connections to PostgreSQL) that are busy. \`/metrics\` has more, for one node.
+\`GET /admin/backups\` lists the [backups](backup.md) that the audit log knows of.
 
 ## Many users
 

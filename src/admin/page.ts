@@ -41,7 +41,7 @@ export function writeTimeCursor({ createdAt, id }: TimeCursor): string {
 
 export function readTimeCursor(text: string): TimeCursor | undefined {
   if (text === '') return undefined
-  const [, createdAt, id] = /^(\d{1,15})\.([\w-]{1,64})$/.exec(text) ?? []
+  const [, createdAt, id] = /^(\d{1,15})\.([\x21-\x7e]{1,200})$/.exec(text) ?? []
   if (createdAt === undefined || id === undefined) throw badCursor()
   return { createdAt: Number(createdAt), id }
 }

@@ -11,6 +11,7 @@ import type { LoadedConfig } from '../../config/load.ts'
 import type { Principal } from '../../protocol/principal.ts'
 import { SCOPES } from '../../protocol/scopes.ts'
 import { type Offline, withData } from '../../server/offline.ts'
+import { builtInClients } from '../../store/built-in-clients.ts'
 import { BadDataFolder, MARK } from '../../store/data-folder.ts'
 import { hashPassword } from '../../store/password-hash.ts'
 import { runningIssuer } from '../../store/running-servers.ts'
@@ -36,8 +37,10 @@ export async function connectLocally(
       publish: (event) => data.stores.events.append(event),
     }),
     hashPassword,
+    builtInClients: builtInClients({ issuer: issuerOf(loaded.config), console: loaded.config.console }),
     settings: () => showSettings(loaded),
     live: createLive(data.nodes),
+    stopping: new AbortController().signal,
   }
   return {
     async request(method, target, { body, ifMatch } = {}) {

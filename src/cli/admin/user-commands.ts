@@ -66,6 +66,20 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     },
   },
   {
+    name: 'user rights',
+    positionals: ['USER'],
+    options: { ...PAGE_OPTIONS, '--prefix': { value: 'TEXT', help: 'only tables whose names begin with this' } },
+    summary: 'Shows what a user may do: scopes through roles, tables and their rows, topics of the stream.',
+    examples: ['user rights alice', 'user rights alice --prefix tr --json'],
+    async run({ args, positionals: [user], request }) {
+      const path = pagePath(`/admin/users/${segment(user)}/rights`, args)
+      const prefix = args.value('--prefix')
+      const found = prefix === undefined ? '' : `${path.includes('?') ? '&' : '?'}${new URLSearchParams({ prefix })}`
+      const { body } = await request('GET', path + found)
+      return { kind: 'text', text: rightsText(body), body }
+    },
+  },
+  {
     name: 'user set',
     positionals: ['USER'],
     options: {
@@ -224,4 +238,46 @@ function mustChange(args: Arguments): JsonObject {
 async function setDisabled({ positionals: [user], request }: AdminCommandCall, disabled: boolean): Promise<Output> {
   const { body } = await request('PATCH', `/admin/users/${segment(user)}`, { body: { disabled }, ifMatch: '*' })
   return { kind: 'text', text: `The user ${user} is ${disabled ? 'disabled' : 'enabled'}.`, body }
+}
+
+function rightsText(body: unknown): string {
+  const { username, disabled, roles, scopes, tables, topics } = membersOf(body)
+  const { items, next } = membersOf(tables)
+  const after = typeof next === 'string' ? new URLSearchParams(next.split('?')[1]).get('after') : null
+  return [
+    `${username}${disabled === true ? ' (disabled: may do nothing until enabled)' : ''}`,
+    '',
+    'Scopes by role:',
+    ...indented(objects(roles).map(({ name, scopes: given }) => `${name}: ${words(given) || 'none'}`)),
+    `All scopes: ${words(scopes) || 'none'}`,
+    '',
+    ...(tables === null
+      ? ['Tables: no node runs the query service']
+      : ['Tables:', ...indented(objects(items).map(tableLine))]),
+    ...(after === null ? [] : [`  … there are more: add --after ${after}`]),
+    '',
+    ...(topics === null
+      ? ['Topics: no node runs the streaming service']
+      : ['Topics:', ...indented(objects(topics).flatMap(topicLines))]),
+  ].join('\n')
+}
+
+function tableLine({ name, rights, rowfilter }: JsonObject): string {
+  return `${name}: ${words(rights)}${rowfilter === null ? '' : ` where ${rowfilter}`}`
+}
+
+function topicLines({ controller, topics }: JsonObject): string[] {
+  return objects(topics).map(({ topic, actions }) => `${controller}/${topic}: ${words(actions)}`)
+}
+
+function objects(list: unknown): readonly JsonObject[] {
+  return Array.isArray(list) ? list.map(membersOf) : []
+}
+
+function words(list: unknown): string {
+  return Array.isArray(list) ? list.join(' ') : ''
+}
+
+function indented(lines: readonly string[]): string[] {
+  return (lines.length === 0 ? ['none'] : lines).map((line) => `  ${line}`)
 }
