@@ -100,6 +100,7 @@ async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
     clock,
     rateLimits,
     sealingKey: masterKey.derive('second factors'),
+    hasConsole: parts.console !== undefined,
   }
   return browserGroups(env, parts.brand)
 }
