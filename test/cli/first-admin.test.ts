@@ -27,7 +27,7 @@ test('without a terminal the log names the command that prints a link; once ther
     const [form] = page.forms
     assert.ok(form !== undefined)
     const done = pageOf(await agent.submit(form, { username: 'root', new_password: 'a long enough password' }))
-    assert.equal(done.url.pathname, '/account')
+    assert.equal(done.url.pathname, '/console')
     assert.equal((await runGatehouse(['user', 'first-admin', ...data])).status, 1)
 
     const invited = await runGatehouse([

@@ -114,6 +114,14 @@ onEveryEngine('set-up links', (at) => {
     assert.equal((await place.stores.users.findById(person.id))?.mustChangePassword, false)
   })
 
+  test('a person with rights goes on to the console', async () => {
+    const person = await newPerson({ roles: ['reader'] })
+    const { path } = await newLink(person.id)
+    const agent = place.newAgent()
+    const done = pageOf(await agent.submit(setUpForm(await open(agent, path)), { new_password: NEW }))
+    assert.equal(done.url.pathname, '/console')
+  })
+
   test('a role that requires a second factor leads to its set-up before the account', async () => {
     const person = await newPerson({ roles: ['careful'] })
     const { path } = await newLink(person.id)
@@ -204,7 +212,8 @@ onEveryEngine('set-up links', (at) => {
     }
     await stores.roles.put({ name: 'admin', scopes: ['Platform/News'] })
     const done = pageOf(await agent.submit(setUpForm(page), { username: 'Root', new_password: NEW }))
-    assert.equal(done.url.pathname, '/account')
+    assert.equal(done.url.pathname, '/console')
+    assert.match((await open(agent, '/account')).body, /Signed in as Root/)
     const root = await stores.users.findByUsername('root')
     assert.deepEqual([...(root?.rights ?? [])].sort(), ['Identity/Admin', 'Platform/Admin'])
     assert.deepEqual(root?.roles, ['admin-2'], 'a role of that name with other rights is left alone')
@@ -245,7 +254,7 @@ describe('set-up links', () => {
       const agent = createUserAgent({ home: issuer, now: place.clock })
       const page = pageOf(await agent.get(link.url))
       const done = pageOf(await agent.submit(setUpForm(page), { username: 'root', new_password: NEW }))
-      assert.equal(done.url.pathname, '/trading/gate/account')
+      assert.equal(done.url.pathname, '/trading/gate/console')
     } finally {
       await place.close()
       await leave()

@@ -42,7 +42,17 @@ export type Flow = {
 )
 
 export type OwnPage =
-  | { readonly name: 'account' | 'security' | 'sessions' | 'applications' | 'password' | 'authenticator' | 'passkey' }
+  | {
+      readonly name:
+        | 'account'
+        | 'security'
+        | 'sessions'
+        | 'applications'
+        | 'password'
+        | 'authenticator'
+        | 'passkey'
+        | 'console'
+    }
   | { readonly name: 'device'; readonly userCode: string | undefined }
 
 /** What one of our pages needs besides a session. */
@@ -107,7 +117,8 @@ function withProgress<F extends Pick<FlowInteraction, 'details'>>(flow: F, progr
 export function pathOf(page: OwnPage): string {
   switch (page.name) {
     case 'account':
-      return '/account'
+    case 'console':
+      return `/${page.name}`
     case 'security':
     case 'sessions':
     case 'applications':

@@ -152,12 +152,9 @@ async function createAdministrator(
 async function signInWithPassword(context: BrowserContext, userId: string, env: BrowserEnv): Promise<void> {
   const user = await env.users.findById(userId)
   if (user === undefined || user.disabled) throw expired()
-  const flow = await env.flows.begin({
-    kind: 'own',
-    page: { name: 'account' },
-    browser: context.browser(),
-    progress: {},
-  })
+  // The console is for those who have rights in it.
+  const page = { name: env.pages.places.includes('console') && user.rights.size > 0 ? 'console' : 'account' } as const
+  const flow = await env.flows.begin({ kind: 'own', page, browser: context.browser(), progress: {} })
   return passFirstFactor(context, flow, user, ['pwd'], env)
 }
 
