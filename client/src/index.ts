@@ -40,6 +40,7 @@ export {
   type Result,
   type Row,
 } from './query.ts'
+export type { Board, SavedDocument, SavedQuery, Tile, View } from './saved.ts'
 export { name, type Part, type Statement, sql, statement } from './statement.ts'
 export { createLive, type Live, type LiveChange, type LiveOptions, type LiveTag } from './stream/live.ts'
 export type { State, StateChange } from './stream/protocol.ts'

@@ -1,5 +1,4 @@
 /** Request bodies of the administration API, with the schema, rules and faults of the declarative file. */
-import type { Fault } from '../declarative/bad-declaration.ts'
 import { checkMeaning } from '../declarative/check-meaning.ts'
 import { checkShape } from '../declarative/check-shape.ts'
 import {
@@ -11,6 +10,7 @@ import {
 } from '../declarative/shape.ts'
 import type { JsonSchema } from '../http/openapi.ts'
 import { Refusal } from '../protocol/refusal.ts'
+import type { Fault } from '../schema/check-schema.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 

@@ -5,6 +5,7 @@ import type { Clock } from '../protocol/clock.ts'
 import type { GateEvent } from '../protocol/gate-event.ts'
 import type { Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
+import type { BuiltInClients } from '../store/built-in-clients.ts'
 import type { Database } from '../store/database.ts'
 import type { RecordedEvent } from '../store/events.ts'
 import type { Stores } from '../store/stores.ts'
@@ -46,6 +47,7 @@ export interface AdminReply {
 export interface AdminEnv {
   readonly database: Database
   readonly stores: Stores
+  readonly builtInClients: BuiltInClients
   readonly clock: Clock
   readonly audit: Audit & { flush(): Promise<void> }
   publish(event: GateEvent): Promise<unknown>

@@ -7,13 +7,18 @@ export function demoBanner({
   config,
 }: {
   issuer: string
-  config: Pick<Config, 'data' | 'demoMarket'>
+  config: Pick<Config, 'data' | 'demoMarket' | 'console'>
 }): string {
   const hasMarket = config.demoMarket
   const stream = `${issuer.replace(/^http/, 'ws')}/Platform`
   return `Gatehouse ${VERSION} is running; Ctrl-C stops it.
 
-  Identity   ${issuer}
+${
+  config.console
+    ? `  Console    ${issuer}/console
+`
+    : ''
+}  Identity   ${issuer}
   Streaming  ${stream}
   Query      ${issuer}/query
 

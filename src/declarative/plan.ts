@@ -1,5 +1,5 @@
 /** Computes the changes that turn the current state into the declared one. Pure: decides everything, changes nothing. */
-import type { Fault } from './bad-declaration.ts'
+import type { Fault } from '../schema/check-schema.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
 import {
   type ClientTarget,

@@ -1,6 +1,7 @@
 /** The schema of the declarative file, from which its types, its validation and the published JSON Schema are derived. */
 import type { XStatic } from 'typebox/schema'
 import { SCOPES } from '../protocol/scopes.ts'
+import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/client-metadata.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
@@ -179,61 +180,3 @@ export const DECLARATION = {
     prune: flag('Remove roles, users, clients and tables that are not in this file.'),
   }),
 } as const
-
-// Builders of JSON Schema. Their types are narrow enough for XStatic to derive the type of a value.
-
-interface Described {
-  readonly description?: string
-}
-
-function text(
-  options: Described & { readonly [keyword in 'pattern']?: string } & {
-    readonly [keyword in 'minLength' | 'maxLength']?: number
-  } = {},
-) {
-  return { type: 'string', ...options } as const
-}
-
-function number<const Kind extends 'integer' | 'number'>(
-  type: Kind,
-  options: Described & { readonly [keyword in 'minimum' | 'maximum']?: number } = {},
-) {
-  return { type, ...options } as const
-}
-
-function flag(description?: string) {
-  return { type: 'boolean', ...described(description) } as const
-}
-
-function list<const Items>(items: Items, description?: string) {
-  return { type: 'array', items, ...described(description) } as const
-}
-
-/** A list inside of a role, user or client. */
-function shortList<const Items>(items: Items, description?: string) {
-  return { ...list(items, description), maxItems: 1000 } as const
-}
-
-function oneOf<const Values extends readonly string[]>(values: Values, description?: string) {
-  return { enum: values, ...described(description) } as const
-}
-
-function either<const Branches extends readonly unknown[]>(...anyOf: Branches) {
-  return { anyOf } as const
-}
-
-/** Unknown members are errors. */
-function closed<const Required extends readonly string[], const Properties extends object>(
-  required: Required,
-  properties: Properties,
-) {
-  return { type: 'object', required, properties, additionalProperties: false } as const
-}
-
-function described(description: string | undefined): Described {
-  return description === undefined ? {} : { description }
-}
-
-function words(description?: string) {
-  return text({ minLength: 1, maxLength: 4096, ...(description === undefined ? {} : { description }) })
-}

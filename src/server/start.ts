@@ -18,9 +18,11 @@ import { type Clock, systemClock } from '../protocol/clock.ts'
 import { VERSION } from '../protocol/version.ts'
 import { openQuery } from '../query/service.ts'
 import { readAuditAfter } from '../store/audit-read.ts'
+import { builtInClients } from '../store/built-in-clients.ts'
 import { nodeName } from '../store/nodes.ts'
 import { registerServer } from '../store/running-servers.ts'
 import { lockStart } from '../store/start-lock.ts'
+import { subjectNames } from '../store/subject-names.ts'
 import { WritesStopped } from '../store/wal-sync.ts'
 import { startControllers } from '../streaming/controllers/start.ts'
 import { openStreaming } from '../streaming/streaming.ts'
@@ -31,7 +33,7 @@ import { createCleanup } from './cleanup.ts'
 import { reconcileDeclared } from './declared.ts'
 import { createDemoMarket } from './demo-market.ts'
 import { createLiveController } from './live-controller.ts'
-import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls } from './options.ts'
+import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls, streamSettingsOf } from './options.ts'
 import { checkBeforeStart, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
 import { joinCluster, openResources } from './resources.ts'
@@ -98,6 +100,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       cleanup,
     )
     const { stores, database, audit, masterKey } = resources
+    const ownClients = builtInClients({ issuer, console: config.console })
     if (database.engine === 'sqlite') cleanup.add(registerServer(config.data, issuer))
     const { bus, cluster } = await joinCluster(config, resources, logger, cleanup)
     const live = createLive(cluster)
@@ -112,6 +115,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
               return readAuditAfter(database.db, after, most)
             },
           },
+          owners: { names: (subjects) => subjectNames(database, subjects) },
           clock,
           database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
           limits: queryLimitsOf(config),
@@ -129,6 +133,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       issuer,
       database,
       stores,
+      builtInClients: ownClients,
       bus,
       audit,
       clock,
@@ -165,7 +170,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
           rateLimits,
           logger,
           metrics,
-          settings: config,
+          settings: streamSettingsOf(config, issuer),
           controllers: startedControllers,
           queryController: query && createLiveController(query.live, audit),
           name: config.brandName,
@@ -177,7 +182,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       queries: query?.activity,
     })
 
-    await reconcileDeclared(declared, resources, query?.tables, logger)
+    await reconcileDeclared(declared, resources, query, logger)
     await unlock()
     database.limitStatements(STATEMENT_MS)
     startBackgroundJobs(config, { resources, window, metrics, logger }, cleanup)
@@ -194,7 +199,10 @@ export async function startServer(config: Config, options: StartOptions): Promis
         metrics,
         live,
         settings,
+        builtInClients: ownClients,
         brand,
+        runsIdentity: runs('identity'),
+        console: config.console ? { issuer, services: config.services, demo: config.demo } : undefined,
         query: query?.routes({
           metrics,
           trace: tracing,

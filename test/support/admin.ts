@@ -63,6 +63,7 @@ export async function startTestAdmin(
   handleLiveCalls(cluster, here)
   const env: AdminEnv = {
     database,
+    builtInClients: new Map(),
     stores,
     clock,
     audit,

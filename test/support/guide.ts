@@ -1,10 +1,9 @@
 /** Follows a guide of docs/guides as its reader would: block by block, in order, in a folder that looks like a clone. */
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type Launched, makeClone, root } from './clone.ts'
+import { ADMIN, ALICE } from './demo-user.ts'
 
 /** A fenced block. */
 export interface Block {
@@ -20,6 +19,8 @@ export interface Block {
 export interface GuideOptions {
   /** What the guide writes and what it is here, such as addresses: [['http://localhost:5080', server.issuer]]. */
   readonly replace?: readonly (readonly [written: string, here: string])[]
+  /** A folder in whose files the same is replaced, such as that of a sample. */
+  readonly copy?: string
   readonly environment?: Readonly<Record<string, string>>
 }
 
@@ -49,20 +50,31 @@ export interface Guide {
   close(): Promise<void>
 }
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
+export function openGuide(name: string, options: GuideOptions = {}): Promise<Guide> {
+  return openPage(`docs/guides/${name}.md`, options)
+}
 
-export async function openGuide(name: string, { replace = [], environment = {} }: GuideOptions = {}): Promise<Guide> {
-  const page = `docs/guides/${name}.md`
+/** Any other page whose blocks are steps, such as the README of a sample. */
+export async function openPage(page: string, { replace = [], copy, environment }: GuideOptions = {}): Promise<Guide> {
   const blocks = readBlocks(await readFile(join(root, page), 'utf8'))
   assert.ok(blocks.length > 0, `${page} has no blocks`)
-  const own = await mkdtemp(join(tmpdir(), 'gatehouse-guide-'))
-  const folder = await makeClone(own)
-  const shell = { own, folder, environment: { ...(await makeEnvironment(own)), ...environment } }
+  const here = (text: string): string =>
+    replace.reduce((changed, [written, instead]) => changed.replaceAll(written, instead), text)
+  const clone = await makeClone({ copy, change: here, environment })
   const running = new Set<Command>()
   let next = 0
 
-  const here = (text: string): string =>
-    replace.reduce((changed, [written, instead]) => changed.replaceAll(written, instead), text)
+  /** The reader types the password of a demonstration user at a terminal, which there is not. */
+  const launch = async (commands: string): Promise<Launched> => {
+    let text = here(commands)
+    for (const { username, password } of [ALICE, ADMIN]) {
+      if (!text.includes(`--username ${username}`)) continue
+      const file = join(clone.folder, '..', `${username}.password`)
+      await writeFile(file, password)
+      text = text.replaceAll(`--username ${username}`, `--username ${username} --password-file '${file}'`)
+    }
+    return clone.launch(text)
+  }
   const take = (contains: string): Block => {
     const block = blocks[next]
     assert.ok(block, `${page} ends before a block with ${JSON.stringify(contains)}`)
@@ -72,11 +84,11 @@ export async function openGuide(name: string, { replace = [], environment = {} }
   }
 
   return {
-    folder,
+    folder: clone.folder,
     take,
     async run(contains, { stdin = '' } = {}) {
       const block = take(contains)
-      const { child, ended, output } = launch(shell, here(block.text))
+      const { child, ended, output } = await launch(block.text)
       child.stdin?.end(stdin)
       const status = await ended
       assert.equal(status, 0, `${page}:${block.line} ended with ${status}:\n${output()}`)
@@ -89,7 +101,7 @@ export async function openGuide(name: string, { replace = [], environment = {} }
     },
     async start(contains, ready) {
       const block = take(contains)
-      const command = keepRunning(launch(shell, here(block.text)), `${page}:${block.line}`)
+      const command = keepRunning(await launch(block.text), `${page}:${block.line}`)
       running.add(command)
       await command.prints(ready)
       return command
@@ -97,8 +109,8 @@ export async function openGuide(name: string, { replace = [], environment = {} }
     async save(file) {
       const block = take('')
       assert.equal(block.file, file, `${page}:${block.line} is saved as ${block.file}`)
-      await mkdir(dirname(join(folder, file)), { recursive: true })
-      await writeFile(join(folder, file), here(block.text))
+      await mkdir(dirname(join(clone.folder, file)), { recursive: true })
+      await writeFile(join(clone.folder, file), here(block.text))
     },
     finish() {
       const left = blocks[next]
@@ -106,7 +118,7 @@ export async function openGuide(name: string, { replace = [], environment = {} }
     },
     async close() {
       await Promise.all([...running].map((command) => command.stop()))
-      await rm(own, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
+      await clone.remove()
     },
   }
 }
@@ -138,72 +150,14 @@ function patternOf(text: string): RegExp {
   return new RegExp(escaped.join('[^\\n]*\\n(?:[^\\n]*\\n)*?[^\\n]*'), 'u')
 }
 
-/** The files of the repository, in a folder to which a guide may add its own. */
-async function makeClone(own: string): Promise<string> {
-  const folder = join(own, 'gatehouse')
-  await mkdir(folder)
-  for (const entry of await readdir(root))
-    if (!['.git', 'data'].includes(entry)) await symlink(join(root, entry), join(folder, entry))
-  return folder
-}
-
-/** `npx gatehouse` is the program of this repository, without the second that npx takes; logins are kept apart. */
-async function makeEnvironment(own: string): Promise<Record<string, string>> {
-  const programs = join(own, 'bin')
-  await mkdir(programs)
-  const npx = `#!/bin/sh\n[ "$1" = gatehouse ] || { echo "npx $1 is not part of this repository" >&2; exit 1; }\nshift\nexec '${process.execPath}' '${join(root, 'bin/gatehouse.js')}' "$@"\n`
-  await writeFile(join(programs, 'npx'), npx)
-  await chmod(join(programs, 'npx'), 0o755)
-  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('GATEHOUSE_'))
-  return {
-    ...(Object.fromEntries(inherited) as Record<string, string>),
-    PATH: [programs, dirname(process.execPath), process.env.PATH ?? ''].join(delimiter),
-    HOME: own,
-    XDG_CONFIG_HOME: join(own, 'config'),
-  }
-}
-
-interface Shell {
-  readonly own: string
-  readonly folder: string
-  readonly environment: Readonly<Record<string, string>>
-}
-
-interface Launched {
-  readonly child: ChildProcess
-  readonly ended: Promise<number | null>
-  output(): string
-}
-
-/** In a shell that remembers the folder and the variables of the commands before. */
-function launch({ own, folder, environment }: Shell, commands: string): Launched {
-  const [variables, place] = [join(own, 'variables'), join(own, 'place')]
-  const script = `set -ae
-[ ! -f '${variables}' ] || . '${variables}'
-[ ! -f '${place}' ] || cd "$(cat '${place}')"
-trap 'status=$?; export -p > "${variables}"; pwd > "${place}"; exit $status' EXIT
-${commands}`
-  // A process group of its own, so that all of a pipeline can be ended.
-  const child = spawn('sh', ['-c', script], { cwd: folder, env: environment, detached: true })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      output += chunk
-    })
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', resolve)
-  })
-  return { child, ended, output: () => output }
-}
-
 function keepRunning({ child, ended, output }: Launched, where: string): Command {
   return {
     output,
     async prints(pattern) {
-      let look = (): void => {}
       const printed = new Promise<void>((resolve) => {
-        look = () => pattern.test(output()) && resolve()
+        const look = (): void => {
+          if (pattern.test(output())) resolve()
+        }
         child.stdout?.on('data', look)
         child.stderr?.on('data', look)
         look()

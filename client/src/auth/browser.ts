@@ -22,7 +22,10 @@ export interface BrowserOptions extends Omit<ClientOptions, 'clientSecret'> {
   readonly postLogoutRedirectUri?: string | undefined
   /** `localStorage` by default, which all tabs share; `memory()` keeps them in this page only. */
   readonly storage?: TokenStorage | undefined
-  /** Whether to try without the user, in a hidden frame, when there is no refresh token. */
+  /**
+   * Whether to try without the user when there is no refresh token: by a request where page and server have the same
+   * origin, otherwise in a hidden frame.
+   */
   readonly silent?: boolean | undefined
 }
 
@@ -213,6 +216,12 @@ export class Browser implements TokenSource {
     return (await response.json()) as User
   }
 
+  /** The scopes that were granted: what the client asked for, as far as the user holds it. */
+  async scopes(): Promise<readonly string[]> {
+    const { scope = '' } = (await this.#granted.current()) ?? {}
+    return scope.split(' ').filter((name) => name !== '')
+  }
+
   refuse(token: string): void {
     this.#granted.refuse(token)
   }
@@ -244,19 +253,37 @@ export class Browser implements TokenSource {
   async #start(): Promise<Tokens> {
     if (this.#options.silent !== true) throw loginRequired()
     const transaction = start('f', '')
+    try {
+      const url = await this.#authorizeUrl(transaction, { prompt: 'none' })
+      const origins = [url, this.#redirectUri].map((address) => new URL(address).origin)
+      const isHere = origins.every((origin) => origin === this.#page.location.origin)
+      const answer = isHere ? await this.#request(url) : await this.#frame(url, transaction.state)
+      return await this.#exchange(answer, transaction)
+    } catch (error) {
+      // Cookies of other sites may be blocked, or somebody has to be asked.
+      if (error instanceof AuthError && (error.code.endsWith('_required') || error.code === 'client.no_answer'))
+        throw loginRequired()
+      throw error
+    }
+  }
+
+  /** The redirect leads to an address of this origin, so that the request can follow it and see the answer. */
+  async #request(url: string): Promise<URLSearchParams> {
+    const response = await reach(this.#env.fetch, url, { cache: 'no-store' })
+    if (!response.ok) throw await errorOf(response)
+    response.body?.cancel()
+    return new URL(response.url).searchParams
+  }
+
+  async #frame(url: string, state: string): Promise<URLSearchParams> {
     const { document } = this.#page
     const frame = document.createElement('iframe')
     try {
-      const answer = receive(transaction.state, AbortSignal.timeout(SILENT_MS))
+      const answer = receive(state, AbortSignal.timeout(SILENT_MS))
       frame.hidden = true
-      frame.src = await this.#authorizeUrl(transaction, { prompt: 'none' })
+      frame.src = url
       document.body.append(frame)
-      return await this.#exchange(await answer, transaction)
-    } catch (error) {
-      // Cookies of other sites may be blocked, or somebody has to be asked.
-      if (error instanceof AuthError && !error.code.endsWith('_required') && error.code !== 'client.no_answer')
-        throw error
-      throw loginRequired()
+      return await answer
     } finally {
       frame.remove()
     }

@@ -6,10 +6,12 @@ import { callInProcess } from '../../admin/in-process.ts'
 import { createKeyring } from '../../admin/keyring.ts'
 import { createLive } from '../../admin/live.ts'
 import { showSettings } from '../../admin/settings.ts'
+import { issuerOf } from '../../config/config.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Principal } from '../../protocol/principal.ts'
 import { SCOPES } from '../../protocol/scopes.ts'
 import { type Offline, withData } from '../../server/offline.ts'
+import { builtInClients } from '../../store/built-in-clients.ts'
 import { BadDataFolder, MARK } from '../../store/data-folder.ts'
 import { hashPassword } from '../../store/password-hash.ts'
 import type { AdminRequest } from './admin-command.ts'
@@ -33,6 +35,7 @@ export async function connectLocally(
       publish: (event) => data.stores.events.append(event),
     }),
     hashPassword,
+    builtInClients: builtInClients({ issuer: issuerOf(loaded.config), console: loaded.config.console }),
     settings: () => showSettings(loaded),
     live: createLive(data.nodes),
   }
