@@ -51,12 +51,15 @@ export function roleTarget(role: DeclaredRole): RoleTarget {
   }
 }
 
-export function userTarget(user: ResolvedUser): UserTarget {
-  const { username, password, password_hash, reset_password, roles = [], disabled = false, ...claims } = user
-  return { username, profile: claims, roles, disabled }
+/** A user whom an operator has disabled stays so, unless the file says otherwise. */
+export function userTarget(user: ResolvedUser, isDisabled = false): UserTarget {
+  const { username, password, password_hash, reset_password, roles = [], disabled = isDisabled, ...claims } = user
+  return { username, profile: claims, roles: roles.toSorted(), disabled }
 }
 
-export function clientTarget({ client_secret, disabled = false, ...metadata }: ResolvedClient): ClientTarget {
+/** The same for a client. */
+export function clientTarget(client: ResolvedClient, isDisabled = false): ClientTarget {
+  const { client_secret, disabled = isDisabled, ...metadata } = client
   return { ...metadata, disabled }
 }
 
