@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { totpCode } from '../../src/identity/factors/totp.ts'
 import { hashPassword } from '../../src/store/password-hash.ts'
+import { fromBase32 } from '../support/base32.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import {
   answerOf,
@@ -325,11 +326,4 @@ function formOf(page: Page | Departure, id: string) {
   const form = pageOf(page).forms.find((candidate) => candidate.id === id)
   if (form === undefined) throw new Error(`No form ${id} at ${pageOf(page).url.href}: ${pageOf(page).body}`)
   return form
-}
-
-function fromBase32(text: string): Buffer {
-  const bits = [...text.replaceAll(' ', '')]
-    .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
-    .join('')
-  return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
 }
