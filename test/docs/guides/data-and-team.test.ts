@@ -85,6 +85,8 @@ test('Onboard and offboard a team', async (t) => {
   await guide.save('team/team.yaml')
   await guide.save('team/orders.csv')
   await guide.run('apply --config team/team.yaml --dry-run')
+  const [, link = ''] = /^(http\S+)$/m.exec(await guide.run('user invite dave')) ?? []
+  await choosePassword(link, 'daves own password')
   assert.doesNotMatch(await guide.run('--username carol'), /south/)
   assert.doesNotMatch(await guide.run('--username dave'), /north/)
   await guide.run("insert into orders values (4, 'north'")
@@ -114,6 +116,13 @@ test('Onboard and offboard a team', async (t) => {
   await guide.run('npx gatehouse logout')
   guide.finish()
 })
+
+async function choosePassword(link: string, password: string): Promise<void> {
+  const agent = createUserAgent({ home: server.issuer })
+  const form = pageOf(await agent.get(link)).forms.find(({ id }) => id === 'set-up')
+  assert.ok(form, link)
+  await agent.submit(form, { new_password: password })
+}
 
 /** What a person does who has no second factor yet and opens the address of a device login. */
 async function setUpAndConfirm(address: string, person: { username: string; password: string }): Promise<void> {
