@@ -19,9 +19,7 @@ export type Fetch = (url: string, init?: RequestInit) => Promise<Response>
  */
 export async function discover(issuer: string, fetch: Fetch): Promise<Endpoints> {
   const url = `${issuer}/.well-known/openid-configuration`
-  const response = await reach(fetch, url, { redirect: 'error' })
-  if (!response.ok) throw await errorOf(response)
-  const document = objectOf(await response.json().catch(() => undefined))
+  const document = await getJson(fetch, url)
   if (document.issuer !== issuer)
     throw new AuthError(
       typeof document.issuer === 'string'
@@ -40,10 +38,24 @@ export async function discover(issuer: string, fetch: Fetch): Promise<Endpoints>
   }
 }
 
-/** `fetch` whose network errors are ConnectionErrors, while an abort stays what it is. */
+/** The object that the address answers with; of anything else, no members. */
+export async function getJson(
+  fetch: Fetch,
+  url: string,
+  init: RequestInit = {},
+): Promise<Readonly<Record<string, unknown>>> {
+  const response = await reach(fetch, url, init)
+  if (!response.ok) throw await errorOf(response)
+  return objectOf(await response.json().catch(() => undefined))
+}
+
+/**
+ * `fetch` whose network errors are ConnectionErrors, while an abort stays what it is. A redirect is an error: it would carry a
+ * password or a token elsewhere.
+ */
 export async function reach(fetch: Fetch, url: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(url, init)
+    return await fetch(url, { redirect: 'error', ...init })
   } catch (error) {
     if (init.signal?.aborted) throw init.signal.reason
     throw new ConnectionError(`${new URL(url).origin} cannot be reached${reasonOf(error)}`, { cause: error })
@@ -52,6 +64,8 @@ export async function reach(fetch: Fetch, url: string, init: RequestInit): Promi
 
 /** Node says in `cause` what went wrong; browsers do not say it. */
 function reasonOf(error: unknown): string {
-  const { cause } = objectOf(error)
-  return cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : ''
+  const { message, code } = objectOf(objectOf(error).cause)
+  // Without a message where several addresses were tried.
+  const reason = message || code
+  return reason ? ` (${reason})` : ''
 }

@@ -29,29 +29,23 @@ export class GatehouseError extends Error {
   // Written out: a minified class has another name.
   override readonly name: string = 'GatehouseError'
   /** Stable, for programs: `Data.UniqueViolation`, `invalid_grant`, `Authority`, `client.offline` … */
-  readonly code: string
+  declare readonly code: string
   /** The HTTP status, if there was a reply. */
-  readonly status: number | undefined
+  declare readonly status: number | undefined
   /** By which the request is found in the logs of the server. */
-  readonly requestId: string | undefined
+  declare readonly requestId: string | undefined
   /** What might have been meant, or what to do. */
-  readonly hint: string | undefined
+  declare readonly hint: string | undefined
   /** Whether the same request can succeed later. */
-  readonly retryable: boolean
+  declare readonly retryable: boolean
   /** Seconds to wait before, if the server said so. */
-  readonly retryAfter: number | undefined
+  declare readonly retryAfter: number | undefined
   /** Everything else that the server said. */
-  readonly details: Readonly<Record<string, unknown>>
+  declare readonly details: Readonly<Record<string, unknown>>
 
-  constructor(message: string, init: ErrorInit) {
-    super(message, init.cause === undefined ? undefined : { cause: init.cause })
-    this.code = init.code
-    this.status = init.status
-    this.requestId = init.requestId
-    this.hint = init.hint
-    this.retryable = init.retryable ?? false
-    this.retryAfter = init.retryAfter
-    this.details = init.details ?? {}
+  constructor(message: string, { cause, ...init }: ErrorInit) {
+    super(message, cause === undefined ? undefined : { cause })
+    Object.assign(this, { retryable: false, details: {}, ...init })
   }
 }
 
@@ -125,6 +119,11 @@ export class ConnectionError extends GatehouseError {
   }
 }
 
+/** The error of whatever waits when something is closed by the application. */
+export function closedError(what: string): ConnectionError {
+  return new ConnectionError(`The ${what} was closed`, { code: 'client.closed', retryable: false })
+}
+
 /** The error of a reply that is not a success. Reads its body. */
 export async function errorOf(response: Response, statement?: string): Promise<GatehouseError> {
   const text = await response.text().catch(() => '')
@@ -143,9 +142,6 @@ function retryAfterOf(header: string | null): number | undefined {
   const seconds = Number.isNaN(Number(header)) ? (Date.parse(header) - Date.now()) / 1000 : Number(header)
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
 }
-
-/** Those that need somebody to act, although their status promises otherwise. */
-const PERMANENT = new Set(['Data.WritesStopped'])
 
 interface Reply {
   readonly status?: number | undefined
@@ -167,7 +163,9 @@ export function problemError(document: unknown, reply: Reply = {}): GatehouseErr
     requestId: text(members.RequestId) ?? reply.requestId,
     hint:
       text(members.Hint) ?? (Array.isArray(members.Expected) ? `Expected: ${members.Expected.join(', ')}` : undefined),
-    retryable: ([429, 502, 503, 504].includes(status ?? 0) || code === 'Data.Conflict') && !PERMANENT.has(code),
+    // Stopped writes need somebody to act, although their status promises otherwise.
+    retryable:
+      ([429, 502, 503, 504].includes(status ?? 0) || code === 'Data.Conflict') && code !== 'Data.WritesStopped',
     retryAfter: reply.seconds,
     details: members,
   }

@@ -1,5 +1,5 @@
 /** Statements by template tag: every value becomes a parameter, never a part of the text. */
-import { encode, type Value } from './values.ts'
+import { encode, encodeMembers, type Value } from './values.ts'
 
 /**
  * A statement, or a part of one, with its values: made by `sql` and `statement`.
@@ -24,11 +24,7 @@ export class Statement {
   compile(): { text: string; parameters: readonly unknown[] | Readonly<Record<string, unknown>> } {
     const parameters: unknown[] = []
     const text = this.#write(parameters)
-    if (this.#named === undefined) return { text, parameters }
-    return {
-      text,
-      parameters: Object.fromEntries(Object.entries(this.#named).map(([name, value]) => [name, encode(value)])),
-    }
+    return { text, parameters: this.#named === undefined ? parameters : encodeMembers(this.#named) }
   }
 
   #write(parameters: unknown[]): string {
@@ -72,7 +68,7 @@ export type Part = Value | undefined | readonly Value[] | Statement | Name
  */
 export function sql(strings: TemplateStringsArray, ...values: readonly Part[]): Statement {
   if (!Array.isArray(strings) || !('raw' in strings))
-    throw new TypeError('Write the statement as a template: sql`select …`, without parentheses')
+    throw new TypeError('Write the statement as a template: query`select …`, so that its values are parameters')
   return new Statement(strings, values)
 }
 
@@ -110,10 +106,8 @@ export function statement(
 export function tagged<Options, Made>(make: (statement: Statement, options: Options) => Made, defaults: Options) {
   return (first: unknown, ...values: unknown[]): unknown => {
     if (first instanceof Statement) return make(first, (values[0] as Options | undefined) ?? defaults)
-    if (Array.isArray(first) && 'raw' in first)
+    if (typeof first === 'string' || Array.isArray(first))
       return make(sql(first as unknown as TemplateStringsArray, ...(values as Part[])), defaults)
-    if (typeof first === 'string')
-      throw new TypeError('Write the statement as a template, query`select …`, so that its values are parameters')
     const options = first as Options
     return (strings: TemplateStringsArray, ...parts: Part[]) => make(sql(strings, ...parts), options)
   }

@@ -1,6 +1,7 @@
 /** Where access tokens come from: kept, renewed before they expire, by one request at a time, in all tabs together. */
+import { defined } from '../defined.ts'
 import type { Endpoints, Fetch } from '../discovery.ts'
-import { reach } from '../discovery.ts'
+import { getJson, reach } from '../discovery.ts'
 import { AuthError, errorOf, objectOf, text } from '../errors.ts'
 import { backoff, pause } from '../wait.ts'
 import { memory, type TokenStorage } from './storage.ts'
@@ -28,6 +29,15 @@ export interface TokenSource {
   /** Forgets the tokens, and revokes them. */
   signOut?(): Promise<void>
   close?(): void
+}
+
+/** What the server says of the user, as far as the scopes allow. */
+export interface User {
+  readonly sub: string
+  readonly name?: string
+  readonly email?: string
+  readonly preferred_username?: string
+  readonly [claim: string]: unknown
 }
 
 /** What a source needs to know of its server. */
@@ -60,11 +70,15 @@ interface Locks {
 }
 
 /**
- * Keeps the tokens of one grant: `gate.auth` of a client with `password()`, `device()` and their like.
+ * Keeps the tokens of one grant: `gate.auth` of a client with `password()`, `device()` and their like. Make one yourself for
+ * a grant of your own: `start` gets the first tokens, and others when they cannot be refreshed.
  *
  * @example
  * ```ts
+ * const { name } = await gate.auth.user()
  * await gate.auth.signOut() // forgets the tokens and revokes them
+ *
+ * const auth = (env: AuthEnv) => new GrantedTokens(env, { clientId: 'worker' }, () => exchange(env))
  * ```
  */
 export class GrantedTokens implements TokenSource {
@@ -109,6 +123,13 @@ export class GrantedTokens implements TokenSource {
   async keep(tokens: Tokens): Promise<void> {
     this.#tokens = tokens
     await this.#storage.setItem(this.key, JSON.stringify(tokens))
+  }
+
+  /** Who is signed in, as the server says now. */
+  async user(): Promise<User> {
+    const { userinfo } = await this.#env.endpoints()
+    const headers = { authorization: `Bearer ${await this.token()}` }
+    return (await getJson(this.#env.fetch, userinfo, { headers })) as User
   }
 
   refuse(token: string): void {
@@ -176,8 +197,10 @@ export class GrantedTokens implements TokenSource {
   }
 
   #locked<T>(act: () => Promise<T>): Promise<T> {
+    const { storage } = this.#options
+    if (storage?.lock !== undefined) return storage.lock(this.key, act)
     const { locks } = objectOf(objectOf(globalThis).navigator) as { locks?: Locks }
-    return this.#options.storage === undefined || locks === undefined ? act() : locks.request(this.key, act)
+    return storage === undefined || locks === undefined ? act() : locks.request(this.key, act)
   }
 }
 
@@ -192,9 +215,11 @@ export async function requestTokens(
   form: Readonly<Record<string, string>>,
 ): Promise<Tokens> {
   const { token } = await env.endpoints()
-  const isRefresh = form.grant_type === 'refresh_token'
-  const asked = scope === undefined || isRefresh || form.code !== undefined ? {} : { scope }
-  return readTokens(await postForm(env.fetch, token, { ...form, ...asked, ...credentialsOf(client) }))
+  // A refresh keeps the scope, and that of a code was asked for before.
+  const asked = form.refresh_token ?? form.code ?? form.device_code
+  return readTokens(
+    await postForm(env.fetch, token, { ...form, scope: asked ? undefined : scope, ...credentialsOf(client) }),
+  )
 }
 
 /** RFC 6749 §5.1. The expiry is counted from now, by our clock: it does not matter how far that is off. */
@@ -202,31 +227,28 @@ export function readTokens(reply: Readonly<Record<string, unknown>>): Tokens {
   const accessToken = text(reply.access_token)
   if (accessToken === undefined) throw new AuthError('The reply has no access token', { code: 'client.no_token' })
   const life = Number(reply.expires_in) * 1000
-  const optional = { refreshToken: text(reply.refresh_token), idToken: text(reply.id_token), scope: text(reply.scope) }
-  return {
-    accessToken,
-    ...(life > 0 ? { renewAt: Date.now() + Math.max(life - MARGIN_MS, life * 0.8) } : {}),
-    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
-  }
+  const optional = defined<unknown>({
+    renewAt: life > 0 ? Date.now() + Math.max(life - MARGIN_MS, life * 0.8) : undefined,
+    refreshToken: text(reply.refresh_token),
+    idToken: text(reply.id_token),
+    scope: text(reply.scope),
+  })
+  return { accessToken, ...optional }
 }
 
-export function credentialsOf({ clientId, clientSecret }: ClientOptions): Record<string, string> {
-  return { client_id: clientId, ...(clientSecret === undefined ? {} : { client_secret: clientSecret }) }
+export function credentialsOf({ clientId, clientSecret }: ClientOptions): Form {
+  return { client_id: clientId, client_secret: clientSecret }
 }
+
+type Form = Readonly<Record<string, string | undefined>>
 
 const ATTEMPTS = 3
 
-/**
- * A redirect is an error: it would carry a password or a token elsewhere. Repeated when the server is busy; not when the
- * reply was lost, as a refresh token may have been used up.
- */
-export async function postForm(
-  fetch: Fetch,
-  url: string,
-  form: Readonly<Record<string, string>>,
-): Promise<Readonly<Record<string, unknown>>> {
+/** Repeated when the server is busy; not when the reply was lost, as a refresh token may have been used up. */
+export async function postForm(fetch: Fetch, url: string, form: Form): Promise<Readonly<Record<string, unknown>>> {
+  const body = new URLSearchParams(defined(form))
   for (let attempt = 0; ; attempt++) {
-    const response = await reach(fetch, url, { method: 'POST', redirect: 'error', body: new URLSearchParams(form) })
+    const response = await reach(fetch, url, { method: 'POST', body })
     if (response.ok) return objectOf(await response.json().catch(() => undefined))
     const error = await errorOf(response)
     const seconds = error.retryAfter ?? 0
