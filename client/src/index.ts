@@ -57,6 +57,7 @@ export {
   type Row,
 } from './query.ts'
 export { name, type Part, type Statement, sql, statement } from './statement.ts'
+export { type EventOptions, LiveEvents, type LiveRequest, liveMessages } from './stream/events.ts'
 export { createLive, type Live, type LiveChange, type LiveOptions, type LiveTag } from './stream/live.ts'
 export type { State, StateChange } from './stream/protocol.ts'
 export { Stream, type StreamRequestOptions } from './stream/stream.ts'

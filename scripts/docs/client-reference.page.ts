@@ -12,7 +12,7 @@ const SECTIONS: readonly (readonly [string, readonly string[]])[] = [
   ['Signing in', ['auth/browser.ts', 'auth/grants.ts', 'auth/storage.ts', 'auth/token-source.ts']],
   ['Queries', ['query.ts', 'statement.ts', 'values.ts']],
   ['Tables', ['table.ts']],
-  ['Live queries', ['stream/live.ts']],
+  ['Live queries', ['stream/live.ts', 'stream/events.ts']],
   ['Streaming', ['stream/stream.ts', 'stream/subscription.ts', 'stream/protocol.ts']],
   ['Administration', ['admin.ts']],
   ['Errors', ['errors.ts']],
@@ -104,7 +104,7 @@ function describeMember(source: SourceFile, member: Declared): string[] {
   const cell = (part: string): string => part.replaceAll('\n', ' ').replaceAll('|', '\\|')
   const short = signature
     .replace(/^get (\w+)\(\)/, '$1')
-    .replace(/^readonly |^async \*?/, '')
+    .replace(/^(?:declare )?readonly |^async \*?/, '')
     .replaceAll(' | undefined', '')
   return [`| \`${cell(short)}\` | ${cell(text)} |`]
 }
