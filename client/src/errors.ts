@@ -150,7 +150,16 @@ interface Reply {
   readonly statement?: string | undefined
 }
 
-/** The error that a problem document (RFC 9457) or an OAuth error (RFC 6749 §5.2) describes. */
+/**
+ * The error that a problem document (RFC 9457) or an OAuth error (RFC 6749 §5.2) describes, for those who read replies
+ * themselves.
+ *
+ * @example
+ * ```ts
+ * // The last line of a result in NDJSON
+ * if (Object.hasOwn(line, 'Error')) throw problemError(line.Error)
+ * ```
+ */
 export function problemError(document: unknown, reply: Reply = {}): GatehouseError {
   const members = objectOf(document)
   const status = reply.status ?? (typeof members.status === 'number' ? members.status : undefined)

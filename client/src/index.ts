@@ -35,7 +35,7 @@ export {
   type Tokens,
   type User,
 } from './auth/token-source.ts'
-export { AuthError, ConnectionError, GatehouseError, type Position, QueryError } from './errors.ts'
+export { AuthError, ConnectionError, GatehouseError, type Position, problemError, QueryError } from './errors.ts'
 export { Gatehouse } from './gatehouse.ts'
 export {
   type GatehouseOptions,
