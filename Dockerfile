@@ -1,8 +1,12 @@
-# Gatehouse in a container. There is no build step: Node runs the sources.
+# Gatehouse in a container. Only the console is built: Node runs the sources.
 FROM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev --no-audit --no-fund
+COPY client ./client
+COPY console ./console
+COPY src ./src
+RUN node --input-type=module -e "import { buildConsole } from './console/build.js'; await buildConsole()"
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
@@ -16,6 +20,7 @@ COPY --from=packages /app/node_modules ./node_modules
 COPY package.json ./
 COPY bin ./bin
 COPY client ./client
+COPY --from=packages /app/console/dist ./console/dist
 COPY src ./src
 RUN install -d -m 0700 -o node -g node /var/lib/gatehouse && ln -s /app/bin/gatehouse.js /usr/local/bin/gatehouse
 USER node

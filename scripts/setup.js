@@ -1,4 +1,4 @@
-// Installs the packages of the lock file if node_modules is out of date, and builds the client. Runs on Node ≥ 20.
+// Installs the packages of the lock file if node_modules is out of date, and builds the client and the console. Runs on Node ≥ 20.
 // `--production` omits the development dependencies.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
@@ -11,6 +11,8 @@ const production = process.argv.includes('--production')
 if (!isCurrent()) install()
 const { buildClient } = await import('../client/build.js')
 await buildClient()
+const { buildConsole } = await import('../console/build.js')
+await buildConsole()
 
 function isCurrent() {
   const installed = join(root, 'node_modules', '.package-lock.json')

@@ -1,13 +1,15 @@
-/** `npm test`: type check, lint, then the tests on SQLite and on a real PostgreSQL. `--all` includes the long ones. */
+/** `npm test`: type check, lint, then the tests on SQLite and on a real PostgreSQL. `--all` includes the long ones.
+ *  Files can be named; `--retry` runs those that fail again by themselves, as a whole run does. */
 import { spawn } from 'node:child_process'
 import { glob, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { SHARED_SERVER, startPostgres } from '../test/support/postgres.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
+import { END } from './failed-files.ts'
 
 const root = new URL('..', import.meta.url).pathname
-const wanted = process.argv.slice(2).filter((word) => word !== '--all')
+const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const isLongRun = process.argv.includes('--all')
 
 /** More failures than this are not those of a busy machine. */
@@ -19,15 +21,16 @@ process.exit(await runAll())
 async function runAll(): Promise<number> {
   if (wanted.length === 0) {
     if ((await run('types', ['node_modules/.bin/tsc'])) !== 0) return 1
+    if ((await run('types of the console', ['node_modules/.bin/tsc', '-p', 'console'])) !== 0) return 1
     if ((await run('lint', ['node_modules/.bin/biome', 'check', '--error-on-warnings', '.'])) !== 0) return 1
   }
   const files = wanted.length > 0 ? wanted : await Array.fromAsync(glob('test/**/*.test.ts', { cwd: root }))
   if (files.length === 0) throw new Error('There are no test files')
-  const postgres = await startPostgres()
+  const postgres = process.env[SHARED_SERVER] === undefined ? await startPostgres() : undefined
   const written = await makeWrittenFolder()
   try {
     const environment = {
-      [SHARED_SERVER]: postgres.url,
+      ...(postgres === undefined ? {} : { [SHARED_SERVER]: postgres.url }),
       [WRITTEN_FOLDER]: written,
       // Each file is a process of its own, and most load the whole server: compiled once, it loads in half the time.
       NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
@@ -35,7 +38,8 @@ async function runAll(): Promise<number> {
     }
     // Three files at a time keep two processors busy, because many tests wait for a timeout or another process.
     let failed = await runFiles('tests', files.sort(), 3, environment)
-    if (wanted.length === 0 && failed.length > 0 && failed.length <= MOST_RETRIED) {
+    const isRetrying = wanted.length === 0 || process.argv.includes('--retry')
+    if (isRetrying && failed.length > 0 && failed.length <= MOST_RETRIED) {
       const unsteady = failed
       failed = await runFiles('tests of the files that failed, again and one at a time', failed, 1, environment)
       for (const file of unsteady.filter((name) => !failed.includes(name)))
@@ -44,7 +48,7 @@ async function runAll(): Promise<number> {
     const status = failed.length > 0 ? 1 : 0
     return (await holdsNoSecret(written)) ? status : 1
   } finally {
-    await postgres.stop()
+    await postgres?.stop()
   }
 }
 
@@ -68,8 +72,9 @@ async function runFiles(
       ],
       environment,
     )
-    const failed = (await readFile(list, 'utf8')).split('\n').filter((line) => line !== '')
-    return failed.length === 0 && status !== 0 ? [...files] : failed
+    const failed = (await readFile(list, 'utf8')).split('\n').slice(0, -1)
+    const isWhole = failed.pop() === END
+    return !isWhole || (failed.length === 0 && status !== 0) ? [...files] : failed
   } finally {
     await rm(folder, { recursive: true })
   }

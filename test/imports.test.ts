@@ -1,4 +1,4 @@
-/** The import rules of src: which folder may import which, no cycles, and a first line that says what a file is. */
+/** The import rules of src and console: which folder may import which, no cycles, a first line that says what a file is. */
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
@@ -11,19 +11,22 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   protocol: [],
   telemetry: ['protocol'],
+  schema: ['lib'],
   'query/iql': ['protocol', 'lib'],
   http: ['protocol', 'lib', 'telemetry'],
   events: ['protocol', 'lib', 'telemetry', 'store'],
   store: ['protocol', 'lib', 'telemetry'],
   identity: ['protocol', 'lib', 'telemetry', 'http', 'events', 'store'],
   streaming: ['protocol', 'lib', 'telemetry', 'http', 'events', 'store'],
-  query: ['protocol', 'lib', 'telemetry', 'http', 'events', 'store', 'query/iql'],
+  query: ['protocol', 'lib', 'schema', 'telemetry', 'http', 'events', 'store', 'query/iql'],
+  console: ['protocol', 'lib', 'http'],
   config: ['protocol', 'lib'],
-  declarative: ['protocol', 'lib', 'store', 'config'],
-  admin: ['protocol', 'lib', 'telemetry', 'http', 'events', 'store', 'declarative', 'config'],
+  declarative: ['protocol', 'lib', 'schema', 'store', 'config'],
+  admin: ['protocol', 'lib', 'schema', 'telemetry', 'http', 'events', 'store', 'declarative', 'config'],
   server: [
     'protocol',
     'lib',
+    'schema',
     'telemetry',
     'http',
     'events',
@@ -31,6 +34,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'identity',
     'streaming',
     'query',
+    'console',
     'declarative',
     'admin',
     'config',
@@ -94,6 +98,47 @@ test('lib and protocol import only Node modules and their own files', () => {
     violations.push(...outside.map((target) => `${file} imports ${target}`))
   }
   assert.deepEqual(violations, [])
+})
+
+/** What the console is made of; the folders of each part that it may import. */
+const CONSOLE: Readonly<Record<string, readonly string[]>> = {
+  ui: ['server.ts'],
+  grid: ['ui'],
+  editor: ['ui'],
+  chart: ['ui'],
+  shell: ['ui', 'server.ts', 'gate.ts', 'areas'],
+  areas: ['ui', 'server.ts', 'gate.ts', 'shell', 'grid', 'editor', 'chart'],
+  'gate.ts': ['server.ts'],
+  'main.tsx': ['shell', 'styles', 'server.ts', 'gate.ts'],
+  'server.ts': [],
+  'theme.ts': [],
+}
+const CONSOLE_PACKAGES =
+  /^(preact(\/hooks)?|@preact\/signals|@codemirror\/.+|@lezer\/.+|@tanstack\/virtual-core|uplot.*)$/
+
+test('the console imports its own parts, its packages, the client library and the IQL lexer only', async () => {
+  const source = new URL('../console/src/', import.meta.url).pathname
+  const violations: string[] = []
+  const firstWords: string[] = []
+  for await (const file of glob('**/*.{ts,tsx}', { cwd: source })) {
+    const text = await readFile(join(source, file), 'utf8')
+    if (!/^\/\*\*( \S|$)/.test(text)) firstWords.push(file)
+    const from = file.split('/')[0] ?? ''
+    if (file.endsWith('.d.ts')) continue
+    for (const [, target = ''] of text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g)) {
+      const path = target.startsWith('.') ? normalize(join(dirname(file), target)) : target
+      const to = path.split('/')[0] ?? ''
+      const isAllowed = target.startsWith('.')
+        ? path === '../../client/src/index.ts' ||
+          path.startsWith('../../src/query/iql/') ||
+          path.endsWith('.css') ||
+          (to === from && (from !== 'areas' || path.split('/')[1] === file.split('/')[1])) ||
+          CONSOLE[from]?.includes(to) === true
+        : CONSOLE_PACKAGES.test(path)
+      if (!isAllowed) violations.push(`${file} imports ${target}`)
+    }
+  }
+  assert.deepEqual({ violations, firstWords }, { violations: [], firstWords: [] })
 })
 
 test('there is no import cycle, not even of types', () => {

@@ -1,15 +1,14 @@
 /** The metadata of the identity server (OpenID Connect Discovery §4, RFC 8414): checked before anything is sent to it. */
 import { AuthError, ConnectionError, errorOf, objectOf } from './errors.ts'
 
-/** The endpoints that this library uses. */
-export interface Endpoints {
-  readonly authorize: string
-  readonly token: string
-  readonly device: string
-  readonly revoke: string
-  readonly endSession: string
-  readonly userinfo: string
-}
+/** The endpoints that this library uses, as the metadata names them. */
+export type EndpointName =
+  | 'authorization'
+  | 'token'
+  | 'device_authorization'
+  | 'revocation'
+  | 'end_session'
+  | 'userinfo'
 
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>
 
@@ -17,7 +16,7 @@ export type Fetch = (url: string, init?: RequestInit) => Promise<Response>
  * RFC 8414 §3.3: the document must be that of the issuer, else its endpoints could receive what is meant for another
  * server. Throws before that can happen.
  */
-export async function discover(issuer: string, fetch: Fetch): Promise<Endpoints> {
+export async function discover(issuer: string, fetch: Fetch): Promise<Readonly<Record<string, unknown>>> {
   const url = `${issuer}/.well-known/openid-configuration`
   const document = await getJson(fetch, url)
   if (document.issuer !== issuer)
@@ -27,15 +26,7 @@ export async function discover(issuer: string, fetch: Fetch): Promise<Endpoints>
         : `${issuer} is no identity server: its discovery document has no issuer`,
       { code: 'client.issuer' },
     )
-  const endpoint = (name: string): string => String(document[`${name}_endpoint`])
-  return {
-    authorize: endpoint('authorization'),
-    token: endpoint('token'),
-    device: endpoint('device_authorization'),
-    revoke: endpoint('revocation'),
-    endSession: endpoint('end_session'),
-    userinfo: endpoint('userinfo'),
-  }
+  return document
 }
 
 /** The object that the address answers with; of anything else, no members. */

@@ -10,6 +10,9 @@ export interface ErrorInit {
   readonly retryAfter?: number | undefined
   readonly cause?: unknown
   readonly details?: Readonly<Record<string, unknown>> | undefined
+  /** Of a QueryError. */
+  readonly statement?: string | undefined
+  readonly position?: Position | undefined
 }
 
 /**
@@ -72,14 +75,8 @@ export interface Position {
  */
 export class QueryError extends GatehouseError {
   override readonly name = 'QueryError'
-  readonly statement: string | undefined
-  readonly position: Position | undefined
-
-  constructor(message: string, init: ErrorInit, statement?: string, position?: Position) {
-    super(message, init)
-    this.statement = statement
-    this.position = position
-  }
+  declare readonly statement: string | undefined
+  declare readonly position: Position | undefined
 
   /** The line of the statement with a caret under the position. */
   get caret(): string | undefined {
@@ -139,8 +136,9 @@ export async function errorOf(response: Response, statement?: string): Promise<G
 /** RFC 9110 §10.2.3: seconds, or a date. */
 function retryAfterOf(header: string | null): number | undefined {
   if (header === null) return undefined
-  const seconds = Number.isNaN(Number(header)) ? (Date.parse(header) - Date.now()) / 1000 : Number(header)
-  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
+  const given = Number(header)
+  const seconds = given >= 0 ? given : (Date.parse(header) - Date.now()) / 1000
+  return seconds >= 0 ? seconds : undefined
 }
 
 interface Reply {
@@ -182,7 +180,7 @@ export function problemError(document: unknown, reply: Reply = {}): GatehouseErr
     const { Offset, Line, Column } = objectOf(members.Position)
     const position =
       typeof Offset === 'number' ? { offset: Offset, line: Number(Line), column: Number(Column) } : undefined
-    return new QueryError(message, init, reply.statement, position)
+    return new QueryError(message, { ...init, statement: reply.statement, position })
   }
   if (members.error !== undefined || status === 401 || status === 403) return new AuthError(message, init)
   return new GatehouseError(message, init)

@@ -1,8 +1,9 @@
 /** All of it in one object: requests, queries, tables, the stream, live queries and the administration. */
-import { type Admin, createAdmin } from './admin.ts'
+import { type Admin, Collection, createAdmin } from './admin.ts'
 import type { TokenSource } from './auth/token-source.ts'
 import { type GatehouseOptions, Http } from './http.ts'
 import { createQuery, type QueryTag, type Row } from './query.ts'
+import type { SavedDocument } from './saved.ts'
 import { createLive, type LiveTag } from './stream/live.ts'
 import { LiveTransport } from './stream/live-transport.ts'
 import type { StateChange } from './stream/protocol.ts'
@@ -28,6 +29,8 @@ export class Gatehouse<Source extends TokenSource = TokenSource> extends Http<So
   readonly live: LiveTag
   /** Users, clients, roles and the rest, for administrators. */
   readonly admin: Admin
+  /** Saved queries and boards: own ones, and those that others share. */
+  readonly saved: Collection<SavedDocument>
 
   constructor(url: string, options: GatehouseOptions<Source> = {}) {
     super(url, options)
@@ -35,6 +38,7 @@ export class Gatehouse<Source extends TokenSource = TokenSource> extends Http<So
     this.query = createQuery(this)
     this.live = createLive(new LiveTransport(this.stream), this.values)
     this.admin = createAdmin(this)
+    this.saved = new Collection(this, '/saved')
   }
 
   /** A table by name, for calls that need no statement. */

@@ -1,7 +1,7 @@
 /** Requests with the access token: retried where that is safe, with errors that say what went wrong. */
 import type { Auth, TokenSource } from './auth/token-source.ts'
 import { defined } from './defined.ts'
-import { discover, type Endpoints, type Fetch, reach } from './discovery.ts'
+import { discover, type Fetch, reach } from './discovery.ts'
 import { safely } from './emitter.ts'
 import { AuthError, ConnectionError, closedError, errorOf, GatehouseError } from './errors.ts'
 import { type ValueOptions, Values } from './values.ts'
@@ -93,7 +93,7 @@ export class Http<Source extends TokenSource = TokenSource> {
   readonly #closed = new AbortController()
   /** The option `fetch`, or the global one. */
   readonly fetch: Fetch
-  #endpoints: Promise<Endpoints> | undefined
+  #metadata: Promise<Readonly<Record<string, unknown>>> | undefined
 
   constructor(url: string, options: GatehouseOptions<Source> = {}) {
     if (!/^https?:\/\//.test(url)) throw new TypeError(`The address must begin with https:// or http://, not "${url}"`)
@@ -109,12 +109,12 @@ export class Http<Source extends TokenSource = TokenSource> {
     this.auth = auth({
       issuer,
       fetch: (address, init) => fetch(address, { signal, ...init }),
-      endpoints: () => {
-        this.#endpoints ??= discover(issuer, fetch).catch((error) => {
-          this.#endpoints = undefined
+      endpoint: async (name) => {
+        this.#metadata ??= discover(issuer, fetch).catch((error) => {
+          this.#metadata = undefined
           throw error
         })
-        return this.#endpoints
+        return String((await this.#metadata)[`${name}_endpoint`])
       },
     }) as Source
   }

@@ -56,6 +56,7 @@ export {
   type Result,
   type Row,
 } from './query.ts'
+export type { Board, SavedDocument, SavedQuery, Tile, View } from './saved.ts'
 export { name, type Part, type Statement, sql, statement } from './statement.ts'
 export { type EventOptions, LiveEvents, type LiveRequest, liveMessages } from './stream/events.ts'
 export { createLive, type Live, type LiveChange, type LiveOptions, type LiveTag } from './stream/live.ts'

@@ -71,11 +71,12 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   async rows(options?: CallOptions): Promise<R[]> {
     const { rows, truncated, requestId } = await this.result(options)
     if (truncated)
-      throw new QueryError(
-        `The result has more than the ${rows.length} rows that the service returns at once`,
-        { code: 'client.truncated', hint: 'use .stream(), or a LIMIT', requestId },
-        this.#text,
-      )
+      throw new QueryError(`The result has more than the ${rows.length} rows that the service returns at once`, {
+        code: 'client.truncated',
+        hint: 'use .stream(), or a LIMIT',
+        requestId,
+        statement: this.#text,
+      })
     return rows
   }
 
@@ -114,11 +115,11 @@ export class Query<R = Row> implements PromiseLike<R[]> {
         decode = values.decoder(columns)
       } else if (problem !== undefined) throw problemError(problem, { statement: this.#text })
       else if (Truncated === true)
-        throw new QueryError(
-          'The result is larger than the service allows',
-          { code: 'client.truncated', hint: 'ask for fewer rows or columns at once' },
-          this.#text,
-        )
+        throw new QueryError('The result is larger than the service allows', {
+          code: 'client.truncated',
+          hint: 'ask for fewer rows or columns at once',
+          statement: this.#text,
+        })
     }
   }
 

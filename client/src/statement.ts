@@ -28,34 +28,21 @@ export class Statement {
   }
 
   #write(parameters: unknown[]): string {
-    return this.strings.reduce((text, part, index) => {
-      const value = this.values[index - 1]
-      return text + (value instanceof Statement ? value.#write(parameters) : placeholders(value, parameters)) + part
-    })
+    return this.strings.reduce((text, part, index) => text + Statement.#part(this.values[index - 1], parameters) + part)
   }
-}
 
-/** A list becomes `$1, $2`, for `in (…)`. */
-function placeholders(value: unknown, parameters: unknown[]): string {
-  if (value instanceof Name) return value.text
-  if (!Array.isArray(value)) return `$${parameters.push(encode(value))}`
-  if (value.length === 0) throw new TypeError('An empty list cannot be a part of a statement: leave the condition out')
-  return value.map((item) => placeholders(item, parameters)).join(', ')
-}
-
-class Name {
-  readonly text: string
-
-  constructor(name: string) {
-    this.text = name
-      .split('.')
-      .map((part) => `"${part.replaceAll('"', '""')}"`)
-      .join('.')
+  /** A list becomes `$1, $2`, for `in (…)`. */
+  static #part(value: unknown, parameters: unknown[]): string {
+    if (value instanceof Statement) return value.#write(parameters)
+    if (!Array.isArray(value)) return `$${parameters.push(encode(value))}`
+    if (value.length === 0)
+      throw new TypeError('An empty list cannot be a part of a statement: leave the condition out')
+    return value.map((item) => Statement.#part(item, parameters)).join(', ')
   }
 }
 
 /** What can stand in `${…}`: a value, a list of values for `in (…)`, another statement, or a name. */
-export type Part = Value | undefined | readonly Value[] | Statement | Name
+export type Part = Value | undefined | readonly Value[] | Statement
 
 /**
  * A part of a statement, to be put into another.
@@ -80,8 +67,9 @@ export function sql(strings: TemplateStringsArray, ...values: readonly Part[]): 
  * await gate.query`select ${name(column)} from trades order by ${name(column)}`
  * ```
  */
-export function name(text: string): Name {
-  return new Name(text)
+export function name(text: string): Statement {
+  const parts = text.split('.').map((part) => `"${part.replaceAll('"', '""')}"`)
+  return new Statement([parts.join('.')], [])
 }
 
 /**

@@ -12,6 +12,7 @@ const SECTIONS: readonly (readonly [string, readonly string[]])[] = [
   ['Signing in', ['auth/browser.ts', 'auth/grants.ts', 'auth/storage.ts', 'auth/token-source.ts']],
   ['Queries', ['query.ts', 'statement.ts', 'values.ts']],
   ['Tables', ['table.ts']],
+  ['Saved queries and boards', ['saved.ts']],
   ['Live queries', ['stream/live.ts', 'stream/events.ts']],
   ['Streaming', ['stream/stream.ts', 'stream/subscription.ts', 'stream/protocol.ts']],
   ['Administration', ['admin.ts']],

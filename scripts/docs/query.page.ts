@@ -67,7 +67,8 @@ export const page: GeneratedPage = {
 The query service offers tables over HTTP: statements in [IQL](iql.md), and calls on a table that need no query language. Every
 request carries an access token with a scope of the platform, \`Authorization: Bearer …\`. \`/openapi.json\` describes the
 service for machines. In the terminal, use \`gatehouse query\`, \`import\` and \`export\` (see [commands](commands.md)).
-Pages of registered origins may call it too: see [browser pages](clients.md#browser-pages).
+Pages of registered origins may call it too: see [browser pages](clients.md#browser-pages). Statements can be saved and shared:
+see [saved queries and boards](console-documents.md).
 
 | call | does | needs |
 |---|---|---|
@@ -78,6 +79,7 @@ Pages of registered origins may call it too: see [browser pages](clients.md#brow
 | \`POST /Query/{table}/Delete\` | deletes rows by criteria | the same |
 | \`GET\` or \`POST /query\` with \`Accept: ${EVENT_STREAM}\` | [keeps the result of a statement up to date](#live-statements) | the scopes of the tables that the statement uses |
 | \`DELETE /query/{Request-Id}\` | cancels a running query or ends a live statement | ownership of the query, or \`Platform/Admin\` |
+| \`GET /catalogue/…\` | [tables page by page, one table in full, the words of IQL](#the-catalogue) | any \`Platform/\` scope |
 
 Paths and the names of tables and columns are case-insensitive. A table that the caller may not read does not exist for the
 caller, here as in IQL.
@@ -180,6 +182,19 @@ ${[...SYSTEM_TABLES].map(systemTableRow).join('\n')}
 
 All of them except \`CatalogueTable\` are read-only, and none can be altered, dropped or indexed. A table of your own that already
 had the name when a release introduced the system table keeps it; the system table becomes visible when you drop yours.
+
+## The catalogue
+
+Editors and trees of tables read the catalogue as it is opened, without going through all of it:
+
+| call | |
+|---|---|
+| \`GET /catalogue/tables?prefix=tr&limit=50\` | the tables that the caller may read whose names begin with \`tr\`: \`{"items": […], "next": path or null}\`, ordered by name without regard to case |
+| \`GET /catalogue/tables/trades\` | one table: its columns, primary key, unique columns, indexes, scopes and row filter |
+| \`GET /catalogue/language\` | keywords, types and functions of IQL, with signatures, descriptions and examples |
+
+The members have the names of the columns of \`cataloguetables\` and \`cataloguecolumns\`. \`rights\` lists what the caller may do with a
+table: \`select\`, and where the scopes suffice \`insert\`, \`update\`, \`delete\` and \`alter\`.
 
 ## Formats
 

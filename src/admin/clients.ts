@@ -1,5 +1,6 @@
 /** Administration of clients and their secrets. */
 import { clientTarget } from '../declarative/targets.ts'
+import { BUILT_IN_CLIENT_IDS } from '../store/built-in-clients.ts'
 import { type ClientMetadata, toClient } from '../store/client-metadata.ts'
 import { newId, newSecret } from '../store/opaque.ts'
 import type { RevocationsInside } from '../store/revocations.ts'
@@ -7,8 +8,8 @@ import type { Stores } from '../store/stores.ts'
 import { badBody, CLIENT_SCHEMA, instant, type JsonObject, merged, readClient, readObject } from './body.ts'
 import { change, record, recordPatch } from './change.ts'
 import { checkMatch, created, requireMatch, tagged } from './etag.ts'
-import { PAGE_REPLY, pageQuery, pageReply, readPage } from './page.ts'
-import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
+import { PAGE_REPLY, type Page, pageQuery, pageReply, readPage } from './page.ts'
+import { type AdminCall, type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
 
 const MOST_SECRETS = 2
 
@@ -17,13 +18,13 @@ export const clientRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/clients',
     scope: 'Identity/Admin',
-    summary: 'Lists clients page by page, ordered by id.',
+    summary: 'Lists clients page by page, ordered by id. Those that are built in have built_in and cannot be changed.',
     query: pageQuery('Clients', 'client_id'),
     reply: PAGE_REPLY,
-    async run(call, { stores }) {
+    async run(call, env) {
       const page = readPage(call)
-      const ids = await stores.clients.listIds(page)
-      const items = await Promise.all(ids.map(async (id) => ({ id, shown: await presentClient(stores, id) })))
+      const ids = withBuiltIn(await env.stores.clients.listIds(page), page, env)
+      const items = await Promise.all(ids.map(async (id) => ({ id, shown: await showClient(env, id) })))
       return pageReply('/admin/clients', call, page, items, { keyOf: ({ id }) => id, present: ({ shown }) => shown })
     },
   },
@@ -61,8 +62,8 @@ export const clientRoutes: readonly AdminRoute[] = [
     scope: 'Identity/Admin',
     summary: 'Shows a client.',
     reply: 'The client.',
-    async run(call, { stores }) {
-      return tagged(await presentClient(stores, part(call, 'client')))
+    async run(call, env) {
+      return tagged(await showClient(env, part(call, 'client')))
     },
   },
   {
@@ -74,7 +75,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     body: CLIENT_SCHEMA,
     reply: 'The changed client.',
     async run(call, env) {
-      const id = part(call, 'client')
+      const id = registered(call)
       const patch = readObject(call.body)
       if (patch.client_id !== undefined && patch.client_id !== id)
         throw badBody([{ path: 'client_id', text: 'cannot be changed: register another client' }])
@@ -100,7 +101,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
-      const id = part(call, 'client')
+      const id = registered(call)
       await change(env, async (stores, { publish, revocations }) => {
         checkMatch(call, await presentClient(stores, id))
         await stores.clients.remove(id)
@@ -130,7 +131,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     reply: '{"id", "client_secret"}. The secret is shown only once.',
     status: 201,
     async run(call, env) {
-      const id = part(call, 'client')
+      const id = registered(call)
       const seconds = readSeconds(call.body === undefined ? {} : readObject(call.body))
       const secret = newSecret()
       const secretId = await change(env, async (stores, { publish }) => {
@@ -149,7 +150,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     reply: 'Nothing.',
     status: 204,
     async run(call, env) {
-      const id = part(call, 'client')
+      const id = registered(call)
       const secret = part(call, 'secret')
       await change(env, async (stores, { publish }) => {
         const client = await stores.clients.find(id)
@@ -163,6 +164,25 @@ export const clientRoutes: readonly AdminRoute[] = [
     },
   },
 ]
+
+/** The id of a client that can be changed. */
+function registered(call: AdminCall): string {
+  const id = part(call, 'client')
+  if (BUILT_IN_CLIENT_IDS.has(id)) throw conflict(`The client ${id} is built in and cannot be changed`)
+  return id
+}
+
+/** The ids of a page together with the built-in ones that belong on it. */
+function withBuiltIn(ids: readonly string[], { after, limit }: Page, { builtInClients }: AdminEnv): string[] {
+  const last = ids.length === limit ? ids.at(-1) : undefined
+  const own = [...builtInClients.keys()].filter((id) => id > after && (last === undefined || id < last))
+  return [...ids, ...own].sort((a, b) => (a < b ? -1 : 1)).slice(0, limit)
+}
+
+async function showClient({ stores, builtInClients }: AdminEnv, id: string): Promise<JsonObject> {
+  const own = builtInClients.get(id)
+  return own === undefined ? await presentClient(stores, id) : { ...own, built_in: true, secrets: [] }
+}
 
 /** Revokes or limits the tokens of a client according to the change. */
 async function limitTokens(

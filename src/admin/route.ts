@@ -5,6 +5,7 @@ import type { Clock } from '../protocol/clock.ts'
 import type { GateEvent } from '../protocol/gate-event.ts'
 import type { Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
+import type { BuiltInClients } from '../store/built-in-clients.ts'
 import type { Database } from '../store/database.ts'
 import type { RecordedEvent } from '../store/events.ts'
 import type { Stores } from '../store/stores.ts'
@@ -33,6 +34,8 @@ export interface AdminCall {
   readonly caller: Principal
   readonly address: string
   readonly requestId: string
+  /** Aborted when the caller has left, or the server stops: for replies that wait. */
+  readonly signal: AbortSignal
 }
 
 export interface AdminReply {
@@ -46,7 +49,10 @@ export interface AdminReply {
 export interface AdminEnv {
   readonly database: Database
   readonly stores: Stores
+  readonly builtInClients: BuiltInClients
   readonly clock: Clock
+  /** The address of the pages, for links. */
+  readonly issuer: string
   readonly audit: Audit & { flush(): Promise<void> }
   publish(event: GateEvent): Promise<unknown>
   /** Takes an event that was recorded in a transaction which has committed. */
@@ -56,6 +62,8 @@ export interface AdminEnv {
   hashPassword(password: string): Promise<string | undefined>
   settings(): readonly SettingInForce[]
   readonly live: Live
+  /** Aborted when the server begins to stop. */
+  readonly stopping: AbortSignal
 }
 
 /** A parameter of the path. The router has matched it, so it is present. */

@@ -7,13 +7,18 @@ export function demoBanner({
   config,
 }: {
   issuer: string
-  config: Pick<Config, 'data' | 'demoMarket'>
+  config: Pick<Config, 'data' | 'demoMarket' | 'console'>
 }): string {
   const hasMarket = config.demoMarket
   const stream = `${issuer.replace(/^http/, 'ws')}/Platform`
   return `Gatehouse ${VERSION} is running; Ctrl-C stops it.
 
-  Identity   ${issuer}
+${
+  config.console
+    ? `  Console    ${issuer}/console
+`
+    : ''
+}  Identity   ${issuer}
   Streaming  ${stream}
   Query      ${issuer}/query
 
@@ -25,6 +30,17 @@ ${pasteLines(issuer)
 
 Demo users: alice / wonderland-1 and admin / admin-please-change. Their passwords are public, so the
 server listens on loopback only. All data is in ${config.data}.
+`
+}
+
+/** What a first start says in a terminal. */
+export function administratorBanner({ url, expiresAt }: { url: string; expiresAt: number }): string {
+  return `
+There is no administrator yet. Open this link to create one; it works once, until ${new Date(expiresAt).toISOString()}.
+The first to open it becomes the administrator, so show it to nobody. The next start prints another one.
+
+  ${url}
+
 `
 }
 

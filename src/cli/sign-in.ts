@@ -119,7 +119,7 @@ function tokenFileAuth(file: string): Auth<GrantedTokens> {
 async function requireIssuer(env: AuthEnv, accessToken: string, file: string): Promise<void> {
   const { iss } = claimsOf(accessToken)
   // A token that cannot be read says nothing: then the server must at least be an issuer.
-  if (typeof iss !== 'string') return void (await env.endpoints())
+  if (typeof iss !== 'string') return void (await env.endpoint('token'))
   if (iss !== env.issuer)
     throw new CommandError(
       `The token in ${file} is for its issuer ${printable(iss)} and was not sent to ${env.issuer}: use that address.`,

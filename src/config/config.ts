@@ -136,6 +136,7 @@ export const SETTINGS = {
     parseLogo,
     'File with the logo on the pages (SVG, PNG, WebP or JPEG). Empty: the Gatehouse logo.',
   ),
+  console: setting('true', parseBoolean, 'Serve the console at /console, and let its built-in client sign users in.'),
   sessionIdle: setting('43200', parseSeconds, 'Seconds without a request after which a browser session expires.'),
   sessionLifetime: setting('604800', parseSeconds, 'Seconds after which a browser session expires in any case.'),
   logoutPrivate: setting(

@@ -1,10 +1,5 @@
 /** The error for an invalid declarative file: all faults, each with the path of its value. */
-
-/** `path` is empty for the file as a whole. */
-export interface Fault {
-  readonly path: string
-  readonly text: string
-}
+import type { Fault } from '../schema/check-schema.ts'
 
 /** The message has one line per fault. */
 export class BadDeclaration extends Error {

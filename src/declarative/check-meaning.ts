@@ -2,8 +2,9 @@
 import { nearest } from '../lib/nearest-word.ts'
 import { originFault, redirectUriFault, secureAddressFault, webAddressFault } from '../protocol/addresses.ts'
 import { SCOPES } from '../protocol/scopes.ts'
+import type { Fault } from '../schema/check-schema.ts'
+import { BUILT_IN_CLIENT_IDS } from '../store/built-in-clients.ts'
 import { USER_ID_PREFIX, usernameKey } from '../store/users.ts'
-import type { Fault } from './bad-declaration.ts'
 import type { Declaration, DeclaredClient, DeclaredTable, DeclaredUser } from './shape.ts'
 
 /** `existingRoles` are the roles in the database, to which the file may refer. */
@@ -29,9 +30,11 @@ function userFaults(user: DeclaredUser, roleNames: ReadonlySet<string>): Fault[]
     ...(user.password !== undefined && user.password_hash !== undefined
       ? [{ path: 'password_hash', text: 'cannot be combined with password' }]
       : []),
-    ...(user.reset_password === true && user.password === undefined && user.password_hash === undefined
-      ? [{ path: 'reset_password', text: 'needs a password or password_hash' }]
-      : []),
+    ...(['reset_password', 'must_change_password'] as const).flatMap((path) =>
+      user[path] === true && user.password === undefined && user.password_hash === undefined
+        ? [{ path, text: 'needs a password or password_hash' }]
+        : [],
+    ),
     ...repeated('roles', user.roles),
     ...(user.roles ?? []).flatMap((role, index) =>
       roleNames.has(role) ? [] : [{ path: `roles[${index}]`, text: unknown('role', role, roleNames, index) }],
@@ -48,6 +51,7 @@ function clientFaults(client: DeclaredClient): Fault[] {
 
   if (client.client_id.startsWith(USER_ID_PREFIX))
     fault('client_id', `must not begin with ${USER_ID_PREFIX}, the prefix of user ids`)
+  if (BUILT_IN_CLIENT_IDS.has(client.client_id)) fault('client_id', `${client.client_id} is built in: choose another`)
   if (isPublic && client.client_secret !== undefined)
     fault('client_secret', 'a client with token_endpoint_auth_method none has no secret')
   if (!isPublic && client.client_secret === undefined)

@@ -6,6 +6,10 @@ import type { Declaration } from './shape.ts'
 
 const EVERYTHING = SCOPES.join(' ')
 const CALLBACK = 'http://localhost:5090/callback'
+/** The pages in examples/: a single-page application, a React page, and an Express application. */
+const SPA = 'http://localhost:5090'
+const REACT = 'http://localhost:5091'
+const EXPRESS = 'http://localhost:5092'
 
 export const DEMO: Declaration = {
   roles: [
@@ -77,8 +81,8 @@ export const DEMO: Declaration = {
         'code token',
         'code id_token token',
       ],
-      redirect_uris: [CALLBACK],
-      post_logout_redirect_uris: ['http://localhost:5090/'],
+      redirect_uris: [CALLBACK, `${EXPRESS}/callback`],
+      post_logout_redirect_uris: ['http://localhost:5090/', `${EXPRESS}/`],
       scope: EVERYTHING,
     },
     {
@@ -87,9 +91,9 @@ export const DEMO: Declaration = {
       token_endpoint_auth_method: 'none',
       grant_types: ['authorization_code', 'refresh_token'],
       response_types: ['code'],
-      redirect_uris: [CALLBACK],
-      post_logout_redirect_uris: ['http://localhost:5090/'],
-      allowed_origins: ['http://localhost:5090'],
+      redirect_uris: [CALLBACK, `${SPA}/`, `${REACT}/`],
+      post_logout_redirect_uris: [`${SPA}/`, `${REACT}/`],
+      allowed_origins: [SPA, REACT],
       require_pkce: true,
       scope: EVERYTHING,
     },

@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { BadCsv, type CsvRow, readCsvFile } from '../lib/csv.ts'
 import type { Clock } from '../protocol/clock.ts'
 import { Refusal } from '../protocol/refusal.ts'
+import type { Fault } from '../schema/check-schema.ts'
 import { secretDigest } from '../store/clients.ts'
 import type { Database } from '../store/database.ts'
 import { sql } from '../store/kysely.ts'
@@ -13,8 +14,9 @@ import { createStores } from '../store/stores.ts'
 import { CHANGE_LOCK } from '../store/transaction.ts'
 import { usernameKey } from '../store/users.ts'
 import { apply } from './apply.ts'
-import { BadDeclaration, type Fault } from './bad-declaration.ts'
+import { BadDeclaration } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
+import type { DeclaredDocument } from './demo-documents.ts'
 import { type Change, columnFaults, type PlanRules, plan } from './plan.ts'
 import { resolveSecrets } from './secrets.ts'
 import type { Declaration } from './shape.ts'
@@ -28,6 +30,8 @@ export interface Declared {
   readonly declaration: Declaration
   /** Generated rows by table name, for tables without a CSV file. */
   readonly rows: ReadonlyMap<string, () => AsyncIterable<CsvRow>>
+  /** Saved queries and boards, each created if it is absent. */
+  readonly documents?: readonly DeclaredDocument[]
 }
 
 export interface ReconcileEnv {
@@ -48,11 +52,15 @@ export async function findDeclared(config: {
   const file = config.config === '' ? undefined : (await import('./read.ts')).readDeclaration(config.config)
   const demo = config.demo ? await import('./demo.ts') : undefined
   if (demo === undefined) return file && { ...file, rows: new Map() }
-  if (file === undefined) return { source: 'demo', folder: '.', declaration: demo.DEMO, rows: demo.DEMO_ROWS }
+  const { DEMO_DOCUMENTS: documents } = await import('./demo-documents.ts')
+  if (file === undefined)
+    return { source: 'demo', folder: '.', declaration: demo.DEMO, rows: demo.DEMO_ROWS, documents }
   const declaration = merge(demo.DEMO, file.declaration)
   // A table of the file does not get the demonstration rows, even if it has the same name.
   const own = new Set(file.declaration.tables?.map(({ name }) => name.toLowerCase()))
-  return { ...file, declaration, rows: new Map([...demo.DEMO_ROWS].filter(([name]) => !own.has(name))) }
+  const rows = new Map([...demo.DEMO_ROWS].filter(([name]) => !own.has(name)))
+  // The documents are about the tables of the demonstration.
+  return { ...file, declaration, rows, ...(rows.size === demo.DEMO_ROWS.size ? { documents } : {}) }
 }
 
 /** Throws BadDeclaration for the faults that can be found before the server is open. Changes nothing. */

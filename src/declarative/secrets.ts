@@ -1,7 +1,7 @@
 /** Resolves secrets given as `{"env": …}` or `{"file": …}`. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Fault } from './bad-declaration.ts'
+import type { Fault } from '../schema/check-schema.ts'
 import type { Declaration, DeclaredClient, DeclaredSecret, DeclaredUser } from './shape.ts'
 
 export interface SecretSources {

@@ -1,6 +1,8 @@
 /** The schema of the declarative file, from which its types, its validation and the published JSON Schema are derived. */
 import type { XStatic } from 'typebox/schema'
+import { NAME as anyName, LONGEST_NAME } from '../protocol/names.ts'
 import { SCOPES } from '../protocol/scopes.ts'
+import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/client-metadata.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
@@ -10,7 +12,7 @@ export type DeclaredClient = XStatic<typeof CLIENT>
 export type DeclaredTable = XStatic<typeof TABLE>
 export type DeclaredSecret = XStatic<typeof SECRET>
 
-const NAME = /^[^\s\p{C}](?:[^\p{C}]*[^\s\p{C}])?$/u.source
+const NAME = anyName.source
 /** RFC 6749 appendix A.1, without spaces. */
 const CLIENT_ID = /^[\x21-\x7e]+$/.source
 const TABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.source
@@ -48,18 +50,21 @@ const SECRET = either(
 )
 
 const ROLE = closed(['name'], {
-  name: text({ pattern: NAME, maxLength: 128 }),
+  name: text({ pattern: NAME, maxLength: LONGEST_NAME }),
   scopes: shortList(oneOf(SCOPES), 'The scopes that the role gives.'),
   description: words('The purpose of the role.'),
   require_second_factor: flag('Users with this role must sign in with a second factor.'),
 })
 
 const USER = closed(['username'], {
-  username: text({ pattern: NAME, maxLength: 128, description: 'Case-insensitive.' }),
+  username: text({ pattern: NAME, maxLength: LONGEST_NAME, description: 'Case-insensitive.' }),
   password: SECRET,
   password_hash: text({ pattern: PASSWORD_HASH, description: 'An Argon2 hash in PHC format instead of a password.' }),
   reset_password: flag(
     'Replace the password of a user who already had one when the file first declared a password. Default: false.',
+  ),
+  must_change_password: flag(
+    'The user must replace the declared password at the next sign-in. Applies each time the file sets the password. Default: false.',
   ),
   roles: shortList(text(), 'Names of roles in this file or in the database.'),
   disabled: flag('A disabled user cannot sign in, and all their tokens are revoked.'),
@@ -116,7 +121,9 @@ const CLIENT = closed(['client_id'], {
   require_pkce: flag('Public clients always need PKCE.'),
   code_challenge_methods: shortList(oneOf(['plain', 'S256']), 'Default: S256 for a public client, otherwise both.'),
   require_second_factor: flag('Signing in to this client requires a second factor.'),
-  skip_consent: flag('For first-party clients: users are not asked for consent.'),
+  skip_consent: flag(
+    'For first-party clients: users are not asked for consent, not even by a public client on loopback, which other programs of the device can impersonate.',
+  ),
   claims_in_id_token: flag(
     'Put the claims of the scopes in the ID token too, for applications that do not call userinfo.',
   ),
@@ -179,61 +186,3 @@ export const DECLARATION = {
     prune: flag('Remove roles, users, clients and tables that are not in this file.'),
   }),
 } as const
-
-// Builders of JSON Schema. Their types are narrow enough for XStatic to derive the type of a value.
-
-interface Described {
-  readonly description?: string
-}
-
-function text(
-  options: Described & { readonly [keyword in 'pattern']?: string } & {
-    readonly [keyword in 'minLength' | 'maxLength']?: number
-  } = {},
-) {
-  return { type: 'string', ...options } as const
-}
-
-function number<const Kind extends 'integer' | 'number'>(
-  type: Kind,
-  options: Described & { readonly [keyword in 'minimum' | 'maximum']?: number } = {},
-) {
-  return { type, ...options } as const
-}
-
-function flag(description?: string) {
-  return { type: 'boolean', ...described(description) } as const
-}
-
-function list<const Items>(items: Items, description?: string) {
-  return { type: 'array', items, ...described(description) } as const
-}
-
-/** A list inside of a role, user or client. */
-function shortList<const Items>(items: Items, description?: string) {
-  return { ...list(items, description), maxItems: 1000 } as const
-}
-
-function oneOf<const Values extends readonly string[]>(values: Values, description?: string) {
-  return { enum: values, ...described(description) } as const
-}
-
-function either<const Branches extends readonly unknown[]>(...anyOf: Branches) {
-  return { anyOf } as const
-}
-
-/** Unknown members are errors. */
-function closed<const Required extends readonly string[], const Properties extends object>(
-  required: Required,
-  properties: Properties,
-) {
-  return { type: 'object', required, properties, additionalProperties: false } as const
-}
-
-function described(description: string | undefined): Described {
-  return description === undefined ? {} : { description }
-}
-
-function words(description?: string) {
-  return text({ minLength: 1, maxLength: 4096, ...(description === undefined ? {} : { description }) })
-}

@@ -1,5 +1,5 @@
 /** What reconciliation needs from the query service. The server passes the implementation. */
-import type { Fault } from './bad-declaration.ts'
+import type { Fault } from '../schema/check-schema.ts'
 import type { TableTarget } from './targets.ts'
 
 /** The description of a table while its initial rows are inserted. If a crash leaves one, it is dropped and created again. */

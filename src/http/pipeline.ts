@@ -98,7 +98,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
     const group = found?.group ?? groupOf(context.path)
     const load = group === undefined ? undefined : loaders.get(group)
-    if (load === undefined || found !== undefined) refuseUnmatched(context, group, found)
+    const fallback = found === undefined ? group?.fallback : undefined
+    if (group !== undefined && fallback !== undefined) {
+      if (isRead(context.method)) serve(context, { route: fallback, group, params: undefined }, span)
+      else refuseUnmatched(context, group, { group, allow: ['GET', 'HEAD'] })
+    } else if (load === undefined || found !== undefined) refuseUnmatched(context, group, found)
     else
       load().then(
         () => dispatch(context, span),
@@ -243,6 +247,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     for (const at of group.at) prefixes.unshift([at === '/' ? '/' : `${at.toLowerCase()}/`, group])
     prefixes.sort(([a], [b]) => b.length - a.length)
   }
+}
+
+function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
 }
 
 function checkMediaType(request: IncomingMessage, { types }: BodyRule): void {

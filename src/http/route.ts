@@ -47,6 +47,8 @@ export interface RouteGroup {
   /** Writes error replies; problem documents (RFC 9457) where absent. */
   readonly fail?: (context: Context, error: unknown) => void
   readonly routes: readonly Route[]
+  /** Serves GET below the prefixes where no route matches; its path is only a label. */
+  readonly fallback?: Route
 }
 
 /** Route groups that are loaded by the first request below their paths, so that no start waits for them. */

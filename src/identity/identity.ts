@@ -4,6 +4,7 @@ import { openRevocationList, type RevocationList } from '../events/revocation-li
 import type { Audit } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { Authenticate } from '../protocol/principal.ts'
+import type { BuiltInClients } from '../store/built-in-clients.ts'
 import type { Database } from '../store/database.ts'
 import { openRevocations, type Revocations } from '../store/revocations.ts'
 import type { Stores } from '../store/stores.ts'
@@ -24,6 +25,7 @@ export interface IdentityOptions {
   readonly issuer: string
   readonly database: Database
   readonly stores: Stores
+  readonly builtInClients: BuiltInClients
   readonly bus: Bus
   readonly audit: Audit
   readonly clock: Clock
@@ -95,7 +97,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     authenticate: access.authenticate,
     revocationList,
     revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
-    clients: createClientDirectory(stores.clients, bus, clock),
+    clients: createClientDirectory(stores.clients, bus, clock, options.builtInClients),
     users,
     checkPassword: createPasswordCheck({
       users: stores.users,

@@ -127,6 +127,36 @@ export const QUERY_ERRORS = {
     title: 'The operator cannot compare with null',
     advice: 'Use `is null` or `is not null`.',
   },
+  'Saved.NotFound': {
+    status: 404,
+    title: 'There is no such saved document',
+    advice: '`GET /saved` lists the queries and boards that you may read.',
+  },
+  'Saved.Invalid': {
+    status: 422,
+    title: 'The saved document is invalid',
+    advice: 'Correct the faults listed in `Faults`; see [console documents](console-documents.md).',
+  },
+  'Saved.NotOwner': {
+    status: 403,
+    title: 'The saved document belongs to somebody else',
+    advice: 'Save a copy of your own, or ask the owner or an administrator.',
+  },
+  'Saved.Changed': {
+    status: 412,
+    title: 'The saved document was changed in the meantime',
+    advice: 'Read it again and repeat the change with the new `ETag`.',
+  },
+  'Saved.MatchRequired': {
+    status: 428,
+    title: 'If-Match is required',
+    advice: 'Send `If-Match` with the `ETag` that you have read, or `*`.',
+  },
+  'Saved.TooMany': {
+    status: 409,
+    title: 'The owner has too many saved documents',
+    advice: 'Delete some that are no longer needed.',
+  },
   'Limit.Time': {
     status: 408,
     title: 'The time limit was reached',

@@ -9,16 +9,21 @@ import { Catalogue } from './catalogue/catalogue.ts'
 import { createTables, type Tables } from './catalogue/tables.ts'
 import type { Engine } from './engines/engine.ts'
 import { openEngine } from './engines/open.ts'
+import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
 import { LiveStatements } from './live/live-queries.ts'
 import type { LiveQueries } from './live/live-query.ts'
 import { Planner } from './plan/planner.ts'
+import type { TablePage } from './plan/rights.ts'
+import { type TableUser, tablesOfUser } from './plan/user-tables.ts'
 import { type Activity, createActivity } from './run/activity.ts'
 import { type AuditSource, createAuditTable } from './run/audit-table.ts'
 import { createRunner, type RunStatement } from './run/in-process.ts'
 import { RunningQueries } from './run/running.ts'
+import { Documents, type Owners } from './saved/documents.ts'
+import { savedGroup } from './saved/endpoints.ts'
 import { asUnavailable } from './unavailable.ts'
 
 export interface QueryLimits {
@@ -39,9 +44,11 @@ export interface QueryLimits {
   /** How long the changes of a table are kept for live queries that resume, and how many of them. */
   readonly logMs: number
   readonly logChanges: number
+  /** Saved queries and boards. */
+  readonly documentsPerOwner: number
 }
 
-const DEFAULT_QUERY_LIMITS: QueryLimits = {
+export const DEFAULT_QUERY_LIMITS: QueryLimits = {
   statementBytes: DEFAULT_LIMITS.statementBytes,
   bodyBytes: 8 * 1024 * 1024,
   resultRows: 100_000,
@@ -56,6 +63,7 @@ const DEFAULT_QUERY_LIMITS: QueryLimits = {
   sendQueueBytes: 128 * 1024 * 1024,
   logMs: 600_000,
   logChanges: 1_000_000,
+  documentsPerOwner: 500,
 }
 
 export interface QueryOptions {
@@ -70,6 +78,8 @@ export interface QueryOptions {
   readonly audit?: Audit
   /** The source of the table auditlog. */
   readonly auditLog?: AuditSource
+  /** Who can own saved documents. */
+  readonly owners?: Owners
 }
 
 export interface QueryRouteOptions extends Pick<EndpointsEnv, 'metrics' | 'trace' | 'authenticate'> {
@@ -87,7 +97,13 @@ export interface QueryService {
   readonly planner: Planner
   /** Runs a statement for a caller inside this process. */
   readonly run: RunStatement
-  routes(options: QueryRouteOptions): RouteGroup
+  /** Saved queries and boards. */
+  readonly documents: Documents
+  /** The tables that a user could use. */
+  tablesOf(user: TableUser, page: TablePage): ReturnType<typeof tablesOfUser>
+  /** Of this node, for operators. */
+  load(): QueryLoad
+  routes(options: QueryRouteOptions): readonly RouteGroup[]
   /** For a health check: rejects if the database does not answer, or cannot write until the server restarts. */
   check(): Promise<void>
   /** Ends the responses of live statements, which would go on for as long as their clients want. */
@@ -95,13 +111,25 @@ export interface QueryService {
   close(): Promise<void>
 }
 
+export interface QueryLoad {
+  readonly running: number
+  readonly waiting: number
+  readonly liveStatements: number
+  /** Reader processes or connections that run queries now, and all that exist. */
+  readonly busy: number
+  readonly total: number
+}
+
 /** How long the response to an Idempotency-Key is kept. */
 const RESPONSE_MICROS = 24n * 3_600_000_000n
 const CLEANUP_INTERVAL_MS = 60_000
+/** From one removal of documents whose owners are gone to the next. */
+const ORPHANS_INTERVAL_MS = 3_600_000
+const NO_OWNERS: Owners = { names: async (subjects) => new Map(subjects.map((subject) => [subject, subject])) }
 const EMPTY_LOG: AuditSource = { read: async () => ({ rows: [], first: 0 }) }
 
 export async function openQuery(options: QueryOptions): Promise<QueryService> {
-  const { bus, clock, database, limits: overrides, audit = noAudit, auditLog = EMPTY_LOG } = options
+  const { bus, clock, database, limits: overrides, audit = noAudit, auditLog = EMPTY_LOG, owners = NO_OWNERS } = options
   const limits = { ...DEFAULT_QUERY_LIMITS, ...overrides }
   const { concurrency, waiting, milliseconds, exportMilliseconds, writeWaitMs } = limits
   const availability = new Availability(options.onAvailability ?? (() => {}))
@@ -136,6 +164,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     onError,
   })
   const activity = createActivity(running, live)
+  const documents = new Documents({ rows: engine.documents, owners, clock, audit, perOwner: limits.documentsPerOwner })
   const endpoints: QueryEndpoints[] = []
   const cleanup = setInterval(() => {
     engine.deleteResponsesBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
@@ -143,12 +172,26 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     engine.live.trim().catch(onError)
   }, CLEANUP_INTERVAL_MS)
   cleanup.unref()
+  const orphans = setInterval(() => documents.removeOrphans().catch(onError), ORPHANS_INTERVAL_MS)
+  orphans.unref()
   return {
     tables: createTables({ engine, catalogue, clock }),
     running,
     live,
     activity,
     planner,
+    documents,
+    tablesOf: (user, page) => tablesOfUser(catalogue.snapshot, user, page),
+    load() {
+      const { busy, total, waiting } = engine.load
+      return {
+        running: running.size + live.load.running,
+        waiting: waiting + live.load.waiting,
+        liveStatements: live.size,
+        busy,
+        total,
+      }
+    },
     run: createRunner({ engine, catalogue, planner, running, clock, audit, auditTable }),
     routes({ cancelElsewhere: cancel = async () => false, ...options }) {
       watch(options.metrics, { engine, running, live })
@@ -169,7 +212,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
         auditTable,
       })
       endpoints.push(opened)
-      return opened.group
+      return [opened.group, catalogueGroup(catalogue), savedGroup(documents)]
     },
     check: () => engine.check(),
     stopLive() {
@@ -177,6 +220,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     },
     async close() {
       clearInterval(cleanup)
+      clearInterval(orphans)
       running.stopAll()
       live.close()
       catalogue.close()

@@ -68,6 +68,12 @@ export function readTls(config: Config): { cert: Buffer; key: Buffer } | undefin
 }
 
 /** Read at the start, so that a missing file is found then and not by the first visitor. */
+/** The console streams from the origin of the issuer. */
+export function streamSettingsOf(config: Config, issuer: string): Config {
+  if (!config.console || config.streamOrigins.length === 0) return config
+  return { ...config, streamOrigins: [...config.streamOrigins, new URL(issuer).origin] }
+}
+
 export function readBrand(config: Config) {
   const { brandName: name, brandColour: colour, brandLogo: file } = config
   if (file === '') return { name, colour, logo: undefined }

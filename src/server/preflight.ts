@@ -7,7 +7,7 @@ import type { Controller } from '../streaming/controller.ts'
 import { readBrand } from './options.ts'
 
 export interface StartFiles {
-  readonly brand: ReturnType<typeof readBrand> | undefined
+  readonly brand: ReturnType<typeof readBrand>
   readonly controllers: readonly Controller[]
   readonly declared: Declared | undefined
 }
@@ -15,7 +15,7 @@ export interface StartFiles {
 /** The files that the settings name. Loads nothing where none is named. */
 export async function readStartFiles(config: Config): Promise<StartFiles> {
   return {
-    brand: config.services.includes('identity') ? readBrand(config) : undefined,
+    brand: readBrand(config),
     controllers: await readControllers(config),
     declared: config.config === '' && !config.demo ? undefined : await readDeclared(config),
   }

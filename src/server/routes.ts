@@ -1,6 +1,8 @@
-/** Every route group of the server, on one screen. Pages and administration are loaded on first use. */
+/** Every route group of the server, on one screen. Pages, console and administration are loaded on first use. */
+import { fileURLToPath } from 'node:url'
 import type { Live } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import type { ConsoleOptions } from '../console/routes.ts'
 import type { Bus } from '../events/bus.ts'
 import { requireScope } from '../http/authentication.ts'
 import type { CorsPolicy } from '../http/cors.ts'
@@ -13,6 +15,8 @@ import type { BrandSettings } from '../identity/browser/routes.ts'
 import { discoveryRoutes } from '../identity/endpoints/discovery.ts'
 import { endpointGroups } from '../identity/endpoints/routes.ts'
 import type { Identity } from '../identity/identity.ts'
+import { VERSION } from '../protocol/version.ts'
+import type { BuiltInClients } from '../store/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Resources } from './resources.ts'
 
@@ -23,11 +27,16 @@ export interface RouteParts {
   readonly rateLimits: RateLimits
   readonly metrics: Metrics
   readonly live: Live
+  /** Aborted when the server begins to stop. */
+  readonly stopping: AbortSignal
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   readonly settings: Pick<LoadedConfig, 'texts' | 'sources'> | undefined
-  /** Absent where the identity service does not run here. */
-  readonly brand: BrandSettings | undefined
-  readonly query: RouteGroup | undefined
+  readonly builtInClients: BuiltInClients
+  readonly brand: BrandSettings
+  readonly runsIdentity: boolean
+  /** Undefined where the console is switched off. */
+  readonly console: Pick<ConsoleOptions, 'issuer' | 'services' | 'demo'> | undefined
+  readonly query: readonly RouteGroup[] | undefined
   readonly streaming: RouteGroup | undefined
 }
 
@@ -38,25 +47,22 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
   return [
     { at: ['/healthz', '/readyz'], routes: healthRoutes(readiness) },
     { at: ['/metrics'], routes: [metricsRoute(metrics, requireScope('Platform/Admin'))] },
-    ...(parts.brand === undefined ? [] : identityGroups(parts, parts.brand, cors)),
-    ...(query === undefined ? [] : [{ ...query, cors }]),
+    ...(parts.runsIdentity ? identityGroups(parts, cors) : []),
+    ...(query ?? []).map((group) => ({ ...group, cors })),
     ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
     { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
+    ...(parts.console === undefined ? [] : [consoleRoutes(parts, parts.console)]),
     { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },
     { at: ['/'], limit: 'pages', routes: [] },
   ]
 }
 
-function identityGroups(
-  parts: RouteParts,
-  brand: BrandSettings,
-  cors: CorsPolicy,
-): readonly (RouteGroup | LazyRouteGroups)[] {
+function identityGroups(parts: RouteParts, cors: CorsPolicy): readonly (RouteGroup | LazyRouteGroups)[] {
   const { identity, resources, rateLimits, metrics } = parts
   return [
     { at: ['/.well-known'], limit: 'pages', cors: '*', routes: discoveryRoutes(identity.issuer.name, identity.signer) },
     ...endpointGroups({ ...identity, ...resources, rateLimits, metrics }, cors),
-    { at: BROWSER_PATHS, limit: 'pages', load: () => loadPages(parts, brand) },
+    { at: BROWSER_PATHS, limit: 'pages', load: () => loadPages(parts) },
   ]
 }
 
@@ -68,6 +74,8 @@ const BROWSER_PATHS = [
   '/continue',
   '/second-factor',
   '/set-up-factor',
+  '/set-up',
+  '/change-password',
   '/consent',
   '/choose-account',
   '/sign-out',
@@ -76,7 +84,7 @@ const BROWSER_PATHS = [
   '/assets',
 ]
 
-async function loadPages(parts: RouteParts, brand: BrandSettings): Promise<readonly RouteGroup[]> {
+async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
   const { browserGroups } = await import('../identity/browser/routes.ts')
   const { createInteractions } = await import('../store/interactions.ts')
   const { resources, identity, bus, metrics, rateLimits } = parts
@@ -92,12 +100,35 @@ async function loadPages(parts: RouteParts, brand: BrandSettings): Promise<reado
     clock,
     rateLimits,
     sealingKey: masterKey.derive('second factors'),
+    hasConsole: parts.console !== undefined,
   }
-  return browserGroups(env, brand)
+  return browserGroups(env, parts.brand)
+}
+
+function consoleRoutes({ brand, identity }: RouteParts, options: NonNullable<RouteParts['console']>): LazyRouteGroups {
+  return {
+    at: ['/console'],
+    limit: 'pages',
+    async load() {
+      const { consoleGroup } = await import('../console/routes.ts')
+      const { designTokens } = await import('../identity/pages/tokens.ts')
+      const { logoType } = await import('../identity/pages/brand.ts')
+      const group = consoleGroup({
+        ...options,
+        folder: fileURLToPath(new URL('../../console/dist', import.meta.url)),
+        base: new URL(identity.issuer.name).pathname.replace(/\/$/, ''),
+        version: VERSION,
+        name: brand.name,
+        logo: brand.logo && { ...brand.logo, type: logoType(brand.logo.ending) },
+        tokens: designTokens(brand.colour),
+      })
+      return [group]
+    },
+  }
 }
 
 async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly RouteGroup[]> {
-  const { resources, identity, bus, live, settings } = parts
+  const { resources, identity, bus, live, settings, stopping } = parts
   const { adminGroup } = await import('../admin/admin.ts')
   const { createKeyring } = await import('../admin/keyring.ts')
   const { showSettings } = await import('../admin/settings.ts')
@@ -111,20 +142,27 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
   })
   const env = {
     ...resources,
+    issuer: identity.issuer.name,
     publish,
     receive,
     keyring,
     hashPassword: identity.hashing.hash,
+    builtInClients: parts.builtInClients,
     settings: () => (settings === undefined ? [] : showSettings(settings)),
     live,
+    stopping,
   }
   return [{ ...adminGroup(env), cors }]
 }
 
-async function loadOpenApi({ identity, query }: RouteParts): Promise<readonly RouteGroup[]> {
+async function loadOpenApi({ identity, query, streaming }: RouteParts): Promise<readonly RouteGroup[]> {
   const { openApiRoute } = await import('../http/openapi.ts')
   const { describeAdmin } = await import('../admin/admin.ts')
   const described = describeAdmin()
-  if (query !== undefined) described.push(...(await import('../query/http/openapi.ts')).describeQuery())
+  if (query !== undefined) {
+    described.push(...(await import('../query/http/openapi.ts')).describeQuery())
+    described.push(...(await import('../query/saved/openapi.ts')).describeSaved())
+  }
+  if (streaming !== undefined) described.push(...(await import('../streaming/openapi.ts')).describeStreaming())
   return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
 }

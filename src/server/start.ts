@@ -17,10 +17,13 @@ import { exceptOutages, unavailableReason } from '../lib/unavailable.ts'
 import { type Clock, systemClock } from '../protocol/clock.ts'
 import { VERSION } from '../protocol/version.ts'
 import { openQuery } from '../query/service.ts'
+import { hasAdministrator } from '../store/administrators.ts'
 import { readAuditAfter } from '../store/audit-read.ts'
+import { builtInClients } from '../store/built-in-clients.ts'
 import { nodeName } from '../store/nodes.ts'
 import { registerServer } from '../store/running-servers.ts'
 import { lockStart } from '../store/start-lock.ts'
+import { subjectNames } from '../store/subject-names.ts'
 import { WritesStopped } from '../store/wal-sync.ts'
 import { startControllers } from '../streaming/controllers/start.ts'
 import { openStreaming } from '../streaming/streaming.ts'
@@ -30,8 +33,10 @@ import { watchCertificateExpiry } from './certificate-expiry.ts'
 import { createCleanup } from './cleanup.ts'
 import { reconcileDeclared } from './declared.ts'
 import { createDemoMarket } from './demo-market.ts'
+import { type AdministratorLink, offerAdministrator } from './first-administrator.ts'
 import { createLiveController } from './live-controller.ts'
-import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls } from './options.ts'
+import { createNodeStatus } from './node-status.ts'
+import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls, streamSettingsOf } from './options.ts'
 import { checkBeforeStart, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
 import { joinCluster, openResources } from './resources.ts'
@@ -43,6 +48,9 @@ export interface RunningServer {
   readonly port: number
   /** Where /metrics is served without a token, if it is. */
   readonly metricsPort: number | undefined
+  hasAdministrator(): Promise<boolean>
+  /** A new one-time link with which the first administrator is created; undefined where there is one. */
+  offerAdministrator(): Promise<AdministratorLink | undefined>
   /** Takes over the settings that can change while it runs; throws, and changes nothing, if one cannot be used. */
   reload(config: Config): void
   stop(): Promise<void>
@@ -98,6 +106,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       cleanup,
     )
     const { stores, database, audit, masterKey } = resources
+    const ownClients = builtInClients({ issuer, console: config.console })
     if (database.engine === 'sqlite') cleanup.add(registerServer(config.data, issuer))
     const { bus, cluster } = await joinCluster(config, resources, logger, cleanup)
     const live = createLive(cluster)
@@ -112,6 +121,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
               return readAuditAfter(database.db, after, most)
             },
           },
+          owners: { names: (subjects) => subjectNames(database, subjects) },
           clock,
           database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
           limits: queryLimitsOf(config),
@@ -129,6 +139,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       issuer,
       database,
       stores,
+      builtInClients: ownClients,
       bus,
       audit,
       clock,
@@ -165,26 +176,35 @@ export async function startServer(config: Config, options: StartOptions): Promis
           rateLimits,
           logger,
           metrics,
-          settings: config,
+          settings: streamSettingsOf(config, issuer),
           controllers: startedControllers,
           queryController: query && createLiveController(query.live, audit),
           name: config.brandName,
         })
       : undefined
     cleanup.add(() => streaming?.gateway.drain())
+    const stopping = new AbortController()
+    const readiness = {
+      process: async () => (stopping.signal.aborted ? 'stopping' : undefined),
+      database: async () => failureOf(database.check()),
+      ...(query === undefined ? {} : { query: async () => failureOf(query.check()) }),
+    }
+    const gateway = streaming?.gateway
     handleLiveCalls(cluster, {
-      streams: streaming && { list: streaming.gateway.liveSessions },
+      streams: gateway && { list: gateway.liveSessions },
       queries: query?.activity,
+      tablesOf: query?.tablesOf,
+      topicsOf: gateway && ((scopes) => gateway.topicsFor(new Set(scopes))),
+      node: createNodeStatus({ config, resources, bus, server: listener.server, readiness, query, gateway }, cleanup),
     })
 
-    await reconcileDeclared(declared, resources, query?.tables, logger)
+    await reconcileDeclared(declared, resources, query, logger)
     await unlock()
     database.limitStatements(STATEMENT_MS)
     startBackgroundJobs(config, { resources, window, metrics, logger }, cleanup)
     const expiry = tls && watchCertificateExpiry(tls.cert, { clock, logger, metrics }, cleanup)
     if (metricsListener !== undefined) serveMetrics(metricsListener, metrics, logger)
 
-    let stopping = false
     const pipeline = createPipeline({
       groups: routeGroups({
         resources,
@@ -194,7 +214,10 @@ export async function startServer(config: Config, options: StartOptions): Promis
         metrics,
         live,
         settings,
+        builtInClients: ownClients,
         brand,
+        runsIdentity: runs('identity'),
+        console: config.console ? { issuer, services: config.services, demo: config.demo } : undefined,
         query: query?.routes({
           metrics,
           trace: tracing,
@@ -202,11 +225,8 @@ export async function startServer(config: Config, options: StartOptions): Promis
           cancelElsewhere: (id, owner) => live.cancel(id, owner),
         }),
         streaming: streaming?.routes,
-        readiness: {
-          process: async () => (stopping ? 'stopping' : undefined),
-          database: async () => failureOf(database.check()),
-          ...(query === undefined ? {} : { query: async () => failureOf(query.check()) }),
-        },
+        readiness,
+        stopping: stopping.signal,
       }),
       base: new URL(issuer).pathname.replace(/\/$/, ''),
       addressOf: clientAddress(config.trustedProxies),
@@ -230,10 +250,12 @@ export async function startServer(config: Config, options: StartOptions): Promis
       issuer,
       port: listener.port,
       metricsPort: metricsListener?.port,
+      hasAdministrator: () => hasAdministrator(stores),
+      offerAdministrator: () => offerAdministrator(resources, issuer),
       reload: (next) => reloadSettings(config, next, { listener, expiry, rateLimits, logger }),
       async stop() {
-        if (stopping) return
-        stopping = true
+        if (stopping.signal.aborted) return
+        stopping.abort()
         const delayMs = stopDelayOf(config, settings)
         logger.info({ delayMs }, 'stopping')
         listener.announceClose()

@@ -226,7 +226,10 @@ onEveryEngine('the client: queries', (place) => {
     const role = await admin.admin.roles.get('trader')
     assert.deepEqual([role.scopes.includes('Platform/Market'), role.require_second_factor], [true, false])
     const client = await admin.admin.clients.get('demo-spa')
-    assert.deepEqual([client.allowed_origins, client.grant_types.length], [['http://localhost:5090'], 2])
+    assert.deepEqual(
+      [client.allowed_origins, client.grant_types.length],
+      [['http://localhost:5090', 'http://localhost:5091'], 2],
+    )
     const changed = await admin.admin.users.update('bob', { name: 'Bob' })
     assert.equal(changed.name, 'Bob')
     const names: unknown[] = []

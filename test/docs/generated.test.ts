@@ -25,7 +25,8 @@ test('every generated page is current (if not, run "npm run docs")', async () =>
 test('every link between pages leads to a file', async () => {
   const broken: string[] = []
   let links = 0
-  for await (const page of glob(['*.md', 'docs/**/*.md', 'bench/*.md'], { cwd: root })) {
+  const pages = ['*.md', 'docs/**/*.md', 'bench/*.md', 'examples/**/*.md']
+  for await (const page of glob(pages, { cwd: root, exclude: ['**/node_modules/**'] })) {
     const text = (await readFile(join(root, page), 'utf8')).replaceAll(/```[\s\S]*?```/g, '')
     for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
       if (/^(https?:|mailto:|#)/.test(target)) continue

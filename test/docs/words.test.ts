@@ -77,7 +77,11 @@ const COINED: readonly (readonly [pattern: RegExp, instead: string])[] = [
 
 test('comments, messages, names and pages use the words of the field', async () => {
   const found: string[] = []
-  const sources = ['{src,scripts,test,bench,fuzz,examples}/**/*.{ts,js}', '{docs,bench,examples}/**/*.md', '*.md']
+  const sources = [
+    '{src,console/src,scripts,test,bench,fuzz,examples}/**/*.{ts,tsx,js}',
+    '{docs,bench,examples}/**/*.md',
+    '*.md',
+  ]
   for await (const file of glob(sources, { cwd: root, exclude: ['**/node_modules/**'] })) {
     // The changelog names what was renamed.
     if (file === 'test/docs/words.test.ts' || file === 'CHANGELOG.md') continue

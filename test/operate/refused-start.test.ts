@@ -11,7 +11,7 @@ import SqliteDatabase from 'better-sqlite3'
 import pg from 'pg'
 import { MIGRATIONS } from '../../src/store/migrations/list.ts'
 import { createCertificate, writeCertificate } from '../support/certificate.ts'
-import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
+import { IS_LONG_RUN, onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { runGatehouse, serveProcess } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
@@ -41,6 +41,8 @@ interface Kind {
   /** Changes something before the snapshot; the returned function undoes it. */
   readonly prepare?: (place: TestPlace) => Promise<() => unknown>
   readonly only?: 'sqlite' | 'postgres'
+  /** Found in files, flags and ports alone: on PostgreSQL in long runs only. */
+  readonly isOfSettings?: true
 }
 
 const declaring = (declaration: object) => async (folder: string) => ({
@@ -73,11 +75,13 @@ const KINDS: readonly Kind[] = [
   },
   {
     name: 'a missing certificate',
+    isOfSettings: true,
     flags: (folder) => ({ '--tls-certificate': join(folder, 'no.pem'), '--tls-key': join(folder, 'no.pem') }),
     says: /GATEHOUSE_TLS_CERTIFICATE.*cannot be used/,
   },
   {
     name: 'a key that does not belong to the certificate',
+    isOfSettings: true,
     flags: async (folder) => {
       const { certFile } = await writeCertificate(createCertificate(['localhost']), folder)
       await mkdir(join(folder, 'other'))
@@ -88,21 +92,25 @@ const KINDS: readonly Kind[] = [
   },
   {
     name: 'a missing logo',
+    isOfSettings: true,
     flags: (folder) => ({ '--brand-logo': join(folder, 'no.svg') }),
     says: /GATEHOUSE_BRAND_LOGO cannot be read/,
   },
   {
     name: 'a missing controller',
+    isOfSettings: true,
     flags: (folder) => ({ '--stream-controllers': join(folder, 'none') }),
     says: /no such file or folder.*GATEHOUSE_STREAM_CONTROLLERS/,
   },
   {
     name: 'a controller with a syntax error',
+    isOfSettings: true,
     flags: controller('export default {'),
     says: /controller\.mjs cannot be loaded: SyntaxError/,
   },
   {
     name: 'a controller that throws when it is loaded',
+    isOfSettings: true,
     flags: controller('throw new Error("no licence")'),
     says: /controller\.mjs cannot be loaded: Error: no licence/,
   },
@@ -113,6 +121,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     name: 'two controllers of one name',
+    isOfSettings: true,
     flags: async (folder) => {
       const at = join(folder, 'controllers')
       await mkdir(at)
@@ -128,21 +137,25 @@ const KINDS: readonly Kind[] = [
   },
   {
     name: 'a metrics port in use',
+    isOfSettings: true,
     flags: () => ({ '--metrics-port': String(portInUse()) }),
     says: /metrics port \d+ on 127\.0\.0\.1 is in use.*GATEHOUSE_METRICS_PORT/,
   },
   {
     name: 'an address that this machine does not have',
+    isOfSettings: true,
     flags: () => ({ '--host': '192.0.2.1', '--issuer': 'https://gate.example' }),
     says: /does not have the address in GATEHOUSE_HOST/,
   },
   {
     name: 'a setting with an invalid value',
+    isOfSettings: true,
     flags: () => ({ '--key-rotation': 'sometimes' }),
     says: /--key-rotation/,
   },
   {
     name: 'a declarative file that is not there',
+    isOfSettings: true,
     flags: (folder) => ({ '--config': join(folder, 'none.yaml') }),
     says: /declarative file cannot be read.*GATEHOUSE_CONFIG/,
   },
@@ -153,11 +166,13 @@ const KINDS: readonly Kind[] = [
   },
   {
     name: 'a declared secret that is not set',
+    isOfSettings: true,
     flags: declaring({ ...SECOND, users: [{ username: 'bob', password: { env: 'NOT_SET_ANYWHERE' } }] }),
     says: /users\[0\]\.password: the environment variable NOT_SET_ANYWHERE is not set/,
   },
   {
     name: 'a declared file of rows that is not there',
+    isOfSettings: true,
     flags: declaring({ ...SECOND, tables: [{ ...SECOND.tables[1], csv: 'none.csv' }] }),
     says: /tables\[0\]\.csv: the file .* cannot be read/,
   },
@@ -237,6 +252,7 @@ onEveryEngine('a refused start has changed nothing:', (place, engine) => {
 
   for (const kind of KINDS) {
     if (kind.only !== undefined && kind.only !== engine) continue
+    if (kind.isOfSettings && engine === 'postgres' && !IS_LONG_RUN) continue
     test(kind.name, async () => {
       const folder = await mkdtemp(join(base, 'kind-'))
       const flags = {

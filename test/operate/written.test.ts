@@ -1,4 +1,4 @@
-/** The search for secrets in the output of the tests finds every kind of planted leak. */
+/** The test command: it finds every kind of planted secret in what servers wrote, and what fails is not lost. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -76,11 +76,36 @@ test('the test command fails when a server of a passing test has logged a token'
   }
 })
 
+test('a file that fails is run again by itself, and named if it passes then', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-planted-'))
+  const file = join(folder, 'file.test.ts')
+  const first = JSON.stringify(join(folder, 'first'))
+  const beginning = `import { test } from 'node:test'\nimport { existsSync, writeFileSync } from 'node:fs'\n`
+  try {
+    for (const [source, status, says] of [
+      [
+        `test('a', () => { if (!existsSync(${first})) { writeFileSync(${first}, ''); throw new Error() } })`,
+        0,
+        /UNSTEADY/,
+      ],
+      [`test('a', () => { throw new Error() })`, 1, /fail 1\b/],
+      [`test('a', () => process.kill(process.ppid, 'SIGKILL'))`, 1, /again/],
+    ] as const) {
+      await writeFile(file, `${beginning}${source}`)
+      const outcome = await runTests('--retry', file)
+      assert.equal(outcome.status, status, outcome.output)
+      assert.match(outcome.output, says)
+    }
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
 /** Runs the test command of the project in a separate process with a separate output folder. */
-async function runTests(file: string): Promise<{ status: number | null; output: string }> {
+async function runTests(...args: string[]): Promise<{ status: number | null; output: string }> {
   const { NODE_TEST_CONTEXT: _outer, [WRITTEN_FOLDER]: _folder, ...environment } = process.env
   const command = fileURLToPath(new URL('../../scripts/test.ts', import.meta.url))
-  const child = spawn(process.execPath, [command, file], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [command, ...args], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
   return { output: await text(child.stdout), status: await ended }
 }

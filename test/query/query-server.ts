@@ -8,6 +8,7 @@ import type { Audit } from '../../src/protocol/audit-events.ts'
 import type { Clock } from '../../src/protocol/clock.ts'
 import type { Authenticate, Principal } from '../../src/protocol/principal.ts'
 import type { LiveLimits } from '../../src/query/live/limits.ts'
+import type { Owners } from '../../src/query/saved/documents.ts'
 import { openQuery, type QueryLimits, type QueryService } from '../../src/query/service.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { createMetrics, type Metrics } from '../../src/telemetry/metrics.ts'
@@ -97,6 +98,7 @@ export interface ServerOptions {
   /** Shared with other nodes; a new one by default. */
   readonly bus?: Bus
   readonly audit?: Audit
+  readonly owners?: Owners
   readonly authenticate?: Authenticate
 }
 
@@ -114,11 +116,12 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.liveLimits === undefined ? {} : { liveLimits: options.liveLimits }),
     ...(options.audit === undefined ? {} : { audit: options.audit }),
+    ...(options.owners === undefined ? {} : { owners: options.owners }),
   })
   const metrics = createMetrics()
   const authenticate = options.authenticate ?? (async (token: string) => CALLERS[token])
   const pipeline = createPipeline({
-    groups: [service.routes({ metrics, authenticate })],
+    groups: service.routes({ metrics, authenticate }),
     logger,
     metrics,
     addressOf: clientAddress([]),

@@ -122,6 +122,29 @@ onEveryEngine('backup', (place) => {
     await other.leave()
   })
 
+  test('saved queries and boards are restored with their owners and readers', async () => {
+    const other = await freshPlace(place())
+    const list = async ({ issuer }: TestServer): Promise<unknown> => {
+      const form = { grant_type: 'password', username: 'alice', password: 'wonderland-1', client_id: 'demo-cli' }
+      const answer = await fetch(`${issuer}/connect/token`, { method: 'POST', body: new URLSearchParams(form) })
+      const headers = { authorization: `Bearer ${JSON.parse(await answer.text()).access_token}` }
+      const found = JSON.parse(await (await fetch(`${issuer}/saved`, { headers })).text())
+      const board = JSON.parse(await (await fetch(`${issuer}/saved/demo-market`, { headers })).text())
+      assert.ok(found.items.length >= 4 && board.body.tiles.length > 0)
+      return { found, board }
+    }
+    const demo = await startTestServer(place(), { flags: { '--demo': 'true' } })
+    const kept = await list(demo)
+    await gatehouse(place(), ['backup', join(scratch, 'saved')])
+    await demo.stop()
+    await gatehouse(other.place, ['restore', join(scratch, 'saved')])
+    // Without the demonstration, which would create them again.
+    const restored = await startTestServer(other.place)
+    assert.deepEqual(await list(restored), kept)
+    await restored.stop()
+    await other.leave()
+  })
+
   test('a backup is readable by its owner only', async () => {
     const target = join(scratch, 'modes')
     await gatehouse(place(), ['backup', target])

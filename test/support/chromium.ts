@@ -14,8 +14,16 @@ export interface TestBrowser {
   stop(): Promise<void>
 }
 
-export async function startChromium(): Promise<TestBrowser> {
-  const browser = await chromium.launch({ ...(await findExecutable()), chromiumSandbox: false, args: ARGUMENTS })
+export interface BrowserOptions {
+  /** Ports of localhost, as the pages write them, and where they are here. */
+  readonly ports?: Readonly<Record<number, number>>
+}
+
+export async function startChromium({ ports = {} }: BrowserOptions = {}): Promise<TestBrowser> {
+  const moved = Object.entries(ports).map(([port, here]) => `MAP localhost:${port} localhost:${here}`)
+  const rules = `--host-resolver-rules=${[...moved, 'MAP * 127.0.0.1'].join(',')}`
+  const args = [...ARGUMENTS, rules]
+  const browser = await chromium.launch({ ...(await findExecutable()), chromiumSandbox: false, args })
   return {
     async newContext({ dark = false, script = true, width = 1280 } = {}) {
       const context = await browser.newContext({
@@ -53,7 +61,6 @@ const ARGUMENTS = [
   '--disable-domain-reliability',
   '--disable-sync',
   '--no-pings',
-  '--host-resolver-rules=MAP * 127.0.0.1',
   '--no-proxy-server',
 ]
 

@@ -1,5 +1,6 @@
 /** People who sign in with their browser: code flow with PKCE by redirect or pop-up, silent renewal, sign-out. */
-import { AuthError, objectOf, problemError } from '../errors.ts'
+import { reach } from '../discovery.ts'
+import { AuthError, errorOf, objectOf, problemError } from '../errors.ts'
 import { withSearch } from '../http.ts'
 import { either } from '../wait.ts'
 import type { TokenStorage } from './storage.ts'
@@ -24,7 +25,10 @@ export interface BrowserOptions extends Omit<ClientOptions, 'clientSecret'> {
   readonly postLogoutRedirectUri?: string | undefined
   /** `localStorage` by default, which all tabs share; `memory()` keeps them in this page only. */
   readonly storage?: TokenStorage | undefined
-  /** Whether to try without the user, in a hidden frame, when there is no refresh token. */
+  /**
+   * Whether to try without the user when there is no refresh token: by a request where page and server have the same
+   * origin, otherwise in a hidden frame.
+   */
   readonly silent?: boolean | undefined
 }
 
@@ -188,7 +192,7 @@ export class Browser implements TokenSource {
     await this.#granted.signOut().catch(() => {})
     if (!redirect) return
     const { clientId, postLogoutRedirectUri = this.#redirectUri } = this.#options
-    const { endSession } = await this.#env.endpoints()
+    const endSession = await this.#env.endpoint('end_session')
     const search = { client_id: clientId, post_logout_redirect_uri: postLogoutRedirectUri, id_token_hint: idToken }
     this.#page.location.assign(withSearch(endSession, search))
     return forever
@@ -197,6 +201,12 @@ export class Browser implements TokenSource {
   /** Who is signed in, as the server says now; undefined if nobody is. */
   async user(): Promise<User | undefined> {
     return (await this.signedIn()) ? this.#granted.user() : undefined
+  }
+
+  /** The scopes that were granted: what the client asked for, as far as the user holds it. */
+  async scopes(): Promise<readonly string[]> {
+    const { scope = '' } = (await this.#granted.current()) ?? {}
+    return scope.split(' ').filter((name) => name !== '')
   }
 
   refuse(token: string): void {
@@ -230,19 +240,37 @@ export class Browser implements TokenSource {
   async #start(): Promise<Tokens> {
     if (this.#options.silent !== true) throw loginRequired()
     const transaction = start('f', '')
+    try {
+      const url = await this.#authorizeUrl(transaction, { prompt: 'none' })
+      const origins = [url, this.#redirectUri].map((address) => new URL(address).origin)
+      const isHere = origins.every((origin) => origin === this.#page.location.origin)
+      const answer = isHere ? await this.#request(url) : await this.#frame(url, transaction.state)
+      return await this.#exchange(answer, transaction)
+    } catch (error) {
+      // Cookies of other sites may be blocked, or somebody has to be asked.
+      if (error instanceof AuthError && (error.code.endsWith('_required') || error.code === 'client.no_answer'))
+        throw loginRequired()
+      throw error
+    }
+  }
+
+  /** The redirect leads to an address of this origin, so that the request can follow it and see the answer. */
+  async #request(url: string): Promise<URLSearchParams> {
+    const response = await reach(this.#env.fetch, url, { cache: 'no-store', redirect: 'follow' })
+    if (!response.ok) throw await errorOf(response)
+    response.body?.cancel()
+    return new URL(response.url).searchParams
+  }
+
+  async #frame(url: string, state: string): Promise<URLSearchParams> {
     const { document } = this.#page
     const frame = document.createElement('iframe')
     try {
-      const answer = receive(transaction.state, AbortSignal.timeout(SILENT_MS))
+      const answer = receive(state, AbortSignal.timeout(SILENT_MS))
       frame.hidden = true
-      frame.src = await this.#authorizeUrl(transaction, { prompt: 'none' })
+      frame.src = url
       document.body.append(frame)
-      return await this.#exchange(await answer, transaction)
-    } catch (error) {
-      // Cookies of other sites may be blocked, or somebody has to be asked.
-      if (error instanceof AuthError && !error.code.endsWith('_required') && error.code !== 'client.no_answer')
-        throw error
-      throw loginRequired()
+      return await answer
     } finally {
       frame.remove()
     }
@@ -254,7 +282,7 @@ export class Browser implements TokenSource {
     more: Record<string, string | undefined>,
   ): Promise<string> {
     const { clientId, scope } = this.#options
-    const { authorize } = await this.#env.endpoints()
+    const authorize = await this.#env.endpoint('authorization')
     const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
     return withSearch(authorize, {
       client_id: clientId,

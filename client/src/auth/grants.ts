@@ -101,8 +101,7 @@ export function device(options: DeviceOptions): Auth<GrantedTokens> {
 }
 
 async function startDevice(env: AuthEnv, { prompt, signal, ...client }: DeviceOptions): Promise<Tokens> {
-  const { device: endpoint } = await env.endpoints()
-  const started = await postForm(env.fetch, endpoint, { ...credentialsOf(client), scope: client.scope })
+  const started = await postForm(env, 'device_authorization', { ...credentialsOf(client), scope: client.scope })
   const expiresIn = Number(started.expires_in)
   const url = String(started.verification_uri)
   prompt({

@@ -1,6 +1,6 @@
 /** Where access tokens come from: kept, renewed before they expire, by one request at a time, in all tabs together. */
 import { defined } from '../defined.ts'
-import type { Endpoints, Fetch } from '../discovery.ts'
+import type { EndpointName, Fetch } from '../discovery.ts'
 import { getJson, reach } from '../discovery.ts'
 import { AuthError, errorOf, objectOf, text } from '../errors.ts'
 import { backoff, pause } from '../wait.ts'
@@ -44,7 +44,8 @@ export interface User {
 export interface AuthEnv {
   readonly issuer: string
   readonly fetch: Fetch
-  endpoints(): Promise<Endpoints>
+  /** The address of an endpoint, once the issuer is checked. */
+  endpoint(name: EndpointName): Promise<string>
 }
 
 /** What the option `auth` takes: made by `browser()`, `password()` and their like. */
@@ -105,8 +106,8 @@ export class GrantedTokens implements TokenSource {
   }
 
   async tokens(refused?: string): Promise<Tokens> {
-    this.#tokens ??= await this.#read()
-    if (this.#tokens !== undefined && isFresh(this.#tokens, refused)) return this.#tokens
+    const tokens = await this.current()
+    if (isFresh(tokens, refused)) return tokens
     // One flight for all who ask; the lock makes it one for all tabs that share the storage.
     this.#renewal ??= this.#locked(() => this.#renew(refused)).finally(() => {
       this.#renewal = undefined
@@ -127,7 +128,7 @@ export class GrantedTokens implements TokenSource {
 
   /** Who is signed in, as the server says now. */
   async user(): Promise<User> {
-    const { userinfo } = await this.#env.endpoints()
+    const userinfo = await this.#env.endpoint('userinfo')
     const headers = { authorization: `Bearer ${await this.token()}` }
     return (await getJson(this.#env.fetch, userinfo, { headers })) as User
   }
@@ -152,8 +153,7 @@ export class GrantedTokens implements TokenSource {
   async signOut(): Promise<void> {
     const tokens = await this.forget()
     if (tokens === undefined) return
-    const { revoke } = await this.#env.endpoints()
-    await postForm(this.#env.fetch, revoke, {
+    await postForm(this.#env, 'revocation', {
       token: tokens.refreshToken ?? tokens.accessToken,
       ...credentialsOf(this.#options),
     })
@@ -162,7 +162,7 @@ export class GrantedTokens implements TokenSource {
   async #renew(refused: string | undefined): Promise<Tokens> {
     // Another tab, or another process, may have renewed them while we waited for the lock.
     const stored = (await this.#read()) ?? this.#tokens
-    if (stored !== undefined && stored.accessToken !== this.#tokens?.accessToken && isFresh(stored, refused)) {
+    if (stored?.accessToken !== this.#tokens?.accessToken && isFresh(stored, refused)) {
       this.#tokens = stored
       return stored
     }
@@ -204,8 +204,8 @@ export class GrantedTokens implements TokenSource {
   }
 }
 
-function isFresh({ accessToken, renewAt }: Tokens, refused: string | undefined): boolean {
-  return accessToken !== refused && (renewAt === undefined || Date.now() < renewAt)
+function isFresh(tokens: Tokens | undefined, refused: string | undefined): tokens is Tokens {
+  return tokens !== undefined && tokens.accessToken !== refused && Date.now() < (tokens.renewAt ?? Infinity)
 }
 
 /** POST to the token endpoint (RFC 6749 §3.2). */
@@ -214,11 +214,10 @@ export async function requestTokens(
   { scope, ...client }: ClientOptions,
   form: Readonly<Record<string, string>>,
 ): Promise<Tokens> {
-  const { token } = await env.endpoints()
   // A refresh keeps the scope, and that of a code was asked for before.
   const asked = form.refresh_token ?? form.code ?? form.device_code
   return readTokens(
-    await postForm(env.fetch, token, { ...form, scope: asked ? undefined : scope, ...credentialsOf(client) }),
+    await postForm(env, 'token', { ...form, scope: asked ? undefined : scope, ...credentialsOf(client) }),
   )
 }
 
@@ -245,10 +244,15 @@ type Form = Readonly<Record<string, string | undefined>>
 const ATTEMPTS = 3
 
 /** Repeated when the server is busy; not when the reply was lost, as a refresh token may have been used up. */
-export async function postForm(fetch: Fetch, url: string, form: Form): Promise<Readonly<Record<string, unknown>>> {
+export async function postForm(
+  env: AuthEnv,
+  endpoint: EndpointName,
+  form: Form,
+): Promise<Readonly<Record<string, unknown>>> {
+  const url = await env.endpoint(endpoint)
   const body = new URLSearchParams(defined(form))
   for (let attempt = 0; ; attempt++) {
-    const response = await reach(fetch, url, { method: 'POST', body })
+    const response = await reach(env.fetch, url, { method: 'POST', body })
     if (response.ok) return objectOf(await response.json().catch(() => undefined))
     const error = await errorOf(response)
     const seconds = error.retryAfter ?? 0

@@ -214,8 +214,10 @@ export class Connection {
     const { TransactionID: id, Controller, Topic, Action, Data } = message
     if (id === HEARTBEAT || id === IDENTIFY) return
     if (id === AUTHENTICATE) this.#authenticated?.(message)
-    else if (Controller === 'Auth' && Topic === 'Identify' && Action === undefined) this.#onIdentify(objectOf(Data))
-    else this.#events.onMessage(message)
+    else {
+      if (Controller === 'Auth' && Topic === 'Identify' && Action === undefined) this.#onIdentify(objectOf(Data))
+      this.#events.onMessage(message)
+    }
   }
 
   #authenticate(then: (reply: Message) => void): void {

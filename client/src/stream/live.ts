@@ -87,8 +87,8 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
   #decode: ((row: Row) => void) | undefined
   #pieces: { put: Entry[]; remove: unknown[] } = { put: [], remove: [] }
   #position: string | undefined
-  #isReset = false
-  #reason: string | undefined
+  /** The next result is a whole one, for this reason if it is not the first. */
+  #reset: { readonly reason?: string | undefined } | undefined
   #isReady = false
 
   constructor(channels: Channels, values: Values, statement: Statement, { maxRate, signal }: LiveOptions = {}) {
@@ -111,7 +111,12 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
           this.#end(error)
         }
       },
-      onRefused: ({ code, message }) => this.#forgetPosition(code === 'Data' && message.endsWith(' Resume')),
+      // If the server does not know the position any more, the whole result follows.
+      onRefused: ({ code, message }) => {
+        const again = this.#position !== undefined && code === 'Data' && message.endsWith(' Resume')
+        if (again) this.#position = undefined
+        return again
+      },
       onEnd: (error) => this.#end(error),
     }
     if (signal?.aborted) {
@@ -181,24 +186,16 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     this.#pieces = { put: [], remove: [] }
   }
 
-  /** The server does not know the position any more: the whole result follows. */
-  #forgetPosition(isUnknown: boolean): boolean {
-    const had = this.#position !== undefined
-    if (isUnknown) this.#position = undefined
-    return isUnknown && had
-  }
-
   #take({ Kind, Columns, Put = [], Remove = [], More, Position, Recovered, Reason }: LiveMessage): void {
     if (Kind === 'Reset') {
       // What is held is shown until the new result is complete.
-      this.#isReset = true
-      this.#reason = Reason
+      this.#reset = { reason: Reason }
       this.#position = undefined
       this.#clearPieces()
       return
     }
     if (Kind === 'Snapshot' && Columns !== undefined) {
-      this.#isReset = true
+      this.#reset ??= {}
       this.#clearPieces()
       this.columns = this.#values.columns(Columns)
       this.#decode = this.#values.decoder(this.columns)
@@ -217,10 +214,9 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
   #apply(put: readonly Entry[], remove: readonly unknown[], recovered: boolean | undefined): void {
     const entries = put.map(({ Key, Row, Index }) => ({ key: keyText(Key), row: Row as R, index: Index }))
     const before = new Map<string, R | undefined>()
-    const snapshot = this.#isReset
-    const reason = this.#reason
-    this.#isReset = false
-    this.#reason = undefined
+    const reset = this.#reset
+    const snapshot = reset !== undefined
+    this.#reset = undefined
     if (snapshot) {
       for (const [key, row] of this.#held) before.set(key, row)
       this.#held = new Map()
@@ -235,7 +231,13 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     this.#rows = undefined
     this.#isReady = true
     this.#opened.resolve(this)
-    const change = { before, put: new Map(entries.map(({ key, row }) => [key, row])), snapshot, reason, recovered }
+    const change = {
+      before,
+      put: new Map(entries.map(({ key, row }) => [key, row])),
+      snapshot,
+      reason: reset?.reason,
+      recovered,
+    }
     if (before.size > 0 || snapshot || recovered !== undefined) {
       for (const queue of this.#queues) queue.push(change)
       this.#listeners.emit()

@@ -131,10 +131,6 @@ export class Stream implements Channels {
       this.#connection.send({ Controller: channel.controller, Topic: channel.topic, Action: 'Unsub' })
   }
 
-  has(controller: string, topic: string): boolean {
-    return this.#subscribed.has(keyOf({ controller, topic }))
-  }
-
   #send(message: Message, signal?: AbortSignal): Promise<Message> {
     const id = ++this.#lastId
     const pending = deferred<Message>()

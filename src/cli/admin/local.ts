@@ -6,12 +6,15 @@ import { callInProcess } from '../../admin/in-process.ts'
 import { createKeyring } from '../../admin/keyring.ts'
 import { createLive } from '../../admin/live.ts'
 import { showSettings } from '../../admin/settings.ts'
+import { issuerOf } from '../../config/config.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Principal } from '../../protocol/principal.ts'
 import { SCOPES } from '../../protocol/scopes.ts'
 import { type Offline, withData } from '../../server/offline.ts'
+import { builtInClients } from '../../store/built-in-clients.ts'
 import { BadDataFolder, MARK } from '../../store/data-folder.ts'
 import { hashPassword } from '../../store/password-hash.ts'
+import { runningIssuer } from '../../store/running-servers.ts'
 import type { AdminRequest } from './admin-command.ts'
 
 export async function connectLocally(
@@ -23,6 +26,7 @@ export async function connectLocally(
   const caller = localOperator()
   const env = {
     ...data,
+    issuer: runningIssuer(loaded.config.data) ?? issuerOf(loaded.config, loaded.config.port),
     publish: (event: Parameters<typeof data.stores.events.append>[0]) => data.stores.events.append(event),
     // A running server reads it from the event log.
     receive: () => {},
@@ -33,8 +37,10 @@ export async function connectLocally(
       publish: (event) => data.stores.events.append(event),
     }),
     hashPassword,
+    builtInClients: builtInClients({ issuer: issuerOf(loaded.config), console: loaded.config.console }),
     settings: () => showSettings(loaded),
     live: createLive(data.nodes),
+    stopping: new AbortController().signal,
   }
   return {
     async request(method, target, { body, ifMatch } = {}) {

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Route } from '../../http/route.ts'
+import { logoType } from '../pages/brand.ts'
 import { createStylesheet } from '../pages/stylesheet.ts'
 
 export interface Assets {
@@ -25,14 +26,6 @@ export interface AssetOptions {
   readonly logo: Logo | undefined
 }
 
-const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
-  ['.svg', 'image/svg+xml'],
-  ['.png', 'image/png'],
-  ['.webp', 'image/webp'],
-  ['.jpg', 'image/jpeg'],
-  ['.jpeg', 'image/jpeg'],
-])
-
 export function createAssets({ base, colour, logo }: AssetOptions): { assets: Assets; routes: readonly Route[] } {
   const routes: Route[] = []
   const stylesheet = createStylesheet(colour)
@@ -50,7 +43,7 @@ export function createAssets({ base, colour, logo }: AssetOptions): { assets: As
   }
 
   function serveLogo({ content, ending }: Logo): string {
-    return serve(`logo-${digest(content)}${ending}`, LOGO_TYPES.get(ending) ?? 'application/octet-stream', content)
+    return serve(`logo-${digest(content)}${ending}`, logoType(ending), content)
   }
 
   function serve(name: string, type: string, content: string | Buffer): string {

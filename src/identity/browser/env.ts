@@ -19,7 +19,16 @@ import type { PageSettings } from './page-reply.ts'
 
 type UsedStores = Pick<
   Stores,
-  'users' | 'grants' | 'codes' | 'sessions' | 'consents' | 'factors' | 'deviceCodes' | 'throttles'
+  | 'users'
+  | 'roles'
+  | 'grants'
+  | 'codes'
+  | 'sessions'
+  | 'consents'
+  | 'factors'
+  | 'deviceCodes'
+  | 'setUpLinks'
+  | 'throttles'
 >
 
 export interface BrowserEnv extends UsedStores {
@@ -38,6 +47,8 @@ export interface BrowserEnv extends UsedStores {
   readonly cookies: BrowserCookies
   readonly rateLimits: Pick<RateLimits, 'countCaller'>
   readonly pages: PageSettings
+  /** Whether this node serves the console. */
+  readonly hasConsole: boolean
   /** Seals the secrets of authenticator apps at rest. */
   readonly sealingKey: Buffer
   readonly lifetimes: TokenLifetimes

@@ -42,7 +42,7 @@ export type Flow = {
 )
 
 export type OwnPage =
-  | { readonly name: 'account' | 'password' | 'authenticator' | 'passkey' }
+  | { readonly name: 'account' | 'password' | 'authenticator' | 'passkey' | 'console' }
   | { readonly name: 'device'; readonly userCode: string | undefined }
 
 /** What one of our pages needs besides a session. */
@@ -107,7 +107,8 @@ function withProgress<F extends Pick<FlowInteraction, 'details'>>(flow: F, progr
 export function pathOf(page: OwnPage): string {
   switch (page.name) {
     case 'account':
-      return '/account'
+    case 'console':
+      return `/${page.name}`
     case 'password':
     case 'authenticator':
     case 'passkey':

@@ -1,8 +1,9 @@
-/** A cache of registered clients, cleared on every node as soon as any client changes. */
+/** The clients that are built in, and a cache of the registered ones, cleared on every node as soon as any client changes. */
 import type { Bus } from '../../events/bus.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import type { Clock } from '../../protocol/clock.ts'
-import type { Client } from '../../store/client-metadata.ts'
+import type { BuiltInClients } from '../../store/built-in-clients.ts'
+import { type Client, toClient } from '../../store/client-metadata.ts'
 import type { Clients } from '../../store/clients.ts'
 
 export interface ClientDirectory {
@@ -22,7 +23,9 @@ export function createClientDirectory(
   clients: Pick<Clients, 'find' | 'list' | 'metadata'>,
   bus: Bus,
   clock: Clock,
+  builtIn: BuiltInClients,
 ): ClientDirectory {
+  const ownClients = new Map([...builtIn].map(([id, metadata]) => [id, toClient(metadata, [])]))
   let cached = new LruMap<Client>(MAX_CACHED)
   let origins: Promise<ReadonlySet<string>> | undefined
   let lastOrigins: ReadonlySet<string> | undefined
@@ -35,6 +38,8 @@ export function createClientDirectory(
     async find(clientId) {
       // A Basic header may contain U+0000, which PostgreSQL rejects and no client id has.
       if (clientId.includes('\0')) return undefined
+      const own = ownClients.get(clientId)
+      if (own !== undefined) return own
       if (isOld()) forget()
       const known = cached.get(clientId)
       if (known !== undefined) return known

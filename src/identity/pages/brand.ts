@@ -16,6 +16,19 @@ export interface Shades {
   readonly accent: string
 }
 
+const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
+  ['.svg', 'image/svg+xml'],
+  ['.png', 'image/png'],
+  ['.webp', 'image/webp'],
+  ['.jpg', 'image/jpeg'],
+  ['.jpeg', 'image/jpeg'],
+])
+
+/** The media type of a logo by the extension of its file. */
+export function logoType(ending: string): string {
+  return LOGO_TYPES.get(ending) ?? 'application/octet-stream'
+}
+
 export const LIGHT_SURFACE = '#ffffff'
 export const DARK_SURFACE = '#171b22'
 

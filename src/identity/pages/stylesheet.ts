@@ -1,6 +1,6 @@
 /** The stylesheet of all pages, with a light and a dark theme in the operator's colour. */
 import { createHash } from 'node:crypto'
-import { DARK_SURFACE, LIGHT_SURFACE, type Shades, shadesOn } from './brand.ts'
+import { designTokens } from './tokens.ts'
 
 export interface Stylesheet {
   /** Contains a digest of the content, so that it can be cached indefinitely. */
@@ -9,25 +9,9 @@ export interface Stylesheet {
 }
 
 export function createStylesheet(colour: string): Stylesheet {
-  const text = `${tokens(colour)}${RULES}`
+  const text = `${designTokens(colour)}${RULES}`
   const digest = createHash('sha256').update(text).digest('base64url').slice(0, 12)
   return { name: `pages-${digest}.css`, text }
-}
-
-function tokens(colour: string): string {
-  return `:root{color-scheme:light dark;
---background:#f2f4f7;--glow:${colour}14;--surface:${LIGHT_SURFACE};--inset:#f6f7f9;--text:#151922;--quiet:#545c6b;--line:#dde1e8;--field:#8a93a3;
---danger:#b42318;--danger-background:#fef3f2;--good:#1a6b3c;--good-background:#eefaf2;--shadow:0 1px 2px #1018280d,0 12px 32px -12px #10182829;
-${shadeTokens(shadesOn(LIGHT_SURFACE, colour))}}
-@media (prefers-color-scheme:dark){:root{
---background:#0d1015;--glow:${colour}29;--surface:${DARK_SURFACE};--inset:#1e232c;--text:#eceff4;--quiet:#a4adbb;--line:#2c333f;--field:#6f7989;
---danger:#ff9b90;--danger-background:#34191a;--good:#7fd8a2;--good-background:#14291d;--shadow:0 1px 2px #0006,0 16px 40px -16px #000c;
-${shadeTokens(shadesOn(DARK_SURFACE, colour))}}}
-`
-}
-
-function shadeTokens(shades: Shades): string {
-  return `--button:${shades.button};--button-hover:${shades.buttonHover};--button-text:${shades.buttonText};--accent:${shades.accent};`
 }
 
 const RULES = `

@@ -12,6 +12,8 @@ export interface Snapshot {
   /** Names are case-insensitive. */
   table(name: string): TableView | undefined
   tables(): Iterable<TableView>
+  /** In the order of their names in lower case: those from this name on. */
+  tablesFrom(key: string): Iterable<TableView>
   definitionOf(name: string): TableDefinition | undefined
   index(name: string): { readonly name: string; readonly table: TableView } | undefined
   /** The columns of each index of the table. */
@@ -35,12 +37,20 @@ export function createSnapshot(definitions: readonly TableDefinition[]): Snapsho
     entries.set(definition.name.toLowerCase(), { view, definition })
     for (const { name } of definition.indexes) indexes.set(name.toLowerCase(), { name, table: view })
   }
+  let sorted: readonly string[] | undefined
   const defaults = new Map<string, ReadonlyMap<string, BoundExpression>>()
   return {
     version: ++versions,
     table: (name) => entries.get(name.toLowerCase())?.view,
     *tables() {
       for (const { view } of entries.values()) yield view
+    },
+    *tablesFrom(key) {
+      sorted ??= [...entries.keys()].sort()
+      for (let at = firstFrom(sorted, key); at < sorted.length; at++) {
+        const entry = entries.get(sorted[at] ?? '')
+        if (entry !== undefined) yield entry.view
+      }
     },
     definitionOf: (name) => entries.get(name.toLowerCase())?.definition,
     index: (name) => indexes.get(name.toLowerCase()),
@@ -60,6 +70,17 @@ export function createSnapshot(definitions: readonly TableDefinition[]): Snapsho
       return known.get(column.toLowerCase())
     },
   }
+}
+
+/** By bisection. */
+function firstFrom(sorted: readonly string[], key: string): number {
+  let [low, high] = [0, sorted.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((sorted[middle] ?? '') >= key) high = middle
+    else low = middle + 1
+  }
+  return low
 }
 
 function viewOf(definition: TableDefinition, system: SystemTable | undefined): TableView {

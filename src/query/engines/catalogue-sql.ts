@@ -12,6 +12,7 @@ import {
 } from '../catalogue/definition.ts'
 import { refuse } from '../errors.ts'
 import { BOOLEAN, INTEGER, type IqlType, TEXT, TIMESTAMP } from '../iql/types.ts'
+import { DOCUMENT_READERS, DOCUMENTS } from './document-rows.ts'
 import type { Dialect, Sql } from './emit/dialect.ts'
 import type { Bind, Bindable } from './emit/slots.ts'
 import type { ChangeStep } from './engine.ts'
@@ -64,6 +65,15 @@ export function createSystemTables(dialect: CatalogueDialect): Sql[] {
       hash ${text} NOT NULL
     )`,
     `CREATE INDEX IF NOT EXISTS ${indexOn('_gh_auditlog_at', '_gh_auditlog')} (at)`,
+    `CREATE TABLE IF NOT EXISTS ${schema}.${DOCUMENTS} (
+      id ${text} PRIMARY KEY, kind ${text} NOT NULL, name ${text} NOT NULL, sortname ${text} NOT NULL, owner ${text} NOT NULL,
+      shared ${text} NOT NULL, version ${integer} NOT NULL, updated ${integer} NOT NULL, body ${text} NOT NULL
+    )`,
+    `CREATE TABLE IF NOT EXISTS ${schema}.${DOCUMENT_READERS} (
+      reader ${text} NOT NULL, sortname ${text} NOT NULL, id ${text} NOT NULL, kind ${text} NOT NULL,
+      PRIMARY KEY (reader, sortname, id)
+    )${textKeyOptions}`,
+    `CREATE INDEX IF NOT EXISTS ${indexOn(`${DOCUMENT_READERS}_id`, DOCUMENT_READERS)} (id)`,
   ]
 }
 

@@ -4,6 +4,7 @@ import type { ResultColumn } from '../iql/bound-query.ts'
 import type { Cell, Encoding } from '../results/encoding.ts'
 import type { AuditCopy } from './audit-copy.ts'
 import type { CostClass } from './cost-class.ts'
+import type { DocumentRows } from './document-rows.ts'
 import type { Dialect } from './emit/dialect.ts'
 import type { Bind, Bindable, Plan, Slots } from './emit/slots.ts'
 import type { LiveSource } from './live-source.ts'
@@ -26,6 +27,8 @@ export interface Engine {
   /** Deletes stored responses older than this time, in microseconds. */
   deleteResponsesBefore(time: bigint): Promise<void>
   readonly auditCopy: AuditCopy
+  /** Saved queries and boards. */
+  readonly documents: DocumentRows
   readonly live: LiveSource
   readonly load: EngineLoad
   /** Rejects when the database does not answer, or accepts no writes until a restart. */

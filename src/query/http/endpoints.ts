@@ -10,12 +10,11 @@ import type { Trace } from '../../telemetry/trace.ts'
 import type { IdempotencyKey } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import type { TableView } from '../iql/catalogue-view.ts'
-import { didYouMean } from '../iql/did-you-mean.ts'
 import { readParameters } from '../iql/parameters.ts'
 import type { IqlValue } from '../iql/types.ts'
 import type { Json } from '../json.ts'
 import type { LiveQueries } from '../live/live-query.ts'
-import { ADMIN_SCOPE, requirePlatformAccess, viewFor } from '../plan/rights.ts'
+import { ADMIN_SCOPE, requirePlatformAccess, requireTable, viewFor } from '../plan/rights.ts'
 import type { Encoding } from '../results/encoding.ts'
 import type { Activity } from '../run/activity.ts'
 import type { Call, ExecutionEnv } from '../run/call.ts'
@@ -232,14 +231,7 @@ async function cancel(context: Context, env: Env): Promise<void> {
 }
 
 function tableOf(context: Context, principal: Principal, env: Env): TableView {
-  const name = context.param('table')
-  const view = viewFor(env.catalogue.snapshot, principal.scopes)
-  const table = view.lookup(name)
-  if (table !== undefined) return table
-  const hint = didYouMean(name, [...view.tableNames()])
-  throw refuse('Data.UnknownTable', `There is no table ${JSON.stringify(name)}`, {
-    members: hint === undefined ? {} : { Hint: hint },
-  })
+  return requireTable(viewFor(env.catalogue.snapshot, principal.scopes), context.param('table'))
 }
 
 function* readTableBody(context: Context): Steps<Json | undefined> {

@@ -4,6 +4,7 @@ import { QUERY_ERRORS } from '../errors.ts'
 import { DEFAULT_RATE, MAX_RATE as MAX_RATE_LIMIT, MIN_RATE } from '../live/live-query.ts'
 import { OPERATORS } from './criteria.ts'
 import { EVENT_STREAM, MEDIA_TYPES } from './negotiate.ts'
+import { DEFAULT_PAGE, MAX_PAGE } from './page-parameters.ts'
 
 export function describeQuery(): ApiRoute[] {
   return [
@@ -55,6 +56,58 @@ export function describeQuery(): ApiRoute[] {
       summary: 'Cancels one of your running queries or ends one of your live statements; with Platform/Admin any.',
       parameters: [{ name: 'RequestId', in: 'path', required: true, description: 'The Request-Id of the query.' }],
       replies: { 204: { description: 'The query was cancelled.' }, ...refusals(401, 403, 404) },
+    },
+    ...describeCatalogue(),
+  ]
+}
+
+function describeCatalogue(): ApiRoute[] {
+  const reply = (description: string, schema: JsonSchema, ...statuses: readonly number[]): ApiRoute['replies'] => ({
+    200: { description, content: { 'application/json': schema } },
+    ...refusals(...statuses),
+  })
+  return [
+    {
+      ...COMMON,
+      method: 'GET',
+      path: '/catalogue/tables',
+      summary: 'Lists the tables that you may read, by name, page by page.',
+      parameters: [
+        text('Only names that begin with this; case-insensitive.', 'prefix'),
+        text('The name of the last table on the previous page.', 'after'),
+        {
+          name: 'limit',
+          in: 'query',
+          description: 'Tables per page.',
+          schema: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE },
+        },
+      ],
+      replies: reply(
+        'The tables, and the path of the next page.',
+        {
+          type: 'object',
+          properties: { items: { type: 'array', items: TABLE_SUMMARY }, next: { type: ['string', 'null'] } },
+        },
+        400,
+        401,
+        403,
+        429,
+      ),
+    },
+    {
+      ...COMMON,
+      method: 'GET',
+      path: '/catalogue/tables/{TableName}',
+      summary: 'Shows a table that you may read: columns, keys, indexes, scopes, row filter, and your rights.',
+      parameters: [TABLE],
+      replies: reply('The table.', TABLE_DETAILS, 401, 403, 404, 429),
+    },
+    {
+      ...COMMON,
+      method: 'GET',
+      path: '/catalogue/language',
+      summary: 'The keywords, types and functions of IQL, for editors.',
+      replies: reply('The words.', LANGUAGE_SCHEMA, 401, 403, 429),
     },
   ]
 }
@@ -169,6 +222,81 @@ const ENVELOPE: JsonSchema = {
   },
 }
 
+const STRING = { type: 'string' }
+const OPTIONAL_STRING = { type: ['string', 'null'] }
+const STRINGS = { type: 'array', items: STRING }
+const SUMMARY_MEMBERS = {
+  name: STRING,
+  issystem: { type: 'boolean' },
+  description: OPTIONAL_STRING,
+  readscope: OPTIONAL_STRING,
+  writescope: OPTIONAL_STRING,
+  created: STRING,
+  live: { type: 'boolean', description: 'Whether changes are logged for live queries.' },
+  rights: { type: 'array', items: { enum: ['select', 'insert', 'update', 'delete', 'alter'] } },
+}
+const TABLE_SUMMARY: JsonSchema = {
+  type: 'object',
+  properties: { ...SUMMARY_MEMBERS, columns: { type: 'integer', description: 'How many.' } },
+}
+const TABLE_DETAILS: JsonSchema = {
+  type: 'object',
+  properties: {
+    ...SUMMARY_MEMBERS,
+    columns: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          name: STRING,
+          type: STRING,
+          nullable: { type: 'boolean' },
+          isprimarykey: { type: 'boolean' },
+          default: OPTIONAL_STRING,
+        },
+      },
+    },
+    primarykey: STRINGS,
+    uniques: { type: 'array', items: STRINGS },
+    indexes: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          name: STRING,
+          unique: { type: 'boolean' },
+          columns: {
+            type: 'array',
+            items: { type: 'object', properties: { name: STRING, descending: { type: 'boolean' } } },
+          },
+        },
+      },
+    },
+    rowfilter: OPTIONAL_STRING,
+  },
+}
+const LANGUAGE_SCHEMA: JsonSchema = {
+  type: 'object',
+  properties: {
+    keywords: STRINGS,
+    types: STRINGS,
+    functions: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          name: STRING,
+          kind: { enum: ['scalar', 'aggregate', 'window'] },
+          group: STRING,
+          signature: STRING,
+          description: STRING,
+          example: STRING,
+        },
+      },
+    },
+  },
+}
+
 const RESULT_SCHEMA: JsonSchema = {
   type: 'object',
   required: ['Columns', 'Rows'],
@@ -202,7 +330,7 @@ const RESULT: ApiReply = {
 }
 
 /** The error codes of each status. */
-function refusals(...statuses: readonly number[]): Record<number, ApiReply> {
+export function refusals(...statuses: readonly number[]): Record<number, ApiReply> {
   const codes = Object.entries(QUERY_ERRORS)
   return Object.fromEntries(
     statuses.map((status) => {

@@ -64,6 +64,11 @@ export function* readJsonBody(context: Context): Steps<Json | undefined> {
   return text.trim() === '' ? undefined : yield* readJsonInSteps(text)
 }
 
+/** The body of a short request; an empty one is refused as JSON. */
+export function readWholeJson(context: Context): Json {
+  return readJson(bodyText(context))
+}
+
 function isJson(contentType = ''): boolean {
   if (contentType === 'text/plain; charset=utf-8') return false
   return contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'

@@ -4,6 +4,7 @@ import { isPlatformScope, PLATFORM_AUDIENCE } from '../../protocol/scopes.ts'
 import type { Snapshot } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import type { CatalogueView, TableView } from '../iql/catalogue-view.ts'
+import { didYouMean } from '../iql/did-you-mean.ts'
 
 export const ADMIN_SCOPE = 'Platform/Admin'
 
@@ -56,4 +57,53 @@ export function viewFor(snapshot: Snapshot, scopes: ReadonlySet<string>): Catalo
     },
     missingDefineScope: () => (scopes.has(ADMIN_SCOPE) ? undefined : ADMIN_SCOPE),
   }
+}
+
+/** Refuses a table that is not in the view. */
+export function requireTable(view: CatalogueView, name: string): TableView {
+  const table = view.lookup(name)
+  if (table !== undefined) return table
+  const hint = didYouMean(name, [...view.tableNames()])
+  throw refuse('Data.UnknownTable', `There is no table ${JSON.stringify(name)}`, {
+    members: hint === undefined ? {} : { Hint: hint },
+  })
+}
+
+/** What callers with this view may do with a table that is in it. One scope is needed for all writes. */
+export function rightsOn(table: TableView, view: CatalogueView): readonly TableRight[] {
+  const mayWrite = table.isWritable && view.missingWriteScope(table) === undefined
+  const mayDefine = !table.isSystem && view.missingDefineScope() === undefined
+  return ['select', ...(mayWrite ? WRITES : []), ...(mayDefine ? (['alter'] as const) : [])]
+}
+
+export type TableRight = 'select' | 'insert' | 'update' | 'delete' | 'alter'
+
+const WRITES = ['insert', 'update', 'delete'] as const
+
+/** One page of the tables in the view, by name without case. `next` is the name of the last one if there are more. */
+export function pageOfTables(
+  snapshot: Snapshot,
+  view: CatalogueView,
+  { prefix, after, limit }: TablePage,
+): { readonly tables: readonly TableView[]; readonly next: string | undefined } {
+  const start = prefix.toLowerCase()
+  // With a NUL it is the least name after it.
+  const following = after === '' ? '' : `${after.toLowerCase()}\0`
+  const tables: TableView[] = []
+  for (const { name } of snapshot.tablesFrom(following > start ? following : start)) {
+    if (!name.toLowerCase().startsWith(start)) break
+    const table = view.lookup(name)
+    if (table === undefined) continue
+    if (tables.length >= limit) return { tables, next: tables.at(-1)?.name }
+    tables.push(table)
+  }
+  return { tables, next: undefined }
+}
+
+export interface TablePage {
+  /** The beginning of the names, without case. */
+  readonly prefix: string
+  /** The name of the last table on the page before; empty at the start. */
+  readonly after: string
+  readonly limit: number
 }

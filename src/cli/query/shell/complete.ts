@@ -1,19 +1,11 @@
 /** Completes keywords, functions, tables and columns of a statement, and the commands of the shell. */
 import { functionNames } from '../../../query/iql/functions.ts'
-import { RESERVED } from '../../../query/iql/keywords.ts'
+import { KEYWORDS } from '../../../query/iql/keywords.ts'
 import { printName } from '../../../query/iql/printer.ts'
 import { FORMATS } from '../result.ts'
 import type { KnownTable, KnownTables } from './catalogue.ts'
 import { COMMAND_WORDS } from './commands.ts'
 import { placeAfter } from './input-buffer.ts'
-
-/** Words of the grammar that can also be names. */
-const OTHER_KEYWORDS = `add alter asc column comment conflict create current date delete desc describe do drop escape
-explain extract filter first following if index insert interval json key last live nothing nulls off over partition
-preceding primary range read rename row rows scope show table tables time timestamp to unbounded unique update uuid
-write columns`.split(/\s+/)
-
-export const KEYWORDS: readonly string[] = [...RESERVED, ...OTHER_KEYWORDS].map((word) => word.toUpperCase()).sort()
 
 /** After these a table is named. */
 const BEFORE_TABLE = new Set(['from', 'join', 'into', 'update', 'table', 'describe'])

@@ -4,8 +4,8 @@ import type { Availability } from '../../../lib/availability.ts'
 import type { ResultColumn } from '../../iql/bound-query.ts'
 import { AUDIT_COLUMNS, createAuditCopy } from '../audit-copy.ts'
 import { isBounded } from '../cost-class.ts'
+import { createDocumentRows, DOCUMENTS, type DocumentStatement } from '../document-rows.ts'
 import { rowLengthCheck } from '../emit/long-rows.ts'
-import type { Bindable } from '../emit/slots.ts'
 import type { Engine, ReadStatement } from '../engine.ts'
 import { FairSlots } from '../fair-slots.ts'
 import type { LogLimits } from '../live-source.ts'
@@ -17,7 +17,7 @@ import { POSTGRES } from './dialect.ts'
 import { PostgresLiveSource } from './live-source.ts'
 import { acquireFrom, createPool, withClient } from './pool.ts'
 import { streamRows } from './read.ts'
-import { rowReader, toPostgres } from './representation.ts'
+import { rowReader, SCHEMA, toPostgres } from './representation.ts'
 import { prepareDatabase } from './setup.ts'
 import { POSTGRES_AUDIT_TABLE } from './system-tables.ts'
 import { deleteResponsesBefore, findResponse, isOneStatement, write } from './write.ts'
@@ -125,7 +125,13 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
         const { rows } = await owner.query<{ seq: string; hash: string }>(sql)
         return rows[0] === undefined ? undefined : { seq: Number(rows[0].seq), hash: rows[0].hash }
       },
-      execute: (sql, parameters) => executeLocked(owner, POSTGRES_AUDIT_TABLE, sql, parameters),
+      execute: (sql, parameters) => executeLocked(owner, POSTGRES_AUDIT_TABLE, [{ sql, parameters }]),
+    }),
+    documents: createDocumentRows({
+      schema: SCHEMA,
+      placeholder: (position) => `$${position}`,
+      read: async (sql, parameters) => (await owner.query(sql, [...parameters])).rows,
+      write: (statements) => executeLocked(owner, `${SCHEMA}.${DOCUMENTS}`, statements),
     }),
     live,
     get load() {
@@ -167,15 +173,21 @@ function auditRowsFrom(placeholder: string): string {
       target text, address text, request_id text, node text, details text, hash text)`
 }
 
-/** Runs a statement while no other node changes the table; readers are not blocked. */
-async function executeLocked(owner: Pool, table: string, sql: string, parameters: readonly Bindable[]) {
+/**
+ * Runs the statements in a transaction while no other node changes the table; readers are not blocked. Those after the first run
+ * only if that one changes something. Returns the rows that it changed.
+ */
+async function executeLocked(owner: Pool, table: string, [first, ...others]: readonly DocumentStatement[]) {
   return withClient(owner, async (client) => {
+    const run = async ({ sql, parameters }: DocumentStatement): Promise<number> =>
+      (await client.query(sql, [...parameters])).rowCount ?? 0
     try {
       await client.query('BEGIN')
       await client.query(`LOCK TABLE ${table} IN SHARE ROW EXCLUSIVE MODE`)
-      const { rowCount } = await client.query(sql, [...parameters])
+      const changed = first === undefined ? 0 : await run(first)
+      if (changed > 0) for (const statement of others) await run(statement)
       await client.query('COMMIT')
-      return rowCount ?? 0
+      return changed
     } catch (error) {
       await client.query('ROLLBACK').catch(() => {})
       throw error

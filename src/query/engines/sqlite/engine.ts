@@ -7,6 +7,8 @@ import { SEVERAL_PAGES } from '../../../store/database.ts'
 import { GroupCommit } from '../../../store/group-commit.ts'
 import { isLocked, retryWhileLocked } from '../../../store/write-lock.ts'
 import { AUDIT_COLUMNS, type AuditPosition, createAuditCopy } from '../audit-copy.ts'
+import { createDocumentRows, type DocumentStatement } from '../document-rows.ts'
+import type { Bindable } from '../emit/slots.ts'
 import type { ChangeRequest, Engine, PreparedRead, ReadStatement, WriteReply, WriteRequest } from '../engine.ts'
 import type { LogLimits } from '../live-source.ts'
 import { isLong, prepareCatalogue, readCatalogue } from './catalogue.ts'
@@ -94,6 +96,13 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
       rowsFrom: auditRowsFrom,
       last: (sql) => retryWhileLocked(() => reading.prepare<[], AuditPosition>(sql).get()),
       execute: (sql, parameters) => commits.write(() => writing.prepare(sql).run(...parameters).changes),
+    }),
+    documents: createDocumentRows({
+      schema: 'main',
+      placeholder: () => '?',
+      read: <Row>(sql: string, parameters: readonly Bindable[]) =>
+        retryWhileLocked(() => reading.prepare<unknown[], Row>(sql).all(...parameters)),
+      write: (statements) => watched(open, () => commits.write(() => runUnlessUnchanged(writing, statements))),
     }),
     live,
     get load() {
@@ -240,6 +249,13 @@ function runApart(
       void acquired.then((release) => release())
     }
   })
+}
+
+/** The statements after the first run only if that one changes something. Returns the rows that it changed. */
+function runUnlessUnchanged(writing: Database, [first, ...others]: readonly DocumentStatement[]): number {
+  const changed = first === undefined ? 0 : writing.prepare(first.sql).run(...first.parameters).changes
+  if (changed > 0) for (const { sql, parameters } of others) writing.prepare(sql).run(...parameters)
+  return changed
 }
 
 /** Timestamps are stored in microseconds, as everywhere in this database. */

@@ -1,0 +1,2 @@
+/** Brings console/dist up to date. */
+export function buildConsole(): Promise<void>

@@ -1,0 +1,108 @@
+/**
+ * Builds console/dist: files whose names contain a digest of their content, each also compressed, and manifest.json, which
+ * names what the HTML page loads. Does nothing when it is up to date.
+ */
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import zlib from 'node:zlib'
+
+const folder = dirname(fileURLToPath(import.meta.url))
+const [source, dist] = [join(folder, 'src'), join(folder, 'dist')]
+const libraries = [join(folder, '..', 'client', 'src'), join(folder, '..', 'src', 'query', 'iql')]
+const [brotli, gzip] = [promisify(zlib.brotliCompress), promisify(zlib.gzip)]
+
+export async function buildConsole() {
+  if (isCurrent()) return
+  const { build } = await import('esbuild')
+  const { outputFiles, metafile } = await build({
+    entryPoints: [join(source, 'main.tsx'), join(source, 'theme.ts')],
+    absWorkingDir: folder,
+    outdir: dist,
+    entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
+    assetNames: '[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    target: 'es2022',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    minify: true,
+    legalComments: 'none',
+    metafile: true,
+    write: false,
+    logLevel: 'error',
+  })
+  await writeFiles(outputFiles, manifestOf(metafile))
+}
+
+/** Newer than every source, also of what it shares with the rest of the product. */
+function isCurrent() {
+  const built = ageOf(join(dist, 'manifest.json'))
+  const files = [source, ...libraries].flatMap((place) =>
+    existsSync(place) ? readdirSync(place, { recursive: true }).map((file) => join(place, file)) : [],
+  )
+  const lock = join(folder, '..', 'package-lock.json')
+  return [fileURLToPath(import.meta.url), lock, ...files].every((file) => ageOf(file) <= built)
+}
+
+function ageOf(file) {
+  return existsSync(file) ? statSync(file).mtimeMs : 0
+}
+
+/** What the page loads first, and the style sheet of each area, which is loaded with it. */
+function manifestOf({ outputs }) {
+  const built = Object.entries(outputs).map(([file, output]) => ({ ...output, file, name: basename(file) }))
+  const entry = (name) => built.find(({ entryPoint }) => entryPoint === `src/${name}`)
+  const main = entry('main.tsx')
+  const areas = built.flatMap(({ entryPoint, cssBundle }) => {
+    const name = /^src\/areas\/([^/]+)\/index\.tsx$/.exec(entryPoint ?? '')?.[1]
+    return name === undefined || cssBundle === undefined ? [] : [[name, basename(cssBundle)]]
+  })
+  return {
+    script: main.name,
+    theme: entry('theme.ts').name,
+    styles: main.cssBundle === undefined ? [] : [basename(main.cssBundle)],
+    preload: [...staticImports(main, built)],
+    areaStyles: Object.fromEntries(areas),
+  }
+}
+
+function staticImports(output, built, found = new Set()) {
+  for (const { path, kind } of output.imports) {
+    const imported = built.find(({ file }) => file === path)
+    if (kind !== 'import-statement' || imported === undefined || found.has(imported.name)) continue
+    found.add(imported.name)
+    staticImports(imported, built, found)
+  }
+  return found
+}
+
+/** Into a new folder that then takes the place of the old one: another process may read it meanwhile. */
+async function writeFiles(outputFiles, manifest) {
+  await mkdir(dist, { recursive: true })
+  const fresh = await mkdtemp(join(folder, 'dist-'))
+  await Promise.all(
+    outputFiles.map(async ({ path, contents }) => {
+      const file = join(fresh, relative(dist, path))
+      const [br, gz] = await Promise.all([brotli(contents, BROTLI), gzip(contents, { level: 9 })])
+      await Promise.all([writeFile(file, contents), writeFile(`${file}.br`, br), writeFile(`${file}.gz`, gz)])
+    }),
+  )
+  await writeFile(join(fresh, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  await rm(dist, { recursive: true, force: true })
+  try {
+    await rename(fresh, dist)
+  } catch (error) {
+    await rm(fresh, { recursive: true, force: true })
+    // Another process was faster.
+    if (!existsSync(join(dist, 'manifest.json'))) throw error
+  }
+}
+
+const BROTLI = {
+  params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 10, [zlib.constants.BROTLI_PARAM_MODE]: 1 },
+}

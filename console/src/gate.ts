@@ -1,0 +1,158 @@
+/** The one client of the gate, and who is signed in. */
+import { computed, signal } from '@preact/signals'
+import { type Auth, AuthError, type Browser, browser, Gatehouse, memory, type User } from '../../client/src/index.ts'
+import { server } from './server.ts'
+
+/** What the page knows of its user. */
+export type Session =
+  | { readonly kind: 'starting' }
+  | { readonly kind: 'signed-in'; readonly user: User; readonly rights: ReadonlySet<string> }
+  /** `left`: by the user, here. `ended`: elsewhere, by an administrator, or by time. */
+  | { readonly kind: 'signed-out'; readonly why: 'left' | 'ended' }
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+/** The state of the connection, as the navigation shows it. */
+export interface Connection {
+  readonly state: 'connecting' | 'online' | 'lapsed' | 'offline' | 'ended'
+  readonly reason: string
+  /** When the next attempt is made: milliseconds since the epoch. */
+  readonly retryAt: number | undefined
+}
+
+export const session = signal<Session>({ kind: 'starting' })
+export const connection = signal<Connection>({ state: 'connecting', reason: '', retryAt: undefined })
+
+/** The user; undefined while nobody is signed in. */
+export const user = computed(() => (session.value.kind === 'signed-in' ? session.value.user : undefined))
+const NO_RIGHTS: ReadonlySet<string> = new Set()
+/** The scopes of the token. */
+export const rights = computed(() => (session.value.kind === 'signed-in' ? session.value.rights : NO_RIGHTS))
+
+/** Whether the token allows one of these; a right that ends with `/` stands for all below it. */
+export function may(...wanted: readonly string[]): boolean {
+  const held = [...rights.value]
+  return wanted.some((right) =>
+    right.endsWith('/') ? held.some((has) => has.startsWith(right)) : held.includes(right),
+  )
+}
+
+/** All that exist: the server leaves out what the user does not hold. */
+const SCOPE = [
+  ...['openid', 'profile', 'email', 'roles', 'Identity/Admin'],
+  ...['Platform/Market', 'Platform/News', 'Platform/Trading', 'Platform/OrderPad', 'Platform/Admin'],
+].join(' ')
+
+/** No one but this page has its tokens. Another one is fetched with the session at the server, also after a reload. */
+const signIn = browser({
+  clientId: 'gatehouse-console',
+  scope: SCOPE,
+  redirectUri: `${server.issuer}/console`,
+  postLogoutRedirectUri: `${server.issuer}/console/signed-out`,
+  storage: memory(),
+  silent: true,
+})
+
+/** Notices when there is no token any more, for whatever it was requested. */
+const auth: Auth<Browser> = (env) => {
+  const source = signIn(env)
+  const token = source.token.bind(source)
+  source.token = (refused) =>
+    token(refused).catch((error) => {
+      if (isSignedOut(error)) end()
+      throw error
+    })
+  return source
+}
+
+export const gate = new Gatehouse(server.issuer, { auth })
+
+/** Signs in, leaving the page if somebody has to be asked. `onReturn` is called before anything is shown. */
+export async function open(onReturn: () => void): Promise<void> {
+  try {
+    if (!(await gate.auth.signedIn())) return await askToSignIn()
+    onReturn()
+    await readUser()
+  } catch (error) {
+    session.value = { kind: 'failed', error }
+    return
+  }
+  gate.on('state', ({ state, reason, retryIn }) => {
+    connection.value = { state, reason, retryAt: retryIn === undefined ? undefined : Date.now() + retryIn }
+    // Only the connection may have been closed: whether the session still exists is seen when another token is asked for.
+    if (state === 'ended') gate.auth.token().catch(() => {})
+  })
+  connect()
+}
+
+/** The stream takes tokens with a right of the platform, where the service runs; otherwise the server is asked at times. */
+export function connect(): void {
+  if (server.services.includes('streaming') && may('Platform/')) void followRights().catch(() => {})
+  else void askAgain()
+}
+
+const ASK_EVERY_MS = 20_000
+
+async function askAgain(): Promise<void> {
+  const retryAt = Date.now() + ASK_EVERY_MS
+  try {
+    const token = await gate.auth.token()
+    await readUser().catch((error) => {
+      if (error instanceof AuthError && error.status === 401) return gate.auth.token(token)
+      throw error
+    })
+    connection.value = { state: 'online', reason: 'without a stream', retryAt }
+  } catch (error) {
+    connection.value = { state: 'offline', reason: error instanceof Error ? error.message : '', retryAt }
+  }
+  if (session.value.kind === 'signed-in') setTimeout(askAgain, ASK_EVERY_MS)
+}
+
+/** The server tells when the rights of this token change; another token then has those that are left. */
+async function followRights(): Promise<void> {
+  let known: { readonly token: string; readonly scope: string } | undefined
+  for await (const told of gate.stream.subscribe<Authority>('Auth', 'Identify', { slow: 'latest' })) {
+    const [token, scope] = [await gate.auth.token(), JSON.stringify(told.Scope)]
+    if (known?.token === token && known.scope !== scope) await gate.auth.token(token)
+    known = { token: await gate.auth.token(), scope }
+    await readUser()
+  }
+}
+
+interface Authority {
+  readonly Scope?: readonly string[]
+}
+
+/** Leaves the page; it comes back to the same address. */
+export function askToSignIn(): Promise<void> {
+  const { pathname, search } = location
+  const returnTo = new URL(`${server.base}/console`, location.origin)
+  if (!pathname.endsWith('/console/signed-out')) returnTo.searchParams.set('to', pathname + search)
+  return gate.auth.signIn({ returnTo: returnTo.href })
+}
+
+/** Felt at once: what was shown is gone before the server answers. */
+export async function signOut(): Promise<void> {
+  session.value = { kind: 'signed-out', why: 'left' }
+  gate.stream.close()
+  await gate.auth.signOut().catch(() => {})
+}
+
+async function readUser(): Promise<void> {
+  const found = await gate.auth.user()
+  const scopes = await gate.auth.scopes()
+  // The user may have signed out meanwhile, and what is equal need not be drawn again.
+  if (found === undefined || session.value.kind === 'signed-out') return
+  const known = session.value.kind === 'signed-in' ? [session.value.user, [...session.value.rights]] : undefined
+  if (JSON.stringify(known) === JSON.stringify([found, scopes])) return
+  session.value = { kind: 'signed-in', user: found, rights: new Set(scopes) }
+}
+
+function isSignedOut(error: unknown): boolean {
+  return error instanceof AuthError && error.code === 'login_required'
+}
+
+function end(): void {
+  if (session.value.kind !== 'signed-in') return
+  session.value = { kind: 'signed-out', why: 'ended' }
+  gate.stream.close()
+}

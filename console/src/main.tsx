@@ -1,0 +1,26 @@
+/** The console: signs in, then shows the shell. */
+import { render } from 'preact'
+import { open, session } from './gate.ts'
+import { server } from './server.ts'
+import { place, restorePlace, startRouter } from './shell/router.ts'
+import { Shell } from './shell/shell.tsx'
+import { SignedOut } from './shell/signed-out.tsx'
+import './styles/main.css'
+
+function Console() {
+  return session.value.kind === 'signed-in' ? <Shell /> : <SignedOut session={session.value} />
+}
+
+async function start(): Promise<void> {
+  const { origin, pathname, search } = location
+  // Another name of this machine: the sign-in and its cookies belong to the issuer.
+  if (origin !== new URL(server.issuer).origin) return location.replace(new URL(pathname + search, server.issuer))
+  if (place.value.path[0] === 'signed-out') session.value = { kind: 'signed-out', why: 'left' }
+  const root = document.querySelector('#console')
+  if (root !== null) render(<Console />, root)
+  if (session.value.kind === 'signed-out') return
+  startRouter()
+  await open(restorePlace)
+}
+
+void start()

@@ -1,0 +1,20 @@
+/** What the server told this page, in its element `gatehouse`. */
+
+export interface ServerInfo {
+  /** Path of the issuer, empty at the root; the prefix of every path of the server. */
+  readonly base: string
+  readonly issuer: string
+  readonly version: string
+  readonly services: readonly string[]
+  readonly demo: boolean
+  /** The operator's name for the product. */
+  readonly name: string
+  /** URL of the operator's logo; undefined for ours. */
+  readonly logo?: string
+  /** URLs of the style sheets of areas. */
+  readonly areaStyles: Readonly<Record<string, string>>
+}
+
+export const server: ServerInfo = JSON.parse(
+  document.querySelector<HTMLMetaElement>('meta[name=gatehouse]')?.content ?? '{}',
+)

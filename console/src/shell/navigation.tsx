@@ -1,0 +1,128 @@
+/** The navigation: the areas that the token allows, the state of the connection, and who is signed in. */
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { classes, Icon, IconButton, type IconName, Keys } from '../ui/index.ts'
+import { visibleAreas } from './area.ts'
+import { Brand } from './brand.tsx'
+import { ConnectionState } from './connection.tsx'
+import { openPalette } from './palette.tsx'
+import { href, place } from './router.ts'
+import { Who } from './who.tsx'
+
+const KEY = 'gatehouse:navigation'
+/** Only icons, where the window is wide. */
+export const isNarrow = signal(localStorage.getItem(KEY) === 'narrow')
+/** Over the page, on a telephone. */
+const isShown = signal(false)
+
+export function toggleNavigation(): void {
+  isNarrow.value = !isNarrow.value
+  localStorage.setItem(KEY, isNarrow.value ? 'narrow' : 'wide')
+}
+
+export function Navigation() {
+  const [area] = place.value.path
+  useEffect(() => {
+    isShown.value = false
+  }, [place.value])
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key === 'Escape') isShown.value = false
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [])
+  return (
+    <>
+      <TopBar />
+      {isShown.value && (
+        <button
+          type="button"
+          class="curtain"
+          aria-label="Close the navigation"
+          onClick={() => {
+            isShown.value = false
+          }}
+        />
+      )}
+      <aside id="navigation" class={classes('navigation', isShown.value && 'shown')}>
+        <div class="navigation-top">
+          <a class="navigation-brand" href={href()}>
+            <Brand />
+          </a>
+          <IconButton
+            icon="sidebar"
+            label={isNarrow.value ? 'Widen the navigation' : 'Narrow the navigation'}
+            size="small"
+            onClick={toggleNavigation}
+          />
+        </div>
+        <button type="button" class="navigation-search" onClick={openPalette}>
+          <Icon name="search" />
+          <span>Search</span>
+          <Keys of="Mod K" />
+        </button>
+        <nav aria-label="Areas">
+          <ul>
+            <Item name={undefined} icon="home" title="Start" current={area === undefined} />
+            {visibleAreas.value.map(({ name, title, icon }) => (
+              <Item key={name} name={name} icon={icon} title={title} current={area === name} />
+            ))}
+          </ul>
+        </nav>
+        <div class="navigation-foot">
+          <ConnectionState />
+          <Who />
+        </div>
+      </aside>
+    </>
+  )
+}
+
+function Item({
+  name,
+  icon,
+  title,
+  current,
+}: {
+  readonly name: string | undefined
+  readonly icon: IconName
+  readonly title: string
+  readonly current: boolean
+}) {
+  return (
+    <li>
+      <a
+        class="navigation-item"
+        href={name === undefined ? href() : href(name)}
+        aria-current={current ? 'page' : undefined}
+        title={isNarrow.value ? title : undefined}
+        onClick={() => {
+          isShown.value = false
+        }}
+      >
+        <Icon name={icon} />
+        <span>{title}</span>
+      </a>
+    </li>
+  )
+}
+
+/** Where the window is narrow. */
+function TopBar() {
+  return (
+    <header class="top-bar">
+      <IconButton
+        icon="menu"
+        label="Navigation"
+        aria-expanded={isShown.value}
+        aria-controls="navigation"
+        onClick={() => {
+          isShown.value = !isShown.value
+        }}
+      />
+      <Brand />
+      <IconButton icon="search" label="Search commands" onClick={openPalette} />
+    </header>
+  )
+}

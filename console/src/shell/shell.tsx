@@ -1,0 +1,154 @@
+/** The frame of the console: navigation, the area that the address names, palette, questions and messages. */
+import type { ComponentType } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { may, signOut } from '../gate.ts'
+import { server } from '../server.ts'
+import { Button, ButtonLink, classes, Empty, ErrorNotice, Forbidden, Loading, Page } from '../ui/index.ts'
+import { Announcements } from './announce.tsx'
+import { type Area, type AreaProps, findArea, loadArea, visibleAreas } from './area.ts'
+import { type Command, useCommands } from './commands.ts'
+import { Questions } from './dialogs.tsx'
+import { isNarrow, Navigation, toggleNavigation } from './navigation.tsx'
+import { Palette } from './palette.tsx'
+import { go, href, place } from './router.ts'
+import { Start } from './start.tsx'
+import { setTheme } from './theme.ts'
+import { Toasts } from './toasts.tsx'
+
+export function Shell() {
+  useCommands(shellCommands)
+  const [name] = place.value.path
+  const main = useRef<HTMLElement>(null)
+  useFocusOnArea(main, name)
+  return (
+    <div class={classes('shell', isNarrow.value && 'narrow')}>
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+        To the content
+      </button>
+      <Navigation />
+      <main ref={main} id="main" class="main" tabIndex={-1}>
+        <Content name={name} />
+      </main>
+      <Palette />
+      <Questions />
+      <Toasts />
+      <Announcements />
+    </div>
+  )
+}
+
+function Content({ name }: { readonly name: string | undefined }) {
+  if (name === undefined) return <Start />
+  const area = findArea(name)
+  if (area === undefined) return <Unknown />
+  if (!may(...area.rights))
+    return (
+      <Page title={area.title}>
+        <Forbidden rights={area.rights} />
+      </Page>
+    )
+  return <AreaPage key={area.name} area={area} />
+}
+
+type LoadedArea = { readonly Component: ComponentType<AreaProps> } | { readonly error: unknown } | undefined
+
+function AreaPage({ area }: { readonly area: Area }) {
+  const [loaded, setLoaded] = useState<LoadedArea>(undefined)
+  const load = () => {
+    setLoaded(undefined)
+    loadArea(area).then(
+      (Component) => setLoaded({ Component }),
+      (error) => setLoaded({ error }),
+    )
+  }
+  useEffect(load, [])
+  if (loaded === undefined) return <Loading />
+  if ('error' in loaded)
+    return (
+      <Page title={area.title}>
+        <ErrorNotice title={`${area.title} could not be loaded`} error={loaded.error} onRetry={load} />
+        <p>
+          If the server has another version now, <Button onClick={() => location.reload()}>load the page again</Button>
+        </p>
+      </Page>
+    )
+  const { path, query } = place.value
+  return <loaded.Component path={path.slice(1)} query={query} />
+}
+
+function Unknown() {
+  return (
+    <Page title="Not found">
+      <Empty
+        icon="search"
+        title="There is nothing at this address"
+        actions={<ButtonLink href={href()}>Go to the start</ButtonLink>}
+      >
+        The link may be old, or mistyped.
+      </Empty>
+    </Page>
+  )
+}
+
+/** A screen reader is told of the new page; what the keyboard does next begins there. */
+function useFocusOnArea(main: { readonly current: HTMLElement | null }, name: string | undefined): void {
+  const isFirst = useRef(true)
+  useEffect(() => {
+    if (!isFirst.current) main.current?.focus({ preventScroll: true })
+    isFirst.current = false
+  }, [name])
+}
+
+function shellCommands(): readonly Command[] {
+  const areas = visibleAreas.value.map(({ name, title, about, icon }) => ({
+    id: `go-${name}`,
+    title,
+    group: 'Go to',
+    words: about,
+    icon,
+    act: () => go(href(name)),
+  }))
+  return [
+    ...areas,
+    { id: 'go-start', title: 'Start', group: 'Go to', icon: 'home', act: () => go(href()) },
+    {
+      id: 'go-account',
+      title: 'Your account',
+      group: 'Go to',
+      words: 'password passkey sessions',
+      icon: 'user',
+      act: () => location.assign(`${server.base}/account`),
+    },
+    {
+      id: 'theme-light',
+      title: 'Light theme',
+      group: 'Console',
+      icon: 'sun',
+      words: 'bright',
+      act: () => setTheme('light'),
+    },
+    { id: 'theme-dark', title: 'Dark theme', group: 'Console', icon: 'moon', act: () => setTheme('dark') },
+    {
+      id: 'theme-system',
+      title: 'Theme of the system',
+      group: 'Console',
+      icon: 'system',
+      act: () => setTheme('system'),
+    },
+    {
+      id: 'navigation',
+      title: 'Narrow or widen the navigation',
+      group: 'Console',
+      icon: 'sidebar',
+      act: toggleNavigation,
+    },
+    {
+      id: 'sign-out',
+      title: 'Sign out',
+      group: 'Console',
+      icon: 'signout',
+      words: 'log out',
+      act: () => void signOut(),
+    },
+  ]
+}

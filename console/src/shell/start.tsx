@@ -1,0 +1,68 @@
+/** The first page: what this user can do here. */
+import { rights, user } from '../gate.ts'
+import { server } from '../server.ts'
+import { Badge, Facts, Icon, Notice, Page, Section } from '../ui/index.ts'
+import { visibleAreas } from './area.ts'
+import { href } from './router.ts'
+
+export function Start() {
+  const { name, preferred_username: username } = user.value ?? {}
+  const held = [...rights.value].filter((right) => right.includes('/')).sort()
+  return (
+    <Page title="Start">
+      <div class="start">
+        <p class="start-greeting">Hello, {name ?? username ?? 'there'}.</p>
+        {server.demo && (
+          <Notice>This is the demonstration: its users have known passwords, and its prices are invented.</Notice>
+        )}
+        <ul class="cards">
+          {visibleAreas.value.map((area) => (
+            <li key={area.name}>
+              <a class="card" href={href(area.name)}>
+                <Icon name={area.icon} />
+                <strong>{area.title}</strong>
+                <span>{area.about}</span>
+              </a>
+            </li>
+          ))}
+        </ul>
+        <Section title="You">
+          <Facts
+            of={[
+              ['Username', username ?? '–'],
+              [
+                'Rights',
+                held.length === 0 ? (
+                  <span>None. An administrator can give you a role.</span>
+                ) : (
+                  <span class="badges">
+                    {held.map((right) => (
+                      <Badge key={right}>{right}</Badge>
+                    ))}
+                  </span>
+                ),
+              ],
+              ['Account', <a href={`${server.base}/account`}>Password, passkeys, sessions and applications</a>],
+            ]}
+          />
+        </Section>
+        <Section title="This server">
+          <Facts
+            of={[
+              ['Issuer', <code>{server.issuer}</code>],
+              ['Version', server.version],
+              ['Services', server.services.join(', ')],
+              [
+                'For programs',
+                <span class="links">
+                  <a href={`${server.base}/.well-known/openid-configuration`}>Discovery</a>
+                  <a href={`${server.base}/openapi.json`}>OpenAPI</a>
+                </span>,
+              ],
+            ]}
+          />
+        </Section>
+      </div>
+    </Page>
+  )
+}

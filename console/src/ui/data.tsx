@@ -1,0 +1,153 @@
+/** Small amounts of data: tables, lists of facts, code, keys. Large results belong into the grid. */
+import type { ComponentChildren } from 'preact'
+import { classes } from './button.tsx'
+import { Copy } from './copy.tsx'
+
+export interface ColumnOf<Row> {
+  readonly title: string
+  readonly cell: (row: Row) => ComponentChildren
+  /** `number` is aligned right; `actions` is narrow, without a visible title. */
+  readonly kind?: 'number' | 'actions' | undefined
+  /** Left out on a telephone. */
+  readonly wide?: boolean
+}
+
+/** A table with a row for each item. `hrefOf` makes the first cell a link. */
+export function Table<Row>({
+  label,
+  columns,
+  rows,
+  keyOf,
+  hrefOf,
+}: {
+  readonly label: string
+  readonly columns: readonly ColumnOf<Row>[]
+  readonly rows: readonly Row[]
+  readonly keyOf: (row: Row) => string | number
+  readonly hrefOf?: ((row: Row) => string | undefined) | undefined
+}) {
+  return (
+    <section class="table-frame" aria-label={label}>
+      <table class="table">
+        <thead>
+          <tr>
+            {columns.map(({ title, kind, wide }) => (
+              <th key={title} scope="col" class={classes(kind, wide && 'wide-only')}>
+                {kind === 'actions' ? <span class="visually-hidden">{title}</span> : title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => {
+            const href = hrefOf?.(row)
+            return (
+              <tr key={keyOf(row)} class={href === undefined ? undefined : 'linked'}>
+                {columns.map(({ title, cell, kind, wide }, index) => (
+                  <td key={title} class={classes(kind, wide && 'wide-only')}>
+                    {index === 0 && href !== undefined ? <a href={href}>{cell(row)}</a> : cell(row)}
+                  </td>
+                ))}
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+/** Names with their values. */
+export function Facts({ of }: { readonly of: readonly (readonly [name: string, value: ComponentChildren])[] }) {
+  return (
+    <dl class="facts">
+      {of.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+/** A part of a page with a title. */
+export function Section({
+  title,
+  about,
+  actions,
+  children,
+}: {
+  readonly title: string
+  readonly about?: ComponentChildren
+  readonly actions?: ComponentChildren
+  readonly children: ComponentChildren
+}) {
+  return (
+    <section class="section">
+      <header class="section-header">
+        <div>
+          <h2>{title}</h2>
+          {about !== undefined && <p class="quiet">{about}</p>}
+        </div>
+        {actions !== undefined && <div class="section-actions">{actions}</div>}
+      </header>
+      {children}
+    </section>
+  )
+}
+
+/** Code to read and to copy. */
+export function Code({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <figure class="code">
+      <figcaption>
+        <span>{label}</span>
+        <Copy text={text} label={`Copy ${label}`} />
+      </figcaption>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
+      <pre tabIndex={0}>{text}</pre>
+    </figure>
+  )
+}
+
+/** Keys on the keyboard: `<Keys of="Mod K" />`. `Mod` is Ctrl, or Cmd on a Mac. */
+export function Keys({ of }: { readonly of: string }) {
+  return (
+    <span class="keys" aria-hidden="true">
+      {of.split(' ').map((key) => (
+        <kbd key={key}>{key === 'Mod' ? (IS_MAC ? '⌘' : 'Ctrl') : key}</kbd>
+      ))}
+    </span>
+  )
+}
+
+export const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform)
+
+/** How far long work is; without `of` it is only known that it goes on. */
+export function Progress({
+  label,
+  value,
+  of,
+}: {
+  readonly label: string
+  readonly value?: number
+  readonly of?: number
+}) {
+  return <progress class="progress" aria-label={label} value={of === undefined ? undefined : value} max={of} />
+}
+
+/** A number with separators. */
+export function count(number: number | bigint): string {
+  return NUMBER.format(number)
+}
+
+const NUMBER = new Intl.NumberFormat()
+
+/** Bytes as people say them. */
+export function bytes(number: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB']
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, number)) / 3))
+  const scaled = number / 1000 ** power
+  return `${power === 0 || scaled >= 100 ? Math.round(scaled) : scaled.toFixed(1)} ${units[power]}`
+}

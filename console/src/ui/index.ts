@@ -1,0 +1,35 @@
+/** The components that all areas share; import from here.
+ *
+ * Pages     Page (title, parents, actions, bar, full), Section, Tabs (links), useTitle
+ * Actions   Button (primary, danger, plain, busy), IconButton, ButtonLink, Menu (items, links, choices), Copy, copyText
+ * Forms     TextField, TextArea, Select, Checkbox, Switch, Segments, SearchField; Field around a control of your own
+ * Data      Table (small lists; the grid for large ones), Facts, Code, Keys, Time, duration, count, bytes, Progress
+ * Waiting   useLoad and Await (load, show, retry), Loading, Spinner, useSlow
+ * Words     Empty, Forbidden, ErrorNotice (code, hint, request id), Notice, Badge
+ * Dialogs   Dialog (forms); confirm(), toast() and announce() are in ../shell/{dialogs,toasts,announce}.tsx
+ * Icons     Icon; add paths to icon.tsx
+ */
+export { Button, ButtonLink, type ButtonProps, classes, IconButton } from './button.tsx'
+export { Copy, copyText } from './copy.tsx'
+export { bytes, Code, type ColumnOf, count, Facts, IS_MAC, Keys, Progress, Section, Table } from './data.tsx'
+export { Dialog, type DialogProps, useModal } from './dialog.tsx'
+export {
+  Checkbox,
+  type Choice,
+  Field,
+  type FieldProps,
+  SearchField,
+  Segments,
+  Select,
+  Switch,
+  TextArea,
+  TextField,
+} from './field.tsx'
+export { Icon, type IconName } from './icon.tsx'
+export { Await, type Loaded, useLoad } from './load.tsx'
+export { Menu, type MenuItem, placeBeside } from './menu.tsx'
+export { Badge, Empty, ErrorNotice, explain, Forbidden, Notice } from './notice.tsx'
+export { Page, type PageProps, useTitle } from './page.tsx'
+export { Loading, Spinner, useSlow } from './spinner.tsx'
+export { type Tab, Tabs } from './tabs.tsx'
+export { duration, relative, Time } from './time.tsx'

@@ -1,0 +1,56 @@
+/** Loading for a component: aborted when it is no longer wanted, shown only when it takes long, repeated on request. */
+import type { ComponentChildren } from 'preact'
+import { useCallback, useEffect, useState } from 'preact/hooks'
+import { ErrorNotice } from './notice.tsx'
+import { Loading } from './spinner.tsx'
+
+export interface Loaded<T> {
+  /** What was loaded last; it stays while it is loaded again. */
+  readonly data: T | undefined
+  readonly error: unknown
+  readonly loading: boolean
+  readonly reload: () => void
+  /** Shows this instead, after a change whose result is known. */
+  readonly set: (data: T) => void
+}
+
+type State<T> = Pick<Loaded<T>, 'data' | 'error' | 'loading'>
+
+/** Loads when the component appears and when one of `inputs` changes. */
+export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[]): Loaded<T> {
+  const [state, setState] = useState<State<T>>({ data: undefined, error: undefined, loading: true })
+  const [round, setRound] = useState(0)
+  useEffect(() => {
+    const abort = new AbortController()
+    setState(({ data }) => ({ data, error: undefined, loading: true }))
+    load(abort.signal).then(
+      (data) => !abort.signal.aborted && setState({ data, error: undefined, loading: false }),
+      (error) => !abort.signal.aborted && setState(({ data }) => ({ data, error, loading: false })),
+    )
+    return () => abort.abort()
+  }, [...inputs, round])
+  const reload = useCallback(() => setRound((before) => before + 1), [])
+  const set = useCallback((data: T) => setState({ data, error: undefined, loading: false }), [])
+  return { ...state, reload, set }
+}
+
+/** Shows what `useLoad` gave: the data, the error, or that it takes a while. */
+export function Await<T>({
+  of: { data, error, reload },
+  title,
+  children,
+}: {
+  readonly of: Loaded<T>
+  /** What could not be done, for the error. */
+  readonly title?: string
+  readonly children: (data: T) => ComponentChildren
+}) {
+  return (
+    <>
+      {error !== undefined && (
+        <ErrorNotice error={error} title={title ?? 'This could not be loaded'} onRetry={reload} />
+      )}
+      {data !== undefined ? children(data) : error === undefined && <Loading />}
+    </>
+  )
+}

@@ -1,0 +1,37 @@
+/** Waiting: a spinner, and one that appears only after a while. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+
+export function Spinner() {
+  return <span class="spinner" aria-hidden="true" />
+}
+
+/** What takes less does not flicker. */
+const PATIENCE_MS = 150
+
+/** Whether something has been true for long enough to tell the user. */
+export function useSlow(waiting: boolean, after = PATIENCE_MS): boolean {
+  const [slow, setSlow] = useState(false)
+  useEffect(() => {
+    setSlow(false)
+    if (!waiting) return
+    const timer = setTimeout(() => setSlow(true), after)
+    return () => clearTimeout(timer)
+  }, [waiting, after])
+  return waiting && slow
+}
+
+/** Fills its place while something is loaded; nothing at first. */
+export function Loading({ children = 'Loading …' }: { readonly children?: ComponentChildren }) {
+  const slow = useSlow(true)
+  return (
+    <div class="loading" role="status">
+      {slow && (
+        <>
+          <Spinner />
+          {children}
+        </>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,58 @@
+/** Times in the viewer's zone, with UTC when pointed at. */
+import { signal } from '@preact/signals'
+
+export interface TimeProps {
+  /** ISO 8601, or milliseconds since the epoch. */
+  readonly at: string | number | Date | null | undefined
+  /** `relative`: "5 minutes ago"; `time`: only the time of day; otherwise date and time. */
+  readonly as?: 'relative' | 'time' | 'date' | undefined
+}
+
+const FORMATS = {
+  full: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' }),
+  date: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' }),
+  time: new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' }),
+}
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
+
+/** One clock for all relative times; it runs while one is shown. */
+const now = signal(Date.now())
+setInterval(() => {
+  now.value = Date.now()
+}, 15_000)
+
+export function Time({ at, as }: TimeProps) {
+  const date = at === null || at === undefined ? undefined : new Date(at)
+  if (date === undefined || Number.isNaN(date.getTime())) return <span class="quiet">–</span>
+  const utc = date.toISOString()
+  const text = as === 'relative' ? relative(date.getTime(), now.value) : FORMATS[as ?? 'full'].format(date)
+  const title = `${utc.slice(0, 19).replace('T', ' ')} UTC${as === 'relative' ? `\n${FORMATS.full.format(date)}` : ''}`
+  return (
+    <time dateTime={utc} title={title}>
+      {text}
+    </time>
+  )
+}
+
+const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+]
+
+export function relative(at: number, from: number): string {
+  const difference = at - from
+  for (const [unit, length] of UNITS)
+    if (Math.abs(difference) >= length) return RELATIVE.format(Math.round(difference / length), unit)
+  return difference > 0 ? 'in less than a minute' : 'just now'
+}
+
+/** Milliseconds as people say them: `12 ms`, `3.4 s`, `2 min 5 s`, `3 h 12 min`, `5 d 2 h`. */
+export function duration(milliseconds: number): string {
+  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`
+  const seconds = milliseconds / 1000
+  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`
+  const [minutes, hours, days] = [Math.floor(seconds / 60), Math.floor(seconds / 3600), Math.floor(seconds / 86_400)]
+  if (hours === 0) return `${minutes} min ${Math.floor(seconds % 60)} s`
+  return days === 0 ? `${hours} h ${minutes % 60} min` : `${days} d ${hours % 24} h`
+}

@@ -1,0 +1,69 @@
+/** The HTML page of the console: what it loads, and what the server tells it. */
+import type { Manifest } from './files.ts'
+
+export interface PageData {
+  /** Path of the issuer, empty at the root. */
+  readonly base: string
+  readonly issuer: string
+  readonly version: string
+  /** The services of this node. */
+  readonly services: readonly string[]
+  readonly demo: boolean
+  readonly name: string
+  /** URL of the operator's logo; undefined for ours. */
+  readonly logo: string | undefined
+  /** URL of the design tokens in the operator's colour. */
+  readonly tokens: string
+}
+
+/** The script reads the element `gatehouse`: the policy forbids inline scripts. */
+export function consolePage(data: PageData, manifest: Manifest): string {
+  const { base, issuer, version, services, demo, name, logo, tokens } = data
+  const url = (file: string) => `${base}/console/assets/${file}`
+  const areaStyles = Object.fromEntries(Object.entries(manifest.areaStyles).map(([area, file]) => [area, url(file)]))
+  const told = JSON.stringify({ base, issuer, version, services, demo, name, logo, areaStyles })
+  const tags = [
+    ...[tokens, ...manifest.styles.map(url)].map((href) => `<link rel="stylesheet" href="${escapeHtml(href)}">`),
+    `<script src="${escapeHtml(url(manifest.theme))}"></script>`,
+    ...manifest.preload.map((file) => `<link rel="modulepreload" href="${escapeHtml(url(file))}">`),
+    `<script type="module" src="${escapeHtml(url(manifest.script))}"></script>`,
+  ]
+  return `${head(name)}
+<meta name="gatehouse" content="${escapeHtml(told)}">
+${tags.join('\n')}
+</head>
+<body>
+<div id="console"></div>
+<noscript><p>The console needs JavaScript. Your <a href="${escapeHtml(base)}/account">account page</a> works without.</p></noscript>
+</body>
+</html>
+`
+}
+
+/** Where the console was not built. */
+export function notBuiltPage(name: string): string {
+  return `${head(name)}
+</head>
+<body>
+<h1>The console has not been built</h1>
+<p>Run <code>npm run setup</code> in the folder of Gatehouse, then load this page again.</p>
+</body>
+</html>
+`
+}
+
+function head(name: string): string {
+  return `<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<title>Console · ${escapeHtml(name)}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">
+<link rel="icon" href="data:,">`
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+}

@@ -1,0 +1,109 @@
+/** The saved queries and the board of the demonstration, over its market. */
+
+const BUSY = "('ACME', 'BOLT', 'CORN', 'DYNE', 'ECHO')"
+/** The trades that the market starts with are from another year: charts show the latest minutes. */
+const RECENT = "> now() - interval '15 minutes'"
+const COMMON = { owner: 'admin', shared: 'everyone' } as const
+
+/** A document of this table. The compiler compares it with the schema where it is handed to the query service. */
+export type DeclaredDocument = (typeof DEMO_DOCUMENTS)[number]
+
+/** Ids are fixed, so that each is created once and can be linked to; `owner` is a username. */
+export const DEMO_DOCUMENTS = [
+  {
+    ...COMMON,
+    id: 'demo-market',
+    kind: 'board',
+    name: 'Market',
+    body: {
+      description: 'The market of the demonstration, as it trades',
+      tiles: [
+        {
+          title: 'Prices',
+          statement: `select symbol, last(bid, quoted_at) as bid, last(ask, quoted_at) as ask from quotes where symbol in ${BUSY} group by symbol order by symbol`,
+          view: 'table',
+          live: true,
+          position: { x: 0, y: 0, w: 4, h: 6 },
+        },
+        {
+          title: 'Bid and ask of ACME',
+          statement: `select quoted_at, bid, ask from quotes where symbol = :symbol and quoted_at ${RECENT} order by quoted_at`,
+          parameters: { symbol: 'ACME' },
+          view: 'line',
+          x: 'quoted_at',
+          y: ['bid', 'ask'],
+          live: true,
+          position: { x: 4, y: 0, w: 8, h: 6 },
+        },
+        {
+          title: 'Candles of ACME',
+          statement: `select time_bucket(interval '30 seconds', executed_at) as time, first(price, executed_at) as open, max(price) as high, min(price) as low, last(price, executed_at) as close from trades where symbol = :symbol and executed_at ${RECENT} group by time_bucket(interval '30 seconds', executed_at) order by time`,
+          parameters: { symbol: 'ACME' },
+          view: 'candles',
+          x: 'time',
+          y: ['open', 'high', 'low', 'close'],
+          live: true,
+          position: { x: 0, y: 6, w: 8, h: 6 },
+        },
+        {
+          title: 'Volume',
+          statement: `select symbol, sum(quantity) as volume from trades where symbol in ${BUSY} group by symbol order by symbol`,
+          view: 'bar',
+          x: 'symbol',
+          y: ['volume'],
+          live: true,
+          position: { x: 8, y: 6, w: 4, h: 6 },
+        },
+        {
+          title: 'Last trades',
+          statement:
+            'select executed_at, symbol, side, quantity, price, venue from trades order by executed_at desc, id desc limit 20',
+          view: 'table',
+          live: true,
+          position: { x: 0, y: 12, w: 12, h: 7 },
+        },
+      ],
+    },
+  },
+  {
+    ...COMMON,
+    id: 'demo-last-trades',
+    kind: 'query',
+    name: 'Last trades of a symbol',
+    body: {
+      description: 'Change the parameter to see another symbol',
+      statement:
+        'select executed_at, side, quantity, price, venue\nfrom trades\nwhere symbol = :symbol\norder by executed_at desc\nlimit 100',
+      parameters: { symbol: 'ACME' },
+      view: 'table',
+      live: true,
+    },
+  },
+  {
+    ...COMMON,
+    id: 'demo-turnover',
+    kind: 'query',
+    name: 'Turnover by sector',
+    body: {
+      description: 'A join of trades with instruments',
+      statement:
+        'select i.sector, sum(t.price * t.quantity) as turnover, count(*) as trades\nfrom trades t\njoin instruments i on i.symbol = t.symbol\ngroup by i.sector\norder by turnover desc',
+      view: 'bar',
+      x: 'sector',
+      y: ['turnover'],
+    },
+  },
+  {
+    ...COMMON,
+    id: 'demo-spread',
+    kind: 'query',
+    name: 'Trades against the quote before them',
+    body: {
+      description: 'An as-of join: each trade with the quote that was valid when it was made',
+      statement:
+        'select t.executed_at, t.side, t.price, q.bid, q.ask\nfrom trades t\nasof join quotes q on q.symbol = t.symbol and q.quoted_at <= t.executed_at\nwhere t.symbol = :symbol\norder by t.executed_at desc\nlimit 50',
+      parameters: { symbol: 'ACME' },
+      view: 'table',
+    },
+  },
+] as const

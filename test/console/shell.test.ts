@@ -1,0 +1,210 @@
+/** The console in a real Chromium: sign-in, navigation, theme, what a lost right or session does, size and policy. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { Gatehouse, password } from '../../client/src/index.ts'
+import { ADMIN, ALICE, type ConsoleScene, openConsole, signInOn } from '../support/console.ts'
+import { openPlace } from '../support/engines.ts'
+import { freePort } from '../support/free-port.ts'
+import { startGatehouse } from '../support/providers/gatehouse.ts'
+
+let scene: ConsoleScene
+let admin: Gatehouse
+
+before(async () => {
+  // The console streams whatever other origins may.
+  scene = await openConsole({ flags: { '--stream-origins': 'https://other.example' } })
+  admin = new Gatehouse(scene.server.issuer, { auth: password({ clientId: 'demo-cli', ...ADMIN }) })
+})
+after(async () => {
+  admin?.close()
+  await scene?.stop()
+})
+
+/** A user of one test, whose rights it can change. */
+async function createUser(username: string, roles: readonly string[]): Promise<{ username: string; password: string }> {
+  const user = { username, password: 'a long enough password' }
+  await admin.admin.users.create({ ...user, name: `The ${username}`, roles })
+  return user
+}
+
+test('a user signs in on the page of the server, and comes back to the address that was asked for', async () => {
+  const context = await scene.browser.newContext()
+  const page = await context.newPage()
+  await page.goto(`${scene.server.issuer}/console/nowhere?a=1`)
+  await page.waitForURL(/\/sign-in/)
+  await signInOn(page, ALICE)
+  await page.getByText('There is nothing at this address').waitFor()
+  assert.equal(page.url(), `${scene.server.issuer}/console/nowhere?a=1`)
+  await page.getByRole('link', { name: 'Start', exact: true }).click()
+  await page.getByText('Hello, Alice Liddell.').waitFor()
+  assert.equal(page.url(), `${scene.server.issuer}/console`)
+  await page.goBack()
+  await page.getByText('There is nothing at this address').waitFor()
+  await context.close()
+})
+
+test('without the demonstration, below the path of an issuer and at another name of the machine, it works as well', async () => {
+  const { place, leave } = await openPlace('sqlite')
+  const port = await freePort()
+  const issuer = `http://localhost:${port}/gate`
+  const other = await startGatehouse(place, {
+    declaration: { users: [{ username: 'ada', password: 'a long enough password', name: 'Ada' }] },
+    flags: { '--port': String(port), '--issuer': issuer },
+  })
+  const context = await scene.browser.newContext()
+  try {
+    const page = await context.newPage()
+    await page.goto(`http://127.0.0.1:${port}/gate/console`)
+    await signInOn(page, { username: 'ada', password: 'a long enough password' })
+    await page.getByText('Hello, Ada.').waitFor()
+    assert.equal(page.url(), `${issuer}/console`)
+    await page.getByText('None. An administrator can give you a role.').waitFor()
+    await page.getByText('Online').waitFor()
+  } finally {
+    await context.close()
+    await other.stop()
+    await leave()
+  }
+})
+
+test('tokens stay in memory: a reload signs in again without a question, and nothing is stored', async () => {
+  const view = await scene.open('')
+  const leaves: string[] = []
+  view.page.on('framenavigated', (frame) => leaves.push(frame.url()))
+  await view.page.reload()
+  await view.page.getByText('Hello, Demo Administrator.').waitFor()
+  assert.deepEqual(leaves, [`${scene.server.issuer}/console`], 'the page is not left')
+  const stored = await view.page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }])')
+  assert.equal(stored, '[{},{}]')
+  await view.page.getByText('Online').waitFor()
+  view.check()
+  await view.context.close()
+})
+
+test('signing out removes what is shown at once, ends the session, and other tabs follow', async () => {
+  const one = await scene.open('', { user: ALICE })
+  const other = await scene.open('', { beside: one })
+  await Promise.all([one, other].map(({ page }) => page.getByText('Online').waitFor()))
+  await one.page.locator('.who').click()
+  await one.page.getByRole('menuitem', { name: 'Sign out' }).click()
+  await one.page.waitForURL('**/console/signed-out')
+  await one.page.getByRole('heading', { name: 'You are signed out' }).waitFor()
+  await other.page.getByRole('heading', { name: 'You are signed out' }).waitFor()
+  assert.equal(await other.page.getByText('Alice').count(), 0)
+  await one.page.getByRole('button', { name: 'Sign in again' }).click()
+  await one.page.waitForURL(/\/sign-in/)
+  await one.context.close()
+})
+
+test('a user who is disabled while the console is open sees nothing more', async () => {
+  const user = await createUser('leaver', ['trader'])
+  const view = await scene.open('', { user })
+  await view.page.getByText('Online').waitFor()
+  await admin.admin.users.update('leaver', { disabled: true })
+  await view.page.getByRole('heading', { name: 'You are signed out' }).waitFor()
+  assert.equal(await view.page.getByText('leaver').count(), 0)
+  await view.context.close()
+})
+
+test('a right that is removed while the console is open is gone from it', async () => {
+  const user = await createUser('mover', ['trader', 'admin'])
+  const view = await scene.open('', { user })
+  await view.page.getByText('Online').waitFor()
+  const badge = view.page.locator('.badge', { hasText: 'Platform/Admin' })
+  await badge.waitFor()
+  await admin.admin.users.update('mover', { roles: ['trader'] })
+  await badge.waitFor({ state: 'detached' })
+  await view.page.locator('.badge', { hasText: 'Platform/Market' }).waitFor()
+  view.check()
+  await view.context.close()
+})
+
+test('an access token that is revoked while the session goes on is replaced at once', async () => {
+  const view = await scene.open('', { user: ALICE })
+  const [reply] = await Promise.all([view.page.waitForResponse('**/connect/token'), view.page.reload()])
+  const { access_token: token } = (await reply.json()) as { access_token: string }
+  await view.page.getByText('Online').waitFor()
+  const [replaced] = await Promise.all([
+    view.page.waitForResponse('**/connect/token'),
+    fetch(`${scene.server.issuer}/connect/revocation`, {
+      method: 'POST',
+      body: new URLSearchParams({ client_id: 'gatehouse-console', token }),
+    }),
+  ])
+  assert.notEqual(((await replaced.json()) as { access_token: string }).access_token, token)
+  await view.page.getByText('Online').waitFor()
+  view.check()
+  await view.context.close()
+})
+
+test('a connection that an administrator closes can be opened again', async () => {
+  const user = await createUser('kicked', ['trader'])
+  const view = await scene.open('', { user })
+  await view.page.getByText('Online').waitFor()
+  await admin.request('/admin/streams?user=kicked', { method: 'DELETE' })
+  await view.page.getByText('Disconnected').waitFor()
+  await view.page.getByRole('button', { name: 'Connect' }).click()
+  await view.page.getByText('Online').waitFor()
+  view.check()
+  await view.context.close()
+})
+
+test('the theme is that of the system until one is chosen, which then stays', async () => {
+  const view = await scene.open('', { dark: true })
+  const surface = () => view.page.evaluate('getComputedStyle(document.querySelector(".main")).backgroundColor')
+  const dark = await surface()
+  await view.page.keyboard.press('Control+k')
+  await view.page.getByRole('combobox', { name: 'Search commands' }).fill('light')
+  await view.page.keyboard.press('Enter')
+  await view.page.locator('html[data-theme=light]').waitFor()
+  const light = await surface()
+  assert.notEqual(light, dark)
+  await view.page.reload()
+  await view.page.locator('.shell').waitFor()
+  assert.equal(await surface(), light)
+  view.check()
+  await view.context.close()
+})
+
+test('at 390 px the navigation is a menu, and nothing is wider than the window', async () => {
+  const view = await scene.open('', { width: 390 })
+  const { page } = view
+  assert.equal(await page.locator('#navigation').isVisible(), false)
+  await page.getByRole('button', { name: 'Navigation' }).click()
+  await page.getByRole('link', { name: 'Start', exact: true }).click()
+  await page.locator('#navigation').waitFor({ state: 'hidden' })
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 390)
+  assert.deepEqual(await view.axe(), [])
+  view.check()
+  await view.context.close()
+})
+
+test('a server that cannot sign in is reported with the code and the request id', async () => {
+  const view = await scene.open('')
+  const body = JSON.stringify({ title: 'The database is away', Code: 'server.unavailable' })
+  const reply = { status: 500, body, headers: { 'request-id': 'some-request' } }
+  await view.page.route('**/.well-known/openid-configuration', (route) => route.fulfill(reply))
+  await view.page.reload()
+  await view.page.getByRole('heading', { name: 'You could not be signed in' }).waitFor()
+  const text = await view.page.getByRole('alert').textContent()
+  assert.match(text ?? '', /The database is away.*server\.unavailable.*some-request/)
+  assert.deepEqual(await view.axe(), [])
+  view.check(/status of 500/)
+  await view.context.close()
+})
+
+test('axe-core finds nothing, also in the palette and the menu, light and dark', async () => {
+  for (const dark of [false, true]) {
+    const view = await scene.open('', { dark })
+    assert.deepEqual(await view.axe(), [])
+    await view.page.keyboard.press('Control+k')
+    await view.page.getByRole('option', { name: 'Sign out' }).waitFor()
+    assert.deepEqual(await view.axe(), [])
+    await view.page.keyboard.press('Escape')
+    await view.page.locator('.who').click()
+    await view.page.getByRole('menuitem', { name: 'Sign out' }).waitFor()
+    assert.deepEqual(await view.axe(), [])
+    view.check()
+    await view.context.close()
+  }
+})

@@ -1,0 +1,109 @@
+/** The console on a demonstration server in a real Chromium, for the tests of its areas. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { buildConsole } from '../../console/build.js'
+import type { Engine } from '../../src/store/database.ts'
+import { type BrowserContext, type Page, startChromium, type TestBrowser } from './chromium.ts'
+import { ADMIN, ALICE } from './demo-user.ts'
+import { openPlace } from './engines.ts'
+import { startTestServer, type TestServer, type TestServerOptions } from './server.ts'
+
+export { ADMIN, ALICE }
+
+export interface ConsoleScene {
+  readonly server: TestServer
+  readonly browser: TestBrowser
+  /** A page of a fresh browser, signed in, at a path below /console such as `/people`. */
+  open(path?: string, options?: OpenOptions): Promise<ConsolePage>
+  stop(): Promise<void>
+}
+
+export interface OpenOptions {
+  readonly user?: { readonly username: string; readonly password: string }
+  readonly dark?: boolean
+  readonly width?: number
+  /** Another page of the same browser: its cookies, so nobody has to sign in again. */
+  readonly beside?: ConsolePage
+}
+
+export interface ConsolePage {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** What went wrong so far: script errors, violations of the policy, requests to elsewhere. */
+  readonly complaints: string[]
+  /** Fails if anything went wrong. Complaints that match one of `expected` are part of the test. */
+  check(...expected: readonly RegExp[]): void
+  /** One line for each fault that axe-core finds. */
+  axe(): Promise<string[]>
+  close(): Promise<void>
+}
+
+export async function openConsole(
+  options: TestServerOptions & { readonly engine?: Engine } = {},
+): Promise<ConsoleScene> {
+  await buildConsole()
+  const { place, leave } = await openPlace(options.engine ?? 'sqlite')
+  const flags = { '--demo': 'true', '--stream-drain-time': '0', ...options.flags }
+  const server = await startTestServer(place, { ...options, flags })
+  const browser = await startChromium()
+  return {
+    server,
+    browser,
+    async open(path = '', { user = ADMIN, dark, width, beside } = {}) {
+      const context = beside?.context ?? (await browser.newContext({ ...(dark && { dark }), ...(width && { width }) }))
+      const opened = watch(await context.newPage(), context, server.issuer)
+      await opened.page.goto(`${server.issuer}/console${path}`)
+      if (beside === undefined) await signInOn(opened.page, user)
+      await opened.page.locator('.shell').waitFor()
+      return opened
+    },
+    async stop() {
+      await browser.stop()
+      await server.stop()
+      await leave()
+    },
+  }
+}
+
+/** On the page of the product itself, which the console leads to. */
+export async function signInOn(page: Page, { username, password }: typeof ADMIN): Promise<void> {
+  await page.locator('#username').fill(username)
+  await page.locator('#password').fill(password)
+  await page.locator('#sign-in-submit').click()
+}
+
+function watch(page: Page, context: BrowserContext, issuer: string): ConsolePage {
+  const complaints: string[] = []
+  const own = [new URL(issuer).origin, new URL(issuer.replace(/^http/, 'ws')).origin, 'null']
+  const check = (url: string) => {
+    if (!own.includes(new URL(url).origin)) complaints.push(`request to ${url}`)
+  }
+  page.on('pageerror', (error) => complaints.push(`script error: ${error.stack ?? error}`))
+  page.on('console', (message) => {
+    if (message.type() === 'error' || /content security policy/i.test(message.text()))
+      complaints.push(`console: ${message.text()}`)
+  })
+  page.on('request', (request) => check(request.url()))
+  page.on('websocket', (socket) => check(socket.url()))
+  return {
+    page,
+    context,
+    complaints,
+    check(...expected) {
+      const unexpected = complaints.filter((line) => !expected.some((pattern) => pattern.test(line)))
+      assert.deepEqual(unexpected, [])
+    },
+    axe: () => findFaults(page),
+    close: () => page.close(),
+  }
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** Evaluated by the debugger of the browser, which the policy of the page does not concern. */
+async function findFaults(page: Page): Promise<string[]> {
+  await page.evaluate(`${AXE}; undefined`)
+  return page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html + ' ' + failureSummary)))`)
+}
