@@ -22,6 +22,8 @@ COPY bin ./bin
 COPY client ./client
 COPY --from=packages /app/console/dist ./console/dist
 COPY src ./src
+COPY docs ./docs
+COPY CHANGELOG.md ./
 RUN install -d -m 0700 -o node -g node /var/lib/gatehouse && ln -s /app/bin/gatehouse.js /usr/local/bin/gatehouse
 USER node
 VOLUME /var/lib/gatehouse

@@ -20,7 +20,7 @@ All error codes of the server. Codes are stable, texts are not. The \`request-id
 |---|---|
 | tokens, userinfo, introspection, revocation, devices | \`{"error": code, "error_description": …}\` (RFC 6749) |
 | \`/connect/authorize\` | the same two as parameters of the redirect; an error page if there is no valid redirect URI |
-| queries, administration, upgrades, everything else | problem details (RFC 9457) with \`Code\` |
+| queries, administration, upgrades, everything else | problem details (RFC 9457) with \`Code\`; as a page with the code and the request id for a browser, which names \`text/html\` in \`Accept\` and sends no token |
 | a streaming connection | a message with \`Action\` \`Error\`; the connection stays open unless the error is fatal |
 
 ## OAuth endpoints

@@ -36,7 +36,7 @@ that has changed and needs a restart. The demonstration does not reload.
 
 ## Descriptions
 
-${settingNames().map(meaning).join('\n')}
+${settingNames().map(meaning).join('\n\n')}
 `,
 }
 
@@ -52,7 +52,7 @@ function meaning(name: SettingName): string {
     ...(secret === true ? [' Secret: never shown.'] : []),
     ...(reload === true ? [' Reloaded on SIGHUP.'] : []),
   ]
-  return `<a id="${fileName(name)}"></a>\n- **\`${fileName(name)}\`**: ${help}${notes.join('')}`
+  return `### ${fileName(name)}\n\n${help}${notes.join('')} As \`${environmentName(name)}\` or \`${flagName(name)}\`.`
 }
 
 function shown(fallback: string): string {

@@ -48,7 +48,8 @@ export function loginStorage(server: string, clientId: string): TokenStorage {
       return JSON.stringify({ accessToken, renewAt, refreshToken } satisfies Tokens)
     },
     setItem: (_key, tokens) => writeLogin(server, loginOf(clientId, JSON.parse(tokens))),
-    removeItem: () => deleteLogin(server),
+    // Only a logout deletes it: until then each command can say that it is no longer valid.
+    removeItem() {},
     // A refresh token is valid once: of several commands one refreshes, and the others use what it got.
     async lock(_key, act) {
       const unlock = await lockCredentials()

@@ -1,12 +1,12 @@
 /** `gatehouse login` and `gatehouse logout`: the stored login of a user on a server. */
 import type { Auth, GrantedTokens } from '../../client/src/index.ts'
 import type { Arguments } from './args.ts'
-import { credentialsFile, loginOf, readLogin, writeLogin } from './credentials.ts'
+import { credentialsFile, deleteLogin, loginOf, readLogin, writeLogin } from './credentials.ts'
 import { CommandError } from './errors.ts'
 import { createGate, explained, withGateTo } from './gate.ts'
 import { serverAddress } from './server-address.ts'
 import { loadSettings } from './settings.ts'
-import { clientOf, deviceAuth, loginAuth, passwordAuth, passwordSource } from './sign-in.ts'
+import { clientOf, deviceAuth, loginAuth, passwordAuth, passwordOfLogin } from './sign-in.ts'
 import { printable } from './table.ts'
 import { identityOf, nameOf, rightsText } from './whoami.ts'
 
@@ -32,7 +32,7 @@ export async function login(args: Arguments): Promise<void> {
 function sourceOf(args: Arguments, scope: string | undefined): Auth<GrantedTokens> {
   const [clientId, username] = [clientOf(args), args.value('--username')]
   if (username !== undefined) {
-    const password = passwordSource(username, args.value('--password-file'))
+    const password = () => passwordOfLogin(username, args.value('--password-file'))
     return passwordAuth({ clientId, username, password, scope })
   }
   return deviceAuth({ clientId, scope }, ({ userCode, urlComplete }) =>
@@ -45,7 +45,9 @@ export async function logout(args: Arguments): Promise<void> {
   if (readLogin(server) === undefined) throw new CommandError(`You are not logged in to ${server}`)
   const gate = createGate(server, loginAuth(server))
   try {
-    // Deletes them here first: an unreachable server must not keep the tokens on this disk.
+    await gate.auth.current()
+    // Deleted here first: an unreachable server must not keep the tokens on this disk.
+    deleteLogin(server)
     await gate.auth.signOut()
   } catch (error) {
     throw explained(error)

@@ -12,12 +12,13 @@ import {
 import type { Arguments } from './args.ts'
 import { loginStorage, readLogin } from './credentials.ts'
 import { CommandError, UsageError } from './errors.ts'
-import { askPassword } from './password.ts'
+import { askPassword, readPasswordLine } from './password.ts'
 import { printable } from './table.ts'
 import { claimsOf } from './token-claims.ts'
 
 /** The client that the command line is registered as. */
 const DEFAULT_CLIENT = 'gatehouse-cli'
+const SECOND_FACTOR_HINT = 'a user with a second factor logs in on a page, by "gatehouse login" without --username'
 
 /** For commands that take SIGN_IN_OPTIONS; without them the tokens are those of `gatehouse login`. */
 export function authOf(server: string, args: Arguments): Auth<GrantedTokens> {
@@ -65,7 +66,12 @@ export function passwordAuth({ username, password: read, ...client }: PasswordSi
       return given
     },
   })
-  return startedBy(source, client.clientId, () => `The server did not sign ${username} in`)
+  const what = `The server did not sign ${username} in`
+  return startedBy(source, client.clientId, (error) => {
+    const refused = refusal(what, error)
+    // The server gives every cause the same reply, so that a guesser learns nothing from it.
+    return error.code === 'invalid_grant' ? new CommandError(`${refused.message} (${SECOND_FACTOR_HINT})`) : refused
+  })
 }
 
 export function deviceAuth(
@@ -80,19 +86,23 @@ export function deviceAuth(
       show(prompt)
     },
   })
-  return startedBy(source, client.clientId, () =>
-    isShown ? 'The login was refused' : `The server refused a device login of the client ${client.clientId}`,
-  )
+  const what = () =>
+    isShown ? 'The login was refused' : `The server refused a device login of the client ${client.clientId}`
+  return startedBy(source, client.clientId, (error) => refusal(what(), error))
 }
 
 /** The tokens of another source, whose refusal is told in words. */
-function startedBy(source: Auth<GrantedTokens>, clientId: string, what: () => string): Auth<GrantedTokens> {
+function startedBy(
+  source: Auth<GrantedTokens>,
+  clientId: string,
+  refused: (error: AuthError) => Error,
+): Auth<GrantedTokens> {
   return (env) =>
     new GrantedTokens(env, { clientId }, async () => {
       try {
         return await source(env).tokens()
       } catch (error) {
-        throw error instanceof AuthError ? refusal(what(), error) : error
+        throw error instanceof AuthError ? refused(error) : error
       }
     })
 }
@@ -126,8 +136,17 @@ async function requireIssuer(env: AuthEnv, accessToken: string, file: string): P
     )
 }
 
+/** For a command that reads nothing else from stdin: without a terminal the password comes from there, as for `user add`. */
+export async function passwordOfLogin(username: string, file: string | undefined): Promise<string> {
+  if (file !== undefined || process.stdin.isTTY) return passwordSource(username, file)()
+  const password = await readPasswordLine()
+  if (password === '')
+    throw new UsageError('Without a terminal the password must be the first line of stdin or of --password-file FILE')
+  return password
+}
+
 /** The password of --password-file, or what the user types. */
-export function passwordSource(username: string, file: string | undefined): () => Promise<string> {
+function passwordSource(username: string, file: string | undefined): () => Promise<string> {
   if (file !== undefined) return () => readFirstLine(file)
   if (!process.stdin.isTTY)
     throw new UsageError('Without a terminal the password must come from a file: --password-file FILE')

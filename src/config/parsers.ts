@@ -78,6 +78,14 @@ export function parseColour(text: string): string {
   return text.toLowerCase()
 }
 
+export function parseContact(text: string): string {
+  const contact = text.trim()
+  if (contact.length > 200) throw new BadSetting('it is longer than 200 characters')
+  if (/^[a-z][a-z0-9+.-]*:/i.test(contact) && !/^https?:\/\/\S+$/i.test(contact))
+    throw new BadSetting(`"${contact}" is not an http or https URL; write an e-mail address without mailto:`)
+  return contact
+}
+
 export function parseLogo(text: string): string {
   if (text === '') return text
   if (!/\.(svg|png|webp|jpe?g)$/i.test(text)) throw new BadSetting(`"${text}" is not an SVG, PNG, WebP or JPEG file`)

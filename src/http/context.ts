@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Principal } from '../protocol/principal.ts'
+import type { Problem } from '../protocol/problem.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { type LimitState, limitHeaders } from './rate-limits.ts'
 import { pathOf, type QueryValues, readQuery } from './request-target.ts'
@@ -14,6 +15,8 @@ const NO_BODY = Buffer.alloc(0)
 const NO_LIMITS: readonly LimitState[] = []
 
 export type Headers = Readonly<Record<string, string>>
+
+export type ProblemPage = (context: Context, problem: Problem) => void
 
 export class Context {
   readonly request: IncomingMessage
@@ -33,6 +36,8 @@ export class Context {
   body: Buffer = NO_BODY
   /** Writes the log line and counts the request; for a handler whose client ends the reply, where nothing else would. */
   onReplied: () => void = nothing
+  /** Shows a problem document to a person; undefined where the server has no pages. */
+  problemPage: ProblemPage | undefined
   #principal: Principal | undefined
   #caller: Context['caller'] = NOBODY
   #params: ReadonlyMap<string, string> | undefined

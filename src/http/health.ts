@@ -8,20 +8,30 @@ export type ReadinessCheck = () => Promise<string | undefined>
 /** Probes time out after a second or more: the reply says what does not answer, instead of not coming at all. */
 const LONGEST_CHECK_MS = 800
 
-export function healthRoutes(checks: Readonly<Record<string, ReadinessCheck>>): readonly Route[] {
+export interface Readiness {
+  readonly status: 'ok' | 'unavailable'
+  /** `ok`, or what is wrong, by the name of the part. */
+  readonly checks: Readonly<Record<string, string>>
+}
+
+export function createReadiness(checks: Readonly<Record<string, ReadinessCheck>>): () => Promise<Readiness> {
   const bounded = Object.entries(checks).map(([name, check]) => [name, inTime(check)] as const)
+  return async () => {
+    const results = await Promise.all(bounded.map(async ([name, check]) => [name, (await check()) ?? 'ok'] as const))
+    const isReady = results.every(([, state]) => state === 'ok')
+    return { status: isReady ? 'ok' : 'unavailable', checks: Object.fromEntries(results) }
+  }
+}
+
+export function healthRoutes(readiness: () => Promise<Readiness>): readonly Route[] {
   return [
     { method: 'GET', path: '/healthz', handle: (context) => reply(context, { status: 'ok' }) },
     {
       method: 'GET',
       path: '/readyz',
       async handle(context) {
-        const results = await Promise.all(
-          bounded.map(async ([name, check]) => [name, (await check()) ?? 'ok'] as const),
-        )
-        const isReady = results.every(([, state]) => state === 'ok')
-        const status = isReady ? 'ok' : 'unavailable'
-        reply(context, { status, checks: Object.fromEntries(results) }, isReady ? 200 : 503)
+        const found = await readiness()
+        reply(context, found, found.status === 'ok' ? 200 : 503)
       },
     },
   ]

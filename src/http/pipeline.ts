@@ -10,7 +10,7 @@ import type { RequestSpan, Tracing } from '../telemetry/traces.ts'
 import { createAccessLog } from './access-log.ts'
 import { authenticateRequest } from './authentication.ts'
 import { hasBody, readBody } from './body.ts'
-import { Context } from './context.ts'
+import { Context, type ProblemPage } from './context.ts'
 import { answerPreflight, setCorsHeaders } from './cors.ts'
 import { checkHost } from './host-header.ts'
 import { nodeHttp } from './node-http.ts'
@@ -30,6 +30,8 @@ export interface PipelineOptions {
   readonly authenticate?: Authenticate
   readonly rateLimits?: RateLimits
   readonly tracing?: Tracing | undefined
+  /** Shows errors to people. */
+  readonly problemPage?: ProblemPage
 }
 
 export interface Pipeline {
@@ -39,7 +41,17 @@ export interface Pipeline {
 }
 
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { groups, logger, metrics, addressOf, base = '', authenticate = noPrincipal, rateLimits, tracing } = options
+  const {
+    groups,
+    logger,
+    metrics,
+    addressOf,
+    base = '',
+    authenticate = noPrincipal,
+    rateLimits,
+    tracing,
+    problemPage,
+  } = options
   const router = new Router()
   const loaders = new Map<RouteGroup, () => Promise<void>>()
   const prefixes: [prefix: string, group: RouteGroup][] = []
@@ -52,6 +64,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   return {
     handle(request, response) {
       const context = new Context(request, response, addressOf(request), targetOf(request), logger)
+      context.problemPage = problemPage
       const span = tracing?.open(request.headers.traceparent)
       if (span !== undefined) context.setHeader('traceresponse', span.header)
       context.onReplied = () => {
@@ -186,7 +199,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       })
   }
 
-  /** Paths that match no route get a problem document, whatever the group sends for its own errors. */
+  /** Paths that match no route get a problem document or a page, whatever the group sends for its own errors. */
   function fail(context: Context, group: RouteGroup | undefined, error: unknown): void {
     if (context.isReplied) {
       context.log.error({ err: error }, 'request failed after the reply had begun')

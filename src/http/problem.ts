@@ -1,7 +1,8 @@
 /** Error replies as problem documents (RFC 9457). */
 import { RETRY_SECONDS, unavailableReason } from '../lib/unavailable.ts'
-import { problemOf } from '../protocol/problem.ts'
+import { type Problem, problemOf } from '../protocol/problem.ts'
 import { Refusal } from '../protocol/refusal.ts'
+import { prefersHtml } from './accept.ts'
 import type { Context } from './context.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
@@ -24,7 +25,19 @@ export function outageOf(error: unknown): Refusal | undefined {
 export function replyWithProblem(context: Context, error: unknown): void {
   const refusal = logFailure(context, error) ?? FAULT
   context.setHeaders(refusal.details.headers ?? {})
-  context.send(PROBLEM_TYPE, JSON.stringify(problemOf(refusal)), refusal.status)
+  sendProblem(context, problemOf(refusal))
+}
+
+/** The one writer of problem documents: a person who opened the address in a browser gets them as a page. */
+export function sendProblem(context: Context, problem: Problem): void {
+  if (context.problemPage !== undefined) {
+    context.addVary('accept')
+    if (prefersHtml(context)) {
+      context.problemPage(context, problem)
+      return
+    }
+  }
+  context.send(PROBLEM_TYPE, JSON.stringify(problem), problem.status)
 }
 
 /** Returns the error if it is a Refusal, and the refusal for an outage of the database. Anything else is a bug: it is logged in full. */

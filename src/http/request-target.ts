@@ -9,10 +9,15 @@ const LONGEST_TARGET = 8 * 1024
  */
 export function localTarget(url: string, base: string): string {
   const own = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*\/?/i, '/')
-  const local = base !== '' && own.startsWith(`${base}/`) ? own.slice(base.length) : own
+  const local = base !== '' && isBelow(own, base) ? own.slice(base.length).replace(/^(?!\/)/, '/') : own
   if (!local.includes('%')) return local
   const path = pathOf(local)
   return isText(path) ? local : path.replaceAll('%', '%25') + local.slice(path.length)
+}
+
+/** The base path itself is the root. */
+function isBelow(target: string, base: string): boolean {
+  return target.startsWith(base) && ['/', '?', undefined].includes(target[base.length])
 }
 
 export function pathOf(target: string): string {

@@ -75,10 +75,10 @@ export function streamSettingsOf(config: Config, issuer: string): Config {
 }
 
 export function readBrand(config: Config) {
-  const { brandName: name, brandColour: colour, brandLogo: file } = config
-  if (file === '') return { name, colour, logo: undefined }
+  const { brandName: name, brandColour: colour, brandLogo: file, supportContact } = config
+  if (file === '') return { name, colour, supportContact, logo: undefined }
   try {
-    return { name, colour, logo: { content: readFileSync(file), ending: extname(file).toLowerCase() } }
+    return { name, colour, supportContact, logo: { content: readFileSync(file), ending: extname(file).toLowerCase() } }
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new BadSetting(`GATEHOUSE_BRAND_LOGO cannot be read: ${reason}`)

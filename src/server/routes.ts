@@ -6,18 +6,18 @@ import type { ConsoleOptions } from '../console/routes.ts'
 import type { Bus } from '../events/bus.ts'
 import { requireScope } from '../http/authentication.ts'
 import type { CorsPolicy } from '../http/cors.ts'
-import { healthRoutes, type ReadinessCheck } from '../http/health.ts'
+import { createReadiness, healthRoutes, type Readiness, type ReadinessCheck } from '../http/health.ts'
 import { metricsRoute } from '../http/metrics-endpoint.ts'
 import type { RateLimits } from '../http/rate-limits.ts'
-import type { LazyRouteGroups, RouteGroup } from '../http/route.ts'
+import type { LazyRouteGroups, Route, RouteGroup } from '../http/route.ts'
 import type { Flow } from '../identity/browser/flow.ts'
-import type { BrandSettings } from '../identity/browser/routes.ts'
 import { discoveryRoutes } from '../identity/endpoints/discovery.ts'
 import { endpointGroups } from '../identity/endpoints/routes.ts'
 import type { Identity } from '../identity/identity.ts'
 import { VERSION } from '../protocol/version.ts'
 import type { BuiltInClients } from '../store/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { LazyPages } from './pages.ts'
 import type { Resources } from './resources.ts'
 
 export interface RouteParts {
@@ -32,7 +32,7 @@ export interface RouteParts {
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   readonly settings: Pick<LoadedConfig, 'texts' | 'sources'> | undefined
   readonly builtInClients: BuiltInClients
-  readonly brand: BrandSettings
+  readonly pages: LazyPages
   readonly runsIdentity: boolean
   /** Undefined where the console is switched off. */
   readonly console: Pick<ConsoleOptions, 'issuer' | 'services' | 'demo'> | undefined
@@ -41,7 +41,8 @@ export interface RouteParts {
 }
 
 export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRouteGroups)[] {
-  const { metrics, readiness, query, streaming, identity } = parts
+  const { metrics, query, streaming, identity, pages } = parts
+  const readiness = createReadiness(parts.readiness)
   // Pages call from the origins that their applications are registered with.
   const cors: CorsPolicy = (origin) => identity.clients.isClientOrigin(origin)
   return [
@@ -53,8 +54,22 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
     ...(parts.console === undefined ? [] : [consoleRoutes(parts, parts.console)]),
     { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },
-    { at: ['/'], limit: 'pages', routes: [] },
+    { at: ['/assets'], limit: 'pages', load: async () => [(await pages.load()).group] },
+    { at: ['/docs'], limit: 'pages', load: () => loadDocumentation(pages) },
+    { at: ['/'], limit: 'pages', routes: [startRoute(pages, readiness)] },
   ]
+}
+
+/** A route and not a lazy group: every path that matches nothing belongs to the same group. */
+function startRoute(pages: LazyPages, readiness: () => Promise<Readiness>): Route {
+  return {
+    method: 'GET',
+    path: '/',
+    async handle(context) {
+      const [{ settings }, { showStart }] = await Promise.all([pages.load(), import('../site/start.ts')])
+      return showStart(context, settings, readiness)
+    },
+  }
 }
 
 function identityGroups(parts: RouteParts, cors: CorsPolicy): readonly (RouteGroup | LazyRouteGroups)[] {
@@ -81,7 +96,6 @@ const BROWSER_PATHS = [
   '/sign-out',
   '/device',
   '/account',
-  '/assets',
 ]
 
 async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
@@ -100,12 +114,15 @@ async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
     clock,
     rateLimits,
     sealingKey: masterKey.derive('second factors'),
-    hasConsole: parts.console !== undefined,
+    pages: (await parts.pages.load()).settings,
   }
-  return browserGroups(env, parts.brand)
+  return browserGroups(env)
 }
 
-function consoleRoutes({ brand, identity }: RouteParts, options: NonNullable<RouteParts['console']>): LazyRouteGroups {
+function consoleRoutes(
+  { pages: { brand, base } }: RouteParts,
+  options: NonNullable<RouteParts['console']>,
+): LazyRouteGroups {
   return {
     at: ['/console'],
     limit: 'pages',
@@ -116,7 +133,7 @@ function consoleRoutes({ brand, identity }: RouteParts, options: NonNullable<Rou
       const group = consoleGroup({
         ...options,
         folder: fileURLToPath(new URL('../../console/dist', import.meta.url)),
-        base: new URL(identity.issuer.name).pathname.replace(/\/$/, ''),
+        base,
         version: VERSION,
         name: brand.name,
         logo: brand.logo && { ...brand.logo, type: logoType(brand.logo.ending) },
@@ -153,6 +170,11 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     stopping,
   }
   return [{ ...adminGroup(env), cors }]
+}
+
+async function loadDocumentation(pages: LazyPages): Promise<readonly RouteGroup[]> {
+  const { documentationGroup } = await import('../site/documentation/routes.ts')
+  return [documentationGroup((await pages.load()).settings)]
 }
 
 async function loadOpenApi({ identity, query, streaming }: RouteParts): Promise<readonly RouteGroup[]> {

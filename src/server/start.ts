@@ -37,6 +37,7 @@ import { type AdministratorLink, offerAdministrator } from './first-administrato
 import { createLiveController } from './live-controller.ts'
 import { createNodeStatus } from './node-status.ts'
 import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls, streamSettingsOf } from './options.ts'
+import { lazyPages } from './pages.ts'
 import { checkBeforeStart, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
 import { joinCluster, openResources } from './resources.ts'
@@ -205,6 +206,8 @@ export async function startServer(config: Config, options: StartOptions): Promis
     const expiry = tls && watchCertificateExpiry(tls.cert, { clock, logger, metrics }, cleanup)
     if (metricsListener !== undefined) serveMetrics(metricsListener, metrics, logger)
 
+    const base = new URL(issuer).pathname.replace(/\/$/, '')
+    const pages = lazyPages(base, brand, { console: config.console, account: runs('identity'), documentation: true })
     const pipeline = createPipeline({
       groups: routeGroups({
         resources,
@@ -215,7 +218,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
         live,
         settings,
         builtInClients: ownClients,
-        brand,
+        pages,
         runsIdentity: runs('identity'),
         console: config.console ? { issuer, services: config.services, demo: config.demo } : undefined,
         query: query?.routes({
@@ -228,7 +231,8 @@ export async function startServer(config: Config, options: StartOptions): Promis
         readiness,
         stopping: stopping.signal,
       }),
-      base: new URL(issuer).pathname.replace(/\/$/, ''),
+      base,
+      problemPage: pages.problemPage,
       addressOf: clientAddress(config.trustedProxies),
       authenticate,
       rateLimits,

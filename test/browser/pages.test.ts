@@ -1,12 +1,43 @@
 /** Every page passes axe-core in both themes and at phone width, and loads nothing from other origins. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { complaintsOf, type Page } from '../support/chromium.ts'
+import { type BrowserContext, complaintsOf, type Page } from '../support/chromium.ts'
 import { findViolations } from './axe.ts'
 import { openScene, type Scene, signedInPage, signIn } from './scene.ts'
 
 /** How to open each page, in a new browser or signed in as Alice. */
 const PAGES: readonly { name: string; as?: 'alice'; open: (page: Page, scene: Scene) => Promise<unknown> }[] = [
+  ...(['/', '/nothing', '/docs', '/docs/concepts', '/docs/shell', '/docs/search?q=token'] as const).map((path) => ({
+    name: path,
+    open: (page: Page, scene: Scene) => page.goto(scene.issuer + path),
+  })),
+  ...(
+    ['/account', '/account/security', '/account/sessions', '/account/applications', '/account/password'] as const
+  ).map((path) => ({
+    name: path,
+    as: 'alice' as const,
+    open: (page: Page, scene: Scene) => page.goto(scene.issuer + path),
+  })),
+  {
+    name: 'the question before access is withdrawn',
+    as: 'alice',
+    async open(page, scene) {
+      await page.goto(`${scene.issuer}/account/applications`)
+      await page.locator('#consents .danger').first().click()
+      await page.locator('#confirm-submit').waitFor()
+    },
+  },
+  {
+    name: 'a profile with an error',
+    as: 'alice',
+    async open(page, scene) {
+      await page.goto(`${scene.issuer}/account`)
+      await page.evaluate('document.forms.profile.noValidate = true')
+      await page.locator('#website').fill('javascript:alert(1)')
+      await page.locator('#profile-submit').click()
+      await page.locator('#error-summary').waitFor()
+    },
+  },
   { name: 'sign-in', open: (page, scene) => page.goto(scene.authorize('shop')) },
   {
     name: 'sign-in with an error',
@@ -16,6 +47,7 @@ const PAGES: readonly { name: string; as?: 'alice'; open: (page: Page, scene: Sc
       await page.locator('#password').fill('wrong password')
       await page.locator('#sign-in-submit').click()
       await page.locator('#error-summary').waitFor()
+      await page.locator('.help summary').click()
     },
   },
   {
@@ -54,22 +86,6 @@ const PAGES: readonly { name: string; as?: 'alice'; open: (page: Page, scene: Sc
     },
   },
   {
-    name: 'account',
-    as: 'alice',
-    async open(page, scene) {
-      await page.goto(`${scene.issuer}/account`)
-      await page.locator('h1').waitFor()
-    },
-  },
-  {
-    name: 'change password',
-    as: 'alice',
-    async open(page, scene) {
-      await page.goto(`${scene.issuer}/account/password`)
-      await page.locator('#password-submit').waitFor()
-    },
-  },
-  {
     name: 'authenticator app',
     as: 'alice',
     async open(page, scene) {
@@ -83,6 +99,16 @@ const PAGES: readonly { name: string; as?: 'alice'; open: (page: Page, scene: Sc
     async open(page, scene) {
       await page.goto(`${scene.issuer}/account/passkey`)
       await page.locator('h1').waitFor()
+    },
+  },
+  {
+    name: 'device connected',
+    as: 'alice',
+    async open(page, scene) {
+      const { verification_uri_complete: address } = await startDevice(scene)
+      await page.goto(address)
+      await page.locator('#device-allow').click()
+      await page.locator('#device-allow').waitFor({ state: 'detached' })
     },
   },
   {
@@ -112,32 +138,32 @@ describe('pages', () => {
   after(() => scene.stop())
 
   for (const { name, as, open } of PAGES) {
-    for (const dark of [false, true]) {
-      test(`${name}, ${dark ? 'dark' : 'light'}: accessible, and nothing from other origins`, async () => {
-        const { page, close } = await visitor(as, dark)
-        const complaints = complaintsOf(page)
-        const foreign: string[] = []
-        page.on('request', (request) => {
-          const { origin, protocol } = new URL(request.url())
-          if (protocol !== 'data:' && ![scene.issuer, scene.shop.origin].includes(origin)) foreign.push(request.url())
-        })
-        await open(page, scene)
-        assert.deepEqual(await findViolations(page), [])
-        assert.deepEqual(foreign, [])
-        assert.deepEqual(
-          complaints.filter((text) => !/status of 4\d\d/.test(text)),
-          [],
-        )
-        await page.setViewportSize({ width: 320, height: 640 })
-        const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
-        assert.ok(Number(overflow) <= 0, `the page is ${overflow} pixels too wide for a phone`)
-        await close()
+    test(`${name}: accessible, light and wide as dark on a phone, and nothing from other origins`, async () => {
+      const { page, close } = await visitor(as)
+      const complaints = complaintsOf(page)
+      const foreign: string[] = []
+      page.on('request', (request) => {
+        const { origin, protocol } = new URL(request.url())
+        if (protocol !== 'data:' && ![scene.issuer, scene.shop.origin].includes(origin)) foreign.push(request.url())
       })
-    }
+      await open(page, scene)
+      assert.deepEqual(await findViolations(page), [])
+      assert.deepEqual(foreign, [])
+      assert.deepEqual(
+        complaints.filter((text) => !/status of 4\d\d/.test(text)),
+        [],
+      )
+      await page.emulateMedia({ colorScheme: 'dark' })
+      await page.setViewportSize({ width: 320, height: 640 })
+      const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+      assert.ok(Number(overflow) <= 0, `the page is ${overflow} pixels too wide for a phone`)
+      assert.deepEqual(await findViolations(page), [], 'on a phone, dark')
+      await close()
+    })
   }
 
   test('axe-core finds a violation where there is one', async () => {
-    const { page, close } = await visitor(undefined, false)
+    const { page, close } = await visitor()
     scene.shop.serve('/barrier', '<!doctype html><html lang="en"><title>x</title><main><img src="data:,"></main>')
     await page.goto(`${scene.shop.origin}/barrier`)
     assert.match((await findViolations(page)).join(), /^image-alt: /)
@@ -145,7 +171,7 @@ describe('pages', () => {
   })
 
   test('C-77: the user enters a device code, sees the client and its scopes, and decides', async () => {
-    const { page, close } = await visitor(undefined, false)
+    const { page, close } = await visitor()
     const { user_code: userCode, device_code: deviceCode } = await startDevice(scene)
     await page.goto(`${scene.issuer}/device`)
     if ((await page.locator('#username').count()) > 0) await signIn(page)
@@ -166,12 +192,16 @@ describe('pages', () => {
     await close()
   })
 
-  async function visitor(as: 'alice' | undefined, dark: boolean): Promise<{ page: Page; close(): Promise<void> }> {
+  let alice: BrowserContext | undefined
+
+  /** Alice's browser serves page after page until she signs out. */
+  async function visitor(as?: 'alice'): Promise<{ page: Page; close(): Promise<void> }> {
     if (as === 'alice') {
-      const { context, page } = await signedInPage(scene, 'shop', { dark })
-      return { page, close: () => context.close() }
+      alice ??= (await signedInPage(scene, 'shop')).context
+      const page = await alice.newPage()
+      return { page, close: () => page.close() }
     }
-    const context = await scene.browser.newContext({ dark })
+    const context = await scene.browser.newContext()
     return { page: await context.newPage(), close: () => context.close() }
   }
 })

@@ -16,7 +16,7 @@ describe('passkeys', () => {
     const { context, page } = await signedInPage(scene, 'shop')
     const complaints = complaintsOf(page)
     await plugInAuthenticator(page)
-    await page.goto(`${scene.issuer}/account`)
+    await page.goto(`${scene.issuer}/account/security`)
     await page.locator('#add-passkey').click()
     await page.locator('#passkey-submit').waitFor()
     await assertNoBarriers(page)
@@ -48,7 +48,7 @@ describe('passkeys', () => {
   test('the page that sets up an authenticator app is accessible', async () => {
     const context = await scene.browser.newContext()
     const page = await context.newPage()
-    await page.goto(`${scene.issuer}/account`)
+    await page.goto(`${scene.issuer}/account/security`)
     await page.locator('#username').fill('bob')
     await page.locator('#password').fill('the builder of long passwords')
     await page.locator('#sign-in-submit').click()

@@ -8,7 +8,7 @@ import { startTestServer, type TestServer } from '../support/server.ts'
 
 /** Registered for the demonstration's single-page application. */
 const PAGE = 'http://localhost:5090'
-const FOREIGN = ['http://localhost:5091', 'https://localhost:5090', 'http://localhost:5090.evil.example', 'null']
+const FOREIGN = ['http://localhost:5099', 'https://localhost:5090', 'http://localhost:5090.evil.example', 'null']
 
 describe('cross-origin requests', () => {
   let server: TestServer

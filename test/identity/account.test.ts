@@ -1,9 +1,10 @@
-/** The account page: profile, password, sessions and applications, and the revocation of what a user ends there. */
+/** The account pages: profile, password, sessions and applications, and the revocation of what a user ends there. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { hashPassword } from '../../src/store/password-hash.ts'
 import { createRevocations } from '../../src/store/revocations.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { linksTo } from '../support/html-form.ts'
 import { refuseEvents } from '../support/refused-events.ts'
 import {
   answerOf,
@@ -69,6 +70,23 @@ onEveryEngine('the account page', (at) => {
     return page
   }
 
+  /** Follows the link of a list, or the one that a test chooses, to the page that asks; returns its form. */
+  async function asked(
+    agent: UserAgent,
+    section: string,
+    path: string,
+    wanted: (query: URLSearchParams) => boolean = () => true,
+  ) {
+    const list = pageOf(await agent.get(section))
+    assert.equal(list.url.pathname, section)
+    const link = linksTo(list.body, path).find((target) => wanted(new URLSearchParams(target.split('?')[1])))
+    if (link === undefined) throw new Error(`No link to ${path}: ${list.body}`)
+    return formTo(pageOf(await agent.get(link)), path)
+  }
+
+  const withdrawal = (agent: UserAgent, clientId = 'web') =>
+    asked(agent, '/account/applications', '/account/consents/withdraw', (query) => query.get('client_id') === clientId)
+
   function formTo(page: Page, path: string, wanted?: (fields: Record<string, string>) => boolean) {
     const form = page.forms.find(
       ({ action, fields }) =>
@@ -95,7 +113,8 @@ onEveryEngine('the account page', (at) => {
     assert.equal(short.status, 400)
     assert.equal(await userinfo(theirs.access_token), 200)
     const done = pageOf(await here.submit(form, { current_password: PASSWORD, new_password: 'a new long password' }))
-    assert.equal(done.url.pathname, '/account')
+    assert.equal(done.url.pathname, '/account/security')
+    assert.match(done.body, /Your password has been changed, and all other sessions have been ended/)
     assert.deepEqual([await userinfo(mine.access_token), await userinfo(theirs.access_token)], [401, 401])
     assert.deepEqual([await refresh(mine.refresh_token), await refresh(theirs.refresh_token)], [400, 400])
     assert.equal(pageOf(await there.get('/account')).url.pathname, '/sign-in')
@@ -108,9 +127,10 @@ onEveryEngine('the account page', (at) => {
     const person = await newPerson()
     const agent = place.newAgent()
     const { access_token, refresh_token } = await tokens(agent, person)
-    const page = await account(agent)
-    assert.match(page.body, /Web &amp; &lt;b&gt;Co&lt;\/b&gt;/)
-    await agent.submit(formTo(page, '/account/consents/withdraw'))
+    const form = await withdrawal(agent)
+    assert.equal(await userinfo(access_token), 200, 'asking has no effect')
+    const done = pageOf(await agent.submit(form))
+    assert.match(done.body, /The application no longer has access to your account/)
     assert.equal(await userinfo(access_token), 401)
     assert.equal(await refresh(refresh_token), 400)
     assert.deepEqual((await tokens(agent, person)).seen, ['question'])
@@ -128,8 +148,7 @@ onEveryEngine('the account page', (at) => {
     ]
     const before = await state()
     const password = formTo(pageOf(await agent.get('/account/password')), '/account/password')
-    const page = await account(agent)
-    const consent = formTo(page, '/account/consents/withdraw')
+    const consent = await withdrawal(agent)
     const allow = await refuseEvents(place.database)
     try {
       const changed = await agent.submit(password, { current_password: PASSWORD, new_password: 'a new long password' })
@@ -171,19 +190,16 @@ onEveryEngine('the account page', (at) => {
     const own = answerOf((await visit(agent, await agent.get(url), person)).end).get('access_token') ?? ''
 
     const names = async () => {
-      const page = await account(agent)
-      const list = /<ul class="rows" id="consents">(.*?)<\/ul>/s.exec(page.body)?.[1] ?? ''
-      return { page, names: [...list.matchAll(/<li><div><p>([^<]+)</g)].map(([, name]) => name).sort() }
+      const { body } = pageOf(await agent.get('/account/applications'))
+      return [...body.matchAll(/<li><div><p>([^<]+)</g)].map(([, name]) => name).sort()
     }
-    const before = await names()
-    assert.deepEqual(before.names, ['Robot', 'Trusted'])
+    assert.deepEqual(await names(), ['Robot', 'Trusted'])
     for (const [clientId, left] of [
       ['robot', ['Trusted']],
       ['trusted', []],
     ] as const) {
-      const form = formTo((await names()).page, '/account/consents/withdraw', ({ client_id }) => client_id === clientId)
-      await agent.submit(form)
-      assert.deepEqual((await names()).names, left)
+      await agent.submit(await withdrawal(agent, clientId))
+      assert.deepEqual(await names(), left)
     }
     assert.deepEqual(await Promise.all([online.access_token, offline.access_token, own].map(userinfo)), [401, 401, 401])
     const refreshed = await fetch(`${place.server.issuer}/connect/token`, {
@@ -219,8 +235,7 @@ onEveryEngine('the account page', (at) => {
     await tokens(agent, person)
     const given = await (await approveDevice(agent))()
     assert.equal(await userinfo(given.access_token ?? ''), 200, JSON.stringify(given))
-    const page = await account(agent)
-    await agent.submit(formTo(page, '/account/consents/withdraw', ({ client_id }) => client_id === 'device'))
+    await agent.submit(await withdrawal(agent, 'device'))
     assert.equal(await userinfo(given.access_token ?? ''), 401)
     const refreshed = await post('/connect/token', {
       grant_type: 'refresh_token',
@@ -234,8 +249,7 @@ onEveryEngine('the account page', (at) => {
     const agent = place.newAgent()
     await tokens(agent, person)
     const [first, second] = [await approveDevice(agent), await approveDevice(agent)]
-    const page = await account(agent)
-    await agent.submit(formTo(page, '/account/consents/withdraw', ({ client_id }) => client_id === 'device'))
+    await agent.submit(await withdrawal(agent, 'device'))
     assert.equal((await first()).error, 'invalid_grant')
     place.clock.advance(1)
     const third = await approveDevice(agent)
@@ -264,9 +278,11 @@ onEveryEngine('the account page', (at) => {
     const [here, there] = [place.newAgent(), place.newAgent({ 'user-agent': 'Mozilla/5.0 (X11; Linux) Firefox/140.0' })]
     await tokens(here, person)
     const theirs = await tokens(there, person, { scope: 'openid' })
-    const page = await account(here)
-    assert.match(page.body, /Firefox · Linux/)
-    await here.submit(formTo(page, '/account/sessions/end', ({ session }) => session !== 'others'))
+    assert.match(pageOf(await here.get('/account/sessions')).body, /Firefox · Linux/)
+    const others = (query: URLSearchParams) => query.get('session') === 'others'
+    const form = await asked(here, '/account/sessions', '/account/sessions/end', (query) => !others(query))
+    assert.equal(await userinfo(theirs.access_token), 200, 'asking has no effect')
+    await here.submit(form)
     assert.equal(await userinfo(theirs.access_token), 401)
     const silent = await there.get(authorizeUrl(place.server.issuer, { prompt: 'none' }))
     assert.equal(answerOf(silent).get('error'), 'login_required')
@@ -280,7 +296,14 @@ onEveryEngine('the account page', (at) => {
     await tokens(his, mallory)
     await tokens(place.newAgent(), mallory)
     const [session] = await place.stores.sessions.listOfUser(olive.id)
-    const form = formTo(await account(his), '/account/sessions/end', ({ session: id }) => id !== 'others')
+    const address = `/account/sessions/end?session=${session?.id}`
+    assert.equal(pageOf(await his.get(address)).url.pathname, '/account/sessions', 'there is nothing to ask about')
+    const form = await asked(
+      his,
+      '/account/sessions',
+      '/account/sessions/end',
+      (query) => query.get('session') !== 'others',
+    )
     await his.submit(form, { session: session?.id ?? '' })
     assert.equal((await place.stores.sessions.listOfUser(olive.id)).length, 1)
     assert.equal((await account(hers)).status, 200)
@@ -323,19 +346,87 @@ onEveryEngine('the account page', (at) => {
     })
   })
 
-  test('times are shown in the time zone of the user; an invalid time zone is ignored', async () => {
+  test('times are shown in the time zone of the user, with UTC on hover; an unknown zone is refused', async () => {
     const person = await newPerson()
     const agent = place.newAgent()
     await tokens(agent, person)
-    const seen = async (zoneinfo: string) => {
-      await agent.submit(formTo(await account(agent), '/account/profile'), { zoneinfo })
-      return /Last used ([^<]+)</.exec((await account(agent)).body)?.[1] ?? ''
+    const set = async (zoneinfo: string) =>
+      pageOf(await agent.submit(formTo(await account(agent), '/account/profile'), { zoneinfo }))
+    const seen = async () => {
+      const { body } = pageOf(await agent.get('/account/sessions'))
+      const [, title = '', text = ''] = /Last used <time datetime="[^"]+" title="([^"]+)">([^<]+)</.exec(body) ?? []
+      return { title, text }
     }
-    const utc = await seen('')
-    assert.match(utc, / UTC$/)
-    assert.equal(await seen('Middle/Earth'), utc)
-    assert.notEqual(await seen('Asia/Tokyo'), utc)
-    assert.doesNotMatch(await seen('Asia/Tokyo'), /UTC/)
+    const utc = await seen()
+    assert.match(utc.text, / UTC$/)
+    for (const unknown of ['Middle/Earth', '+01:00', 'constructor', '"><script>']) {
+      const refused = pageOf(await set(unknown))
+      assert.equal(refused.status, 400, unknown)
+      assert.match(refused.body, /Choose a time zone from the list/)
+      assert.doesNotMatch(refused.body, /<script>/)
+      assert.deepEqual(await seen(), utc)
+    }
+    for (const zone of ['Asia/Tokyo', 'Asia/Kolkata', 'Asia/Calcutta', 'UTC'])
+      assert.equal((await set(zone)).status, 200, zone)
+    await set('Asia/Tokyo')
+    assert.equal((await seen()).title, utc.title)
+    assert.notEqual((await seen()).text, utc.text)
+    assert.match((await account(agent)).body, /<option value="Asia\/Tokyo" selected>/)
+    const format = (locale: string) =>
+      new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'Asia/Tokyo' }).format(
+        place.clock(),
+      )
+    assert.equal((await seen()).text, format('en'))
+    await agent.submit(formTo(await account(agent), '/account/profile'), { locale: 'en-GB' })
+    assert.equal((await seen()).text, format('en-GB'))
+  })
+
+  test('a zone that an administrator has set is kept, even an unknown one, until the person chooses another', async () => {
+    const person = await newPerson()
+    await place.stores.users.update(person.id, { profile: { name: 'Olive', zoneinfo: 'Middle/Earth', locale: 'tlh' } })
+    const agent = place.newAgent()
+    await tokens(agent, person)
+    assert.match(pageOf(await agent.get('/account/sessions')).body, /Last used <time[^>]+>[^<]+ UTC</)
+    await agent.submit(formTo(await account(agent), '/account/profile'), { name: 'Olive Oyl' })
+    assert.deepEqual((await place.stores.users.findById(person.id))?.profile, {
+      name: 'Olive Oyl',
+      zoneinfo: 'Middle/Earth',
+      locale: 'tlh',
+    })
+  })
+
+  test('the pages are in the language of the profile; an unknown language is refused', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent({ 'accept-language': 'en' })
+    await tokens(agent, person)
+    const set = async (locale: string) =>
+      pageOf(await agent.submit(formTo(await account(agent), '/account/profile'), { locale }))
+    for (const unknown of ['xx', 'de de', 'English', '-']) {
+      const refused = await set(unknown)
+      assert.equal(refused.status, 400, unknown)
+      assert.match(refused.body, /Choose a language from the list/)
+    }
+    assert.match((await set('de-at')).body, /<html lang="de">[\s\S]*Ihr Profil wurde gespeichert/)
+    assert.equal((await place.stores.users.findById(person.id))?.profile.locale, 'de-AT')
+    assert.match((await set('ja')).body, /<html lang="en">/)
+  })
+
+  test('permissions are a list in words: those of an application, and the rights of the person', async () => {
+    const person = await newPerson()
+    await place.stores.users.setRoles(person.id, ['reader'])
+    const agent = place.newAgent()
+    await tokens(agent, person, { scope: 'offline_access openid email Platform/Market' })
+    const textsOf = (body: string) =>
+      [...(/<ul class="permissions"[^>]*>(.*?)<\/ul>/s.exec(body)?.[1] ?? '').matchAll(/<span>([^<]+)<\/span>/g)].map(
+        ([, text]) => text,
+      )
+    assert.deepEqual(textsOf(pageOf(await agent.get('/account/applications')).body), [
+      'Know who you are',
+      'See your email address',
+      'Keep access when you are not using the application',
+      'Read market data',
+    ])
+    assert.deepEqual(textsOf((await account(agent)).body), ['Read market data'])
   })
 
   test('B-47: signing out ends the tokens of the session, but offline access can still be refreshed', async () => {

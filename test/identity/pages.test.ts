@@ -5,11 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
-import { contrast, DARK_SURFACE, LIGHT_SURFACE, shadesOn } from '../../src/identity/pages/brand.ts'
-import { html } from '../../src/identity/pages/html.ts'
+import { contrast, DARK_SURFACES, LIGHT_SURFACES, shadesOn } from '../../src/identity/pages/brand.ts'
+import { fill, html } from '../../src/identity/pages/html.ts'
 import { chooseLanguage, LANGUAGE_TAGS } from '../../src/identity/pages/messages/language.ts'
+import { languageTag, offeredLanguages } from '../../src/lib/language-tags.ts'
+import { isTimeZone, timeZones } from '../../src/lib/time-zones.ts'
 import { openPlace } from '../support/engines.ts'
-import { decodeEntities } from '../support/html-form.ts'
+import { decodeEntities, linksTo } from '../support/html-form.ts'
 import { ALICE, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
 import { pageOf } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
@@ -30,9 +32,10 @@ test('WCAG 2.2 §1.4.3: shades of every brand colour are readable on light and d
   const channel = fc.integer({ min: 0, max: 255 }).map((value) => value.toString(16).padStart(2, '0'))
   fc.assert(
     fc.property(fc.tuple(channel, channel, channel), ([red, green, blue]) => {
-      for (const surface of [LIGHT_SURFACE, DARK_SURFACE]) {
-        const { accent, button, buttonHover, buttonText } = shadesOn(surface, `#${red}${green}${blue}`)
-        assert.ok(contrast(accent, surface) >= 4.5, `${accent} on ${surface}`)
+      for (const surfaces of [LIGHT_SURFACES, DARK_SURFACES]) {
+        const { accent, button, buttonHover, buttonText } = shadesOn(surfaces, `#${red}${green}${blue}`)
+        for (const surface of Object.values(surfaces))
+          assert.ok(contrast(accent, surface) >= 4.5, `${accent} on ${surface}`)
         assert.ok(contrast(button, buttonText) >= 4.5, `${buttonText} on ${button}`)
         assert.ok(contrast(buttonHover, buttonText) >= 4.5, `${buttonText} on ${buttonHover}`)
       }
@@ -57,6 +60,40 @@ test('the language: ui_locales, then Accept-Language, then English; no value is 
   assert.deepEqual(LANGUAGE_TAGS, ['en', 'de'])
 })
 
+test('numbers are singular and plural where they should be, in every language', () => {
+  for (const tag of LANGUAGE_TAGS) {
+    const { messages } = chooseLanguage(tag, undefined)
+    const texts: readonly (readonly [one: string, two: string])[] = [
+      [messages.tryLater(1), messages.tryLater(2)],
+      [messages.recoveryLeft(1), messages.recoveryLeft(2)],
+      [messages.searchCount(1), messages.searchCount(2)],
+      [messages.rightsOfRoles(['a']), messages.rightsOfRoles(['a', 'b'])],
+    ]
+    for (const [one, two] of texts) {
+      assert.notEqual(one.replace('1', '2'), two, `${tag}: ${one}`)
+      assert.doesNotMatch(one, /\b1 (seconds|Sekunden|minutes|Minuten|codes|Codes|places|Stellen)\b/, tag)
+    }
+    assert.match(messages.tryLater(1), /1 (second|Sekunde)\b/)
+    for (const seconds of [60, 89, 90, 120, 121])
+      assert.doesNotMatch(messages.tryLater(seconds), /\b1 (minutes|Minuten)\b/)
+  }
+})
+
+test('a message can contain a link: its text is escaped, the link is not', () => {
+  const link = html`<a href="#">${'<x>'}</a>`
+  assert.equal(fill((value) => `Ask ${value} & co, ${value}.`, link).toString(), `Ask ${link} &amp; co, ${link}.`)
+})
+
+test('all time zones and languages on offer are known, and are accepted', () => {
+  for (const zone of timeZones()) assert.ok(isTimeZone(zone), zone)
+  assert.ok(timeZones().includes('Europe/Kyiv') && !timeZones().includes('Europe/Kiev') && isTimeZone('Europe/Kiev'))
+  assert.equal(timeZones().at(-1), 'UTC')
+  for (const { tag, name } of offeredLanguages()) {
+    assert.equal(languageTag(tag), tag)
+    assert.notEqual(name.toLowerCase(), tag.toLowerCase())
+  }
+})
+
 describe('served pages', () => {
   let place: SignInPlace
   let leave: () => Promise<void>
@@ -70,7 +107,12 @@ describe('served pages', () => {
     }
     await writeFile(logo, '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>')
     place = await openSignInPlace(opened.place, {
-      flags: { '--brand-name': 'North & "Wind"', '--brand-colour': '#0b6e4f', '--brand-logo': logo },
+      flags: {
+        '--brand-name': 'North & "Wind"',
+        '--brand-colour': '#0b6e4f',
+        '--brand-logo': logo,
+        '--support-contact': 'help@example.com',
+      },
     })
   })
   after(async () => {
@@ -82,7 +124,7 @@ describe('served pages', () => {
     const page = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer)))
     assert.match(page.body, /<title>Sign in · North &amp; &quot;Wind&quot;<\/title>/)
     const assets = [...page.body.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => path)
-    assert.deepEqual(assets.map((path) => path.split('.').at(-1)).sort(), ['css', 'js', 'svg'])
+    assert.deepEqual(assets.map((path) => path.split('.').at(-1)).sort(), ['css', 'js', 'js', 'svg', 'svg'])
     for (const path of assets) {
       const response = await fetch(place.server.issuer + path)
       assert.equal(response.status, 200)
@@ -90,6 +132,42 @@ describe('served pages', () => {
       assert.match(response.headers.get('content-type') ?? '', /^(text\/css|text\/javascript|image\/svg\+xml)/)
       assert.match(response.headers.get('content-security-policy') ?? '', /default-src 'none'/)
     }
+  })
+
+  test('a person who has forgotten the password learns whom to ask', async () => {
+    const page = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer)))
+    assert.match(
+      page.body,
+      /Forgotten your password\?[\s\S]*Ask <a href="mailto:help@example.com">help@example.com<\/a> for a link/,
+    )
+    const german = pageOf(await place.newAgent().get(authorizeUrl(place.server.issuer, { ui_locales: 'de' })))
+    assert.match(german.body, /Passwort vergessen\?[\s\S]*Bitten Sie <a href="mailto:help@example.com">/)
+  })
+
+  test('pages after which nothing follows lead somewhere: signed out, still signed in, an error, an expired page', async () => {
+    const agent = place.newAgent()
+    await signIn(agent, pageOf(await agent.get('/account')), ALICE)
+    const ask = async () => pageOf(await agent.get('/connect/endsession')).forms.find(({ id }) => id === 'sign-out')
+    const press = async (value: string) => {
+      const form = await ask()
+      assert.ok(form)
+      return pageOf(
+        await agent.submit(
+          form,
+          {},
+          form.buttons.find((button) => button.value === value),
+        ),
+      )
+    }
+    const stay = await press('stay')
+    assert.deepEqual([linksTo(stay.body, '/account').length, linksTo(stay.body, '/').length], [1, 1])
+    const left = await press('leave')
+    assert.deepEqual([linksTo(left.body, '/sign-in').length, linksTo(left.body, '/').length], [1, 1])
+    const expired = pageOf(await agent.get('/sign-in?flow=nothing'))
+    assert.deepEqual([linksTo(expired.body, '/sign-in').length, linksTo(expired.body, '/').length], [1, 1])
+    const error = pageOf(await agent.get('/connect/authorize?client_id=nobody'))
+    assert.equal(linksTo(error.body, '/').length, 1)
+    assert.match(error.body, /contact <a href="mailto:help@example.com">/)
   })
 
   test('ui_locales applies to every page of a request', async () => {

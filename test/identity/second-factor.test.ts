@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { totpCode } from '../../src/identity/factors/totp.ts'
 import { hashPassword } from '../../src/store/password-hash.ts'
+import { fromBase32 } from '../support/base32.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { type Form, linksTo } from '../support/html-form.ts'
 import {
   answerOf,
   authorizeUrl,
@@ -229,9 +231,9 @@ onEveryEngine('second factors', (at) => {
     const { next } = await setUp(agent, page)
     const account = pageOf(await agent.get(/id="recovery-codes-kept" href="([^"]+)"/.exec(next.body)?.[1] ?? ''))
     assert.equal(account.url.pathname, '/account')
-    const remove = account.forms.find(({ action }) => action.pathname === '/account/factors/remove')
-    assert.ok(remove)
-    assert.equal(pageOf(await agent.submit(remove)).status, 400)
+    const refused = pageOf(await agent.submit(await removal(agent)))
+    assert.equal(refused.status, 400)
+    assert.match(refused.body, /add another method before you remove this one/)
     assert.equal((await place.stores.users.findById(person.id))?.hasSecondFactor, true)
   })
 
@@ -247,22 +249,32 @@ onEveryEngine('second factors', (at) => {
     assert.ok(answerOf(await ask(agent, { ...TRUSTED, claims: claims('1') })).get('id_token'))
   })
 
+  /** The form that removes the first factor, from the page that asks. */
+  async function removal(agent: UserAgent): Promise<Form> {
+    const [link = ''] = linksTo(pageOf(await agent.get('/account/security')).body, '/account/factors/remove')
+    return confirmation(pageOf(await agent.get(link)))
+  }
+
+  function confirmation(page: Page): Form {
+    const form = page.forms.find(({ id }) => id === 'confirm')
+    assert.ok(form, page.body)
+    return form
+  }
+
   test('removing the last factor removes the recovery codes', async () => {
     const { person, agent } = await enrolled()
-    const account = pageOf(await agent.get('/account'))
-    const remove = account.forms.find(({ action }) => action.pathname === '/account/factors/remove')
-    assert.ok(remove)
-    await agent.submit(remove)
+    const form = await removal(agent)
+    assert.notDeepEqual(await place.stores.factors.listOfUser(person.id), [], 'asking has no effect')
+    assert.match(pageOf(await agent.submit(form)).body, /The method has been removed/)
     assert.deepEqual(await place.stores.factors.listOfUser(person.id), [])
   })
 
   test('changing factors requires a recent sign-in', async () => {
     const { agent } = await enrolled()
+    const codes = confirmation(pageOf(await agent.get('/account/recovery-codes')))
     place.clock.advance(11 * 60_000)
-    assert.equal(pageOf(await agent.get('/account/passkey')).url.pathname, '/sign-in')
-    const account = pageOf(await agent.get('/account'))
-    const codes = account.forms.find(({ action }) => action.pathname === '/account/recovery-codes')
-    assert.ok(codes)
+    for (const path of ['/account/passkey', '/account/recovery-codes', '/account/factors/remove?factor=any'])
+      assert.equal(pageOf(await agent.get(path)).url.pathname, '/sign-in', path)
     assert.equal(pageOf(await agent.submit(codes)).url.pathname, '/sign-in')
   })
 
@@ -275,13 +287,17 @@ onEveryEngine('second factors', (at) => {
       address: '127.0.0.1',
     })
     agent.jar.store(new URL(place.server.issuer), [`gatehouse=${cookie}; Path=/`])
-    for (const path of ['/account/authenticator', '/account/passkey'])
-      assert.equal(pageOf(await agent.get(path)).url.pathname, '/second-factor')
-    const account = pageOf(await agent.get('/account'))
+    const [factor] = await place.stores.factors.listOfUser(person.id)
+    for (const path of ['authenticator', 'passkey', 'recovery-codes', `factors/remove?factor=${factor?.id}`])
+      assert.equal(pageOf(await agent.get(`/account/${path}`)).url.pathname, '/second-factor', path)
+    const [form] = pageOf(await agent.get('/account')).forms
+    const token = form?.fields.find(({ name }) => name === 'form_token')?.value ?? ''
     for (const path of ['/account/factors/remove', '/account/recovery-codes']) {
-      const form = account.forms.find(({ action }) => action.pathname === path)
-      assert.ok(form)
-      assert.equal(pageOf(await agent.submit(form)).url.pathname, '/second-factor')
+      const end = await agent.post(path, [
+        ['form_token', token],
+        ['factor', factor?.id ?? ''],
+      ])
+      assert.equal(pageOf(end).url.pathname, '/second-factor')
     }
     const asked = pageOf(await ask(agent, STRICT))
     assert.equal((await place.stores.factors.listOfUser(person.id)).length, 11)
@@ -325,11 +341,4 @@ function formOf(page: Page | Departure, id: string) {
   const form = pageOf(page).forms.find((candidate) => candidate.id === id)
   if (form === undefined) throw new Error(`No form ${id} at ${pageOf(page).url.href}: ${pageOf(page).body}`)
   return form
-}
-
-function fromBase32(text: string): Buffer {
-  const bits = [...text.replaceAll(' ', '')]
-    .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
-    .join('')
-  return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
 }

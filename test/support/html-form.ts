@@ -74,6 +74,10 @@ const NAMED_ENTITIES: Readonly<Record<string, string>> = {
 
 function readFields(content: string): Field[] {
   const fields: Field[] = []
+  for (const [, attributes = '', options = ''] of content.matchAll(/<select\b([^>]*)>([\s\S]*?)<\/select>/gi)) {
+    const { name = '' } = readAttributes(attributes)
+    fields.push({ name, type: 'select', value: selectedOf(options), checked: false })
+  }
   for (const [, attributes = ''] of content.matchAll(/<input\b((?:"[^"]*"|'[^']*'|[^>"'])*)>/gi)) {
     const found = readAttributes(attributes)
     const type = found.type?.toLowerCase() ?? 'text'
@@ -82,6 +86,20 @@ function readFields(content: string): Field[] {
     fields.push({ name: found.name ?? '', type, value: found.value ?? fallback, checked: found.checked !== undefined })
   }
   return fields
+}
+
+/** The value of the selected option, or of the first. */
+function selectedOf(content: string): string {
+  const options = [...content.matchAll(/<option\b([^>]*)>/gi)].map(([, attributes = '']) => readAttributes(attributes))
+  return (options.find(({ selected }) => selected !== undefined) ?? options[0])?.value ?? ''
+}
+
+/** The targets of the links of a page below a path, in order. */
+export function linksTo(html: string, path: string): string[] {
+  const targets = [...html.matchAll(/<a\b([^>]*)>/gi)].map(
+    ([, attributes = '']) => readAttributes(attributes).href ?? '',
+  )
+  return targets.filter((target) => target.split('?', 1)[0] === path)
 }
 
 /** The buttons in the content of a form or, given the form's id, those elsewhere on the page that belong to it. */

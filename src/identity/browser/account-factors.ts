@@ -1,10 +1,23 @@
-/** Second factors on the account page; adding or removing one needs a recent sign-in. */
+/** The section about signing in: second factors and recovery codes. Changing them needs a recent sign-in. */
 import type { Parameters } from '../../http/form.ts'
 import type { Route } from '../../http/route.ts'
+import type { Factor } from '../../store/factors.ts'
 import { checkNewPasskey, creationOptions } from '../factors/passkeys.ts'
+import { securitySection } from '../pages/account-sections.ts'
+import { confirmPage } from '../pages/confirm.ts'
 import { passkeySetUpPage } from '../pages/second-factor.ts'
 import { displayNameOf } from '../tokens/claims.ts'
-import { type AccountAction, accountFormRoute, done, ownPageRoute, showAccount } from './account.ts'
+import {
+  type AccountAction,
+  accountFormRoute,
+  addressOf,
+  askRoute,
+  ownPageRoute,
+  redirectDone,
+  type SectionReply,
+  sendSection,
+  zoneOf,
+} from './account.ts'
 import type { BrowserContext, SignedInBrowser } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
 import { factorAdded, isFresh, type SetUpPlace, showNewRecoveryCodes, showSetUp, takeSetUp } from './factor-set-up.ts'
@@ -17,22 +30,49 @@ export function accountFactorRoutes(env: BrowserEnv): readonly Route[] {
     path: '/account/authenticator',
     flow: undefined,
     required: false,
-    next: `${env.pages.base}/account`,
+    next: addressOf('security', 'factor-added', env),
   }
   const freshForm = (path: string, action: AccountAction): Route => accountFormRoute(path, whenFresh(action), env)
   return [
+    ownPageRoute({ name: 'security' }, (context, query) => showSecurity(context, { query }, env), env),
     ownPageRoute({ name: 'authenticator' }, async (context) => showSetUp(context, place, env), env, needsOf),
     ownPageRoute({ name: 'passkey' }, (context) => showPasskeySetUp(context, env), env, needsOf),
     freshForm('/account/authenticator', (context, form) => takeSetUp(context, form, place, env)),
     freshForm('/account/passkey', addPasskey),
+    askRoute('/account/factors/remove', 'security', whenFresh(askToRemove), env),
     freshForm('/account/factors/remove', removeFactor),
-    freshForm('/account/recovery-codes', (context) => showNewRecoveryCodes(context, place.next, env)),
+    askRoute('/account/recovery-codes', 'security', whenFresh(askForNewCodes), env),
+    freshForm('/account/recovery-codes', (context) =>
+      showNewRecoveryCodes(context, `${env.pages.base}/account/security`, env),
+    ),
   ]
+}
+
+async function showSecurity(context: SignedInBrowser, reply: SectionReply, env: BrowserEnv): Promise<void> {
+  const { user } = context
+  const all = await env.factors.listOfUser(user.id)
+  const data = {
+    passwordChangedAt: user.passwordChangedAt,
+    factors: stepsOf(all).map(({ id, label, createdAt, kind }) => ({
+      id,
+      label,
+      addedAt: createdAt,
+      kind: kind === 'passkey' ? ('passkey' as const) : ('authenticator' as const),
+    })),
+    recoveryCodesLeft: all.length - stepsOf(all).length,
+    timeZone: zoneOf(context),
+  }
+  return sendSection(context, 'security', (frame) => securitySection(frame, data), reply, env)
+}
+
+/** Without the recovery codes, which stand in for them. */
+function stepsOf(factors: readonly Factor[]): Factor[] {
+  return factors.filter(({ kind }) => kind !== 'recovery')
 }
 
 function whenFresh(action: AccountAction): AccountAction {
   return async (context, form, env) => {
-    if (!(await redirectedFirst(context, { name: 'account' }, needsOf(context, env), env)))
+    if (!(await redirectedFirst(context, { name: 'security' }, needsOf(context, env), env)))
       await action(context, form, env)
   }
 }
@@ -45,7 +85,7 @@ function needsOf(context: BrowserContext, env: BrowserEnv): OwnNeeds {
 /** The challenge is kept in an interaction of its own, bound to this browser. */
 async function showPasskeySetUp(context: SignedInBrowser, env: BrowserEnv, failed = false): Promise<void> {
   const known = (await env.factors.listOfUser(context.user.id)).filter(({ kind }) => kind === 'passkey')
-  const { brand, assets } = env.pages
+  const { brand } = env.pages
   const { options, challenge } = creationOptions(
     env.issuer.name,
     brand.name,
@@ -61,7 +101,7 @@ async function showPasskeySetUp(context: SignedInBrowser, env: BrowserEnv, faile
   })
   const frame = frameFor(env.pages, context, { boundTo: 'session' })
   const formError = failed ? { text: frame.language.messages.passkeyFailed } : undefined
-  const page = passkeySetUpPage(frame, { flow: handle, options, script: assets.passkeyScript, formError })
+  const page = passkeySetUpPage(frame, { flow: handle, options, formError })
   return sendPage(context.http, page, { status: failed ? 400 : 200, scripts: "'self'" })
 }
 
@@ -80,9 +120,40 @@ async function addPasskey(context: SignedInBrowser, form: Parameters, env: Brows
   return factorAdded(
     context,
     { id, kind: 'passkey', label, methods: ['pop', 'user'] },
-    `${env.pages.base}/account`,
+    addressOf('security', 'factor-added', env),
     env,
   )
+}
+
+async function askToRemove(context: SignedInBrowser, query: Parameters, env: BrowserEnv): Promise<void> {
+  const steps = stepsOf(await env.factors.listOfUser(context.user.id))
+  const factor = steps.find(({ id }) => id === query.get('factor'))
+  if (factor === undefined) return context.http.redirect(`${env.pages.base}/account/security`)
+  const frame = frameFor(env.pages, context, { boundTo: 'session' })
+  const { messages } = frame.language
+  const page = confirmPage(frame, {
+    title: messages.removeAsk(factor.label),
+    lead: steps.length > 1 ? messages.removeLead : messages.removeLastLead,
+    path: '/account/factors/remove',
+    values: { factor: factor.id },
+    submit: messages.remove,
+    back: '/account/security',
+  })
+  return sendPage(context.http, page)
+}
+
+async function askForNewCodes(context: SignedInBrowser, _query: Parameters, env: BrowserEnv): Promise<void> {
+  const frame = frameFor(env.pages, context, { boundTo: 'session' })
+  const { messages } = frame.language
+  const page = confirmPage(frame, {
+    title: messages.newRecoveryCodesAsk,
+    lead: messages.newRecoveryCodesLead,
+    path: '/account/recovery-codes',
+    values: {},
+    submit: messages.newRecoveryCodes,
+    back: '/account/security',
+  })
+  return sendPage(context.http, page)
 }
 
 /** Where the role of a person requires a second factor, the last one cannot be removed. */
@@ -93,7 +164,7 @@ async function removeFactor(context: SignedInBrowser, form: Parameters, env: Bro
   })
   switch (removal.outcome) {
     case 'kept':
-      return showAccount(context, env, { told: (text) => ({ text: text.factorRequired }) })
+      return showSecurity(context, { told: (text) => ({ text: text.factorRequired }) }, env)
     case 'removed': {
       const { kind, id: factor, label } = removal.factor
       env.audit.record({
@@ -103,9 +174,9 @@ async function removeFactor(context: SignedInBrowser, form: Parameters, env: Bro
         requestId: context.http.id,
         details: { kind, factor, label },
       })
-      return done(context, 'saved', env)
+      return redirectDone(context, 'security', 'factor', env)
     }
     case 'unknown':
-      return done(context, 'saved', env)
+      return context.http.redirect(`${env.pages.base}/account/security`)
   }
 }

@@ -2,15 +2,9 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Route } from '../../http/route.ts'
-import { logoType } from '../pages/brand.ts'
-import { createStylesheet } from '../pages/stylesheet.ts'
-
-export interface Assets {
-  readonly stylesheet: string
-  readonly passkeyScript: string
-  readonly signedOutScript: string
-  readonly logo: string | undefined
-}
+import { type Brand, logoType, markFile } from '../pages/brand.ts'
+import type { PageAssets } from '../pages/layout.ts'
+import { documentationStyles, pageStyles } from '../pages/stylesheet.ts'
 
 export interface Logo {
   readonly content: Buffer
@@ -21,21 +15,31 @@ export interface Logo {
 export interface AssetOptions {
   /** Path of the issuer, empty at the root. */
   readonly base: string
-  readonly colour: string
-  /** The operator's mark; undefined for ours. */
-  readonly logo: Logo | undefined
+  readonly brand: Brand & { readonly logo: Logo | undefined }
 }
 
-export function createAssets({ base, colour, logo }: AssetOptions): { assets: Assets; routes: readonly Route[] } {
+const CSS = 'text/css; charset=utf-8'
+export function createAssets({ base, brand }: AssetOptions): { assets: PageAssets; routes: readonly Route[] } {
+  const { colour, logo } = brand
   const routes: Route[] = []
-  const stylesheet = createStylesheet(colour)
+  const ownLogo = logo === undefined ? undefined : serveLogo(logo)
   const assets = {
-    stylesheet: serve(stylesheet.name, 'text/css; charset=utf-8', stylesheet.text),
+    stylesheet: serveStyles('pages', pageStyles(colour)),
+    documentationStylesheet: serveStyles('documentation', documentationStyles()),
+    controlsScript: serveScript('controls'),
     passkeyScript: serveScript('passkey'),
     signedOutScript: serveScript('signed-out'),
-    logo: logo === undefined ? undefined : serveLogo(logo),
+    themeScript: serveScript('theme'),
+    healthScript: serveScript('health'),
+    documentationScript: serveScript('documentation'),
+    logo: ownLogo,
+    icon: ownLogo ?? serveLogo({ content: Buffer.from(markFile(colour)), ending: '.svg' }),
   }
   return { assets, routes }
+
+  function serveStyles(name: string, text: string): string {
+    return serve(`${name}-${digest(text)}.css`, CSS, text)
+  }
 
   function serveScript(name: string): string {
     const text = readFileSync(new URL(`../pages/scripts/${name}.js`, import.meta.url), 'utf8')

@@ -139,7 +139,6 @@ export async function signOut(
     frames,
     next: next === undefined ? undefined : { url: next, client: asking?.name ?? '' },
     waitSeconds: FRAMES_SECONDS,
-    script: env.pages.assets.signedOutScript,
   })
   return sendPage(context.http, page, {
     frames: frames.flatMap((uri) => sourceOf(uri) ?? []),

@@ -47,8 +47,6 @@ export interface BrowserEnv extends UsedStores {
   readonly cookies: BrowserCookies
   readonly rateLimits: Pick<RateLimits, 'countCaller'>
   readonly pages: PageSettings
-  /** Whether this node serves the console. */
-  readonly hasConsole: boolean
   /** Seals the secrets of authenticator apps at rest. */
   readonly sealingKey: Buffer
   readonly lifetimes: TokenLifetimes

@@ -133,7 +133,8 @@ export async function showNewRecoveryCodes(context: SignedInBrowser, next: strin
     context.user.id,
     codes.map((code) => recoveryDigest(code, env.sealingKey)),
   )
-  return sendPage(context.http, recoveryCodesPage(frameFor(env.pages, context), { codes, next }))
+  const page = recoveryCodesPage(frameFor(env.pages, context), { codes, next, username: context.user.username })
+  return sendPage(context.http, page, { scripts: "'self'" })
 }
 
 function openSealed(sealed: string | undefined, user: User, env: BrowserEnv): Buffer {

@@ -42,7 +42,17 @@ export type Flow = {
 )
 
 export type OwnPage =
-  | { readonly name: 'account' | 'password' | 'authenticator' | 'passkey' | 'console' }
+  | {
+      readonly name:
+        | 'account'
+        | 'security'
+        | 'sessions'
+        | 'applications'
+        | 'password'
+        | 'authenticator'
+        | 'passkey'
+        | 'console'
+    }
   | { readonly name: 'device'; readonly userCode: string | undefined }
 
 /** What one of our pages needs besides a session. */
@@ -109,6 +119,9 @@ export function pathOf(page: OwnPage): string {
     case 'account':
     case 'console':
       return `/${page.name}`
+    case 'security':
+    case 'sessions':
+    case 'applications':
     case 'password':
     case 'authenticator':
     case 'passkey':

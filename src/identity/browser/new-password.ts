@@ -68,6 +68,7 @@ async function showForcedChange(
   if (again?.seconds !== undefined) context.http.setHeader('retry-after', String(again.seconds))
   return sendPage(context.http, page, {
     status: again?.status ?? 200,
+    scripts: "'self'",
     formAction: client === undefined ? [] : addressesOf(client, request?.target.redirectUri),
   })
 }

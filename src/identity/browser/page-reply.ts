@@ -3,16 +3,17 @@ import type { Context } from '../../http/context.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { Brand } from '../pages/brand.ts'
 import type { Html } from '../pages/html.ts'
-import type { PageFrame } from '../pages/layout.ts'
+import type { PageAssets, PageFrame, Place } from '../pages/layout.ts'
 import { chooseLanguage } from '../pages/messages/language.ts'
-import type { Assets } from './assets.ts'
 import type { BrowserContext } from './browser-context.ts'
 
+/** What all pages of this node share. */
 export interface PageSettings {
   readonly brand: Brand
-  readonly assets: Assets
+  readonly assets: PageAssets
   /** The path of the issuer; the prefix of all our links. */
   readonly base: string
+  readonly places: readonly Place[]
 }
 
 /** On all replies to browsers, redirects and files included; pages set a policy of their own. */
@@ -23,17 +24,20 @@ export const BROWSER_HEADERS = {
 } as const
 
 export function frameFor(
-  { brand, assets, base }: PageSettings,
+  pages: PageSettings,
   context: BrowserContext,
   { uiLocales, boundTo }: { uiLocales?: string | undefined; boundTo?: 'browser' | 'session' } = {},
 ): PageFrame {
+  const chosen = [uiLocales, context.user?.profile.locale].filter((locale) => typeof locale === 'string').join(' ')
   return {
-    brand,
-    language: chooseLanguage(uiLocales, context.http.headers['accept-language']),
-    base,
-    stylesheet: assets.stylesheet,
+    ...anonymousFrame(pages, context.http, chosen),
     formToken: boundTo === undefined ? '' : context.formToken(boundTo),
   }
+}
+
+/** For pages without forms, about nobody. */
+export function anonymousFrame(pages: PageSettings, { headers }: Pick<Context, 'headers'>, locales = ''): PageFrame {
+  return { ...pages, language: chooseLanguage(locales, headers['accept-language']), formToken: '' }
 }
 
 export interface PagePolicy {
@@ -43,6 +47,8 @@ export interface PagePolicy {
   /** 'self', or the digest of one inline script. */
   readonly scripts?: string
   readonly frames?: readonly string[]
+  /** A script of the page makes requests to our own origin. */
+  readonly connects?: boolean
 }
 
 export function sendPage(http: Context, page: Html, policy: PagePolicy = {}): void {
@@ -54,12 +60,13 @@ export function sendPage(http: Context, page: Html, policy: PagePolicy = {}): vo
   http.send('text/html; charset=utf-8', page.toString(), policy.status)
 }
 
-function contentPolicy({ formAction = [], scripts, frames = [] }: PagePolicy): string {
+export function contentPolicy({ formAction = [], scripts, frames = [], connects = false }: PagePolicy): string {
   return [
     "default-src 'none'",
     "style-src 'self'",
     "img-src 'self' data:",
     ...(scripts === undefined ? [] : [`script-src ${scripts}`]),
+    ...(connects ? ["connect-src 'self'"] : []),
     ...(frames.length === 0 ? [] : [`frame-src ${[...new Set(frames)].join(' ')}`]),
     `form-action ${["'self'", ...new Set(formAction)].join(' ')}`,
     "frame-ancestors 'none'",

@@ -5,10 +5,10 @@ import type { RouteGroup } from '../../http/route.ts'
 import type { Refusal } from '../../protocol/refusal.ts'
 import { type ErrorData, errorPage } from '../pages/error.ts'
 import type { Messages } from '../pages/messages/en.ts'
-import { chooseLanguage } from '../pages/messages/language.ts'
 import { accountRoutes } from './account.ts'
+import { accountAccessRoutes } from './account-access.ts'
 import { accountFactorRoutes } from './account-factors.ts'
-import { createAssets, type Logo } from './assets.ts'
+import { accountProfileRoutes } from './account-profile.ts'
 import { authorizeRoutes } from './authorize.ts'
 import { checkSessionRoute } from './check-session.ts'
 import { consentRoutes } from './consent.ts'
@@ -18,35 +18,21 @@ import { endSessionRoutes } from './end-session.ts'
 import type { BrowserEnv } from './env.ts'
 import { factorSetUpRoutes } from './factor-set-up.ts'
 import { forcedChangeRoutes } from './new-password.ts'
-import { BROWSER_HEADERS, type PageSettings, sendPage } from './page-reply.ts'
+import { anonymousFrame, BROWSER_HEADERS, type PageSettings, sendPage } from './page-reply.ts'
 import { secondFactorRoutes } from './second-factor.ts'
 import { setUpRoutes } from './set-up.ts'
 import { signInRoutes } from './sign-in.ts'
 
-export interface BrandSettings {
-  readonly name: string
-  readonly colour: string
-  /** Undefined for our own mark. */
-  readonly logo: Logo | undefined
-}
-
 /** Loaded on first use; server/routes.ts declares their paths. */
-export function browserGroups(
-  parts: Omit<BrowserEnv, 'pages' | 'cookies'>,
-  brand: BrandSettings,
-): readonly RouteGroup[] {
-  const base = new URL(parts.issuer.name).pathname.replace(/\/$/, '')
-  const { assets, routes } = createAssets({ base, colour: brand.colour, logo: brand.logo })
-  const pages: PageSettings = { base, assets, brand: { name: brand.name, colour: brand.colour, logo: assets.logo } }
-  const env: BrowserEnv = { ...parts, pages, cookies: browserCookies(parts.issuer.name) }
+export function browserGroups(parts: Omit<BrowserEnv, 'cookies'>): readonly RouteGroup[] {
+  const env: BrowserEnv = { ...parts, cookies: browserCookies(parts.issuer.name) }
   return [
     { at: [], limit: 'pages', routes: [checkSessionRoute(env.cookies)] },
-    { at: [], limit: 'pages', headers: BROWSER_HEADERS, routes },
     {
       at: [],
       limit: 'pages',
       headers: BROWSER_HEADERS,
-      fail: (context, error) => showError(context, error, pages),
+      fail: (context, error) => showError(context, error, env.pages),
       routes: [
         ...authorizeRoutes(env),
         ...endSessionRoutes(env),
@@ -57,7 +43,9 @@ export function browserGroups(
         ...setUpRoutes(env),
         ...consentRoutes(env),
         ...deviceRoutes(env),
+        ...accountProfileRoutes(env),
         ...accountRoutes(env),
+        ...accountAccessRoutes(env),
         ...accountFactorRoutes(env),
       ],
     },
@@ -65,21 +53,19 @@ export function browserGroups(
 }
 
 /** Errors that must not be sent to a client are shown to the person, with details for the client's developers. */
-function showError(context: Context, error: unknown, { brand, assets, base }: PageSettings): void {
+function showError(context: Context, error: unknown, pages: PageSettings): void {
   const refusal = logFailure(context, error)
   context.setHeaders(refusal?.details.headers ?? {})
-  const language = chooseLanguage(undefined, context.headers['accept-language'])
-  const frame = { brand, language, base, stylesheet: assets.stylesheet, formToken: '' }
-  const page = errorPage(frame, { ...explain(refusal, language.messages), requestId: context.id })
+  const frame = anonymousFrame(pages, context)
+  const page = errorPage(frame, { ...explain(refusal, frame.language.messages), requestId: context.id })
   sendPage(context, page, { status: refusal?.status ?? 500 })
 }
 
 function explain(refusal: Refusal | undefined, text: Messages): Omit<ErrorData, 'requestId'> {
-  if (refusal === undefined) return { title: text.error, lead: text.serverFault, code: undefined, detail: undefined }
+  if (refusal === undefined) return { title: text.error, lead: text.serverFault }
   const { code, message: detail } = refusal
-  if (code === 'server.unavailable') return { title: text.error, lead: text.unavailable, code: undefined, detail }
-  if (code === 'page.expired')
-    return { title: text.pageExpired, lead: text.pageExpiredLead, code: undefined, detail: undefined }
-  if (code === 'page.forged') return { title: text.error, lead: text.forgery, code: undefined, detail: undefined }
+  if (code === 'server.unavailable') return { title: text.error, lead: text.unavailable, detail }
+  if (code === 'page.expired') return { title: text.pageExpired, lead: text.pageExpiredLead, way: 'sign-in' }
+  if (code === 'page.forged') return { title: text.error, lead: text.forgery, way: 'sign-in' }
   return { title: text.error, lead: text.badRequest, code, detail }
 }

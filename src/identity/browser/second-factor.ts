@@ -81,7 +81,7 @@ async function showSecondFactor(
     hasAuthenticator: hasAuthenticator || passkeys.length > 0,
     hasRecovery: factors.some(({ kind }) => kind === 'recovery'),
     formError: formError?.told(frame.language.messages),
-    passkey: asked && { options: asked.options, script: env.pages.assets.passkeyScript },
+    passkeyOptions: asked?.options,
   })
   return sendPage(context.http, page, {
     status: formError?.status ?? 200,

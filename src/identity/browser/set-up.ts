@@ -96,7 +96,7 @@ function showLink(
           displayName: displayNameOf(user),
         })
   if (again?.seconds !== undefined) context.http.setHeader('retry-after', String(again.seconds))
-  sendPage(context.http, page, { status: again?.status ?? 200 })
+  sendPage(context.http, page, { status: again?.status ?? 200, scripts: "'self'" })
 }
 
 function showUnusable(context: BrowserContext, env: BrowserEnv): void {
@@ -153,7 +153,7 @@ async function signInWithPassword(context: BrowserContext, userId: string, env: 
   const user = await env.users.findById(userId)
   if (user === undefined || user.disabled) throw expired()
   // The console is for those who have rights in it.
-  const page = { name: env.hasConsole && user.rights.size > 0 ? 'console' : 'account' } as const
+  const page = { name: env.pages.places.includes('console') && user.rights.size > 0 ? 'console' : 'account' } as const
   const flow = await env.flows.begin({ kind: 'own', page, browser: context.browser(), progress: {} })
   return passFirstFactor(context, flow, user, ['pwd'], env)
 }

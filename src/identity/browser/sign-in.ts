@@ -81,7 +81,7 @@ async function showSignIn(
     username: username === '' ? undefined : username,
     formError: shown.told?.(frame.language.messages),
     again: context.user !== undefined && shown.username !== '',
-    passkey: { options, script: env.pages.assets.passkeyScript },
+    passkeyOptions: options,
   })
   return sendPage(context.http, page, {
     status: shown.status ?? 200,

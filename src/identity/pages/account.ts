@@ -1,96 +1,55 @@
-/** The account page: profile, password, second factors, sessions and applications with access. */
-import { errorSummary, type FormError, field, hidden, notice, postForm, scopeText } from './form-parts.ts'
+/** The frame of the account pages: who is signed in, the sections, and what happened. */
+import { avatar, errorSummary, type FormError, hidden, notice, passwordField, postForm } from './form-parts.ts'
 import { type Html, html } from './html.ts'
-import { type PageFrame, page } from './layout.ts'
+import { type IconName, icon } from './icons.ts'
+import { type PageFrame, page, sitePage } from './layout.ts'
+
+export const SECTIONS = {
+  profile: { path: '/account', icon: 'person' },
+  security: { path: '/account/security', icon: 'lock' },
+  sessions: { path: '/account/sessions', icon: 'devices' },
+  applications: { path: '/account/applications', icon: 'grid' },
+} as const satisfies Readonly<Record<string, { readonly path: string; readonly icon: IconName }>>
+
+export type Section = keyof typeof SECTIONS
 
 export interface AccountData {
+  readonly section: Section
   readonly username: string
-  readonly profile: Readonly<Record<ProfileField, string>>
-  readonly factors: readonly {
-    readonly id: string
-    readonly kind: 'authenticator' | 'passkey'
-    readonly label: string
-    readonly addedAt: number
-  }[]
-  readonly recoveryCodesLeft: number
-  readonly sessions: readonly {
-    readonly id: string
-    readonly browser: string
-    readonly address: string
-    readonly seenAt: number
-    readonly current: boolean
-  }[]
-  readonly consents: readonly {
-    readonly clientId: string
-    readonly client: string
-    readonly scopes: readonly string[]
-  }[]
-  /** The IANA time zone in which times are shown. */
-  readonly timeZone: string | undefined
+  /** The name, or the username again. */
+  readonly displayName: string
   readonly notice: string | undefined
   readonly formError: FormError | undefined
+  /** The cards of the section. */
+  readonly body: Html
 }
-
-/** The claims that users may change themselves, each with its `autocomplete` value. */
-export const PROFILE_FIELDS = {
-  name: 'name',
-  given_name: 'given-name',
-  family_name: 'family-name',
-  nickname: 'nickname',
-  email: 'email',
-  website: 'url',
-  locale: 'language',
-  zoneinfo: 'off',
-} as const
-export type ProfileField = keyof typeof PROFILE_FIELDS
 
 export function accountPage(frame: PageFrame, data: AccountData): Html {
   const { messages } = frame.language
-  const body = html`
-<h1>${messages.account}</h1>
-<p class="lead">${messages.accountLead(data.username)}</p>
+  const title = messages.section[data.section]
+  const { username, displayName } = data
+  const body = html`<div class="columns">
+<nav class="side" aria-label="${messages.account}">
+<p class="who">${avatar(displayName)}<span><strong>${displayName}</strong>${displayName !== username && html`<span class="quiet">${username}</span>`}</span></p>
+<ul>${Object.entries(SECTIONS).map(sectionLink)}</ul>
+</nav>
+<main class="content" id="content">
+<h1>${title}</h1>
+<p class="lead">${messages.sectionLead[data.section]}</p>
 ${notice(data.notice)}${errorSummary(frame, data.formError)}
-${profileSection(frame, data)}
-${passwordSection(frame)}
-${factorSection(frame, data)}
-${sessionSection(frame, data)}
-${consentSection(frame, data)}
-<section class="section">${postForm(frame, 'account-sign-out', '/account/sign-out', {}, html`<button type="submit" class="plain small" id="account-sign-out-submit">${messages.signOut}</button>`)}</section>`
-  return page(frame, { title: messages.account, body, wide: true })
-}
+${data.body}
+</main>
+</div>`
+  return sitePage(frame, { title: `${title} · ${messages.account}`, place: 'account', tools: signOut(frame), body })
 
-function profileSection(frame: PageFrame, data: AccountData): Html {
-  const { messages } = frame.language
-  const labels: Readonly<Record<ProfileField, string>> = {
-    name: messages.name,
-    given_name: messages.givenName,
-    family_name: messages.familyName,
-    nickname: messages.nickname,
-    email: messages.email,
-    website: messages.website,
-    locale: messages.locale,
-    zoneinfo: messages.zoneinfo,
+  function sectionLink([name, { path, icon: drawing }]: [string, (typeof SECTIONS)[Section]]): Html {
+    const section = name as Section
+    return html`<li><a href="${frame.base}${path}"${section === data.section && html` aria-current="page"`}>${icon(drawing)}<span>${messages.section[section]}</span></a></li>`
   }
-  const fields = Object.entries(PROFILE_FIELDS).map(([name, autocomplete]) => {
-    const key = name as ProfileField
-    return field({
-      name,
-      label: labels[key],
-      value: data.profile[key],
-      autocomplete,
-      maxlength: 200,
-      ...(name === 'email' ? { type: 'email' as const } : {}),
-    })
-  })
-  return html`<section class="section" aria-labelledby="profile-title"><h2 id="profile-title">${messages.profile}</h2>
-${postForm(frame, 'profile', '/account/profile', {}, html`<div class="pair">${fields}</div><button type="submit" class="small" id="profile-submit">${messages.save}</button>`)}</section>`
 }
 
-function passwordSection(frame: PageFrame): Html {
-  const { messages } = frame.language
-  return html`<section class="section" aria-labelledby="password-title"><h2 id="password-title">${messages.password}</h2>
-<p class="quiet">${messages.changePasswordLead}</p>
-<a class="button plain small" id="change-password" href="${frame.base}/account/password">${messages.changePassword}</a></section>`
+function signOut({ base, formToken, language }: PageFrame): Html {
+  return html`<form id="account-sign-out" name="account-sign-out" method="post" action="${base}/account/sign-out">${hidden({ form_token: formToken })}<button type="submit" class="plain small" id="account-sign-out-submit">${language.messages.signOut}</button></form>`
 }
 
 export interface PasswordData {
@@ -113,83 +72,10 @@ ${postForm(
   '/account/password',
   {},
   html`<input type="text" name="username" value="${data.username}" autocomplete="username" hidden>
-${field({ name: 'current_password', label: messages.currentPassword, type: 'password', autocomplete: 'current-password', required: true, focus: true, maxlength: 1000, error: errorOf('current_password') })}
-${field({ name: 'new_password', label: messages.newPassword, type: 'password', autocomplete: 'new-password', required: true, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: errorOf('new_password') })}
+${passwordField(frame, { name: 'current_password', label: messages.currentPassword, autocomplete: 'current-password', required: true, focus: true, maxlength: 1000, error: errorOf('current_password') })}
+${passwordField(frame, { name: 'new_password', label: messages.newPassword, autocomplete: 'new-password', required: true, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: errorOf('new_password') })}
 <div class="actions"><button type="submit" id="password-submit">${messages.changePassword}</button>
-<a class="button plain" href="${frame.base}/account">${messages.cancel}</a></div>`,
+<a class="button plain" href="${frame.base}/account/security">${messages.cancel}</a></div>`,
 )}`
-  return page(frame, { title: messages.changePassword, body })
-}
-
-function factorSection(frame: PageFrame, data: AccountData): Html {
-  const { messages } = frame.language
-  const rows = data.factors.map(
-    (
-      factor,
-    ) => html`<li><div><p>${factor.label}</p><p class="quiet">${factor.kind === 'passkey' ? messages.passkey : messages.authenticatorApp} · ${messages.added(date(frame, factor.addedAt))}</p></div>
-${rowButton(frame, '/account/factors/remove', { factor: factor.id }, messages.remove, messages.removeNamed(factor.label))}</li>`,
-  )
-  return html`<section class="section" id="second-factors" aria-labelledby="factors-title"><h2 id="factors-title">${messages.secondFactors}</h2>
-<p class="quiet">${messages.secondFactorsLead}${data.factors.length === 0 && html` ${messages.noFactors}`}</p>
-${
-  rows.length > 0 &&
-  html`<ul class="rows">${rows}<li><div><p>${messages.recoveryCodes}</p><p class="quiet">${messages.recoveryLeft(data.recoveryCodesLeft)}</p></div>
-${rowButton(frame, '/account/recovery-codes', {}, messages.newRecoveryCodes, messages.newRecoveryCodes, 'plain')}</li></ul>`
-}
-<p class="inline"><a class="button plain small" id="add-authenticator" href="${frame.base}/account/authenticator">${messages.addAuthenticator}</a>
-<a class="button plain small" id="add-passkey" href="${frame.base}/account/passkey">${messages.addPasskey}</a></p></section>`
-}
-
-function sessionSection(frame: PageFrame, data: AccountData): Html {
-  const { messages } = frame.language
-  const rows = data.sessions.map((session) => {
-    const browser = session.browser === '' ? messages.unknownBrowser : session.browser
-    return html`<li><div><p>${browser}${session.current && html` <span class="badge">${messages.thisSession}</span>`}</p>
-<p class="quiet">${session.address} · ${messages.lastSeen(dateAndTime(frame, session.seenAt, data.timeZone))}</p></div>
-${!session.current && rowButton(frame, '/account/sessions/end', { session: session.id }, messages.endSession, messages.endSessionNamed(browser))}</li>`
-  })
-  return html`<section class="section" aria-labelledby="sessions-title"><h2 id="sessions-title">${messages.sessions}</h2>
-<p class="quiet">${messages.sessionsLead}</p>
-<ul class="rows" id="sessions">${rows}</ul>
-${rows.length > 1 && rowButton(frame, '/account/sessions/end', { session: 'others' }, messages.endOthers, messages.endOthers)}</section>`
-}
-
-function consentSection(frame: PageFrame, data: AccountData): Html {
-  const { messages } = frame.language
-  const rows = data.consents.map(
-    (
-      consent,
-    ) => html`<li><div><p>${consent.client}</p><p class="quiet">${consent.scopes.map((scope) => scopeText(frame, scope)).join('; ')}</p></div>
-${rowButton(frame, '/account/consents/withdraw', { client_id: consent.clientId }, messages.withdraw, messages.withdrawNamed(consent.client))}</li>`,
-  )
-  return html`<section class="section" aria-labelledby="consents-title"><h2 id="consents-title">${messages.consents}</h2>
-<p class="quiet">${messages.consentsLead}${rows.length === 0 && html` ${messages.noConsents}`}</p>
-${rows.length > 0 && html`<ul class="rows" id="consents">${rows}</ul>`}</section>`
-}
-
-/** The label names the entry, so that screen reader users can tell the buttons of a list apart. */
-function rowButton(
-  frame: PageFrame,
-  path: string,
-  values: Readonly<Record<string, string>>,
-  text: string,
-  label: string,
-  kind = 'danger',
-): Html {
-  return html`<form method="post" action="${frame.base}${path}">${hidden({ form_token: frame.formToken, ...values })}<button type="submit" class="${kind} small" aria-label="${label}">${text}</button></form>`
-}
-
-function date(frame: PageFrame, at: number): string {
-  return new Intl.DateTimeFormat(frame.language.tag, { dateStyle: 'medium' }).format(at)
-}
-
-/** In the time zone of the user if it is known and valid, otherwise in UTC, and labelled so. */
-function dateAndTime(frame: PageFrame, at: number, timeZone = 'UTC'): string {
-  const format = (zone: string) =>
-    new Intl.DateTimeFormat(frame.language.tag, { dateStyle: 'medium', timeStyle: 'short', timeZone: zone }).format(at)
-  try {
-    return timeZone === 'UTC' ? `${format('UTC')} UTC` : format(timeZone)
-  } catch {
-    return `${format('UTC')} UTC`
-  }
+  return page(frame, { title: messages.changePassword, body, scripts: [frame.assets.controlsScript] })
 }

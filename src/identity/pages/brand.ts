@@ -1,19 +1,11 @@
-/** The operator's brand, and shades of its colour that are readable on light and dark backgrounds. */
+/** What the operator sets for the pages, and shades of its colour that are readable on light and dark backgrounds. */
 
 export interface Brand {
   readonly name: string
   /** As `#rrggbb`. */
   readonly colour: string
-  /** URL of the operator's logo on our origin; without one, ours is shown. */
-  readonly logo: string | undefined
-}
-
-export interface Shades {
-  readonly button: string
-  readonly buttonHover: string
-  readonly buttonText: string
-  /** Links, focus rings and icons on the surface. */
-  readonly accent: string
+  /** Whom people ask for help: an e-mail address, a URL or a text; empty for the administrator. */
+  readonly supportContact: string
 }
 
 const LOGO_TYPES: ReadonlyMap<string, string> = new Map([
@@ -29,15 +21,36 @@ export function logoType(ending: string): string {
   return LOGO_TYPES.get(ending) ?? 'application/octet-stream'
 }
 
-export const LIGHT_SURFACE = '#ffffff'
-export const DARK_SURFACE = '#171b22'
+/** The lines of our own logo, in a square of 36 units. */
+export const MARK_LINES = 'M9 28V17a9 9 0 0 1 18 0v11M15 28V15.5M21 28V15.5M9.5 20h17'
+
+/** Our own logo as a file, for the tab of the browser. */
+export function markFile(colour: string): string {
+  const { button, buttonText } = shadesOn(LIGHT_SURFACES, colour)
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 36 36"><rect width="36" height="36" rx="9" fill="${button}"/><path d="${MARK_LINES}" fill="none" stroke="${buttonText}" stroke-width="2.4" stroke-linecap="round" stroke-linejoin="round"/></svg>`
+}
+
+export interface Shades {
+  readonly button: string
+  readonly buttonHover: string
+  readonly buttonText: string
+  /** Links, focus rings and icons, on any of the surfaces. */
+  readonly accent: string
+}
+
+/** The colours of cards, of what is set off inside them, and of the page behind them. */
+export const LIGHT_SURFACES = { surface: '#ffffff', inset: '#f6f7f9', background: '#f2f4f7' } as const
+export const DARK_SURFACES = { surface: '#171b22', inset: '#1e232c', background: '#0d1015' } as const
+
+export type Surfaces = typeof LIGHT_SURFACES | typeof DARK_SURFACES
 
 /** WCAG 2.2 §1.4.3 requires 4.5; a little more allows for rounding. */
 const READABLE = 4.6
 
-export function shadesOn(surface: string, colour: string): Shades {
-  const towards = luminance(surface) > 0.5 ? '#000000' : '#ffffff'
-  const accent = untilReadable(colour, towards, (shade) => contrast(shade, surface))
+export function shadesOn(surfaces: Surfaces, colour: string): Shades {
+  const towards = luminance(surfaces.surface) > 0.5 ? '#000000' : '#ffffff'
+  const all = Object.values(surfaces)
+  const accent = untilReadable(colour, towards, (shade) => Math.min(...all.map((each) => contrast(shade, each))))
   const buttonText = contrast('#ffffff', colour) >= 3 ? '#ffffff' : '#10131a'
   const away = buttonText === '#ffffff' ? '#000000' : '#ffffff'
   const button = untilReadable(colour, away, (shade) => contrast(shade, buttonText))

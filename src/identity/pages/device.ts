@@ -1,6 +1,7 @@
 /** The pages of the device flow (RFC 8628 §3.3): the user enters the code, sees the request and decides. */
 import { errorSummary, type FormError, field, postForm, scopeList, signedInUser } from './form-parts.ts'
 import { type Html, html } from './html.ts'
+import { icon } from './icons.ts'
 import { type PageFrame, page } from './layout.ts'
 
 export interface DeviceCodeData {
@@ -56,8 +57,15 @@ ${postForm(
 }
 
 export function deviceDonePage(frame: PageFrame, decision: 'allow' | 'deny'): Html {
-  const { messages } = frame.language
-  const title = decision === 'allow' ? messages.deviceApproved : messages.deviceDenied
-  const lead = decision === 'allow' ? messages.deviceApprovedLead : messages.deviceDeniedLead
-  return page(frame, { title, body: html`<h1>${title}</h1><p class="lead">${lead}</p>` })
+  const { base, language } = frame
+  const { messages } = language
+  const isAllowed = decision === 'allow'
+  const title = isAllowed ? messages.deviceApproved : messages.deviceDenied
+  const body = html`
+<div class="state${!isAllowed && html` warn`}">${icon(isAllowed ? 'check' : 'alert')}</div>
+<h1>${title}</h1>
+<p class="lead">${isAllowed ? messages.deviceApprovedLead : messages.deviceDeniedLead}</p>
+<div class="actions">${isAllowed ? html`<a class="button plain" href="${base}/account/applications">${messages.toApplications}</a>` : html`<a class="button plain" href="${base}/device">${messages.deviceAgain}</a>`}
+<a class="button plain" href="${base}/">${messages.toStart}</a></div>`
+  return page(frame, { title, body })
 }

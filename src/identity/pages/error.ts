@@ -1,28 +1,52 @@
-/** The error page, for errors that cannot be sent to the client. */
-import { type Html, html } from './html.ts'
-import { type PageFrame, page } from './layout.ts'
+/** The error page: what happened in words, the code and the request id, and where to go on. */
+import { contact } from './form-parts.ts'
+import { fill, type Html, html } from './html.ts'
+import { icon } from './icons.ts'
+import { type PageFrame, PLACES, page } from './layout.ts'
 
 export interface ErrorData {
   /** For the user. */
   readonly title: string
   readonly lead: string
-  /** For developers: the OAuth error code and description. */
-  readonly code: string | undefined
-  readonly detail: string | undefined
+  /** For developers: the error code and description. */
+  readonly code?: string | undefined
+  readonly detail?: string | undefined
   /** Identifies the line in the log. */
   readonly requestId: string
+  /** Of the person, such as a wrong address: nobody needs to be asked for help. */
+  readonly isMistake?: boolean
+  /** Offered first; the start page is offered always. */
+  readonly way?: 'sign-in' | 'console' | undefined
 }
 
 export function errorPage(frame: PageFrame, data: ErrorData): Html {
   const { messages } = frame.language
+  const { code, detail } = data
   const body = html`
+<div class="state bad">${icon('alert')}</div>
 <h1>${data.title}</h1>
 <p class="lead">${data.lead}</p>
-${
-  data.code !== undefined &&
-  html`<p class="quiet">${messages.errorDetail}</p>
-<p class="break"><code id="error">${data.code}</code>${data.detail !== undefined && html`<br><span id="error-description">${data.detail}</span>`}</p>`
-}
-<p class="hint break">${messages.errorReference(data.requestId)}</p>`
+<dl class="facts">
+${code !== undefined && html`<dt>${messages.errorCode}</dt><dd>${explained(frame, code)}</dd>`}${detail !== undefined && html`<dt>${messages.errorDetail}</dt><dd id="error-description">${detail}</dd>`}
+<dt>${messages.errorReference}</dt><dd><code id="request-id">${data.requestId}</code></dd>
+</dl>
+${data.isMistake !== true && html`<p class="quiet">${fill(messages.errorHelp, contact(frame))}</p>`}
+<div class="actions">${wayOn(frame, data.way)}</div>`
   return page(frame, { title: data.title, body })
+}
+
+/** The documentation says what a code means. */
+function explained({ base, places }: PageFrame, code: string): Html {
+  const text = html`<code id="error">${code}</code>`
+  if (!places.includes('documentation')) return text
+  return html`<a href="${base}${PLACES.documentation}/search?q=${encodeURIComponent(code)}">${text}</a>`
+}
+
+function wayOn({ base, language, places }: PageFrame, way: ErrorData['way']): Html {
+  const { messages } = language
+  const start = (kind: string) => html`<a class="button ${kind}" id="to-start" href="${base}/">${messages.toStart}</a>`
+  if (way === 'sign-in') return html`<a class="button" href="${base}/sign-in">${messages.signIn}</a>${start('plain')}`
+  if (way === 'console' && places.includes('console'))
+    return html`<a class="button" href="${base}${PLACES.console}">${messages.toConsole}</a>${start('plain')}`
+  return start('')
 }

@@ -1,12 +1,13 @@
-/** Building blocks of forms: labelled fields with errors, hidden values, the error summary, the list of scopes. */
+/** Building blocks of forms: labelled fields with errors, hidden values, messages, the list of scopes. */
 import { type Html, html } from './html.ts'
+import { type IconName, icon } from './icons.ts'
 import type { PageFrame } from './layout.ts'
 
 export interface Field {
   /** Both name and id. Stable, for scripts and password managers. */
   readonly name: string
   readonly label: string
-  readonly type?: 'text' | 'password' | 'email'
+  readonly type?: 'text' | 'email' | 'url'
   readonly value?: string
   readonly hint?: string
   readonly error?: string | undefined
@@ -20,17 +21,68 @@ export interface Field {
 }
 
 export function field(part: Field): Html {
-  const described = [part.error !== undefined && `${part.name}-error`, part.hint !== undefined && `${part.name}-hint`]
-    .filter((id) => id !== false)
-    .join(' ')
+  return labelled(part, input(part, part.type ?? 'text'))
+}
+
+/** With a button that shows the password; it needs the controls script and is hidden without it. */
+export function passwordField(frame: PageFrame, part: Omit<Field, 'type' | 'code' | 'plainText' | 'inputmode'>): Html {
+  const { messages } = frame.language
+  return labelled(
+    part,
+    html`<div class="with-button">${input(part, 'password')}
+<button type="button" class="icon-button" data-shows="${part.name}" aria-pressed="false" aria-label="${messages.showPassword}" title="${messages.showPassword}" hidden>${icon('eye', 'when-not-pressed')}${icon('eyeOff', 'when-pressed')}</button></div>`,
+  )
+}
+
+export interface Choice {
+  readonly value: string
+  readonly text: string
+  /** The language of the text, if it is not that of the page. */
+  readonly lang?: string
+}
+
+export interface ChoiceGroup {
+  readonly label: string
+  readonly choices: readonly Choice[]
+}
+
+export interface SelectField extends Pick<Field, 'name' | 'label' | 'value' | 'hint' | 'error' | 'autocomplete'> {
+  readonly choices: readonly (Choice | ChoiceGroup)[]
+}
+
+export function selectField(part: SelectField): Html {
+  const option = ({ value, text, lang }: Choice): Html =>
+    html`<option value="${value}"${attribute('lang', lang)}${value === part.value && html` selected`}>${text}</option>`
+  const options = part.choices.map((choice) =>
+    'choices' in choice
+      ? html`<optgroup label="${choice.label}">${choice.choices.map(option)}</optgroup>`
+      : option(choice),
+  )
+  return labelled(
+    part,
+    html`<div class="select"><select id="${part.name}" name="${part.name}"${attribute('autocomplete', part.autocomplete)}${described(part)}>${options}</select>${icon('chevron')}</div>`,
+  )
+}
+
+function labelled(part: Pick<Field, 'name' | 'label' | 'hint' | 'error'>, control: Html): Html {
   return html`<div class="field">
 <label for="${part.name}">${part.label}</label>
-<input id="${part.name}" name="${part.name}" type="${part.type ?? 'text'}"${attribute('value', part.value)}${attribute('autocomplete', part.autocomplete)}${attribute('inputmode', part.inputmode)}${attribute('maxlength', part.maxlength)}${part.plainText === true && html` autocapitalize="none" spellcheck="false"`}${part.code === true && html` class="code"`}${part.required === true && html` required`}${part.focus === true && html` autofocus`}${part.error !== undefined && html` aria-invalid="true"`}${described !== '' && attribute('aria-describedby', described)}>
-${part.hint !== undefined && html`<p class="hint" id="${part.name}-hint">${part.hint}</p>`}${part.error !== undefined && html`<p class="visually-hidden" id="${part.name}-error">${part.error}</p>`}</div>`
+${control}
+${part.error !== undefined && html`<p class="field-error" id="${part.name}-error">${part.error}</p>`}${part.hint !== undefined && html`<p class="hint" id="${part.name}-hint">${part.hint}</p>`}</div>`
+}
+
+function input(part: Field, type: string): Html {
+  return html`<input id="${part.name}" name="${part.name}" type="${type}"${attribute('value', part.value)}${attribute('autocomplete', part.autocomplete)}${attribute('inputmode', part.inputmode)}${attribute('maxlength', part.maxlength)}${part.plainText === true && html` autocapitalize="none" spellcheck="false"`}${part.code === true && html` class="code"`}${part.required === true && html` required`}${part.focus === true && html` autofocus`}${described(part)}>`
+}
+
+function described({ name, hint, error }: Pick<Field, 'name' | 'hint' | 'error'>): Html {
+  const ids = [error !== undefined && `${name}-error`, hint !== undefined && `${name}-hint`]
+  const named = ids.filter((id) => id !== false).join(' ')
+  return html`${error !== undefined && html` aria-invalid="true"`}${named !== '' && attribute('aria-describedby', named)}`
 }
 
 export function attribute(
-  name: 'value' | 'autocomplete' | 'inputmode' | 'maxlength' | 'aria-describedby' | 'aria-label',
+  name: 'value' | 'autocomplete' | 'inputmode' | 'maxlength' | 'aria-describedby' | 'aria-label' | 'lang',
   value: string | number | undefined,
 ): Html | undefined {
   if (value === undefined) return undefined
@@ -52,11 +104,23 @@ export function errorSummary(frame: PageFrame, formError: FormError | undefined)
   if (formError === undefined) return undefined
   const text =
     formError.field === undefined ? html`${formError.text}` : html`<a href="#${formError.field}">${formError.text}</a>`
-  return html`<div class="summary" id="error-summary" role="alert"><span class="visually-hidden">${frame.language.messages.errorTitle}: </span>${text}</div>`
+  return html`<div class="summary" id="error-summary" role="alert">${icon('alert')}<div><span class="visually-hidden">${frame.language.messages.errorTitle}: </span>${text}</div></div>`
 }
 
 export function notice(text: string | undefined): Html | undefined {
-  return text === undefined ? undefined : html`<div class="notice" role="status">${text}</div>`
+  return text === undefined
+    ? undefined
+    : html`<div class="notice" role="status">${icon('check')}<div>${text}</div></div>`
+}
+
+/** Whom to ask for help. */
+export function contact({ brand, language }: PageFrame): Html {
+  const { messages } = language
+  const { supportContact: given } = brand
+  if (given === '') return html`${messages.yourAdministrator}`
+  if (/^https?:\/\/\S+$/i.test(given)) return html`<a href="${given}">${given.replace(/^https?:\/\/|\/$/gi, '')}</a>`
+  if (/^[^\s@:/?]+@[^\s@:/?]+$/.test(given)) return html`<a href="mailto:${given}">${given}</a>`
+  return html`${given}`
 }
 
 /** A form that posts to one of our own URLs, with the CSRF token. */
@@ -74,7 +138,11 @@ ${body}
 }
 
 export function signedInUser(text: string, name: string): Html {
-  return html`<p class="user"><span class="avatar" aria-hidden="true">${initial(name)}</span><span>${text}</span></p>`
+  return html`<p class="user">${avatar(name)}<span>${text}</span></p>`
+}
+
+export function avatar(name: string): Html {
+  return html`<span class="avatar" aria-hidden="true">${initial(name)}</span>`
 }
 
 function initial(name: string): string {
@@ -82,13 +150,44 @@ function initial(name: string): string {
 }
 
 export function scopeList(frame: PageFrame, scopes: readonly string[]): Html {
-  return html`<ul class="scopes" id="scopes">${scopes.map(
-    (scope) =>
-      html`<li><svg viewBox="0 0 20 20" aria-hidden="true" focusable="false"><path class="tick" d="M4.5 10.5l3.5 3.5 7.5-8"/></svg><span>${scopeText(frame, scope)}</span></li>`,
-  )}</ul>`
+  return html`<ul class="scopes" id="scopes">${inOrder(frame, scopes).map((scope) => scopeEntry(frame, scope))}</ul>`
 }
 
-export function scopeText(frame: PageFrame, scope: string): string {
-  const { messages } = frame.language
-  return (Object.hasOwn(messages.scope, scope) ? messages.scope[scope] : undefined) ?? messages.scopeOther(scope)
+/** What an application will no longer be able to do. */
+export function lostScopeList(frame: PageFrame, scopes: readonly string[]): Html {
+  const entries = inOrder(frame, scopes).map((scope) => scopeEntry(frame, scope, { drawing: 'cross' }))
+  return html`<ul class="scopes lost" id="scopes">${entries}</ul>`
+}
+
+/** The same in a list of applications. */
+export function permissionList(frame: PageFrame, scopes: readonly string[]): Html {
+  return html`<ul class="permissions">${inOrder(frame, scopes).map((scope) => scopeEntry(frame, scope))}</ul>`
+}
+
+/** What the person may do. */
+export function rightList(frame: PageFrame, rights: readonly string[]): Html {
+  const texts = frame.language.messages.right
+  const entries = inOrder(frame, rights).map((right) => scopeEntry(frame, right, { texts }))
+  return html`<ul class="permissions" id="rights">${entries}</ul>`
+}
+
+/** As in the catalogue of messages: who the person is first, rights on the platform last. */
+function inOrder({ language }: PageFrame, scopes: readonly string[]): string[] {
+  const order = Object.keys(language.messages.scope)
+  const at = (scope: string) => (order.includes(scope) ? order.indexOf(scope) : order.length)
+  return [...scopes].sort((a, b) => at(a) - at(b))
+}
+
+function scopeEntry(
+  { language }: PageFrame,
+  scope: string,
+  { texts = {}, drawing = 'check' }: { texts?: Readonly<Record<string, string>>; drawing?: IconName } = {},
+): Html {
+  const { messages } = language
+  const text = textIn(texts, scope) ?? textIn(messages.scope, scope) ?? messages.scopeOther(scope)
+  return html`<li>${icon(drawing)}<span>${text}</span></li>`
+}
+
+function textIn(texts: Readonly<Record<string, string>>, scope: string): string | undefined {
+  return Object.hasOwn(texts, scope) ? texts[scope] : undefined
 }

@@ -19,6 +19,14 @@ export function html(strings: TemplateStringsArray, ...values: readonly HtmlValu
   return new Html(text)
 }
 
+/** A message around a value that is HTML itself, such as a link. */
+export function fill(message: (value: string) => string, value: Html): Html {
+  const [before = '', ...after] = message(PLACEHOLDER).split(PLACEHOLDER)
+  return html`${before}${after.map((text) => html`${value}${text}`)}`
+}
+
+const PLACEHOLDER = '\u{f0000}'
+
 function render(value: HtmlValue): string {
   if (value === undefined || value === false) return ''
   if (value instanceof Html) return value.toString()
@@ -35,6 +43,6 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Safe in text and in quoted attributes, the only places where templates put values. */
-function escapeHtml(text: string): string {
+export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES.get(character) ?? character)
 }

@@ -1,6 +1,7 @@
 /** The pages on which a person chooses a password without giving the current one: a forced change, and one-time set-up links. */
-import { errorSummary, type FormError, field, postForm, signedInUser } from './form-parts.ts'
-import { type Html, html } from './html.ts'
+import { contact, errorSummary, type FormError, field, passwordField, postForm, signedInUser } from './form-parts.ts'
+import { fill, type Html, html } from './html.ts'
+import { icon } from './icons.ts'
 import { type PageFrame, page } from './layout.ts'
 
 export interface ForcedChangeData {
@@ -17,7 +18,7 @@ export function forcedChangePage(frame: PageFrame, data: ForcedChangeData): Html
 <p class="lead">${messages.mustChangePasswordLead}</p>
 ${errorSummary(frame, data.formError)}
 ${postForm(frame, 'change-password', '/change-password', { flow: data.flow }, html`${passwordFields(frame, { ...data, label: messages.newPassword })}`)}`
-  return page(frame, { title: messages.mustChangePassword, body })
+  return page(frame, { title: messages.mustChangePassword, body, scripts: [frame.assets.controlsScript] })
 }
 
 export interface SetUpData {
@@ -38,7 +39,7 @@ export function setUpPage(frame: PageFrame, data: SetUpData): Html {
 ${errorSummary(frame, data.formError)}
 ${signedInUser(messages.setUpFor(data.displayName, data.username), data.displayName)}
 ${postForm(frame, 'set-up', '/set-up', { token: data.token }, html`${passwordFields(frame, { ...data, label: data.purpose === 'reset' ? messages.newPassword : messages.password })}`)}`
-  return page(frame, { title, body })
+  return page(frame, { title, body, scripts: [frame.assets.controlsScript] })
 }
 
 export interface FirstAdministratorData {
@@ -62,16 +63,18 @@ ${postForm(
   html`${field({ name: 'username', label: messages.username, value: data.username, autocomplete: 'username', plainText: true, required: true, focus: true, maxlength: 128, error: errorOf(data, 'username') })}
 ${passwordFields(frame, { ...data, label: messages.password, username: undefined, button: messages.createAdministrator })}`,
 )}`
-  return page(frame, { title: messages.firstAdministrator, body })
+  return page(frame, { title: messages.firstAdministrator, body, scripts: [frame.assets.controlsScript] })
 }
 
 /** The same page for every link that cannot be used, whatever the reason. */
 export function unusableLinkPage(frame: PageFrame): Html {
   const { messages } = frame.language
   const body = html`
+<div class="state bad">${icon('alert')}</div>
 <h1>${messages.linkUnusable}</h1>
-<p class="lead">${messages.linkUnusableLead}</p>
-<div class="actions"><a class="button" id="link-sign-in" href="${frame.base}/sign-in">${messages.signIn}</a></div>`
+<p class="lead">${fill(messages.linkUnusableLead, contact(frame))}</p>
+<div class="actions"><a class="button" id="link-sign-in" href="${frame.base}/sign-in">${messages.signIn}</a>
+<a class="button plain" href="${frame.base}/">${messages.toStart}</a></div>`
   return page(frame, { title: messages.linkUnusable, body })
 }
 
@@ -87,7 +90,7 @@ interface PasswordFields {
 function passwordFields(frame: PageFrame, data: PasswordFields): Html {
   const { messages } = frame.language
   return html`${data.username !== undefined && html`<input type="text" name="username" value="${data.username}" autocomplete="username" hidden>`}
-${field({ name: 'new_password', label: data.label, type: 'password', autocomplete: 'new-password', required: true, focus: data.username !== undefined, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: errorOf(data, 'new_password') })}
+${passwordField(frame, { name: 'new_password', label: data.label, autocomplete: 'new-password', required: true, focus: data.username !== undefined, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: errorOf(data, 'new_password') })}
 <div class="actions"><button type="submit" id="new-password-submit">${data.button ?? messages.setPassword}</button></div>`
 }
 

@@ -1,6 +1,6 @@
 /** The sign-in page: username and password, or a passkey if the browser supports them. */
-import { errorSummary, type FormError, field, hidden, postForm } from './form-parts.ts'
-import { type Html, html } from './html.ts'
+import { contact, errorSummary, type FormError, field, hidden, passwordField, postForm } from './form-parts.ts'
+import { fill, type Html, html } from './html.ts'
 import { type PageFrame, page } from './layout.ts'
 
 export interface SignInData {
@@ -11,12 +11,13 @@ export interface SignInData {
   readonly formError: FormError | undefined
   /** There is a session already, but the user must authenticate again. */
   readonly again: boolean
-  /** Options for `navigator.credentials.get` as JSON, and the script that uses them. */
-  readonly passkey: { readonly options: string; readonly script: string } | undefined
+  /** Options for `navigator.credentials.get` as JSON. */
+  readonly passkeyOptions: string
 }
 
 export function signInPage(frame: PageFrame, data: SignInData): Html {
-  const { messages } = frame.language
+  const { assets, language } = frame
+  const { messages } = language
   const values = { flow: data.flow }
   const body = html`
 <h1>${messages.signIn}</h1>
@@ -29,18 +30,15 @@ ${postForm(
   values,
   html`
 ${field({ name: 'username', label: messages.username, value: data.username ?? '', autocomplete: 'username webauthn', plainText: true, required: true, maxlength: 200, focus: data.username === undefined, error: errorOf(data, 'username') })}
-${field({ name: 'password', label: messages.password, type: 'password', autocomplete: 'current-password', required: true, maxlength: 1000, focus: data.username !== undefined, error: errorOf(data, 'password') })}
+${passwordField(frame, { name: 'password', label: messages.password, autocomplete: 'current-password', required: true, maxlength: 1000, focus: data.username !== undefined, error: errorOf(data, 'password') })}
 <div class="actions">
 <button type="submit" id="sign-in-submit" name="action" value="sign-in">${messages.signIn}</button>
 </div>`,
 )}
-${data.passkey !== undefined && passkeyForm(frame, { flow: data.flow, path: '/sign-in/passkey', label: messages.withPasskey, options: data.passkey.options })}
+<details class="help"><summary>${messages.forgotPassword}</summary><p>${fill(messages.forgotPasswordHelp, contact(frame))}</p><p>${messages.forgotPasswordPasskey}</p></details>
+${passkeyForm(frame, { flow: data.flow, path: '/sign-in/passkey', label: messages.withPasskey, options: data.passkeyOptions })}
 ${data.client !== undefined && html`<p class="secondary"><button type="submit" form="sign-in" class="text" id="sign-in-cancel" name="action" value="cancel" formnovalidate>${messages.cancel}</button></p>`}`
-  return page(frame, {
-    title: messages.signIn,
-    body,
-    ...(data.passkey === undefined ? {} : { script: data.passkey.script }),
-  })
+  return page(frame, { title: messages.signIn, body, scripts: [assets.controlsScript, assets.passkeyScript] })
 }
 
 function errorOf(data: SignInData, name: string): string | undefined {
@@ -50,12 +48,13 @@ function errorOf(data: SignInData, name: string): string | undefined {
 /** Hidden until the script finds that the browser supports passkeys. */
 export function passkeyForm(
   frame: PageFrame,
-  { flow, path, label, options }: { flow: string; path: string; label: string; options: string },
+  part: { flow: string; path: string; label: string; options: string; hasAlternative?: boolean },
 ): Html {
+  const { flow, path, label, options, hasAlternative = true } = part
   return html`<form id="passkey" name="passkey" method="post" action="${frame.base}${path}" data-get="${options}" hidden>
 ${hidden({ form_token: frame.formToken, flow })}
 <input type="hidden" name="credential" value="">
-<p class="or">${frame.language.messages.or}</p>
-<button type="submit" class="plain" id="passkey-submit">${label}</button>
+${hasAlternative && html`<p class="or">${frame.language.messages.or}</p>`}
+<button type="submit"${hasAlternative && html` class="plain"`} id="passkey-submit">${label}</button>
 </form>`
 }

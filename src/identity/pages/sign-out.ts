@@ -1,6 +1,7 @@
 /** The sign-out pages: confirmation, and front-channel logout of every application before returning to the client. */
 import { postForm, signedInUser } from './form-parts.ts'
 import { type Html, html } from './html.ts'
+import { icon } from './icons.ts'
 import { type PageFrame, page } from './layout.ts'
 
 export interface SignOutData {
@@ -36,22 +37,27 @@ export interface SignedOutData {
   readonly next: { readonly url: string; readonly client: string } | undefined
   /** How long the page waits for the iframes. */
   readonly waitSeconds: number
-  /** URL of the script that continues as soon as every iframe has loaded. */
-  readonly script: string
 }
 
 /** Continues without scripts too, after the full wait. An iframe that hangs does not block it (Front-Channel Logout §3). */
 export function signedOutPage(frame: PageFrame, data: SignedOutData): Html {
-  const { messages } = frame.language
+  const { base, language } = frame
+  const { messages } = language
+  const ways =
+    data.next === undefined
+      ? html`<a class="button" id="signed-out-sign-in" href="${base}/sign-in">${messages.signInOnceMore}</a>
+<a class="button plain" href="${base}/">${messages.toStart}</a>`
+      : html`<a class="button" id="signed-out-continue" href="${data.next.url}">${messages.backTo(data.next.client)}</a>`
   const body = html`
+<div class="state">${icon('check')}</div>
 <h1>${messages.signedOut}</h1>
 <p class="lead">${data.next === undefined ? messages.signedOutLead : messages.formPostLead(data.next.client)}</p>
-${data.next !== undefined && html`<div class="actions"><a class="button" id="signed-out-continue" href="${data.next.url}">${messages.backTo(data.next.client)}</a></div>`}`
+<div class="actions">${ways}</div>`
   const continuation =
     data.next === undefined
       ? {}
       : {
-          script: data.script,
+          scripts: [frame.assets.signedOutScript],
           head: html`<noscript><meta http-equiv="refresh" content="${data.waitSeconds};url=${data.next.url}"></noscript>\n`,
         }
   const frames = data.frames.map(
@@ -68,6 +74,7 @@ ${data.next !== undefined && html`<div class="actions"><a class="button" id="sig
 export function stillSignedInPage(frame: PageFrame, username: string): Html {
   const { messages } = frame.language
   const body = html`<h1>${messages.stillSignedIn}</h1>${signedInUser(messages.signedInAs(username), username)}
-<div class="actions"><a class="button plain" href="${frame.base}/account">${messages.account}</a></div>`
+<div class="actions"><a class="button" href="${frame.base}/account">${messages.account}</a>
+<a class="button plain" href="${frame.base}/">${messages.toStart}</a></div>`
   return page(frame, { title: messages.stillSignedIn, body })
 }

@@ -1,4 +1,5 @@
 /** Content negotiation: the format and the compression of a result (RFC 9110 §12.5). */
+import { byQuality } from '../../http/accept.ts'
 import type { QueryValues } from '../../http/request-target.ts'
 import { refuse } from '../errors.ts'
 import type { Encoding, Format } from '../results/encoding.ts'
@@ -64,18 +65,6 @@ export function negotiateCoding(accepted: string | undefined): Coding {
   const best = wanted[0]?.quality ?? 0
   const candidates = wanted.filter(({ quality }) => quality === best).map(({ value }) => value)
   return CODINGS.find((coding) => candidates.includes(coding)) ?? 'identity'
-}
-
-function byQuality(header: string): { value: string; quality: number }[] {
-  return header
-    .split(',')
-    .map((item) => {
-      const [value = '', ...parameters] = item.split(';').map((part) => part.trim().toLowerCase())
-      const quality = parameters.find((parameter) => parameter.startsWith('q='))
-      return { value, quality: quality === undefined ? 1 : Number(quality.slice(2)) || 0 }
-    })
-    .filter(({ quality }) => quality > 0)
-    .sort((a, b) => b.quality - a.quality)
 }
 
 function oneOf<Word extends string>(query: QueryValues, name: string, words: readonly [Word, Word]): Word {

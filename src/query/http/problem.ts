@@ -1,6 +1,6 @@
 /** Error replies of the query service: problem documents (RFC 9457) with its own codes and the request id. */
 import type { Context } from '../../http/context.ts'
-import { FAULT, logFailure, PROBLEM_TYPE } from '../../http/problem.ts'
+import { FAULT, logFailure, sendProblem } from '../../http/problem.ts'
 import { type Problem, problemOf } from '../../protocol/problem.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import { QUERY_ERRORS, refuse } from '../errors.ts'
@@ -11,7 +11,7 @@ export function replyToError(context: Context, error: unknown): void {
   const refusal = asQueryRefusal(asKnown(error))
   const problem = problemFor(refusal, context)
   if (refusal instanceof Refusal) context.setHeaders(refusal.details.headers ?? {})
-  context.send(PROBLEM_TYPE, JSON.stringify(problem), problem.status)
+  sendProblem(context, problem)
 }
 
 /** Logs details that the caller must not see. */

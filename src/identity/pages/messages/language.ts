@@ -1,46 +1,39 @@
 /** Chooses the language of a page: `ui_locales` of the request first, then Accept-Language, then English. */
+import { byQuality } from '../../../http/accept.ts'
+import { languageTag } from '../../../lib/language-tags.ts'
 import { de } from './de.ts'
 import { en, type Messages } from './en.ts'
 
 export interface Language {
   /** For the `lang` attribute. */
   readonly tag: string
+  /** For dates and numbers: the tag that was asked for, such as `en-GB`. */
+  readonly locale: string
   readonly messages: Messages
 }
 
-const ENGLISH: Language = { tag: 'en', messages: en }
+const ENGLISH: Language = { tag: 'en', locale: 'en', messages: en }
 const LANGUAGES: ReadonlyMap<string, Language> = new Map([
   ['en', ENGLISH],
-  ['de', { tag: 'de', messages: de }],
+  ['de', { tag: 'de', locale: 'de', messages: de }],
 ])
 
 /** For discovery's `ui_locales_supported`. */
 export const LANGUAGE_TAGS: readonly string[] = [...LANGUAGES.keys()]
 
 const MAX_PREFERENCES = 20
+const LONGEST_HEADER = 500
 
 /** `ui_locales` is a list in order of preference (OpenID Connect Core §3.1.2.1). Unknown and malformed values are ignored. */
 export function chooseLanguage(uiLocales: string | undefined, acceptLanguage: string | undefined): Language {
-  const preferences = [...(uiLocales ?? '').split(' '), ...preferredTags(acceptLanguage ?? '')]
+  const preferences = [
+    ...(uiLocales ?? '').split(' '),
+    ...byQuality((acceptLanguage ?? '').slice(0, LONGEST_HEADER)).map(({ value }) => value),
+  ]
   for (const tag of preferences.slice(0, MAX_PREFERENCES)) {
     const primary = tag.trim().toLowerCase().split('-', 1)[0] ?? ''
     const language = LANGUAGES.get(primary)
-    if (language !== undefined) return language
+    if (language !== undefined) return { ...language, locale: languageTag(tag.trim()) ?? language.tag }
   }
   return ENGLISH
-}
-
-/** RFC 9110 §12.5.4: the tags of Accept-Language, most preferred first, without those with q=0. */
-function preferredTags(header: string): string[] {
-  return header
-    .slice(0, 500)
-    .split(',')
-    .map((part) => {
-      const [tag = '', ...parameters] = part.split(';').map((piece) => piece.trim())
-      const quality = parameters.find((parameter) => parameter.startsWith('q='))
-      return { tag, quality: quality === undefined ? 1 : Number(quality.slice(2)) || 0 }
-    })
-    .filter(({ quality }) => quality > 0)
-    .sort((a, b) => b.quality - a.quality)
-    .map(({ tag }) => tag)
 }

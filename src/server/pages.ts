@@ -1,0 +1,43 @@
+/** The pages for people, loaded by the first request for one: what they share, and errors as pages. */
+import type { ProblemPage } from '../http/context.ts'
+import { PROBLEM_TYPE } from '../http/problem.ts'
+import type { BrandSettings, Pages } from '../identity/browser/page-settings.ts'
+import type { Place } from '../identity/pages/layout.ts'
+
+const ALL_PLACES = ['console', 'account', 'documentation'] as const satisfies readonly Place[]
+
+export interface LazyPages {
+  /** The path of the issuer; the prefix of all our links. */
+  readonly base: string
+  readonly brand: BrandSettings
+  load(): Promise<Pages>
+  readonly problemPage: ProblemPage
+}
+
+export function lazyPages(base: string, brand: BrandSettings, serves: Readonly<Record<Place, boolean>>): LazyPages {
+  const places = ALL_PLACES.filter((place) => serves[place])
+  let loading: Promise<Pages> | undefined
+  const load = (): Promise<Pages> => {
+    loading ??= import('../identity/browser/page-settings.ts').then(
+      ({ createPages }) => createPages(base, brand, places),
+      (error) => {
+        loading = undefined
+        throw error
+      },
+    )
+    return loading
+  }
+  return {
+    base,
+    brand,
+    load,
+    problemPage(context, problem) {
+      Promise.all([load(), import('../site/problem-page.ts')])
+        .then(([{ settings }, { showProblem }]) => showProblem(context, problem, settings))
+        .catch((error) => {
+          context.log.error({ err: error }, 'the error page could not be shown')
+          if (!context.isReplied) context.send(PROBLEM_TYPE, JSON.stringify(problem), problem.status)
+        })
+    },
+  }
+}
