@@ -17,14 +17,14 @@ import { USER_ID_PREFIX } from '../store/users.ts'
 import { record } from './change.ts'
 import { readCount, readTime } from './parameters.ts'
 import type { AdminCall, AdminEnv, AdminReply, AdminRoute } from './route.ts'
-import { requireActor } from './subjects.ts'
+import { requireActor, targetsOf } from './subjects.ts'
 
 const FILTERS = {
   event: 'An event name such as token.refused, or its first part, such as token.',
   outcome: 'success or refused.',
   actor: 'The user or client who did it, by name or id.',
   client: 'The client through which it was done.',
-  target: 'The id of the affected user or object.',
+  target: 'The affected user, by name or id, or the name of another object.',
   address: 'The address of the caller.',
   since: 'At or after this time (ISO 8601).',
   until: 'Before this time (ISO 8601).',
@@ -118,7 +118,7 @@ async function readFilter({ query }: AdminCall, { stores, database }: AdminEnv):
     outcome,
     actor: actor === undefined ? undefined : await requireActor(stores, database, actor),
     client,
-    target,
+    targets: target === undefined ? undefined : await targetsOf(stores, target),
     address,
     since: readTime(query.since, 'since'),
     until: readTime(query.until, 'until'),

@@ -22,6 +22,12 @@ export async function requireActor(stores: SubjectStores, { db }: Pick<Database,
   return name
 }
 
+/** Rows about a user have its id; others the name of anything that was ever acted on. */
+export async function targetsOf({ users }: Pick<Stores, 'users'>, name: string): Promise<string[]> {
+  const user = await users.findByUsername(name)
+  return user === undefined ? [name] : [name, user.id]
+}
+
 async function findSubject({ users, clients }: SubjectStores, name: string): Promise<string | undefined> {
   const user = name.startsWith(USER_ID_PREFIX) ? await users.findById(name) : await users.findByUsername(name)
   return user?.id ?? (await clients.find(name))?.id

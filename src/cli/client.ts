@@ -7,6 +7,7 @@ import { printable } from './table.ts'
 import { claimsOf } from './token-claims.ts'
 
 const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
+const SECOND_FACTOR_HINT = 'a user with a second factor logs in on a page, by "gatehouse login" without --username'
 /** A token this close to its expiry is refreshed before it is used. */
 const EXPIRY_MARGIN_MS = 30_000
 
@@ -37,8 +38,11 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** Gets another token than the rejected one, if it can. */
+export type TokenSource = (rejected?: string) => Promise<string>
+
 /** The token is sent to this server and to nobody else. */
-export async function connect(server: string, getToken: () => Promise<string>): Promise<Connection> {
+export async function connect(server: string, getToken: TokenSource): Promise<Connection> {
   let token = await getToken()
   const send = (path: string, { method = 'GET', headers = {}, body, signal }: RequestOptions): Promise<Response> =>
     fetchFrom(server + path, {
@@ -54,29 +58,30 @@ export async function connect(server: string, getToken: () => Promise<string>): 
       // A long import outlives its token.
       if (response.status !== 401) return response
       await response.body?.cancel()
-      token = await getToken()
+      token = await getToken(token)
       return send(path, options)
     },
   }
 }
 
-/** The access token of `gatehouse login`, refreshed when it is about to expire. */
-export async function loginToken(server: string): Promise<string> {
-  const fresh = freshToken(server)
+/** The access token of `gatehouse login`, refreshed when it is about to expire or was rejected. */
+export async function loginToken(server: string, rejected?: string): Promise<string> {
+  const fresh = freshToken(server, rejected)
   if (fresh !== undefined) return fresh
   // A refresh token is valid once: of several commands one refreshes, and the others use what it got.
   const unlock = await lockCredentials()
   try {
-    return freshToken(server) ?? (await refresh(server))
+    return freshToken(server, rejected) ?? (await refresh(server))
   } finally {
     unlock()
   }
 }
 
-function freshToken(server: string): string | undefined {
+function freshToken(server: string, rejected: string | undefined): string | undefined {
   const login = readLogin(server)
   if (login === undefined) throw new CommandError(`You are not logged in to ${server}. Run: ${loginCommand(server)}`)
-  return Date.now() < login.expiresAt - EXPIRY_MARGIN_MS ? login.accessToken : undefined
+  const isFresh = Date.now() < login.expiresAt - EXPIRY_MARGIN_MS && login.accessToken !== rejected
+  return isFresh ? login.accessToken : undefined
 }
 
 async function refresh(server: string): Promise<string> {
@@ -113,6 +118,9 @@ export async function passwordLogin(
   const { token } = await discover(server)
   const form = { grant_type: 'password', client_id: clientId, username, password, ...scopeField(scope) }
   const reply = await postForm(token, form)
+  if (reply.body.error === 'invalid_grant')
+    // The server gives every cause the same reply, so that a guesser learns nothing from it.
+    throw refused(`The server did not sign ${username} in`, reply.body, SECOND_FACTOR_HINT)
   if (reply.status !== 200) throw refused(`The server did not sign ${username} in`, reply.body)
   return readTokens(clientId, reply.body)
 }
@@ -231,6 +239,11 @@ function readTokens(clientId: string, body: JsonObject): Login {
   }
 }
 
-function refused(what: string, { error = 'no reason given', error_description: description = '' }: JsonObject) {
-  return new CommandError(printable(`${what}: ${error} ${description}`.trim()))
+function refused(
+  what: string,
+  { error = 'no reason given', error_description: description = '' }: JsonObject,
+  hint?: string,
+) {
+  const reason = printable(`${what}: ${error} ${description}`.trim())
+  return new CommandError(hint === undefined ? reason : `${reason} (${hint})`)
 }

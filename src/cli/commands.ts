@@ -113,11 +113,13 @@ warnings.`,
 Prints a code to confirm on a page of the server, then as whom you are logged in and with which rights. The login has
 every right that you hold and the client may have; with --scope it has less, and without the scope offline_access it
 is not renewed. The server is --server or GATEHOUSE_SERVER; the default is http://localhost:5080. The client must be
-registered there with the device grant, or the password grant for --username; see "gatehouse client add --help".`,
+registered there with the device grant, or the password grant for --username; see "gatehouse client add --help".
+Without a terminal the password for --username is the first line of stdin. A user with a second factor needs the page.`,
     examples: [
       'login',
       'login --server https://gate.example.com',
       'login --scope Platform/Market --scope offline_access --server https://gate.example.com',
+      'login --username alice < password.txt',
     ],
     load: async () => (await import('./login.ts')).login,
   },

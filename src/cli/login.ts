@@ -4,7 +4,7 @@ import { deviceLogin, passwordLogin, revokeLogin, serverAddress } from './client
 import { credentialsFile, deleteLogin, type Login, readLogin, writeLogin } from './credentials.ts'
 import { CommandError } from './errors.ts'
 import { loadSettings } from './settings.ts'
-import { clientOf, passwordSource } from './sign-in.ts'
+import { clientOf, passwordOfLogin } from './sign-in.ts'
 import { printable } from './table.ts'
 import { identityOf, nameOf, rightsText } from './whoami.ts'
 
@@ -27,7 +27,7 @@ export async function login(args: Arguments): Promise<void> {
 async function obtain(server: string, args: Arguments, scope: string | undefined): Promise<Login> {
   const [clientId, username] = [clientOf(args), args.value('--username')]
   if (username !== undefined) {
-    const password = await passwordSource(username, args.value('--password-file'))()
+    const password = await passwordOfLogin(username, args.value('--password-file'))
     return passwordLogin(server, { clientId, username, password, scope })
   }
   return deviceLogin(server, { clientId, scope }, ({ userCode, address }) =>

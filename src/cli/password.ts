@@ -8,10 +8,15 @@ const INTERRUPT = '\u0003'
 
 /** Asks twice at a terminal; otherwise reads the first line of stdin. */
 export async function readNewPassword(prompt: string): Promise<string> {
-  if (!process.stdin.isTTY) return (await text(process.stdin)).split(/\r?\n/, 1)[0] ?? ''
+  if (!process.stdin.isTTY) return readPasswordLine()
   const first = await askPassword(prompt)
   if ((await askPassword('Repeat it: ')) !== first) throw new CommandError('The passwords differ')
   return first
+}
+
+/** The first line of stdin. */
+export async function readPasswordLine(): Promise<string> {
+  return (await text(process.stdin)).split(/\r?\n/, 1)[0] ?? ''
 }
 
 /** Needs a terminal. */

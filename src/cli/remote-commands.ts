@@ -95,6 +95,12 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
         repeatable: true,
         help: 'how dates are written, such as DD/MM/YYYY (default: detected); repeatable',
       },
+      '--number-format': {
+        value: 'COLUMN=FORMAT',
+        repeatable: true,
+        help: 'how numbers are written, 1.234,56 or 1,234.56 (default: detected); repeatable',
+      },
+      '--null': { value: 'TEXT', repeatable: true, help: 'what stands for no value, such as n/a; repeatable' },
       '--delimiter': { value: 'NAME', help: 'comma, semicolon, tab or bar (default: detected)' },
       '--dry-run': { help: 'print how the file is read and stop' },
       '--yes': { help: 'with --create: go on although a few values turn a column into Text' },
@@ -107,8 +113,9 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
     notes: `
 The first line of FILE names the columns. An interrupted import resumes when the command is repeated: FILE.import.json
 records how far it got, and no row is inserted twice. The exit status is 1 if rows were rejected.
-Delimiter, types and date formats are detected from the first 10,000 rows and shown. Where a column of a new table becomes
-Text because of a few values, or because days and months cannot be told apart, nothing is written without --yes.
+Delimiter, types, and how dates and numbers are written are detected from the first 10,000 rows and shown. Where a column of
+a new table becomes Text because of a few values, or because days and months, or 1,5 and 1,500, cannot be told apart, nothing
+is written without --yes. An empty field is NULL.
 ${LOGIN}`,
     examples: [
       'import trades.csv --table trades',

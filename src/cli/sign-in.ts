@@ -1,16 +1,16 @@
 /** Where a command takes its access token from: a file, a password, or the login of this user. */
 import { readFile } from 'node:fs/promises'
 import type { Arguments } from './args.ts'
-import { loginToken, passwordLogin, requireIssuer } from './client.ts'
+import { loginToken, passwordLogin, requireIssuer, type TokenSource } from './client.ts'
 import { UsageError } from './errors.ts'
-import { askPassword } from './password.ts'
+import { askPassword, readPasswordLine } from './password.ts'
 
 /** The client that the command line is registered as. */
 const DEFAULT_CLIENT = 'gatehouse-cli'
 
 /** For commands that take SIGN_IN_OPTIONS; without them the token is that of `gatehouse login`. */
-export function tokenSource(server: string, args: Arguments): () => Promise<string> {
-  return optionalToken(server, args) ?? (() => loginToken(server))
+export function tokenSource(server: string, args: Arguments): TokenSource {
+  return optionalToken(server, args) ?? ((rejected) => loginToken(server, rejected))
 }
 
 /** Undefined when the options name neither a user nor a token. */
@@ -27,8 +27,17 @@ export function optionalToken(server: string, args: Arguments): (() => Promise<s
   }
 }
 
+/** For a command that reads nothing else from stdin: without a terminal the password comes from there, as for `user add`. */
+export async function passwordOfLogin(username: string, file: string | undefined): Promise<string> {
+  if (file !== undefined || process.stdin.isTTY) return passwordSource(username, file)()
+  const password = await readPasswordLine()
+  if (password === '')
+    throw new UsageError('Without a terminal the password must be the first line of stdin or of --password-file FILE')
+  return password
+}
+
 /** The password of --password-file, or what the user types. */
-export function passwordSource(username: string, file: string | undefined): () => Promise<string> {
+function passwordSource(username: string, file: string | undefined): () => Promise<string> {
   if (file !== undefined) return () => readFirstLine(file)
   if (!process.stdin.isTTY)
     throw new UsageError('Without a terminal the password must come from a file: --password-file FILE')

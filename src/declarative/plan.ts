@@ -108,8 +108,8 @@ function planRoles({ roles = [] }: ResolvedDeclaration, state: CurrentState): Ch
 
 function planUsers({ users = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
   return users.flatMap((user): Change[] => {
-    const target = userTarget(user)
     const before = state.users.get(rules.foldUsername(user.username))
+    const target = userTarget(user, before?.target.disabled)
     const password = newPassword(user, before, rules)
     const differences = differencesOf(before?.target, target)
     if (before !== undefined && password !== undefined)
@@ -140,9 +140,9 @@ function newPassword(user: ResolvedUser, before: UserState | undefined, rules: P
 
 function planClients({ clients = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
   return clients.flatMap((client): Change[] => {
-    const target = clientTarget(client)
     const { client_id: name, client_secret: secret } = client
     const before = state.clients.get(name)
+    const target = clientTarget(client, before?.target.disabled)
     const wanted = secret === undefined ? [] : [rules.secretDigest(name, secret)]
     const differences = differencesOf(before?.target, target)
     if (before !== undefined && !sameValue(before.declaredSecrets, wanted)) differences.push('client_secret: changed')

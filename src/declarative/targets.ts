@@ -51,14 +51,17 @@ export function roleTarget(role: DeclaredRole): RoleTarget {
   }
 }
 
-export function userTarget(user: ResolvedUser): UserTarget {
+/** A user whom an operator has disabled stays so, unless the file says otherwise. */
+export function userTarget(user: ResolvedUser, isDisabled = false): UserTarget {
   // What concerns the password is applied with it, see plan.ts.
   const { password, password_hash, reset_password, must_change_password, ...rest } = user
-  const { username, roles = [], disabled = false, ...claims } = rest
-  return { username, profile: claims, roles, disabled }
+  const { username, roles = [], disabled = isDisabled, ...claims } = rest
+  return { username, profile: claims, roles: roles.toSorted(), disabled }
 }
 
-export function clientTarget({ client_secret, disabled = false, ...metadata }: ResolvedClient): ClientTarget {
+/** The same for a client. */
+export function clientTarget(client: ResolvedClient, isDisabled = false): ClientTarget {
+  const { client_secret, disabled = isDisabled, ...metadata } = client
   return { ...metadata, disabled }
 }
 

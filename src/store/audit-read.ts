@@ -8,7 +8,8 @@ export interface AuditFilter {
   readonly outcome?: string | undefined
   readonly actor?: string | undefined
   readonly client?: string | undefined
-  readonly target?: string | undefined
+  /** Any of these. */
+  readonly targets?: readonly string[] | undefined
   readonly address?: string | undefined
   readonly since?: number | undefined
   readonly until?: number | undefined
@@ -146,10 +147,11 @@ function filtered(db: Database['db'], filter: AuditFilter) {
       ? query.where('event', '=', filter.event)
       : query.where('event', 'like', `${filter.event.replaceAll('%', '')}.%`)
   }
-  for (const name of ['outcome', 'actor', 'client', 'target', 'address'] as const) {
+  for (const name of ['outcome', 'actor', 'client', 'address'] as const) {
     const value = filter[name]
     if (value !== undefined) query = query.where(name, '=', value)
   }
+  if (filter.targets !== undefined) query = query.where('target', 'in', filter.targets)
   if (filter.since !== undefined) query = query.where('at', '>=', filter.since)
   if (filter.until !== undefined) query = query.where('at', '<', filter.until)
   return query

@@ -195,6 +195,9 @@ onEveryEngine('administration', (place) => {
     // The operator of the test is not in the table of users, like one who was deleted since.
     assert.ok((await admin.call('GET', '/admin/audit?actor=usr_operator')).body.items.length > 0)
     assert.deepEqual((await admin.call('GET', '/admin/audit?actor=ida')).body.items, [])
+    const target = `/admin/audit?target=${body.items[0].target}`
+    assert.deepEqual((await admin.call('GET', '/admin/audit?target=IDA')).body.items, [body.items[0]])
+    assert.deepEqual((await admin.call('GET', target)).body.items, [body.items[0]])
     for (const path of ['/admin/audit?actor=idda', '/admin/audit/export?actor=idda'])
       assert.equal((await admin.call('GET', path)).status, 404)
     const exported = await admin.call('GET', '/admin/audit/export?event=user')

@@ -76,11 +76,21 @@ test('types and date formats are guessed from the values; what is doubtful is sa
     [[...many('1', 10), ...many('x', 10)], 'Text'],
     [[...many('12345', 20), '01234'], 'Text'],
     [['ACME', 'BOLT', '7'], 'Text'],
+    [['101,25', '1.101,5', '-3', '0,005'], 'Decimal(18, 3)', '1.234,56'],
+    [['1,101.25', '3'], 'Decimal(18, 2)', '1,234.56'],
+    [['1.234.567', '20'], 'Integer', '1.234,56'],
+    [["1'234'567", '20'], 'Integer', '1,234.56'],
+    [['1\u202f234,5', '20'], 'Decimal(18, 1)', '1.234,56'],
+    [['1.200', '100'], 'Decimal(18, 3)'],
+    [[...many('101,25', 20), 'n/a'], 'Text', undefined, 'Decimal(18, 2)', 1],
+    [['1.23,4', '1,2,3', '12,34,567.8'], 'Text'],
+    [['007,5', '01.234'], 'Text'],
+    [['123 456', '1 234'], 'Text'],
   ]
   for (const [values, type, format, nearly, misfits] of cases) {
     const guess = guessType(values)
     const label = JSON.stringify(values.slice(-2))
-    assert.deepEqual([typeName(guess.type), guess.dateFormat?.name], [type, format], label)
+    assert.deepEqual([typeName(guess.type), guess.format?.name], [type, format], label)
     assert.equal(guess.nearly === undefined ? undefined : typeName(guess.nearly.type), nearly, label)
     assert.equal(guess.nearly?.misfits.length, misfits, label)
   }
@@ -106,6 +116,30 @@ test('delimiter and date formats are shown, and dates are converted', async () =
   ])
 })
 
+test('how numbers are written is told from the other columns of a file, or asked for', async () => {
+  const european = write('fills.csv', 'id;quantity;price;fee\n1;1.200;101,25;4,90\n2;40;1.102,00;n/a\n')
+  const create = ['import', european, '--table', 'fills', '--create', '--null', 'n/a']
+  const done = await run(create)
+  assert.equal(done.status, 0, done.stderr)
+  assert.match(done.stdout, /quantity +Integer +1\.234,56\nprice +Decimal\(18, 2\) +1\.234,56\nfee +Decimal/)
+  const again = write('more.csv', 'id;quantity;price;fee\n3;2.500;1,5;-\n4;7;wrong;0,10\n')
+  const more = await run(['import', again, '--table', 'fills', '--null', '-'])
+  assert.match(more.stdout, /quantity +Integer +1\.234,56\n[\s\S]*\n1 row inserted\n$/)
+  assert.match(more.stderr, /^1 row was rejected; see /)
+  const { stdout } = await run(['query', '--csv', 'SELECT * FROM fills ORDER BY id'])
+  assert.deepEqual(stdout.split('\r\n').slice(1, -1), ['1,1200,101.25,4.90', '2,40,1102.00,', '3,2500,1.50,'])
+
+  const doubtful = write('doubt.csv', 'id;quantity\n1;1,200\n2;3,500\n')
+  const refused = await run(['import', doubtful, '--table', 'doubt', '--create'])
+  assert.match(refused.stderr, /^quantity becomes Text: its numbers may be 1\.234,56 or 1,234\.56\n/)
+  const wrong = await run(['import', doubtful, '--table', 'doubt', '--create', '--number-format', 'quantity=1.5'])
+  assert.match(wrong.stderr, /unknown format 1\.5; known are 1\.234,56, 1,234\.56\n/)
+  const chosen = await run(['import', doubtful, '--table', 'doubt', '--create', '--number-format', 'quantity=1,234.56'])
+  assert.match(chosen.stdout, /quantity +Integer +1,234\.56\n2 rows inserted/, chosen.stderr)
+  const typed = await run(['import', doubtful, '--table', 'doubt2', '--create', '--type', 'quantity=Decimal(9,3)'])
+  assert.match(typed.stderr, /The numbers of quantity may be .* add --number-format quantity=…/)
+})
+
 test('a column that becomes Text because of a few cells is said so with the cells, and nothing is written without --yes', async () => {
   const rows = Array.from({ length: 40 }, (_, n) => `${n},${n % 13 === 7 ? 'n/a' : n / 2}`)
   const file = write('prices.csv', `id,price\n${rows.join('\n')}\n`)
@@ -115,7 +149,7 @@ test('a column that becomes Text because of a few cells is said so with the cell
   assert.equal(
     refused.stderr,
     'price becomes Text, not Decimal(18, 1), because of 3 of 40 values: line 9 "n/a", line 22 "n/a", line 35 "n/a"\n' +
-      'gatehouse: Nothing was written: add --yes to go on like this, or --type or --date-format to decide\n',
+      'gatehouse: Nothing was written: add --yes to go on like this, or one of --type, --null, --date-format and --number-format\n',
   )
   assert.match((await run(['query', 'SELECT * FROM prices'])).stderr, /IQL\.UnknownTable/)
   const typed = await run([...create, '--type', 'price=Decimal(18, 1)'])

@@ -12,7 +12,7 @@ import { credentialsFile, writeLogin } from '../../src/cli/credentials.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
 import { createStores, type Stores } from '../../src/store/stores.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
-import { type Finished, runGatehouse } from '../support/process.ts'
+import { type Finished, launchGatehouse, runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -143,7 +143,8 @@ test('--scope asks for less, and what was not granted is told', async () => {
   const wrong = await runGatehouse(['login', '--username', 'admin', '--password-file', rowsOf('wrong')], {
     environment,
   })
-  assert.deepEqual([wrong.status, /did not sign admin in/.test(wrong.stderr)], [1, true])
+  assert.equal(wrong.status, 1)
+  assert.match(wrong.stderr, /did not sign admin in: .* is wrong \(a user with a second factor logs in on a page, /)
 })
 
 /** A file with one line. */
@@ -152,6 +153,18 @@ function rowsOf(line: string): string {
   writeFileSync(path, `${line}\n`)
   return path
 }
+
+test('without a terminal the password is the first line of stdin', async () => {
+  const environment = { XDG_CONFIG_HOME: join(home, 'piped') }
+  const login = (stdin: string) =>
+    runGatehouse(['login', '--username', 'alice', '--server', server.issuer], { environment, stdin })
+  assert.match((await login('wonderland-1\n')).stdout, /^Logged in to \S+ as alice /)
+  const none = await login('')
+  assert.deepEqual(
+    [none.status, none.stderr.split('\n')[0]],
+    [2, 'gatehouse: Without a terminal the password must be the first line of stdin or of --password-file FILE'],
+  )
+})
 
 test('the login of an administrator serves the administration', async () => {
   const login = await remote('login', '--username', 'admin', '--password-file', passwordFile)
@@ -197,6 +210,23 @@ test('of callers at the same time one refreshes the token, which is valid once, 
     if (usual === undefined) delete process.env.XDG_CONFIG_HOME
     else process.env.XDG_CONFIG_HOME = usual
   }
+})
+
+test('a login of a user who is disabled is told to be over, also by a live query that is running', async (t) => {
+  const environment = { XDG_CONFIG_HOME: join(home, 'disabled'), GATEHOUSE_SERVER: server.issuer }
+  const login = await runGatehouse(['login', '--username', 'alice', '--password-file', rowsOf('wonderland-1')], {
+    environment,
+  })
+  assert.equal(login.status, 0, login.stderr)
+  const live = launchGatehouse(['query', '--live', 'SELECT symbol FROM instruments'], { environment })
+  t.after(() => live.child.kill())
+  await until('the result is shown', 20_000, () => live.output().stdout.includes('ACME'))
+  assert.equal((await remote('user', 'disable', 'alice', '--yes')).status, 0)
+  const over = `gatehouse: The login is no longer valid. Run: gatehouse login --server ${server.issuer}\n`
+  assert.equal(await live.ended, 1)
+  assert.ok(live.output().stderr.endsWith(over), live.output().stderr)
+  assert.equal((await runGatehouse(['query', 'SELECT 1 AS a'], { environment })).stderr, over)
+  assert.equal((await remote('user', 'enable', 'alice')).status, 0)
 })
 
 test('a credentials file that other users can read is not used', async () => {

@@ -79,6 +79,35 @@ test('what is as declared does not change', () => {
   assert.deepEqual(outline({ ...SAME, prune: true }, EXISTING), [])
 })
 
+test('the order of roles makes no difference', () => {
+  const [alice, user] = [EXISTING.users.get('alice'), SAME.users?.[0]]
+  assert.ok(alice && user)
+  const users = new Map([['alice', { ...alice, target: { ...alice.target, roles: ['lead', 'trader'] } }]])
+  assert.deepEqual(outline({ users: [{ ...user, roles: ['trader', 'lead'] }] }, { ...EXISTING, users }), [])
+})
+
+test('who was disabled by an operator stays disabled, unless the file says otherwise', () => {
+  const disabled: CurrentState = {
+    ...EXISTING,
+    users: new Map(
+      [...EXISTING.users].map(([key, user]) => [key, { ...user, target: { ...user.target, disabled: true } }]),
+    ),
+    clients: new Map(
+      [...EXISTING.clients].map(([key, client]) => [key, { ...client, target: { ...client.target, disabled: true } }]),
+    ),
+  }
+  assert.deepEqual(outline(SAME, disabled), [])
+  const enabled = {
+    ...SAME,
+    users: SAME.users?.map((user) => ({ ...user, disabled: false })) ?? [],
+    clients: SAME.clients?.map((client) => ({ ...client, disabled: false })) ?? [],
+  }
+  assert.deepEqual(outline(enabled, disabled), [
+    'update user alice: disabled: true → false',
+    'update client web: disabled: true → false',
+  ])
+})
+
 test('each difference is listed, without secrets', () => {
   const changed: ResolvedDeclaration = {
     roles: [{ name: 'trader', scopes: ['Platform/Market', 'Platform/News'] }],

@@ -103,7 +103,9 @@ interface Shell {
 
 function launch({ own, folder, environment }: Shell, commands: string): Launched {
   const [variables, place] = [join(own, 'variables'), join(own, 'place')]
-  const script = `set -ae
+  // One pipe for both streams, so that the output is in the order in which it was written.
+  const script = `exec 2>&1
+set -ae
 [ ! -f '${variables}' ] || . '${variables}'
 [ ! -f '${place}' ] || cd "$(cat '${place}')"
 trap 'status=$?; export -p > "${variables}"; pwd > "${place}"; exit $status' EXIT

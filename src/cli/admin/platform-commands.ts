@@ -16,7 +16,7 @@ const FILTERS: OptionTable = {
   '--event': { value: 'NAME', help: 'a name such as token.refused, or its first part' },
   '--outcome': { value: 'OUTCOME', help: 'success or refused' },
   '--actor': { value: 'USER', help: 'the user who acted, by name or id, or the client' },
-  '--target': { value: 'ID', help: 'what was acted on' },
+  '--target': { value: 'NAME', help: 'what was acted on: a user by name or id, a client, a role, …' },
   '--address': { value: 'ADDRESS', help: 'the network address of the caller' },
   '--since': { value: 'TIME', help: 'not before this time (ISO 8601)' },
   '--until': { value: 'TIME', help: 'before this time (ISO 8601)' },

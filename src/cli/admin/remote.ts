@@ -7,7 +7,7 @@ import type { AdminRequest } from './admin-command.ts'
 
 export async function connectRemotely(address: string): Promise<AdminRequest> {
   const server = serverAddress(address)
-  const connection = await connect(server, () => loginToken(server))
+  const connection = await connect(server, (rejected) => loginToken(server, rejected))
   return async (method, target, { body, ifMatch } = {}) => {
     const response = await connection.request(target, {
       method,

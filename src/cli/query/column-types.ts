@@ -15,27 +15,42 @@ import {
   UUID,
 } from '../../query/iql/types.ts'
 import { readValue } from '../../query/iql/values.ts'
-import { type DateFormat, dateFormatsOfMost, dateTypeOf, detectDateFormats } from './date-formats.ts'
+import { dateFormatsOfMost, dateTypeOf, detectDateFormats } from './date-formats.ts'
+import { detectNumberFormats, isWrittenAs, numberFormatsOfMost } from './number-formats.ts'
+import type { ValueFormat } from './value-format.ts'
 
 export interface Guess {
   readonly type: IqlType
-  /** Of dates that are not in ISO 8601. */
-  readonly dateFormat?: DateFormat
+  /** Of dates that are not in ISO 8601, and of numbers with a decimal comma or with groups of digits. */
+  readonly format?: ValueFormat
   /** What the column would be without a few values, by their index; it is Text because of them. */
   readonly nearly?: { readonly type: IqlType; readonly misfits: readonly number[] }
-  /** Formats that fit all values equally: days and months cannot be told apart, so it is Text. */
-  readonly ambiguous?: readonly DateFormat[]
+  /** Formats that fit all values equally, such as days and months that cannot be told apart, so it is Text. */
+  readonly ambiguous?: readonly ValueFormat[]
 }
 
-/** The narrowest type that holds every value seen. */
-export function guessType(values: readonly string[]): Guess {
+/** The narrowest type that holds every value seen. `usual` is how other columns of the file write numbers. */
+export function guessType(values: readonly string[], usual?: ValueFormat): Guess {
   if (values.length === 0) return { type: TEXT }
+  if (usual !== undefined && isWrittenAs(usual, values)) return guessNumber(usual, values)
+  const plain = plainType(values)
+  if (plain !== undefined) return { type: plain }
+  const dates = detectDateFormats(values)
+  const formats = dates.length > 0 ? dates : detectNumberFormats(values)
+  const [format] = formats
+  if (format === undefined) return { type: TEXT, ...nearlyOf(values) }
+  if (formats.length > 1) return { type: TEXT, ambiguous: formats }
+  return dates.length > 0 ? { type: dateTypeOf(format, values), format } : guessNumber(format, values)
+}
+
+function plainType(values: readonly string[]): IqlType | undefined {
   const found = GUESSES.find((guess) => misfitsOf(guess, values).length === 0)
-  if (found !== undefined) return { type: found.type(values) ?? TEXT }
-  const formats = detectDateFormats(values)
-  const [dateFormat] = formats
-  if (dateFormat === undefined) return { type: TEXT, ...nearlyOf(values) }
-  return formats.length > 1 ? { type: TEXT, ambiguous: formats } : { type: dateTypeOf(dateFormat, values), dateFormat }
+  return found === undefined ? undefined : (found.type(values) ?? TEXT)
+}
+
+function guessNumber(format: ValueFormat, values: readonly string[]): Guess {
+  const type = plainType(values.map((value) => format.convert(value) ?? value))
+  return type === undefined ? { type: TEXT } : { type, format }
 }
 
 /** So few cells are worth a question: up to five that are less than half, or up to a tenth. */
@@ -52,10 +67,12 @@ function nearlyOf(values: readonly string[]): Pick<Guess, 'nearly'> {
     const type = guess.type(fitting)
     if (fitting.length > 0 && type !== undefined) guesses.push({ type, misfits: misfitsOf(guess, values) })
   }
-  for (const format of dateFormatsOfMost(values)) {
-    const misfits = [...values.keys()].filter((index) => format.toIso(values[index] ?? '') === undefined)
-    const fitting = values.filter((value) => format.toIso(value) !== undefined)
-    guesses.push({ type: dateTypeOf(format, fitting), misfits })
+  const dates = dateFormatsOfMost(values)
+  for (const format of [...dates, ...numberFormatsOfMost(values)]) {
+    const misfits = [...values.keys()].filter((index) => format.convert(values[index] ?? '') === undefined)
+    const fitting = values.filter((value) => format.convert(value) !== undefined)
+    const { type } = dates.includes(format) ? { type: dateTypeOf(format, fitting) } : guessNumber(format, fitting)
+    guesses.push({ type, misfits })
   }
   const [nearly] = guesses.sort((a, b) => a.misfits.length - b.misfits.length)
   return nearly !== undefined && areFew(nearly.misfits.length, values.length) ? { nearly } : {}

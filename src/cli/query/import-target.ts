@@ -7,15 +7,17 @@ import { UsageError } from '../errors.ts'
 import { membersOf } from '../json.ts'
 import { type Guess, guessType, parseType } from './column-types.ts'
 import { expectSuccess, type QueryConnection, QueryRefused } from './connection.ts'
-import { DATE_FORMATS, type DateFormat, dateFormatsOfMost, findDateFormat } from './date-formats.ts'
+import { DATE_FORMATS, dateFormatsOfMost, findDateFormat } from './date-formats.ts'
+import { findNumberFormat, NUMBER_FORMATS, numberFormatsFor, usualNumberFormat } from './number-formats.ts'
+import type { ValueFormat } from './value-format.ts'
 
 export interface TargetColumn {
   readonly name: string
   readonly type: IqlType
   readonly isRequired: boolean
   readonly hasDefault: boolean
-  /** How the file writes its dates, where that is not ISO 8601. */
-  readonly dateFormat?: DateFormat | undefined
+  /** How the file writes its values, where that is not how IQL does. */
+  readonly format?: ValueFormat | undefined
 }
 
 /** The rows of a file below its header. */
@@ -23,6 +25,8 @@ export interface CsvSource {
   readonly file: string
   readonly names: readonly string[]
   readonly delimiter: string
+  /** What stands for NULL, besides an empty field. */
+  readonly nulls: ReadonlySet<string>
   /** The byte and the line after the header. */
   readonly start: number
   readonly nextLine: number
@@ -38,7 +42,11 @@ export interface Sample {
 const SAMPLE_ROWS = 10_000
 
 /** The column names are in the first record. */
-export async function openCsv(file: string, delimiter: string): Promise<CsvSource> {
+export async function openCsv(
+  file: string,
+  delimiter: string,
+  nulls: ReadonlySet<string> = new Set(),
+): Promise<CsvSource> {
   for await (const { raw, end, nextLine } of readCsvRecords(file)) {
     const parsed = parseCsvRecord(raw, delimiter)
     if ('problem' in parsed || parsed.fields.includes(null))
@@ -46,16 +54,17 @@ export async function openCsv(file: string, delimiter: string): Promise<CsvSourc
     const texts = parsed.fields.map((name) => (name ?? '').trim())
     const twice = texts.find((name, index) => texts.findIndex((other) => sameName(other, name)) !== index)
     if (twice !== undefined) throw new UsageError(`${file} has two columns named ${twice}`)
-    return { file, names: texts, delimiter, start: end, nextLine }
+    return { file, names: texts, delimiter, nulls, start: end, nextLine }
   }
   throw new UsageError(`${file} is empty`)
 }
 
-export async function sampleColumns({ file, names, delimiter, start, nextLine }: CsvSource): Promise<Sample[]> {
+export async function sampleColumns(source: CsvSource): Promise<Sample[]> {
+  const { file, names, start, nextLine } = source
   const samples = names.map(() => ({ values: [] as string[], lines: [] as number[] }))
   let rows = 0
   for await (const { raw, line } of readCsvRecords(file, start, nextLine)) {
-    const parsed = parseCsvRecord(raw, delimiter)
+    const parsed = fieldsOf(raw, source)
     const fields = 'problem' in parsed ? [] : parsed.fields
     for (const [index, field] of fields.entries()) {
       if (field === null) continue
@@ -67,69 +76,100 @@ export async function sampleColumns({ file, names, delimiter, start, nextLine }:
   return samples
 }
 
+function fieldsOf(
+  raw: string,
+  { delimiter, nulls }: Pick<CsvSource, 'delimiter' | 'nulls'>,
+): ReturnType<typeof parseCsvRecord> {
+  const parsed = parseCsvRecord(raw, delimiter)
+  if ('problem' in parsed || nulls.size === 0) return parsed
+  return { fields: parsed.fields.map((field) => (field !== null && nulls.has(field) ? null : field)) }
+}
+
 export interface GuessedColumn extends TargetColumn {
   readonly sample: Sample
   readonly guess: Guess
 }
 
-/** The columns of a table to be created. Types and date formats that are given are not guessed. */
+/** The columns of a table to be created. Types and formats that are given are not guessed. */
 export function guessColumns(
   names: readonly string[],
   samples: readonly Sample[],
   types: ReadonlyMap<string, string>,
-  formats: ReadonlyMap<string, DateFormat>,
+  formats: ReadonlyMap<string, ValueFormat>,
 ): GuessedColumn[] {
   checkNames('--type', types, names)
+  const usual = usualNumberFormat(samples.map(({ values }) => values))
   return names.map((name, index) => {
     const sample = samples[index] ?? { values: [], lines: [] }
     const asked = given(types, name)
-    const dateFormat = given(formats, name)
-    const guess = guessType(
-      dateFormat === undefined ? sample.values : sample.values.map((v) => dateFormat.toIso(v) ?? v),
-    )
+    const chosen = given(formats, name)
+    const guess =
+      chosen === undefined
+        ? guessType(sample.values, usual)
+        : guessType(sample.values.map((value) => chosen.convert(value) ?? value))
     const type = asked === undefined ? guess.type : parseType(asked)
     if (type === undefined) throw new UsageError(`--type ${name}: unknown type ${asked}`)
-    const format = dateFormat ?? (isTime(type) ? onlyFormat(name, sample.values) : undefined)
-    const column = { name, type, isRequired: false, hasDefault: false, dateFormat: format, sample }
+    const format = chosen ?? (asked === undefined ? guess.format : detectFormat(name, type, sample.values, usual))
+    const column = { name, type, isRequired: false, hasDefault: false, format, sample }
     return { ...column, guess: asked === undefined ? guess : { type } }
   })
 }
 
-/** The date formats of the columns of an existing table. */
-export function withDateFormats(
+/** The formats of the columns of an existing table. */
+export function withFormats(
   columns: readonly TargetColumn[],
   samples: readonly Sample[],
-  formats: ReadonlyMap<string, DateFormat>,
+  formats: ReadonlyMap<string, ValueFormat>,
 ): TargetColumn[] {
+  const usual = usualNumberFormat(samples.map(({ values }) => values))
   return columns.map((column, index) => {
-    const format = given(formats, column.name)
-    if (format !== undefined || !isTime(column.type)) return { ...column, dateFormat: format }
-    return { ...column, dateFormat: onlyFormat(column.name, samples[index]?.values ?? []) }
+    const { name, type } = column
+    const format = given(formats, name) ?? detectFormat(name, type, samples[index]?.values ?? [], usual)
+    return { ...column, format }
   })
 }
 
-/** The values of --date-format. */
-export function readDateFormats(pairs: ReadonlyMap<string, string>, names: readonly string[]): Map<string, DateFormat> {
-  checkNames('--date-format', pairs, names)
-  const formats = new Map<string, DateFormat>()
-  for (const [name, text] of pairs) {
-    const format = findDateFormat(text)
-    if (format === undefined)
-      throw new UsageError(`--date-format ${name}: unknown format ${text}; known are ${DATE_FORMATS.join(', ')}`)
-    formats.set(name, format)
+/** The values of --date-format and --number-format. */
+export function readFormats(
+  dates: ReadonlyMap<string, string>,
+  numbers: ReadonlyMap<string, string>,
+  names: readonly string[],
+): Map<string, ValueFormat> {
+  const formats = new Map<string, ValueFormat>()
+  for (const [option, pairs, find, known] of [
+    ['--date-format', dates, findDateFormat, DATE_FORMATS],
+    ['--number-format', numbers, findNumberFormat, NUMBER_FORMATS],
+  ] as const) {
+    checkNames(option, pairs, names)
+    for (const [name, text] of pairs) {
+      const format = find(text)
+      if (format === undefined)
+        throw new UsageError(`${option} ${name}: unknown format ${text}; known are ${known.join(', ')}`)
+      formats.set(name, format)
+    }
   }
   return formats
 }
 
-function onlyFormat(name: string, values: readonly string[]): DateFormat | undefined {
-  const [format, other] = dateFormatsOfMost(values)
+function detectFormat(
+  name: string,
+  type: IqlType,
+  values: readonly string[],
+  usual: ValueFormat | undefined,
+): ValueFormat | undefined {
+  const what = formattedAs(type)
+  if (what === undefined || values.length === 0) return undefined
+  const [format, other] = what === 'date' ? dateFormatsOfMost(values) : numberFormatsFor(type, values, usual)
   if (format !== undefined && other !== undefined)
-    throw new UsageError(`The dates of ${name} may be ${format.name} or ${other.name}: add --date-format ${name}=…`)
+    throw new UsageError(
+      `The ${what}s of ${name} may be ${format.name} or ${other.name}: add --${what}-format ${name}=…`,
+    )
   return format
 }
 
-function isTime({ kind }: IqlType): boolean {
-  return kind === 'Date' || kind === 'Timestamp'
+function formattedAs({ kind }: IqlType): 'date' | 'number' | undefined {
+  if (kind === 'Date' || kind === 'Timestamp') return 'date'
+  return kind === 'Integer' || kind === 'Decimal' || kind === 'Double' ? 'number' : undefined
 }
 
 function checkNames(option: string, pairs: ReadonlyMap<string, string>, names: readonly string[]): void {
@@ -191,17 +231,17 @@ export function matchColumns(
 /** A record as the JSON of a row, or the reason why it cannot be one. Values are sent as text, so that none is rounded. */
 export function rowOf(
   raw: string,
-  delimiter: string,
+  source: Pick<CsvSource, 'delimiter' | 'nulls'>,
   columns: readonly TargetColumn[],
 ): { json: string } | { reason: string } {
-  const parsed = parseCsvRecord(raw, delimiter)
+  const parsed = fieldsOf(raw, source)
   if ('problem' in parsed) return { reason: parsed.problem }
   const { fields } = parsed
   if (fields.length !== columns.length) return { reason: `has ${fields.length} fields, not ${columns.length}` }
   const members: string[] = []
-  for (const [index, { name, type, isRequired, hasDefault, dateFormat }] of columns.entries()) {
+  for (const [index, { name, type, isRequired, hasDefault, format }] of columns.entries()) {
     const written = fields[index] ?? null
-    const field = written === null ? null : (dateFormat?.toIso(written) ?? written)
+    const field = written === null ? null : (format?.convert(written) ?? written)
     if (field === null) {
       if (isRequired && !hasDefault) return { reason: `${name} is empty but needs a value` }
       if (!hasDefault) members.push(`${JSON.stringify(name)}:null`)

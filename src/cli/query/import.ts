@@ -16,13 +16,14 @@ import {
   guessColumns,
   matchColumns,
   openCsv,
-  readDateFormats,
+  readFormats,
   rowOf,
   sampleColumns,
   type TargetColumn,
-  withDateFormats,
+  withFormats,
 } from './import-target.ts'
 import { insertRows, type PendingRow, type RejectedRow } from './insert-rows.ts'
+import { NUMBER_FORMATS } from './number-formats.ts'
 import { createProgress } from './progress.ts'
 
 const DEFAULT_BATCH_ROWS = 500
@@ -34,7 +35,7 @@ export async function importRows(args: Arguments): Promise<void> {
   const table = args.value('--table') ?? ''
   const batchRows = args.integer('--batch', { least: 1, most: 99_999 }) ?? DEFAULT_BATCH_ROWS
   if (!existsSync(file)) throw new UsageError(`There is no file ${file}`)
-  const source = await openCsv(file, await delimiterOf(args, file))
+  const source = await openCsv(file, await delimiterOf(args, file), new Set(args.values('--null')))
   const connection = await connectToQuery(args)
   const columns = await prepareTable(connection, args, source, table)
   if (args.has('--dry-run')) return
@@ -68,9 +69,9 @@ async function prepareTable(
   const { names } = source
   const existing = await describeTable(connection, table)
   const samples = await sampleColumns(source)
-  const formats = readDateFormats(args.pairs('--date-format'), names)
+  const formats = readFormats(args.pairs('--date-format'), args.pairs('--number-format'), names)
   if (existing !== undefined) {
-    const columns = withDateFormats(matchColumns(names, existing, table), samples, formats)
+    const columns = withFormats(matchColumns(names, existing, table), samples, formats)
     show(source, columns)
     return columns
   }
@@ -82,31 +83,30 @@ async function prepareTable(
   for (const doubt of doubts) process.stderr.write(`${printable(doubt)}\n`)
   if (args.has('--dry-run')) return guessed
   if (doubts.length > 0 && !args.has('--yes'))
-    throw new CommandError('Nothing was written: add --yes to go on like this, or --type or --date-format to decide')
+    throw new CommandError(
+      'Nothing was written: add --yes to go on like this, or one of --type, --null, --date-format and --number-format',
+    )
   await createTable(connection, table, guessed, args.values('--key'))
   return guessed
 }
 
 function show({ delimiter }: CsvSource, columns: readonly TargetColumn[]): void {
   process.stdout.write(`delimiter: ${delimiterName(delimiter)}\n`)
-  const hasFormats = columns.some(({ dateFormat }) => dateFormat !== undefined)
+  const hasFormats = columns.some(({ format }) => format !== undefined)
   printTable(
     ['COLUMN', 'TYPE', ...(hasFormats ? ['FORMAT'] : [])],
-    columns.map(({ name, type, dateFormat }) => [
-      name,
-      typeName(type),
-      ...(hasFormats ? [dateFormat?.name ?? ''] : []),
-    ]),
+    columns.map(({ name, type, format }) => [name, typeName(type), ...(hasFormats ? [format?.name ?? ''] : [])]),
   )
 }
 
 const SHOWN_CELLS = 5
 
 /** What the guess of a column may have got wrong. */
-function doubtsOf({ name, guess, sample, dateFormat }: GuessedColumn): string[] {
-  if (guess.ambiguous !== undefined && dateFormat === undefined) {
+function doubtsOf({ name, guess, sample }: GuessedColumn): string[] {
+  if (guess.ambiguous !== undefined) {
     const [first = '', second = ''] = guess.ambiguous.map((format) => format.name)
-    return [`${name} becomes Text: its dates may be ${first} or ${second}`]
+    const what = NUMBER_FORMATS.includes(first) ? 'numbers' : 'dates'
+    return [`${name} becomes Text: its ${what} may be ${first} or ${second}`]
   }
   if (guess.nearly === undefined) return []
   const { type, misfits } = guess.nearly
@@ -160,13 +160,13 @@ interface Batch {
 }
 
 /** Rows that cannot be converted are rejected without being sent. */
-async function* batchesOf({ file, columns, delimiter }: Transfer, state: ImportState): AsyncGenerator<Batch> {
+async function* batchesOf({ file, columns, delimiter, nulls }: Transfer, state: ImportState): AsyncGenerator<Batch> {
   let rows: PendingRow[] = []
   let bad: RejectedRow[] = []
   let bytes = 0
   let place = { offset: state.offset, line: state.line }
   for await (const { raw, end, line, nextLine } of readCsvRecords(file, state.offset, state.line)) {
-    const row = rowOf(raw, delimiter, columns)
+    const row = rowOf(raw, { delimiter, nulls }, columns)
     if ('reason' in row) bad.push({ line, raw, reason: row.reason })
     else rows.push({ line, raw, json: row.json })
     bytes += raw.length
@@ -208,11 +208,11 @@ function openRejected({ rejected, names, delimiter }: Transfer, state: ImportSta
 
 function report({ inserted, rejected }: ImportState, file: string, rejectedFile: string): void {
   deleteState(file)
-  process.stdout.write(`${inserted} rows inserted\n`)
+  process.stdout.write(`${inserted} ${inserted === 1 ? 'row' : 'rows'} inserted\n`)
   if (rejected === 0) {
     rmSync(rejectedFile, { force: true })
     return
   }
-  process.stderr.write(`${rejected} rows were rejected; see ${rejectedFile}\n`)
+  process.stderr.write(`${rejected} ${rejected === 1 ? 'row was' : 'rows were'} rejected; see ${rejectedFile}\n`)
   process.exitCode = 1
 }

@@ -46,8 +46,10 @@ export interface LiveOptions extends Pick<StatementOptions, 'parameters' | 'sear
 const SILENCE_MS = 45_000
 const FIRST_DELAY_MS = 250
 const LAST_DELAY_MS = 5_000
-/** What may pass by itself: an expired token, which the next request renews; a server that is stopping or overloaded. */
-const TRANSIENT = new Set([401, 429, 502, 503, 504])
+/** What may pass by itself: a server that is stopping or overloaded. */
+const TRANSIENT = new Set([429, 502, 503, 504])
+/** The end of a token ends the reply; the next request renews it, and is refused if the user has lost the right to. */
+const TOKEN_ENDED = 401
 
 /** Ends when the signal is aborted; throws what the server refuses, and Unreachable if it was never reached. */
 export async function* liveEvents(
@@ -61,12 +63,14 @@ export async function* liveEvents(
   while (!signal.aborted) {
     const attempt = new AbortController()
     let lost: string
+    let hasEnded = false
     try {
       const response = await request(attempt)
       wasConnected = true
       onConnection(undefined)
       for await (const event of readEvents(watched(response, attempt), lastId)) {
-        if (event.type === 'end') throw endOf(event, statement)
+        hasEnded = event.type === 'end'
+        if (hasEnded) throw endOf(event, statement)
         delay = FIRST_DELAY_MS
         lastId = event.lastId
         yield event
@@ -74,7 +78,7 @@ export async function* liveEvents(
       lost = 'the server closed the connection'
     } catch (error) {
       if (signal.aborted) return
-      if (!wasConnected || !isTransient(error)) throw error
+      if (!wasConnected || !isTransient(error, hasEnded)) throw error
       lost = error instanceof Error ? error.message : String(error)
     } finally {
       attempt.abort()
@@ -118,8 +122,8 @@ function endOf({ data }: ServerSentEvent, statement: string): QueryRefused {
 }
 
 /** Errors of the body that is being read have no type of their own. */
-function isTransient(error: unknown): boolean {
-  if (error instanceof QueryRefused) return TRANSIENT.has(error.status)
+function isTransient(error: unknown, hasEnded: boolean): boolean {
+  if (error instanceof QueryRefused) return TRANSIENT.has(error.status) || (hasEnded && error.status === TOKEN_ENDED)
   return error instanceof Unreachable || !(error instanceof CommandError || error instanceof RangeError)
 }
 
