@@ -1,10 +1,25 @@
 /** Creating a table by form, with the statement that the form stands for. */
 import { useState } from 'preact/hooks'
 import { statement } from '../../../../client/src/index.ts'
+import { typeName } from '../../../../src/query/iql/types.ts'
 import { gate, may } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
-import { Button, Checkbox, Code, ErrorNotice, Forbidden, IconButton, Page, Section, TextField } from '../../ui/index.ts'
+import {
+  Button,
+  Checkbox,
+  Code,
+  ErrorNotice,
+  Forbidden,
+  IconButton,
+  Notice,
+  Page,
+  Section,
+  TextField,
+} from '../../ui/index.ts'
+import { guessColumns, sampleFile } from './csv-file.ts'
+import { FileDrop } from './drop.tsx'
+import { waitingFile } from './import.tsx'
 import { COLUMN_TYPES, type ColumnDraft, createTable, type TableDraft } from './statements.ts'
 
 const COLUMN: ColumnDraft = { name: '', type: 'Text', nullable: true, isKey: false, default: '' }
@@ -34,6 +49,29 @@ export function CreateTable({ onDefined }: { readonly onDefined: () => void }) {
   const set = (part: Partial<TableDraft>) => setDraft({ ...draft, ...part })
   const setColumn = (at: number, part: Partial<ColumnDraft>) =>
     set({ columns: draft.columns.map((column, index) => (index === at ? { ...column, ...part } : column)) })
+  const takeFile = async (file: File) => {
+    setError(undefined)
+    try {
+      const guesses = guessColumns(await sampleFile(file))
+      waitingFile.value = file
+      set({
+        name:
+          draft.name ||
+          file.name
+            .replace(/\.[^.]*$/, '')
+            .replace(/\W+/g, '_')
+            .toLowerCase(),
+        columns: guesses.map(({ name, guess }, at) => ({
+          ...COLUMN,
+          name,
+          type: typeName(guess.type),
+          isKey: at === 0 && /^id$/i.test(name),
+        })),
+      })
+    } catch (failure) {
+      setError(failure)
+    }
+  }
   const create = async () => {
     setBusy(true)
     setError(undefined)
@@ -41,7 +79,7 @@ export function CreateTable({ onDefined }: { readonly onDefined: () => void }) {
       await gate.query(statement(text)).result()
       toast(`Created the table ${draft.name}`, { kind: 'good' })
       onDefined()
-      go(href('tables', draft.name))
+      go(waitingFile.value === undefined ? href('tables', draft.name) : href('tables', draft.name, 'import'))
     } catch (failure) {
       setError(failure)
       setBusy(false)
@@ -56,6 +94,13 @@ export function CreateTable({ onDefined }: { readonly onDefined: () => void }) {
           void create()
         }}
       >
+        {waitingFile.value === undefined ? (
+          <FileDrop label="To begin with the columns of a CSV file, drop it here" onFile={takeFile} />
+        ) : (
+          <Notice>
+            The columns are those of {waitingFile.value.name}; its rows can be imported when the table exists.
+          </Notice>
+        )}
         <TextField label="Name" value={draft.name} onValue={(name) => set({ name })} required autofocus />
         <Section title="Columns" about="Those of the primary key identify a row; it can only be edited with one.">
           <datalist id="column-types">

@@ -5,6 +5,7 @@ import { gate } from '../../gate.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import { Button, bytes, Icon, Menu, Spinner } from '../../ui/index.ts'
 import type { TableDetail } from './catalogue.ts'
+import { saveFile } from './save-file.ts'
 
 const FORMATS = [
   { title: 'CSV', type: 'text/csv', extension: 'csv' },
@@ -22,7 +23,7 @@ export function ExportMenu({ table }: { readonly table: TableDetail }) {
     try {
       const response = await gate.query`select * from ${nameOf(table.name)}`.response(type, controller)
       const file = await collect(response, controller.signal, setSize)
-      download(file, `${table.name}.${extension}`)
+      saveFile(file, `${table.name}.${extension}`)
       toast(`Exported ${table.name}: ${bytes(file.size)}`, { kind: 'good' })
     } catch (error) {
       if (controller.signal.aborted) toast('The export was cancelled')
@@ -73,12 +74,4 @@ async function collect(response: Response, signal: AbortSignal, onSize: (size: n
   if (type.includes('ndjson') && /\{"Error":/.test(last.trimEnd().split('\n').at(-1) ?? ''))
     throw new Error('The server ended the result with an error')
   return new Blob(pieces, { type })
-}
-
-function download(file: Blob, name: string): void {
-  const link = document.createElement('a')
-  link.href = URL.createObjectURL(file)
-  link.download = name
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
 }

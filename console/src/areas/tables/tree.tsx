@@ -19,7 +19,7 @@ export function Tree({
   return (
     <nav class="tree" aria-label="Tables">
       <div class="tree-search">
-        <SearchField label="Find a table by its beginning" value={text} onValue={setText} />
+        <SearchField label="Find a table" value={text} onValue={setText} />
         {mayCreate && (
           <ButtonLink href={href('tables', { new: '' })} icon="plus" size="small">
             New
