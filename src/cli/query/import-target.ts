@@ -1,26 +1,19 @@
 /** The target table of an import, existing or created with guessed types, and the conversion of records to rows. */
 import { GatehouseError, statement as statementOf } from '../../../client/src/index.ts'
-import { parseCsvRecord, readCsvRecords } from '../../lib/csv.ts'
+import { type Guess, guessType, parseType } from '../../csv/column-types.ts'
+import { DATE_FORMATS, dateFormatsOfMost, findDateFormat } from '../../csv/date-formats.ts'
+import { readCsvRecords } from '../../csv/file.ts'
+import { findNumberFormat, NUMBER_FORMATS, numberFormatsFor, usualNumberFormat } from '../../csv/number-formats.ts'
+import { parseCsvRecord } from '../../csv/record.ts'
+import { fieldsOf, rowFields, type TargetColumn } from '../../csv/row.ts'
+import type { ValueFormat } from '../../csv/value-format.ts'
+import { sameName } from '../../query/iql/names.ts'
 import { printName } from '../../query/iql/printer.ts'
 import { type IqlType, typeName } from '../../query/iql/types.ts'
-import { readValue } from '../../query/iql/values.ts'
 import { UsageError } from '../errors.ts'
 import type { Gate } from '../gate.ts'
 import { parseExactly } from '../json.ts'
-import { type Guess, guessType, parseType } from './column-types.ts'
-import { DATE_FORMATS, dateFormatsOfMost, findDateFormat } from './date-formats.ts'
 import type { ImportedRow } from './insert-rows.ts'
-import { findNumberFormat, NUMBER_FORMATS, numberFormatsFor, usualNumberFormat } from './number-formats.ts'
-import type { ValueFormat } from './value-format.ts'
-
-export interface TargetColumn {
-  readonly name: string
-  readonly type: IqlType
-  readonly isRequired: boolean
-  readonly hasDefault: boolean
-  /** How the file writes its values, where that is not how IQL does. */
-  readonly format?: ValueFormat | undefined
-}
 
 /** The rows of a file below its header. */
 export interface CsvSource {
@@ -76,15 +69,6 @@ export async function sampleColumns(source: CsvSource): Promise<Sample[]> {
     if (++rows === SAMPLE_ROWS) break
   }
   return samples
-}
-
-function fieldsOf(
-  raw: string,
-  { delimiter, nulls }: Pick<CsvSource, 'delimiter' | 'nulls'>,
-): ReturnType<typeof parseCsvRecord> {
-  const parsed = parseCsvRecord(raw, delimiter)
-  if ('problem' in parsed || nulls.size === 0) return parsed
-  return { fields: parsed.fields.map((field) => (field !== null && nulls.has(field) ? null : field)) }
 }
 
 export interface GuessedColumn extends TargetColumn {
@@ -233,26 +217,11 @@ export function rowOf(
   source: Pick<CsvSource, 'delimiter' | 'nulls'>,
   columns: readonly TargetColumn[],
 ): { row: ImportedRow } | { reason: string } {
-  const parsed = fieldsOf(raw, source)
-  if ('problem' in parsed) return { reason: parsed.problem }
-  const { fields } = parsed
-  if (fields.length !== columns.length) return { reason: `has ${fields.length} fields, not ${columns.length}` }
-  const members: [string, unknown][] = []
-  for (const [index, { name, type, isRequired, hasDefault, format }] of columns.entries()) {
-    const written = fields[index] ?? null
-    const field = written === null ? null : (format?.convert(written) ?? written)
-    if (field === null) {
-      if (isRequired && !hasDefault) return { reason: `${name} is empty but needs a value` }
-      if (!hasDefault) members.push([name, null])
-      continue
-    }
-    const read = readValue(type, field)
-    if ('problem' in read) return { reason: `${name}: ${JSON.stringify(field)} ${read.problem}` }
-    members.push([name, type.kind === 'Json' ? parseExactly(field) : field])
-  }
+  const read = rowFields(raw, source, columns)
+  if ('reason' in read) return read
+  const members = read.fields.map(({ name, type, text }) => [
+    name,
+    text !== null && type.kind === 'Json' ? parseExactly(text) : text,
+  ])
   return { row: Object.fromEntries(members) }
-}
-
-export function sameName(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase()
 }

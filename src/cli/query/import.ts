@@ -1,12 +1,16 @@
 /** `gatehouse import`: inserts the rows of a CSV file into a table, in batches; an interrupted import can resume. */
 import { appendFileSync, existsSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { csvField, readCsvRecords } from '../../lib/csv.ts'
+import { delimiterName, readDelimiter } from '../../csv/delimiter.ts'
+import { readCsvRecords } from '../../csv/file.ts'
+import { NUMBER_FORMATS } from '../../csv/number-formats.ts'
+import { csvField } from '../../csv/record.ts'
+import type { TargetColumn } from '../../csv/row.ts'
 import { typeName } from '../../query/iql/types.ts'
 import type { Arguments } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import { type Gate, withGate } from '../gate.ts'
 import { printable, printTable } from '../table.ts'
-import { delimiterName, detectDelimiter, readDelimiter } from './delimiter.ts'
+import { detectDelimiter } from './delimiter.ts'
 import { deleteState, type ImportState, newState, readState, writeState } from './import-state.ts'
 import {
   type CsvSource,
@@ -19,11 +23,9 @@ import {
   readFormats,
   rowOf,
   sampleColumns,
-  type TargetColumn,
   withFormats,
 } from './import-target.ts'
 import { insertRows, type PendingRow, type RejectedRow } from './insert-rows.ts'
-import { NUMBER_FORMATS } from './number-formats.ts'
 import { createProgress } from './progress.ts'
 
 const DEFAULT_BATCH_ROWS = 500
