@@ -32,6 +32,7 @@ export { AuthError, ConnectionError, GatehouseError, type Position, QueryError }
 export { Gatehouse } from './gatehouse.ts'
 export { type GatehouseOptions, Http, type RequestOptions, type RequestReport, type WebSocketClass } from './http.ts'
 export {
+  type Batches,
   type CallOptions,
   createQuery,
   type ProgressOptions,

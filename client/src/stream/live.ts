@@ -34,6 +34,7 @@ interface Entry {
 /** A message of docs/live.md. */
 interface LiveMessage {
   readonly Kind?: 'Snapshot' | 'Change' | 'Progress' | 'Reset'
+  readonly Method?: string
   readonly Columns?: unknown
   readonly Put?: readonly Entry[]
   readonly Remove?: readonly unknown[]
@@ -67,6 +68,8 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
   error: unknown
   /** The columns, once the first result is here. */
   columns: readonly Column[] = []
+  /** How the server keeps it up to date, once the first result is here: `keys`, `rerun` or `clock`. */
+  method: string | undefined
   readonly #channels: Channels
   readonly #values: Values
   readonly #channel: Channel
@@ -77,6 +80,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
   /** In the order of the result. */
   #held = new Map<string, R>()
   #rows: readonly R[] | undefined
+  readonly #keys = new WeakMap<object, string>()
   #decode: ((row: Row) => void) | undefined
   #pieces: { put: Entry[]; remove: unknown[] } = { put: [], remove: [] }
   #position: string | undefined
@@ -119,6 +123,11 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
   get rows(): readonly R[] {
     this.#rows ??= [...this.#held.values()]
     return this.#rows
+  }
+
+  /** What tells a row from the others as long as it is in the result: the same for the row that replaces it. */
+  keyOf(row: R): string | undefined {
+    return this.#keys.get(row as object)
   }
 
   /** Resolves when the first result is here; rejects when the statement is refused. */
@@ -181,7 +190,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     return isUnknown && had
   }
 
-  #take({ Kind, Columns, Put = [], Remove = [], More, Position, Recovered }: LiveMessage): void {
+  #take({ Kind, Method, Columns, Put = [], Remove = [], More, Position, Recovered }: LiveMessage): void {
     if (Kind === 'Reset') {
       // What is held is shown until the new result is complete.
       this.#isReset = true
@@ -192,6 +201,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     if (Kind === 'Snapshot' && Columns !== undefined) {
       this.#isReset = true
       this.#clearPieces()
+      this.method = Method
       this.columns = this.#values.columns(Columns)
       this.#decode = this.#values.decoder(this.columns)
     }
@@ -208,6 +218,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
 
   #apply(put: readonly Entry[], remove: readonly unknown[], recovered: boolean | undefined): void {
     const entries = put.map(({ Key, Row, Index }) => ({ key: keyText(Key), row: Row as R, index: Index }))
+    for (const { key, row } of entries) this.#keys.set(row as object, key)
     const before = new Map<string, R | undefined>()
     const snapshot = this.#isReset
     this.#isReset = false
