@@ -12,7 +12,10 @@ function modelOf(columns: readonly GridColumn[], rows: readonly GridRow[]): Grid
 }
 
 function one(type: string, values: readonly unknown[]): GridModel {
-  return modelOf([{ name: 'v', type }], values.map((value) => [value]))
+  return modelOf(
+    [{ name: 'v', type }],
+    values.map((value) => [value]),
+  )
 }
 
 function shown(model: GridModel): unknown[] {
@@ -22,7 +25,7 @@ function shown(model: GridModel): unknown[] {
 /** Once the model has caught up with all that was asked for. */
 async function settled(model: GridModel): Promise<unknown[]> {
   const before = model.version.value
-  await until(() => model.version.value > before && !model.arranging.value)
+  await until('the rows are arranged', 2000, () => model.version.value > before && !model.arranging.value)
   return shown(model)
 }
 
@@ -43,7 +46,11 @@ const SORTS: readonly (readonly [type: string, values: readonly unknown[], ascen
     ['2026-01-01T00:00:00.000002Z', '2026-01-01T00:00:00.000001Z', '2025-12-31T23:59:59.999999Z', null],
     ['2025-12-31T23:59:59.999999Z', '2026-01-01T00:00:00.000001Z', '2026-01-01T00:00:00.000002Z', null],
   ],
-  ['Text', ['b', '', 'abcd', 'abc', '\u{1f600}', '\uff5e', null], ['', 'abc', 'abcd', 'b', '\uff5e', '\u{1f600}', null]],
+  [
+    'Text',
+    ['b', '', 'abcd', 'abc', '\u{1f600}', '\uff5e', null],
+    ['', 'abc', 'abcd', 'b', '\uff5e', '\u{1f600}', null],
+  ],
   ['Boolean', [true, null, false], [false, true, null]],
 ]
 
@@ -70,26 +77,33 @@ test('rows that are equal stay in their order, also when sorted descending', asy
   model.setSort({ column: 0, descending: true })
   await settled(model)
   const ids = Array.from({ length: model.size }, (_, index) => model.row(index)[1] as number)
-  assert.deepEqual(ids, [2, 1, 0].flatMap((group) => rows.filter(([own]) => own === group).map(([, id]) => id)))
+  assert.deepEqual(
+    ids,
+    [2, 1, 0].flatMap((group) => rows.filter(([own]) => own === group).map(([, id]) => id)),
+  )
 })
 
-const FILTERS: readonly (readonly [type: string, filter: string, values: readonly unknown[], left: readonly unknown[]])[] =
+const FILTERS: readonly (readonly [
+  type: string,
+  filter: string,
+  values: readonly unknown[],
+  left: readonly unknown[],
+])[] = [
+  ['Integer', '> 9007199254740992', [9007199254740992n, 9007199254740993n, null], [9007199254740993n]],
+  ['Decimal(18, 4)', '= 1.1', ['1.1000', '1.1001', null], ['1.1000']],
+  ['Decimal(18, 4)', '<= 1.1', ['1.1000', '1.1001', '-3'], ['1.1000', '-3']],
+  ['Text', 'ACM', ['acme', 'Bolt', null], ['acme']],
+  ['Text', '!= acme', ['acme', 'Bolt', null], ['Bolt']],
+  ['Text', 'null', ['null', null], [null]],
+  ['Text', 'not null', ['x', null], ['x']],
+  ['Json', 'deep', [{ a: { deep: 1 } }, { a: 1 }], [{ a: { deep: 1 } }]],
   [
-    ['Integer', '> 9007199254740992', [9007199254740992n, 9007199254740993n, null], [9007199254740993n]],
-    ['Decimal(18, 4)', '= 1.1', ['1.1000', '1.1001', null], ['1.1000']],
-    ['Decimal(18, 4)', '<= 1.1', ['1.1000', '1.1001', '-3'], ['1.1000', '-3']],
-    ['Text', 'ACM', ['acme', 'Bolt', null], ['acme']],
-    ['Text', '!= acme', ['acme', 'Bolt', null], ['Bolt']],
-    ['Text', 'null', ['null', null], [null]],
-    ['Text', 'not null', ['x', null], ['x']],
-    ['Json', 'deep', [{ a: { deep: 1 } }, { a: 1 }], [{ a: { deep: 1 } }]],
-    [
-      'Timestamp',
-      '>= 2026-01-01T00:00:00.000002Z',
-      ['2026-01-01T00:00:00.000001Z', '2026-01-01T00:00:00.000002Z'],
-      ['2026-01-01T00:00:00.000002Z'],
-    ],
-  ]
+    'Timestamp',
+    '>= 2026-01-01T00:00:00.000002Z',
+    ['2026-01-01T00:00:00.000001Z', '2026-01-01T00:00:00.000002Z'],
+    ['2026-01-01T00:00:00.000002Z'],
+  ],
+]
 
 for (const [type, filter, values, left] of FILTERS)
   test(`the filter ${filter} of a ${type}`, async () => {
@@ -131,7 +145,10 @@ test('live rows are replaced, moved and removed by key; what is different is not
 
 test('a large sort is done in slices: other work gets its turn meanwhile', async () => {
   const size = 200_000
-  const model = one('Integer', Array.from({ length: size }, (_, index) => (index * 7919) % size))
+  const model = one(
+    'Integer',
+    Array.from({ length: size }, (_, index) => (index * 7919) % size),
+  )
   model.setSort({ column: 0, descending: false })
   let turns = 0
   const timer = setInterval(() => turns++, 1)
