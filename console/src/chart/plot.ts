@@ -1,4 +1,5 @@
 /** A uPlot for points: its options, and its update when the points change. */
+import './language.ts'
 import uPlot from 'uplot'
 import type { Colours } from './colours.ts'
 import type { PointedAt, Points } from './points.ts'
