@@ -37,6 +37,12 @@ export function Chart({ model, view, label }: ChartProps) {
         </Empty>
       </div>
     )
+  if (points.x.length === 0)
+    return (
+      <div class="chart">
+        <Empty icon="chart" title="No rows yet" />
+      </div>
+    )
   const bound = boundText(points)
   return (
     <figure class="chart">
@@ -119,7 +125,6 @@ function Drawing({ points, label }: { readonly points: Points; readonly label: s
       <div class="chart-plot">
         <div ref={place} class="chart-place" role="img" aria-label={summary} />
         {at !== undefined && at.index < points.x.length && <Tooltip points={points} at={at} hidden={hidden} />}
-        {points.x.length === 0 && <p class="chart-none">No rows yet</p>}
       </div>
     </>
   )

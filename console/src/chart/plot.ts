@@ -13,6 +13,8 @@ export interface PlotEvents {
 
 const FONT = '11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 
+const FEWEST_CANDLES = 16
+
 /** As long as this text stays the same, a plot can show other points. */
 export function shapeOf({ kind, scale, series }: Points): string {
   return JSON.stringify([kind, scale, series.map(({ name }) => name)])
@@ -84,12 +86,14 @@ export class Plot {
     const { kind, scale } = this.#points
     if (scale === 'places') return { time: false, range: (plot) => [-0.5, Math.max(0.5, plot.data[0].length - 0.5)] }
     if (kind !== 'candles') return { time: scale === 'time' }
-    // Half a candle at each end.
+    // Room at each end; a few candles stand at the right, where the next ones come.
     return {
       time: true,
       range: (plot, min, max) => {
-        const half = (smallestStep(plot.data[0]) * 3) / 4
-        return this.#isZoomed ? [min, max] : [min - half, max + half]
+        const step = smallestStep(plot.data[0])
+        return this.#isZoomed
+          ? [min, max]
+          : [Math.min(min - step * 0.75, max - step * FEWEST_CANDLES), max + step * 0.75]
       },
     }
   }
@@ -117,7 +121,7 @@ export class Plot {
   }
 }
 
-function seriesOptions({ kind, series, x }: Points, index: number, colours: Colours): uPlot.Series {
+function seriesOptions({ kind, series }: Points, index: number, colours: Colours): uPlot.Series {
   const colour = colours.series[index % colours.series.length] ?? colours.text
   const label = series[index]?.name ?? ''
   switch (kind) {
@@ -134,7 +138,7 @@ function seriesOptions({ kind, series, x }: Points, index: number, colours: Colo
         width: 1.75,
         // An area below a single line; several would cover each other.
         ...(series.length === 1 && { fill: fade(colour) }),
-        points: { show: x.length === 1, size: 6, fill: colour },
+        points: { show: ({ data }) => data[0].length === 1, size: 6, fill: colour },
       }
   }
 }

@@ -34,6 +34,9 @@ export class Columns {
   #starts: number[] = []
   #window: ColumnWindow | undefined
   #windowOf = ''
+  /** Before they were stretched. */
+  #measured: number[] | undefined
+  #isResized = false
   /** Rises when a width or a pin changes. */
   readonly version = signal(0)
   isMeasured = false
@@ -71,7 +74,18 @@ export class Columns {
     return pinned === -1 ? this.#pinned.length + this.#scrolled.indexOf(index) : pinned
   }
 
+  /** Makes them wider together, so that they fill a width; not once the user has given one of them a width. */
+  stretch(width: number): void {
+    if (!this.isMeasured || this.#isResized || width <= 0) return
+    this.#measured ??= [...this.#widths]
+    const room = width - this.#measured.reduce((sum, own) => sum + own, 0)
+    const more = Math.max(0, room / this.#measured.length)
+    for (const [index, own] of this.#measured.entries()) this.#widths[index] = Math.floor(own + more)
+    this.#place()
+  }
+
   resize(index: number, width: number): void {
+    this.#isResized = true
     this.#widths[index] = Math.round(Math.min(WIDEST, Math.max(NARROWEST, width)))
     this.#place()
   }
