@@ -1,7 +1,6 @@
-/**
- * Makes `navigator.language` a tag that Intl takes. uPlot formats numbers with it as it is loaded, and Chromium in the locale
- * C of a container or a screen on a wall says `en-US@posix`. To be imported before uPlot.
- */
+/** Makes `navigator.language` a tag that Intl takes; to be imported before uPlot, which formats numbers with it when loaded. */
+
+// Chromium in the locale C, as in a container or on a wall, says `en-US@posix`.
 try {
   Intl.getCanonicalLocales(navigator.language)
 } catch {

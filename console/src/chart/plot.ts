@@ -101,7 +101,8 @@ export class Plot {
   #xAxis(colours: Colours): uPlot.Axis {
     const { scale } = this.#points
     const common = { stroke: colours.text, font: FONT, grid: { show: false }, ticks: { show: false }, gap: 6 }
-    if (scale === 'time') return { ...common, size: 40, values: (_, ticks, __, ___, step) => timeLabels(ticks, step) }
+    if (scale === 'time')
+      return { ...common, size: 40, space: 84, values: (_, ticks, __, ___, step) => timeLabels(ticks, step) }
     if (scale === 'number') return { ...common, size: 28, values: (_, ticks) => numberLabels(ticks) }
     return {
       ...common,

@@ -22,6 +22,8 @@ export interface PlacedColumn {
 
 const NARROWEST = 48
 const WIDEST = 1200
+/** How much narrower columns may be made to fit. */
+const NARROWER = 0.8
 /** Of a character of the font of the data. */
 const CHARACTER = 7.4
 
@@ -74,13 +76,15 @@ export class Columns {
     return pinned === -1 ? this.#pinned.length + this.#scrolled.indexOf(index) : pinned
   }
 
-  /** Makes them wider together, so that they fill a width; not once the user has given one of them a width. */
+  /** Makes them wider, or a little narrower, together, so that they fill a width; not once the user has set one. */
   stretch(width: number): void {
     if (!this.isMeasured || this.#isResized || width <= 0) return
     this.#measured ??= [...this.#widths]
-    const room = width - this.#measured.reduce((sum, own) => sum + own, 0)
-    const more = Math.max(0, room / this.#measured.length)
-    for (const [index, own] of this.#measured.entries()) this.#widths[index] = Math.floor(own + more)
+    const needed = this.#measured.reduce((sum, own) => sum + own, 0)
+    const factor = width / needed
+    const more = Math.max(0, (width - needed) / this.#measured.length)
+    for (const [index, own] of this.#measured.entries())
+      this.#widths[index] = Math.floor(factor < 1 && factor >= NARROWER ? own * factor : own + more)
     this.#place()
   }
 
