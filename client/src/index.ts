@@ -47,6 +47,7 @@ export {
   type WebSocketLike,
 } from './http.ts'
 export {
+  type Batches,
   type CallOptions,
   createQuery,
   type ProgressOptions,

@@ -35,6 +35,13 @@ export interface Result<R> {
   readonly requestId: string
 }
 
+/** A result that is read as it arrives. */
+export interface Batches extends AsyncGenerator<unknown[][], void, undefined> {
+  /** Known before the first row, and also if there is none. */
+  readonly columns: readonly Column[]
+  readonly requestId: string
+}
+
 /**
  * A statement that has not been sent yet. `await` it for its rows, or ask for another form.
  *
@@ -94,27 +101,46 @@ export class Query<R = Row> implements PromiseLike<R[]> {
 
   /** Row by row, as fast as they are read: of any number of rows only a few are in memory. */
   async *stream(options: CallOptions = {}): AsyncGenerator<R, void, undefined> {
+    const batches = await this.batches(options)
+    const names = batches.columns.map(({ name }) => name)
+    for await (const batch of batches)
+      for (const values of batch) {
+        const row: Row = {}
+        for (let index = 0; index < names.length; index++) row[names[index] as string] = values[index]
+        yield row as R
+      }
+  }
+
+  /** Rows as arrays, as many at a time as have arrived: for tables and charts of any size. Read them once. */
+  async batches(options: CallOptions = {}): Promise<Batches> {
     const { signal = this.#options.signal } = options
     const response = await this.#send('application/x-ndjson', { rows: 'arrays', header: 'columns' }, signal)
-    const { values } = this.#http
-    let columns: readonly Column[] = []
-    let decode: ((row: Row) => void) | undefined
-    for await (const line of linesOf(response, signal)) {
-      const item = values.parse(line)
-      // The rows are arrays: an object is about the result.
-      if (Array.isArray(item)) {
-        const row: Row = {}
-        for (let index = 0; index < columns.length; index++) row[(columns[index] as Column).name] = item[index]
-        decode?.(row)
-        yield row as R
-        continue
+    const items = itemsOf(response, this.#http, signal)
+    const { value: first = [] } = await items.next()
+    const columns = this.#http.values.columns(objectOf(first[0]).Columns)
+    const read = (batch: readonly unknown[]) => this.#readBatch(batch, columns)
+    async function* batches(): AsyncGenerator<unknown[][], void, undefined> {
+      try {
+        yield* read(first.slice(1))
+        for await (const batch of items) yield* read(batch)
+      } finally {
+        await items.return()
       }
-      const { Columns, Error: problem, Truncated } = objectOf(item)
-      if (Columns !== undefined) {
-        columns = values.columns(Columns)
-        decode = values.decoder(columns)
-      } else if (problem !== undefined) throw problemError(problem, { statement: this.#text })
-      else if (Truncated === true)
+    }
+    return Object.assign(batches(), { columns, requestId: response.headers.get('request-id') ?? '' })
+  }
+
+  /** The rows are arrays: an object is about the result. */
+  *#readBatch(items: readonly unknown[], columns: readonly Column[]): Generator<unknown[][]> {
+    const rows = items.filter((item) => Array.isArray(item))
+    const decode = this.#http.values.arrayDecoder(columns)
+    if (decode !== undefined) for (const row of rows) decode(row)
+    if (rows.length > 0) yield rows
+    if (rows.length === items.length) return
+    for (const item of items) {
+      const { Error: problem, Truncated } = objectOf(item)
+      if (problem !== undefined) throw problemError(problem, { statement: this.#text })
+      if (Truncated === true)
         throw new QueryError('The result is larger than the service allows', {
           code: 'client.truncated',
           hint: 'ask for fewer rows or columns at once',
@@ -227,15 +253,26 @@ async function readBytes(
   return bytes
 }
 
-/** The lines of a reply, as they arrive. */
+/** The lines of a reply, as many at a time as have arrived. */
 export async function* linesOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of chunksOf(response, signal)) {
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
-    rest = lines.pop() ?? ''
-    yield* lines
+    const text = rest + decoder.decode(chunk, { stream: true })
+    const end = text.lastIndexOf('\n')
+    rest = text.slice(end + 1)
+    if (end !== -1) yield text.slice(0, end)
   }
+}
+
+/** Lines that are parsed together: much faster than one by one. */
+async function* itemsOf(
+  response: Response,
+  { values }: Http,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<readonly unknown[], void, undefined> {
+  for await (const lines of linesOf(response, signal))
+    yield values.parse(`[${lines.replaceAll('\n', ',')}]`) as unknown[]
 }
 
 /** Leaving the loop ends the request. Safari cannot iterate over a body. */

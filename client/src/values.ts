@@ -59,6 +59,21 @@ export class Values {
     }
   }
 
+  /** The same for a row whose values are in the order of the columns. */
+  arrayDecoder(columns: readonly Column[]): ((row: unknown[]) => void) | undefined {
+    const decoders = columns.flatMap(({ type }, index) => {
+      const decode = this.#decoderOf(type)
+      return decode === undefined ? [] : [[index, decode] as const]
+    })
+    if (decoders.length === 0) return undefined
+    return (row) => {
+      for (const [index, decode] of decoders) {
+        const value = row[index]
+        if (value !== null && value !== undefined) row[index] = decode(value)
+      }
+    }
+  }
+
   #decoderOf(type: string): Decode | undefined {
     const { integer, decimal, timestamp } = this.#options
     switch (type.split('(', 1)[0]) {

@@ -77,6 +77,8 @@ onEveryEngine('the client: live queries', (place) => {
     const first = (await changes.next()).value
     assert.ok(first)
     assert.deepEqual([first.snapshot, first.put.length, first.remove], [true, 2, []])
+    assert.equal(live.method, 'keys')
+    assert.deepEqual(new Set(live.rows.map((row) => live.keyOf(row))), new Set([`["${LARGE}n"]`, '[3]']))
     const gone = live.rows.find(({ id }) => id === 3)
     await admin.query`delete from fills where id = 3`
     const second = (await changes.next()).value

@@ -135,6 +135,29 @@ onEveryEngine('the client: queries', (place) => {
     assert.equal(paged, 4000)
   })
 
+  test('batches: the columns come first, also without rows; values are exact, and an error comes after its rows', async () => {
+    const none = await gate.query`select id, price from trades where id < 0`.batches()
+    assert.deepEqual(
+      none.columns.map(({ name, type }) => [name, type]),
+      [
+        ['id', 'Integer'],
+        ['price', 'Decimal(18, 4)'],
+      ],
+    )
+    assert.notEqual(none.requestId, '')
+    assert.deepEqual(await Array.fromAsync(none), [])
+    const exact =
+      await gate.query`select ${LARGE} + 0 as large, cast(${'x\n,y'} as Text) as t, cast(1 as Double) as f`.batches()
+    assert.deepEqual((await Array.fromAsync(exact)).flat(), [[LARGE, 'x\n,y', 1]])
+    const all = await gate.query`select a.id from trades a cross join trades b limit 20000`.batches()
+    const sizes = (await Array.fromAsync(all)).map((batch) => batch.length)
+    assert.equal(
+      sizes.reduce((sum, size) => sum + size, 0),
+      20_000,
+    )
+    assert.ok(sizes.length < 2000, 'many rows at a time')
+  })
+
   test('a refused statement shows where it is wrong', async () => {
     const error: unknown = await gate.query`select\n pric from trades`.rows().catch((error) => error)
     assert.ok(error instanceof QueryError)

@@ -65,18 +65,20 @@ export async function* liveMessages(
         throw new GatehouseError('The server does not offer live queries', { code: 'client.no_events' })
       onOpen?.()
       let [type, data] = ['', '']
-      for await (const line of linesOf(response, signal)) {
+      for await (const lines of linesOf(response, signal)) {
         watch()
-        const [, field, value = ''] = /^(\w*):? ?(.*)/.exec(line) ?? []
-        if (field === 'event') type = value
-        else if (field === 'data') data += value
-        else if (field === 'id') position = value || undefined
-        else if (field === 'retry') retry = Number(value)
-        else if (line === '' && data !== '') {
-          if (type === 'end') throw endOf(data, body.Statement)
-          yield data
-          failures = 0
-          data = ''
+        for (const line of lines.split('\n')) {
+          const [, field, value = ''] = /^(\w*):? ?(.*)/.exec(line) ?? []
+          if (field === 'event') type = value
+          else if (field === 'data') data += value
+          else if (field === 'id') position = value || undefined
+          else if (field === 'retry') retry = Number(value)
+          else if (line === '' && data !== '') {
+            if (type === 'end') throw endOf(data, body.Statement)
+            yield data
+            failures = 0
+            data = ''
+          }
         }
       }
       throw new ConnectionError('The server closed the connection')

@@ -39,6 +39,7 @@ interface Entry {
 /** A message of docs/live.md. */
 interface LiveMessage {
   readonly Kind?: 'Snapshot' | 'Change' | 'Progress' | 'Reset'
+  readonly Method?: string
   readonly Columns?: unknown
   readonly Put?: readonly Entry[]
   readonly Remove?: readonly unknown[]
@@ -74,6 +75,8 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
   error: unknown
   /** The columns, once the first result is here. */
   columns: readonly Column[] = []
+  /** How the server keeps it up to date, once the first result is here: `keys`, `rerun` or `clock`. */
+  method: string | undefined
   readonly #channels: Channels
   readonly #values: Values
   readonly #channel: Channel
@@ -84,6 +87,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
   /** In the order of the result. */
   #held = new Map<string, R>()
   #rows: readonly R[] | undefined
+  readonly #keys = new WeakMap<object, string>()
   #decode: ((row: Row) => void) | undefined
   #pieces: { put: Entry[]; remove: unknown[] } = { put: [], remove: [] }
   #position: string | undefined
@@ -131,6 +135,11 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
   get rows(): readonly R[] {
     this.#rows ??= [...this.#held.values()]
     return this.#rows
+  }
+
+  /** What tells a row from the others as long as it is in the result: the same for the row that replaces it. */
+  keyOf(row: R): string | undefined {
+    return this.#keys.get(row as object)
   }
 
   /** Resolves when the first result is here; rejects when the statement is refused. */
@@ -186,7 +195,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     this.#pieces = { put: [], remove: [] }
   }
 
-  #take({ Kind, Columns, Put = [], Remove = [], More, Position, Recovered, Reason }: LiveMessage): void {
+  #take({ Kind, Method, Columns, Put = [], Remove = [], More, Position, Recovered, Reason }: LiveMessage): void {
     if (Kind === 'Reset') {
       // What is held is shown until the new result is complete.
       this.#reset = { reason: Reason }
@@ -197,6 +206,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     if (Kind === 'Snapshot' && Columns !== undefined) {
       this.#reset ??= {}
       this.#clearPieces()
+      this.method = Method
       this.columns = this.#values.columns(Columns)
       this.#decode = this.#values.decoder(this.columns)
     }
@@ -213,6 +223,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
 
   #apply(put: readonly Entry[], remove: readonly unknown[], recovered: boolean | undefined): void {
     const entries = put.map(({ Key, Row, Index }) => ({ key: keyText(Key), row: Row as R, index: Index }))
+    for (const { key, row } of entries) this.#keys.set(row as object, key)
     const before = new Map<string, R | undefined>()
     const reset = this.#reset
     const snapshot = reset !== undefined

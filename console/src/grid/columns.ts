@@ -22,6 +22,8 @@ export interface PlacedColumn {
 
 const NARROWEST = 48
 const WIDEST = 1200
+/** How much narrower columns may be made to fit. */
+const NARROWER = 0.8
 /** Of a character of the font of the data. */
 const CHARACTER = 7.4
 
@@ -34,6 +36,9 @@ export class Columns {
   #starts: number[] = []
   #window: ColumnWindow | undefined
   #windowOf = ''
+  /** Before they were stretched. */
+  #measured: number[] | undefined
+  #isResized = false
   /** Rises when a width or a pin changes. */
   readonly version = signal(0)
   isMeasured = false
@@ -71,7 +76,20 @@ export class Columns {
     return pinned === -1 ? this.#pinned.length + this.#scrolled.indexOf(index) : pinned
   }
 
+  /** Makes them wider, or a little narrower, together, so that they fill a width; not once the user has set one. */
+  stretch(width: number): void {
+    if (!this.isMeasured || this.#isResized || width <= 0) return
+    this.#measured ??= [...this.#widths]
+    const needed = this.#measured.reduce((sum, own) => sum + own, 0)
+    const factor = width / needed
+    const more = Math.max(0, (width - needed) / this.#measured.length)
+    for (const [index, own] of this.#measured.entries())
+      this.#widths[index] = Math.floor(factor < 1 && factor >= NARROWER ? own * factor : own + more)
+    this.#place()
+  }
+
   resize(index: number, width: number): void {
+    this.#isResized = true
     this.#widths[index] = Math.round(Math.min(WIDEST, Math.max(NARROWEST, width)))
     this.#place()
   }

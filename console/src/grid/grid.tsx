@@ -34,6 +34,8 @@ export interface GridProps {
   readonly onSelect?: ((range: { readonly top: number; readonly bottom: number } | undefined) => void) | undefined
   /** The last rows have come into view. */
   readonly onEnd?: (() => void) | undefined
+  /** Columns that need less than the width fill it. */
+  readonly fill?: boolean | undefined
   /** Sorts elsewhere, for example on the server, instead of the rows that are here. */
   readonly sorting?: { readonly sort: Sort | undefined; readonly onSort: (sort: Sort | undefined) => void } | undefined
 }
@@ -49,7 +51,7 @@ export function Grid(props: GridProps) {
 
 let lastKey = 0
 
-function GridOf({ model, label, onCell, editable, onSelect, onEnd, sorting }: GridProps) {
+function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill, sorting }: GridProps) {
   const id = useId()
   const scroller = useRef<HTMLDivElement>(null)
   const columns = useMemo(() => new Columns(model), [])
@@ -94,7 +96,10 @@ function GridOf({ model, label, onCell, editable, onSelect, onEnd, sorting }: Gr
     if (scroller.current !== null) observer.observe(scroller.current)
     return () => observer.disconnect()
   }, [])
-  useEffect(() => columns.measure(), [rows > 0])
+  useEffect(() => {
+    columns.measure()
+    if (fill === true) columns.stretch(body.width)
+  }, [rows > 0, body.width])
   useEffect(() => {
     onSelect?.(range === undefined || range.bottom < 0 ? undefined : { top: range.top, bottom: range.bottom })
   }, [range?.top, range?.bottom])

@@ -45,7 +45,7 @@ export const AREAS: readonly Area[] = [
     icon: 'board',
     rights: ['Platform/'],
     service: 'query',
-    built: false,
+    built: true,
     load: () => import('../areas/boards/index.tsx'),
   },
   {

@@ -10,15 +10,7 @@ import {
   writeTime,
   writeTimestamp,
 } from './time-values.ts'
-import {
-  type DecimalType,
-  type IqlType,
-  type IqlValue,
-  MAX_INTEGER,
-  MIN_INTEGER,
-  type TypeKind,
-  typeName,
-} from './types.ts'
+import { type DecimalType, FORMS, type IqlType, type IqlValue, MAX_INTEGER, MIN_INTEGER, typeName } from './types.ts'
 
 export type Read = { readonly value: Exclude<IqlValue, null> } | { readonly problem: string }
 
@@ -42,22 +34,6 @@ export function readValue(type: IqlType, text: string): Read {
       return value === undefined ? { problem: `is not ${FORMS[type.kind]}` } : { value }
     }
   }
-}
-
-/** The text form of a value of each type. */
-export const FORMS: Readonly<Record<Exclude<TypeKind, 'Null'>, string>> = {
-  Text: 'a text',
-  Integer: 'a whole number from -9223372036854775808 to 9223372036854775807',
-  Decimal: 'a number such as 45.10',
-  Double: 'a number such as 1.5e3, NaN, Infinity or -Infinity',
-  Boolean: 'true or false',
-  Timestamp: 'a timestamp such as 2026-01-31T09:30:00.000001Z',
-  Date: 'a date such as 2026-01-31',
-  Time: 'a time such as 09:30:00.000001',
-  Uuid: 'a Uuid such as 123e4567-e89b-12d3-a456-426614174000',
-  Json: 'JSON',
-  Binary: 'Base-64',
-  Interval: 'an interval such as 5 minutes or 1 day 12 hours',
 }
 
 const READERS: Readonly<
