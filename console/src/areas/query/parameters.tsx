@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { FORMS } from '../../../../src/query/iql/types.ts'
 import type { Catalogue } from '../../editor/catalogue.ts'
 import { isName, nameOf, parametersOf, scan, tablesOf } from '../../editor/scan.ts'
-import { IconButton, Select, TextField } from '../../ui/index.ts'
+import { Button, Select, TextField } from '../../ui/index.ts'
 import type { Parameters } from './run.ts'
 
 export function ParameterForm({
@@ -76,13 +76,16 @@ function ParameterField({
           disabled={isNull}
         />
       )}
-      <IconButton
-        icon={isNull ? 'edit' : 'close'}
-        label={isNull ? `Give ${label} a value` : `Set ${label} to NULL`}
-        size="small"
-        onClick={() => onValue(isNull ? '' : null)}
-      />
       {type !== undefined && <span class="query-parameter-type">{type}</span>}
+      <Button
+        kind="plain"
+        size="small"
+        aria-label={`${label} is NULL`}
+        aria-pressed={isNull}
+        onClick={() => onValue(isNull ? '' : null)}
+      >
+        NULL
+      </Button>
     </div>
   )
 }

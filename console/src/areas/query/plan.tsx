@@ -24,7 +24,7 @@ export function Plan({ outcome: { text, parameters } }: { readonly outcome: Outc
       <Await of={plan} title="There is no plan">
         {({ lines, live }) => (
           <>
-            <Code label="the plan" text={lines} />
+            <Code label="Plan" text={lines} />
             {live !== undefined && (
               <Facts
                 of={[

@@ -141,7 +141,7 @@ function Summary({
         <StateSummary state={state} rows={rows} since={outcome.startedAt} />
       )}
       {following?.kind === 'opening' && <Spinner />}
-      {requestId !== undefined && requestId !== '' && (
+      {requestId !== undefined && requestId !== '' && following?.kind !== 'live' && (
         <span class="query-request">
           <span class="quiet" title={requestId}>
             Request <code>{requestId.slice(0, 8)}</code>
