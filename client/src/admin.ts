@@ -126,7 +126,18 @@ export interface Admin {
   readonly queries: Collection
   readonly settings: Collection
   readonly scopes: Collection
+  /** `list({ after: seq, wait: 20 })` follows the log. */
   readonly audit: Collection
+  readonly nodes: Collection
+  readonly backups: Collection
+  /** Browser sessions of all users. */
+  readonly sessions: Collection
+  /** What applications may do for users now. */
+  readonly grants: Collection
+  /** One-time links with which people choose a password: `create({ user })`, or `create({ username, roles })` for a new user. */
+  readonly links: Collection
+  /** How many users, clients, roles, sessions and grants there are, up to a bound. */
+  readonly counts: Collection
   /** What belongs to a user: `of('bob', 'sessions')`, `factors`, `consents`. */
   of(user: string, what: 'sessions' | 'factors' | 'consents'): Collection
   setPassword(user: string, password: string, options?: CallOptions): Promise<void>
@@ -143,7 +154,10 @@ export interface Admin {
  */
 export function createAdmin(http: Http): Admin {
   const collection = (name: string): Collection => new Collection(http, `/admin/${name}`)
-  const names = ['users', 'clients', 'roles', 'keys', 'streams', 'queries', 'settings', 'scopes', 'audit']
+  const names =
+    'users clients roles keys streams queries settings scopes audit nodes backups sessions grants links counts'.split(
+      ' ',
+    )
   const users = (user: string): string => `users/${encodeURIComponent(user)}`
   return {
     ...(Object.fromEntries(names.map((name) => [name, collection(name)])) as unknown as Omit<

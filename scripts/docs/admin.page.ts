@@ -49,7 +49,52 @@ shown only in the response that creates them.
 |---|---|---|---|
 ${ADMIN_ROUTES.map(({ method, path, scope, summary }) => `| ${method} | \`${path}\` | \`${scope}\` | ${summary} |`).join('\n')}
 
-\`{user}\` is a username or an id, and so are the parameters \`user\` and \`actor\`, which take client ids too. Streaming connections and running queries are listed from all nodes; nodes that do not reply
-within a second are listed in \`silent\`.
+\`{user}\` is a username or an id, and so are the parameters \`user\` and \`actor\`, which take client ids too. Nodes, streaming
+connections and running queries are listed from all nodes; nodes that do not reply within a second are listed in \`silent\`. Of
+many connections or queries the newest \`limit\` are listed, and \`total\` says how many there are.
+
+## What a user may do
+
+\`GET /admin/users/{user}/rights\` and \`gatehouse user rights alice\` show what the platform would decide for a user: the scopes that each
+role gives, the tables with what the user may do in them and the row filter with the claims of the user in place of \`:sub\`,
+\`:username\` and \`:roles\`, and the topics of the stream. Tables come page by page, or by \`prefix\`. An application through which the
+user works may be allowed less: its tokens have the scopes that the user holds, the application may ask for, and the user has
+consented to. \`:client\` in a row filter is that application, and stays as it is. Tables and topics are those of a running
+node; without one they are null.
+
+## Nodes
+
+\`GET /admin/nodes\` and \`gatehouse nodes list\` show each node: its version, services and uptime, whether it is ready and which check
+fails, the event-loop lag of the last ten seconds in milliseconds, CPU, memory and free disk space, HTTP connections, streaming
+connections and their subscriptions, running and waiting queries, live statements, and the query slots (reader processes, or
+connections to PostgreSQL) that are busy. \`/metrics\` has more, for one node.
+\`GET /admin/backups\` lists the [backups](backup.md) that the audit log knows of.
+
+## Many users
+
+Lists are read page by page: \`next\` is the path of the next page, \`limit\` the size of one. Every page reads a range of an
+index that begins where the last page ended, so that the last page takes as long as the first.
+
+\`GET /admin/users?search=lid\` finds users whose username, name, family name or e-mail address begins with the text, upper and
+lower case alike, ordered by what begins with it. A name is \`name\`, or \`given_name\` and \`family_name\`, or \`nickname\`; where
+there is no \`family_name\`, the last word of the name counts as one. A page reads a bounded number of entries: it can have
+fewer users than \`limit\`, even none, although \`next\` is there.
+
+\`GET /admin/counts\` counts up to 10,000 of each thing; \`more\` says that there are more. Nothing is counted by a scan, and
+nothing has to be kept up to date for it.
+
+## Invitations and new passwords
+
+\`POST /admin/links\` returns a one-time link in \`url\`, with which a person chooses a password: for a new user with
+\`{"username": "bob", "roles": ["trader"]}\`, for an existing one with \`{"user": "bob"}\`, each with \`expires_in\` in seconds if
+three days are too many. With \`{"first_administrator": true}\`, as long as no administrator can sign in, the link creates one. See
+[set-up links](sign-in.md#set-up-links). \`must_change_password\` of a user, or of the body that sets a password, demands a new one
+at the next sign-in.
+
+## Who is signed in
+
+\`GET /admin/sessions\` lists browser sessions, \`GET /admin/grants\` what applications may do for users (with \`offline\` where
+the grant has a refresh token), \`GET /admin/streams\` the streaming connections of all nodes; each of all users, or of one with
+\`user\`. \`DELETE /admin/users/{user}/sessions\` ends all three for a user and says how many there were.
 `,
 }

@@ -14,9 +14,18 @@ before a node stops; a node that is killed may lose the rows of its last 200 ms.
 
 \`\`\`
 gatehouse audit list --event signin --since 2026-11-01T00:00:00Z
+gatehouse audit follow --event token.refused
 gatehouse audit export > audit.ndjson
 gatehouse audit verify
 \`\`\`
+
+Over HTTP, \`GET /admin/audit\` has the newest rows first and the path of the next page in \`next\`. A filter without an index (outcome,
+client, target, address) looks at 20,000 rows for each page, so that a long log delays nobody: such a page may have few rows, or
+none, and still a next one. \`names\` has the names of the users and clients in the rows.
+
+To **follow** the log, ask for \`?after=SEQ&wait=20\`: the reply comes as soon as there are rows after that one, oldest first, or after
+20 seconds without any, and \`next\` is where to go on. \`for await (const row of gate.admin.audit.list({ after, wait: 20 }))\` of the
+[client library](client.md) does that.
 
 ## In IQL
 
@@ -36,6 +45,9 @@ nodes within a second. \`verify\` checks the log itself, not the copy; \`gatehou
 Each row has the SHA-256 of the previous hash and of its own content. A head row has the number of rows ever written and
 the last hash. Nodes extend the chain one after the other, in the transaction that writes the rows. \`gatehouse audit
 verify\` checks it from the first row to the head and reports rows that were altered, removed, moved, inserted or truncated.
+
+Over HTTP the verification goes in steps: \`GET /admin/audit/verify\` checks up to 20,000 rows (\`limit\`) and names the next step in
+\`next\`, which continues from the hash that the step before has computed; \`next\` is null when the head is reached.
 
 Somebody who can write to the database can also rewrite the whole chain. To detect that, record the head that \`verify\`
 prints elsewhere: \`gatehouse audit verify --head SEQ:HASH\` later fails if that head is not in the log.

@@ -224,7 +224,8 @@ too; past such a limit the connection with the longest queue is closed with 1013
 
 ## Topics
 
-\`needs\` is what the connection must have: \`nothing\`, \`identity\` (any authority) or a scope.
+\`needs\` is what the connection must have: \`nothing\`, \`identity\` (any authority) or a scope. \`GET /Platform/topics\` with an access token lists the
+controllers and topics, also of controllers that were added, that the token may use.
 
 | topic | needs | actions | |
 |---|---|---|---|

@@ -31,6 +31,8 @@ function httpRoute(route: AdminRoute, env: AdminEnv): Route {
       requireScope(scope)(principal)
     },
     async handle(context) {
+      const left = new AbortController()
+      context.response.once('close', () => left.abort())
       const reply = await route.run(
         {
           params: Object.fromEntries(names.map((name) => [name, context.param(name)])),
@@ -40,6 +42,7 @@ function httpRoute(route: AdminRoute, env: AdminEnv): Route {
           caller: context.principal,
           address: context.address,
           requestId: context.id,
+          signal: AbortSignal.any([left.signal, env.stopping]),
         },
         env,
       )

@@ -1,11 +1,22 @@
-/** Reading, exporting and verifying the audit log. */
+/** Reading, following, exporting and verifying the audit log. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { AUDIT_EVENTS } from '../protocol/audit-events.ts'
 import { Refusal } from '../protocol/refusal.ts'
-import { type AuditFilter, exportAuditLog, presentAuditRow, readAuditPage } from '../store/audit-read.ts'
-import { verifyAuditLog } from '../store/audit-verify.ts'
+import {
+  type AuditFilter,
+  exportAuditLog,
+  followAuditLog,
+  headOf,
+  presentAuditRow,
+  scanAuditPage,
+} from '../store/audit-read.ts'
+import { verifyAuditStep } from '../store/audit-verify.ts'
+import type { AuditRow } from '../store/schema.ts'
+import { subjectNames } from '../store/subject-names.ts'
+import { USER_ID_PREFIX } from '../store/users.ts'
 import { record } from './change.ts'
 import { readCount, readTime } from './parameters.ts'
-import type { AdminCall, AdminEnv, AdminRoute } from './route.ts'
+import type { AdminCall, AdminEnv, AdminReply, AdminRoute } from './route.ts'
 import { requireActor } from './subjects.ts'
 
 const FILTERS = {
@@ -19,31 +30,44 @@ const FILTERS = {
   until: 'Before this time (ISO 8601).',
 } as const
 
+const MOST_ROWS = 999_999_999
+const LONGEST_WAIT_S = 30
+const POLL_MS = 500
+/** Rows of a step of the verification. */
+const DEFAULT_STEP = 20_000
+const LARGEST_STEP = 100_000
+
 export const auditRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/admin/audit',
     scope: 'Identity/Admin',
-    summary: 'Reads the audit log, newest first.',
+    summary: 'Reads the audit log, newest first; with `after` oldest first, and with `wait` as it is written.',
     query: {
       ...FILTERS,
       before: 'Rows before this sequence number.',
+      after: 'Rows after this sequence number, oldest first; not together with before.',
+      wait: `With after: how many seconds to wait for rows, 1 to ${LONGEST_WAIT_S}. Then next is never null: follow it to follow the log.`,
       limit: 'Rows per page: 1 to 1000, default 100.',
     },
-    reply: '{"items": […], "next": "the path of the next page or null"}',
+    reply:
+      '{"items": […], "next": "the path of the next page or null", "names": {"id": "the name of a user or client in the items"}}. A page may have fewer items than limit although there is a next one.',
     async run(call, env) {
-      const { database } = env
-      await env.audit.flush()
+      const filter = await readFilter(call, env)
       const limit = readCount(call.query.limit, 'limit', 100, 1000)
-      const before =
-        call.query.before === undefined ? undefined : readCount(call.query.before, 'before', 1, 999_999_999)
-      const rows = await readAuditPage(database.db, await readFilter(call, env), { before, limit })
-      const last = rows.length === limit ? rows.at(-1) : undefined
-      const next =
-        last === undefined
-          ? null
-          : `/admin/audit?${new URLSearchParams({ ...call.query, before: String(last.seq), limit: String(limit) })}`
-      return { body: { items: rows.map(presentAuditRow), next } }
+      const { before, after, wait } = call.query
+      if (after === undefined && wait === undefined) {
+        await env.audit.flush()
+        const place = before === undefined ? undefined : readCount(before, 'before', 1, MOST_ROWS)
+        const { rows, next } = await scanAuditPage(env.database.db, filter, { before: place, limit })
+        return page(call, env, rows, next === undefined ? undefined : { before: String(next), limit: String(limit) })
+      }
+      if (after === undefined || before !== undefined)
+        throw new Refusal('admin.bad_parameter', 400, 'wait needs after, and after excludes before')
+      const from = after === '0' ? 0 : readCount(after, 'after', 1, MOST_ROWS)
+      const { rows, position, isEnd } = await follow(call, env, filter, { after: from, limit })
+      const goesOn = wait !== undefined || !isEnd
+      return page(call, env, rows, goesOn ? { after: String(position), limit: String(limit) } : undefined)
     },
   },
   {
@@ -65,12 +89,21 @@ export const auditRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/audit/verify',
     scope: 'Identity/Admin',
-    summary: 'Verifies the hash chain of the audit log.',
-    query: { head: 'A head recorded earlier, as SEQ:HASH, that must still be in the log.' },
-    reply: '{"rows", "head": {"seq", "hash"}, "faults": […]}',
-    async run(call, { database, audit }) {
+    summary: 'Verifies the hash chain of the audit log, step by step.',
+    query: {
+      head: 'A head recorded earlier, as SEQ:HASH, that must still be in the log.',
+      from: 'Where the step before has ended, as SEQ:HASH; as in `next`.',
+      limit: `Rows of this step: 1 to ${LARGEST_STEP}, default ${DEFAULT_STEP}.`,
+    },
+    reply:
+      '{"rows": verified in this step, "head": {"seq", "hash"}, "faults": […], "next": "the path of the next step, or null when the log is verified to its head"}',
+    async run({ query }, { database, audit }) {
       await audit.flush()
-      return { body: await verifyAuditLog(database, readHead(call.query.head)) }
+      const limit = readCount(query.limit, 'limit', DEFAULT_STEP, LARGEST_STEP)
+      const [recorded, from] = [readPosition(query.head, 'head'), readPosition(query.from, 'from')]
+      const { next, ...step } = await verifyAuditStep(database, { recorded, from, limit })
+      const search = next && new URLSearchParams({ ...query, from: `${next.seq}:${next.hash}` })
+      return { body: { ...step, next: search === undefined ? null : `/admin/audit/verify?${search}` } }
     },
   },
 ]
@@ -92,9 +125,46 @@ async function readFilter({ query }: AdminCall, { stores, database }: AdminEnv):
   }
 }
 
-function readHead(text: string | undefined): { seq: number; hash: string } | undefined {
+/** Rows after a position; with `wait`, as soon as there are any. */
+async function follow(
+  { query, signal }: AdminCall,
+  { database, audit }: AdminEnv,
+  filter: AuditFilter,
+  { after, limit }: { readonly after: number; readonly limit: number },
+) {
+  const end =
+    performance.now() + (query.wait === undefined ? 0 : readCount(query.wait, 'wait', 1, LONGEST_WAIT_S)) * 1000
+  for (let position = after; ; ) {
+    await audit.flush()
+    const read = await followAuditLog(database.db, filter, { after: position, limit })
+    const isEnd = read.position === position || read.position >= (await headOf(database.db))
+    position = read.position
+    if (read.rows.length > 0 || !isEnd || signal.aborted || performance.now() >= end) return { ...read, isEnd }
+    await sleep(POLL_MS, undefined, { signal }).catch(() => {})
+  }
+}
+
+/** With the names of those who are in the rows, so that a reader need not look up each. */
+async function page(
+  { query }: AdminCall,
+  { database }: AdminEnv,
+  rows: readonly AuditRow[],
+  next: Readonly<Record<string, string>> | undefined,
+): Promise<AdminReply> {
+  const subjects = rows.flatMap(({ actor, target }) => [actor, target?.startsWith(USER_ID_PREFIX) ? target : null])
+  const names = await subjectNames(database, [...new Set(subjects.filter((subject) => subject !== null))])
+  return {
+    body: {
+      items: rows.map(presentAuditRow),
+      next: next === undefined ? null : `/admin/audit?${new URLSearchParams({ ...query, ...next })}`,
+      names: Object.fromEntries(names),
+    },
+  }
+}
+
+function readPosition(text: string | undefined, name: string): { seq: number; hash: string } | undefined {
   if (text === undefined) return undefined
   const [, seq = '', hash = ''] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? []
-  if (seq === '') throw new Refusal('admin.bad_parameter', 400, 'head must have the form SEQ:HASH, such as 42:0123…')
+  if (seq === '') throw new Refusal('admin.bad_parameter', 400, `${name} must have the form SEQ:HASH, such as 42:0123…`)
   return { seq: Number(seq), hash }
 }

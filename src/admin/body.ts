@@ -17,6 +17,15 @@ export type JsonObject = Readonly<Record<string, unknown>>
 const { users, clients, roles } = DECLARATION.properties
 
 export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
+/** A new user without a password, or who else gets a one-time link. */
+export const INVITED_SCHEMA: JsonSchema = {
+  ...without(users.items, ['password', 'password_hash', 'reset_password', 'must_change_password'], {
+    user: { type: 'string', description: 'An existing user, by name or id; then there are no members of a new user.' },
+    first_administrator: { type: 'boolean', description: 'Allowed as long as there is no administrator.' },
+    expires_in: { type: 'integer', minimum: 60, maximum: 2_592_000, description: 'Seconds. Default: three days.' },
+  }),
+  required: [],
+}
 export const CLIENT_SCHEMA = without(clients.items, ['client_secret'])
 export const ROLE_SCHEMA: JsonSchema = { ...roles.items }
 

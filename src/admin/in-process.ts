@@ -23,7 +23,16 @@ export async function callInProcess(
     if (params === undefined) continue
     const query = readQuery(target, route)
     return await route.run(
-      { params, query, body, ifMatch, caller, address: 'local', requestId: `local-${process.pid}` },
+      {
+        params,
+        query,
+        body,
+        ifMatch,
+        caller,
+        address: 'local',
+        requestId: `local-${process.pid}`,
+        signal: env.stopping,
+      },
       env,
     )
   }

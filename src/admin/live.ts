@@ -1,45 +1,146 @@
-/** What runs now on every node: streaming connections and queries, listed and cancelled wherever they are. */
-import type { Cluster, ClusterReplies } from '../events/cluster.ts'
+/** What runs now on every node: streaming connections and queries, listed and cancelled wherever they are; and the nodes themselves. */
+import type { Cluster, ClusterCaller, ClusterReplies, Params } from '../events/cluster.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { instant, type JsonObject } from './body.ts'
-import type { Live, LiveItems, LiveQueries, LiveQuery, LiveStream, LiveStreams } from './ports.ts'
+import { readTimeCursor, type TimeCursor, writeTimeCursor } from './page.ts'
+import type {
+  Live,
+  LiveFilter,
+  LiveItems,
+  LiveQueries,
+  LiveQuery,
+  LiveStream,
+  LiveStreams,
+  TablePage,
+  UserRights,
+  UserTables,
+} from './ports.ts'
 
 export interface LocalLive {
   /** Undefined where the service does not run on this node. */
-  readonly streams: LiveStreams | undefined
-  readonly queries: LiveQueries | undefined
+  readonly streams?: LiveStreams | undefined
+  readonly queries?: LiveQueries | undefined
+  readonly tablesOf?: ((user: UserRights, page: TablePage) => UserTables) | undefined
+  readonly topicsOf?: ((scopes: readonly string[]) => readonly object[]) | undefined
+  /** The state of this node. */
+  readonly node?: (() => Promise<JsonObject>) | undefined
 }
 
 /** Makes this node reply with what runs on it. */
-export function handleLiveCalls(cluster: Pick<Cluster, 'handle'>, { streams, queries }: LocalLive): void {
+export function handleLiveCalls(cluster: Pick<Cluster, 'handle'>, here: LocalLive): void {
+  const { streams, queries, tablesOf, topicsOf, node } = here
   if (streams !== undefined)
-    cluster.handle('streams', ({ user }) =>
-      [...streams.list()].filter(({ subject }) => user === undefined || subject === user).map(presentStream),
-    )
-  if (queries === undefined) return
-  cluster.handle('queries', () => [...queries.list()].map(presentQuery))
-  cluster.handle('cancel', ({ query = '', owner }) => queries.cancel(query, owner))
+    cluster.handle('streams', (params) => {
+      const isListed = ({ subject, connectionId }: LiveStream) =>
+        isWanted(params.user, subject) && isWanted(params.id, connectionId)
+      return listing([...streams.list()].filter(isListed), params, presentStream)
+    })
+  if (queries !== undefined) {
+    cluster.handle('queries', (params) => {
+      const isListed = ({ subject, kind }: LiveQuery) => isWanted(params.user, subject) && isWanted(params.kind, kind)
+      return listing([...queries.list()].filter(isListed), params, presentQuery)
+    })
+    cluster.handle('cancel', ({ query = '', owner }) => queries.cancel(query, owner))
+  }
+  if (tablesOf !== undefined)
+    cluster.handle('tables', ({ user = '', page = '' }) => tablesOf(JSON.parse(user), JSON.parse(page)))
+  if (topicsOf !== undefined) cluster.handle('topics', ({ scopes = '' }) => topicsOf(JSON.parse(scopes)))
+  if (node !== undefined) cluster.handle('node', node)
 }
 
-export function createLive({ callAll }: Pick<Cluster, 'callAll'>): Live {
+export function createLive({ callAll, callAny }: ClusterCaller): Live {
   return {
-    streams: async (user) => itemsOf(await callAll('streams', user === undefined ? {} : { user }), 'streaming'),
-    queries: async () => itemsOf(await callAll('queries'), 'query'),
+    streams: async (filter) => itemsOf(await callAll('streams', paramsOf(filter)), 'streaming', filter.limit),
+    async countStreams(user) {
+      const { replies } = await callAll('streams', { user, limit: '0' })
+      return replies.reduce((sum, { body }) => sum + (isObject(body) ? Number(body.total) : 0), 0)
+    },
+    queries: async (filter) => itemsOf(await callAll('queries', paramsOf(filter)), 'query', filter.limit),
     async cancel(query, owner) {
       const { replies } = await callAll('cancel', owner === undefined ? { query } : { query, owner })
       return replies.some(({ body }) => body === true)
     },
+    async nodes() {
+      const { replies, timedOut } = await callAll('node')
+      const items = replies.flatMap(({ node, body }) => (isObject(body) ? [{ node, ...body }] : []))
+      return { items, total: items.length, silent: timedOut }
+    },
+    async tablesOf(user, page) {
+      const reply = await callAny('tables', { user: JSON.stringify(user), page: JSON.stringify(page) })
+      return isObject(reply) && isList(reply.items)
+        ? { items: reply.items, next: typeof reply.next === 'string' ? reply.next : undefined }
+        : undefined
+    },
+    async topicsOf(scopes) {
+      const reply = await callAny('topics', { scopes: JSON.stringify(scopes) })
+      return isList(reply) ? reply : undefined
+    },
   }
 }
 
-function itemsOf({ replies, timedOut }: ClusterReplies, service: string): LiveItems {
-  const lists = replies.filter((reply): reply is { node: string; body: JsonObject[] } => Array.isArray(reply.body))
+function isWanted(wanted: string | undefined, found: string | undefined): boolean {
+  return wanted === undefined || wanted === found
+}
+
+/** The newest first: of many only so many are sent. */
+function listing<Item extends LiveStream | LiveQuery>(
+  found: readonly Item[],
+  { limit, after = '' }: Params,
+  present: (item: Item) => JsonObject,
+): JsonObject {
+  const last = readTimeCursor(after)
+  const items = found
+    .filter((item) => last === undefined || newestFirst(last, placeOf(item)) < 0)
+    .sort((one, other) => newestFirst(placeOf(one), placeOf(other)))
+  return { total: found.length, items: items.slice(0, Number(limit)).map(present) }
+}
+
+function placeOf(item: LiveStream | LiveQuery): TimeCursor {
+  return 'openedAt' in item
+    ? { createdAt: item.openedAt, id: item.connectionId }
+    : { createdAt: item.startedAt, id: item.requestId }
+}
+
+/** Where the next page begins. */
+export function cursorOf(item: JsonObject): string {
+  return writeTimeCursor(placeOfShown(item))
+}
+
+function placeOfShown({ opened_at, started_at, id }: JsonObject): TimeCursor {
+  return { createdAt: Date.parse(String(opened_at ?? started_at)), id: String(id) }
+}
+
+function newestFirst(one: TimeCursor, other: TimeCursor): number {
+  return other.createdAt - one.createdAt || (one.id < other.id ? 1 : one.id > other.id ? -1 : 0)
+}
+
+/** Strings only, see `Params`. */
+function paramsOf({ limit, ...filter }: LiveFilter): Params {
+  const given = Object.entries(filter).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  return { ...Object.fromEntries(given), limit: String(limit) }
+}
+
+function itemsOf({ replies, timedOut }: ClusterReplies, service: string, limit: number): LiveItems {
+  const lists = replies.flatMap(({ node, body }) =>
+    isObject(body) && isList(body.items) ? [{ node, items: body.items, total: Number(body.total) }] : [],
+  )
   if (lists.length === 0 && timedOut.length === 0) throw notHere(service)
-  return { items: lists.flatMap(({ node, body }) => body.map((item) => ({ ...item, node }))), silent: timedOut }
+  const items = lists
+    .flatMap(({ node, items: found }) => found.map((item) => ({ ...item, node })))
+    .sort((one, other) => newestFirst(placeOfShown(one), placeOfShown(other)))
+  return { items: items.slice(0, limit), total: lists.reduce((sum, { total }) => sum + total, 0), silent: timedOut }
 }
 
 function notHere(service: string): Refusal {
   return new Refusal('admin.not_here', 409, `No node with the ${service} service runs on this data`)
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isList(value: unknown): value is readonly JsonObject[] {
+  return Array.isArray(value)
 }
 
 function presentStream(stream: LiveStream): JsonObject {

@@ -1,8 +1,14 @@
 /** Pages of lists that grow: `limit` items after the key of the last one, and the path of the next page. */
+import { Refusal } from '../protocol/refusal.ts'
 import { readCount } from './parameters.ts'
 import type { AdminCall, AdminReply } from './route.ts'
 
 const DEFAULT_LIMIT = 100
+
+/** The parameters of a list whose order has no simple key. */
+export function cursorQuery(things: string) {
+  return { ...pageQuery(things, 'id'), after: 'As in `next` of the previous page.' } as const
+}
 
 /** The parameters of a paged route; `things` are listed, `key` is what the last one is named by. */
 export function pageQuery(things: string, key: string) {
@@ -23,6 +29,27 @@ export function readPage({ query }: Pick<AdminCall, 'query'>): Page {
   return { after: query.after ?? '', limit: readCount(query.limit, 'limit', DEFAULT_LIMIT, 1000) }
 }
 
+/** Of a list that is newest first: the time of the last item, and its id. */
+export interface TimeCursor {
+  readonly createdAt: number
+  readonly id: string
+}
+
+export function writeTimeCursor({ createdAt, id }: TimeCursor): string {
+  return `${createdAt}.${id}`
+}
+
+export function readTimeCursor(text: string): TimeCursor | undefined {
+  if (text === '') return undefined
+  const [, createdAt, id] = /^(\d{1,15})\.([\w.:-]{1,200})$/.exec(text) ?? []
+  if (createdAt === undefined || id === undefined) throw badCursor()
+  return { createdAt: Number(createdAt), id }
+}
+
+export function badCursor(): Refusal {
+  return new Refusal('admin.bad_parameter', 400, 'after must be as in next of the previous page')
+}
+
 /** `items` are at most `limit`; a full page may have another after it. */
 export function pageReply<Item>(
   path: string,
@@ -30,7 +57,7 @@ export function pageReply<Item>(
   { limit }: Page,
   items: readonly Item[],
   { keyOf, present }: { readonly keyOf: (item: Item) => string; readonly present: (item: Item) => object },
-): AdminReply {
+): AdminReply & { readonly body: object } {
   const last = items.length === limit ? items.at(-1) : undefined
   const search = last && new URLSearchParams({ ...query, after: keyOf(last), limit: String(limit) })
   return { body: { items: items.map(present), next: search === undefined ? null : `${path}?${search}` } }

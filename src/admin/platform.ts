@@ -1,15 +1,12 @@
-/** Administration of signing keys, streaming connections, running queries and settings. */
-import { Refusal } from '../protocol/refusal.ts'
+/** Administration of signing keys and settings. */
 import { isWithdrawn, signingKeyOf } from '../store/key-rotation.ts'
 import type { StoredKey } from '../store/signing-keys.ts'
 import { badBody, instant, type JsonObject, readObject } from './body.ts'
 import { record } from './change.ts'
 import { readFlag } from './parameters.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
-import { requireSubject } from './subjects.ts'
 
 const DAY = 86_400
-const KICK_REPLY = '{"closed": connections, "silent": [nodes that did not reply, which close theirs too]}'
 
 export const platformRoutes: readonly AdminRoute[] = [
   {
@@ -74,76 +71,6 @@ export const platformRoutes: readonly AdminRoute[] = [
       if (others.length === 0) throw conflict('This is the only active key: rotate first, with active_in 0')
       await keyring.retire(kid)
       record(env, call, { event: 'key.retired', target: kid, details: { kid, reason: 'operator' } })
-      return { status: 204 }
-    },
-  },
-  {
-    method: 'GET',
-    path: '/admin/streams',
-    scope: 'Platform/Admin',
-    summary: 'Lists the streaming connections of all nodes.',
-    query: { user: 'Only connections of this user or client, by name or id.' },
-    reply: '{"items": […], "silent": [nodes that did not reply]}',
-    async run({ query: { user } }, { live, stores }) {
-      return { body: await live.streams(user === undefined ? undefined : await requireSubject(stores, user)) }
-    },
-  },
-  {
-    method: 'DELETE',
-    path: '/admin/streams/{connection}',
-    scope: 'Platform/Admin',
-    summary: 'Closes a streaming connection, on whichever node it is.',
-    reply: KICK_REPLY,
-    async run(call, env) {
-      const connectionId = part(call, 'connection')
-      const { items, silent } = await env.live.streams(undefined)
-      const closed = items.filter(({ id }) => id === connectionId).length
-      // It may be on a node that did not reply.
-      if (closed === 0 && silent.length === 0) throw notFound('streaming connection', connectionId)
-      await env.publish({ kind: 'stream-kick', connectionId })
-      record(env, call, { event: 'stream.kicked', target: connectionId, details: { connection: connectionId } })
-      return { body: { closed, silent } }
-    },
-  },
-  {
-    method: 'DELETE',
-    path: '/admin/streams',
-    scope: 'Platform/Admin',
-    summary: 'Closes all streaming connections of a user or client, on all nodes.',
-    query: { user: 'The user or client, by name or id. Required.' },
-    reply: KICK_REPLY,
-    async run(call, env) {
-      const { user } = call.query
-      if (user === undefined)
-        throw new Refusal('admin.bad_parameter', 400, 'The parameter user is required: ?user=alice')
-      const subject = await requireSubject(env.stores, user)
-      const { items, silent } = await env.live.streams(subject)
-      await env.publish({ kind: 'stream-kick', subject })
-      record(env, call, { event: 'stream.kicked', target: subject, details: { count: items.length } })
-      return { body: { closed: items.length, silent } }
-    },
-  },
-  {
-    method: 'GET',
-    path: '/admin/queries',
-    scope: 'Platform/Admin',
-    summary: 'Lists the running queries and live statements of all nodes.',
-    reply: '{"items": […], "silent": [nodes that did not reply]}',
-    async run(_call, { live }) {
-      return { body: await live.queries() }
-    },
-  },
-  {
-    method: 'DELETE',
-    path: '/admin/queries/{query}',
-    scope: 'Platform/Admin',
-    summary: 'Cancels a running query, or ends a live statement, on whichever node it is.',
-    reply: 'Nothing.',
-    status: 204,
-    async run(call, env) {
-      const query = part(call, 'query')
-      if (!(await env.live.cancel(query))) throw notFound('running query', query)
-      record(env, call, { event: 'query.cancelled', target: query, details: { query } })
       return { status: 204 }
     },
   },

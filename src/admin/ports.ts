@@ -34,17 +34,56 @@ export interface LiveQueries {
   cancel(requestId: string, owner: string | undefined): boolean
 }
 
-/** The same over all nodes. */
+/** A user whose rights are looked at. */
+export interface UserRights {
+  readonly subject: string
+  readonly username: string
+  readonly roles: readonly string[]
+  readonly scopes: readonly string[]
+}
+
+export interface TablePage {
+  readonly prefix: string
+  readonly after: string
+  readonly limit: number
+}
+
+/** The tables that a user could use; `next` is the name of the last one if there are more. */
+export interface UserTables {
+  readonly items: readonly object[]
+  readonly next?: string | undefined
+}
+
+/** Which of what runs is listed, and how much of it by each node. */
+export interface LiveFilter {
+  readonly user?: string | undefined
+  readonly kind?: LiveQuery['kind'] | undefined
+  readonly id?: string | undefined
+  /** The cursor of the last one on the previous page. */
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+/** What runs on all nodes, and what any node of a service knows. */
 export interface Live {
-  streams(user: string | undefined): Promise<LiveItems>
-  queries(): Promise<LiveItems>
+  streams(filter: LiveFilter): Promise<LiveItems>
+  /** The open connections of a user; 0 where no node has the service. */
+  countStreams(user: string): Promise<number>
+  queries(filter: LiveFilter): Promise<LiveItems>
   cancel(requestId: string, owner?: string): Promise<boolean>
+  nodes(): Promise<LiveItems>
+  /** Undefined where no node runs the query service. */
+  tablesOf(user: UserRights, page: TablePage): Promise<UserTables | undefined>
+  /** Undefined where no node runs the streaming service. */
+  topicsOf(scopes: readonly string[]): Promise<readonly object[] | undefined>
 }
 
 /** The JSON of the replies. */
 export interface LiveItems {
   /** Each with the name of its node. */
   readonly items: readonly JsonObject[]
+  /** How many there are, listed or not. */
+  readonly total: number
   /** Nodes that did not reply in time. */
   readonly silent: readonly string[]
 }

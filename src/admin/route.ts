@@ -34,6 +34,8 @@ export interface AdminCall {
   readonly caller: Principal
   readonly address: string
   readonly requestId: string
+  /** Aborted when the caller has left, or the server stops: for replies that wait. */
+  readonly signal: AbortSignal
 }
 
 export interface AdminReply {
@@ -49,6 +51,8 @@ export interface AdminEnv {
   readonly stores: Stores
   readonly builtInClients: BuiltInClients
   readonly clock: Clock
+  /** The address of the pages, for links. */
+  readonly issuer: string
   readonly audit: Audit & { flush(): Promise<void> }
   publish(event: GateEvent): Promise<unknown>
   /** Takes an event that was recorded in a transaction which has committed. */
@@ -58,6 +62,8 @@ export interface AdminEnv {
   hashPassword(password: string): Promise<string | undefined>
   settings(): readonly SettingInForce[]
   readonly live: Live
+  /** Aborted when the server begins to stop. */
+  readonly stopping: AbortSignal
 }
 
 /** A parameter of the path. The router has matched it, so it is present. */

@@ -1,17 +1,27 @@
 /** All administration routes. */
+import { activityRoutes } from './activity.ts'
 import { auditRoutes } from './audit.ts'
+import { backupRoutes } from './backups.ts'
 import { clientRoutes } from './clients.ts'
+import { linkRoutes } from './links.ts'
 import { platformRoutes } from './platform.ts'
 import { roleRoutes } from './roles.ts'
 import type { AdminRoute } from './route.ts'
+import { signedInRoutes } from './signed-in.ts'
 import { userAccessRoutes } from './user-access.ts'
+import { userRightsRoutes } from './user-rights.ts'
 import { userRoutes } from './users.ts'
 
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...userRoutes,
   ...userAccessRoutes,
+  ...userRightsRoutes,
+  ...signedInRoutes,
+  ...linkRoutes,
   ...clientRoutes,
   ...roleRoutes,
   ...platformRoutes,
+  ...activityRoutes,
   ...auditRoutes,
+  ...backupRoutes,
 ]

@@ -1,12 +1,10 @@
 /** Administration of a user's second factors, browser sessions and authorized applications. */
-
-import { Refusal } from '../protocol/refusal.ts'
 import { listApplications } from '../store/applications.ts'
 import type { Session } from '../store/sessions.ts'
 import type { Stores } from '../store/stores.ts'
 import { instant, type JsonObject } from './body.ts'
 import { change, type Effects, record } from './change.ts'
-import { PAGE_REPLY, pageQuery, pageReply, readPage } from './page.ts'
+import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './page.ts'
 import { type AdminCall, type AdminEnv, type AdminRoute, notFound, part } from './route.ts'
 import { findUser } from './users.ts'
 
@@ -48,15 +46,15 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     path: '/admin/users/{user}/sessions',
     scope: 'Identity/Admin',
     summary: 'Lists the browser sessions of a user page by page, newest first.',
-    query: { ...pageQuery('Sessions', 'id'), after: 'As in `next` of the previous page.' },
+    query: cursorQuery('Sessions'),
     reply: PAGE_REPLY,
     async run(call, { stores }) {
       const page = readPage(call)
-      const { id: user } = await findUser(stores, part(call, 'user'))
-      const sessions = await stores.sessions.pageOfUser(user, page.limit, readSessionCursor(page.after))
+      const { id: userId } = await findUser(stores, part(call, 'user'))
+      const found = await stores.sessions.page({ userId, limit: page.limit, after: readTimeCursor(page.after) })
       const path = `/admin/users/${encodeURIComponent(part(call, 'user'))}/sessions`
-      const keyOf = ({ createdAt, id }: Session) => `${createdAt}.${id}`
-      return pageReply(path, call, page, sessions, { keyOf, present: presentSession })
+      const sessions = found.map(({ session }) => session)
+      return pageReply(path, call, page, sessions, { keyOf: writeTimeCursor, present: presentSession })
     },
   },
   {
@@ -80,17 +78,19 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     path: '/admin/users/{user}/sessions',
     scope: 'Identity/Admin',
     summary: 'Signs a user out everywhere: ends all sessions and revokes all grants and tokens.',
-    reply: '{"ended": number}',
+    reply: '{"ended": sessions, "grants": grants, "streams": open streaming connections, which are closed}',
     async run(call, env) {
       const { id } = await findUser(env.stores, part(call, 'user'))
-      const sessions = await env.stores.sessions.listOfUser(id)
-      await change(env, async (stores, effects) => {
-        for (const session of sessions) await endSession(session, stores, effects)
-        await effects.revocations.revokeUser(id)
+      const streams = await env.live.countStreams(id)
+      const { sessions, grants } = await change(env, async (stores, { revocations }) => {
+        const ended = await stores.sessions.endAllOf(id)
+        let revoked = 0
+        for (const session of ended) revoked += await revocations.revokeSession(session.id)
+        return { sessions: ended, grants: revoked + (await revocations.revokeUser(id)) }
       })
       for (const session of sessions) recordEnd(env, call, session)
       record(env, call, { event: 'grant.revoked', target: id, details: { reason: 'operator' } })
-      return { body: { ended: sessions.length } }
+      return { body: { ended: sessions.length, grants, streams } }
     },
   },
   listOfUser({
@@ -127,15 +127,7 @@ export const userAccessRoutes: readonly AdminRoute[] = [
   },
 ]
 
-function readSessionCursor(text: string): { createdAt: number; id: string } | undefined {
-  if (text === '') return undefined
-  const [, createdAt, id] = /^(\d{1,15})\.([\w-]{1,64})$/.exec(text) ?? []
-  if (createdAt === undefined || id === undefined)
-    throw new Refusal('admin.bad_parameter', 400, 'after must be as in next of the previous page')
-  return { createdAt: Number(createdAt), id }
-}
-
-function presentSession(session: Session): JsonObject {
+export function presentSession(session: Session): JsonObject {
   return {
     id: session.id,
     methods: session.amr,

@@ -5,26 +5,32 @@ import { userTarget } from '../declarative/targets.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/password-hash.ts'
 import type { Stores } from '../store/stores.ts'
+import type { SearchHit } from '../store/user-search.ts'
 import { USER_ID_PREFIX, type User, UsernameTaken } from '../store/users.ts'
 import { badBody, instant, type JsonObject, merged, readObject, readUser, refuseUnknown, USER_SCHEMA } from './body.ts'
 import { change, type Effects, record, recordPatch } from './change.ts'
 import { checkMatch, created, requireMatch, tagged } from './etag.ts'
-import { PAGE_REPLY, pageQuery, pageReply, readPage } from './page.ts'
-import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
+import { badCursor, PAGE_REPLY, type Page, pageQuery, pageReply, readPage } from './page.ts'
+import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
 
 export const userRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/admin/users',
     scope: 'Identity/Admin',
-    summary: 'Lists users page by page, ordered by name.',
+    summary: 'Lists users page by page, ordered by username, or those whom a search finds.',
     query: {
       ...pageQuery('Users', 'username'),
+      after: 'The username of the last one on the previous page; in a search, as in `next` of it.',
       prefix: 'Only users whose username begins with this; upper and lower case are the same.',
+      search:
+        'Only users whose username, name, family name or e-mail address begins with this, ordered by what does; upper and lower case are the same. A page can be short, or empty, although `next` is there.',
     },
     reply: PAGE_REPLY,
     async run(call, { stores }) {
       const page = readPage(call)
+      const { search } = call.query
+      if (search !== undefined) return searchUsers(call, stores, search, page)
       const users = await stores.users.list({ ...page, prefix: call.query.prefix ?? '' })
       return pageReply('/admin/users', call, page, users, { keyOf: ({ username }) => username, present: presentUser })
     },
@@ -40,9 +46,10 @@ export const userRoutes: readonly AdminRoute[] = [
     async run(call, env) {
       const body = readObject(call.body)
       const passwordHash = await readPassword(body, env)
+      const mustChangePassword = readMustChange(body) ?? false
       const user = await change(env, async (stores) => {
         const { profile, ...target } = userTarget(readUser(withoutPassword(body), await roleNames(stores)))
-        const id = await create(stores, { ...target, profile, passwordHash })
+        const id = await create(stores, { ...target, profile, passwordHash, mustChangePassword })
         return findUser(stores, id)
       })
       record(env, call, { event: 'user.created', target: user.id, details: { source: 'admin' } })
@@ -73,13 +80,16 @@ export const userRoutes: readonly AdminRoute[] = [
       const { before, after } = await change(env, async (stores, effects) => {
         const found = await findUser(stores, part(call, 'user'))
         requireMatch(call, presentUser(found))
-        const target = userTarget(readUser(merged(declaredForm(found), patch), await roleNames(stores)))
-        const { username, profile, disabled, roles } = target
+        const wanted = merged(declaredForm(found), withoutPassword(patch))
+        const { username, profile, disabled, roles } = userTarget(readUser(wanted, await roleNames(stores)))
+        // Removed, it is false.
+        const mustChangePassword =
+          'must_change_password' in patch ? (readMustChange(patch) ?? false) : found.mustChangePassword
         if (username !== found.username) await refuseTaken(stores, username, found.id)
         // A patch without effect keeps the ETag.
-        const isSame = isDeepStrictEqual({ username, profile, disabled, roles: [...roles].sort() }, current(found))
-        if (!isSame) {
-          await stores.users.update(found.id, { username, profile, disabled })
+        const target = { username, profile, disabled, mustChangePassword }
+        if (!isDeepStrictEqual({ ...target, roles: [...roles].sort() }, current(found))) {
+          await stores.users.update(found.id, target)
           await stores.users.setRoles(found.id, roles)
         }
         const changed = await findUser(stores, found.id)
@@ -115,17 +125,23 @@ export const userRoutes: readonly AdminRoute[] = [
     path: '/admin/users/{user}/password',
     scope: 'Identity/Admin',
     summary: 'Sets a password, or generates one that is shown only once. Revokes all sessions and tokens.',
-    body: { type: 'object', properties: { password: { type: 'string' } }, additionalProperties: false },
+    body: {
+      type: 'object',
+      properties: { password: { type: 'string' }, must_change_password: { type: 'boolean' } },
+      additionalProperties: false,
+    },
     reply: '{"password": "…"} if it was generated, otherwise nothing.',
     async run(call, env) {
       const body = call.body === undefined ? {} : readObject(call.body)
-      refuseUnknown(body, ['password'])
+      refuseUnknown(body, ['password', 'must_change_password'])
+      const mustChange = readMustChange(body)
       const generated = body.password === undefined ? randomBytes(15).toString('base64url') : undefined
       const passwordHash = await readPassword({ ...body, password: generated ?? body.password }, env)
       const user = await change(env, async (stores, { revocations }) => {
         const found = await findUser(stores, part(call, 'user'))
         checkMatch(call, presentUser(found))
-        if (passwordHash !== undefined) await stores.users.setPassword(found.id, passwordHash)
+        if (passwordHash !== undefined)
+          await stores.users.setPassword(found.id, passwordHash, { mustChange: mustChange ?? found.mustChangePassword })
         await revocations.revokeUser(found.id)
         return found
       })
@@ -134,6 +150,28 @@ export const userRoutes: readonly AdminRoute[] = [
     },
   },
 ]
+
+/** The cursor is opaque: its parts come from people's names. */
+async function searchUsers(call: AdminCall, { users }: Stores, text: string, page: Page): Promise<AdminReply> {
+  if (call.query.prefix !== undefined)
+    throw new Refusal('admin.bad_parameter', 400, 'prefix and search cannot be combined')
+  const { users: found, next } = await users.search(text, { limit: page.limit, after: readHit(page.after) })
+  const after = next && Buffer.from(JSON.stringify([next.key, next.id])).toString('base64url')
+  const search = after && new URLSearchParams({ ...call.query, after, limit: String(page.limit) })
+  return { body: { items: found.map(presentUser), next: search === undefined ? null : `/admin/users?${search}` } }
+}
+
+function readHit(cursor: string): SearchHit | undefined {
+  if (cursor === '') return undefined
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    const [key, id]: unknown[] = Array.isArray(value) ? value : []
+    if (typeof key === 'string' && typeof id === 'string') return { key, id }
+  } catch {
+    // Answered below.
+  }
+  throw badCursor()
+}
 
 export async function findUser({ users }: Pick<Stores, 'users'>, name: string): Promise<User> {
   const user = name.startsWith(USER_ID_PREFIX) ? await users.findById(name) : await users.findByUsername(name)
@@ -145,6 +183,7 @@ function presentUser(user: User): JsonObject {
   return {
     id: user.id,
     ...declaredForm(user),
+    must_change_password: user.mustChangePassword,
     has_password: user.passwordHash !== undefined,
     has_second_factor: user.hasSecondFactor,
     created_at: instant(user.createdAt),
@@ -152,8 +191,8 @@ function presentUser(user: User): JsonObject {
   }
 }
 
-function current({ username, profile, disabled, roles }: User) {
-  return { username, profile, disabled, roles }
+function current({ username, profile, disabled, mustChangePassword, roles }: User) {
+  return { username, profile, disabled, mustChangePassword, roles }
 }
 
 /** As in a declarative file. */
@@ -161,7 +200,7 @@ function declaredForm(user: User): JsonObject {
   return { username: user.username, roles: user.roles, disabled: user.disabled, ...user.profile }
 }
 
-async function create(stores: Stores, user: Parameters<Stores['users']['create']>[0]): Promise<string> {
+export async function create(stores: Stores, user: Parameters<Stores['users']['create']>[0]): Promise<string> {
   try {
     return await stores.users.create(user)
   } catch (error) {
@@ -196,7 +235,15 @@ async function readPassword({ password }: JsonObject, env: AdminEnv): Promise<st
   return hash
 }
 
-function withoutPassword({ password, ...rest }: JsonObject): JsonObject {
+/** Undefined where it is absent, or null in a patch. */
+function readMustChange({ must_change_password: flag }: JsonObject): boolean | undefined {
+  if (flag === undefined || flag === null) return undefined
+  if (typeof flag !== 'boolean') throw badBody([{ path: 'must_change_password', text: 'must be true or false' }])
+  return flag
+}
+
+/** Without what is read by itself, since a declarative file has other rules for it. */
+function withoutPassword({ password, must_change_password, ...rest }: JsonObject): JsonObject {
   if ('password_hash' in rest)
     throw badBody([{ path: 'password_hash', text: 'is allowed only in declarative files; send password' }])
   if ('reset_password' in rest)
@@ -206,6 +253,6 @@ function withoutPassword({ password, ...rest }: JsonObject): JsonObject {
   return rest
 }
 
-async function roleNames({ roles }: Stores): Promise<string[]> {
+export async function roleNames({ roles }: Stores): Promise<string[]> {
   return (await roles.list()).map(({ name }) => name)
 }

@@ -33,6 +33,17 @@ server listens on loopback only. All data is in ${config.data}.
 `
 }
 
+/** What a first start says in a terminal. */
+export function administratorBanner({ url, expiresAt }: { url: string; expiresAt: number }): string {
+  return `
+There is no administrator yet. Open this link to create one; it works once, until ${new Date(expiresAt).toISOString()}.
+The first to open it becomes the administrator, so show it to nobody. The next start prints another one.
+
+  ${url}
+
+`
+}
+
 /** Commands for a POSIX shell with curl, run in the folder of the clone; later ones use the token of the second. */
 export function pasteLines(issuer: string): string[] {
   const bearer = '-H "Authorization: Bearer $TOKEN"'

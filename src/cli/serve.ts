@@ -6,7 +6,7 @@ import { type RunningServer, startServer } from '../server/start.ts'
 import { nodeName } from '../store/nodes.ts'
 import { createLogger, type Logger } from '../telemetry/log.ts'
 import type { Arguments } from './args.ts'
-import { demoBanner } from './banner.ts'
+import { administratorBanner, demoBanner } from './banner.ts'
 import { loadSettings } from './settings.ts'
 
 const FLUSH_DELAY_MS = 1500
@@ -24,6 +24,7 @@ export async function serve(args: Arguments): Promise<void> {
   const server = await starting
   if (server === undefined) process.exit(0)
   if (config.demo) process.stdout.write(demoBanner({ ...server, config }))
+  else if (config.services.includes('identity')) await askForAdministrator(server, logger)
   flushCompileCache()
   await signalled
   try {
@@ -60,6 +61,23 @@ function reloadOnSignal(args: Arguments, starting: Promise<RunningServer | undef
       logger.error({ err: error }, 'settings could not be reloaded; the earlier ones stay in force')
     }
   })
+}
+
+/**
+ * The link makes anybody an administrator: it is shown on a terminal only, and never where the output is kept, as by a service
+ * manager, a container or a pipe. There the log names the command that prints one.
+ */
+async function askForAdministrator(server: RunningServer, logger: Logger): Promise<void> {
+  const terminal = [process.stderr, process.stdout].find(({ isTTY }) => isTTY)
+  try {
+    const link = await (terminal === undefined ? undefined : server.offerAdministrator())
+    if (link !== undefined) terminal?.write(administratorBanner(link))
+    else if (!(await server.hasAdministrator()))
+      logger.warn('there is no administrator: "gatehouse user first-admin" prints a link with which to create one')
+  } catch (error) {
+    // The database may be away already; the server goes on.
+    logger.warn({ err: error }, 'whether there is an administrator could not be found out')
+  }
 }
 
 /** The compile cache speeds up the next start. Node writes it at exit, which a kill would skip. */

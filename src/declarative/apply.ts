@@ -9,7 +9,7 @@ import { transactWithEvents } from '../store/event-transaction.ts'
 import { createRevocations, type RevocationsInside } from '../store/revocations.ts'
 import type { Stores } from '../store/stores.ts'
 import { BadDeclaration } from './bad-declaration.ts'
-import type { Change } from './plan.ts'
+import type { Change, NewPassword } from './plan.ts'
 import { BEING_FILLED, type TablesPort } from './tables-port.ts'
 import type { TableTarget } from './targets.ts'
 
@@ -138,7 +138,9 @@ async function applyUser(
   passwordHash: string | undefined,
 ): Promise<AppliedUser | undefined> {
   if (change.action === 'create') {
-    await users.create({ ...change.target, passwordHash, declaredDigest: change.password?.digest })
+    const { target, password } = change
+    const declared = { passwordHash, declaredDigest: password?.digest, mustChangePassword: mustChangeOf(password) }
+    await users.create({ ...target, ...declared })
     return undefined
   }
   const user = await users.findByUsername(change.name)
@@ -151,12 +153,16 @@ async function applyUser(
   const { password } = change
   await users.update(user.id, { username, profile, disabled, ...(password && { declaredDigest: password.digest }) })
   await users.setRoles(user.id, roles)
-  if (passwordHash !== undefined) await users.setPassword(user.id, passwordHash)
+  if (passwordHash !== undefined) await users.setPassword(user.id, passwordHash, { mustChange: mustChangeOf(password) })
   return {
     id: user.id,
     isCut: disabled || passwordHash !== undefined,
     hasOtherRoles: new Set(user.roles).symmetricDifference(new Set(roles)).size > 0,
   }
+}
+
+function mustChangeOf(password: NewPassword | undefined): boolean {
+  return password !== undefined && password.kind !== 'kept' && password.mustChange
 }
 
 async function applyClient(

@@ -30,9 +30,11 @@ function userFaults(user: DeclaredUser, roleNames: ReadonlySet<string>): Fault[]
     ...(user.password !== undefined && user.password_hash !== undefined
       ? [{ path: 'password_hash', text: 'cannot be combined with password' }]
       : []),
-    ...(user.reset_password === true && user.password === undefined && user.password_hash === undefined
-      ? [{ path: 'reset_password', text: 'needs a password or password_hash' }]
-      : []),
+    ...(['reset_password', 'must_change_password'] as const).flatMap((path) =>
+      user[path] === true && user.password === undefined && user.password_hash === undefined
+        ? [{ path, text: 'needs a password or password_hash' }]
+        : [],
+    ),
     ...repeated('roles', user.roles),
     ...(user.roles ?? []).flatMap((role, index) =>
       roleNames.has(role) ? [] : [{ path: `roles[${index}]`, text: unknown('role', role, roleNames, index) }],

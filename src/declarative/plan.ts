@@ -41,7 +41,12 @@ export interface PlanRules {
 
 /** Applied with the change; never printed. */
 export type NewPassword = { readonly digest: string } & (
-  | { readonly kind: 'password' | 'hash'; readonly value: string }
+  | {
+      readonly kind: 'password' | 'hash'
+      readonly value: string
+      /** At the next sign-in. */
+      readonly mustChange: boolean
+    }
   /** The user already had a password when the file first declared one: only the digest is stored. */
   | { readonly kind: 'kept' }
 )
@@ -129,7 +134,8 @@ function newPassword(user: ResolvedUser, before: UserState | undefined, rules: P
   if (digest === before?.declaredDigest) return undefined
   const isFirst = before?.hasPassword === true && before.declaredDigest === undefined
   if (isFirst && user.reset_password !== true) return { kind: 'kept', digest }
-  return { kind: user.password === undefined ? 'hash' : 'password', value, digest }
+  const mustChange = user.must_change_password === true
+  return { kind: user.password === undefined ? 'hash' : 'password', value, digest, mustChange }
 }
 
 function planClients({ clients = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {

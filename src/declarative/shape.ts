@@ -1,5 +1,6 @@
 /** The schema of the declarative file, from which its types, its validation and the published JSON Schema are derived. */
 import type { XStatic } from 'typebox/schema'
+import { NAME as anyName, LONGEST_NAME } from '../protocol/names.ts'
 import { SCOPES } from '../protocol/scopes.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/client-metadata.ts'
@@ -11,7 +12,7 @@ export type DeclaredClient = XStatic<typeof CLIENT>
 export type DeclaredTable = XStatic<typeof TABLE>
 export type DeclaredSecret = XStatic<typeof SECRET>
 
-const NAME = /^[^\s\p{C}](?:[^\p{C}]*[^\s\p{C}])?$/u.source
+const NAME = anyName.source
 /** RFC 6749 appendix A.1, without spaces. */
 const CLIENT_ID = /^[\x21-\x7e]+$/.source
 const TABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.source
@@ -49,18 +50,21 @@ const SECRET = either(
 )
 
 const ROLE = closed(['name'], {
-  name: text({ pattern: NAME, maxLength: 128 }),
+  name: text({ pattern: NAME, maxLength: LONGEST_NAME }),
   scopes: shortList(oneOf(SCOPES), 'The scopes that the role gives.'),
   description: words('The purpose of the role.'),
   require_second_factor: flag('Users with this role must sign in with a second factor.'),
 })
 
 const USER = closed(['username'], {
-  username: text({ pattern: NAME, maxLength: 128, description: 'Case-insensitive.' }),
+  username: text({ pattern: NAME, maxLength: LONGEST_NAME, description: 'Case-insensitive.' }),
   password: SECRET,
   password_hash: text({ pattern: PASSWORD_HASH, description: 'An Argon2 hash in PHC format instead of a password.' }),
   reset_password: flag(
     'Replace the password of a user who already had one when the file first declared a password. Default: false.',
+  ),
+  must_change_password: flag(
+    'The user must replace the declared password at the next sign-in. Applies each time the file sets the password. Default: false.',
   ),
   roles: shortList(text(), 'Names of roles in this file or in the database.'),
   disabled: flag('A disabled user cannot sign in, and all their tokens are revoked.'),
@@ -117,7 +121,9 @@ const CLIENT = closed(['client_id'], {
   require_pkce: flag('Public clients always need PKCE.'),
   code_challenge_methods: shortList(oneOf(['plain', 'S256']), 'Default: S256 for a public client, otherwise both.'),
   require_second_factor: flag('Signing in to this client requires a second factor.'),
-  skip_consent: flag('For first-party clients: users are not asked for consent.'),
+  skip_consent: flag(
+    'For first-party clients: users are not asked for consent, not even by a public client on loopback, which other programs of the device can impersonate.',
+  ),
   claims_in_id_token: flag(
     'Put the claims of the scopes in the ID token too, for applications that do not call userinfo.',
   ),

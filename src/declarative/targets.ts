@@ -52,7 +52,9 @@ export function roleTarget(role: DeclaredRole): RoleTarget {
 }
 
 export function userTarget(user: ResolvedUser): UserTarget {
-  const { username, password, password_hash, reset_password, roles = [], disabled = false, ...claims } = user
+  // What concerns the password is applied with it, see plan.ts.
+  const { password, password_hash, reset_password, must_change_password, ...rest } = user
+  const { username, roles = [], disabled = false, ...claims } = rest
   return { username, profile: claims, roles, disabled }
 }
 

@@ -12,6 +12,8 @@ export interface Cluster {
   /** Registers what this node replies on a topic. A node without a handler replies null. */
   handle(topic: string, handler: (params: Params) => unknown): void
   callAll(topic: string, params?: Params): Promise<ClusterReplies>
+  /** A reply that is not null, of this node if it has one; undefined if there is none. */
+  callAny(topic: string, params?: Params): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -46,6 +48,15 @@ export function openCluster(options: ClusterOptions): Cluster {
   const handlers = new Map<string, (params: Params) => unknown>()
   const ownCalls = new Set<string>()
   const run = async (topic: string, params: Params): Promise<unknown> => (await handlers.get(topic)?.(params)) ?? null
+  const callRest = async (topic: string, params: Params): Promise<ClusterReplies> => {
+    const callId = randomUUID()
+    ownCalls.add(callId)
+    try {
+      return await callOthers(options, { callId, topic, params, caller: id })
+    } finally {
+      ownCalls.delete(callId)
+    }
+  }
   const beat = () => nodes.heartbeat({ id, name }).catch(onError)
 
   const unsubscribe = bus.subscribe((event) => {
@@ -62,15 +73,12 @@ export function openCluster(options: ClusterOptions): Cluster {
   return {
     handle: (topic, handler) => void handlers.set(topic, handler),
     async callAll(topic, params = {}) {
-      const callId = randomUUID()
-      ownCalls.add(callId)
-      try {
-        const own = { node: name, body: await run(topic, params) }
-        const { replies, timedOut } = await callOthers(options, { callId, topic, params, caller: id })
-        return { replies: [own, ...replies], timedOut }
-      } finally {
-        ownCalls.delete(callId)
-      }
+      const own = { node: name, body: await run(topic, params) }
+      const { replies, timedOut } = await callRest(topic, params)
+      return { replies: [own, ...replies], timedOut }
+    },
+    async callAny(topic, params = {}) {
+      return (await run(topic, params)) ?? firstReply(await callRest(topic, params))
     },
     async close() {
       clearInterval(beating)
@@ -82,8 +90,16 @@ export function openCluster(options: ClusterOptions): Cluster {
 }
 
 /** For a process that calls the nodes without being one. */
-export function createClusterCaller(options: CallOptions): Pick<Cluster, 'callAll'> {
-  return { callAll: (topic, params = {}) => callOthers(options, { callId: randomUUID(), topic, params, caller: '' }) }
+export function createClusterCaller(options: CallOptions): ClusterCaller {
+  const callAll: Cluster['callAll'] = (topic, params = {}) =>
+    callOthers(options, { callId: randomUUID(), topic, params, caller: '' })
+  return { callAll, callAny: async (topic, params) => firstReply(await callAll(topic, params)) }
+}
+
+export type ClusterCaller = Pick<Cluster, 'callAll' | 'callAny'>
+
+function firstReply({ replies }: ClusterReplies): unknown {
+  return replies.find(({ body }) => body !== null)?.body
 }
 
 interface Call {

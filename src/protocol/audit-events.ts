@@ -19,6 +19,10 @@ export const AUDIT_EVENTS = {
   'factor.removed': event('A second factor was removed.', 'kind', 'factor', 'label', 'reason'),
   'password.changed': event('A user changed their password.', 'reason'),
   'password.reset': event('An operator set or cleared a password.', 'reason'),
+  'link.created': event('A one-time set-up link was created.', 'link', 'kind', 'expires'),
+  'link.used': event('A one-time set-up link was used to choose a password.', 'link', 'kind'),
+  'link.revoked': event('A one-time set-up link was revoked.', 'link', 'kind'),
+  'link.refused': event('A one-time set-up link that is no longer valid was opened.', 'link', 'kind', 'reason'),
   'authorization.granted': event(
     'The authorization endpoint issued a code or tokens.',
     'response_type',

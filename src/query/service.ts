@@ -16,6 +16,8 @@ import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
 import { LiveStatements } from './live/live-queries.ts'
 import type { LiveQueries } from './live/live-query.ts'
 import { Planner } from './plan/planner.ts'
+import type { TablePage } from './plan/rights.ts'
+import { type TableUser, tablesOfUser } from './plan/user-tables.ts'
 import { type Activity, createActivity } from './run/activity.ts'
 import { type AuditSource, createAuditTable } from './run/audit-table.ts'
 import { createRunner, type RunStatement } from './run/in-process.ts'
@@ -97,12 +99,25 @@ export interface QueryService {
   readonly run: RunStatement
   /** Saved queries and boards. */
   readonly documents: Documents
+  /** The tables that a user could use. */
+  tablesOf(user: TableUser, page: TablePage): ReturnType<typeof tablesOfUser>
+  /** Of this node, for operators. */
+  load(): QueryLoad
   routes(options: QueryRouteOptions): readonly RouteGroup[]
   /** For a health check: rejects if the database does not answer, or cannot write until the server restarts. */
   check(): Promise<void>
   /** Ends the responses of live statements, which would go on for as long as their clients want. */
   stopLive(): void
   close(): Promise<void>
+}
+
+export interface QueryLoad {
+  readonly running: number
+  readonly waiting: number
+  readonly liveStatements: number
+  /** Reader processes or connections that run queries now, and all that exist. */
+  readonly busy: number
+  readonly total: number
 }
 
 /** How long the response to an Idempotency-Key is kept. */
@@ -166,6 +181,17 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     activity,
     planner,
     documents,
+    tablesOf: (user, page) => tablesOfUser(catalogue.snapshot, user, page),
+    load() {
+      const { busy, total, waiting } = engine.load
+      return {
+        running: running.size + live.load.running,
+        waiting: waiting + live.load.waiting,
+        liveStatements: live.size,
+        busy,
+        total,
+      }
+    },
     run: createRunner({ engine, catalogue, planner, running, clock, audit, auditTable }),
     routes({ cancelElsewhere: cancel = async () => false, ...options }) {
       watch(options.metrics, { engine, running, live })

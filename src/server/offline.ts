@@ -2,7 +2,7 @@
 import type { Config } from '../config/config.ts'
 import type { ReconcileEnv } from '../declarative/reconcile.ts'
 import type { TablesPort } from '../declarative/tables-port.ts'
-import { type Cluster, createClusterCaller } from '../events/cluster.ts'
+import { type ClusterCaller, createClusterCaller } from '../events/cluster.ts'
 import { openBus } from '../events/open-bus.ts'
 import { systemClock } from '../protocol/clock.ts'
 import type { GateEvent } from '../protocol/gate-event.ts'
@@ -14,7 +14,7 @@ import { openResources, type ResourceOptions, type Resources } from './resources
 export interface Offline extends Resources {
   readonly reconcileEnv: ReconcileEnv
   /** The nodes that serve this data now. */
-  readonly nodes: Pick<Cluster, 'callAll'>
+  readonly nodes: ClusterCaller
   /** Opens the tables of the query service for as long as they are used; running servers learn of every change. */
   withTables<T>(use: (tables: TablesPort) => Promise<T>): Promise<T>
 }

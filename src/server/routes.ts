@@ -27,6 +27,8 @@ export interface RouteParts {
   readonly rateLimits: RateLimits
   readonly metrics: Metrics
   readonly live: Live
+  /** Aborted when the server begins to stop. */
+  readonly stopping: AbortSignal
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   readonly settings: Pick<LoadedConfig, 'texts' | 'sources'> | undefined
   readonly builtInClients: BuiltInClients
@@ -72,6 +74,8 @@ const BROWSER_PATHS = [
   '/continue',
   '/second-factor',
   '/set-up-factor',
+  '/set-up',
+  '/change-password',
   '/consent',
   '/choose-account',
   '/sign-out',
@@ -123,7 +127,7 @@ function consoleRoutes({ brand, identity }: RouteParts, options: NonNullable<Rou
 }
 
 async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly RouteGroup[]> {
-  const { resources, identity, bus, live, settings } = parts
+  const { resources, identity, bus, live, settings, stopping } = parts
   const { adminGroup } = await import('../admin/admin.ts')
   const { createKeyring } = await import('../admin/keyring.ts')
   const { showSettings } = await import('../admin/settings.ts')
@@ -137,6 +141,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
   })
   const env = {
     ...resources,
+    issuer: identity.issuer.name,
     publish,
     receive,
     keyring,
@@ -144,11 +149,12 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     builtInClients: parts.builtInClients,
     settings: () => (settings === undefined ? [] : showSettings(settings)),
     live,
+    stopping,
   }
   return [{ ...adminGroup(env), cors }]
 }
 
-async function loadOpenApi({ identity, query }: RouteParts): Promise<readonly RouteGroup[]> {
+async function loadOpenApi({ identity, query, streaming }: RouteParts): Promise<readonly RouteGroup[]> {
   const { openApiRoute } = await import('../http/openapi.ts')
   const { describeAdmin } = await import('../admin/admin.ts')
   const described = describeAdmin()
@@ -156,5 +162,6 @@ async function loadOpenApi({ identity, query }: RouteParts): Promise<readonly Ro
     described.push(...(await import('../query/http/openapi.ts')).describeQuery())
     described.push(...(await import('../query/saved/openapi.ts')).describeSaved())
   }
+  if (streaming !== undefined) described.push(...(await import('../streaming/openapi.ts')).describeStreaming())
   return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
 }

@@ -17,6 +17,7 @@ import { exceptOutages, unavailableReason } from '../lib/unavailable.ts'
 import { type Clock, systemClock } from '../protocol/clock.ts'
 import { VERSION } from '../protocol/version.ts'
 import { openQuery } from '../query/service.ts'
+import { hasAdministrator } from '../store/administrators.ts'
 import { readAuditAfter } from '../store/audit-read.ts'
 import { builtInClients } from '../store/built-in-clients.ts'
 import { nodeName } from '../store/nodes.ts'
@@ -32,7 +33,9 @@ import { watchCertificateExpiry } from './certificate-expiry.ts'
 import { createCleanup } from './cleanup.ts'
 import { reconcileDeclared } from './declared.ts'
 import { createDemoMarket } from './demo-market.ts'
+import { type AdministratorLink, offerAdministrator } from './first-administrator.ts'
 import { createLiveController } from './live-controller.ts'
+import { createNodeStatus } from './node-status.ts'
 import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls, streamSettingsOf } from './options.ts'
 import { checkBeforeStart, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
@@ -45,6 +48,9 @@ export interface RunningServer {
   readonly port: number
   /** Where /metrics is served without a token, if it is. */
   readonly metricsPort: number | undefined
+  hasAdministrator(): Promise<boolean>
+  /** A new one-time link with which the first administrator is created; undefined where there is one. */
+  offerAdministrator(): Promise<AdministratorLink | undefined>
   /** Takes over the settings that can change while it runs; throws, and changes nothing, if one cannot be used. */
   reload(config: Config): void
   stop(): Promise<void>
@@ -177,9 +183,19 @@ export async function startServer(config: Config, options: StartOptions): Promis
         })
       : undefined
     cleanup.add(() => streaming?.gateway.drain())
+    const stopping = new AbortController()
+    const readiness = {
+      process: async () => (stopping.signal.aborted ? 'stopping' : undefined),
+      database: async () => failureOf(database.check()),
+      ...(query === undefined ? {} : { query: async () => failureOf(query.check()) }),
+    }
+    const gateway = streaming?.gateway
     handleLiveCalls(cluster, {
-      streams: streaming && { list: streaming.gateway.liveSessions },
+      streams: gateway && { list: gateway.liveSessions },
       queries: query?.activity,
+      tablesOf: query?.tablesOf,
+      topicsOf: gateway && ((scopes) => gateway.topicsFor(new Set(scopes))),
+      node: createNodeStatus({ config, resources, bus, server: listener.server, readiness, query, gateway }, cleanup),
     })
 
     await reconcileDeclared(declared, resources, query, logger)
@@ -189,7 +205,6 @@ export async function startServer(config: Config, options: StartOptions): Promis
     const expiry = tls && watchCertificateExpiry(tls.cert, { clock, logger, metrics }, cleanup)
     if (metricsListener !== undefined) serveMetrics(metricsListener, metrics, logger)
 
-    let stopping = false
     const pipeline = createPipeline({
       groups: routeGroups({
         resources,
@@ -210,11 +225,8 @@ export async function startServer(config: Config, options: StartOptions): Promis
           cancelElsewhere: (id, owner) => live.cancel(id, owner),
         }),
         streaming: streaming?.routes,
-        readiness: {
-          process: async () => (stopping ? 'stopping' : undefined),
-          database: async () => failureOf(database.check()),
-          ...(query === undefined ? {} : { query: async () => failureOf(query.check()) }),
-        },
+        readiness,
+        stopping: stopping.signal,
       }),
       base: new URL(issuer).pathname.replace(/\/$/, ''),
       addressOf: clientAddress(config.trustedProxies),
@@ -238,10 +250,12 @@ export async function startServer(config: Config, options: StartOptions): Promis
       issuer,
       port: listener.port,
       metricsPort: metricsListener?.port,
+      hasAdministrator: () => hasAdministrator(stores),
+      offerAdministrator: () => offerAdministrator(resources, issuer),
       reload: (next) => reloadSettings(config, next, { listener, expiry, rateLimits, logger }),
       async stop() {
-        if (stopping) return
-        stopping = true
+        if (stopping.signal.aborted) return
+        stopping.abort()
         const delayMs = stopDelayOf(config, settings)
         logger.info({ delayMs }, 'stopping')
         listener.announceClose()

@@ -1,4 +1,4 @@
-/** Reads the audit log: pages with the newest row first, or an export in order. */
+/** Reads the audit log: pages with the newest row first, what follows a position, or an export in order. */
 import type { Database } from './database.ts'
 import type { AuditRow } from './schema.ts'
 
@@ -16,32 +16,87 @@ export interface AuditFilter {
 
 const EXPORTED_AT_ONCE = 2_000
 
+/** Rows that a page of a filter without an index looks at: SQLite reads them on the event loop. */
+const SCANNED_AT_ONCE = 20_000
+const HOUR = 3_600_000
+
 /** Rows before `before` (a sequence number), newest first. */
-export function readAuditPage(
+export async function readAuditPage(
   db: Database['db'],
   filter: AuditFilter,
   { before, limit }: { before?: number | undefined; limit: number },
 ): Promise<AuditRow[]> {
-  let query = filtered(db, filter).orderBy('seq', 'desc').limit(limit)
-  if (before !== undefined) query = query.where('seq', '<', before)
-  return query.execute()
+  return (await scanAuditPage(db, filter, { before, limit, scanned: Number.POSITIVE_INFINITY })).rows
+}
+
+/** The same for a log of any size: a page may have few rows, or none, although older ones match. `next` is where to go on. */
+export async function scanAuditPage(
+  db: Database['db'],
+  filter: AuditFilter,
+  { before, limit, scanned = SCANNED_AT_ONCE }: { before?: number | undefined; limit: number; scanned?: number },
+): Promise<{ rows: AuditRow[]; next: number | undefined }> {
+  const end = before ?? (await headOf(db)) + 1
+  const start = isIndexed(filter) ? 0 : Math.max(0, end - scanned)
+  const rows = await filtered(db, filter)
+    .where('seq', '<', end)
+    .where('seq', '>=', start)
+    .orderBy('seq', 'desc')
+    .limit(limit)
+    .execute()
+  if (rows.length === limit) return { rows, next: rows.at(-1)?.seq }
+  const oldest = start === 0 ? undefined : await oldestOf(db, filter)
+  return { rows, next: oldest !== undefined && oldest < start ? start : undefined }
+}
+
+/** Before this row none can match. Nodes write rows a little out of order, and their clocks differ. */
+async function oldestOf(db: Database['db'], { since }: AuditFilter): Promise<number | undefined> {
+  const rows = db.selectFrom('audit_log').select('seq')
+  const first = since === undefined ? rows.orderBy('seq') : rows.where('at', '>=', since - HOUR).orderBy('at')
+  return (await first.limit(1).executeTakeFirst())?.seq
+}
+
+/** Rows after `after`, oldest first, and the position up to which the log was looked at. */
+export async function followAuditLog(
+  db: Database['db'],
+  filter: AuditFilter,
+  { after, limit }: { after: number; limit: number },
+): Promise<{ rows: AuditRow[]; position: number }> {
+  const end = Math.min(await headOf(db), after + SCANNED_AT_ONCE)
+  if (end <= after) return { rows: [], position: after }
+  const rows = await filtered(db, filter)
+    .where('seq', '>', after)
+    .where('seq', '<=', end)
+    .orderBy('seq')
+    .limit(limit)
+    .execute()
+  return { rows, position: rows.length === limit ? (rows.at(-1)?.seq ?? end) : end }
+}
+
+export async function headOf(db: Database['db']): Promise<number> {
+  const head = await db.selectFrom('audit_head').select('seq').where('id', '=', 1).executeTakeFirst()
+  return head?.seq ?? 0
+}
+
+/** Whether an index leads to the matching rows in the order of the log. */
+function isIndexed({ event, actor }: AuditFilter): boolean {
+  return actor !== undefined || event?.includes('.') === true
 }
 
 /** One JSON object per line, oldest first, up to the row that was last when the export began. */
 export async function* exportAuditLog(db: Database['db'], filter: AuditFilter): AsyncGenerator<string> {
-  const head = await db.selectFrom('audit_head').select('seq').where('id', '=', 1).executeTakeFirstOrThrow()
+  const last = await headOf(db)
   let after = 0
   for (;;) {
     const rows = await filtered(db, filter)
       .where('seq', '>', after)
-      .where('seq', '<=', head.seq)
+      .where('seq', '<=', last)
       .orderBy('seq')
       .limit(EXPORTED_AT_ONCE)
       .execute()
     for (const row of rows) yield `${JSON.stringify(presentAuditRow(row))}\n`
-    const last = rows.at(-1)
-    if (last === undefined || rows.length < EXPORTED_AT_ONCE) return
-    after = last.seq
+    const end = rows.at(-1)
+    if (end === undefined || rows.length < EXPORTED_AT_ONCE) return
+    after = end.seq
   }
 }
 

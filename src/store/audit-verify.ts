@@ -1,4 +1,5 @@
 /** Verifies the hash chain of the audit log from its first row to its head and reports where it is broken. */
+import { setImmediate } from 'node:timers/promises'
 import { hashOf } from './audit-chain.ts'
 import type { Database } from './database.ts'
 import type { AuditRow } from './schema.ts'
@@ -7,7 +8,7 @@ export interface AuditVerdict {
   /** Rows that were checked. */
   readonly rows: number
   /** The last hash of the chain. Recorded elsewhere, it can later prove that nothing before it was rewritten. */
-  readonly head: { readonly seq: number; readonly hash: string }
+  readonly head: AuditPosition
   /** Empty when the log is intact. */
   readonly faults: readonly AuditFault[]
 }
@@ -18,13 +19,37 @@ export interface AuditFault {
   readonly message: string
 }
 
-const ROWS_AT_ONCE = 2_000
+const ROWS_AT_ONCE = 1_000
 const MOST_FAULTS = 100
 
-export async function verifyAuditLog(
+/** A row of the log. Its hash covers all rows before it. */
+export interface AuditPosition {
+  readonly seq: number
+  readonly hash: string
+}
+
+/** Up to where a step has verified the log; the next one goes on from there. */
+export interface AuditStep extends AuditVerdict {
+  readonly next: AuditPosition | undefined
+}
+
+export async function verifyAuditLog(database: Pick<Database, 'db'>, recorded?: AuditPosition): Promise<AuditVerdict> {
+  return verifyAuditStep(database, { recorded, limit: Number.POSITIVE_INFINITY })
+}
+
+/** Verifies at most `limit` rows, from the first row or from where the step before has ended. */
+export async function verifyAuditStep(
   { db }: Pick<Database, 'db'>,
-  recorded?: { readonly seq: number; readonly hash: string },
-): Promise<AuditVerdict> {
+  {
+    recorded,
+    from,
+    limit,
+  }: {
+    readonly recorded?: AuditPosition | undefined
+    readonly from?: AuditPosition | undefined
+    readonly limit: number
+  },
+): Promise<AuditStep> {
   const faults: AuditFault[] = []
   const report = (kind: AuditFault['kind'], seq: number, message: string) => {
     if (faults.length < MOST_FAULTS) faults.push({ kind, seq, message })
@@ -32,17 +57,20 @@ export async function verifyAuditLog(
   const head = await db.selectFrom('audit_head').select(['seq', 'hash']).where('id', '=', 1).executeTakeFirst()
   if (head === undefined) {
     report('head-mismatch', 0, 'The head of the log is missing')
-    return { rows: 0, head: { seq: 0, hash: '' }, faults }
+    return { rows: 0, head: { seq: 0, hash: '' }, faults, next: undefined }
   }
-  const first = await db.selectFrom('audit_log').selectAll().orderBy('seq').limit(1).executeTakeFirst()
-  let expected = first?.seq ?? 1
-  let previous: string | undefined = expected === 1 ? '' : await prunedHash(db, expected - 1)
+  const first = (await db.selectFrom('audit_log').select('seq').orderBy('seq').limit(1).executeTakeFirst())?.seq ?? 1
+  // Retention may have removed what the step before has verified.
+  const isFirst = from === undefined || from.seq + 1 < first
+  let expected = isFirst ? first : from.seq + 1
+  let previous: string | undefined = isFirst ? await hashBefore(db, first) : from.hash
   if (previous === undefined)
     report('missing', expected - 1, `Rows up to ${expected - 1} are missing and no row records that they were pruned`)
-  if (recorded !== undefined && recorded.seq > 0 && recorded.seq < expected)
+  if (from === undefined && recorded !== undefined && recorded.seq > 0 && recorded.seq < expected)
     report('missing', recorded.seq, `The recorded row ${recorded.seq} is missing, so its hash cannot be compared`)
   let rows = 0
-  for await (const row of rowsUpTo(db, head.seq)) {
+  for await (const row of rowsBetween(db, expected, head.seq)) {
+    if (rows === limit) return { rows, head, faults, next: { seq: expected - 1, hash: previous ?? '' } }
     rows += 1
     if (row.seq !== expected) {
       report('missing', expected, missing(expected, row.seq - 1))
@@ -66,7 +94,12 @@ export async function verifyAuditLog(
     const now = await db.selectFrom('audit_head').select('seq').where('id', '=', 1).executeTakeFirstOrThrow()
     if (seq > now.seq) report('unexpected', seq, `Row ${seq} comes after the head of the log`)
   }
-  return { rows, head, faults }
+  return { rows, head, faults, next: undefined }
+}
+
+/** The hash to which the first row of the log is chained; undefined if nothing records it. */
+async function hashBefore(db: Database['db'], first: number): Promise<string | undefined> {
+  return first === 1 ? '' : prunedHash(db, first - 1)
 }
 
 /** The last hash that retention removed, as its row records it: the only valid reason for a log that does not begin at 1. */
@@ -88,13 +121,13 @@ function missing(first: number, last: number): string {
   return first === last ? `Row ${first} is missing` : `Rows ${first} to ${last} are missing`
 }
 
-async function* rowsUpTo(db: Database['db'], last: number): AsyncGenerator<AuditRow> {
-  let after = 0
+async function* rowsBetween(db: Database['db'], first: number, last: number): AsyncGenerator<AuditRow> {
+  let from = first
   for (;;) {
     const rows = await db
       .selectFrom('audit_log')
       .selectAll()
-      .where('seq', '>', after)
+      .where('seq', '>=', from)
       .where('seq', '<=', last)
       .orderBy('seq')
       .limit(ROWS_AT_ONCE)
@@ -102,7 +135,9 @@ async function* rowsUpTo(db: Database['db'], last: number): AsyncGenerator<Audit
     yield* rows
     const end = rows.at(-1)
     if (end === undefined || rows.length < ROWS_AT_ONCE) return
-    after = end.seq
+    from = end.seq + 1
+    // SQLite reads synchronously: other requests have their turn.
+    await setImmediate()
   }
 }
 

@@ -1,6 +1,7 @@
 /** Grants: an authorization given to a client. Every code, access token and refresh token belongs to one and is revoked with it. */
 import type { Kysely, Selectable } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
+import { type BoundedCount, boundedCount, COUNTED_ROWS } from './counts.ts'
 import { newId } from './opaque.ts'
 import { prepare } from './prepared-query.ts'
 import type { GrantRow, Schema } from './schema.ts'
@@ -50,6 +51,18 @@ export interface GrantedClient {
   readonly updatedAt: number
 }
 
+export interface GrantPage {
+  readonly limit: number
+  readonly userId?: string | undefined
+  readonly after?: { readonly createdAt: number; readonly id: string } | undefined
+}
+
+export interface GrantOfUser {
+  readonly grant: Grant
+  /** Undefined for a user who was deleted. */
+  readonly username: string | undefined
+}
+
 export type NewGrant = Omit<Grant, 'id' | 'createdAt' | 'revokedAt'>
 export type Grants = ReturnType<typeof createGrants>
 
@@ -95,6 +108,48 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
         .orderBy('created_at', 'desc')
         .execute()
       return rows.map(toGrant)
+    },
+
+    /** One page of those that are neither revoked nor expired, newest first, of all users or one. */
+    async page({ limit, userId, after }: GrantPage): Promise<GrantOfUser[]> {
+      let query = db
+        .selectFrom('grants')
+        .leftJoin('users', 'users.id', 'grants.user_id')
+        .where('revoked_at', 'is', null)
+        .where('expires_at', '>', clock())
+      if (userId !== undefined) query = query.where('user_id', '=', userId)
+      if (after !== undefined)
+        query = query.where((eb) =>
+          eb(eb.refTuple('grants.created_at', 'grants.id'), '<', eb.tuple(after.createdAt, after.id)),
+        )
+      const rows = await query
+        .selectAll('grants')
+        .select('users.username as username')
+        .orderBy('grants.created_at', 'desc')
+        .orderBy('grants.id', 'desc')
+        .limit(limit)
+        .execute()
+      return rows.map((row) => ({ grant: toGrant(row), username: row.username ?? undefined }))
+    },
+
+    /** Neither revoked nor expired. */
+    async count(): Promise<BoundedCount> {
+      const newest = db
+        .selectFrom('grants')
+        .select('expires_at')
+        .where('revoked_at', 'is', null)
+        .orderBy('created_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(COUNTED_ROWS)
+        .as('newest')
+      const { read, valid } = await db
+        .selectFrom(newest)
+        .select((eb) => [
+          eb.fn.countAll<number>().as('read'),
+          eb.fn.count<number>(eb.case().when('expires_at', '>', clock()).then(1).end()).as('valid'),
+        ])
+        .executeTakeFirstOrThrow()
+      return boundedCount(read, valid)
     },
 
     /** The clients and scopes of current grants: each combination once, with the times of its first and last grant. */

@@ -19,6 +19,7 @@ export const EXPIRING = [
   { table: 'throttles', column: 'updated_at', kept: 7 * DAY },
   { table: 'events', column: 'expires_at', kept: 0 },
   { table: 'client_secrets', column: 'expires_at', kept: 30 * DAY },
+  { table: 'set_up_links', column: 'expires_at', kept: 30 * DAY },
   { table: 'rate_counts', column: 'expires_at', kept: 0 },
   { table: 'nodes', column: 'seen_at', kept: HOUR },
   { table: 'node_answers', column: 'expires_at', kept: 0 },

@@ -77,17 +77,22 @@ export function createRevocations({ grants, publish, clock }: RevocationOptions)
       for (const grantId of revoked) await publish({ kind: 'grant-revoked', grantId, expiresAt: keptUntil() })
     },
 
-    /** For a browser session that ended. Grants with offline access can still be refreshed. */
-    async revokeSession(sessionId: string): Promise<void> {
-      await grants.revoke({ sessionId, keepOffline: true })
+    /** For a browser session that ended. Grants with offline access can still be refreshed. Returns how many were revoked. */
+    async revokeSession(sessionId: string): Promise<number> {
+      const revoked = await grants.revoke({ sessionId, keepOffline: true })
       await publish({ kind: 'session-ended', sessionId, expiresAt: keptUntil() })
+      return revoked.length
     },
 
-    /** For a user who was disabled or deleted, or whose password changed. Grants made after the transaction are valid. */
-    async revokeUser(userId: string): Promise<void> {
-      await grants.revoke({ userId })
+    /**
+     * For a user who was disabled or deleted, or whose password changed. Grants made after the transaction are valid. Returns how
+     * many were revoked.
+     */
+    async revokeUser(userId: string): Promise<number> {
+      const revoked = await grants.revoke({ userId })
       const at = clock()
       await publish({ kind: 'subject-cut', subject: userId, at, expiresAt: at + LONGEST_TOKEN_MS })
+      return revoked.length
     },
 
     /** The same for many users, with few events. */

@@ -22,6 +22,11 @@ export function refuseOtherIssuer(folder: string, issuer: string): void {
   )
 }
 
+/** Of a server that runs on the folder; it may have been started with other settings than a command is called with. */
+export function runningIssuer(folder: string): string | undefined {
+  return othersOn(folder)[0]?.issuer
+}
+
 /** Registers this process until the returned function is called. */
 export function registerServer(folder: string, issuer: string): () => void {
   const file = join(folder, `server-${process.pid}.pid`)

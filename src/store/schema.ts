@@ -25,6 +25,7 @@ export interface Schema {
   rate_counts: RateCountRow
   nodes: NodeRow
   node_answers: NodeAnswerRow
+  set_up_links: SetUpLinkRow
 }
 
 export interface SchemaVersionRow {
@@ -41,7 +42,12 @@ export interface UserRow {
   password_changed_at: number
   declared_digest: string | null
   profile: string
+  /** What searches compare, see user-search.ts. */
+  name_key: string | null
+  family_key: string | null
+  email_key: string | null
   disabled: number
+  must_change_password: Generated<number>
   created_at: number
   updated_at: number
 }
@@ -233,4 +239,16 @@ export interface NodeAnswerRow {
   node: string
   body: string
   expires_at: number
+}
+
+export interface SetUpLinkRow {
+  id: string
+  digest: string
+  kind: string
+  user_id: string | null
+  created_by: string
+  created_at: number
+  expires_at: number
+  used_at: number | null
+  revoked_at: number | null
 }

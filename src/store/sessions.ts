@@ -1,6 +1,7 @@
 /** Browser sessions, identified by a cookie whose value is stored only as a digest. */
 import type { Kysely, Selectable } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
+import { type BoundedCount, boundedCount, COUNTED_ROWS } from './counts.ts'
 import { digestOf, newId, newSecret } from './opaque.ts'
 import type { Schema, SessionRow } from './schema.ts'
 
@@ -41,6 +42,18 @@ export interface OpenedSession {
   readonly session: Session
   /** The value of the browser's cookie; only its digest is stored. */
   readonly cookie: string
+}
+
+export interface SessionPage {
+  readonly limit: number
+  readonly userId?: string | undefined
+  readonly after?: { readonly createdAt: number; readonly id: string } | undefined
+}
+
+export interface SessionOfUser {
+  readonly session: Session
+  /** Undefined for a user who was deleted. */
+  readonly username: string | undefined
 }
 
 export type Sessions = ReturnType<typeof createSessions>
@@ -114,22 +127,51 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
       return rows.map(toSession)
     },
 
-    /** One page, newest first: those after the session that began at `createdAt` and has the id. */
-    async pageOfUser(
-      userId: string,
-      limit: number,
-      after?: { readonly createdAt: number; readonly id: string },
-    ): Promise<Session[]> {
-      let query = alive(clock()).where('user_id', '=', userId).selectAll()
+    /** One page, newest first, of all users or one: those after the session that began at `createdAt` and has the id. */
+    async page({ limit, userId, after }: SessionPage): Promise<SessionOfUser[]> {
+      let query = alive(clock()).leftJoin('users', 'users.id', 'sessions.user_id')
+      if (userId !== undefined) query = query.where('user_id', '=', userId)
       if (after !== undefined)
         query = query.where((eb) =>
-          eb.or([
-            eb('created_at', '<', after.createdAt),
-            eb.and([eb('created_at', '=', after.createdAt), eb('id', '>', after.id)]),
-          ]),
+          eb(eb.refTuple('sessions.created_at', 'sessions.id'), '<', eb.tuple(after.createdAt, after.id)),
         )
-      const rows = await query.orderBy('created_at', 'desc').orderBy('id').limit(limit).execute()
-      return rows.map(toSession)
+      const rows = await query
+        .selectAll('sessions')
+        .select('users.username as username')
+        .orderBy('sessions.created_at', 'desc')
+        .orderBy('sessions.id', 'desc')
+        .limit(limit)
+        .execute()
+      return rows.map((row) => ({ session: toSession(row), username: row.username ?? undefined }))
+    },
+
+    /** Open sessions. Expired ones that have not been ended yet do not count. */
+    async count(): Promise<BoundedCount> {
+      const now = clock()
+      const newest = db
+        .selectFrom('sessions')
+        .select(['expires_at', 'seen_at'])
+        .where('ended_at', 'is', null)
+        .orderBy('created_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(COUNTED_ROWS)
+        .as('newest')
+      const { read, open } = await db
+        .selectFrom(newest)
+        .select((eb) => [
+          eb.fn.countAll<number>().as('read'),
+          eb.fn
+            .count<number>(
+              eb
+                .case()
+                .when(eb.and([eb('expires_at', '>', now), eb('seen_at', '>', now - lifetimes.idle)]))
+                .then(1)
+                .end(),
+            )
+            .as('open'),
+        ])
+        .executeTakeFirstOrThrow()
+      return boundedCount(read, open)
     },
 
     /** Returns the session to exactly one of several concurrent callers; undefined if it has ended already. */
@@ -142,6 +184,18 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
         .returningAll()
         .executeTakeFirst()
       return row === undefined ? undefined : toSession(row)
+    },
+
+    /** Ends all sessions of a user, also those that begin at the same time, and returns them. */
+    async endAllOf(userId: string): Promise<Session[]> {
+      const rows = await db
+        .updateTable('sessions')
+        .set({ ended_at: clock() })
+        .where('user_id', '=', userId)
+        .where('ended_at', 'is', null)
+        .returningAll()
+        .execute()
+      return rows.map(toSession)
     },
 
     /** Expired sessions that have not been ended yet. */
@@ -193,8 +247,8 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
     return db
       .selectFrom('sessions')
       .where('ended_at', 'is', null)
-      .where('expires_at', '>', now)
-      .where('seen_at', '>', now - lifetimes.idle)
+      .where('sessions.expires_at', '>', now)
+      .where('sessions.seen_at', '>', now - lifetimes.idle)
   }
 }
 

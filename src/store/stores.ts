@@ -12,6 +12,7 @@ import { createNodes } from './nodes.ts'
 import { createRefreshTokens } from './refresh-tokens.ts'
 import { createRoles } from './roles.ts'
 import { createSessions, DEFAULT_LIFETIMES, type SessionLifetimes } from './sessions.ts'
+import { createSetUpLinks } from './set-up-links.ts'
 import { createSigningKeys } from './signing-keys.ts'
 import { createThrottles } from './throttles.ts'
 import { createUsers } from './users.ts'
@@ -34,6 +35,7 @@ export function createStores(
     consents: createConsents(db, clock),
     factors: createFactors(db, engine, clock),
     deviceCodes: createDeviceCodes(db, clock),
+    setUpLinks: createSetUpLinks(db, clock),
     signingKeys: createSigningKeys(db),
     throttles: createThrottles(db, clock),
     events: createEvents(db, engine, clock),

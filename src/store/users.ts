@@ -1,9 +1,18 @@
 /** Users with their roles, and the rights that the roles give. */
 import { randomBytes } from 'node:crypto'
-import { type Kysely, type Selectable, sql } from 'kysely'
+import type { Kysely, Selectable } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
 import { prepare } from './prepared-query.ts'
 import type { Schema, UserRow } from './schema.ts'
+import {
+  compareBytes,
+  endOfPrefix,
+  firstMatch,
+  foldText,
+  type SearchHit,
+  searchKeys,
+  searchQuery,
+} from './user-search.ts'
 
 /** The standard claims by their registered names (OpenID Connect Core §5.1). */
 export type Profile = Readonly<Record<string, unknown>>
@@ -22,6 +31,8 @@ export interface User {
   readonly roleRequiresSecondFactor: boolean
   readonly hasSecondFactor: boolean
   readonly disabled: boolean
+  /** At the next sign-in, before anything is issued. */
+  readonly mustChangePassword: boolean
   readonly createdAt: number
   readonly updatedAt: number
 }
@@ -33,12 +44,14 @@ export interface NewUser {
   readonly profile?: Profile
   readonly roles?: readonly string[]
   readonly disabled?: boolean
+  readonly mustChangePassword?: boolean
 }
 
 export interface UserChange {
   readonly username?: string
   readonly profile?: Profile
   readonly disabled?: boolean
+  readonly mustChangePassword?: boolean
   readonly declaredDigest?: string | undefined
 }
 
@@ -47,6 +60,15 @@ interface UserPage {
   readonly limit?: number
   readonly prefix?: string
 }
+
+export interface FoundUsers {
+  readonly users: readonly User[]
+  /** Where the next page begins; undefined after the last one. */
+  readonly next: SearchHit | undefined
+}
+
+/** How often a page of a search reads on for users that earlier pages do not have. */
+const MOST_READS = 8
 
 export type Users = ReturnType<typeof createUsers>
 
@@ -88,16 +110,55 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
 
     /** One page, ordered by name; with a prefix, of the names that begin with it. */
     async list({ after = '', limit = 100, prefix = '' }: UserPage = {}): Promise<User[]> {
-      const start = usernameKey(prefix)
-      let page = db
-        .selectFrom('users')
-        .select('id')
-        .where('username_key', '>', usernameKey(after))
-        .orderBy('username_key')
-        .limit(limit)
-      // Not LIKE, whose wildcards and case differ between the engines; both count characters here.
-      if (start !== '') page = page.where(sql`substr(username_key, 1, ${[...start].length})`, '=', start)
+      const [start, last] = [usernameKey(prefix), usernameKey(after)]
+      let page = db.selectFrom('users').select('id').orderBy('username_key').limit(limit)
+      // A range of the index, with one lower bound.
+      page =
+        compareBytes(last, start) < 0 ? page.where('username_key', '>=', start) : page.where('username_key', '>', last)
+      if (start !== '') page = page.where('username_key', '<', endOfPrefix(start))
       return groupRows(await withRoles().where('users.id', 'in', page).orderBy('username_key').execute())
+    },
+
+    /**
+     * Users with a username, name, family name or e-mail address that begins with the text, ordered by what begins with it. A page
+     * reads a bounded number of index entries: it can be shorter than `limit` although there is a next one.
+     */
+    async search(
+      text: string,
+      { limit, after }: { limit: number; after?: SearchHit | undefined },
+    ): Promise<FoundUsers> {
+      const folded = foldText(text) ?? ''
+      const found: User[] = []
+      let last = after
+      for (let reads = 0; reads < MOST_READS; reads++) {
+        const wanted = limit - found.length
+        const hits = await searchQuery(db, folded, last, wanted).execute()
+        if (hits.length > 0) found.push(...(await usersAt(hits, folded)))
+        if (hits.length < wanted) return { users: found, next: undefined }
+        last = hits.at(-1)
+        if (found.length === limit) break
+      }
+      return { users: found, next: last }
+    },
+
+    /** Whether an enabled user with one of the roles has a password or a passkey. */
+    async canSignInWith(roles: readonly string[]): Promise<boolean> {
+      const row = await db
+        .selectFrom('user_roles')
+        .innerJoin('users', 'users.id', 'user_roles.user_id')
+        .select('users.id')
+        .where('user_roles.role', 'in', roles)
+        .where('users.disabled', '=', 0)
+        .where((eb) => {
+          const passkey = eb.selectFrom('factors').select('factors.id').where('factors.kind', '=', 'passkey')
+          return eb.or([
+            eb('users.password_hash', 'is not', null),
+            eb.exists(passkey.whereRef('factors.user_id', '=', 'users.id')),
+          ])
+        })
+        .limit(1)
+        .executeTakeFirst()
+      return row !== undefined
     },
 
     async create(user: NewUser): Promise<string> {
@@ -113,7 +174,9 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
           password_changed_at: now,
           declared_digest: user.declaredDigest ?? null,
           profile: JSON.stringify(user.profile ?? {}),
+          ...searchKeys(user.profile ?? {}),
           disabled: Number(user.disabled ?? false),
+          must_change_password: Number(user.mustChangePassword ?? false),
           created_at: now,
           updated_at: now,
         })
@@ -133,20 +196,38 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
           ...(change.username === undefined
             ? {}
             : { username: change.username, username_key: usernameKey(change.username) }),
-          ...(change.profile === undefined ? {} : { profile: JSON.stringify(change.profile) }),
+          ...(change.profile === undefined
+            ? {}
+            : { profile: JSON.stringify(change.profile), ...searchKeys(change.profile) }),
           ...(change.disabled === undefined ? {} : { disabled: Number(change.disabled) }),
+          ...(change.mustChangePassword === undefined
+            ? {}
+            : { must_change_password: Number(change.mustChangePassword) }),
           ...('declaredDigest' in change ? { declared_digest: change.declaredDigest ?? null } : {}),
         })
         .where('id', '=', id)
         .execute()
     },
 
-    async setPassword(id: string, passwordHash: string): Promise<void> {
+    /** Links with which a password could be chosen are void from then on. */
+    async setPassword(id: string, passwordHash: string, { mustChange = false } = {}): Promise<void> {
       const now = clock()
       await db
         .updateTable('users')
-        .set({ password_hash: passwordHash, password_changed_at: now, updated_at: now })
+        .set({
+          password_hash: passwordHash,
+          password_changed_at: now,
+          must_change_password: Number(mustChange),
+          updated_at: now,
+        })
         .where('id', '=', id)
+        .execute()
+      await db
+        .updateTable('set_up_links')
+        .set({ revoked_at: now })
+        .where('user_id', '=', id)
+        .where('used_at', 'is', null)
+        .where('revoked_at', 'is', null)
         .execute()
     },
 
@@ -172,18 +253,25 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
     /** Sessions of the user become useless but stay until they are ended, because ending one notifies its applications. */
     async remove(id: string): Promise<void> {
       await db.deleteFrom('users').where('id', '=', id).execute()
-      for (const table of ['user_roles', 'factors', 'consents'] as const) {
+      for (const table of ['user_roles', 'factors', 'consents', 'set_up_links'] as const) {
         await db.deleteFrom(table).where('user_id', '=', id).execute()
       }
     },
+  }
 
-    async count(): Promise<number> {
-      const { count } = await db
-        .selectFrom('users')
-        .select((eb) => eb.fn.countAll<number>().as('count'))
-        .executeTakeFirstOrThrow()
-      return Number(count)
-    },
+  /** The users of the hits, each at the first key that begins with the text only. */
+  async function usersAt(hits: readonly SearchHit[], folded: string): Promise<User[]> {
+    const ids = [...new Set(hits.map(({ id }) => id))]
+    const users = groupRows(await withRoles().where('users.id', 'in', ids).execute())
+    const byId = new Map(users.map((user) => [user.id, user]))
+    return hits.flatMap(({ key, id }) => {
+      const user = byId.get(id)
+      const keys = user && [usernameKey(user.username), ...Object.values(searchKeys(user.profile))]
+      if (user === undefined || firstMatch(keys ?? [], folded) !== key) return []
+      // Two equal keys are two hits.
+      byId.delete(id)
+      return [user]
+    })
   }
 
   async function addRoles(userId: string, roles: readonly string[]): Promise<void> {
@@ -237,6 +325,7 @@ function toUser(row: Row, rows: readonly Row[]): User {
     roleRequiresSecondFactor: rows.some(({ role_factor }) => role_factor === 1),
     hasSecondFactor: Number(row.factors ?? 0) > 0,
     disabled: row.disabled === 1,
+    mustChangePassword: row.must_change_password === 1,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }

@@ -19,7 +19,7 @@ import type { ConnectionEnv } from './connection-types.ts'
 import { type Controller, refuse } from './controller.ts'
 import { authController } from './controllers/auth.ts'
 import { createPlatformController, type ServerInfo } from './controllers/platform.ts'
-import { Controllers } from './controllers/registry.ts'
+import { Controllers, type UsableController } from './controllers/registry.ts'
 import type { StartedControllers } from './controllers/start.ts'
 import { createEcho } from './echo.ts'
 import {
@@ -82,6 +82,8 @@ export interface Gateway {
   /** A WebSocket that returns each message, for protocol test suites. */
   echo(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): void
   liveSessions(): LiveSession[]
+  /** The topics that a caller with these scopes may use. */
+  topicsFor(scopes: ReadonlySet<string>): readonly UsableController[]
   /** Closes one connection, or all connections of a user, on whichever node they are. */
   kick(target: { readonly connectionId: string } | { readonly subject: string }): Promise<void>
   /** Refuses new connections, lets requests in progress finish, and spreads the closes over the drain time. */
@@ -246,6 +248,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       const now = clock()
       return [...peers].map((peer) => describeSession(peer, now))
     },
+    topicsFor: (scopes) => controllers.usableBy(scopes),
     kick: (target) => bus.publish({ kind: 'stream-kick', ...target }),
     async drain() {
       if (draining) return

@@ -1,7 +1,9 @@
 /** The streaming service: its gateway with the controllers, and its route. */
+import { requireScope } from '../http/authentication.ts'
 import type { Route, RouteGroup } from '../http/route.ts'
 import { STREAM_PATH } from '../protocol/envelope.ts'
 import { Refusal } from '../protocol/refusal.ts'
+import { isPlatformScope, SCOPES } from '../protocol/scopes.ts'
 import { VERSION } from '../protocol/version.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createGateway, type Gateway, type GatewayOptions } from './gateway.ts'
@@ -31,7 +33,10 @@ export async function openStreaming(options: StreamingOptions): Promise<Streamin
   return { gateway, routes: streamRoutes(gateway, settings.streamEcho) }
 }
 
-export function streamRoutes(gateway: Pick<Gateway, 'accept' | 'checkRoom' | 'echo'>, hasEcho: boolean): RouteGroup {
+export function streamRoutes(
+  gateway: Pick<Gateway, 'accept' | 'checkRoom' | 'echo' | 'topicsFor'>,
+  hasEcho: boolean,
+): RouteGroup {
   const stream: Route = {
     method: 'GET',
     path: STREAM_PATH,
@@ -48,7 +53,16 @@ export function streamRoutes(gateway: Pick<Gateway, 'accept' | 'checkRoom' | 'ec
     handle: upgradeRequired,
     upgrade: ({ address }, { request, socket, head }) => gateway.echo(request, socket, head, address),
   }
-  return { at: ['/platform'], limit: 'stream', routes: hasEcho ? [stream, echo] : [stream] }
+  const topics: Route = {
+    method: 'GET',
+    path: `${STREAM_PATH}/topics`,
+    access: requireScope(...SCOPES.filter(isPlatformScope)),
+    handle(context) {
+      context.setHeader('cache-control', 'no-store')
+      context.json({ items: gateway.topicsFor(context.principal.scopes) })
+    },
+  }
+  return { at: ['/platform'], limit: 'stream', routes: [stream, topics, ...(hasEcho ? [echo] : [])] }
 }
 
 function upgradeRequired(): never {

@@ -104,6 +104,31 @@ onEveryEngine('administration of users', (place) => {
     })
   }
 
+  test('a user can be made to change the password, at creation, later, and with a password that is set', async () => {
+    const { body: ruth } = await admin.call('POST', '/admin/users', {
+      body: { username: 'ruth', password: 'for the first day', must_change_password: true },
+    })
+    assert.equal(ruth.must_change_password, true)
+    const patch = async (body: object) =>
+      (await admin.call('PATCH', '/admin/users/ruth', { body, ifMatch: '*' })).body.must_change_password
+    assert.equal(await patch({ nickname: 'r' }), true)
+    assert.equal(await patch({ must_change_password: false }), false)
+    assert.equal(await patch({ must_change_password: true }), true)
+    assert.equal(await patch({ must_change_password: null }), false)
+    assert.equal(
+      (await admin.call('PATCH', '/admin/users/ruth', { body: { must_change_password: 'x' }, ifMatch: '*' })).status,
+      422,
+    )
+    const set = (body: object) => admin.call('PUT', '/admin/users/ruth/password', { body })
+    const current = async () => (await admin.call('GET', '/admin/users/ruth')).body.must_change_password
+    await set({ must_change_password: true })
+    assert.equal(await current(), true)
+    await set({ password: 'a password by hand' })
+    assert.equal(await current(), true, 'it stays as it was')
+    await set({ must_change_password: false })
+    assert.equal(await current(), false)
+  })
+
   test('a misspelled member resets no password, and no response repeats one', async () => {
     await admin.call('POST', '/admin/users', { body: { username: 'paula', password: 'kept-as-it-is' } })
     const misspelled = await admin.call('PUT', '/admin/users/paula/password', { body: { pasword: 'new-password' } })
@@ -200,7 +225,11 @@ onEveryEngine('administration of users', (place) => {
     assert.deepEqual((await admin.call('GET', '/admin/users/henry/consents')).body.items[0].client_id, 'desk-app')
     assert.equal((await admin.call('DELETE', '/admin/users/henry/consents/desk-app')).status, 204)
     assert.equal((await admin.call('DELETE', '/admin/users/henry/consents/desk-app')).status, 404)
-    assert.deepEqual((await admin.call('DELETE', '/admin/users/henry/sessions')).body, { ended: 0 })
+    assert.deepEqual((await admin.call('DELETE', '/admin/users/henry/sessions')).body, {
+      ended: 0,
+      grants: 0,
+      streams: 0,
+    })
   })
 
   test('a client that needed no consent is listed with the others, and its access can be ended', async () => {

@@ -314,12 +314,16 @@ onEveryEngine('migrations', (place) => {
     const again = await runGatehouse(['migrate', '--dry-run', '--json', ...settings])
     assert.deepEqual(JSON.parse(again.stdout).pending, [])
     if (place().engine === 'sqlite') {
-      onDatabase(place(), 'drop table nodes; drop table node_answers; delete from schema_version where version = 4')
+      onDatabase(
+        place(),
+        'drop table set_up_links; alter table users drop column must_change_password; delete from schema_version where version = 7',
+      )
       const rehearsed = JSON.parse((await runGatehouse(['migrate', '--dry-run', '--json', ...settings])).stdout)
-      assert.partialDeepStrictEqual(rehearsed.pending, [{ version: 4, name: 'nodes' }])
+      assert.partialDeepStrictEqual(rehearsed.pending, [{ version: 7, name: 'set-up links' }])
       assert.ok(rehearsed.pending[0].milliseconds >= 0)
       const database = new SqliteDatabase(join(place().dataFolder, 'identity.db'))
-      assert.equal(database.prepare("select count(*) as n from sqlite_schema where name = 'nodes'").pluck().get(), 0)
+      const found = database.prepare("select count(*) from sqlite_schema where name = 'set_up_links'").pluck().get()
+      assert.equal(found, 0)
       database.close()
       await runGatehouse(['migrate', ...settings])
     }

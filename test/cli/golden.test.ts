@@ -23,13 +23,21 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
   { args: 'user list' },
   { args: 'user set alice --name Alice --email alice@example.com --role admin' },
   { args: 'user show alice', keep: { USER: /"id": "(usr_[\w-]{22})"/ } },
+  { args: 'user rights alice' },
   { args: 'user disable alice --yes' },
   { args: 'user enable USER' },
   { args: 'user password alice', stdin: 'another long one\n' },
   { args: 'user password alice --generate' },
   { args: 'user factors alice' },
   { args: 'user factors alice --remove none', status: 1 },
+  { args: 'user set alice --must-change-password true' },
+  { args: 'user first-admin', status: 1 },
+  { args: 'user invite bob --role trader --expires 12h', keep: { LINK: /"id": "([\w-]{22})"/ } },
+  { args: 'user links --revoke LINK' },
+  { args: 'user reset-link alice' },
+  { args: 'user links alice' },
   { args: 'user sessions alice' },
+  { args: 'user grants alice' },
   { args: 'user consents alice' },
   { args: 'user sign-out alice --yes' },
   { args: 'client add desk --redirect https://desk.example/cb --scope openid --scope Platform/News --name Desk' },
@@ -59,6 +67,8 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
   { args: 'audit list --event nonsense', status: 1 },
   { args: 'audit verify' },
   { args: 'settings list' },
+  { args: 'nodes list' },
+  { args: 'backups list' },
   { args: 'role remove trader --yes' },
   { args: 'user remove alice --yes' },
   { args: 'user remove alice --yes', status: 1 },
@@ -81,9 +91,9 @@ test('every administration command prints JSON with --json', async () => {
   }
   await matchesGolden('administration.txt', written.join('\n'))
   const named = new Set(STEPS.map(({ args }) => args.split(' ').slice(0, 2).join(' ')))
-  const groups = /^(user|role|client|scope|keys|session|queries|audit|settings) /
+  const groups = /^(user|role|client|scope|keys|session|queries|audit|settings|nodes|backups) /
   const untried = COMMANDS.map(({ name }) => name).filter((name) => groups.test(name) && !named.has(name))
-  assert.deepEqual(untried.sort(), ['audit export', 'user add'])
+  assert.deepEqual(untried.sort(), ['audit export', 'audit follow', 'user add'])
 })
 
 test('without --json the output is a table', async () => {

@@ -116,7 +116,12 @@ test('a password is set again only if the value in the file changes', () => {
   assert.deepEqual(users(undefined), [])
   const [change] = users('two')
   assert.ok(change?.action === 'update' && change.what === 'user')
-  assert.deepEqual(change.password, { kind: 'password', value: 'two', digest: 'digest of alice two' })
+  assert.deepEqual(change.password, {
+    kind: 'password',
+    value: 'two',
+    digest: 'digest of alice two',
+    mustChange: false,
+  })
 })
 
 test('a user with a password from elsewhere keeps it when the file first declares one, unless reset_password is set', () => {
@@ -134,7 +139,10 @@ test('a user with a password from elsewhere keeps it when the file first declare
     password: { kind: 'kept', digest },
     differences: ['password: kept, since the user already has one'],
   })
-  const set = { password: { kind: 'password', value: 'one', digest }, differences: ['password: changed'] }
+  const set = {
+    password: { kind: 'password', value: 'one', digest, mustChange: false },
+    differences: ['password: changed'],
+  }
   assert.deepEqual(planned({ reset_password: true }), set)
   assert.deepEqual(planned({}, false), set, 'a user without a password gets it')
 })

@@ -108,6 +108,26 @@ onEveryEngine('reconciling', (place) => {
     await stores.users.remove(other)
   })
 
+  test('a declared password can be one to be changed; once the user has changed it, later runs leave it so', async () => {
+    const declared = (password: string): Declaration => ({
+      users: [{ username: 'emil', password, must_change_password: true }],
+    })
+    const emil = async () => stores.users.findByUsername('emil')
+    await applied(declared('for the first day'))
+    assert.equal((await emil())?.mustChangePassword, true)
+    await stores.users.setPassword((await emil())?.id ?? '', await hashPassword('chosen by emil'))
+    assert.equal((await emil())?.mustChangePassword, false)
+    assert.deepEqual(await applied(declared('for the first day')), [])
+    assert.equal((await emil())?.mustChangePassword, false)
+    assert.deepEqual(await applied(declared('for the second day')), ['update user emil'])
+    assert.equal((await emil())?.mustChangePassword, true)
+    await assert.rejects(
+      applied({ users: [{ username: 'emil', must_change_password: true }] }),
+      /must_change_password: needs a password/,
+    )
+    await stores.users.remove((await emil())?.id ?? '')
+  })
+
   test('a new client secret replaces the declared one and keeps one added by hand', async () => {
     await stores.clients.addSecret('web', 'by hand')
     const [web] = FIRST.clients ?? []

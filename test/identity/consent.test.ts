@@ -3,10 +3,18 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
 import type { Form } from '../support/html-form.ts'
-import { ALICE, answerOf, authorizeUrl, CLIENTS, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
+import {
+  ALICE,
+  answerOf,
+  authorizeUrl,
+  CLIENTS,
+  newVerifier,
+  openSignInPlace,
+  type SignInPlace,
+} from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
 import { type Departure, type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
-import { signIn } from '../support/visitor.ts'
+import { signIn, visit } from '../support/visitor.ts'
 
 /** The text that the pages show for Platform/Admin. */
 const ADMINISTER = 'Administer the platform'
@@ -52,6 +60,30 @@ onEveryEngine('consent', (at) => {
     assert.equal((await place.stores.deviceCodes.findPending(user_code))?.state, 'pending')
     await press(agent, again, '/device/decision', 'allow')
     assert.equal(await place.stores.deviceCodes.findPending(user_code), undefined)
+  })
+
+  test('C-31: a public client on loopback asks each time, unless the administrator spares its users the consent', async () => {
+    const { challenge } = newVerifier()
+    const ask = (agent: UserAgent) =>
+      agent.get(
+        authorizeUrl(place.server.issuer, {
+          client_id: 'native',
+          redirect_uri: 'http://127.0.0.1:5099/cb',
+          code_challenge: challenge,
+          code_challenge_method: 'S256',
+        }),
+      )
+    const agent = place.newAgent()
+    assert.deepEqual((await visit(agent, await ask(agent), ALICE)).seen, ['sign-in', 'question'])
+    assert.deepEqual((await visit(agent, await ask(agent), ALICE)).seen, ['question'])
+    const native = await place.stores.clients.metadata('native')
+    assert.ok(native !== undefined)
+    await place.stores.clients.put({ ...native, skip_consent: true })
+    await place.stores.events.append({ kind: 'clients-changed', clientId: 'native' })
+    await until('the change arrives', 1000, async () => (await visit(agent, await ask(agent), ALICE)).seen.length === 0)
+    assert.ok(answerOf(await ask(agent)).has('code'))
+    await place.stores.clients.put(native)
+    await place.stores.events.append({ kind: 'clients-changed', clientId: 'native' })
   })
 
   test('B-10: cancelling does not redirect to a client that was disabled in the meantime', async () => {

@@ -12,7 +12,7 @@ onEveryEngine('revocation by subject', (place) => {
   let gate: TestGate
   let other: TestServer
   /** Works through the database alone, like the command line. */
-  let revoke: (work: (revocations: RevocationsInside) => Promise<void>) => Promise<void>
+  let revoke: (work: (revocations: RevocationsInside) => Promise<unknown>) => Promise<unknown>
   before(async () => {
     gate = await startGate(place())
     other = await startTestServer(place(), { flags: { '--issuer': gate.server.issuer } })

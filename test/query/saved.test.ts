@@ -1,12 +1,13 @@
 /** Saved queries and boards over HTTP: owners, sharing, versions, limits, and what becomes of them when their owner is deleted. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import pg from 'pg'
 import { type Board, Gatehouse, password, type SavedQuery, type Tile } from '../../client/src/index.ts'
 import { DEMO_DOCUMENTS } from '../../src/declarative/demo-documents.ts'
 import { type BoardBody, faultsOfNew, type QueryBody } from '../../src/query/saved/document-schema.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
-import { startQueryServer } from './query-server.ts'
+import { CALLERS, caller, startQueryServer } from './query-server.ts'
 
 interface Reply {
   readonly status: number
@@ -24,7 +25,7 @@ const queryToClient = (query: QueryBody): SavedQuery => query
 const queryToServer = (query: SavedQuery): QueryBody => query
 void [toServer, queryToClient, queryToServer]
 
-onEveryEngine('saved documents', (place) => {
+onEveryEngine('saved documents', (place, engine) => {
   let server: TestServer
   const tokens = new Map<string, string>()
 
@@ -97,6 +98,8 @@ onEveryEngine('saved documents', (place) => {
     const changed = await call('alice', 'PATCH', path, { name: 'Latest' }, { 'if-match': '"1"' })
     assert.deepEqual([changed.status, changed.etag, changed.body.name, changed.body.version], [200, '"2"', 'Latest', 2])
     assert.deepEqual(changed.body.body, QUERY.body)
+    const same = await call('alice', 'PATCH', path, { name: 'Latest', body: QUERY.body }, { 'if-match': '"2"' })
+    assert.deepEqual([same.status, same.etag], [200, '"2"'])
     const stale = await call('alice', 'PATCH', path, { name: 'x' }, { 'if-match': '"1"' })
     assert.deepEqual([stale.status, stale.body.Code, stale.etag], [412, 'Saved.Changed', '"2"'])
     assert.equal((await call('alice', 'PATCH', path, { name: 'Any' }, { 'if-match': '*' })).body.version, 3)
@@ -113,7 +116,7 @@ onEveryEngine('saved documents', (place) => {
     )
     assert.deepEqual(replies.map(({ status }) => status).sort(), [200, 412, 412, 412])
     const any = await Promise.all(
-      ['a', 'b', 'c', 'd'].map((name) => call('alice', 'PATCH', `/saved/${id}`, { name }, { 'if-match': '*' })),
+      ['e', 'f', 'g', 'h'].map((name) => call('alice', 'PATCH', `/saved/${id}`, { name }, { 'if-match': '*' })),
     )
     assert.deepEqual(any.map(({ body }) => body.version).sort(), [3, 4, 5, 6])
     await call('alice', 'DELETE', `/saved/${id}`)
@@ -250,6 +253,20 @@ onEveryEngine('saved documents', (place) => {
     assert.equal((await call('alice', 'POST', '/saved', '{')).body.Code, 'Request.BadJson')
   })
 
+  test('statements cannot reach the documents, and on PostgreSQL not even the role that they run as', async () => {
+    const reply = await call('admin', 'POST', '/query', { Statement: 'select * from _gh_documents' })
+    assert.equal(reply.body.Code, 'IQL.UnknownTable')
+    if (engine === 'sqlite') return
+    const client = new pg.Client(place().databaseUrl)
+    await client.connect()
+    const { rows } = await client.query(
+      `select has_table_privilege('gatehouse_query', 'gatehouse_data._gh_documents', 'select') as documents,
+        has_table_privilege('gatehouse_query', 'gatehouse_data._gh_document_readers', 'insert') as readers`,
+    )
+    await client.end()
+    assert.deepEqual(rows, [{ documents: false, readers: false }])
+  })
+
   test('a token of the platform is needed', async () => {
     const anonymous = await fetch(`${server.issuer}/saved`)
     assert.equal(anonymous.status, 401)
@@ -327,6 +344,33 @@ onEveryEngine('the number of documents', (place) => {
       const codes = replies.map(({ status, json }) => (status === 201 ? 'created' : json.Code)).sort()
       assert.deepEqual(codes, [...Array(7).fill('Saved.TooMany'), ...Array(5).fill('created')])
       assert.equal((await server.call('/saved', QUERY)).status, 201)
+    } finally {
+      await server.stop()
+    }
+  })
+})
+
+onEveryEngine('a reader with many roles', (place) => {
+  test('finds the documents of all of them, page by page, in the order of the databases', async () => {
+    const roles = Array.from({ length: 600 }, (_role, index) => `role ${index}`)
+    const reader = caller('reader', ['Platform/Market'], roles)
+    const authenticate = async (token: string) => (token === 'reader' ? reader : CALLERS[token])
+    const server = await startQueryServer(place(), { authenticate })
+    try {
+      // The last two are in another order as UTF-16.
+      const expected = ['a', 'b', '\ufffd x', '\u{1f4c8} chart']
+      for (const [index, name] of expected.entries()) {
+        const shared = [`role ${index * 190}`, 'role 599']
+        assert.equal((await server.call('/saved', { ...QUERY, name, shared })).status, 201)
+      }
+      const seen: string[] = []
+      for (let path: string | null = '/saved?limit=1'; path !== null; ) {
+        const { text } = await server.call(path, undefined, { as: 'reader', method: 'GET' })
+        const page = JSON.parse(text)
+        seen.push(...page.items.map(({ name }: { name: string }) => name))
+        path = page.next
+      }
+      assert.deepEqual(seen, expected)
     } finally {
       await server.stop()
     }

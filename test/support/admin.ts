@@ -66,6 +66,7 @@ export async function startTestAdmin(
     builtInClients: new Map(),
     stores,
     clock,
+    issuer: 'https://gate.example.com/id',
     audit,
     publish: (event) => bus.publish(event),
     receive: (recorded) => bus.receive(recorded),
@@ -78,6 +79,7 @@ export async function startTestAdmin(
     hashPassword,
     settings: () => [],
     live: createLive(cluster),
+    stopping: new AbortController().signal,
     ...parts,
   }
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })

@@ -23,6 +23,6 @@ export function steady(text: string): string {
     .replace(/"active_from": ?\d{13}/g, '"active_from":MILLISECONDS')
     .replace(/"node": "[^"]+"/g, '"node": "NODE"')
     .replace(/"request_id": "[^"]+"/g, '"request_id": "REQUEST"')
-    .replace(/"actor": "local:[^"]+"/g, '"actor": "local:USER"')
+    .replace(/"(actor|created_by)": "local:[^"]+"/g, '"$1": "local:USER"')
     .replace(/("target": )"(SECRET|ID)"/g, '$1"ID"')
 }

@@ -24,6 +24,7 @@ const FORBIDDEN: readonly (readonly [string, RegExp])[] = [
   ['a password of the tests', /wonderland-1|admin-please-change|a long enough password|another long password/],
   ['a client secret of the tests', /demo-service-secret|a-secret-that-is-long-enough/],
   ['the password of a database', /postgres:\/\/[^:/@\s]+:[^@\s]+@/],
+  ['a set-up link', /token=[\w-]{43}/],
   ['an authorization header', /\b(Bearer|Basic) [\w.~+/=-]{16,}/],
 ]
 

@@ -48,9 +48,10 @@ export const PAGE_OPTIONS = {
   '--after': { value: 'LAST', help: 'start after this entry, the last one of the page before' },
 } as const
 
-/** The path of a paged list, with the options of the command. */
-export function pagePath(path: string, args: Arguments): string {
+/** The path of a paged list, with the options of the command and other parameters that have a value. */
+export function pagePath(path: string, args: Arguments, others: JsonObject = {}): string {
   const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(withoutUndefined(others))) query.set(name, String(value))
   const [limit, after] = [args.integer('--limit', { least: 1, most: 1000 }), args.value('--after')]
   if (limit !== undefined) query.set('limit', String(limit))
   if (after !== undefined) query.set('after', after)
@@ -65,4 +66,9 @@ export function segment(text: string | undefined): string {
 /** The members that have a value: a patch leaves the others as they are. */
 export function withoutUndefined(members: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
+}
+
+/** Of an option that takes `true` or `false`. */
+export function flagOf(text: 'true' | 'false' | undefined): boolean | undefined {
+  return text === undefined ? undefined : text === 'true'
 }

@@ -5,6 +5,7 @@ import { type JsonObject, parseJson } from '../json.ts'
 import {
   type AdminCommand,
   type AdminCommandCall,
+  flagOf,
   type Output,
   PAGE_OPTIONS,
   pagePath,
@@ -21,6 +22,10 @@ const METADATA: OptionTable = {
   '--response': { value: 'TYPE', repeatable: true, help: 'a response type such as "code id_token"; repeatable' },
   '--scope': { value: 'SCOPE', repeatable: true, help: 'a scope that the client may request; repeatable' },
   '--origin': { value: 'ORIGIN', repeatable: true, help: 'an origin whose pages may call (CORS); repeatable' },
+  '--skip-consent': {
+    value: 'true|false',
+    help: 'do not ask users for consent; for your own applications (on a device, any program can pose as one)',
+  },
   '--set': { value: 'MEMBER=JSON', repeatable: true, help: 'any other member of the metadata; repeatable' },
 }
 
@@ -75,10 +80,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     positionals: ['CLIENT'],
     options: METADATA,
     summary: 'Changes a client; a list that is given replaces the earlier one.',
-    examples: [
-      'client set desk-app --redirect https://desk.example/new',
-      'client set desk-app --set skip_consent=true',
-    ],
+    examples: ['client set desk-app --redirect https://desk.example/new', 'client set desk-app --skip-consent true'],
     async run(call) {
       const target = `/admin/clients/${segment(call.positionals[0])}`
       const response = await call.request('PATCH', target, { body: readMetadata(call), ifMatch: '*' })
@@ -197,6 +199,7 @@ function readMetadata({ args }: AdminCommandCall): JsonObject {
       response_types: list('--response'),
       scope: list('--scope')?.join(' '),
       allowed_origins: list('--origin'),
+      skip_consent: flagOf(args.choice('--skip-consent', ['true', 'false'])),
     }),
     ...Object.fromEntries([...args.pairs('--set')].map(([name, text]) => [name, readMember(name, text)])),
   }

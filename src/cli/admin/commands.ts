@@ -2,12 +2,16 @@
 import type { Command } from '../command.ts'
 import type { AdminCommand } from './admin-command.ts'
 import { CLIENT_COMMANDS } from './client-commands.ts'
+import { LINK_COMMANDS } from './link-commands.ts'
 import { PLATFORM_COMMANDS } from './platform-commands.ts'
 import { USER_COMMANDS } from './user-commands.ts'
 
-export const ADMIN_COMMANDS: readonly Command[] = [...USER_COMMANDS, ...CLIENT_COMMANDS, ...PLATFORM_COMMANDS].map(
-  toCommand,
-)
+export const ADMIN_COMMANDS: readonly Command[] = [
+  ...USER_COMMANDS,
+  ...LINK_COMMANDS,
+  ...CLIENT_COMMANDS,
+  ...PLATFORM_COMMANDS,
+].map(toCommand)
 
 function toCommand(command: AdminCommand): Command {
   const { name, positionals = [], options, summary, examples } = command

@@ -14,6 +14,7 @@ import { type Offline, withData } from '../../server/offline.ts'
 import { builtInClients } from '../../store/built-in-clients.ts'
 import { BadDataFolder, MARK } from '../../store/data-folder.ts'
 import { hashPassword } from '../../store/password-hash.ts'
+import { runningIssuer } from '../../store/running-servers.ts'
 import type { AdminRequest } from './admin-command.ts'
 
 export async function connectLocally(
@@ -25,6 +26,7 @@ export async function connectLocally(
   const caller = localOperator()
   const env = {
     ...data,
+    issuer: runningIssuer(loaded.config.data) ?? issuerOf(loaded.config, loaded.config.port),
     publish: (event: Parameters<typeof data.stores.events.append>[0]) => data.stores.events.append(event),
     // A running server reads it from the event log.
     receive: () => {},
@@ -38,6 +40,7 @@ export async function connectLocally(
     builtInClients: builtInClients({ issuer: issuerOf(loaded.config), console: loaded.config.console }),
     settings: () => showSettings(loaded),
     live: createLive(data.nodes),
+    stopping: new AbortController().signal,
   }
   return {
     async request(method, target, { body, ifMatch } = {}) {

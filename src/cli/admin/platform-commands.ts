@@ -1,8 +1,16 @@
 /** `gatehouse keys …`, `session …`, `queries …`, `audit …`, `settings …` */
 import type { OptionName, OptionTable } from '../args.ts'
 import { UsageError } from '../errors.ts'
-import { membersOf } from '../json.ts'
-import { type AdminCommand, type AdminCommandCall, segment, withoutUndefined } from './admin-command.ts'
+import { type JsonObject, membersOf } from '../json.ts'
+import {
+  type AdminCommand,
+  type AdminCommandCall,
+  type AdminRequest,
+  PAGE_OPTIONS,
+  pagePath,
+  segment,
+  withoutUndefined,
+} from './admin-command.ts'
 
 const FILTERS: OptionTable = {
   '--event': { value: 'NAME', help: 'a name such as token.refused, or its first part' },
@@ -54,15 +62,11 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'session list',
-    options: { '--user': { value: 'USER', help: 'only sessions of this user or client' } },
-    summary: 'Lists the live streaming sessions of all nodes.',
+    options: { '--user': { value: 'USER', help: 'only sessions of this user or client' }, ...PAGE_OPTIONS },
+    summary: 'Lists the live streaming sessions of all nodes, newest first.',
     examples: ['session list', 'session list --user alice --server https://gate.example.com'],
     async run({ args, request }) {
-      const user = args.value('--user')
-      const { body } = await request(
-        'GET',
-        user === undefined ? '/admin/streams' : `/admin/streams?user=${segment(user)}`,
-      )
+      const { body } = await request('GET', pagePath('/admin/streams', args, { user: args.value('--user') }))
       return {
         kind: 'table',
         columns: ['id', 'username', 'client', 'address', 'opened_at', 'subscriptions', 'node'],
@@ -101,7 +105,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     examples: ['queries list', 'queries list --server https://gate.example.com'],
     async run({ request }) {
       const { body } = await request('GET', '/admin/queries')
-      return { kind: 'table', columns: ['id', 'kind', 'user', 'client', 'started_at', 'node', 'statement'], body }
+      return { kind: 'table', columns: ['id', 'kind', 'username', 'client', 'started_at', 'node', 'statement'], body }
     },
   },
   {
@@ -126,6 +130,15 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     },
   },
   {
+    name: 'audit follow',
+    options: FILTERS,
+    summary: 'Prints what is added to the audit log from now on, as one JSON object per line.',
+    examples: ['audit follow', 'audit follow --event signin --server https://gate.example.com'],
+    async run(call) {
+      return { kind: 'lines', lines: followLog(call) }
+    },
+  },
+  {
     name: 'audit export',
     options: FILTERS,
     summary: 'Writes the audit log, oldest first, as one JSON object per line.',
@@ -143,8 +156,38 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     examples: ['audit verify', 'audit verify --head 1042:9f86d081…'],
     async run({ args, request }) {
       const head = args.value('--head')
-      const { body } = await request('GET', `/admin/audit/verify${head === undefined ? '' : `?head=${segment(head)}`}`)
+      const body = await verify(request, `/admin/audit/verify${head === undefined ? '' : `?head=${segment(head)}`}`)
       return { kind: 'text', body, ...verdict(body) }
+    },
+  },
+  {
+    name: 'nodes list',
+    summary: 'Lists the nodes with version, uptime, readiness, event-loop lag, connections and queries.',
+    examples: ['nodes list', 'nodes list --json --server https://gate.example.com'],
+    async run({ request }) {
+      const { body } = await request('GET', '/admin/nodes')
+      const columns = [
+        'node',
+        'version',
+        'ready',
+        'uptime_seconds',
+        'event_loop_lag_ms',
+        'connections',
+        'streams',
+        'queries',
+      ]
+      return { kind: 'table', columns, body }
+    },
+  },
+  {
+    name: 'backups list',
+    options: { '--limit': { value: 'COUNT', help: 'the number of entries (default 20)' } },
+    summary: 'Lists the last backups and restores that the audit log knows of.',
+    examples: ['backups list'],
+    async run({ args, request }) {
+      const limit = args.integer('--limit', { least: 1, most: 1000 })
+      const { body } = await request('GET', `/admin/backups${limit === undefined ? '' : `?limit=${limit}`}`)
+      return { kind: 'table', columns: ['kind', 'at', 'rows', 'bytes', 'node'], body }
     },
   },
   {
@@ -165,6 +208,37 @@ function filter({ args }: AdminCommandCall, more: readonly OptionName[] = []): U
     if (value !== undefined) query.set(name.slice(2), value)
   }
   return query
+}
+
+/** From the row that is the last one now. */
+async function* followLog(call: AdminCommandCall): AsyncGenerator<string> {
+  const { body: newest } = await call.request('GET', '/admin/audit?limit=1')
+  const [last] = itemsOf(newest)
+  const query = new URLSearchParams([...filter(call), ['after', String(last?.seq ?? 0)], ['wait', '20']])
+  let path = `/admin/audit?${query}`
+  for (;;) {
+    const { body } = await call.request('GET', path)
+    for (const item of itemsOf(body)) yield `${JSON.stringify(item)}\n`
+    path = String(membersOf(body).next)
+  }
+}
+
+/** All steps of the verification as one. */
+async function verify(request: AdminRequest, path: string): Promise<JsonObject> {
+  const faults: unknown[] = []
+  let rows = 0
+  for (let next: string | null = path; ; ) {
+    const step = membersOf((await request('GET', next)).body)
+    rows += Number(step.rows)
+    if (Array.isArray(step.faults)) faults.push(...step.faults)
+    if (typeof step.next !== 'string') return { rows, head: step.head, faults }
+    next = step.next
+  }
+}
+
+function itemsOf(body: unknown): readonly JsonObject[] {
+  const { items } = membersOf(body)
+  return Array.isArray(items) ? items.map(membersOf) : []
 }
 
 function verdict(body: unknown): { text: string; failed: boolean } {

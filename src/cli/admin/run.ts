@@ -54,10 +54,12 @@ async function print(output: Output, json: boolean): Promise<void> {
   else if (output.kind === 'text') process.stdout.write(`${printableLines(output.text)}\n`)
   else if (output.kind === 'object') printObject(output.body)
   else printItems(output.columns, output.body)
-  const { silent, next } = membersOf(output.body)
+  const { silent, next, items, total } = membersOf(output.body)
   // With --json it is in the output.
   const after = typeof next === 'string' && !json ? new URLSearchParams(next.split('?')[1]).get('after') : null
   if (after !== null) process.stderr.write(`gatehouse: there may be more: add --after ${printable(after)}\n`)
+  if (typeof total === 'number' && Array.isArray(items) && items.length < total && !json)
+    process.stderr.write(`gatehouse: these are the newest ${items.length} of ${total}\n`)
   if (Array.isArray(silent) && silent.length > 0)
     process.stderr.write(`gatehouse: these nodes did not answer: ${printable(silent.join(', '))}\n`)
 }

@@ -1,8 +1,11 @@
 /** `gatehouse user …` */
-import { membersOf } from '../json.ts'
+import type { Arguments } from '../args.ts'
+import { UsageError } from '../errors.ts'
+import { type JsonObject, membersOf } from '../json.ts'
 import {
   type AdminCommand,
   type AdminCommandCall,
+  flagOf,
   type Output,
   PAGE_OPTIONS,
   pagePath,
@@ -15,19 +18,26 @@ const PROFILE = {
   '--email': { value: 'EMAIL', help: 'the email address' },
 } as const
 
+const MUST_CHANGE = { '--must-change': { help: 'the user must replace the password at the next sign-in' } } as const
+
 export const USER_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'user add',
     positionals: ['USERNAME'],
     createsData: true,
-    options: { '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user; repeatable' }, ...PROFILE },
+    options: {
+      '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user; repeatable' },
+      ...PROFILE,
+      ...MUST_CHANGE,
+    },
     summary: 'Creates a user; reads the password from a prompt or from stdin.',
-    examples: ['user add alice --role trader', 'user add alice < password.txt'],
+    examples: ['user add alice --role trader', 'user add alice --must-change < password.txt'],
     async run({ args, positionals: [username], request, readPassword }) {
       const password = await readPassword(`Password for ${username}: `)
       const profile = withoutUndefined({ name: args.value('--name'), email: args.value('--email') })
       const roles = [...new Set(args.values('--role'))]
-      const { body } = await request('POST', '/admin/users', { body: { username, password, roles, ...profile } })
+      const user = { username, password, roles, ...profile, ...mustChange(args) }
+      const { body } = await request('POST', '/admin/users', { body: user })
       return { kind: 'text', text: `User ${username} was added as ${membersOf(body).id}.`, body }
     },
   },
@@ -36,14 +46,13 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     options: {
       ...PAGE_OPTIONS,
       '--prefix': { value: 'TEXT', help: 'only users whose username begins with this' },
+      '--search': { value: 'TEXT', help: 'only users whose username, name or e-mail address begins with this' },
     },
     summary: 'Lists users by name.',
-    examples: ['user list', 'user list --prefix al', 'user list --after mallory --json'],
+    examples: ['user list', 'user list --search liddell', 'user list --after mallory --json'],
     async run({ args, request }) {
-      const prefix = args.value('--prefix')
-      const path = pagePath('/admin/users', args)
-      const found = prefix === undefined ? '' : `${path.includes('?') ? '&' : '?'}${new URLSearchParams({ prefix })}`
-      const { body } = await request('GET', path + found)
+      const query = { prefix: args.value('--prefix'), search: args.value('--search') }
+      const { body } = await request('GET', pagePath('/admin/users', args, query))
       return { kind: 'table', columns: ['username', 'id', 'roles', 'disabled', 'name', 'email'], body }
     },
   },
@@ -57,6 +66,20 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     },
   },
   {
+    name: 'user rights',
+    positionals: ['USER'],
+    options: { ...PAGE_OPTIONS, '--prefix': { value: 'TEXT', help: 'only tables whose names begin with this' } },
+    summary: 'Shows what a user may do: scopes through roles, tables and their rows, topics of the stream.',
+    examples: ['user rights alice', 'user rights alice --prefix tr --json'],
+    async run({ args, positionals: [user], request }) {
+      const path = pagePath(`/admin/users/${segment(user)}/rights`, args)
+      const prefix = args.value('--prefix')
+      const found = prefix === undefined ? '' : `${path.includes('?') ? '&' : '?'}${new URLSearchParams({ prefix })}`
+      const { body } = await request('GET', path + found)
+      return { kind: 'text', text: rightsText(body), body }
+    },
+  },
+  {
     name: 'user set',
     positionals: ['USER'],
     options: {
@@ -64,6 +87,7 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
       '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user, replacing all earlier ones; repeatable' },
       '--username': { value: 'USERNAME', help: 'a new name to sign in with' },
       '--locale': { value: 'TAG', help: 'a language tag such as en-GB' },
+      '--must-change-password': { value: 'true|false', help: 'whether the next sign-in asks for a new password' },
     },
     summary: 'Changes a user.',
     examples: ['user set alice --email alice@example.com', 'user set alice --role trader --role news'],
@@ -74,6 +98,7 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
         email: args.value('--email'),
         locale: args.value('--locale'),
         roles: args.has('--role') ? args.values('--role') : undefined,
+        must_change_password: flagOf(args.choice('--must-change-password', ['true', 'false'])),
       })
       const response = await request('PATCH', `/admin/users/${segment(user)}`, { body, ifMatch: '*' })
       return { kind: 'object', body: response.body }
@@ -97,11 +122,16 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'user password',
     positionals: ['USER'],
-    options: { '--generate': { help: 'generate a random password and show it once' } },
+    options: { '--generate': { help: 'generate a random password and show it once' }, ...MUST_CHANGE },
     summary: 'Sets a password, from a prompt or from stdin, and ends all sessions and tokens of the user.',
-    examples: ['user password alice', 'user password alice --generate', 'user password alice < password.txt'],
+    examples: [
+      'user password alice',
+      'user password alice --generate --must-change',
+      'user password alice < password.txt',
+    ],
     async run({ args, positionals: [user], request, readPassword }) {
-      const body = args.has('--generate') ? {} : { password: await readPassword(`New password for ${user}: `) }
+      const given = args.has('--generate') ? {} : { password: await readPassword(`New password for ${user}: `) }
+      const body = { ...given, ...mustChange(args) }
       const response = await request('PUT', `/admin/users/${segment(user)}/password`, { body })
       const { password } = membersOf(response.body)
       const text =
@@ -138,18 +168,36 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'user sessions',
-    positionals: ['USER'],
-    options: { '--end': { value: 'SESSION', help: 'end this session and its tokens' }, ...PAGE_OPTIONS },
-    summary: 'Lists the browser sessions of a user, newest first, or ends one.',
-    examples: ['user sessions alice', 'user sessions alice --end 8sK…'],
+    positionals: ['[USER]'],
+    options: { '--end': { value: 'SESSION', help: 'end this session of the user and its tokens' }, ...PAGE_OPTIONS },
+    summary: 'Lists the browser sessions of a user or of all users, newest first, or ends one.',
+    examples: ['user sessions', 'user sessions alice', 'user sessions alice --end 8sK…'],
     async run({ args, positionals: [user], request }) {
       const session = args.value('--end')
       if (session !== undefined) {
+        if (user === undefined) throw new UsageError('--end needs the user of the session too')
         await request('DELETE', `/admin/users/${segment(user)}/sessions/${segment(session)}`)
         return { kind: 'text', text: `The session ${session} was ended.` }
       }
-      const { body } = await request('GET', pagePath(`/admin/users/${segment(user)}/sessions`, args))
-      return { kind: 'table', columns: ['id', 'address', 'methods', 'seen_at', 'expires_at', 'user_agent'], body }
+      const { body } = await request('GET', pagePath('/admin/sessions', args, { user }))
+      const columns = ['id', 'username', 'address', 'methods', 'seen_at', 'expires_at', 'user_agent']
+      return { kind: 'table', columns, body }
+    },
+  },
+  {
+    name: 'user grants',
+    positionals: ['[USER]'],
+    options: { '--revoke': { value: 'GRANT', help: 'revoke this grant and its tokens' }, ...PAGE_OPTIONS },
+    summary: 'Lists what applications may do for a user or for all users now, newest first, or revokes a grant.',
+    examples: ['user grants', 'user grants alice', 'user grants --revoke 5Tq…'],
+    async run({ args, positionals: [user], request }) {
+      const grant = args.value('--revoke')
+      if (grant !== undefined) {
+        await request('DELETE', `/admin/grants/${segment(grant)}`)
+        return { kind: 'text', text: `The grant ${grant} was revoked.` }
+      }
+      const { body } = await request('GET', pagePath('/admin/grants', args, { user }))
+      return { kind: 'table', columns: ['id', 'username', 'client_id', 'kind', 'scopes', 'expires_at'], body }
     },
   },
   {
@@ -160,7 +208,9 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     confirm: ([user]) => `End all sessions and tokens of ${user}?`,
     async run({ positionals: [user], request }) {
       const { body } = await request('DELETE', `/admin/users/${segment(user)}/sessions`)
-      return { kind: 'text', text: `${user} is signed out everywhere.`, body }
+      const { ended, grants, streams } = membersOf(body)
+      const text = `${user} is signed out everywhere: ${ended} sessions, ${grants} grants and ${streams} streams were ended.`
+      return { kind: 'text', text, body }
     },
   },
   {
@@ -181,7 +231,53 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
   },
 ]
 
+function mustChange(args: Arguments): JsonObject {
+  return args.has('--must-change') ? { must_change_password: true } : {}
+}
+
 async function setDisabled({ positionals: [user], request }: AdminCommandCall, disabled: boolean): Promise<Output> {
   const { body } = await request('PATCH', `/admin/users/${segment(user)}`, { body: { disabled }, ifMatch: '*' })
   return { kind: 'text', text: `The user ${user} is ${disabled ? 'disabled' : 'enabled'}.`, body }
+}
+
+function rightsText(body: unknown): string {
+  const { username, disabled, roles, scopes, tables, topics } = membersOf(body)
+  const { items, next } = membersOf(tables)
+  const after = typeof next === 'string' ? new URLSearchParams(next.split('?')[1]).get('after') : null
+  return [
+    `${username}${disabled === true ? ' (disabled: may do nothing until enabled)' : ''}`,
+    '',
+    'Scopes by role:',
+    ...indented(objects(roles).map(({ name, scopes: given }) => `${name}: ${words(given) || 'none'}`)),
+    `All scopes: ${words(scopes) || 'none'}`,
+    '',
+    ...(tables === null
+      ? ['Tables: no node runs the query service']
+      : ['Tables:', ...indented(objects(items).map(tableLine))]),
+    ...(after === null ? [] : [`  … there are more: add --after ${after}`]),
+    '',
+    ...(topics === null
+      ? ['Topics: no node runs the streaming service']
+      : ['Topics:', ...indented(objects(topics).flatMap(topicLines))]),
+  ].join('\n')
+}
+
+function tableLine({ name, rights, rowfilter }: JsonObject): string {
+  return `${name}: ${words(rights)}${rowfilter === null ? '' : ` where ${rowfilter}`}`
+}
+
+function topicLines({ controller, topics }: JsonObject): string[] {
+  return objects(topics).map(({ topic, actions }) => `${controller}/${topic}: ${words(actions)}`)
+}
+
+function objects(list: unknown): readonly JsonObject[] {
+  return Array.isArray(list) ? list.map(membersOf) : []
+}
+
+function words(list: unknown): string {
+  return Array.isArray(list) ? list.join(' ') : ''
+}
+
+function indented(lines: readonly string[]): string[] {
+  return (lines.length === 0 ? ['none'] : lines).map((line) => `  ${line}`)
 }

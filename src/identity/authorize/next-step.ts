@@ -14,6 +14,7 @@ export type Step =
   | { readonly kind: 'sign-in'; readonly again: boolean }
   | { readonly kind: 'second-factor' }
   | { readonly kind: 'set-up-factor' }
+  | { readonly kind: 'change-password' }
   | { readonly kind: 'choose-account' }
   | { readonly kind: 'consent'; readonly scopes: readonly string[] }
   | { readonly kind: 'refuse'; readonly error: AuthorizationError; readonly text: string }
@@ -60,6 +61,7 @@ function decide({ request, client, session, user, progress, consent, now }: Situ
     return { kind: 'choose-account' }
   const factor = factorStep(request, client, session, user)
   if (factor !== undefined) return factor
+  if (user.mustChangePassword) return { kind: 'change-password' }
   const scopes = grantableScopes(request, client, user)
   const needed = [...new Set([...scopes, ...scopesOfClaims(request.claims)])]
   if (needsConsent(request, client, needed, consent, progress.consented === user.id))
@@ -119,6 +121,8 @@ function withoutInteraction(step: Step): Step {
     case 'second-factor':
     case 'set-up-factor':
       return { kind: 'refuse', error: 'interaction_required', text: 'The user must present a second factor' }
+    case 'change-password':
+      return { kind: 'refuse', error: 'interaction_required', text: 'The user must change the password' }
     case 'consent':
       return { kind: 'refuse', error: 'consent_required', text: 'The user must consent' }
     case 'refuse':

@@ -19,7 +19,16 @@ import type { PageSettings } from './page-reply.ts'
 
 type UsedStores = Pick<
   Stores,
-  'users' | 'grants' | 'codes' | 'sessions' | 'consents' | 'factors' | 'deviceCodes' | 'throttles'
+  | 'users'
+  | 'roles'
+  | 'grants'
+  | 'codes'
+  | 'sessions'
+  | 'consents'
+  | 'factors'
+  | 'deviceCodes'
+  | 'setUpLinks'
+  | 'throttles'
 >
 
 export interface BrowserEnv extends UsedStores {

@@ -52,7 +52,7 @@ export function isFresh({ session }: Pick<BrowserContext, 'session'>, { clock }:
   return session !== undefined && clock() - session.authTime <= FRESH_MS
 }
 
-function signInFirst(context: BrowserContext, flow: string, env: BrowserEnv): void {
+export function signInFirst(context: BrowserContext, flow: string, env: BrowserEnv): void {
   context.http.redirect(`${env.pages.base}/sign-in?flow=${encodeURIComponent(flow)}`)
 }
 

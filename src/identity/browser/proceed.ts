@@ -105,13 +105,14 @@ export async function stepOf(
   return nextStep({ request, client, session, user, progress, consent, now: env.clock() })
 }
 
-/** Our own pages need a session, and two factors where a role or a client requires them. */
+/** Our own pages need a session, two factors where a role or a client requires them, and a password that need not be changed. */
 function ownStep({ user, session }: BrowserContext, { needs, progress }: OwnFlow): Step | undefined {
   if (user === undefined || session === undefined) return { kind: 'sign-in', again: false }
   if (needs?.fresh === true && progress.signedIn !== session.id) return { kind: 'sign-in', again: true }
   const demanded = user.roleRequiresSecondFactor || needs?.secondFactor === true
-  if (!demanded || acrOf(session.amr) === MULTI_FACTOR) return undefined
-  return { kind: user.hasSecondFactor ? 'second-factor' : 'set-up-factor' }
+  if (demanded && acrOf(session.amr) !== MULTI_FACTOR)
+    return { kind: user.hasSecondFactor ? 'second-factor' : 'set-up-factor' }
+  return user.mustChangePassword ? { kind: 'change-password' } : undefined
 }
 
 /** Redirects to what the page needs first; false when nothing is missing and the page can be shown. */
@@ -132,6 +133,7 @@ const PAGES: Readonly<Record<Exclude<Step['kind'], 'respond' | 'refuse'>, string
   'sign-in': '/sign-in',
   'second-factor': '/second-factor',
   'set-up-factor': '/set-up-factor',
+  'change-password': '/change-password',
   'choose-account': '/choose-account',
   consent: '/consent',
 }

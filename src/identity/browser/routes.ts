@@ -17,8 +17,10 @@ import { deviceRoutes } from './device.ts'
 import { endSessionRoutes } from './end-session.ts'
 import type { BrowserEnv } from './env.ts'
 import { factorSetUpRoutes } from './factor-set-up.ts'
+import { forcedChangeRoutes } from './new-password.ts'
 import { BROWSER_HEADERS, type PageSettings, sendPage } from './page-reply.ts'
 import { secondFactorRoutes } from './second-factor.ts'
+import { setUpRoutes } from './set-up.ts'
 import { signInRoutes } from './sign-in.ts'
 
 export interface BrandSettings {
@@ -51,6 +53,8 @@ export function browserGroups(
         ...signInRoutes(env),
         ...secondFactorRoutes(env),
         ...factorSetUpRoutes(env),
+        ...forcedChangeRoutes(env),
+        ...setUpRoutes(env),
         ...consentRoutes(env),
         ...deviceRoutes(env),
         ...accountRoutes(env),

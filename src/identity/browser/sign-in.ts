@@ -160,7 +160,8 @@ async function signInByPasskey(
   return passFirstFactor(context, noted, user, ['pop', 'user', 'mfa'], env)
 }
 
-async function passFirstFactor(
+/** Goes on to the second factor where the user has one, else completes the sign-in. */
+export async function passFirstFactor(
   context: BrowserContext,
   flow: FlowInteraction,
   user: User,

@@ -33,6 +33,11 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
   // C-64: a password alone does not replace the second factor.
   const needsSecondFactor = user.hasSecondFactor || user.roleRequiresSecondFactor || client.requireSecondFactor
   if (needsSecondFactor) throw notAccepted('second factor required')
+  // Said plainly: the holder of the right password can do something about it.
+  if (user.mustChangePassword)
+    throw refuse('invalid_grant', 'The password must be changed first: sign in with a browser, on the account page', {
+      why: 'password must be changed',
+    })
 
   countUser(user)
   const amr = ['pwd']

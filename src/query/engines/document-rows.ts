@@ -71,6 +71,8 @@ export const DOCUMENTS = '_gh_documents'
 export const DOCUMENT_READERS = '_gh_document_readers'
 
 const LISTED = 'id, kind, name, sortname, owner, shared, version, updated'
+/** SQLite has a limit of the parts of a UNION, and a user may have more roles. */
+const READERS_AT_ONCE = 100
 /** Sorts after every character that a name can have. */
 const LAST = '\u{10ffff}'
 
@@ -94,6 +96,24 @@ export function createDocumentRows({ schema, placeholder, read, write }: Documen
     })
   }
 
+  /** What each of the readers may read is a range of the index; a page has the first of all ranges. */
+  function pageOf(names: readonly string[], { kind, prefix, after, limit }: Omit<DocumentPage, 'readers'>) {
+    return statement((value) => {
+      const parts = names.map((reader) => {
+        const conditions = [
+          `reader = ${value(reader)}`,
+          ...(kind === undefined ? [] : [`kind = ${value(kind)}`]),
+          `sortname >= ${value(prefix)} AND sortname < ${value(prefix + LAST)}`,
+          `(sortname, id) > (${value(after.sortname)}, ${value(after.id)})`,
+        ]
+        return `SELECT id FROM (SELECT id FROM ${readers} WHERE ${conditions.join(' AND ')}
+          ORDER BY sortname, id LIMIT ${value(limit)}) AS part`
+      })
+      return `SELECT ${LISTED} FROM ${documents} WHERE id IN (${parts.join(' UNION ')})
+        ORDER BY sortname, id LIMIT ${value(limit)}`
+    })
+  }
+
   const deleteReaders = (id: string): DocumentStatement =>
     statement((value) => `DELETE FROM ${readers} WHERE id = ${value(id)}`)
 
@@ -105,22 +125,13 @@ export function createDocumentRows({ schema, placeholder, read, write }: Documen
       return rows.map((row) => ({ ...row, ...numbersOf(row) }))[0]
     },
 
-    async list({ readers: names, kind, prefix, after, limit }) {
-      const page = statement((value) => {
-        const parts = names.map((reader) => {
-          const conditions = [
-            `reader = ${value(reader)}`,
-            ...(kind === undefined ? [] : [`kind = ${value(kind)}`]),
-            `sortname >= ${value(prefix)} AND sortname < ${value(prefix + LAST)}`,
-            `(sortname, id) > (${value(after.sortname)}, ${value(after.id)})`,
-          ]
-          return `SELECT id FROM (SELECT id FROM ${readers} WHERE ${conditions.join(' AND ')}
-            ORDER BY sortname, id LIMIT ${value(limit)}) AS part`
-        })
-        return `SELECT ${LISTED} FROM ${documents} WHERE id IN (${parts.join(' UNION ')})
-          ORDER BY sortname, id LIMIT ${value(limit)}`
-      })
-      return (await run<ListedDocument>(page)).map((row) => ({ ...row, ...numbersOf(row) }))
+    async list({ readers: names, ...page }) {
+      const found = new Map<string, ListedDocument>()
+      for (let first = 0; first < names.length; first += READERS_AT_ONCE) {
+        const rows = await run<ListedDocument>(pageOf(names.slice(first, first + READERS_AT_ONCE), page))
+        for (const row of rows) found.set(row.id, { ...row, ...numbersOf(row) })
+      }
+      return [...found.values()].sort(byPlace).slice(0, page.limit)
     },
 
     async insert(row, names, most) {
@@ -174,6 +185,12 @@ export function createDocumentRows({ schema, placeholder, read, write }: Documen
       return write([remove, removeReaders])
     },
   }
+}
+
+/** As both databases order texts: by code point. */
+function byPlace(one: ListedDocument, other: ListedDocument): number {
+  const key = ({ sortname, id }: ListedDocument) => Buffer.from(`${sortname}\0${id}`)
+  return Buffer.compare(key(one), key(other))
 }
 
 /** PostgreSQL sends 64-bit integers as texts. */

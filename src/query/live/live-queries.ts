@@ -151,6 +151,10 @@ export class LiveStatements implements LiveQueries {
     return found.length > 0
   }
 
+  get size(): number {
+    return this.#subscribers.size
+  }
+
   /** Statements that are run now, or wait until they can be. They count as queries. */
   get load(): { readonly running: number; readonly waiting: number } {
     return this.#reader

@@ -127,6 +127,8 @@ export class Documents {
         updated: this.#env.clock(),
         body: change.body === undefined ? before.body : bodyText(change.body),
       }
+      // A change without effect keeps the version.
+      if (CHANGEABLE.every((member) => after[member] === before[member])) return this.#shown(before)
       if (await this.#env.rows.update(after, readersOfRow(after), before.version)) {
         if (after.shared !== before.shared) this.#recordShared(caller, after)
         if (before.owner !== principal.subject) this.#recordByAdmin(caller, 'saved.changed', after, Object.keys(change))
@@ -238,6 +240,7 @@ function nameOf(name: string): Pick<DocumentRow, 'name' | 'sortname'> {
   return { name, sortname: sortName(name) }
 }
 
+const CHANGEABLE = ['name', 'owner', 'shared', 'body'] as const
 const OWNER_PREFIX = 'owner:'
 const ORPHANS_AT_ONCE = 500
 

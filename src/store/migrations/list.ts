@@ -5,10 +5,13 @@ import { identity } from './001-identity.ts'
 import { audit } from './002-audit.ts'
 import { rateCounts } from './003-rate-counts.ts'
 import { nodes } from './004-nodes.ts'
+import { userSearch } from './005-user-search.ts'
+import { signedIn } from './006-signed-in.ts'
+import { setUpLinks } from './007-set-up-links.ts'
 
 export interface Migration {
   readonly name: string
   up(db: Kysely<Schema>): Promise<void>
 }
 
-export const MIGRATIONS: readonly Migration[] = [identity, audit, rateCounts, nodes]
+export const MIGRATIONS: readonly Migration[] = [identity, audit, rateCounts, nodes, userSearch, signedIn, setUpLinks]

@@ -148,6 +148,25 @@ export const de: Messages = {
     'Dieser Dienst kann seine Datenbank gerade nicht verwenden. Bitte versuchen Sie es in einigen Sekunden noch einmal.',
   serverFault: 'Auf unserer Seite ist ein Problem aufgetreten. Bitte versuchen Sie es gleich noch einmal.',
 
+  mustChangePassword: 'Neues Passwort wählen',
+  mustChangePasswordLead: 'Ihr Administrator bittet Sie, Ihr Passwort zu ersetzen, bevor Sie fortfahren.',
+  samePassword: 'Wählen Sie ein anderes Passwort als das bisherige.',
+  setPassword: 'Passwort festlegen',
+  invited: (name) => `Willkommen bei ${name}`,
+  invitedLead: 'Für Sie wurde ein Konto angelegt. Wählen Sie ein Passwort, um zu beginnen.',
+  resetPassword: 'Neues Passwort wählen',
+  resetPasswordLead: 'Das beendet alle Ihre Sitzungen und den Zugriff aller verbundenen Anwendungen.',
+  setUpFor: (name, username) => (name === username ? `Benutzername: ${name}` : `${name} · ${username}`),
+  firstAdministrator: 'Ersten Administrator anlegen',
+  createAdministrator: 'Administrator anlegen',
+  firstAdministratorLead: (name) =>
+    `${name} hat noch keinen Administrator. Dieses Konto darf alles verwalten: Benutzer, Anwendungen und die Plattform.`,
+  badUsername: 'Geben Sie einen Benutzernamen mit höchstens 128 Zeichen ein, der nicht mit „usr_“ beginnt.',
+  usernameTaken: 'Dieser Benutzername ist vergeben. Wählen Sie einen anderen.',
+  linkUnusable: 'Dieser Link kann nicht verwendet werden',
+  linkUnusableLead:
+    'Er ist abgelaufen, wurde bereits verwendet oder durch einen neueren ersetzt. Wenn Sie schon ein Passwort gewählt haben, melden Sie sich an. Sonst bitten Sie Ihren Administrator um einen neuen Link.',
+
   scope: {
     openid: 'wissen, wer Sie sind',
     profile: 'Ihr Profil sehen, zum Beispiel Name, Sprache und Zeitzone',

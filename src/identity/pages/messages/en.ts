@@ -141,6 +141,25 @@ export const en = {
   unavailable: 'This service cannot use its database at the moment. Please try again in a few seconds.',
   serverFault: 'There was a problem on our side. Please try again in a moment.',
 
+  mustChangePassword: 'Choose a new password',
+  mustChangePasswordLead: 'Your administrator asks you to replace your password before you continue.',
+  samePassword: 'Choose a password that differs from the current one.',
+  setPassword: 'Set password',
+  invited: (name: string) => `Welcome to ${name}`,
+  invitedLead: 'An account has been created for you. Choose a password to begin.',
+  resetPassword: 'Choose a new password',
+  resetPasswordLead: 'This ends all your sessions and the access of all connected applications.',
+  setUpFor: (name: string, username: string) => (name === username ? `Username: ${name}` : `${name} · ${username}`),
+  firstAdministrator: 'Create the first administrator',
+  createAdministrator: 'Create administrator',
+  firstAdministratorLead: (name: string) =>
+    `${name} has no administrator yet. This account may manage everything: users, applications and the platform.`,
+  badUsername: 'Enter a username of up to 128 characters that does not begin with “usr_”.',
+  usernameTaken: 'That username is taken. Choose another one.',
+  linkUnusable: 'This link cannot be used',
+  linkUnusableLead:
+    'It has expired, has been used, or has been replaced by a newer one. If you have chosen a password already, sign in. Otherwise ask your administrator for a new link.',
+
   scope: {
     openid: 'Know who you are',
     profile: 'See your profile, such as your name, language and time zone',

@@ -1,0 +1,126 @@
+/** Searches, pages and counts among many users on both engines: `node fuzz/users.ts [users] [sqlite|postgres]`, a million unless told. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { countRows } from '../src/store/counts.ts'
+import { type Database, type Engine, openDatabase } from '../src/store/database.ts'
+import { sql } from '../src/store/kysely.ts'
+import { userSearch } from '../src/store/migrations/005-user-search.ts'
+import { createStores, type Stores } from '../src/store/stores.ts'
+import type { SearchHit } from '../src/store/user-search.ts'
+import { createPostgresDatabase, stopOwnPostgres } from '../test/support/postgres.ts'
+
+const FIRST = ['Ada', 'Alice', 'Bea', 'Carl', 'Dana', 'Emil', 'Fay', 'Gus', 'Hana', 'Ida', 'Jon', 'Kai', 'Lea', 'Max']
+const LAST = ['Abel', 'Berg', 'Cole', 'Diaz', 'Egger', 'Fox', 'Gold', 'Hall', 'Ito', 'Jung', 'King', 'Liddell', 'Moor']
+const SEARCHES = 400
+const PAGE = 20
+
+const users = Number(process.argv[2] ?? 1_000_000)
+const engines = (process.argv[3] === undefined ? ['sqlite', 'postgres'] : [process.argv[3]]) as Engine[]
+for (const engine of engines) await measure(engine)
+process.exit(0)
+
+async function measure(engine: Engine): Promise<void> {
+  const dataFolder = mkdtempSync(join(tmpdir(), 'gatehouse-users-'))
+  const postgres = engine === 'postgres' ? await createPostgresDatabase() : undefined
+  const database = await openDatabase({ dataFolder, url: postgres?.url ?? '' })
+  try {
+    const stores = createStores(database, Date.now)
+    const filled = await timed(() => fill(database))
+    console.log(`${engine}: ${users} users, inserted in ${(filled / 1000).toFixed(1)} s`)
+    await dropKeys(database)
+    const migrated = await timed(() => database.db.transaction().execute((tx) => userSearch.up(tx)))
+    console.log(`  migration of their keys: ${(migrated / 1000).toFixed(1)} s`)
+    if (engine === 'postgres') await sql`analyze users`.execute(database.db)
+    const found = { hits: 0 }
+    report('search, first page', await repeat(SEARCHES, () => search(stores, randomPrefix(), found)))
+    report('search that finds nobody', await repeat(SEARCHES, () => search(stores, `qx${Math.random()}`, found)))
+    report('search, 200 pages in a row', await followPages(stores))
+    report('list by the beginning of the username', await repeat(SEARCHES, () => list(stores)))
+    report('count of users, up to 10,000', await repeat(50, () => countRows(database.db, 'users')))
+    console.log(`  ${found.hits} users found`)
+  } finally {
+    await database.close()
+    await postgres?.drop()
+    if (postgres !== undefined) await stopOwnPostgres()
+    rmSync(dataFolder, { recursive: true, force: true })
+  }
+}
+
+/** By one statement, as nobody creates a million users one by one. */
+async function fill({ db, engine }: Database): Promise<void> {
+  const pick = (words: readonly string[], by: string) =>
+    sql.raw(
+      `case (n / ${by}) % ${words.length} ${words.map((word, index) => `when ${index} then '${word}'`).join(' ')} end`,
+    )
+  const numbers =
+    engine === 'sqlite'
+      ? sql`with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${users})`
+      : sql`with numbers (n) as (select generate_series(1, ${sql.lit(users)}))`
+  const text = sql.raw(engine === 'sqlite' ? 'n' : 'n::text')
+  await sql`${numbers}, named as (select ${text} as n, ${pick(FIRST, '1')} as first, ${pick(LAST, '14')} as last from numbers)
+    insert into users (id, username, username_key, password_changed_at, profile, name_key, family_key, email_key, disabled,
+      created_at, updated_at)
+    select 'usr_' || n, 'u' || n, 'u' || n, 0,
+      '{"name":"' || first || ' ' || last || ' ' || n || '","family_name":"' || last || '","email":"' || lower(first) || '.' || n || '@example.com"}',
+      lower(first || ' ' || last || ' ' || n), lower(last), lower(first) || '.' || n || '@example.com', 0, 0, 0
+    from named`.execute(db)
+}
+
+/** Back to the schema without them. */
+async function dropKeys({ db }: Database): Promise<void> {
+  const columns = ['name_key', 'family_key', 'email_key']
+  for (const column of columns) await db.schema.dropIndex(`users_by_${column}`).execute()
+  for (const column of columns) await db.schema.alterTable('users').dropColumn(column).execute()
+}
+
+function randomPrefix(): string {
+  const name = `${any(FIRST)} ${any(LAST)} ${Math.ceil(Math.random() * users)}`
+  const text = any([name, any(LAST), `${any(FIRST)}.${Math.ceil(Math.random() * users)}@`, `u${Math.random()}`])
+  return text.slice(0, 1 + Math.floor(Math.random() * 12))
+}
+
+async function search(stores: Stores, text: string, found: { hits: number }): Promise<void> {
+  found.hits += (await stores.users.search(text, { limit: PAGE })).users.length
+}
+
+async function followPages({ users: store }: Stores): Promise<number[]> {
+  const times: number[] = []
+  let after: SearchHit | undefined
+  for (let page = 0; page < 200; page++) {
+    times.push(
+      await timed(async () => {
+        after = (await store.search('a', { limit: PAGE, after })).next
+      }),
+    )
+  }
+  return times
+}
+
+async function list({ users: store }: Stores): Promise<void> {
+  await store.list({ prefix: `u${Math.ceil(Math.random() * 999)}`, limit: PAGE })
+}
+
+async function repeat(times: number, work: () => Promise<unknown>): Promise<number[]> {
+  const results: number[] = []
+  for (let time = 0; time < times; time++) results.push(await timed(work))
+  return results
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now()
+  await work()
+  return performance.now() - start
+}
+
+function report(what: string, milliseconds: readonly number[]): void {
+  const sorted = milliseconds.toSorted((a, b) => a - b)
+  const at = (share: number) => (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(1)
+  console.log(`  ${what}: median ${at(0.5)} ms, 99 % ${at(0.99)} ms, slowest ${at(1)} ms`)
+}
+
+function any<T>(values: readonly T[]): T {
+  const value = values[Math.floor(Math.random() * values.length)]
+  if (value === undefined) throw new Error('unreachable: the list is not empty')
+  return value
+}

@@ -1,0 +1,107 @@
+/** Who is signed in: browser sessions and grants of all users, and how many there are of each thing. */
+import { countRows } from '../store/counts.ts'
+import type { GrantOfUser } from '../store/grants.ts'
+import { instant, type JsonObject } from './body.ts'
+import { change, record } from './change.ts'
+import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './page.ts'
+import { type AdminCall, type AdminEnv, type AdminRoute, notFound, part } from './route.ts'
+import { presentSession } from './user-access.ts'
+import { findUser } from './users.ts'
+
+const USER = 'Only those of this user, by name or id.'
+
+export const signedInRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '/admin/sessions',
+    scope: 'Identity/Admin',
+    summary: 'Lists the browser sessions of all users page by page, newest first.',
+    query: { user: USER, ...cursorQuery('Sessions') },
+    reply: PAGE_REPLY,
+    async run(call, env) {
+      const page = readPage(call)
+      const found = await env.stores.sessions.page({ ...(await wantedOf(call, env)), limit: page.limit })
+      return pageReply('/admin/sessions', call, page, found, {
+        keyOf: ({ session }) => writeTimeCursor(session),
+        present: ({ session, username }) => ({
+          user: session.userId,
+          username: username ?? null,
+          ...presentSession(session),
+        }),
+      })
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/grants',
+    scope: 'Identity/Admin',
+    summary: 'Lists what applications may do for users now, page by page, newest first: each grant and its scopes.',
+    query: { user: USER, ...cursorQuery('Grants') },
+    reply: PAGE_REPLY,
+    async run(call, env) {
+      const page = readPage(call)
+      const found = await env.stores.grants.page({ ...(await wantedOf(call, env)), limit: page.limit })
+      const keyOf = ({ grant }: GrantOfUser) => writeTimeCursor(grant)
+      return pageReply('/admin/grants', call, page, found, { keyOf, present: presentGrant })
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/admin/grants/{grant}',
+    scope: 'Identity/Admin',
+    summary: 'Revokes a grant and all its tokens.',
+    reply: 'Nothing.',
+    status: 204,
+    async run(call, env) {
+      const id = part(call, 'grant')
+      const grant = await env.stores.grants.find(id)
+      if (grant === undefined || grant.revokedAt !== undefined) throw notFound('grant', id)
+      await change(env, (_stores, { revocations }) => revocations.revokeGrant(id))
+      record(env, call, { event: 'grant.revoked', target: grant.userId, details: { grant: id, reason: 'operator' } })
+      return { status: 204 }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/counts',
+    scope: 'Identity/Admin',
+    summary: 'Counts users, clients, roles, open browser sessions and valid grants, up to 10,000 of each.',
+    reply: '{"items": [{"name", "count", "more": true where there are more than were counted}]}',
+    async run(_call, { database: { db }, stores }) {
+      const counts = await Promise.all([
+        countRows(db, 'users'),
+        countRows(db, 'clients'),
+        countRows(db, 'roles'),
+        stores.sessions.count(),
+        stores.grants.count(),
+      ])
+      const names = ['users', 'clients', 'roles', 'sessions', 'grants']
+      return { body: { items: counts.map((count, index) => ({ name: names[index], ...count })) } }
+    },
+  },
+]
+
+async function wantedOf(call: AdminCall, { stores }: AdminEnv) {
+  const { user } = call.query
+  return {
+    userId: user === undefined ? undefined : (await findUser(stores, user)).id,
+    after: readTimeCursor(readPage(call).after),
+  }
+}
+
+function presentGrant({ grant, username }: GrantOfUser): JsonObject {
+  return {
+    id: grant.id,
+    user: grant.userId,
+    username: username ?? null,
+    client_id: grant.clientId,
+    kind: grant.kind,
+    scopes: grant.scopes,
+    // With a refresh token, until it expires.
+    offline: grant.scopes.includes('offline_access'),
+    session: grant.sessionId ?? null,
+    methods: grant.details.amr,
+    created_at: instant(grant.createdAt),
+    expires_at: instant(grant.expiresAt),
+  }
+}

@@ -1,0 +1,96 @@
+/** The pages on which a person chooses a password without giving the current one: a forced change, and one-time set-up links. */
+import { errorSummary, type FormError, field, postForm, signedInUser } from './form-parts.ts'
+import { type Html, html } from './html.ts'
+import { type PageFrame, page } from './layout.ts'
+
+export interface ForcedChangeData {
+  readonly flow: string
+  readonly username: string
+  readonly leastPassword: number
+  readonly formError: FormError | undefined
+}
+
+export function forcedChangePage(frame: PageFrame, data: ForcedChangeData): Html {
+  const { messages } = frame.language
+  const body = html`
+<h1>${messages.mustChangePassword}</h1>
+<p class="lead">${messages.mustChangePasswordLead}</p>
+${errorSummary(frame, data.formError)}
+${postForm(frame, 'change-password', '/change-password', { flow: data.flow }, html`${passwordFields(frame, { ...data, label: messages.newPassword })}`)}`
+  return page(frame, { title: messages.mustChangePassword, body })
+}
+
+export interface SetUpData {
+  readonly token: string
+  readonly purpose: 'invitation' | 'reset'
+  readonly username: string
+  readonly displayName: string
+  readonly leastPassword: number
+  readonly formError: FormError | undefined
+}
+
+export function setUpPage(frame: PageFrame, data: SetUpData): Html {
+  const { messages } = frame.language
+  const title = data.purpose === 'reset' ? messages.resetPassword : messages.invited(frame.brand.name)
+  const body = html`
+<h1>${title}</h1>
+<p class="lead">${data.purpose === 'reset' ? messages.resetPasswordLead : messages.invitedLead}</p>
+${errorSummary(frame, data.formError)}
+${signedInUser(messages.setUpFor(data.displayName, data.username), data.displayName)}
+${postForm(frame, 'set-up', '/set-up', { token: data.token }, html`${passwordFields(frame, { ...data, label: data.purpose === 'reset' ? messages.newPassword : messages.password })}`)}`
+  return page(frame, { title, body })
+}
+
+export interface FirstAdministratorData {
+  readonly token: string
+  readonly username: string
+  readonly leastPassword: number
+  readonly formError: FormError | undefined
+}
+
+export function firstAdministratorPage(frame: PageFrame, data: FirstAdministratorData): Html {
+  const { messages } = frame.language
+  const body = html`
+<h1>${messages.firstAdministrator}</h1>
+<p class="lead">${messages.firstAdministratorLead(frame.brand.name)}</p>
+${errorSummary(frame, data.formError)}
+${postForm(
+  frame,
+  'set-up',
+  '/set-up',
+  { token: data.token },
+  html`${field({ name: 'username', label: messages.username, value: data.username, autocomplete: 'username', plainText: true, required: true, focus: true, maxlength: 128, error: errorOf(data, 'username') })}
+${passwordFields(frame, { ...data, label: messages.password, username: undefined, button: messages.createAdministrator })}`,
+)}`
+  return page(frame, { title: messages.firstAdministrator, body })
+}
+
+/** The same page for every link that cannot be used, whatever the reason. */
+export function unusableLinkPage(frame: PageFrame): Html {
+  const { messages } = frame.language
+  const body = html`
+<h1>${messages.linkUnusable}</h1>
+<p class="lead">${messages.linkUnusableLead}</p>
+<div class="actions"><a class="button" id="link-sign-in" href="${frame.base}/sign-in">${messages.signIn}</a></div>`
+  return page(frame, { title: messages.linkUnusable, body })
+}
+
+interface PasswordFields {
+  readonly label: string
+  /** Known, it goes along unseen, so that password managers store both together. */
+  readonly username: string | undefined
+  readonly leastPassword: number
+  readonly formError: FormError | undefined
+  readonly button?: string
+}
+
+function passwordFields(frame: PageFrame, data: PasswordFields): Html {
+  const { messages } = frame.language
+  return html`${data.username !== undefined && html`<input type="text" name="username" value="${data.username}" autocomplete="username" hidden>`}
+${field({ name: 'new_password', label: data.label, type: 'password', autocomplete: 'new-password', required: true, focus: data.username !== undefined, maxlength: 1000, hint: messages.newPasswordHint(data.leastPassword), error: errorOf(data, 'new_password') })}
+<div class="actions"><button type="submit" id="new-password-submit">${data.button ?? messages.setPassword}</button></div>`
+}
+
+function errorOf({ formError }: { readonly formError: FormError | undefined }, name: string): string | undefined {
+  return formError?.field === name ? formError.text : undefined
+}
