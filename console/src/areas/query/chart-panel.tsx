@@ -1,16 +1,13 @@
 /** The chart of a result: its kind and columns are chosen here, and kept with the query. */
+// The styles of an area are loaded with it, those of a script that is loaded later would not be.
+import 'uplot/dist/uPlot.min.css'
+import '../../chart/chart.css'
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { View } from '../../../../client/src/index.ts'
+import type { ChartProps, ChartView } from '../../chart/chart.tsx'
 import type { GridModel } from '../../grid/model.ts'
 import { ErrorNotice, Loading, Menu, Select } from '../../ui/index.ts'
-import type { ChartView } from './tabs.ts'
-
-interface ChartProps {
-  readonly model: GridModel
-  readonly view: ChartView
-  readonly label: string
-}
 
 type Loaded = { readonly Chart: ComponentType<ChartProps> } | { readonly error: unknown } | undefined
 
@@ -29,7 +26,7 @@ export function ChartPanel({
   // The library for charts is loaded with the first of them.
   useEffect(() => {
     import('../../chart/chart.tsx').then(
-      ({ Chart }) => setLoaded({ Chart: Chart as ComponentType<ChartProps> }),
+      ({ Chart }) => setLoaded({ Chart }),
       (error) => setLoaded({ error }),
     )
   }, [])
@@ -66,9 +63,9 @@ function ChartChoices({
   readonly view: ChartView
   readonly onView: (view: ChartView) => void
 }) {
-  const { view: kind, x = '', y = [], series = '' } = view
+  const { view: kind = 'line', x = '', y = [], series = '' } = view
   const choices = columns.map((name) => ({ value: name, title: name }))
-  const change = (members: Partial<ChartView>) => onView({ ...view, ...members })
+  const change = (members: Changes) => onView(viewOf({ ...view, ...members }))
   return (
     <div class="query-chart-choices">
       <Select label="Chart" value={kind} onValue={(value) => change({ view: value as View })} choices={KINDS} />
@@ -106,6 +103,13 @@ function ChartChoices({
       )}
     </div>
   )
+}
+
+type Changes = { readonly [Name in keyof ChartView]: ChartView[Name] | undefined }
+
+/** What is chosen automatically is absent. */
+function viewOf({ view = 'line', x, y, series }: Changes): ChartView {
+  return { view, ...(x !== undefined && { x }), ...(y !== undefined && { y }), ...(series !== undefined && { series }) }
 }
 
 /** In the order in which they were chosen: that of open, high, low, close. */

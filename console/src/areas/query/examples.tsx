@@ -1,8 +1,9 @@
 /** What is shown before anything was run: statements that one click runs, on tables that exist. */
+
+import type { ChartView } from '../../chart/chart.tsx'
 import type { Catalogue } from '../../editor/catalogue.ts'
 import { printed } from '../../editor/complete.ts'
 import { Await, Button, Empty, Keys, useLoad } from '../../ui/index.ts'
-import type { ChartView } from './tabs.ts'
 
 export interface Example {
   readonly title: string

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
+import type { ChartView } from '../../chart/chart.tsx'
 import { rowsAs } from '../../grid/copy.ts'
 import { Grid } from '../../grid/grid.tsx'
 import type { GridModel } from '../../grid/model.ts'
@@ -29,7 +30,6 @@ import { download, FORMATS, startDownload } from './download.ts'
 import { type LiveState, openLive } from './live-result.ts'
 import { Plan } from './plan.tsx'
 import { MOST_ROWS, type Outcome, type OutcomeState } from './run.ts'
-import type { ChartView } from './tabs.ts'
 
 export interface ResultProps {
   readonly outcome: Outcome

@@ -1,17 +1,10 @@
 /** The tabs of the area: what is written in each, kept in this browser over a reload, for each user. */
 import { computed, effect, signal } from '@preact/signals'
-import type { SavedDocument, SavedQuery, View } from '../../../../client/src/index.ts'
+import type { SavedDocument, SavedQuery } from '../../../../client/src/index.ts'
+import type { ChartView } from '../../chart/chart.tsx'
 import { user } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { readStored, writeStored } from './storage.ts'
-
-/** How a result is drawn: the members of a saved query. */
-export interface ChartView {
-  readonly view: View
-  readonly x?: string | undefined
-  readonly y?: readonly string[] | undefined
-  readonly series?: string | undefined
-}
 
 /** The document that a tab shows, as it was last read or written. */
 export interface SavedPlace {
@@ -142,7 +135,7 @@ export function isChanged(tab: QueryTab): boolean {
 
 /** What is saved of a tab. */
 export function bodyOf({ text, parameters, chart, live, saved }: QueryTab): SavedQuery {
-  const { view, x, y, series } = chart
+  const { view = 'table', x, y, series } = chart
   const description = saved?.body.description
   return {
     ...(description !== undefined && { description }),
@@ -164,7 +157,12 @@ export function fromSaved(saved: SavedPlace): QueryTab {
     ...emptyTab([]),
     text: statement,
     parameters: Object.fromEntries(texts),
-    chart: { view, x, y, series },
+    chart: {
+      view,
+      ...(x !== undefined && { x }),
+      ...(y !== undefined && { y }),
+      ...(series !== undefined && { series }),
+    },
     live,
     saved,
   }
