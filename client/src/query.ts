@@ -255,11 +255,18 @@ async function* itemsOf(
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of chunksOf(response, signal)) {
-    const text = rest + decoder.decode(chunk, { stream: true })
-    const end = text.lastIndexOf('\n')
-    rest = text.slice(end + 1)
-    if (end !== -1) yield values.parse(`[${text.slice(0, end).replaceAll('\n', ',')}]`) as unknown[]
+    rest += decoder.decode(chunk, { stream: true })
+    // A chunk can be large: a page has to draw in between.
+    for (let end = endOf(rest); end !== -1; end = endOf(rest)) {
+      yield values.parse(`[${rest.slice(0, end).replaceAll('\n', ',')}]`) as unknown[]
+      rest = rest.slice(end + 1)
+    }
   }
+}
+
+/** The end of the last line that is complete, or of one in the middle of a long text. */
+function endOf(text: string): number {
+  return text.lastIndexOf('\n', 65_536) === -1 ? text.indexOf('\n') : text.lastIndexOf('\n', 65_536)
 }
 
 /** Leaving the loop ends the request. Safari cannot iterate over a body. */

@@ -138,6 +138,7 @@ const common: Extension = [
   highlightSelectionMatches(),
   search({ top: true }),
   EditorView.lineWrapping,
+  typeOver(),
   keymap.of([
     // Tab leaves the editor, unless it accepts a completion: nobody is trapped.
     { key: 'Tab', run: acceptCompletion },
@@ -199,6 +200,28 @@ function formatIn(view: EditorView): boolean {
   return true
 }
 
+/** Chromium puts what is typed over a selection into an element with an inline style, which the policy forbids. */
+function typeOver(): Extension {
+  return EditorView.domEventHandlers({
+    beforeinput(event, view) {
+      const { data, inputType } = event
+      const { from, to, empty } = view.state.selection.main
+      if (inputType !== 'insertText' || data === null || empty || view.composing) return false
+      event.preventDefault()
+      const insert = () =>
+        view.state.update({
+          changes: { from, to, insert: data },
+          selection: { anchor: from + data.length },
+          userEvent: 'input.type',
+          scrollIntoView: true,
+        })
+      const handlers = view.state.facet(EditorView.inputHandler)
+      if (!handlers.some((handle) => handle(view, from, to, data, insert))) view.dispatch(insert())
+      return true
+    },
+  })
+}
+
 /** Underlines what the parser refuses, a moment after the last key. */
 class Checker {
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -221,9 +244,9 @@ class Checker {
 }
 
 /** What is missing at the cursor is about to be written. */
-function isBeingTyped({ state }: EditorView, { to }: Fault): boolean {
+function isBeingTyped({ state }: EditorView, { to, isMissing = false }: Fault): boolean {
   const { head } = state.selection.main
-  return head >= to && state.sliceDoc(to, head).trim() === ''
+  return isMissing && head >= to && state.sliceDoc(to, head).trim() === ''
 }
 
 function show(view: EditorView, faults: readonly Fault[]): void {

@@ -28,8 +28,8 @@ export function CodeDialog({
       />
       <Code label={title} text={codeFor(language.value, server.issuer, text, parameters)} />
       <p class="quiet">
-        <code>TOKEN</code> is an access token, for example the output of <code>npx gatehouse token</code>. Never write
-        one into a program.
+        <code>TOKEN</code> is an environment variable with an access token of the platform. Never write a token into a
+        program.
       </p>
     </Dialog>
   )

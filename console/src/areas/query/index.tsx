@@ -292,7 +292,7 @@ function useSaveKey(save: () => void): void {
   latest.current = save
   const listen = useMemo(
     () => (event: KeyboardEvent) => {
-      if (event.key !== 's' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return
+      if (event.key.toLowerCase() !== 's' || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return
       event.preventDefault()
       latest.current()
     },

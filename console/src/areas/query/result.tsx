@@ -6,7 +6,7 @@ import type { ChartView } from '../../chart/chart.tsx'
 import { rowsAs } from '../../grid/copy.ts'
 import { Grid } from '../../grid/grid.tsx'
 import type { GridModel } from '../../grid/model.ts'
-import { toast } from '../../shell/toasts.tsx'
+import { toast, toastError } from '../../shell/toasts.tsx'
 import {
   Badge,
   Button,
@@ -257,8 +257,12 @@ function ResultMenus({
   readonly name: string
 }) {
   const copy = async (format: 'tsv' | 'json' | 'csv') => {
-    await copyText(rowsAs(model, format))
-    toast(`${rowsOf(model.size)} copied as ${format.toUpperCase()}`)
+    try {
+      await copyText(rowsAs(model, format))
+      toast(`${rowsOf(model.size)} copied as ${format.toUpperCase()}`)
+    } catch (error) {
+      toastError(error, 'The rows could not be copied')
+    }
   }
   const loading = download.value
   return (

@@ -147,8 +147,11 @@ function HistoryList() {
                 <span class="query-side-text">{text.slice(0, 200)}</span>
                 <span class="query-side-about">
                   {!ok && <Icon name="error" />}
-                  <Time at={at} as="relative" /> · {rows !== undefined && `${count(rows)} rows · `}
-                  {duration(milliseconds)}
+                  <span>
+                    <Time at={at} as="relative" /> ·{' '}
+                    {rows !== undefined && `${count(rows)} ${rows === 1 ? 'row' : 'rows'} · `}
+                    {duration(milliseconds)}
+                  </span>
                 </span>
               </button>
             </li>
