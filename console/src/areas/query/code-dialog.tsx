@@ -2,8 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { server } from '../../server.ts'
 import { Code, Dialog, Segments } from '../../ui/index.ts'
-import { type CodeLanguage, codeFor, LANGUAGES } from './copy-as.ts'
-import type { Parameters } from './run.ts'
+import { type CodeLanguage, codeFor, LANGUAGES, type Parameters } from './copy-as.ts'
 
 export function CodeDialog({
   text,

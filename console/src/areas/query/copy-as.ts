@@ -1,5 +1,7 @@
 /** A statement as the code that runs it: curl, TypeScript, Python. The token is left to the reader. */
-import type { Parameters } from './run.ts'
+
+/** Values by name, as they are typed; null is NULL. */
+export type Parameters = Readonly<Record<string, string | null>>
 
 export type CodeLanguage = 'curl' | 'typescript' | 'python'
 

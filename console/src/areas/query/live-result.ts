@@ -10,7 +10,7 @@ import {
 import { scan } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
 import { GridModel, type GridRow } from '../../grid/model.ts'
-import type { Parameters } from './run.ts'
+import type { Parameters } from './copy-as.ts'
 
 export type LiveState =
   | { readonly kind: 'opening' }

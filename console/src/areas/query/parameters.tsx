@@ -4,7 +4,7 @@ import { FORMS } from '../../../../src/query/iql/types.ts'
 import type { Catalogue } from '../../editor/catalogue.ts'
 import { isName, nameOf, parametersOf, scan, tablesOf } from '../../editor/scan.ts'
 import { Button, Select, TextField } from '../../ui/index.ts'
-import type { Parameters } from './run.ts'
+import type { Parameters } from './copy-as.ts'
 
 export function ParameterForm({
   text,

@@ -4,9 +4,8 @@ import { type Batches, statement as statementOf } from '../../../../client/src/i
 import { type Part, parametersOf, scan, statementsOf } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
 import { type GridColumn, GridModel } from '../../grid/model.ts'
+import type { Parameters } from './copy-as.ts'
 import { addToHistory } from './history.ts'
-
-export type Parameters = Readonly<Record<string, string | null>>
 
 export type OutcomeState =
   | { readonly kind: 'running' }
