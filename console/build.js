@@ -11,7 +11,11 @@ import zlib from 'node:zlib'
 
 const folder = dirname(fileURLToPath(import.meta.url))
 const [source, dist] = [join(folder, 'src'), join(folder, 'dist')]
-const libraries = [join(folder, '..', 'client', 'src'), join(folder, '..', 'src', 'query', 'iql')]
+const libraries = [
+  ['client', 'src'],
+  ['src', 'query', 'iql'],
+  ['src', 'csv'],
+].map((at) => join(folder, '..', ...at))
 const [brotli, gzip] = [promisify(zlib.brotliCompress), promisify(zlib.gzip)]
 
 export async function buildConsole() {

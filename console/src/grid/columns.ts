@@ -159,7 +159,7 @@ export class Columns {
 function widthFor({ name, type }: GridColumn, texts: readonly string[]): number {
   const longest = texts.reduce((most, text) => Math.max(most, text.length), 0)
   // Sort arrow and menu stand beside the name.
-  const header = Math.max(name.length * CHARACTER + 44, type.length * 6 + 20)
+  const header = Math.max(name.length * 8.2 + 48, type.length * 6.2 + 44)
   const least = kindOf(type) === 'Timestamp' && texts.length === 0 ? 170 : 72
   return Math.round(Math.max(least, header, longest * CHARACTER + 20))
 }

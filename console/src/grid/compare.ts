@@ -1,10 +1,9 @@
+/** The order of the values of a column, as ORDER BY of IQL has it: numbers by value, texts by code point, NULL last. */
+
 /**
- * The order of the values of a column, as ORDER BY of IQL has it: numbers by value, texts by code point, NULL last.
- *
  * A key is a double that never contradicts the order: where the keys of two values differ, so do the values, in the same
  * way. Only where they are equal the values themselves are compared, which is exact and slow.
  */
-
 export interface ValueOrder {
   /** NaN for NULL and NaN, which are after all others. */
   key(value: unknown): number

@@ -1,7 +1,4 @@
-/**
- * Filters of columns, as they are typed: `acme` (contains), `= 5`, `!= 5`, `> 5`, `<= 5`, `null`, `not null`.
- * Comparisons are those of the type of the column.
- */
+/** Filters of columns, as they are typed: `acme` (contains), `= 5`, `!= 5`, `> 5`, `<= 5`, `null`, `not null`. */
 import { cellText } from './cell-text.ts'
 import { kindOf, orderOf } from './compare.ts'
 import type { GridColumn } from './model.ts'

@@ -55,7 +55,7 @@ export class GridModel {
   #arranged = 0
   #work: Arranging | undefined
   #isStale = false
-  #frame: number | undefined
+  #frame: unknown
 
   constructor(columns: readonly GridColumn[]) {
     this.columns = columns
@@ -114,6 +114,17 @@ export class GridModel {
         this.#insert(key, row, at)
       }
     }
+    this.#isStale = true
+    this.#changed()
+  }
+
+  /** A row without a key that was changed, for example by its user. */
+  replace(before: GridRow, after: GridRow): void {
+    this.#own()
+    const place = this.#rows.indexOf(before)
+    if (place === -1) return
+    this.#noteChange(before, after)
+    this.#rows[place] = after
     this.#isStale = true
     this.#changed()
   }
@@ -257,7 +268,8 @@ function isSame(a: unknown, b: unknown): boolean {
   return typeof a === 'object' && typeof b === 'object' && jsonOf(a) === jsonOf(b)
 }
 
-/** Outside of browsers, for tests, a timer. */
-function requestFrame(act: () => void): number {
-  return typeof requestAnimationFrame === 'function' ? requestAnimationFrame(act) : Number(setTimeout(act, 4))
+/** Outside of browsers, where the tests of the model run, a timer. */
+function requestFrame(act: () => void): unknown {
+  const { requestAnimationFrame: request } = globalThis as { requestAnimationFrame?: (act: () => void) => unknown }
+  return request === undefined ? setTimeout(act, 4) : request(act)
 }

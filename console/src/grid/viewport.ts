@@ -1,5 +1,7 @@
-/**
- * Which rows are in view. All rows have the same height, so this is arithmetic; @tanstack/virtual-core keeps a measurement
+/** Which rows are in view. */
+
+/*
+ * All rows have the same height, so this is arithmetic; @tanstack/virtual-core keeps a measurement
  * for each row, which for a million rows is slow to build and again after each append. Browsers limit the height of an
  * element to some 17 million pixels (Firefox), fewer than a million rows need: beyond `TALLEST` the scroll bar covers the
  * rows in proportion.

@@ -55,7 +55,7 @@ export const AREAS: readonly Area[] = [
     icon: 'table',
     rights: ['Platform/'],
     service: 'query',
-    built: false,
+    built: true,
     load: () => import('../areas/tables/index.tsx'),
   },
   {

@@ -1,22 +1,15 @@
-/** The target table of an import, existing or created with guessed types, and the conversion of records to rows. */
-import { parseCsvRecord, readCsvRecords } from '../../lib/csv.ts'
+/** The target table of an import, existing or created with guessed types. */
+import { type Guess, guessType, parseType } from '../../csv/column-types.ts'
+import { DATE_FORMATS, type DateFormat, dateFormatsOfMost, findDateFormat } from '../../csv/date-formats.ts'
+import { readCsvRecords } from '../../csv/file.ts'
+import { parseCsvRecord } from '../../csv/record.ts'
+import type { TargetColumn } from '../../csv/row.ts'
+import { sameName } from '../../query/iql/names.ts'
 import { printName } from '../../query/iql/printer.ts'
 import { type IqlType, typeName } from '../../query/iql/types.ts'
-import { readValue } from '../../query/iql/values.ts'
 import { UsageError } from '../errors.ts'
 import { membersOf } from '../json.ts'
-import { type Guess, guessType, parseType } from './column-types.ts'
 import { expectSuccess, type QueryConnection, QueryRefused } from './connection.ts'
-import { DATE_FORMATS, type DateFormat, dateFormatsOfMost, findDateFormat } from './date-formats.ts'
-
-export interface TargetColumn {
-  readonly name: string
-  readonly type: IqlType
-  readonly isRequired: boolean
-  readonly hasDefault: boolean
-  /** How the file writes its dates, where that is not ISO 8601. */
-  readonly dateFormat?: DateFormat | undefined
-}
 
 /** The rows of a file below its header. */
 export interface CsvSource {
@@ -186,34 +179,4 @@ export function matchColumns(
       `${table} has no column ${name}; it has ${columns.map((candidate) => candidate.name).join(', ')}`,
     )
   })
-}
-
-/** A record as the JSON of a row, or the reason why it cannot be one. Values are sent as text, so that none is rounded. */
-export function rowOf(
-  raw: string,
-  delimiter: string,
-  columns: readonly TargetColumn[],
-): { json: string } | { reason: string } {
-  const parsed = parseCsvRecord(raw, delimiter)
-  if ('problem' in parsed) return { reason: parsed.problem }
-  const { fields } = parsed
-  if (fields.length !== columns.length) return { reason: `has ${fields.length} fields, not ${columns.length}` }
-  const members: string[] = []
-  for (const [index, { name, type, isRequired, hasDefault, dateFormat }] of columns.entries()) {
-    const written = fields[index] ?? null
-    const field = written === null ? null : (dateFormat?.toIso(written) ?? written)
-    if (field === null) {
-      if (isRequired && !hasDefault) return { reason: `${name} is empty but needs a value` }
-      if (!hasDefault) members.push(`${JSON.stringify(name)}:null`)
-      continue
-    }
-    const read = readValue(type, field)
-    if ('problem' in read) return { reason: `${name}: ${JSON.stringify(field)} ${read.problem}` }
-    members.push(`${JSON.stringify(name)}:${type.kind === 'Json' ? field : JSON.stringify(field)}`)
-  }
-  return { json: `{${members.join(',')}}` }
-}
-
-export function sameName(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase()
 }

@@ -1,12 +1,15 @@
 /** `gatehouse import`: inserts the rows of a CSV file into a table, in batches; an interrupted import can resume. */
 import { appendFileSync, existsSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { csvField, readCsvRecords } from '../../lib/csv.ts'
+import { delimiterName, readDelimiter } from '../../csv/delimiter.ts'
+import { readCsvRecords } from '../../csv/file.ts'
+import { csvField } from '../../csv/record.ts'
+import { rowOf, type TargetColumn } from '../../csv/row.ts'
 import { typeName } from '../../query/iql/types.ts'
 import type { Arguments } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import { printable, printTable } from '../table.ts'
 import { connectToQuery, type QueryConnection } from './connection.ts'
-import { delimiterName, detectDelimiter, readDelimiter } from './delimiter.ts'
+import { detectDelimiter } from './delimiter.ts'
 import { deleteState, type ImportState, newState, readState, writeState } from './import-state.ts'
 import {
   type CsvSource,
@@ -17,9 +20,7 @@ import {
   matchColumns,
   openCsv,
   readDateFormats,
-  rowOf,
   sampleColumns,
-  type TargetColumn,
   withDateFormats,
 } from './import-target.ts'
 import { insertRows, type PendingRow, type RejectedRow } from './insert-rows.ts'

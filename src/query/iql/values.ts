@@ -1,4 +1,5 @@
 /** Parses text as a value of a type, exactly or not at all, and writes values as text. */
+import { readBase64, writeBase64 } from './base64.ts'
 import {
   readDate,
   readInterval,
@@ -123,7 +124,7 @@ function isStorableJson(text: string): boolean {
 function readBinary(text: string): Uint8Array | undefined {
   if (text.length % 4 !== 0 || text.includes('-') || text.includes('_') || NOT_ASCII.test(text)) return undefined
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
-  const bytes = Buffer.from(text, 'base64')
+  const bytes = readBase64(text)
   return bytes.length === (text.length / 4) * 3 - padding ? new Uint8Array(bytes) : undefined
 }
 
@@ -134,7 +135,7 @@ export function writeValue(type: IqlType, value: Exclude<IqlValue, null>): strin
   if (typeof value === 'string') return value
   if (typeof value === 'boolean') return String(value)
   if (typeof value === 'number') return Object.is(value, -0) ? '-0' : String(value)
-  if (typeof value !== 'bigint') return 'months' in value ? writeInterval(value) : writeBinary(value)
+  if (typeof value !== 'bigint') return 'months' in value ? writeInterval(value) : writeBase64(value)
   switch (type.kind) {
     case 'Decimal':
       return writeDecimal(value, type.scale)
@@ -154,10 +155,6 @@ export function writeDecimal(unscaled: bigint, scale: number): string {
   const negative = unscaled < 0n
   const digits = (negative ? -unscaled : unscaled).toString().padStart(scale + 1, '0')
   return `${negative ? '-' : ''}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
-}
-
-function writeBinary(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
 /** The shortest digits that parse as the same double, as ECMAScript writes them, but without a negative zero. */

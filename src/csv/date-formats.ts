@@ -1,6 +1,6 @@
 /** Dates and times as spreadsheets write them: detected from the values of a column, and converted to ISO 8601. */
-import { DATE, TIMESTAMP } from '../../query/iql/types.ts'
-import { readValue } from '../../query/iql/values.ts'
+import { DATE, TIMESTAMP } from '../query/iql/types.ts'
+import { readValue } from '../query/iql/values.ts'
 
 export interface DateFormat {
   readonly name: string

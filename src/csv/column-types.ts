@@ -13,8 +13,8 @@ import {
   TIME,
   TIMESTAMP,
   UUID,
-} from '../../query/iql/types.ts'
-import { readValue } from '../../query/iql/values.ts'
+} from '../query/iql/types.ts'
+import { readValue } from '../query/iql/values.ts'
 import { type DateFormat, dateFormatsOfMost, dateTypeOf, detectDateFormats } from './date-formats.ts'
 
 export interface Guess {

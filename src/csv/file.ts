@@ -1,7 +1,6 @@
-/** Reads CSV (RFC 4180) as a stream of records. An empty field is NULL, a quoted empty field is empty text. */
+/** Reads CSV files as a stream of records. */
 import { createReadStream } from 'node:fs'
-
-export type CsvRow = readonly (string | null)[]
+import { type CsvRow, parseCsvRecord } from './record.ts'
 
 export class BadCsv extends Error {
   override name = 'BadCsv'
@@ -86,38 +85,4 @@ function textOf(bytes: Buffer, from: number, to: number, isFirst: boolean): stri
   const end = to > from && bytes[to - 1] === CARRIAGE_RETURN ? to - 1 : to
   const text = bytes.toString('utf8', from, end)
   return isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text
-}
-
-export function parseCsvRecord(
-  raw: string,
-  delimiter = ',',
-): { readonly fields: CsvRow } | { readonly problem: string } {
-  const fields: (string | null)[] = []
-  for (let at = 0; ; at++) {
-    if (raw[at] === '"') {
-      const closing = closingQuote(raw, at)
-      if (closing === -1) return { problem: 'a quoted field does not end' }
-      if (closing + 1 < raw.length && raw[closing + 1] !== delimiter) return { problem: 'text after a closing quote' }
-      fields.push(raw.slice(at + 1, closing).replaceAll('""', '"'))
-      at = closing + 1
-    } else {
-      const end = raw.indexOf(delimiter, at)
-      const field = raw.slice(at, end === -1 ? undefined : end)
-      if (field.includes('"')) return { problem: 'a quote inside a field that does not begin with one' }
-      fields.push(field === '' ? null : field)
-      at = end === -1 ? raw.length : end
-    }
-    if (at >= raw.length) return { fields }
-  }
-}
-
-function closingQuote(raw: string, open: number): number {
-  for (let at = raw.indexOf('"', open + 1); at !== -1; at = raw.indexOf('"', at + 2)) {
-    if (raw[at + 1] !== '"') return at
-  }
-  return -1
-}
-
-export function csvField(text: string, delimiter = ','): string {
-  return text.includes(delimiter) || /["\r\n]|^\s|\s$|^$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }

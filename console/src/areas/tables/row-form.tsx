@@ -1,0 +1,82 @@
+/** The form for a new row. An empty field is left to the default of its column; a box makes it the empty text. */
+import { useState } from 'preact/hooks'
+import { gate } from '../../gate.ts'
+import { toast } from '../../shell/toasts.tsx'
+import { Button, Dialog, ErrorNotice, TextField } from '../../ui/index.ts'
+import type { TableColumn, TableDetail } from './catalogue.ts'
+
+export function RowForm({
+  table,
+  onClose,
+  onAdded,
+}: {
+  readonly table: TableDetail
+  readonly onClose: () => void
+  readonly onAdded: () => void
+}) {
+  const [texts, setTexts] = useState<ReadonlyMap<string, string>>(new Map())
+  const [error, setError] = useState<unknown>()
+  const [isBusy, setBusy] = useState(false)
+  const add = async () => {
+    setBusy(true)
+    setError(undefined)
+    try {
+      await gate.table(table.name).insert(rowOf(table.columns, texts))
+      toast(`Added a row to ${table.name}`, { kind: 'good' })
+      onAdded()
+    } catch (failure) {
+      setError(failure)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog
+      title={`Add a row to ${table.name}`}
+      onClose={onClose}
+      onSubmit={add}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" type="submit" busy={isBusy}>
+            Add
+          </Button>
+        </>
+      }
+    >
+      <div class="row-form">
+        {error !== undefined && <ErrorNotice error={error} title="The row was not added" />}
+        {table.columns.map((column) => (
+          <TextField
+            key={column.name}
+            label={column.name}
+            hint={hintOf(column)}
+            value={texts.get(column.name) ?? ''}
+            onValue={(text) => setTexts(new Map(texts).set(column.name, text))}
+          />
+        ))}
+      </div>
+    </Dialog>
+  )
+}
+
+/** Values are sent as text, which the server reads by the type of the column: nothing is rounded. */
+function rowOf(columns: readonly TableColumn[], texts: ReadonlyMap<string, string>): Record<string, unknown> {
+  const filled = columns.flatMap(({ name, type }) => {
+    const text = texts.get(name) ?? ''
+    return text === '' ? [] : [[name, type === 'Json' ? parseJson(name, text) : text] as const]
+  })
+  return Object.fromEntries(filled)
+}
+
+export function parseJson(name: string, text: string): unknown {
+  try {
+    return gate.values.parse(text)
+  } catch {
+    throw new Error(`${name} is not valid JSON`)
+  }
+}
+
+function hintOf({ type, nullable, default: value }: TableColumn): string {
+  if (value !== null) return `${type}; empty is the default, ${value}`
+  return nullable ? `${type}; empty is NULL` : `${type}, required`
+}
