@@ -126,7 +126,7 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   /** The rows are arrays: an object is about the result. */
   *#readBatch(items: readonly unknown[], columns: readonly Column[]): Generator<unknown[][]> {
     const rows = items.filter((item) => Array.isArray(item))
-    const decode = this.#http.values.arrayDecoder(columns)
+    const decode = this.#http.values.decoder(columns, true)
     if (decode !== undefined) for (const row of rows) decode(row)
     if (rows.length > 0) yield rows
     if (rows.length === items.length) return
@@ -266,7 +266,8 @@ async function* itemsOf(
 
 /** The end of the last line that is complete, or of one in the middle of a long text. */
 function endOf(text: string): number {
-  return text.lastIndexOf('\n', 65_536) === -1 ? text.indexOf('\n') : text.lastIndexOf('\n', 65_536)
+  const end = text.lastIndexOf('\n', 65_536)
+  return end === -1 ? text.indexOf('\n') : end
 }
 
 /** Leaving the loop ends the request. Safari cannot iterate over a body. */

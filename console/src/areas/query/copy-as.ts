@@ -38,9 +38,11 @@ function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
+const PACKAGE = "'@gatehouse/client'"
+
 function typescript(url: string, statement: string, parameters: Parameters): string {
   const given = hasAny(parameters) ? `, ${JSON.stringify(parameters, null, 2)}` : ''
-  return `import { Gatehouse, getToken, statement } from '@gatehouse/client'
+  return `import { Gatehouse, getToken, statement } from ${PACKAGE}
 
 const gate = new Gatehouse(${JSON.stringify(url)}, { auth: getToken(() => process.env.TOKEN ?? '') })
 const rows = await gate.query(statement(${templateOf(statement)}${given}))
