@@ -45,13 +45,14 @@ export class Values {
   }
 
   /** Decodes a row in place, by names or by places; undefined when nothing has to be done. */
-  decoder(columns: readonly Column[], isArray = false): ((row: Record<string | number, unknown>) => void) | undefined {
+  decoder(columns: readonly Column[], isArray = false): ((row: object) => void) | undefined {
     const decoders = columns.flatMap(({ name, type }, index) => {
       const decode = this.#decoderOf(type)
       return decode === undefined ? [] : [[isArray ? index : name, decode] as const]
     })
     if (decoders.length === 0) return undefined
-    return (row) => {
+    return (object) => {
+      const row = object as Record<string | number, unknown>
       for (const [key, decode] of decoders) {
         const value = row[key]
         if (value !== null && value !== undefined) row[key] = decode(value)
