@@ -280,12 +280,18 @@ test('a link with a text opens it, and runs nothing; the plan is shown on reques
   await page.locator('.query-plan').getByText('keys', { exact: true }).waitFor()
 })
 
-test('dark and on a telephone it is free of faults, and nothing was against the policy', async () => {
+test('dark and on a telephone it is free of faults; it is small, and nothing was against the policy', async (t) => {
   const dark = await scene.open('/query/saved/demo-turnover', { user: ALICE, dark: true, width: 390 })
   await dark.page.locator('.query-tab.current').getByText('Turnover by sector').waitFor()
   await dark.page.locator('.page-actions .primary').click()
   await dark.page.locator('.query-chart canvas').waitFor()
   assert.deepEqual(await dark.axe(), [])
   dark.check()
+  // All that was loaded for it: shell, editor, grid and chart.
+  const loaded = await dark.page.evaluate<number>(
+    `performance.getEntriesByType('resource').filter(({ name }) => name.includes('/console/assets/')).reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`,
+  )
+  assert.ok(loaded > 100_000 && loaded <= 250_000, `${loaded} bytes compressed`)
+  t.diagnostic(`${loaded} bytes compressed`)
   view.check(/status of 4\d\d/)
 })
