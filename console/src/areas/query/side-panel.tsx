@@ -19,6 +19,7 @@ import {
 } from '../../ui/index.ts'
 import { clearHistory, history } from './history.ts'
 import { deleteSaved, isOwn, type Listed, listSaved, PAGE, savedVersion } from './saved.ts'
+import './side-panel.css'
 import { addressOf, addTab, changeTab, currentTab, tabs } from './tabs.ts'
 
 export function SidePanel() {
