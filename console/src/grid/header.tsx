@@ -175,7 +175,7 @@ function FilterField({
         aria-label={`Filter ${column.name}`}
         aria-invalid={problem === undefined ? undefined : true}
         title={problem ?? 'Text that the cell contains, or = != < <= > >= and a value, null, not null'}
-        placeholder="contains, = , < …"
+        placeholder="Filter"
         spellcheck={false}
         autocomplete="off"
         value={text}

@@ -111,7 +111,6 @@ export function CreateTable({ onDefined }: { readonly onDefined: () => void }) {
           <ol class="define-columns">
             {draft.columns.map((column, at) => (
               <ColumnFields
-                // biome-ignore lint/suspicious/noArrayIndexKey: a column has no identity but its place
                 key={at}
                 column={column}
                 number={at + 1}

@@ -168,7 +168,7 @@ function Mapping({
       />
     )
   return (
-    <>
+    <div class="import-mapping">
       <Table
         label="Columns of the file"
         rows={sample.names.map((name, index) => ({ name, index }))}
@@ -233,7 +233,7 @@ function Mapping({
         </Button>
         <span class="quiet">Rows that do not fit are left out and listed; the others are inserted.</span>
       </div>
-    </>
+    </div>
   )
 }
 

@@ -1,4 +1,4 @@
-/** The form for a new row. An empty field is left to the default of its column; a box makes it the empty text. */
+/** The form for a new row. An empty field is left to the default of its column. */
 import { useState } from 'preact/hooks'
 import { gate } from '../../gate.ts'
 import { toast } from '../../shell/toasts.tsx'
@@ -61,18 +61,21 @@ export function RowForm({
 
 /** Values are sent as text, which the server reads by the type of the column: nothing is rounded. */
 function rowOf(columns: readonly TableColumn[], texts: ReadonlyMap<string, string>): Record<string, unknown> {
-  const filled = columns.flatMap(({ name, type }) => {
-    const text = texts.get(name) ?? ''
-    return text === '' ? [] : [[name, type === 'Json' ? parseJson(name, text) : text] as const]
+  const filled = columns.flatMap((column) => {
+    const text = texts.get(column.name) ?? ''
+    return text === '' ? [] : [[column.name, typedValue(column, text)] as const]
   })
   return Object.fromEntries(filled)
 }
 
-export function parseJson(name: string, text: string): unknown {
+/** What was typed, for a write: Json as what it is, all else as text. */
+export function typedValue({ name, type }: TableColumn, text: string): unknown {
+  if (type !== 'Json') return text
   try {
-    return gate.values.parse(text)
-  } catch {
-    throw new Error(`${name} is not valid JSON`)
+    // Before it is sent: an integer that JavaScript would round is refused here.
+    return JSON.parse(JSON.stringify(gate.values.parse(text)))
+  } catch (error) {
+    throw new Error(error instanceof SyntaxError ? `${name} is not valid JSON` : `${name} has an integer beyond 2^53`)
   }
 }
 

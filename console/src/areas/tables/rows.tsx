@@ -9,7 +9,7 @@ import { confirm } from '../../shell/dialogs.tsx'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import { Button, count, Empty, ErrorNotice, Spinner, useSlow } from '../../ui/index.ts'
 import type { TableDetail } from './catalogue.ts'
-import { RowForm } from './row-form.tsx'
+import { RowForm, typedValue } from './row-form.tsx'
 
 const PAGE = 500
 /** Deleted one by one: more are the work of a statement. */
@@ -51,8 +51,11 @@ export function Rows({ table }: { readonly table: TableDetail }) {
       ? {
           may: (column: number) => table.columns[column]?.isprimarykey === false,
           async commit(row: GridRow, column: number, text: string | null) {
-            const name = table.columns[column]?.name ?? ''
-            const { rowsAffected } = await gate.table(table.name).update(keyOf(table, row), { [name]: text })
+            const changing = table.columns[column]
+            if (changing === undefined) return
+            const { name } = changing
+            const value = text === null ? null : typedValue(changing, text)
+            const { rowsAffected } = await gate.table(table.name).update(keyOf(table, row), { [name]: value })
             if (rowsAffected === 0) throw new Error('The row no longer exists, or your rights hide it now')
             const changed = await gate.table(table.name).select({ where: keyOf(table, row), limit: 1 })
             const found = changed.rows[0]
