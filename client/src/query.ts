@@ -114,38 +114,41 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   /** Rows as arrays, as many at a time as have arrived: for tables and charts of any size. Read them once. */
   async batches(options: CallOptions = {}): Promise<Batches> {
     const { signal = this.#options.signal } = options
+    const { values } = this.#http
     const response = await this.#send('application/x-ndjson', { rows: 'arrays', header: 'columns' }, signal)
     const items = itemsOf(response, this.#http, signal)
     const { value: first = [] } = await items.next()
-    const columns = this.#http.values.columns(objectOf(first[0]).Columns)
-    const read = (batch: readonly unknown[]) => this.#readBatch(batch, columns)
-    async function* batches(): AsyncGenerator<unknown[][], void, undefined> {
-      try {
-        yield* read(first.slice(1))
-        for await (const batch of items) yield* read(batch)
-      } finally {
-        await items.return()
-      }
-    }
-    return Object.assign(batches(), { columns, requestId: response.headers.get('request-id') ?? '' })
+    const columns = values.columns(objectOf(first[0]).Columns)
+    const requestId = response.headers.get('request-id') ?? ''
+    const batches = this.#readBatches(first.slice(1), items, values.decoder(columns, true))
+    return Object.assign(batches, { columns, requestId })
   }
 
-  /** The rows are arrays: an object is about the result. */
-  *#readBatch(items: readonly unknown[], columns: readonly Column[]): Generator<unknown[][]> {
-    const rows = items.filter((item) => Array.isArray(item))
-    const decode = this.#http.values.arrayDecoder(columns)
-    if (decode !== undefined) for (const row of rows) decode(row)
-    if (rows.length > 0) yield rows
-    if (rows.length === items.length) return
-    for (const item of items) {
-      const { Error: problem, Truncated } = objectOf(item)
-      if (problem !== undefined) throw problemError(problem, { statement: this.#text })
-      if (Truncated === true)
-        throw new QueryError('The result is larger than the service allows', {
-          code: 'client.truncated',
-          hint: 'ask for fewer rows or columns at once',
-          statement: this.#text,
-        })
+  async *#readBatches(
+    first: readonly unknown[],
+    items: AsyncGenerator<readonly unknown[]>,
+    decode: ((row: object) => void) | undefined,
+  ): AsyncGenerator<unknown[][], void, undefined> {
+    try {
+      for (let batch = first; ; ) {
+        const rows = batch.filter((item) => Array.isArray(item))
+        if (decode !== undefined) rows.forEach(decode)
+        if (rows.length > 0) yield rows
+        // Rows are arrays. An object is about the result, and comes last.
+        const { Error: problem, Truncated } = objectOf(batch.at(-1))
+        if (problem !== undefined) throw problemError(problem, { statement: this.#text })
+        if (Truncated === true)
+          throw new QueryError('The result is larger than the service allows', {
+            code: 'client.truncated',
+            hint: 'ask for fewer rows or columns at once',
+            statement: this.#text,
+          })
+        const next = await items.next()
+        if (next.done === true) return
+        batch = next.value
+      }
+    } finally {
+      await items.return(undefined)
     }
   }
 
@@ -265,14 +268,16 @@ export async function* linesOf(response: Response, signal: AbortSignal | undefin
   }
 }
 
-/** Lines that are parsed together: much faster than one by one. */
+/** Many lines are parsed at once, which is much faster; not all of a large chunk, so that a page can draw in between. */
 async function* itemsOf(
   response: Response,
   { values }: Http,
   signal: AbortSignal | undefined,
-): AsyncGenerator<readonly unknown[], void, undefined> {
-  for await (const lines of linesOf(response, signal))
-    yield values.parse(`[${lines.replaceAll('\n', ',')}]`) as unknown[]
+): AsyncGenerator<unknown[], void, undefined> {
+  for await (const text of linesOf(response, signal)) {
+    const lines = text.split('\n')
+    while (lines.length > 0) yield values.parse(`[${lines.splice(0, 500)}]`) as unknown[]
+  }
 }
 
 /** Leaving the loop ends the request. Safari cannot iterate over a body. */

@@ -44,32 +44,18 @@ export class Values {
       .map(({ name, Type, Nullable }) => ({ name, type: Type, nullable: Nullable }))
   }
 
-  /** Decodes a row in place; undefined when nothing has to be done. */
-  decoder(columns: readonly Column[]): ((row: Record<string, unknown>) => void) | undefined {
-    const decoders = columns.flatMap(({ name, type }) => {
+  /** Decodes a row in place, by names or by places; undefined when nothing has to be done. */
+  decoder(columns: readonly Column[], isArray = false): ((row: object) => void) | undefined {
+    const decoders = columns.flatMap(({ name, type }, index) => {
       const decode = this.#decoderOf(type)
-      return decode === undefined ? [] : [[name, decode] as const]
+      return decode === undefined ? [] : [[isArray ? index : name, decode] as const]
     })
     if (decoders.length === 0) return undefined
-    return (row) => {
-      for (const [name, decode] of decoders) {
-        const value = row[name]
-        if (value !== null && value !== undefined) row[name] = decode(value)
-      }
-    }
-  }
-
-  /** The same for a row whose values are in the order of the columns. */
-  arrayDecoder(columns: readonly Column[]): ((row: unknown[]) => void) | undefined {
-    const decoders = columns.flatMap(({ type }, index) => {
-      const decode = this.#decoderOf(type)
-      return decode === undefined ? [] : [[index, decode] as const]
-    })
-    if (decoders.length === 0) return undefined
-    return (row) => {
-      for (const [index, decode] of decoders) {
-        const value = row[index]
-        if (value !== null && value !== undefined) row[index] = decode(value)
+    return (object) => {
+      const row = object as Record<string | number, unknown>
+      for (const [key, decode] of decoders) {
+        const value = row[key]
+        if (value !== null && value !== undefined) row[key] = decode(value)
       }
     }
   }

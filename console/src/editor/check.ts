@@ -8,6 +8,8 @@ export interface Fault {
   readonly to: number
   readonly message: string
   readonly hint?: string | undefined
+  /** Something is missing at the end of the statement. */
+  readonly isMissing?: boolean
 }
 
 /** The first fault of each statement. */
@@ -18,7 +20,7 @@ export function faultsOf(text: string): Fault[] {
       return []
     } catch (error) {
       const { at, message, hint } = refusalOf(error)
-      return [faultAt(text, part.from + at, message, hint)]
+      return [{ ...faultAt(text, part.from + at, message, hint), isMissing: at >= part.text.length }]
     }
   })
 }

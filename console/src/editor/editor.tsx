@@ -20,7 +20,7 @@ import {
   lineNumbers,
   placeholder as placeholderOf,
 } from '@codemirror/view'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Catalogue } from './catalogue.ts'
 import { type Fault, faultsOf } from './check.ts'
 import { completionSource } from './complete.ts'
@@ -67,10 +67,11 @@ export function Editor(props: EditorProps) {
   const view = useRef<EditorView | null>(null)
   const kept = useRef(new Map<string, EditorState>())
   const shown = useRef(props.name)
-  useEffect(() => {
+  const checker = useRef(new Checker()).current
+  useLayoutEffect(() => {
     const element = host.current as HTMLDivElement
     const root = element.shadowRoot ?? element.attachShadow({ mode: 'open', delegatesFocus: true })
-    const opened = new EditorView({ root, parent: root, state: stateOf(latest, props.value) })
+    const opened = new EditorView({ root, parent: root, state: stateOf(latest, checker, props.value) })
     view.current = opened
     if (props.handle !== undefined) props.handle.current = handleOf(opened)
     return () => {
@@ -78,20 +79,24 @@ export function Editor(props: EditorProps) {
       opened.destroy()
     }
   }, [])
-  useEffect(() => {
+  // Before the next key: a value that was typed over in the meantime would be taken for a new one.
+  useLayoutEffect(() => {
     const current = view.current
     if (current === null) return
     if (shown.current !== props.name) {
       keep(kept.current, shown.current ?? '', current.state)
       shown.current = props.name
       const before = kept.current.get(props.name ?? '')
-      current.setState(before?.doc.toString() === props.value ? before : stateOf(latest, props.value))
+      current.setState(before?.doc.toString() === props.value ? before : stateOf(latest, checker, props.value))
     } else if (current.state.doc.toString() !== props.value)
       current.dispatch({ changes: { from: 0, to: current.state.doc.length, insert: props.value } })
   }, [props.value, props.name])
-  useEffect(() => {
+  useLayoutEffect(() => {
     const current = view.current
-    if (current !== null && props.diagnostics !== undefined) show(current, props.diagnostics)
+    if (current === null || props.diagnostics === undefined) return
+    // The server knows more than the parser.
+    checker.cancel()
+    show(current, props.diagnostics)
   }, [props.diagnostics])
   return <div ref={host} class="editor" />
 }
@@ -103,19 +108,20 @@ function keep(kept: Map<string, EditorState>, name: string, state: EditorState):
   if (kept.size > KEPT_DOCUMENTS && oldest !== undefined) kept.delete(oldest)
 }
 
-function stateOf(latest: { readonly current: EditorProps }, doc: string): EditorState {
+function stateOf(latest: { readonly current: EditorProps }, checker: Checker, doc: string): EditorState {
   const { label, placeholder = '' } = latest.current
   return EditorState.create({
     doc,
     extensions: [
       Prec.high(keymap.of(commands(latest))),
       EditorView.contentAttributes.of({ 'aria-label': label }),
-      EditorView.updateListener.of(({ docChanged, state }) => {
-        if (docChanged) latest.current.onChange(state.doc.toString())
+      EditorView.updateListener.of(({ docChanged, view }) => {
+        if (!docChanged) return
+        checker.start(view)
+        latest.current.onChange(view.state.doc.toString())
       }),
       autocompletion({ override: [completionSource(() => latest.current.complete)], maxRenderedOptions: 60 }),
       placeholderOf(placeholder),
-      checking(),
       common,
     ],
   })
@@ -132,6 +138,7 @@ const common: Extension = [
   highlightSelectionMatches(),
   search({ top: true }),
   EditorView.lineWrapping,
+  typeOver(),
   keymap.of([
     // Tab leaves the editor, unless it accepts a completion: nobody is trapped.
     { key: 'Tab', run: acceptCompletion },
@@ -193,26 +200,53 @@ function formatIn(view: EditorView): boolean {
   return true
 }
 
-/** Underlines what the parser refuses, a moment after the last key. */
-function checking(): Extension {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  return EditorView.updateListener.of(({ docChanged, view }) => {
-    if (!docChanged) return
-    clearTimeout(timer)
-    timer = setTimeout(() => {
-      if (view.dom.isConnected)
-        show(
-          view,
-          faultsOf(view.state.doc.toString()).filter((fault) => !isBeingTyped(view, fault)),
-        )
-    }, CHECK_AFTER_MS)
+/** Chromium puts what is typed over a selection into an element with an inline style, which the policy forbids. */
+function typeOver(): Extension {
+  return EditorView.domEventHandlers({
+    beforeinput(event, view) {
+      const { data, inputType } = event
+      const { from, to, empty } = view.state.selection.main
+      if (inputType !== 'insertText' || data === null || empty || view.composing) return false
+      event.preventDefault()
+      const insert = () =>
+        view.state.update({
+          changes: { from, to, insert: data },
+          selection: { anchor: from + data.length },
+          userEvent: 'input.type',
+          scrollIntoView: true,
+        })
+      const handlers = view.state.facet(EditorView.inputHandler)
+      if (!handlers.some((handle) => handle(view, from, to, data, insert))) view.dispatch(insert())
+      return true
+    },
   })
 }
 
+/** Underlines what the parser refuses, a moment after the last key. */
+class Checker {
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  start(view: EditorView): void {
+    this.cancel()
+    this.#timer = setTimeout(() => {
+      if (!view.dom.isConnected) return
+      const faults = faultsOf(view.state.doc.toString())
+      show(
+        view,
+        faults.filter((fault) => !isBeingTyped(view, fault)),
+      )
+    }, CHECK_AFTER_MS)
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timer)
+  }
+}
+
 /** What is missing at the cursor is about to be written. */
-function isBeingTyped({ state }: EditorView, { to }: Fault): boolean {
+function isBeingTyped({ state }: EditorView, { to, isMissing = false }: Fault): boolean {
   const { head } = state.selection.main
-  return head >= to && state.sliceDoc(to, head).trim() === ''
+  return isMissing && head >= to && state.sliceDoc(to, head).trim() === ''
 }
 
 function show(view: EditorView, faults: readonly Fault[]): void {

@@ -61,6 +61,8 @@ const STARTS = new Set('alter create delete describe drop explain insert select 
 const CLAUSES = new Set(
   'select from where group having order limit offset union intersect except set values returning'.split(' '),
 )
+/** Words that stay together. */
+const PHRASES = new Set('delete from,distinct from,columns from,explain select,live select'.split(','))
 const JOIN_WORDS = new Set(['left', 'right', 'full', 'inner', 'cross', 'asof', 'outer', 'join'])
 
 function layOut(nodes: readonly Node[], indent: string): string {
@@ -87,10 +89,7 @@ function startsClause(nodes: readonly Node[], index: number): boolean {
     return !isCall && !(before?.kind === 'token' && JOIN_WORDS.has(before.key))
   }
   const follows = before?.kind === 'token' ? before.key : ''
-  // "delete from", "insert … select", "do update set", "is distinct from", "select distinct"
-  if (node.key === 'from') return follows !== 'delete' && follows !== 'distinct' && follows !== 'columns'
-  if (node.key === 'select') return follows !== 'explain' && follows !== 'live'
-  return node.isLineComment ? true : CLAUSES.has(node.key)
+  return node.isLineComment || (CLAUSES.has(node.key) && !PHRASES.has(`${follows} ${node.key}`))
 }
 
 const LISTS = new Set(['select', 'set', 'group', 'order', 'values', 'returning'])

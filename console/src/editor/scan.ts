@@ -83,7 +83,7 @@ export interface TableUse {
   readonly alias: string | undefined
 }
 
-const BEFORE_TABLE = new Set(['from', 'join', 'into', 'update', 'describe'])
+const BEFORE_TABLE = new Set('from join into update describe'.split(' '))
 const NOT_AN_ALIAS = new Set(
   'as asof cross default except full group having inner intersect join left limit offset on order outer returning right select set union using values where with'.split(
     ' ',

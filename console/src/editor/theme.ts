@@ -76,6 +76,7 @@ const frame = EditorView.theme({
   '.cm-panels.cm-panels-top': { borderBottom: '1px solid var(--line)' },
   '.cm-panels.cm-panels-bottom': { borderTop: '1px solid var(--line)' },
   '.cm-panel.cm-search': { padding: '6px 32px 6px 12px', fontSize: '12px' },
+  '.cm-panel.cm-search input, .cm-panel.cm-search button, .cm-panel.cm-search label': { fontSize: '12px' },
   '.cm-textfield': {
     color: 'var(--text)',
     backgroundColor: 'var(--surface)',

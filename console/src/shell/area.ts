@@ -35,7 +35,7 @@ export const AREAS: readonly Area[] = [
     icon: 'query',
     rights: ['Platform/'],
     service: 'query',
-    built: false,
+    built: true,
     load: () => import('../areas/query/index.tsx'),
   },
   {
