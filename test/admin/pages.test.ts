@@ -98,7 +98,11 @@ onEveryEngine('pages of the administration', (place) => {
       const { items } = await follow(`/admin/clients?limit=2&search=${encodeURIComponent(text)}`)
       return items.map(({ client_id }) => client_id)
     }
-    for (const [client_id, client_name] of Object.entries({ 'find-1': 'The Desk', 'find-2': 'A desk', 'find-3': 'None' }))
+    for (const [client_id, client_name] of Object.entries({
+      'find-1': 'The Desk',
+      'find-2': 'A desk',
+      'find-3': 'None',
+    }))
       await admin.call('POST', '/admin/clients', {
         body: { client_id, client_name, grant_types: ['client_credentials'], redirect_uris: [] },
       })
