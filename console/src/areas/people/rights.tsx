@@ -12,7 +12,19 @@ interface RightsOf {
   readonly roles: readonly { readonly name: string; readonly scopes: readonly string[] }[]
   readonly scopes: readonly string[]
   readonly tables: TablePage | null
-  readonly topics: readonly { readonly controller: string; readonly topics: readonly string[] }[] | null
+  readonly topics: readonly Controller[] | null
+}
+
+interface Controller {
+  readonly controller: string
+  readonly summary: string
+  readonly topics: readonly Topic[]
+}
+
+interface Topic {
+  readonly topic: string
+  readonly summary: string
+  readonly actions: readonly string[]
 }
 
 interface TablePage {
@@ -86,11 +98,13 @@ export function Rights({ person }: { readonly person: Person }) {
   )
 }
 
-function TopicNames({ topics }: { readonly topics: readonly string[] }) {
+function TopicNames({ topics }: { readonly topics: readonly Topic[] }) {
   return (
     <span class="badges">
-      {topics.map((topic) => (
-        <Badge key={topic}>{topic}</Badge>
+      {topics.map(({ topic, summary, actions }) => (
+        <span key={topic} title={`${summary} (${actions.join(', ')})`}>
+          <Badge>{topic}</Badge>
+        </span>
       ))}
     </span>
   )

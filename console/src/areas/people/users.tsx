@@ -72,13 +72,23 @@ export function Users({ query }: { readonly query: URLSearchParams }) {
 }
 
 const COLUMNS: readonly ColumnOf<Person>[] = [
-  { title: 'Username', cell: ({ username }) => username },
-  { title: 'Name', cell: (user) => nameOf(user) ?? <span class="quiet">–</span> },
+  { title: 'Username', cell: (user) => <UserNames user={user} /> },
+  { title: 'Name', wide: true, cell: (user) => nameOf(user) ?? <span class="quiet">–</span> },
   { title: 'E-mail', wide: true, cell: ({ email }) => email ?? <span class="quiet">–</span> },
   { title: 'Roles', wide: true, cell: ({ roles }) => <RoleBadges roles={roles} /> },
   { title: 'State', cell: (user) => <StateBadges user={user} /> },
   { title: 'Created', wide: true, cell: ({ created_at: at }) => <Time at={at} as="date" /> },
 ]
+
+/** On a telephone the name is below the username, for want of a column. */
+function UserNames({ user }: { readonly user: Person }) {
+  return (
+    <>
+      {user.username}
+      <span class="narrow-name">{nameOf(user)}</span>
+    </>
+  )
+}
 
 export function RoleBadges({ roles }: { readonly roles: readonly string[] }) {
   if (roles.length === 0) return <span class="quiet">none</span>
