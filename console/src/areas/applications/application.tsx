@@ -37,7 +37,7 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
           label={data.client_name ?? data.client_id}
           tabs={[
             { title: 'Settings', href: href('applications', id), current: part === undefined },
-            { title: 'Code', href: href('applications', id, 'code'), current: part === 'code' },
+            ...(isOwn ? [] : [{ title: 'Code', href: href('applications', id, 'code'), current: part === 'code' }]),
           ]}
         />
       }
@@ -47,7 +47,7 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
           This application is part of the server. It cannot be changed; the setting <code>console</code> removes it.
         </Notice>
       )}
-      {part === 'code' ? (
+      {part === 'code' && !isOwn ? (
         <CodePage client={data} />
       ) : (
         <>

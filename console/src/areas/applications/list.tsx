@@ -85,8 +85,13 @@ const MOST_RIGHTS = 3
 export function ApplicationBadges({ client }: { readonly client: Application }) {
   return (
     <span class="badges">
-      {client.built_in === true && <Badge>Built in</Badge>}
-      {client.disabled === true ? <Badge kind="danger">Disabled</Badge> : <Badge kind="good">Enabled</Badge>}
+      {client.built_in === true ? (
+        <Badge>Built in</Badge>
+      ) : client.disabled === true ? (
+        <Badge kind="danger">Disabled</Badge>
+      ) : (
+        <Badge kind="good">Enabled</Badge>
+      )}
     </span>
   )
 }

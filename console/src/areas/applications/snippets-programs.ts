@@ -1,11 +1,11 @@
 /** The code of programs without a page: devices and services. */
 import { insecureOption, LIBRARY_NOTE, quote, type Snippet, type Values } from './snippet.ts'
 
-const SHOW_USER = 'console.log(await gate.auth.token())'
+const SHOW_TOKEN = 'console.log(await gate.auth.token())'
 
 /** A first call that the scopes allow. */
 function firstCall(scope: string): string {
-  return scope.includes('Platform/') ? 'console.table(await gate.query`select name from cataloguetables`)' : SHOW_USER
+  return scope.includes('Platform/') ? 'console.table(await gate.query`select name from cataloguetables`)' : SHOW_TOKEN
 }
 
 function curlCall({ issuer, scope }: Values): string {
