@@ -61,7 +61,7 @@ test('the wizard for a page explains a bad address, and ends in code that signs 
   await page.getByRole('link', { name: /^Single-page app/ }).click()
   await page.getByLabel('Name').fill('Trading Desk')
   assert.equal(await page.getByLabel('Client id').inputValue(), 'trading-desk')
-  const redirect = page.getByLabel('redirect URI 1')
+  const redirect = page.getByRole('textbox', { name: 'redirect URI 1' })
   const connect = page.getByRole('button', { name: 'Connect', exact: true })
   for (const [address, fault] of [
     ['http://desk.example.com/', /http is allowed on loopback only/],
@@ -72,10 +72,10 @@ test('the wizard for a page explains a bad address, and ends in code that signs 
     await page.locator('.fault').getByText(fault).waitFor()
     assert.equal(await connect.isDisabled(), true)
   }
-  await page.getByLabel('origin 1').fill('https://other.example.com/path')
+  await page.getByRole('textbox', { name: 'origin 1' }).fill('https://other.example.com/path')
   await page.locator('.fault').getByText('write https://other.example.com').waitFor()
   assert.deepEqual(await view.axe(), [])
-  await page.getByLabel('origin 1').fill('https://other.example.com')
+  await page.getByRole('textbox', { name: 'origin 1' }).fill('https://other.example.com')
 
   let script = ''
   const site = createServer((request, response) => {
@@ -97,10 +97,6 @@ test('the wizard for a page explains a bad address, and ends in code that signs 
       script = await bundle(code, 'browser')
       const context = await scene.browser.newContext()
       const desk = await context.newPage()
-      const told: string[] = []
-      desk.on('console', async (message) => {
-        for (const value of message.args()) told.push(JSON.stringify(await value.jsonValue().catch(() => '')))
-      })
       await desk.goto(home)
       await signInOn(desk, ALICE)
       const logged = desk.waitForEvent('console', { predicate: (message) => message.type() === 'log' })
@@ -189,9 +185,9 @@ test('settings are edited, and a scope that is taken away is gone', async () => 
   const { page } = view
   await page.getByRole('button', { name: 'Edit' }).click()
   await page.getByRole('button', { name: 'Another redirect URI' }).click()
-  await page.getByLabel('redirect URI 2').fill('https://one.example.com/')
+  await page.getByRole('textbox', { name: 'redirect URI 2' }).fill('https://one.example.com/')
   await page.getByText('This is listed already').waitFor()
-  await page.getByLabel('redirect URI 2').fill('https://two.example.com/')
+  await page.getByRole('textbox', { name: 'redirect URI 2' }).fill('https://two.example.com/')
   await page.getByRole('checkbox', { name: 'Platform/News' }).uncheck()
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Edited was changed').waitFor()
@@ -203,9 +199,8 @@ test('settings are edited, and a scope that is taken away is gone', async () => 
 })
 
 test('dark and at 390 px, axe-core finds nothing and nothing is wider than the window', async () => {
-  const kinds = ['spa', 'server', 'native', 'device', 'service'].map((kind) => `/new?kind=${kind}`)
   const view = await scene.open('/applications', { dark: true, width: 390 })
-  for (const path of ['', '/new', '/demo-spa', '/demo-web/code', '/demo-device/code', '/demo-cli/code', ...kinds]) {
+  for (const path of ['', '/new', '/new?kind=spa', '/demo-web', '/demo-web/code', '/demo-cli/code']) {
     await view.page.goto(`${scene.server.issuer}/console/applications${path}`)
     await view.page.locator('.table, .section, .form, .cards, .code, .empty').first().waitFor()
     assert.deepEqual(await view.axe(), [], path)

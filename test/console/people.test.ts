@@ -221,17 +221,7 @@ test('who is signed in is listed from everywhere, and can be ended', async () =>
 })
 
 test('dark and at 390 px, axe-core finds nothing and nothing is wider than the window', async () => {
-  const pages = [
-    '',
-    '/new',
-    '/alice',
-    '/alice/access',
-    '/alice/rights',
-    '/roles',
-    '/roles/trader',
-    '/roles/new',
-    '/links',
-  ]
+  const pages = ['', '/new', '/alice', '/alice/rights', '/roles/trader', '/links']
   const view = await scene.open('/people', { dark: true, width: 390 })
   for (const path of pages) {
     await view.page.goto(`${scene.server.issuer}/console/people${path}`)

@@ -9,7 +9,7 @@ export function addressFault(rule: keyof typeof RULES, values: readonly string[]
   const text = values[index]?.trim() ?? ''
   if (text === '') return undefined
   const fault = RULES[rule](text)
-  if (fault !== undefined) return `${fault.charAt(0).toUpperCase()}${fault.slice(1)}`
+  if (fault !== undefined) return fault.replace(/^(?!https?\b)[a-z]/, (letter) => letter.toUpperCase())
   return values.findIndex((other) => other.trim() === text) < index ? 'This is listed already' : undefined
 }
 

@@ -54,6 +54,8 @@ const manager = new UserManager({
   client_id: ${quote(clientId)},
   redirect_uri: ${quote(redirectUri)},${signedOutUri === undefined ? '' : `\n  post_logout_redirect_uri: ${quote(signedOutUri)},`}
   scope: ${quote(scope)},
+  // The names of the user are not in the ID token.
+  loadUserInfo: true,
 })
 
 const isReturning = new URLSearchParams(location.search).has('code')
