@@ -1,6 +1,7 @@
 /** People in the console, in a real Chromium: search, invitation, what is ended, roles, rights, and changes by others. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import type { Request } from 'playwright-core'
 import { Gatehouse, password } from '../../client/src/index.ts'
 import type { Page } from '../support/chromium.ts'
 import { ADMIN, type ConsoleScene, openConsole, signInOn } from '../support/console.ts'
@@ -58,14 +59,20 @@ test('a search keeps its focus, drops answers that come too late, and is in the 
     await route.continue().catch(() => {})
   })
   const search = page.getByRole('searchbox', { name: /^Search by username/ })
-  const asked = page.waitForRequest(/search=a(&|$)/)
+  const isFirst = { predicate: (request: Request) => /search=a(&|$)/.test(request.url()) }
+  const asked = page.waitForEvent('request', isFirst)
+  const settled = Promise.race([
+    page.waitForEvent('requestfailed', isFirst),
+    page.waitForEvent('requestfinished', isFirst),
+  ])
   await search.press('a')
   await asked
   await search.pressSequentially('lic')
   await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
   assert.deepEqual(await usernames(page), ['alice'])
   release()
-  await page.unrouteAll({ behavior: 'wait' })
+  await settled
+  await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))')
   assert.equal(held, 1)
   assert.deepEqual(await usernames(page), ['alice'])
   assert.equal(await search.inputValue(), 'alic')

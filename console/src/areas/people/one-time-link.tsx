@@ -2,7 +2,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { server } from '../../server.ts'
 import { toast } from '../../shell/toasts.tsx'
-import { Button, copyText, Icon, Notice, Time } from '../../ui/index.ts'
+import { Button, copyText, Notice, Time } from '../../ui/index.ts'
 import type { Link } from './types.ts'
 
 export function OneTimeLink({ link }: { readonly link: Link }) {
@@ -28,8 +28,8 @@ export function OneTimeLink({ link }: { readonly link: Link }) {
             <Button kind="primary" icon="copy" onClick={copy}>
               Copy the link
             </Button>
-            <Button onClick={() => print()}>
-              <Icon name="download" /> Print
+            <Button icon="print" onClick={() => print()}>
+              Print
             </Button>
           </div>
         </div>
