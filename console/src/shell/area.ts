@@ -75,7 +75,7 @@ export const AREAS: readonly Area[] = [
     icon: 'people',
     rights: ['Identity/Admin'],
     service: undefined,
-    built: false,
+    built: true,
     load: () => import('../areas/people/index.tsx'),
   },
   {
@@ -85,7 +85,7 @@ export const AREAS: readonly Area[] = [
     icon: 'application',
     rights: ['Identity/Admin'],
     service: undefined,
-    built: false,
+    built: true,
     load: () => import('../areas/applications/index.tsx'),
   },
   {

@@ -26,7 +26,8 @@ export function Time({ at, as }: TimeProps) {
   const date = at === null || at === undefined ? undefined : new Date(at)
   if (date === undefined || Number.isNaN(date.getTime())) return <span class="quiet">–</span>
   const utc = date.toISOString()
-  const text = as === 'relative' ? relative(date.getTime(), now.value) : FORMATS[as ?? 'full'].format(date)
+  const text =
+    as === 'relative' ? relative(date.getTime(), Math.max(now.value, Date.now())) : FORMATS[as ?? 'full'].format(date)
   const title = `${utc.slice(0, 19).replace('T', ' ')} UTC${as === 'relative' ? `\n${FORMATS.full.format(date)}` : ''}`
   return (
     <time dateTime={utc} title={title}>
