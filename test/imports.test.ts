@@ -148,6 +148,21 @@ test('there is no import cycle, not even of types', () => {
   assert.deepEqual([...cycles].sort(), [])
 })
 
+/** `health` asks the server of this machine, whatever its certificate says; the socket is the one that the library is given. */
+const OWN_CONNECTIONS = ['cli/health.ts imports node:http', 'cli/health.ts imports node:https']
+const GIVEN_SOCKET = 'cli/stream/shared-socket.ts imports ws'
+
+test('the command line talks to servers through the client library', async () => {
+  const found: string[] = []
+  for (const [file, targets] of imports) {
+    if (!file.startsWith('cli/')) continue
+    const own = targets.filter((target) => ['node:http', 'node:https', 'node:http2', 'ws', 'undici'].includes(target))
+    found.push(...own.map((target) => `${file} imports ${target}`))
+    if (/\bfetch\(/.test(await readFile(join(root, file), 'utf8'))) found.push(`${file} calls fetch`)
+  }
+  assert.deepEqual(found.sort(), [...OWN_CONNECTIONS, GIVEN_SOCKET])
+})
+
 test('the first line of every source file says what it is', () => {
   const without = [...firstLines].filter(([, line]) => !/^(\/\*\*|\/\/)( \S|$)/.test(line)).map(([file]) => file)
   assert.deepEqual(without, [])

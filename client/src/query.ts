@@ -1,6 +1,6 @@
 /** Queries: rows, a stream of rows, Arrow, CSV, or the whole result. */
 import { objectOf, problemError, QueryError } from './errors.ts'
-import { type Http, read } from './http.ts'
+import { type Http, read, type Search, withSearch } from './http.ts'
 import type { Part, Statement } from './statement.ts'
 import { statement as statementOf, tagged } from './statement.ts'
 import type { Column } from './values.ts'
@@ -12,6 +12,12 @@ export type Row = Record<string, unknown>
 export interface CallOptions {
   /** Ends the request; the server stops the query too. */
   readonly signal?: AbortSignal | undefined
+}
+
+/** Of one request of a query. */
+export interface QueryOptions extends CallOptions {
+  /** More of the query string, as docs/query.md lists it: `{ rows: 'arrays', 'p.symbol': 'ACME' }`. */
+  readonly search?: Search | undefined
 }
 
 /** What the server says about a result. */
@@ -65,11 +71,12 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   async rows(options?: CallOptions): Promise<R[]> {
     const { rows, truncated, requestId } = await this.result(options)
     if (truncated)
-      throw new QueryError(
-        `The result has more than the ${rows.length} rows that the service returns at once`,
-        { code: 'client.truncated', hint: 'use .stream(), or a LIMIT', requestId },
-        this.#text,
-      )
+      throw new QueryError(`The result has more than the ${rows.length} rows that the service returns at once`, {
+        code: 'client.truncated',
+        hint: 'use .stream(), or a LIMIT',
+        requestId,
+        statement: this.#text,
+      })
     return rows
   }
 
@@ -79,16 +86,16 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   }
 
   /** Rows with their columns, and what the server says about them. `after` is `next` of the page before. */
-  async result({ after, ...options }: CallOptions & { readonly after?: string | undefined } = {}): Promise<Result<R>> {
-    const { signal = this.#options.signal } = options
-    const page = after === undefined ? '' : `?after=${encodeURIComponent(after)}`
-    return readResult<R>(this.#http, await this.#send('application/json', page, signal), this.#text, signal)
+  async result(options: QueryOptions & { readonly after?: string | undefined } = {}): Promise<Result<R>> {
+    const { after, search, signal = this.#options.signal } = options
+    const response = await this.#send('application/json', { after, ...search }, signal)
+    return readResult<R>(this.#http, response, this.#text, signal)
   }
 
   /** Row by row, as fast as they are read: of any number of rows only a few are in memory. */
   async *stream(options: CallOptions = {}): AsyncGenerator<R, void, undefined> {
     const { signal = this.#options.signal } = options
-    const response = await this.#send('application/x-ndjson', '?rows=arrays&header=columns', signal)
+    const response = await this.#send('application/x-ndjson', { rows: 'arrays', header: 'columns' }, signal)
     const { values } = this.#http
     let columns: readonly Column[] = []
     let decode: ((row: Row) => void) | undefined
@@ -108,11 +115,11 @@ export class Query<R = Row> implements PromiseLike<R[]> {
         decode = values.decoder(columns)
       } else if (problem !== undefined) throw problemError(problem, { statement: this.#text })
       else if (Truncated === true)
-        throw new QueryError(
-          'The result is larger than the service allows',
-          { code: 'client.truncated', hint: 'ask for fewer rows or columns at once' },
-          this.#text,
-        )
+        throw new QueryError('The result is larger than the service allows', {
+          code: 'client.truncated',
+          hint: 'ask for fewer rows or columns at once',
+          statement: this.#text,
+        })
     }
   }
 
@@ -127,8 +134,8 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   }
 
   /** The reply itself in any format of the service, to be stored or passed on piece by piece. */
-  response(accept: string, { signal = this.#options.signal }: CallOptions = {}): Promise<Response> {
-    return this.#send(accept, '', signal)
+  response(accept: string, { search, signal = this.#options.signal }: QueryOptions = {}): Promise<Response> {
+    return this.#send(accept, { ...search }, signal)
   }
 
   /** How the statement would be run. */
@@ -137,8 +144,8 @@ export class Query<R = Row> implements PromiseLike<R[]> {
     return new Query(this.#http, statementOf(`explain ${this.#text}`, Parameters), this.#options).rows(options)
   }
 
-  #send(accept: string, query: string, signal: AbortSignal | undefined): Promise<Response> {
-    return this.#http.request(`/query${query}`, {
+  #send(accept: string, search: Search, signal: AbortSignal | undefined): Promise<Response> {
+    return this.#http.request(withSearch('/query', search), {
       method: 'POST',
       headers: { accept },
       body: this.#body,
@@ -220,7 +227,8 @@ async function readBytes(
   return bytes
 }
 
-async function* linesOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<string> {
+/** The lines of a reply, as they arrive. */
+export async function* linesOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of chunksOf(response, signal)) {

@@ -114,10 +114,15 @@ export function encode(value: unknown): unknown {
       if (value instanceof Date) return value.toISOString()
       if (value instanceof Uint8Array) return btoa(Array.from(value, (byte) => String.fromCharCode(byte)).join(''))
       // Decimal classes and Temporal are known by a text of their own; other objects are Json.
-      return Object.getPrototypeOf(value) === Object.prototype ? value : String(value)
+      return [Object.prototype, null].includes(Object.getPrototypeOf(value)) ? value : String(value)
     case 'undefined':
       return null
     default:
       return value
   }
+}
+
+/** The values of an object, encoded. */
+export function encodeMembers(members: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, encode(value)]))
 }

@@ -112,6 +112,14 @@ onEveryEngine('the client: queries', (place) => {
     assert.ok((await query.explain()).length > 0)
   })
 
+  test('options of the query string: parameters as text, and rows as arrays', async () => {
+    const query = gate.query(statement('select cast(:x as Integer) as x, cast(:doc as Json) as doc'))
+    const search = { 'p.x': '7', 'p.doc': '{"a": 1}' }
+    assert.deepEqual((await query.result({ search })).rows, [{ x: 7, doc: { a: 1 } }])
+    const response = await query.response('application/json', { search: { ...search, rows: 'arrays' } })
+    assert.deepEqual(((await response.json()) as { Rows: unknown }).Rows, [[7, { a: 1 }]])
+  })
+
   test('a result that the service truncates is an error, a page, or a stream of all rows', async () => {
     const query = gate.query<{ id: number }>`select id from trades order by id`
     await assert.rejects(query.rows(), { code: 'client.truncated', hint: /stream/ })

@@ -65,7 +65,7 @@ export const AREAS: readonly Area[] = [
     icon: 'stream',
     rights: ['Platform/'],
     service: 'streaming',
-    built: false,
+    built: true,
     load: () => import('../areas/streams/index.tsx'),
   },
   {

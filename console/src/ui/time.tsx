@@ -17,9 +17,10 @@ const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
 
 /** One clock for all relative times; it runs while one is shown. */
 const now = signal(Date.now())
+const REFRESH_MS = 15_000
 setInterval(() => {
   now.value = Date.now()
-}, 15_000)
+}, REFRESH_MS)
 
 export function Time({ at, as }: TimeProps) {
   const date = at === null || at === undefined ? undefined : new Date(at)
@@ -44,7 +45,8 @@ export function relative(at: number, from: number): string {
   const difference = at - from
   for (const [unit, length] of UNITS)
     if (Math.abs(difference) >= length) return RELATIVE.format(Math.round(difference / length), unit)
-  return difference > 0 ? 'in less than a minute' : 'just now'
+  // What happened since the clock was read is not in the future.
+  return difference > REFRESH_MS ? 'in less than a minute' : 'just now'
 }
 
 /** Milliseconds as people say them: `12 ms`, `3.4 s`, `2 min 5 s`, `3 h 12 min`, `5 d 2 h`. */

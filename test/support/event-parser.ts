@@ -1,4 +1,4 @@
-/** Reads server-sent events (WHATWG HTML §9.2.6) from the chunks of a response. */
+/** A parser of server-sent events by the standard (WHATWG HTML §9.2.6), to check what the server writes. */
 
 export interface ServerSentEvent {
   /** `message` where the server names none. */
@@ -8,28 +8,13 @@ export interface ServerSentEvent {
   readonly lastId: string
 }
 
-/** A server that sends so much without ending an event is not to be read any further. */
-const MAX_EVENT_LENGTH = 64 * 1024 * 1024
-
-/** `lastId` is what the request said in Last-Event-ID. An event that the end of the stream cuts off is left out. */
-export async function* readEvents(chunks: AsyncIterable<Uint8Array>, lastId = ''): AsyncGenerator<ServerSentEvent> {
-  const decoder = new TextDecoder()
-  const parser = new EventParser(lastId)
-  for await (const chunk of chunks) yield* parser.push(decoder.decode(chunk, { stream: true }))
-}
-
 export class EventParser {
   #rest = ''
   /** The line ended with a carriage return, and its line feed may be at the start of the next text. */
   #endsInReturn = false
   #type = ''
   #data: string[] = []
-  #length = 0
-  #lastId: string
-
-  constructor(lastId = '') {
-    this.#lastId = lastId
-  }
+  #lastId = ''
 
   /** The events that this text completes. */
   push(text: string): ServerSentEvent[] {
@@ -44,7 +29,6 @@ export class EventParser {
       start = LINE_END.lastIndex
     }
     this.#rest = all.slice(start)
-    if (this.#rest.length + this.#length > MAX_EVENT_LENGTH) throw new RangeError('The event is too long')
     return events
   }
 
@@ -54,7 +38,6 @@ export class EventParser {
         events.push({ type: this.#type || 'message', data: this.#data.join('\n'), lastId: this.#lastId })
       this.#type = ''
       this.#data = []
-      this.#length = 0
       return
     }
     const colon = line.indexOf(':')
@@ -66,7 +49,6 @@ export class EventParser {
         break
       case 'data':
         this.#data.push(value)
-        this.#length += value.length
         break
       case 'id':
         if (!value.includes('\0')) this.#lastId = value
