@@ -105,7 +105,7 @@ test('a page that is not seen holds no live statements', async () => {
   await until('the tiles are live again', LATE_MS, async () => (await liveStatements()) === 5)
 })
 
-test('full screen has nothing but the board, and Escape ends it', async () => {
+test('full screen has nothing but the board, until it is left', async () => {
   const { page } = hers
   await button(hers, 'Full screen').click()
   await page.waitForURL('**/demo-market?kiosk=1')

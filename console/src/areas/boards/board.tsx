@@ -22,7 +22,7 @@ import {
 } from '../../ui/index.ts'
 import { ConflictDialog, NameDialog, ShareDialog } from './dialogs.tsx'
 import { createBoard, type HeldTile, type OpenBoard, openBoard } from './open-board.ts'
-import { TileDialog } from './tile-dialog.tsx'
+import type { TileDialogProps } from './tile-dialog.tsx'
 import { Tiles } from './tiles.tsx'
 
 const PARENTS = [{ title: 'Boards', href: href('boards') }]
@@ -268,6 +268,17 @@ function OpenedBoard({ board, query }: { readonly board: OpenBoard; readonly que
     if (document.fullscreenElement !== null) void document.exitFullscreen()
     go(addressOf({ kiosk: undefined }), { replace: true })
   }
+}
+
+/** Loaded when it is first opened: the editor in it is larger than everything else here. */
+function TileDialog(props: TileDialogProps) {
+  const { data, error } = useLoad(() => import('./tile-dialog.tsx'), [])
+  useEffect(() => {
+    if (error === undefined) return
+    toastError(error, 'The editor could not be loaded')
+    props.onClose()
+  }, [error])
+  return data === undefined ? null : <data.TileDialog {...props} />
 }
 
 /** Nothing but the board; leaving the full screen of the browser, or Escape, ends it. */

@@ -21,16 +21,14 @@ const VIEWS: readonly { readonly value: View; readonly title: string }[] = [
 const NEW: TileContentOf = { title: '', statement: '', view: 'table', live: true }
 const catalogue = catalogueOf(gate)
 
-export function TileDialog({
-  tile = NEW,
-  onSave,
-  onClose,
-}: {
+export interface TileDialogProps {
   /** None to add one. */
   readonly tile?: TileContentOf | undefined
   readonly onSave: (tile: TileContentOf) => void
   readonly onClose: () => void
-}) {
+}
+
+export function TileDialog({ tile = NEW, onSave, onClose }: TileDialogProps) {
   const [draft, setDraft] = useState(tile)
   const [shown, setShown] = useState(tile.statement === '' ? undefined : tile)
   const [columns, setColumns] = useState<readonly GridColumn[]>([])
