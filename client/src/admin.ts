@@ -147,19 +147,15 @@ export interface Admin {
  */
 export function createAdmin(http: Http): Admin {
   const collection = (name: string): Collection => new Collection(http, `/admin/${name}`)
-  const names =
-    'users clients roles keys streams queries settings scopes audit nodes backups sessions grants links counts'.split(
-      ' ',
-    )
   const users = (user: string): string => `users/${encodeURIComponent(user)}`
-  return {
-    ...(Object.fromEntries(names.map((name) => [name, collection(name)])) as unknown as Omit<
-      Admin,
-      'of' | 'setPassword'
-    >),
+  const own: Pick<Admin, 'of' | 'setPassword'> = {
     of: (user, what) => collection(`${users(user)}/${what}`),
     async setPassword(user, password, { signal } = {}) {
       await http.json(`/admin/${users(user)}/password`, { method: 'PUT', body: { password }, signal })
     },
   }
+  // Every other name is that of a collection; a `then` would make it a promise.
+  return new Proxy(own as Admin, {
+    get: (_, name) => own[name as keyof typeof own] ?? (name === 'then' ? undefined : collection(String(name))),
+  })
 }

@@ -22,8 +22,8 @@ export async function discover(issuer: string, fetch: Fetch): Promise<Readonly<R
   if (document.issuer !== issuer)
     throw new AuthError(
       typeof document.issuer === 'string'
-        ? `The issuer of ${issuer} is ${document.issuer}: use that address, if you trust it`
-        : `${issuer} is no identity server: its discovery document has no issuer`,
+        ? `The issuer of ${issuer} is ${document.issuer}: use that, if you trust it`
+        : `${issuer} is no identity server`,
       { code: 'client.issuer' },
     )
   return document

@@ -96,7 +96,7 @@ export class Http<Source extends TokenSource = TokenSource> {
   #metadata: Promise<Readonly<Record<string, unknown>>> | undefined
 
   constructor(url: string, options: GatehouseOptions<Source> = {}) {
-    if (!/^https?:\/\//.test(url)) throw new TypeError(`The address must begin with https:// or http://, not "${url}"`)
+    if (!/^https?:\/\//.test(url)) throw new TypeError(`Not an address: "${url}"`)
     this.url = withoutSlash(url)
     this.options = options
     this.values = new Values(options.values)
@@ -225,7 +225,7 @@ export async function read<T>(act: () => Promise<T>, signal?: AbortSignal): Prom
   } catch (error) {
     if (signal?.aborted) throw signal.reason
     if (error instanceof GatehouseError) throw error
-    throw new ConnectionError('The connection broke before the end of the reply', { cause: error })
+    throw new ConnectionError('The reply broke off', { cause: error })
   }
 }
 
@@ -244,6 +244,5 @@ function withoutSlash(url: string): string {
 
 /** Without `auth`, whatever needs a token says so. */
 const noAuth: Auth<TokenSource> = () => ({
-  token: () =>
-    Promise.reject(new AuthError('Give the option auth: there is no source of tokens', { code: 'client.no_auth' })),
+  token: () => Promise.reject(new AuthError('Give the option auth', { code: 'client.no_auth' })),
 })

@@ -78,7 +78,7 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   async rows(options?: CallOptions): Promise<R[]> {
     const { rows, truncated, requestId } = await this.result(options)
     if (truncated)
-      throw new QueryError(`The result has more than the ${rows.length} rows that the service returns at once`, {
+      throw new QueryError(`The result has more than ${rows.length} rows`, {
         code: 'client.truncated',
         hint: 'use .stream(), or a LIMIT',
         requestId,
@@ -138,9 +138,9 @@ export class Query<R = Row> implements PromiseLike<R[]> {
         const { Error: problem, Truncated } = objectOf(batch.at(-1))
         if (problem !== undefined) throw problemError(problem, { statement: this.#text })
         if (Truncated === true)
-          throw new QueryError('The result is larger than the service allows', {
+          throw new QueryError('The result is too large', {
             code: 'client.truncated',
-            hint: 'ask for fewer rows or columns at once',
+            hint: 'ask for fewer rows',
             statement: this.#text,
           })
         const next = await items.next()
@@ -257,14 +257,13 @@ async function readBytes(
 }
 
 /** The lines of a reply, as many at a time as have arrived. */
-export async function* linesOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<string> {
+export async function* linesOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<string[]> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of chunksOf(response, signal)) {
-    const text = rest + decoder.decode(chunk, { stream: true })
-    const end = text.lastIndexOf('\n')
-    rest = text.slice(end + 1)
-    if (end !== -1) yield text.slice(0, end)
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    rest = lines.pop() ?? ''
+    yield lines
   }
 }
 
@@ -274,10 +273,8 @@ async function* itemsOf(
   { values }: Http,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<unknown[], void, undefined> {
-  for await (const text of linesOf(response, signal)) {
-    const lines = text.split('\n')
+  for await (const lines of linesOf(response, signal))
     while (lines.length > 0) yield values.parse(`[${lines.splice(0, 500)}]`) as unknown[]
-  }
 }
 
 /** Leaving the loop ends the request. Safari cannot iterate over a body. */

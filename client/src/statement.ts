@@ -35,8 +35,7 @@ export class Statement {
   static #part(value: unknown, parameters: unknown[]): string {
     if (value instanceof Statement) return value.#write(parameters)
     if (!Array.isArray(value)) return `$${parameters.push(encode(value))}`
-    if (value.length === 0)
-      throw new TypeError('An empty list cannot be a part of a statement: leave the condition out')
+    if (value.length === 0) throw new TypeError('A list in a statement cannot be empty')
     return value.map((item) => Statement.#part(item, parameters)).join(', ')
   }
 }
@@ -55,7 +54,7 @@ export type Part = Value | undefined | readonly Value[] | Statement
  */
 export function sql(strings: TemplateStringsArray, ...values: readonly Part[]): Statement {
   if (!Array.isArray(strings) || !('raw' in strings))
-    throw new TypeError('Write the statement as a template: query`select …`, so that its values are parameters')
+    throw new TypeError('Write query`select …`, so that its values are parameters')
   return new Statement(strings, values)
 }
 

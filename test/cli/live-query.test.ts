@@ -162,7 +162,7 @@ test('a refusal has its position and hint; the first connection is not tried twi
   )
   const old = runGatehouse(['query', '--live', 'select 1 as a', ...login()])
   ;(await request(2)).response.writeHead(200, { 'content-type': 'application/json' }).end('{"Rows":[]}')
-  assert.match((await old).stderr, /does not offer live queries/)
+  assert.match((await old).stderr, /has no live queries/)
   const usage = await runGatehouse(['query', '--live', '--csv', 'select 1 as a', ...login()])
   assert.deepEqual([usage.status, /not CSV/.test(usage.stderr)], [2, true])
   const rate = await runGatehouse(['query', '--max-rate', '3', 'select 1 as a', ...login()])

@@ -126,7 +126,7 @@ async function startDevice(env: AuthEnv, { prompt, signal, ...client }: DeviceOp
       else if (code !== 'authorization_pending' && retryable !== true) throw error
     }
   }
-  throw new AuthError('The code has expired: start again', { code: 'expired_token' })
+  throw new AuthError('The code has expired', { code: 'expired_token' })
 }
 
 /**

@@ -132,7 +132,7 @@ export class Connection {
         return
       }
       if (lost.refused && refused !== undefined) {
-        this.end(new AuthError('The server does not accept the access token', { code: 'invalid_token', status: 401 }))
+        this.end(new AuthError('The server does not accept the token', { code: 'invalid_token', status: 401 }))
         return
       }
       if (onlineMs > 0) refused = undefined
@@ -160,7 +160,7 @@ export class Connection {
     const Socket: WebSocketClass | undefined =
       options.WebSocket ?? (globalThis as unknown as { WebSocket?: WebSocketClass }).WebSocket
     if (Socket === undefined)
-      throw new ConnectionError('There is no WebSocket here: give the option WebSocket, for example that of ws', {
+      throw new ConnectionError('There is no WebSocket here: give the option WebSocket', {
         code: NO_WEBSOCKET,
         retryable: false,
       })
@@ -258,7 +258,7 @@ export class Connection {
       this.#scheduleRenewal(ExpiresIn)
       return
     }
-    this.#setState('lapsed', 'invalid_token', 'the access token has expired or was revoked')
+    this.#setState('lapsed', 'invalid_token', 'the token has expired or was revoked')
     this.#renewIn(0, true)
   }
 
@@ -337,7 +337,7 @@ function asError(error: unknown): GatehouseError {
 function endError({ code, reason }: Lost): GatehouseError {
   return code === 4000
     ? new AuthError(`The session has ended: ${reason}`, { code: 'session_ended' })
-    : new ConnectionError(`The server closed the connection with ${code}: ${reason}`, {
+    : new ConnectionError(`Closed with ${code}: ${reason}`, {
         code: `close.${code}`,
         retryable: false,
       })

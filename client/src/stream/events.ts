@@ -62,12 +62,12 @@ export async function* liveMessages(
         signal,
       })
       if (!/^text\/event-stream/.test(response.headers.get('content-type') ?? ''))
-        throw new GatehouseError('The server does not offer live queries', { code: 'client.no_events' })
+        throw new GatehouseError('The server has no live queries', { code: 'client.no_events' })
       onOpen?.()
       let [type, data] = ['', '']
       for await (const lines of linesOf(response, signal)) {
         watch()
-        for (const line of lines.split('\n')) {
+        for (const line of lines) {
           const [, field, value = ''] = /^(\w*):? ?(.*)/.exec(line) ?? []
           if (field === 'event') type = value
           else if (field === 'data') data += value
