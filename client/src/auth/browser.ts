@@ -166,7 +166,7 @@ export class Browser implements TokenSource {
     const { location, sessionStorage } = this.#page
     // Before anything is awaited: browsers allow a window only in the handler of a click.
     const window = popup ? this.#page.open('about:blank', '_blank', 'popup,width=480,height=640') : undefined
-    if (window === null) throw new AuthError('The browser blocked the window', { code: 'client.popup_blocked' })
+    if (window === null) throw new AuthError('The window was blocked', { code: 'client.popup_blocked' })
     const transaction = start(window === undefined ? 'r' : 'p', returnTo ?? location.href)
     try {
       const url = await this.#authorizeUrl(transaction, { prompt, login_hint: loginHint })
