@@ -35,7 +35,7 @@ export class Statement {
   static #part(value: unknown, parameters: unknown[]): string {
     if (value instanceof Statement) return value.#write(parameters)
     if (!Array.isArray(value)) return `$${parameters.push(encode(value))}`
-    if (value.length === 0) throw new TypeError('A list in a statement cannot be empty')
+    if (value.length === 0) throw new TypeError('A list cannot be empty')
     return value.map((item) => Statement.#part(item, parameters)).join(', ')
   }
 }
