@@ -36,6 +36,7 @@ export interface Library {
 
 const FILE_TYPES: ReadonlyMap<string, string> = new Map([
   ['.svg', 'image/svg+xml'],
+  ['.png', 'image/png'],
   ['.json', 'application/json; charset=utf-8'],
 ])
 
