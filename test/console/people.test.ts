@@ -79,6 +79,13 @@ test('a search keeps its focus, drops answers that come too late, and is in the 
   assert.equal(await search.evaluate((element) => element === element.ownerDocument.activeElement), true)
   assert.equal(page.url(), `${scene.server.issuer}/console/people?search=alic`)
 
+  await page.getByRole('link', { name: 'Users', exact: true }).click()
+  await page.getByText('many-00').waitFor()
+  assert.equal(await search.inputValue(), '')
+  await page.goBack()
+  await page.getByText('many-00').waitFor({ state: 'detached' })
+  assert.equal(await search.inputValue(), 'alic')
+
   await search.fill('nobody at all')
   await page.getByText('Nobody is called “nobody at all”').waitFor()
   await search.press('Escape')
