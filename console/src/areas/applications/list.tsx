@@ -1,19 +1,16 @@
 /** The list of applications, and the search in it. */
-import { useEffect, useState } from 'preact/hooks'
 import { PagedTable } from '../../admin/list.tsx'
 import { usePages, withQuery } from '../../admin/pages.ts'
-import { go, href } from '../../shell/router.ts'
+import { TYPING_MS, useSearchText } from '../../admin/search.ts'
+import { href } from '../../shell/router.ts'
 import { Badge, ButtonLink, type ColumnOf, Empty, Page, SearchField } from '../../ui/index.ts'
 import { type Application, infoOf, kindOf } from './kinds.ts'
 
 const PAGE = 50
-const TYPING_MS = 60
 
 export function Applications({ query }: { readonly query: URLSearchParams }) {
-  const [text, setText] = useState(query.get('search') ?? '')
-  const search = text.trim() === '' ? undefined : text.trim()
+  const { text, setText, search } = useSearchText(query, (wanted) => href('applications', { search: wanted }))
   const clients = usePages<Application>(withQuery('/admin/clients', { limit: PAGE, search }), TYPING_MS)
-  useEffect(() => go(href('applications', { search }), { replace: true }), [search])
   const connect = (
     <ButtonLink kind="primary" icon="plus" href={href('applications', 'new')}>
       Connect an application

@@ -20,7 +20,7 @@ export function Links() {
   const revoke = async ({ id, username }: Link) => {
     const isAgreed = await confirm({
       title: 'Revoke this link?',
-      text: `Whoever has it cannot use it any more. ${username ?? 'The person'} stays; another link can be made.`,
+      text: `It cannot be used any more. ${username ?? 'The person'} stays; another link can be made.`,
       action: 'Revoke',
       danger: true,
     })

@@ -204,7 +204,7 @@ function RoleForm({
       <ScopeChoice scopes={draft.scopes} onScopes={(scopes) => setDraft({ ...draft, scopes })} />
       <Checkbox
         label="Demand a second factor"
-        hint="Whoever has the role must sign in with one."
+        hint="Users with this role must sign in with one."
         checked={draft.require_second_factor}
         onChecked={(isOn) => setDraft({ ...draft, require_second_factor: isOn })}
       />

@@ -1,7 +1,7 @@
 /** The list of users, and the search in it. */
-import { useEffect, useState } from 'preact/hooks'
 import { PagedTable } from '../../admin/list.tsx'
 import { usePages, withQuery } from '../../admin/pages.ts'
+import { TYPING_MS, useSearchText } from '../../admin/search.ts'
 import { gate } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import {
@@ -20,22 +20,13 @@ import { PeopleTabs } from './tabs.tsx'
 import { nameOf, type Person } from './types.ts'
 
 const PAGE = 50
-/** Shorter than the pause between two keys of a quick typist: only the last of a burst is asked for. */
-const TYPING_MS = 60
 
 export function Users({ query }: { readonly query: URLSearchParams }) {
-  const [text, setText] = useState(query.get('search') ?? '')
   const role = query.get('role') ?? undefined
-  const wanted = text.trim()
-  const search = wanted === '' ? undefined : wanted
+  const { text, setText, search } = useSearchText(query, (wanted) => href('people', { search: wanted }))
   const users = usePages<Person>(
     withQuery('/admin/users', { limit: PAGE, ...(search === undefined ? { role } : { search }) }),
     TYPING_MS,
-  )
-  // The address names what is shown, without an entry in the history for each key.
-  useEffect(
-    () => go(href('people', { search, role: search === undefined ? role : undefined }), { replace: true }),
-    [search],
   )
   return (
     <Page

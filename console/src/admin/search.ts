@@ -1,0 +1,33 @@
+/** The text of a search, which the address of the page names too. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { go } from '../shell/router.ts'
+
+/** Shorter than the pause between two keys of a quick typist: only the last of a burst is asked for. */
+export const TYPING_MS = 60
+
+export interface SearchText {
+  readonly text: string
+  readonly setText: (text: string) => void
+  /** What to search for; undefined for everything. */
+  readonly search: string | undefined
+}
+
+/** `hrefOf` is the address of a search. Each key replaces the address, without an entry in the history. */
+export function useSearchText(query: URLSearchParams, hrefOf: (search: string | undefined) => string): SearchText {
+  const [text, setText] = useState(query.get('search') ?? '')
+  const search = text.trim() === '' ? undefined : text.trim()
+  const written = useRef(search)
+  useEffect(() => {
+    if (written.current === search) return
+    written.current = search
+    go(hrefOf(search), { replace: true })
+  }, [search])
+  // A link or the history leads to another search. The address itself is read: while somebody types, `query` may be older.
+  useEffect(() => {
+    const named = new URLSearchParams(location.search).get('search') ?? undefined
+    if (named === written.current) return
+    written.current = named
+    setText(named ?? '')
+  }, [query])
+  return { text, setText, search }
+}
