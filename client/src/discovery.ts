@@ -23,7 +23,7 @@ export async function discover(issuer: string, fetch: Fetch): Promise<Readonly<R
     throw new AuthError(
       typeof document.issuer === 'string'
         ? `The issuer of ${issuer} is ${document.issuer}: use that, if you trust it`
-        : `${issuer} is no identity server`,
+        : `${issuer} is not an issuer`,
       { code: 'client.issuer' },
     )
   return document
