@@ -96,7 +96,7 @@ export class Http<Source extends TokenSource = TokenSource> {
   #metadata: Promise<Readonly<Record<string, unknown>>> | undefined
 
   constructor(url: string, options: GatehouseOptions<Source> = {}) {
-    if (!/^https?:\/\//.test(url)) throw new TypeError(`Not an address: "${url}"`)
+    if (!/^https?:\/\//.test(url)) throw new TypeError(`Not http: or https: "${url}"`)
     this.url = withoutSlash(url)
     this.options = options
     this.values = new Values(options.values)
