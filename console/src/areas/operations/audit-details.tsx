@@ -3,8 +3,9 @@ import { may } from '../../gate.ts'
 import { visibleAreas } from '../../shell/area.ts'
 import { href } from '../../shell/router.ts'
 import { Await, Badge, Button, Code, Copy, count, Dialog, Empty, Facts, Time, useLoad } from '../../ui/index.ts'
-import { type AuditItem, type AuditPage, type Names, read } from './api.ts'
+import { read } from './api.ts'
 import type { AuditFilter, AuditRows } from './audit-log.ts'
+import type { AuditItem, AuditPage, Names } from './replies.ts'
 
 export function AuditDetails({
   seq,

@@ -1,6 +1,7 @@
 /** Reading the audit log: page by page into the past, and as it is written. */
-import { type AuditItem, type AuditPage, type Names, read, withQuery } from './api.ts'
+import { read, withQuery } from './api.ts'
 import { pause, visible } from './polling.ts'
+import type { AuditItem, AuditPage, Names } from './replies.ts'
 
 /** As the address of the page and the API name them. */
 export const FILTERS = ['event', 'outcome', 'actor', 'target', 'client', 'address', 'since', 'until'] as const

@@ -17,10 +17,10 @@ import {
   Time,
   useLoad,
 } from '../../ui/index.ts'
-import type { AuditItem, Names } from './api.ts'
 import { AuditDetails } from './audit-details.tsx'
 import { AuditFilters } from './audit-filters.tsx'
 import { type AuditFilter, type AuditRows, FILTERS, followLog, readNewest, readOlder, withNewer } from './audit-log.ts'
+import type { AuditItem, Names } from './replies.ts'
 import { Verify } from './verify.tsx'
 
 export function Audit({ path, query }: AreaProps) {

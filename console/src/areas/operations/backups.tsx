@@ -1,8 +1,9 @@
 /** The backups and restores that the audit log knows of. */
 import { server } from '../../server.ts'
 import { Await, Badge, bytes, Code, count, Empty, Notice, Section, Table, Time, useLoad } from '../../ui/index.ts'
-import { type BackupItem, read } from './api.ts'
+import { read } from './api.ts'
 import { OLDEST_BACKUP_MS } from './problems.ts'
+import type { BackupItem } from './replies.ts'
 
 export function Backups() {
   const loaded = useLoad((signal) => read<{ items: readonly BackupItem[] }>('/admin/backups?limit=100', signal), [])

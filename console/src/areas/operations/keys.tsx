@@ -17,7 +17,8 @@ import {
   Time,
   useLoad,
 } from '../../ui/index.ts'
-import { type KeyItem, read } from './api.ts'
+import { read } from './api.ts'
+import type { KeyItem } from './replies.ts'
 
 const STATES: Readonly<
   Record<KeyItem['state'], { readonly kind?: 'good' | 'accent' | 'danger'; readonly about: string }>

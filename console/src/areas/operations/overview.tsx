@@ -15,11 +15,12 @@ import {
   Select,
   Time,
 } from '../../ui/index.ts'
-import { type FromNodes, type NodeItem, read } from './api.ts'
+import { read } from './api.ts'
 import { CHARTS, History } from './figures.ts'
 import { nodeOf, parseMetrics } from './metrics.ts'
 import { usePolling } from './polling.ts'
 import { problemsOf } from './problems.ts'
+import type { FromNodes, NodeItem } from './replies.ts'
 import { Trend } from './trend.tsx'
 
 const REST_MS = 3000

@@ -1,6 +1,7 @@
 /** What an operator should look at, from the nodes and the metrics. The bounds are those of examples/prometheus/alerts.yaml. */
-import type { FromNodes, NodeItem } from './api.ts'
+
 import { type Scrape, sumOf } from './metrics.ts'
+import type { FromNodes, NodeItem } from './replies.ts'
 
 const DAY = 86_400
 /** Older backups are overdue. */

@@ -24,8 +24,9 @@ import {
   Table,
   Time,
 } from '../../ui/index.ts'
-import { type FromNodes, type QueryItem, read, withQuery } from './api.ts'
+import { read, withQuery } from './api.ts'
 import { usePolling } from './polling.ts'
+import type { FromNodes, QueryItem } from './replies.ts'
 
 const REST_MS = 2000
 const FIRST = 100

@@ -14,7 +14,8 @@ import {
   Table,
   TextField,
 } from '../../ui/index.ts'
-import { read, type VerifyStep, withQuery } from './api.ts'
+import { read, withQuery } from './api.ts'
+import type { VerifyStep } from './replies.ts'
 
 interface State {
   readonly kind: 'idle' | 'running' | 'cancelled' | 'done' | 'failed'
