@@ -11,7 +11,7 @@ import zlib from 'node:zlib'
 
 const folder = dirname(fileURLToPath(import.meta.url))
 const [source, dist] = [join(folder, 'src'), join(folder, 'dist')]
-const libraries = [join(folder, '..', 'client', 'src'), join(folder, '..', 'src', 'query', 'iql')]
+const libraries = ['client/src', 'src/query/iql', 'src/csv', 'src/protocol'].map((path) => join(folder, '..', path))
 const [brotli, gzip] = [promisify(zlib.brotliCompress), promisify(zlib.gzip)]
 
 export async function buildConsole() {

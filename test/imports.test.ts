@@ -13,6 +13,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   telemetry: ['protocol'],
   schema: ['lib'],
   'query/iql': ['protocol', 'lib'],
+  csv: ['lib', 'query/iql'],
   http: ['protocol', 'lib', 'telemetry'],
   events: ['protocol', 'lib', 'telemetry', 'store'],
   store: ['protocol', 'lib', 'telemetry'],
@@ -22,7 +23,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   console: ['protocol', 'lib', 'http'],
   site: ['protocol', 'lib', 'http', 'identity'],
   config: ['protocol', 'lib'],
-  declarative: ['protocol', 'lib', 'schema', 'store', 'config'],
+  declarative: ['protocol', 'lib', 'csv', 'schema', 'store', 'config'],
   admin: ['protocol', 'lib', 'schema', 'telemetry', 'http', 'events', 'store', 'declarative', 'config'],
   server: [
     'protocol',
@@ -43,7 +44,19 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   // The client library is a package of its own, with rules of its own (test/client/package.test.ts).
   '../client': [],
-  cli: ['protocol', 'lib', 'telemetry', 'store', 'declarative', 'admin', 'config', 'server', 'query/iql', '../client'],
+  cli: [
+    'protocol',
+    'lib',
+    'csv',
+    'telemetry',
+    'store',
+    'declarative',
+    'admin',
+    'config',
+    'server',
+    'query/iql',
+    '../client',
+  ],
 }
 
 /** Every source file with what it imports, as written; `import type` and `import()` count too. */
@@ -109,16 +122,17 @@ const CONSOLE: Readonly<Record<string, readonly string[]>> = {
   editor: ['ui'],
   chart: ['ui'],
   shell: ['ui', 'server.ts', 'gate.ts', 'areas'],
-  areas: ['ui', 'server.ts', 'gate.ts', 'shell', 'grid', 'editor', 'chart'],
+  admin: ['ui', 'gate.ts', 'shell'],
+  areas: ['ui', 'server.ts', 'gate.ts', 'shell', 'admin', 'grid', 'editor', 'chart'],
   'gate.ts': ['server.ts'],
   'main.tsx': ['shell', 'styles', 'server.ts', 'gate.ts'],
   'server.ts': [],
   'theme.ts': [],
 }
 const CONSOLE_PACKAGES =
-  /^(preact(\/hooks)?|@preact\/signals|@codemirror\/.+|@lezer\/.+|@tanstack\/virtual-core|uplot.*)$/
+  /^(preact(\/hooks)?|@preact\/signals|@codemirror\/.+|@lezer\/.+|@tanstack\/virtual-core|uplot.*|lean-qr(\/extras\/svg)?)$/
 
-test('the console imports its own parts, its packages, the client library and the IQL lexer only', async () => {
+test('the console imports its own parts, its packages, the client library, the language and CSV only', async () => {
   const source = new URL('../console/src/', import.meta.url).pathname
   const violations: string[] = []
   const firstWords: string[] = []
@@ -127,12 +141,15 @@ test('the console imports its own parts, its packages, the client library and th
     if (!/^\/\*\*( \S|$)/.test(text)) firstWords.push(file)
     const from = file.split('/')[0] ?? ''
     if (file.endsWith('.d.ts')) continue
-    for (const [, target = ''] of text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g)) {
+    for (const [, target = ''] of text.matchAll(/(?:\bfrom|(?<!')\bimport)\s*\(?\s*'([^']+)'/g)) {
       const path = target.startsWith('.') ? normalize(join(dirname(file), target)) : target
       const to = path.split('/')[0] ?? ''
       const isAllowed = target.startsWith('.')
         ? path === '../../client/src/index.ts' ||
           path.startsWith('../../src/query/iql/') ||
+          (path.startsWith('../../src/csv/') && path !== '../../src/csv/file.ts') ||
+          // The rules for addresses of applications, which are checked while they are typed.
+          path === '../../src/protocol/addresses.ts' ||
           path.endsWith('.css') ||
           (to === from && (from !== 'areas' || path.split('/')[1] === file.split('/')[1])) ||
           CONSOLE[from]?.includes(to) === true
@@ -146,6 +163,21 @@ test('the console imports its own parts, its packages, the client library and th
 test('there is no import cycle, not even of types', () => {
   const cycles = new Set([...imports.keys()].map(shortestCycle).filter((cycle) => cycle !== undefined))
   assert.deepEqual([...cycles].sort(), [])
+})
+
+/** `health` asks the server of this machine, whatever its certificate says; the socket is the one that the library is given. */
+const OWN_CONNECTIONS = ['cli/health.ts imports node:http', 'cli/health.ts imports node:https']
+const GIVEN_SOCKET = 'cli/stream/shared-socket.ts imports ws'
+
+test('the command line talks to servers through the client library', async () => {
+  const found: string[] = []
+  for (const [file, targets] of imports) {
+    if (!file.startsWith('cli/')) continue
+    const own = targets.filter((target) => ['node:http', 'node:https', 'node:http2', 'ws', 'undici'].includes(target))
+    found.push(...own.map((target) => `${file} imports ${target}`))
+    if (/\bfetch\(/.test(await readFile(join(root, file), 'utf8'))) found.push(`${file} calls fetch`)
+  }
+  assert.deepEqual(found.sort(), [...OWN_CONNECTIONS, GIVEN_SOCKET])
 })
 
 test('the first line of every source file says what it is', () => {

@@ -1,6 +1,6 @@
 /** The administration: users, clients, roles and the rest of `/admin`, for those who may. */
 import { objectOf } from './errors.ts'
-import type { Http } from './http.ts'
+import { type Http, type Search, withSearch } from './http.ts'
 import type { CallOptions, Row } from './query.ts'
 
 /** Of a change. */
@@ -42,8 +42,6 @@ export interface AdminRole {
   readonly [member: string]: unknown
 }
 
-type Query = Readonly<Record<string, string | number | boolean>>
-
 /**
  * The things under one path.
  *
@@ -64,8 +62,8 @@ export class Collection<Item = Row> {
   }
 
   /** All of them, page by page as they are read. */
-  async *list(query: Query = {}, options: CallOptions = {}): AsyncGenerator<Item, void, undefined> {
-    let path: string | null = this.#path + searchOf(query)
+  async *list(query: Search = {}, options: CallOptions = {}): AsyncGenerator<Item, void, undefined> {
+    let path: string | null = withSearch(this.#path, query)
     while (path !== null) {
       const reply: unknown = await this.#http.json(path, options)
       const { items, next } = objectOf(reply)
@@ -96,22 +94,17 @@ export class Collection<Item = Row> {
   }
 
   /** Deletes all, or those that the query names. */
-  async clear(query: Query = {}, options: CallOptions = {}): Promise<void> {
-    await this.#send('DELETE', searchOf(query), undefined, options)
+  async clear(query: Search = {}, options: CallOptions = {}): Promise<void> {
+    await this.#send('DELETE', withSearch('', query), undefined, options)
   }
 
   async #send(method: string, path: string, body: unknown, { ifMatch, signal }: ChangeOptions): Promise<Item> {
     const headers = {
-      ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
-      ...(method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {}),
+      'if-match': ifMatch,
+      ...(method === 'PATCH' && { 'content-type': 'application/merge-patch+json' }),
     }
     return (await this.#http.json(this.#path + path, { method, body, headers, signal })) as Item
   }
-}
-
-function searchOf(query: Query): string {
-  const text = String(new URLSearchParams(query as Record<string, string>))
-  return text === '' ? '' : `?${text}`
 }
 
 /** `gate.admin`. */
@@ -154,19 +147,15 @@ export interface Admin {
  */
 export function createAdmin(http: Http): Admin {
   const collection = (name: string): Collection => new Collection(http, `/admin/${name}`)
-  const names =
-    'users clients roles keys streams queries settings scopes audit nodes backups sessions grants links counts'.split(
-      ' ',
-    )
   const users = (user: string): string => `users/${encodeURIComponent(user)}`
-  return {
-    ...(Object.fromEntries(names.map((name) => [name, collection(name)])) as unknown as Omit<
-      Admin,
-      'of' | 'setPassword'
-    >),
+  const own: Pick<Admin, 'of' | 'setPassword'> = {
     of: (user, what) => collection(`${users(user)}/${what}`),
     async setPassword(user, password, { signal } = {}) {
       await http.json(`/admin/${users(user)}/password`, { method: 'PUT', body: { password }, signal })
     },
   }
+  // Every other name is that of a collection; a `then` would make it a promise.
+  return new Proxy(own as Admin, {
+    get: (_, name) => own[name as keyof typeof own] ?? (name === 'then' ? undefined : collection(String(name))),
+  })
 }

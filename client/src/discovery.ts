@@ -1,15 +1,14 @@
 /** The metadata of the identity server (OpenID Connect Discovery §4, RFC 8414): checked before anything is sent to it. */
 import { AuthError, ConnectionError, errorOf, objectOf } from './errors.ts'
 
-/** The endpoints that this library uses. */
-export interface Endpoints {
-  readonly authorize: string
-  readonly token: string
-  readonly device: string
-  readonly revoke: string
-  readonly endSession: string
-  readonly userinfo: string
-}
+/** The endpoints that this library uses, as the metadata names them. */
+export type EndpointName =
+  | 'authorization'
+  | 'token'
+  | 'device_authorization'
+  | 'revocation'
+  | 'end_session'
+  | 'userinfo'
 
 export type Fetch = (url: string, init?: RequestInit) => Promise<Response>
 
@@ -17,33 +16,37 @@ export type Fetch = (url: string, init?: RequestInit) => Promise<Response>
  * RFC 8414 §3.3: the document must be that of the issuer, else its endpoints could receive what is meant for another
  * server. Throws before that can happen.
  */
-export async function discover(issuer: string, fetch: Fetch): Promise<Endpoints> {
+export async function discover(issuer: string, fetch: Fetch): Promise<Readonly<Record<string, unknown>>> {
   const url = `${issuer}/.well-known/openid-configuration`
-  const response = await reach(fetch, url, { redirect: 'error' })
-  if (!response.ok) throw await errorOf(response)
-  const document = objectOf(await response.json().catch(() => undefined))
+  const document = await getJson(fetch, url)
   if (document.issuer !== issuer)
     throw new AuthError(
       typeof document.issuer === 'string'
-        ? `The issuer of ${issuer} is ${document.issuer}: use that address, if you trust it`
-        : `${issuer} is no identity server: its discovery document has no issuer`,
+        ? `The issuer of ${issuer} is ${document.issuer}: use that, if you trust it`
+        : `${issuer} is no identity server`,
       { code: 'client.issuer' },
     )
-  const endpoint = (name: string): string => String(document[`${name}_endpoint`])
-  return {
-    authorize: endpoint('authorization'),
-    token: endpoint('token'),
-    device: endpoint('device_authorization'),
-    revoke: endpoint('revocation'),
-    endSession: endpoint('end_session'),
-    userinfo: endpoint('userinfo'),
-  }
+  return document
 }
 
-/** `fetch` whose network errors are ConnectionErrors, while an abort stays what it is. */
+/** The object that the address answers with; of anything else, no members. */
+export async function getJson(
+  fetch: Fetch,
+  url: string,
+  init: RequestInit = {},
+): Promise<Readonly<Record<string, unknown>>> {
+  const response = await reach(fetch, url, init)
+  if (!response.ok) throw await errorOf(response)
+  return objectOf(await response.json().catch(() => undefined))
+}
+
+/**
+ * `fetch` whose network errors are ConnectionErrors, while an abort stays what it is. A redirect is an error: it would carry a
+ * password or a token elsewhere.
+ */
 export async function reach(fetch: Fetch, url: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(url, init)
+    return await fetch(url, { redirect: 'error', ...init })
   } catch (error) {
     if (init.signal?.aborted) throw init.signal.reason
     throw new ConnectionError(`${new URL(url).origin} cannot be reached${reasonOf(error)}`, { cause: error })
@@ -52,6 +55,8 @@ export async function reach(fetch: Fetch, url: string, init: RequestInit): Promi
 
 /** Node says in `cause` what went wrong; browsers do not say it. */
 function reasonOf(error: unknown): string {
-  const { cause } = objectOf(error)
-  return cause instanceof Error && cause.message !== '' ? ` (${cause.message})` : ''
+  const { message, code } = objectOf(objectOf(error).cause)
+  // Without a message where several addresses were tried.
+  const reason = message || code
+  return reason ? ` (${reason})` : ''
 }

@@ -10,6 +10,9 @@ export interface ErrorInit {
   readonly retryAfter?: number | undefined
   readonly cause?: unknown
   readonly details?: Readonly<Record<string, unknown>> | undefined
+  /** Of a QueryError. */
+  readonly statement?: string | undefined
+  readonly position?: Position | undefined
 }
 
 /**
@@ -29,29 +32,23 @@ export class GatehouseError extends Error {
   // Written out: a minified class has another name.
   override readonly name: string = 'GatehouseError'
   /** Stable, for programs: `Data.UniqueViolation`, `invalid_grant`, `Authority`, `client.offline` … */
-  readonly code: string
+  declare readonly code: string
   /** The HTTP status, if there was a reply. */
-  readonly status: number | undefined
+  declare readonly status: number | undefined
   /** By which the request is found in the logs of the server. */
-  readonly requestId: string | undefined
+  declare readonly requestId: string | undefined
   /** What might have been meant, or what to do. */
-  readonly hint: string | undefined
+  declare readonly hint: string | undefined
   /** Whether the same request can succeed later. */
-  readonly retryable: boolean
+  declare readonly retryable: boolean
   /** Seconds to wait before, if the server said so. */
-  readonly retryAfter: number | undefined
+  declare readonly retryAfter: number | undefined
   /** Everything else that the server said. */
-  readonly details: Readonly<Record<string, unknown>>
+  declare readonly details: Readonly<Record<string, unknown>>
 
-  constructor(message: string, init: ErrorInit) {
-    super(message, init.cause === undefined ? undefined : { cause: init.cause })
-    this.code = init.code
-    this.status = init.status
-    this.requestId = init.requestId
-    this.hint = init.hint
-    this.retryable = init.retryable ?? false
-    this.retryAfter = init.retryAfter
-    this.details = init.details ?? {}
+  constructor(message: string, { cause, ...init }: ErrorInit) {
+    super(message, cause === undefined ? undefined : { cause })
+    Object.assign(this, { retryable: false, details: {}, ...init })
   }
 }
 
@@ -78,14 +75,8 @@ export interface Position {
  */
 export class QueryError extends GatehouseError {
   override readonly name = 'QueryError'
-  readonly statement: string | undefined
-  readonly position: Position | undefined
-
-  constructor(message: string, init: ErrorInit, statement?: string, position?: Position) {
-    super(message, init)
-    this.statement = statement
-    this.position = position
-  }
+  declare readonly statement: string | undefined
+  declare readonly position: Position | undefined
 
   /** The line of the statement with a caret under the position. */
   get caret(): string | undefined {
@@ -125,6 +116,11 @@ export class ConnectionError extends GatehouseError {
   }
 }
 
+/** The error of whatever waits when something is closed by the application. */
+export function closedError(what: string): ConnectionError {
+  return new ConnectionError(`The ${what} was closed`, { code: 'client.closed', retryable: false })
+}
+
 /** The error of a reply that is not a success. Reads its body. */
 export async function errorOf(response: Response, statement?: string): Promise<GatehouseError> {
   const text = await response.text().catch(() => '')
@@ -140,12 +136,10 @@ export async function errorOf(response: Response, statement?: string): Promise<G
 /** RFC 9110 §10.2.3: seconds, or a date. */
 function retryAfterOf(header: string | null): number | undefined {
   if (header === null) return undefined
-  const seconds = Number.isNaN(Number(header)) ? (Date.parse(header) - Date.now()) / 1000 : Number(header)
-  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
+  const given = Number(header)
+  const seconds = given >= 0 ? given : (Date.parse(header) - Date.now()) / 1000
+  return seconds >= 0 ? seconds : undefined
 }
-
-/** Those that need somebody to act, although their status promises otherwise. */
-const PERMANENT = new Set(['Data.WritesStopped'])
 
 interface Reply {
   readonly status?: number | undefined
@@ -154,7 +148,16 @@ interface Reply {
   readonly statement?: string | undefined
 }
 
-/** The error that a problem document (RFC 9457) or an OAuth error (RFC 6749 §5.2) describes. */
+/**
+ * The error that a problem document (RFC 9457) or an OAuth error (RFC 6749 §5.2) describes, for those who read replies
+ * themselves.
+ *
+ * @example
+ * ```ts
+ * // The last line of a result in NDJSON
+ * if (Object.hasOwn(line, 'Error')) throw problemError(line.Error)
+ * ```
+ */
 export function problemError(document: unknown, reply: Reply = {}): GatehouseError {
   const members = objectOf(document)
   const status = reply.status ?? (typeof members.status === 'number' ? members.status : undefined)
@@ -167,7 +170,9 @@ export function problemError(document: unknown, reply: Reply = {}): GatehouseErr
     requestId: text(members.RequestId) ?? reply.requestId,
     hint:
       text(members.Hint) ?? (Array.isArray(members.Expected) ? `Expected: ${members.Expected.join(', ')}` : undefined),
-    retryable: ([429, 502, 503, 504].includes(status ?? 0) || code === 'Data.Conflict') && !PERMANENT.has(code),
+    // Stopped writes need somebody to act, although their status promises otherwise.
+    retryable:
+      ([429, 502, 503, 504].includes(status ?? 0) || code === 'Data.Conflict') && code !== 'Data.WritesStopped',
     retryAfter: reply.seconds,
     details: members,
   }
@@ -175,7 +180,7 @@ export function problemError(document: unknown, reply: Reply = {}): GatehouseErr
     const { Offset, Line, Column } = objectOf(members.Position)
     const position =
       typeof Offset === 'number' ? { offset: Offset, line: Number(Line), column: Number(Column) } : undefined
-    return new QueryError(message, init, reply.statement, position)
+    return new QueryError(message, { ...init, statement: reply.statement, position })
   }
   if (members.error !== undefined || status === 401 || status === 403) return new AuthError(message, init)
   return new GatehouseError(message, init)

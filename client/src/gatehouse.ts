@@ -5,6 +5,7 @@ import { type GatehouseOptions, Http } from './http.ts'
 import { createQuery, type QueryTag, type Row } from './query.ts'
 import type { SavedDocument } from './saved.ts'
 import { createLive, type LiveTag } from './stream/live.ts'
+import { LiveTransport } from './stream/live-transport.ts'
 import type { StateChange } from './stream/protocol.ts'
 import { Stream } from './stream/stream.ts'
 import { Table } from './table.ts'
@@ -35,7 +36,7 @@ export class Gatehouse<Source extends TokenSource = TokenSource> extends Http<So
     super(url, options)
     this.stream = new Stream(this)
     this.query = createQuery(this)
-    this.live = createLive(this.stream, this.values)
+    this.live = createLive(new LiveTransport(this.stream), this.values)
     this.admin = createAdmin(this)
     this.saved = new Collection(this, '/saved')
   }

@@ -1,10 +1,11 @@
 /** Requests with the access token: retried where that is safe, with errors that say what went wrong. */
 import type { Auth, TokenSource } from './auth/token-source.ts'
-import { discover, type Endpoints, type Fetch, reach } from './discovery.ts'
+import { defined } from './defined.ts'
+import { discover, type Fetch, reach } from './discovery.ts'
 import { safely } from './emitter.ts'
-import { AuthError, ConnectionError, errorOf, GatehouseError } from './errors.ts'
+import { AuthError, ConnectionError, closedError, errorOf, GatehouseError } from './errors.ts'
 import { type ValueOptions, Values } from './values.ts'
-import { abortable, backoff, pause } from './wait.ts'
+import { abortable, backoff, either, pause } from './wait.ts'
 
 /** What `onRequest` is told after each attempt. */
 export interface RequestReport {
@@ -22,6 +23,7 @@ export interface RequestReport {
 /** The least that a WebSocket must have; the one of browsers, Node 22, Deno and Bun, and that of the package `ws`, do. */
 export type WebSocketClass = new (url: string, protocols: string) => WebSocketLike
 
+/** A socket as the stream uses it. */
 export interface WebSocketLike {
   readonly readyState: number
   onopen: ((event: never) => void) | null
@@ -57,7 +59,7 @@ export interface GatehouseOptions<Source extends TokenSource = TokenSource> {
 /** One request to the server. */
 export interface RequestOptions {
   readonly method?: string | undefined
-  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly headers?: Readonly<Record<string, string | undefined>> | undefined
   /** Text, or anything that JSON can hold. */
   readonly body?: unknown
   /** Whether it may be sent again when it is not known whether it arrived. Without it, as the method says. */
@@ -91,10 +93,10 @@ export class Http<Source extends TokenSource = TokenSource> {
   readonly #closed = new AbortController()
   /** The option `fetch`, or the global one. */
   readonly fetch: Fetch
-  #endpoints: Promise<Endpoints> | undefined
+  #metadata: Promise<Readonly<Record<string, unknown>>> | undefined
 
   constructor(url: string, options: GatehouseOptions<Source> = {}) {
-    if (!/^https?:\/\//.test(url)) throw new TypeError(`The address must begin with https:// or http://, not "${url}"`)
+    if (!/^https?:\/\//.test(url)) throw new TypeError(`Not an address: "${url}"`)
     this.url = withoutSlash(url)
     this.options = options
     this.values = new Values(options.values)
@@ -107,12 +109,12 @@ export class Http<Source extends TokenSource = TokenSource> {
     this.auth = auth({
       issuer,
       fetch: (address, init) => fetch(address, { signal, ...init }),
-      endpoints: () => {
-        this.#endpoints ??= discover(issuer, fetch).catch((error) => {
-          this.#endpoints = undefined
+      endpoint: async (name) => {
+        this.#metadata ??= discover(issuer, fetch).catch((error) => {
+          this.#metadata = undefined
           throw error
         })
-        return this.#endpoints
+        return String((await this.#metadata)[`${name}_endpoint`])
       },
     }) as Source
   }
@@ -125,7 +127,7 @@ export class Http<Source extends TokenSource = TokenSource> {
   /** Sends a request and resolves with its reply if that is a success. */
   async request(path: string, options: RequestOptions = {}): Promise<Response> {
     const { method = 'GET', idempotent = IDEMPOTENT.includes(method), statement } = options
-    const signal = options.signal === undefined ? this.closed : AbortSignal.any([options.signal, this.closed])
+    const signal = either(options.signal, this.closed)
     const { attempts = 4 } = this.options
     let refused: string | undefined
     for (let attempt = 0; ; attempt++) {
@@ -162,7 +164,7 @@ export class Http<Source extends TokenSource = TokenSource> {
   /** Ends what is open. Everything that waits rejects. */
   close(): void {
     this.auth.close?.()
-    this.#closed.abort(new ConnectionError('The client was closed', { code: 'client.closed', retryable: false }))
+    this.#closed.abort(closedError('client'))
   }
 
   async #send(
@@ -173,7 +175,6 @@ export class Http<Source extends TokenSource = TokenSource> {
     attempt: number,
   ): Promise<Response> {
     const { onRequest, trace } = this.options
-    const traceparent = trace?.()
     const url = this.url + path
     const started = performance.now()
     let response: Response | undefined
@@ -182,15 +183,13 @@ export class Http<Source extends TokenSource = TokenSource> {
       response = await reach(this.fetch, url, {
         method,
         signal,
-        // The token is for this address only.
-        redirect: 'error',
-        headers: {
-          ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...(traceparent === undefined ? {} : { traceparent }),
+        headers: defined({
+          authorization: token === '' ? undefined : `Bearer ${token}`,
+          'content-type': body === undefined ? undefined : 'application/json',
+          traceparent: trace?.(),
           ...headers,
-        },
-        ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+        }),
+        body: typeof body === 'string' ? body : JSON.stringify(body),
       })
       return response
     } catch (failure) {
@@ -226,8 +225,17 @@ export async function read<T>(act: () => Promise<T>, signal?: AbortSignal): Prom
   } catch (error) {
     if (signal?.aborted) throw signal.reason
     if (error instanceof GatehouseError) throw error
-    throw new ConnectionError('The connection broke before the end of the reply', { cause: error })
+    throw new ConnectionError('The reply broke off', { cause: error })
   }
+}
+
+/** What can be in the query string of an address. */
+export type Search = Readonly<Record<string, string | number | boolean | undefined>>
+
+/** The path with a query string of what is given. */
+export function withSearch(path: string, search: Search): string {
+  const text = String(new URLSearchParams(defined(search as Record<string, string>)))
+  return text === '' ? path : `${path}?${text}`
 }
 
 function withoutSlash(url: string): string {
@@ -236,6 +244,5 @@ function withoutSlash(url: string): string {
 
 /** Without `auth`, whatever needs a token says so. */
 const noAuth: Auth<TokenSource> = () => ({
-  token: () =>
-    Promise.reject(new AuthError('Give the option auth: there is no source of tokens', { code: 'client.no_auth' })),
+  token: () => Promise.reject(new AuthError('Give the option auth', { code: 'client.no_auth' })),
 })

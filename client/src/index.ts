@@ -14,7 +14,6 @@ export {
   browser,
   type SignInOptions,
   type SignOutOptions,
-  type User,
 } from './auth/browser.ts'
 export {
   clientCredentials,
@@ -27,21 +26,40 @@ export {
   refreshToken,
 } from './auth/grants.ts'
 export { memory, type TokenStorage } from './auth/storage.ts'
-export type { Auth, AuthEnv, ClientOptions, GrantedTokens, TokenSource, Tokens } from './auth/token-source.ts'
-export { AuthError, ConnectionError, GatehouseError, type Position, QueryError } from './errors.ts'
-export { Gatehouse } from './gatehouse.ts'
-export { type GatehouseOptions, Http, type RequestOptions, type RequestReport, type WebSocketClass } from './http.ts'
 export {
+  type Auth,
+  type AuthEnv,
+  type ClientOptions,
+  GrantedTokens,
+  type TokenSource,
+  type Tokens,
+  type User,
+} from './auth/token-source.ts'
+export { AuthError, ConnectionError, GatehouseError, type Position, problemError, QueryError } from './errors.ts'
+export { Gatehouse } from './gatehouse.ts'
+export {
+  type GatehouseOptions,
+  Http,
+  type RequestOptions,
+  type RequestReport,
+  type Search,
+  type WebSocketClass,
+  type WebSocketLike,
+} from './http.ts'
+export {
+  type Batches,
   type CallOptions,
   createQuery,
   type ProgressOptions,
   type Query,
+  type QueryOptions,
   type QueryTag,
   type Result,
   type Row,
 } from './query.ts'
 export type { Board, SavedDocument, SavedQuery, Tile, View } from './saved.ts'
 export { name, type Part, type Statement, sql, statement } from './statement.ts'
+export { type EventOptions, LiveEvents, type LiveRequest, liveMessages } from './stream/events.ts'
 export { createLive, type Live, type LiveChange, type LiveOptions, type LiveTag } from './stream/live.ts'
 export type { State, StateChange } from './stream/protocol.ts'
 export { Stream, type StreamRequestOptions } from './stream/stream.ts'

@@ -10,13 +10,12 @@ export interface QueueOptions<T> {
   readonly onLeave?: (() => void) | undefined
 }
 
-type Step<T> = IteratorResult<T, undefined>
-
 export class Queue<T> implements AsyncIterableIterator<T, undefined> {
   readonly #options: QueueOptions<T>
+  readonly #steps = this.#read()
   #values: T[] = []
-  #readers: { resolve(step: Step<T>): void; reject(error: unknown): void }[] = []
   #end: { readonly error: unknown } | undefined
+  #wake: (() => void) | undefined
 
   constructor(options: QueueOptions<T> = {}) {
     this.#options = options
@@ -25,9 +24,7 @@ export class Queue<T> implements AsyncIterableIterator<T, undefined> {
   push(value: T): void {
     if (this.#end !== undefined) return
     const { limit = 1000, merge, onLeave } = this.#options
-    const reader = this.#readers.shift()
-    if (reader !== undefined) reader.resolve({ done: false, value })
-    else if (merge !== undefined && this.#values.length > 0) this.#values = [merge(this.#values[0] as T, value)]
+    if (merge !== undefined && this.#values.length > 0) this.#values = [merge(this.#values[0] as T, value)]
     else if (this.#values.length < limit) this.#values.push(value)
     else {
       this.end(
@@ -38,27 +35,20 @@ export class Queue<T> implements AsyncIterableIterator<T, undefined> {
       )
       onLeave?.()
     }
+    this.#wake?.()
   }
 
   /** What waits is still read; then the iteration ends, with the error if there is one. */
   end(error?: unknown): void {
-    if (this.#end !== undefined) return
-    this.#end = { error }
-    for (const { resolve, reject } of this.#readers.splice(0))
-      if (error === undefined) resolve({ done: true, value: undefined })
-      else reject(error)
+    this.#end ??= { error }
+    this.#wake?.()
   }
 
-  next(): Promise<Step<T>> {
-    if (this.#values.length > 0) return Promise.resolve({ done: false, value: this.#values.shift() as T })
-    if (this.#end === undefined) return new Promise((resolve, reject) => this.#readers.push({ resolve, reject }))
-    const { error } = this.#end
-    // Told once; after that the iteration is just over.
-    this.#end = { error: undefined }
-    return error === undefined ? Promise.resolve({ done: true, value: undefined }) : Promise.reject(error)
+  next(): Promise<IteratorResult<T, undefined>> {
+    return this.#steps.next()
   }
 
-  return(): Promise<Step<T>> {
+  return(): Promise<IteratorResult<T, undefined>> {
     this.#values = []
     this.end()
     this.#options.onLeave?.()
@@ -67,5 +57,17 @@ export class Queue<T> implements AsyncIterableIterator<T, undefined> {
 
   [Symbol.asyncIterator](): this {
     return this
+  }
+
+  async *#read(): AsyncGenerator<T, undefined, undefined> {
+    for (;;) {
+      while (this.#values.length > 0) yield this.#values.shift() as T
+      if (this.#end !== undefined) break
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+    if (this.#end.error !== undefined) throw this.#end.error
+    return undefined
   }
 }

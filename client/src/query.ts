@@ -1,6 +1,6 @@
 /** Queries: rows, a stream of rows, Arrow, CSV, or the whole result. */
 import { objectOf, problemError, QueryError } from './errors.ts'
-import { type Http, read } from './http.ts'
+import { type Http, read, type Search, withSearch } from './http.ts'
 import type { Part, Statement } from './statement.ts'
 import { statement as statementOf, tagged } from './statement.ts'
 import type { Column } from './values.ts'
@@ -12,6 +12,12 @@ export type Row = Record<string, unknown>
 export interface CallOptions {
   /** Ends the request; the server stops the query too. */
   readonly signal?: AbortSignal | undefined
+}
+
+/** Of one request of a query. */
+export interface QueryOptions extends CallOptions {
+  /** More of the query string, as docs/query.md lists it: `{ rows: 'arrays', 'p.symbol': 'ACME' }`. */
+  readonly search?: Search | undefined
 }
 
 /** What the server says about a result. */
@@ -26,6 +32,13 @@ export interface Result<R> {
   readonly next: string | undefined
   /** Milliseconds on the server. */
   readonly elapsed: number
+  readonly requestId: string
+}
+
+/** A result that is read as it arrives. */
+export interface Batches extends AsyncGenerator<unknown[][], void, undefined> {
+  /** Known before the first row, and also if there is none. */
+  readonly columns: readonly Column[]
   readonly requestId: string
 }
 
@@ -65,11 +78,12 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   async rows(options?: CallOptions): Promise<R[]> {
     const { rows, truncated, requestId } = await this.result(options)
     if (truncated)
-      throw new QueryError(
-        `The result has more than the ${rows.length} rows that the service returns at once`,
-        { code: 'client.truncated', hint: 'use .stream(), or a LIMIT', requestId },
-        this.#text,
-      )
+      throw new QueryError(`The result has more than ${rows.length} rows`, {
+        code: 'client.truncated',
+        hint: 'use .stream(), or a LIMIT',
+        requestId,
+        statement: this.#text,
+      })
     return rows
   }
 
@@ -79,40 +93,62 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   }
 
   /** Rows with their columns, and what the server says about them. `after` is `next` of the page before. */
-  async result({ after, ...options }: CallOptions & { readonly after?: string | undefined } = {}): Promise<Result<R>> {
-    const { signal = this.#options.signal } = options
-    const page = after === undefined ? '' : `?after=${encodeURIComponent(after)}`
-    return readResult<R>(this.#http, await this.#send('application/json', page, signal), this.#text, signal)
+  async result(options: QueryOptions & { readonly after?: string | undefined } = {}): Promise<Result<R>> {
+    const { after, search, signal = this.#options.signal } = options
+    const response = await this.#send('application/json', { after, ...search }, signal)
+    return readResult<R>(this.#http, response, this.#text, signal)
   }
 
   /** Row by row, as fast as they are read: of any number of rows only a few are in memory. */
   async *stream(options: CallOptions = {}): AsyncGenerator<R, void, undefined> {
-    const { signal = this.#options.signal } = options
-    const response = await this.#send('application/x-ndjson', '?rows=arrays&header=columns', signal)
-    const { values } = this.#http
-    let columns: readonly Column[] = []
-    let decode: ((row: Row) => void) | undefined
-    for await (const line of linesOf(response, signal)) {
-      const item = values.parse(line)
-      // The rows are arrays: an object is about the result.
-      if (Array.isArray(item)) {
+    const batches = await this.batches(options)
+    const names = batches.columns.map(({ name }) => name)
+    for await (const batch of batches)
+      for (const values of batch) {
         const row: Row = {}
-        for (let index = 0; index < columns.length; index++) row[(columns[index] as Column).name] = item[index]
-        decode?.(row)
+        for (let index = 0; index < names.length; index++) row[names[index] as string] = values[index]
         yield row as R
-        continue
       }
-      const { Columns, Error: problem, Truncated } = objectOf(item)
-      if (Columns !== undefined) {
-        columns = values.columns(Columns)
-        decode = values.decoder(columns)
-      } else if (problem !== undefined) throw problemError(problem, { statement: this.#text })
-      else if (Truncated === true)
-        throw new QueryError(
-          'The result is larger than the service allows',
-          { code: 'client.truncated', hint: 'ask for fewer rows or columns at once' },
-          this.#text,
-        )
+  }
+
+  /** Rows as arrays, as many at a time as have arrived: for tables and charts of any size. Read them once. */
+  async batches(options: CallOptions = {}): Promise<Batches> {
+    const { signal = this.#options.signal } = options
+    const { values } = this.#http
+    const response = await this.#send('application/x-ndjson', { rows: 'arrays', header: 'columns' }, signal)
+    const items = itemsOf(response, this.#http, signal)
+    const { value: first = [] } = await items.next()
+    const columns = values.columns(objectOf(first[0]).Columns)
+    const requestId = response.headers.get('request-id') ?? ''
+    const batches = this.#readBatches(first.slice(1), items, values.decoder(columns, true))
+    return Object.assign(batches, { columns, requestId })
+  }
+
+  async *#readBatches(
+    first: readonly unknown[],
+    items: AsyncGenerator<readonly unknown[]>,
+    decode: ((row: object) => void) | undefined,
+  ): AsyncGenerator<unknown[][], void, undefined> {
+    try {
+      for (let batch = first; ; ) {
+        const rows = batch.filter((item) => Array.isArray(item))
+        if (decode !== undefined) rows.forEach(decode)
+        if (rows.length > 0) yield rows
+        // Rows are arrays. An object is about the result, and comes last.
+        const { Error: problem, Truncated } = objectOf(batch.at(-1))
+        if (problem !== undefined) throw problemError(problem, { statement: this.#text })
+        if (Truncated === true)
+          throw new QueryError('The result is too large', {
+            code: 'client.truncated',
+            hint: 'ask for fewer rows',
+            statement: this.#text,
+          })
+        const next = await items.next()
+        if (next.done === true) return
+        batch = next.value
+      }
+    } finally {
+      await items.return(undefined)
     }
   }
 
@@ -127,8 +163,8 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   }
 
   /** The reply itself in any format of the service, to be stored or passed on piece by piece. */
-  response(accept: string, { signal = this.#options.signal }: CallOptions = {}): Promise<Response> {
-    return this.#send(accept, '', signal)
+  response(accept: string, { search, signal = this.#options.signal }: QueryOptions = {}): Promise<Response> {
+    return this.#send(accept, { ...search }, signal)
   }
 
   /** How the statement would be run. */
@@ -137,8 +173,8 @@ export class Query<R = Row> implements PromiseLike<R[]> {
     return new Query(this.#http, statementOf(`explain ${this.#text}`, Parameters), this.#options).rows(options)
   }
 
-  #send(accept: string, query: string, signal: AbortSignal | undefined): Promise<Response> {
-    return this.#http.request(`/query${query}`, {
+  #send(accept: string, search: Search, signal: AbortSignal | undefined): Promise<Response> {
+    return this.#http.request(withSearch('/query', search), {
       method: 'POST',
       headers: { accept },
       body: this.#body,
@@ -220,14 +256,25 @@ async function readBytes(
   return bytes
 }
 
-async function* linesOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<string> {
+/** The lines of a reply, as many at a time as have arrived. */
+export async function* linesOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<string[]> {
   const decoder = new TextDecoder()
   let rest = ''
   for await (const chunk of chunksOf(response, signal)) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
     rest = lines.pop() ?? ''
-    yield* lines
+    yield lines
   }
+}
+
+/** Many lines are parsed at once, which is much faster; not all of a large chunk, so that a page can draw in between. */
+async function* itemsOf(
+  response: Response,
+  { values }: Http,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<unknown[], void, undefined> {
+  for await (const lines of linesOf(response, signal))
+    while (lines.length > 0) yield values.parse(`[${lines.splice(0, 500)}]`) as unknown[]
 }
 
 /** Leaving the loop ends the request. Safari cannot iterate over a body. */

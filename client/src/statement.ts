@@ -1,5 +1,5 @@
 /** Statements by template tag: every value becomes a parameter, never a part of the text. */
-import { encode, type Value } from './values.ts'
+import { encode, encodeMembers, type Value } from './values.ts'
 
 /**
  * A statement, or a part of one, with its values: made by `sql` and `statement`.
@@ -24,42 +24,24 @@ export class Statement {
   compile(): { text: string; parameters: readonly unknown[] | Readonly<Record<string, unknown>> } {
     const parameters: unknown[] = []
     const text = this.#write(parameters)
-    if (this.#named === undefined) return { text, parameters }
-    return {
-      text,
-      parameters: Object.fromEntries(Object.entries(this.#named).map(([name, value]) => [name, encode(value)])),
-    }
+    return { text, parameters: this.#named === undefined ? parameters : encodeMembers(this.#named) }
   }
 
   #write(parameters: unknown[]): string {
-    return this.strings.reduce((text, part, index) => {
-      const value = this.values[index - 1]
-      return text + (value instanceof Statement ? value.#write(parameters) : placeholders(value, parameters)) + part
-    })
+    return this.strings.reduce((text, part, index) => text + Statement.#part(this.values[index - 1], parameters) + part)
   }
-}
 
-/** A list becomes `$1, $2`, for `in (…)`. */
-function placeholders(value: unknown, parameters: unknown[]): string {
-  if (value instanceof Name) return value.text
-  if (!Array.isArray(value)) return `$${parameters.push(encode(value))}`
-  if (value.length === 0) throw new TypeError('An empty list cannot be a part of a statement: leave the condition out')
-  return value.map((item) => placeholders(item, parameters)).join(', ')
-}
-
-class Name {
-  readonly text: string
-
-  constructor(name: string) {
-    this.text = name
-      .split('.')
-      .map((part) => `"${part.replaceAll('"', '""')}"`)
-      .join('.')
+  /** A list becomes `$1, $2`, for `in (…)`. */
+  static #part(value: unknown, parameters: unknown[]): string {
+    if (value instanceof Statement) return value.#write(parameters)
+    if (!Array.isArray(value)) return `$${parameters.push(encode(value))}`
+    if (value.length === 0) throw new TypeError('A list cannot be empty')
+    return value.map((item) => Statement.#part(item, parameters)).join(', ')
   }
 }
 
 /** What can stand in `${…}`: a value, a list of values for `in (…)`, another statement, or a name. */
-export type Part = Value | undefined | readonly Value[] | Statement | Name
+export type Part = Value | undefined | readonly Value[] | Statement
 
 /**
  * A part of a statement, to be put into another.
@@ -72,7 +54,7 @@ export type Part = Value | undefined | readonly Value[] | Statement | Name
  */
 export function sql(strings: TemplateStringsArray, ...values: readonly Part[]): Statement {
   if (!Array.isArray(strings) || !('raw' in strings))
-    throw new TypeError('Write the statement as a template: sql`select …`, without parentheses')
+    throw new TypeError('Write query`select …`, so that its values are parameters')
   return new Statement(strings, values)
 }
 
@@ -84,8 +66,9 @@ export function sql(strings: TemplateStringsArray, ...values: readonly Part[]): 
  * await gate.query`select ${name(column)} from trades order by ${name(column)}`
  * ```
  */
-export function name(text: string): Name {
-  return new Name(text)
+export function name(text: string): Statement {
+  const parts = text.split('.').map((part) => `"${part.replaceAll('"', '""')}"`)
+  return new Statement([parts.join('.')], [])
 }
 
 /**
@@ -110,10 +93,8 @@ export function statement(
 export function tagged<Options, Made>(make: (statement: Statement, options: Options) => Made, defaults: Options) {
   return (first: unknown, ...values: unknown[]): unknown => {
     if (first instanceof Statement) return make(first, (values[0] as Options | undefined) ?? defaults)
-    if (Array.isArray(first) && 'raw' in first)
+    if (typeof first === 'string' || Array.isArray(first))
       return make(sql(first as unknown as TemplateStringsArray, ...(values as Part[])), defaults)
-    if (typeof first === 'string')
-      throw new TypeError('Write the statement as a template, query`select …`, so that its values are parameters')
     const options = first as Options
     return (strings: TemplateStringsArray, ...parts: Part[]) => make(sql(strings, ...parts), options)
   }

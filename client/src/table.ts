@@ -1,7 +1,7 @@
 /** Calls on a table that need no statement: select, insert, update, delete, and uploads in pieces. */
-import type { Http } from './http.ts'
+import { type Http, withSearch } from './http.ts'
 import { type CallOptions, type Result, type Row, readResult } from './query.ts'
-import { encode } from './values.ts'
+import { encode, encodeMembers } from './values.ts'
 
 /** One condition as the service takes it; see docs/query.md for the operators. */
 export type Criterion =
@@ -79,12 +79,9 @@ export class Table<R = Row> {
 
   /** Rows by criteria, page by page if there are many: pass `next` as `after`. */
   async select({ where = [], columns, orderBy, limit, after, signal }: SelectOptions<R> = {}): Promise<Result<R>> {
-    const query = new URLSearchParams()
-    if (columns !== undefined) query.set('columns', columns.join(','))
-    if (orderBy !== undefined) query.set('orderby', [orderBy].flat().join(','))
-    if (limit !== undefined) query.set('limit', String(limit))
-    if (after !== undefined) query.set('after', after)
-    return this.#call(`Select?${query}`, criteriaOf(where), { signal })
+    const orderby = orderBy && [orderBy].flat().join(',')
+    const call = withSearch('Select', { columns: columns?.join(','), orderby, limit, after })
+    return this.#call(call, criteriaOf(where), { signal })
   }
 
   /** All rows of all pages. */
@@ -99,12 +96,12 @@ export class Table<R = Row> {
 
   /** One row or several, all or none. The result has the rows with their defaults. */
   insert(rows: Partial<R> | readonly Partial<R>[], options: WriteOptions = {}): Promise<Result<R>> {
-    return this.#write('Insert', (Array.isArray(rows) ? rows : [rows]).map(encodeRow), options)
+    return this.#write('Insert', (Array.isArray(rows) ? rows : [rows]).map(encodeMembers), options)
   }
 
   /** Changes the rows that match. */
   update(where: Where<R>, assignments: Partial<R>, options: WriteOptions = {}): Promise<Result<R>> {
-    return this.#write('Update', { Criteria: criteriaOf(where), Assignments: encodeRow(assignments) }, options)
+    return this.#write('Update', { Criteria: criteriaOf(where), Assignments: encodeMembers(assignments) }, options)
   }
 
   /** Deletes the rows that match. */
@@ -159,10 +156,6 @@ export class Table<R = Row> {
  */
 export function createTable<R = Row>(http: Http, name: string): Table<R> {
   return new Table<R>(http, name)
-}
-
-function encodeRow(row: object): Row {
-  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, encode(value)]))
 }
 
 function criteriaOf(where: object): readonly unknown[] {

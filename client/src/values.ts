@@ -44,17 +44,18 @@ export class Values {
       .map(({ name, Type, Nullable }) => ({ name, type: Type, nullable: Nullable }))
   }
 
-  /** Decodes a row in place; undefined when nothing has to be done. */
-  decoder(columns: readonly Column[]): ((row: Record<string, unknown>) => void) | undefined {
-    const decoders = columns.flatMap(({ name, type }) => {
+  /** Decodes a row in place, by names or by places; undefined when nothing has to be done. */
+  decoder(columns: readonly Column[], isArray = false): ((row: object) => void) | undefined {
+    const decoders = columns.flatMap(({ name, type }, index) => {
       const decode = this.#decoderOf(type)
-      return decode === undefined ? [] : [[name, decode] as const]
+      return decode === undefined ? [] : [[isArray ? index : name, decode] as const]
     })
     if (decoders.length === 0) return undefined
-    return (row) => {
-      for (const [name, decode] of decoders) {
-        const value = row[name]
-        if (value !== null && value !== undefined) row[name] = decode(value)
+    return (object) => {
+      const row = object as Record<string | number, unknown>
+      for (const [key, decode] of decoders) {
+        const value = row[key]
+        if (value !== null && value !== undefined) row[key] = decode(value)
       }
     }
   }
@@ -114,10 +115,15 @@ export function encode(value: unknown): unknown {
       if (value instanceof Date) return value.toISOString()
       if (value instanceof Uint8Array) return btoa(Array.from(value, (byte) => String.fromCharCode(byte)).join(''))
       // Decimal classes and Temporal are known by a text of their own; other objects are Json.
-      return Object.getPrototypeOf(value) === Object.prototype ? value : String(value)
+      return [Object.prototype, null].includes(Object.getPrototypeOf(value)) ? value : String(value)
     case 'undefined':
       return null
     default:
       return value
   }
+}
+
+/** The values of an object, encoded. */
+export function encodeMembers(members: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, encode(value)]))
 }

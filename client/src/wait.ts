@@ -2,21 +2,11 @@
 
 /** Rejects with the reason of the signal when it is aborted. */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) {
-      reject(signal.reason)
-      return
-    }
-    const abort = (): void => {
-      clearTimeout(timer)
-      reject(signal?.reason)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', abort)
-      resolve()
-    }, milliseconds)
-    signal?.addEventListener('abort', abort, { once: true })
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const passed = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds)
   })
+  return abortable(passed, signal).finally(() => clearTimeout(timer))
 }
 
 /** A promise that also ends when the signal is aborted; the work behind it goes on for others who wait for it. */
@@ -37,6 +27,26 @@ export function backoff(count: number, base = 500, most = 30_000): number {
 
 /** Does not keep a process of Node alive. */
 export function unref(timer: unknown): void {
-  if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function')
-    timer.unref()
+  ;(timer as { unref?(): void }).unref?.()
+}
+
+/** Aborted with the first of both. */
+export function either(signal: AbortSignal | undefined, other: AbortSignal): AbortSignal {
+  return signal === undefined ? other : AbortSignal.any([signal, other])
+}
+
+/** A promise that others settle. Nobody has to wait for it: a rejection is not reported. */
+export interface Deferred<T> {
+  readonly promise: Promise<T>
+  resolve(value: T): void
+  reject(error: unknown): void
+}
+
+export function deferred<T>(): Deferred<T> {
+  let settle: Pick<Deferred<T>, 'resolve' | 'reject'> | undefined
+  const promise = new Promise<T>((resolve, reject) => {
+    settle = { resolve, reject }
+  })
+  promise.catch(() => {})
+  return { promise, ...(settle as unknown as Pick<Deferred<T>, 'resolve' | 'reject'>) }
 }

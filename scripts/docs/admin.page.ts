@@ -80,6 +80,9 @@ lower case alike, ordered by what begins with it. A name is \`name\`, or \`given
 there is no \`family_name\`, the last word of the name counts as one. A page reads a bounded number of entries: it can have
 fewer users than \`limit\`, even none, although \`next\` is there.
 
+\`GET /admin/users?role=trader\` lists the users with a role, and \`GET /admin/roles/{role}\` says how many there are, up to 10,000.
+\`GET /admin/clients?search=desk\` finds clients whose id or name contains the text.
+
 \`GET /admin/counts\` counts up to 10,000 of each thing; \`more\` says that there are more. Nothing is counted by a scan, and
 nothing has to be kept up to date for it.
 

@@ -13,7 +13,7 @@ const SECTIONS: readonly (readonly [string, readonly string[]])[] = [
   ['Queries', ['query.ts', 'statement.ts', 'values.ts']],
   ['Tables', ['table.ts']],
   ['Saved queries and boards', ['saved.ts']],
-  ['Live queries', ['stream/live.ts']],
+  ['Live queries', ['stream/live.ts', 'stream/events.ts']],
   ['Streaming', ['stream/stream.ts', 'stream/subscription.ts', 'stream/protocol.ts']],
   ['Administration', ['admin.ts']],
   ['Errors', ['errors.ts']],
@@ -105,7 +105,7 @@ function describeMember(source: SourceFile, member: Declared): string[] {
   const cell = (part: string): string => part.replaceAll('\n', ' ').replaceAll('|', '\\|')
   const short = signature
     .replace(/^get (\w+)\(\)/, '$1')
-    .replace(/^readonly |^async \*?/, '')
+    .replace(/^(?:declare )?readonly |^async \*?/, '')
     .replaceAll(' | undefined', '')
   return [`| \`${cell(short)}\` | ${cell(text)} |`]
 }

@@ -2,6 +2,7 @@
 import { clientTarget } from '../declarative/targets.ts'
 import { BUILT_IN_CLIENT_IDS } from '../store/built-in-clients.ts'
 import { type ClientMetadata, toClient } from '../store/client-metadata.ts'
+import { clientMatches } from '../store/clients.ts'
 import { newId, newSecret } from '../store/opaque.ts'
 import type { RevocationsInside } from '../store/revocations.ts'
 import type { Stores } from '../store/stores.ts'
@@ -9,7 +10,7 @@ import { badBody, CLIENT_SCHEMA, instant, type JsonObject, merged, readClient, r
 import { change, record, recordPatch } from './change.ts'
 import { checkMatch, created, requireMatch, tagged } from './etag.ts'
 import { PAGE_REPLY, type Page, pageQuery, pageReply, readPage } from './page.ts'
-import { type AdminCall, type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
+import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
 
 const MOST_SECRETS = 2
 
@@ -19,10 +20,16 @@ export const clientRoutes: readonly AdminRoute[] = [
     path: '/admin/clients',
     scope: 'Identity/Admin',
     summary: 'Lists clients page by page, ordered by id. Those that are built in have built_in and cannot be changed.',
-    query: pageQuery('Clients', 'client_id'),
+    query: {
+      ...pageQuery('Clients', 'client_id'),
+      search:
+        'Only clients whose id or name contains this; upper and lower case are the same. A page can be short, or empty, although `next` is there.',
+    },
     reply: PAGE_REPLY,
     async run(call, env) {
       const page = readPage(call)
+      const { search } = call.query
+      if (search !== undefined) return searchClients(call, env, search, page)
       const ids = withBuiltIn(await env.stores.clients.listIds(page), page, env)
       const items = await Promise.all(ids.map(async (id) => ({ id, shown: await showClient(env, id) })))
       return pageReply('/admin/clients', call, page, items, { keyOf: ({ id }) => id, present: ({ shown }) => shown })
@@ -170,6 +177,16 @@ function registered(call: AdminCall): string {
   const id = part(call, 'client')
   if (BUILT_IN_CLIENT_IDS.has(id)) throw conflict(`The client ${id} is built in and cannot be changed`)
   return id
+}
+
+async function searchClients(call: AdminCall, env: AdminEnv, text: string, page: Page): Promise<AdminReply> {
+  const { ids, next } = await env.stores.clients.search(text, page)
+  const isOn = (id: string) => id > page.after && (next === undefined || id < next)
+  const own = [...env.builtInClients.values()].filter((client) => isOn(client.client_id) && clientMatches(client, text))
+  const all = [...ids, ...own.map(({ client_id }) => client_id)].sort((a, b) => (a < b ? -1 : 1))
+  const items = await Promise.all(all.map((id) => showClient(env, id)))
+  const query = next && new URLSearchParams({ ...call.query, after: next, limit: String(page.limit) })
+  return { body: { items, next: query === undefined ? null : `/admin/clients?${query}` } }
 }
 
 /** The ids of a page together with the built-in ones that belong on it. */

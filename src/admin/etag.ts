@@ -7,8 +7,9 @@ function tagOf(representation: unknown): string {
   return `"${hash('sha256', JSON.stringify(representation), 'base64url').slice(0, 22)}"`
 }
 
-export function tagged(representation: object): AdminReply {
-  return { status: 200, body: representation, headers: { etag: tagOf(representation) } }
+/** `beside` has members that are shown, but cannot be changed here. */
+export function tagged(representation: object, beside: object = {}): AdminReply {
+  return { status: 200, body: { ...representation, ...beside }, headers: { etag: tagOf(representation) } }
 }
 
 /** `once` has members that are shown only in this response, such as a generated secret. */

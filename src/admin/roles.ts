@@ -48,10 +48,11 @@ export const roleRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/roles/{role}',
     scope: 'Identity/Admin',
-    summary: 'Shows a role.',
-    reply: 'The role.',
+    summary: 'Shows a role, and how many users have it, up to 10,000.',
+    reply: 'The role, with users: {"count", "more"}.',
     async run(call, { stores }) {
-      return tagged(presentRole(await findRole(stores, part(call, 'role'))))
+      const role = await findRole(stores, part(call, 'role'))
+      return tagged(presentRole(role), { users: await stores.users.countWith(role.name) })
     },
   },
   {

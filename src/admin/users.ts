@@ -25,13 +25,19 @@ export const userRoutes: readonly AdminRoute[] = [
       prefix: 'Only users whose username begins with this; upper and lower case are the same.',
       search:
         'Only users whose username, name, family name or e-mail address begins with this, ordered by what does; upper and lower case are the same. A page can be short, or empty, although `next` is there.',
+      role: 'Only users with this role.',
     },
     reply: PAGE_REPLY,
     async run(call, { stores }) {
       const page = readPage(call)
-      const { search } = call.query
+      const { search, prefix, role } = call.query
+      if ([search, prefix, role].filter((given) => given !== undefined).length > 1)
+        throw new Refusal('admin.bad_parameter', 400, 'prefix, search and role cannot be combined')
       if (search !== undefined) return searchUsers(call, stores, search, page)
-      const users = await stores.users.list({ ...page, prefix: call.query.prefix ?? '' })
+      const users =
+        role === undefined
+          ? await stores.users.list({ ...page, prefix: prefix ?? '' })
+          : await stores.users.listWith(role, page)
       return pageReply('/admin/users', call, page, users, { keyOf: ({ username }) => username, present: presentUser })
     },
   },
@@ -153,8 +159,6 @@ export const userRoutes: readonly AdminRoute[] = [
 
 /** The cursor is opaque: its parts come from people's names. */
 async function searchUsers(call: AdminCall, { users }: Stores, text: string, page: Page): Promise<AdminReply> {
-  if (call.query.prefix !== undefined)
-    throw new Refusal('admin.bad_parameter', 400, 'prefix and search cannot be combined')
   const { users: found, next } = await users.search(text, { limit: page.limit, after: readHit(page.after) })
   const after = next && Buffer.from(JSON.stringify([next.key, next.id])).toString('base64url')
   const search = after && new URLSearchParams({ ...call.query, after, limit: String(page.limit) })

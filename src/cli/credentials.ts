@@ -3,13 +3,14 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, write
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { TokenStorage, Tokens } from '../../client/src/index.ts'
 import { CommandError } from './errors.ts'
 import { membersOf, parseJson } from './json.ts'
 
 export interface Login {
   readonly clientId: string
   readonly accessToken: string
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch: from then on the token is not used any more, but renewed. */
   readonly expiresAt: number
   readonly refreshToken: string | undefined
 }
@@ -33,12 +34,40 @@ export function deleteLogin(server: string, file = credentialsFile()): void {
   writeAll(all, file)
 }
 
+export function loginOf(clientId: string, { accessToken, renewAt, refreshToken }: Tokens): Login {
+  return { clientId, accessToken, expiresAt: renewAt ?? Number.MAX_SAFE_INTEGER, refreshToken }
+}
+
+/** The login to a server as the storage of the client library, which the commands of a user share. */
+export function loginStorage(server: string, clientId: string): TokenStorage {
+  return {
+    getItem() {
+      const login = readLogin(server)
+      if (login === undefined) return null
+      const { accessToken, expiresAt: renewAt, refreshToken } = login
+      return JSON.stringify({ accessToken, renewAt, refreshToken } satisfies Tokens)
+    },
+    setItem: (_key, tokens) => writeLogin(server, loginOf(clientId, JSON.parse(tokens))),
+    // Only a logout deletes it: until then each command can say that it is no longer valid.
+    removeItem() {},
+    // A refresh token is valid once: of several commands one refreshes, and the others use what it got.
+    async lock(_key, act) {
+      const unlock = await lockCredentials()
+      try {
+        return await act()
+      } finally {
+        unlock()
+      }
+    },
+  }
+}
+
 const LOCK_POLL_MS = 50
 /** A lock this old was left behind by a command that was killed. */
 const LOCK_STALE_MS = 30_000
 
 /** Waits for other commands of this user; returns the function that unlocks. */
-export async function lockCredentials(file = credentialsFile()): Promise<() => void> {
+async function lockCredentials(file = credentialsFile()): Promise<() => void> {
   const lock = `${file}.lock`
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   for (;;) {

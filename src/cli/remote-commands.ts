@@ -45,7 +45,11 @@ session uses the login of "gatehouse login", if there is one.
 
 In a terminal, type "help" once connected. In a pipe, each line of stdin is a message (JSON, or what one types in the
 terminal) and each line of stdout is a message from the server. The session ends when every request is answered and
-nothing is subscribed to, or when the wait is over. For example: echo 'Platform/QueryServerInfo' | gatehouse stream`,
+nothing is subscribed to, or when the wait is over. For example: echo 'Platform/QueryServerInfo' | gatehouse stream
+
+The token is renewed before it expires. A lost connection is opened again with a fresh token, and subscriptions go on;
+messages in between are not sent later. The exit status is 1 if a request was not answered, if the server ended the
+session, or if there is no connection in the end.`,
     examples: [
       'stream --username alice',
       'stream < messages.txt',

@@ -1,4 +1,5 @@
 /** Text for a terminal: tables whose columns line up, and data that cannot control the terminal. */
+import { writeExactly } from './json.ts'
 
 export function printTable(header: readonly string[], rows: readonly (readonly string[])[]): void {
   const lines = [header, ...rows].map((row) => row.map(printable))
@@ -41,10 +42,11 @@ export function formatRecords(
   return columns.length === 0 ? '' : records.join('')
 }
 
-/** A value of a JSON result as text. */
+/** A value of a result as text. */
 export function cellText(value: unknown): string {
   if (value === null || value === undefined) return 'NULL'
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
+  return typeof value === 'object' ? writeExactly(value) : String(value)
 }
 
 export function padTo(cell: string, width = 0, atStart = false): string {

@@ -1,22 +1,13 @@
 /** `gatehouse types`: writes TypeScript interfaces of the tables that the caller may read, for use with the client library. */
-import { createQuery, GatehouseError, getToken, Http } from '../../client/src/index.ts'
 import type { Arguments } from './args.ts'
-import { serverAddress } from './client.ts'
-import { CommandError, UsageError } from './errors.ts'
-import { tokenSource } from './sign-in.ts'
+import { UsageError } from './errors.ts'
+import { type Gate, withGate } from './gate.ts'
 import { printable } from './table.ts'
 
 export async function types(args: Arguments): Promise<void> {
-  const server = serverAddress(args.value('--server'))
   const forms = readForms(args)
-  const http = new Http(server, { auth: getToken(tokenSource(server, args)) })
-  try {
-    process.stdout.write(writeTypes(await readTables(http), forms))
-  } catch (error) {
-    throw error instanceof GatehouseError ? new CommandError(printable(`${error.code}: ${error.message}`)) : error
-  } finally {
-    http.close()
-  }
+  const tables = await withGate(args, readTables)
+  process.stdout.write(writeTypes(tables, forms))
 }
 
 export interface DescribedTable {
@@ -60,8 +51,7 @@ function oneOf(args: Arguments, option: `--${string}`, usual: string, types: Rea
   return type
 }
 
-async function readTables(http: Http): Promise<DescribedTable[]> {
-  const query = createQuery(http)
+async function readTables({ query }: Gate): Promise<DescribedTable[]> {
   const tables = await query<Omit<DescribedTable, 'columns'>>`
     select name, description from cataloguetables where not issystem order by name`
   const columns = await query<DescribedColumn & { tablename: string }>`

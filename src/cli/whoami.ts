@@ -1,10 +1,10 @@
 /** `gatehouse whoami`: as whom a command acts on a server, and with which rights. */
+import { AuthError, type User } from '../../client/src/index.ts'
 import { isRight } from '../protocol/scopes.ts'
 import type { Arguments } from './args.ts'
-import { serverAddress, userinfo } from './client.ts'
 import { readLogin } from './credentials.ts'
-import { membersOf } from './json.ts'
-import { tokenSource } from './sign-in.ts'
+import { type Gate, withGate } from './gate.ts'
+import { refusal } from './sign-in.ts'
 import { printableLines, printTable } from './table.ts'
 import { claimsOf } from './token-claims.ts'
 
@@ -20,9 +20,11 @@ export interface Identity {
   readonly expiresAt: string
 }
 
-export async function whoami(args: Arguments): Promise<void> {
-  const server = serverAddress(args.value('--server'))
-  const identity = await identityOf(server, await tokenSource(server, args)())
+export function whoami(args: Arguments): Promise<void> {
+  return withGate(args, async (gate) => print(gate.url, await identityOf(gate), args))
+}
+
+function print(server: string, identity: Identity, args: Arguments): void {
   const json = JSON.stringify({ server, ...identity }, null, 2)
   if (args.has('--json')) return void process.stdout.write(`${printableLines(json)}\n`)
   const usesLogin = !args.has('--username') && !args.has('--token-file')
@@ -41,9 +43,9 @@ export async function whoami(args: Arguments): Promise<void> {
 }
 
 /** Asks the server, which refuses a token that is no longer valid. */
-export async function identityOf(server: string, accessToken: string): Promise<Identity> {
-  const { preferred_username: username, name } = membersOf(await userinfo(server, accessToken))
-  const { sub, client_id, role, scope, exp } = claimsOf(accessToken)
+export async function identityOf(gate: Gate): Promise<Identity> {
+  const { preferred_username: username, name } = await userOf(gate)
+  const { sub, client_id, role, scope, exp } = claimsOf(await gate.auth.token())
   return {
     subject: String(sub),
     username: typeof username === 'string' ? username : undefined,
@@ -54,6 +56,17 @@ export async function identityOf(server: string, accessToken: string): Promise<I
       .split(' ')
       .filter((word) => word !== ''),
     expiresAt: new Date(Number(exp) * 1000).toISOString(),
+  }
+}
+
+/** Nothing where the token does not grant the profile. */
+async function userOf({ auth, url }: Gate): Promise<Partial<User>> {
+  try {
+    return await auth.user()
+  } catch (error) {
+    if (!(error instanceof AuthError)) throw error
+    if (error.status === 403) return {}
+    throw refusal(`${url} did not accept the token`, error)
   }
 }
 

@@ -1,5 +1,6 @@
 /** Applies a plan: tables first, since only they are expected to fail, then all identity data in one transaction. */
-import { BadCsv, type CsvRow } from '../lib/csv.ts'
+import { BadCsv } from '../csv/file.ts'
+import type { CsvRow } from '../csv/record.ts'
 import type { Clock } from '../protocol/clock.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { toClient } from '../store/client-metadata.ts'

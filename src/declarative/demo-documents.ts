@@ -37,7 +37,7 @@ export const DEMO_DOCUMENTS = [
         },
         {
           title: 'Candles of ACME',
-          statement: `select time_bucket(interval '30 seconds', executed_at) as time, first(price, executed_at) as open, max(price) as high, min(price) as low, last(price, executed_at) as close from trades where symbol = :symbol and executed_at ${RECENT} group by time_bucket(interval '30 seconds', executed_at) order by time`,
+          statement: `select time_bucket(interval '15 seconds', executed_at) as time, first(price, executed_at) as open, max(price) as high, min(price) as low, last(price, executed_at) as close from trades where symbol = :symbol and executed_at ${RECENT} group by time_bucket(interval '15 seconds', executed_at) order by time`,
           parameters: { symbol: 'ACME' },
           view: 'candles',
           x: 'time',

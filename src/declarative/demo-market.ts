@@ -1,5 +1,5 @@
 /** A small fictional market, generated from a fixed seed: the same instruments, quotes and trades on every machine. */
-import type { CsvRow } from '../lib/csv.ts'
+import type { CsvRow } from '../csv/record.ts'
 import { createRandom, pick } from './demo-random.ts'
 
 const SEED = 20_260_105

@@ -1,5 +1,5 @@
 /** The demonstration data: users, clients and tables with known passwords, for loopback only. */
-import type { CsvRow } from '../lib/csv.ts'
+import type { CsvRow } from '../csv/record.ts'
 import { SCOPES } from '../protocol/scopes.ts'
 import { demoInstruments, demoQuotes, demoTrades } from './demo-market.ts'
 import type { Declaration } from './shape.ts'

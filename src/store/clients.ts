@@ -13,6 +13,9 @@ export class BadClientId extends Error {
   override name = 'BadClientId'
 }
 
+/** Clients that one page of a search reads. */
+const MOST_SEARCHED = 1000
+
 export function createClients(db: Kysely<Schema>, clock: Clock) {
   return {
     async find(clientId: string): Promise<Client | undefined> {
@@ -33,6 +36,16 @@ export function createClients(db: Kysely<Schema>, clock: Clock) {
     async listIds({ after, limit }: { after: string; limit: number }): Promise<string[]> {
       const page = db.selectFrom('clients').select('client_id').where('client_id', '>', after)
       return (await page.orderBy('client_id').limit(limit).execute()).map(({ client_id }) => client_id)
+    },
+
+    /** The ids of those whose id or name contains the text. A page reads a bounded number of clients; `next` is where it ended. */
+    async search(text: string, { after, limit }: { after: string; limit: number }) {
+      const page = db.selectFrom('clients').selectAll().where('client_id', '>', after)
+      const rows = await page.orderBy('client_id').limit(MOST_SEARCHED).execute()
+      const found = rows.filter((row) => clientMatches(metadataOf(row), text)).map(({ client_id }) => client_id)
+      const ids = found.slice(0, limit)
+      const end = rows.length === MOST_SEARCHED ? rows.at(-1)?.client_id : undefined
+      return { ids, next: found.length > limit ? ids.at(-1) : end }
     },
 
     /** As registered, to show or change it. */
@@ -139,6 +152,12 @@ function isSame(one: Uint8Array, other: Uint8Array): boolean {
 
 function isValid({ expiresAt }: ClientSecret, now: number): boolean {
   return expiresAt === undefined || now < expiresAt
+}
+
+/** Upper and lower case alike. */
+export function clientMatches({ client_id: id, client_name: name = '' }: ClientMetadata, text: string): boolean {
+  const folded = text.trim().toLowerCase()
+  return id.toLowerCase().includes(folded) || name.toLowerCase().includes(folded)
 }
 
 function metadataOf(row: { client_id: string; metadata: string; disabled: number }): ClientMetadata {

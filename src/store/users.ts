@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Kysely, Selectable } from 'kysely'
 import type { Clock } from '../protocol/clock.ts'
+import { type BoundedCount, boundedCount, COUNTED_ROWS } from './counts.ts'
 import { prepare } from './prepared-query.ts'
 import type { Schema, UserRow } from './schema.ts'
 import {
@@ -118,6 +119,27 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
       if (start !== '') page = page.where('username_key', '<', endOfPrefix(start))
       return groupRows(await withRoles().where('users.id', 'in', page).orderBy('username_key').execute())
     },
+
+    /** Users with a role, ordered by username. Few are sorted; of many, users are read in order until enough have the role. */
+    async listWith(role: string, { after = '', limit = 100 }: Omit<UserPage, 'prefix'> = {}): Promise<User[]> {
+      const { more } = await countHolders(role)
+      const users = db.selectFrom('users').select('users.id').where('username_key', '>', usernameKey(after))
+      const page = more
+        ? users.where(({ exists, selectFrom }) =>
+            exists(
+              selectFrom('user_roles')
+                .select('user_roles.role')
+                .whereRef('user_roles.user_id', '=', 'users.id')
+                .where('user_roles.role', '=', role),
+            ),
+          )
+        : users.innerJoin('user_roles', 'user_roles.user_id', 'users.id').where('user_roles.role', '=', role)
+      const ids = (await page.orderBy('username_key').limit(limit).execute()).map(({ id }) => id)
+      if (ids.length === 0) return []
+      return groupRows(await withRoles().where('users.id', 'in', ids).orderBy('username_key').execute())
+    },
+
+    countWith: countHolders,
 
     /**
      * Users with a username, name, family name or e-mail address that begins with the text, ordered by what begins with it. A page
@@ -272,6 +294,15 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
       byId.delete(id)
       return [user]
     })
+  }
+
+  async function countHolders(role: string): Promise<BoundedCount> {
+    const held = db.selectFrom('user_roles').select('role').where('role', '=', role).limit(COUNTED_ROWS)
+    const { count } = await db
+      .selectFrom(held.as('held'))
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow()
+    return boundedCount(Number(count), Number(count))
   }
 
   async function addRoles(userId: string, roles: readonly string[]): Promise<void> {

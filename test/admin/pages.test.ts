@@ -74,6 +74,44 @@ onEveryEngine('pages of the administration', (place) => {
     assert.deepEqual(await found('nobody'), [])
   })
 
+  test('users are listed by role, and a role says how many have it, outside its ETag', async () => {
+    await admin.call('POST', '/admin/roles', { body: { name: 'listed', scopes: ['Platform/Market'] } })
+    const tag = (await admin.call('GET', '/admin/roles/listed')).headers.get('etag') ?? ''
+    const names = ['role-b', 'Role-A', 'role-c']
+    for (const username of names) await admin.call('POST', '/admin/users', { body: { username, roles: ['listed'] } })
+    const { items } = await follow('/admin/users?limit=2&role=listed')
+    assert.deepEqual(
+      items.map(({ username }) => username),
+      ['Role-A', 'role-b', 'role-c'],
+    )
+    const role = await admin.call('GET', '/admin/roles/listed')
+    assert.deepEqual(role.body.users, { count: 3, more: false })
+    const patched = await admin.call('PATCH', '/admin/roles/listed', { body: { description: 'x' }, ifMatch: tag })
+    assert.equal(patched.status, 200)
+    assert.deepEqual((await follow('/admin/users?role=nobody-has-it')).items, [])
+    assert.equal((await admin.call('GET', '/admin/users?role=listed&prefix=r')).status, 400)
+    for (const username of names) await admin.call('DELETE', `/admin/users/${username}`)
+  })
+
+  test('clients are found by a part of their id or name, whatever its case', async () => {
+    const found = async (text: string) => {
+      const { items } = await follow(`/admin/clients?limit=2&search=${encodeURIComponent(text)}`)
+      return items.map(({ client_id }) => client_id)
+    }
+    for (const [client_id, client_name] of Object.entries({
+      'find-1': 'The Desk',
+      'find-2': 'A desk',
+      'find-3': 'None',
+    }))
+      await admin.call('POST', '/admin/clients', {
+        body: { client_id, client_name, grant_types: ['client_credentials'], redirect_uris: [] },
+      })
+    assert.deepEqual(await found('DESK'), ['find-1', 'find-2'])
+    assert.deepEqual(await found('find-'), ['find-1', 'find-2', 'find-3'])
+    assert.deepEqual(await found('100%'), [])
+    for (const id of ['find-1', 'find-2', 'find-3']) await admin.call('DELETE', `/admin/clients/${id}`)
+  })
+
   test('a page has 1 to 1000 items', async () => {
     for (const limit of ['0', '1001', '-1', 'x'])
       for (const path of ['/admin/clients', '/admin/roles', `/admin/users/${alice}/sessions`])

@@ -91,7 +91,7 @@ describe('pages of set-up links', () => {
     await page.goto(await link('invitation'))
     await submit(page, PASSWORD)
     await page.waitForURL('**/account')
-    assert.match((await page.locator('main').textContent()) ?? '', new RegExp(LONG_NAME))
+    assert.match((await page.locator('nav .who').textContent()) ?? '', new RegExp(LONG_NAME))
     await context.close()
   })
 })

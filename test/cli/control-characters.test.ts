@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
+import { credentialsFile, writeLogin } from '../../src/cli/credentials.ts'
 import { PrintableText } from '../../src/cli/printable-text.ts'
 import { type Finished, runGatehouse } from '../support/process.ts'
 
@@ -59,12 +60,20 @@ function assertClean({ status, stdout, stderr }: Finished, what: string): void {
 
 test('what a server answers is printed without its control characters', async () => {
   const remote = ['--server', issuer, '--token-file', tokenFile]
+  const login = { clientId: 'x', accessToken: 'x', expiresAt: Number.MAX_SAFE_INTEGER, refreshToken: undefined }
+  writeLogin(issuer, login, credentialsFile({ XDG_CONFIG_HOME: base }))
   for (const args of [
     ['query', 'SELECT 1', ...remote],
     ['export', '--table', 'x', ...remote],
     ['query', ...remote],
+    ['query', '--live', 'SELECT 1', ...remote],
+    ['import', tokenFile, '--table', 'x', ...remote],
+    ['types', ...remote],
     ['whoami', ...remote],
+    ['stream', issuer, '--token-file', tokenFile],
+    ['user', 'list', '--server', issuer],
     ['login', '--server', issuer],
+    ['logout', '--server', issuer],
     ['query', 'SELECT 1', '--server', issuer, '--username', 'a', '--password-file', tokenFile],
   ])
     assertClean(

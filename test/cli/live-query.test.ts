@@ -64,17 +64,18 @@ async function request(number: number): Promise<Request> {
   return found
 }
 
+const entry = ([symbol, bid]: readonly [string, string]) => ({ Key: [symbol], Row: { symbol, bid } })
 const snapshot = (...rows: readonly (readonly [string, string])[]) => ({
   Kind: 'Snapshot',
   Method: 'keys',
   Key: ['symbol'],
   Columns: COLUMNS,
-  Put: rows.map((Row) => ({ Key: [Row[0]], Row })),
+  Put: rows.map(entry),
   More: false,
 })
 const change = (put: readonly (readonly [string, string])[], remove: readonly string[] = []) => ({
   Kind: 'Change',
-  Put: put.map((Row) => ({ Key: [Row[0]], Row })),
+  Put: put.map(entry),
   Remove: remove.map((symbol) => [symbol]),
 })
 
@@ -91,12 +92,13 @@ test('in a pipe changes are lines; a lost connection resumes at the last positio
   ])
   t.after(() => child.kill())
   const first = await request(1)
-  assert.equal(first.url, '/query?rows=arrays&integers=strings&maxrate=5&p.least=1')
+  assert.equal(first.url, '/query?p.least=1')
   assert.deepEqual(
     [first.headers.accept, first.headers.authorization, first.headers['last-event-id']],
     ['text/event-stream', `Bearer ${token}`, undefined],
   )
-  assert.equal(first.body, 'select symbol, bid from prices where bid > :least')
+  const Statement = 'select symbol, bid from prices where bid > :least'
+  assert.deepEqual(JSON.parse(first.body), { Statement, Parameters: {}, MaxRate: 5 })
   first.send('snapshot', snapshot(['ACME', '101.2500'], ['\u001b[31mX', '2.0000']), 'p1')
   first.send('change', change([['ACME', '101.3000']], ['\u001b[31mX']), 'p2')
   // A piece without its end is not applied, and comes again.
@@ -160,7 +162,7 @@ test('a refusal has its position and hint; the first connection is not tried twi
   )
   const old = runGatehouse(['query', '--live', 'select 1 as a', ...login()])
   ;(await request(2)).response.writeHead(200, { 'content-type': 'application/json' }).end('{"Rows":[]}')
-  assert.match((await old).stderr, /does not offer live queries/)
+  assert.match((await old).stderr, /has no live queries/)
   const usage = await runGatehouse(['query', '--live', '--csv', 'select 1 as a', ...login()])
   assert.deepEqual([usage.status, /not CSV/.test(usage.stderr)], [2, true])
   const rate = await runGatehouse(['query', '--max-rate', '3', 'select 1 as a', ...login()])

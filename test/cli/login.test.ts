@@ -7,8 +7,9 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { loginToken } from '../../src/cli/client.ts'
 import { credentialsFile, writeLogin } from '../../src/cli/credentials.ts'
+import { createGate } from '../../src/cli/gate.ts'
+import { loginAuth } from '../../src/cli/sign-in.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
 import { createStores, type Stores } from '../../src/store/stores.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
@@ -204,7 +205,9 @@ test('of callers at the same time one refreshes the token, which is valid once, 
   const expired = { ...JSON.parse(readFileSync(file, 'utf8'))[server.issuer], expiresAt: 0 }
   writeFileSync(file, JSON.stringify({ [server.issuer]: expired }), { mode: 0o600 })
   try {
-    const tokens = await Promise.all([1, 2, 3, 4].map(() => loginToken(server.issuer)))
+    const tokens = await Promise.all(
+      [1, 2, 3, 4].map(() => createGate(server.issuer, loginAuth(server.issuer)).auth.token()),
+    )
     assert.equal(new Set(tokens).size, 1)
   } finally {
     if (usual === undefined) delete process.env.XDG_CONFIG_HOME
@@ -249,7 +252,7 @@ test('logout revokes and deletes the tokens', async () => {
 test('an address that is not the issuer is refused', async () => {
   const { status, stderr } = await runGatehouse(['login', '--server', server.issuer.replace('localhost', '127.0.0.1')])
   assert.equal(status, 1)
-  assert.match(stderr, /The issuer of http:\/\/127\.0\.0\.1:\d+ is http:\/\/localhost:\d+: use that address/)
+  assert.match(stderr, /The issuer of http:\/\/127\.0\.0\.1:\d+ is http:\/\/localhost:\d+: use that/)
 })
 
 test('an unreachable server, or a proxy that answers with a page, is reported in one line', async () => {

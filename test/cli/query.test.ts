@@ -61,6 +61,11 @@ test('a result is a table: numbers aligned to the right, NULL shown, nothing rou
   assert.equal(stderr, '3 rows\n')
 })
 
+test('a Json parameter is JSON, and its integers keep all their digits', async () => {
+  const { stdout, stderr } = await run(['query', '-p', 'x={"a": 9007199254740993}', 'SELECT CAST(:x AS Json) AS x'])
+  assert.equal(stdout.split('\n')[2], '{"a":9007199254740993}', stderr)
+})
+
 test('data cannot control the terminal', async () => {
   const { stdout } = await run(['query', '-p', 'x=\u001b[31mred\u0007', 'SELECT CAST(:x AS Text) AS x'])
   assert.ok(stdout.includes('\\u001b[31mred\\u0007') && !stdout.includes('\u001b'), stdout)

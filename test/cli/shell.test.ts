@@ -11,9 +11,10 @@ import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { parseArguments } from '../../src/cli/args.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
-import { connectToQuery } from '../../src/cli/query/connection.ts'
+import { createGate } from '../../src/cli/gate.ts'
 import { History, historyFile } from '../../src/cli/query/shell/history.ts'
 import { runShell } from '../../src/cli/query/shell/shell.ts'
+import { authOf } from '../../src/cli/sign-in.ts'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { type Finished, runGatehouse } from '../support/process.ts'
@@ -65,9 +66,10 @@ async function openShell(t: TestContext, parameters: ReadonlyMap<string, string>
     raw += text
     shown = stripVTControlCharacters(raw).replaceAll('\r', '')
   })
-  const connection = await connectToQuery(parseArguments(command, access()))
+  const gate = createGate(server.issuer, authOf(server.issuer, parseArguments(command, access())))
+  t.after(() => gate.close())
   const options = { parameters, format: 'table' as const }
-  const ended = runShell(connection, options, { input, output }, new History(historyFile(environment)))
+  const ended = runShell(gate, options, { input, output }, new History(historyFile(environment)))
   t.after(() => input.end())
   const type = async (keys: string, awaited: string | RegExp): Promise<string> => {
     const from = shown.length

@@ -13,6 +13,7 @@ import { authController } from '../../src/streaming/controllers/auth.ts'
 import { createPlatformController, Feeds } from '../../src/streaming/controllers/platform.ts'
 import { Controllers } from '../../src/streaming/controllers/registry.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
+import { freePort } from '../support/free-port.ts'
 import { runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect } from '../support/stream-client.ts'
@@ -201,6 +202,27 @@ test('pending messages: replies by id, and messages of subscriptions', () => {
   }
 })
 
+test('subscriptions stay over a loss and a revoked token; requests in flight do not', () => {
+  const pending = new PendingMessages()
+  const sub = '{"Controller":"A","Topic":"T","Action":"Sub"}'
+  pending.onSent(sub)
+  pending.onSent('{"Topic":"X","TransactionID":1}')
+  assert.equal(pending.onLost(), 1)
+  assert.deepEqual([pending.subscriptions, pending.has('A/T'), pending.onLost()], [[sub], true, 0])
+  // A right that was taken away ends it, a token that is replaced does not.
+  const end = [
+    '{"Controller":"A","Topic":"T","Action":"Error","Data":"Authority"}',
+    '{"Controller":"A","Topic":"T","Action":"Unsub","Confirm":true}',
+  ]
+  for (const text of end) pending.onReceived(text, true)
+  assert.deepEqual([pending.takeSuspended(), pending.takeSuspended()], [[sub], []])
+  for (const text of end) pending.onReceived(text)
+  assert.ok(pending.isEmpty)
+  pending.onSent(sub)
+  pending.onSent('{"Controller":"A","Topic":"T","Action":"Unsub"}')
+  assert.ok(pending.isEmpty)
+})
+
 test('a server whose issuer has a path serves the stream below it', async (t) => {
   const { place: other, leave: leaveOther } = await openPlace('sqlite')
   t.after(leaveOther)
@@ -252,7 +274,7 @@ test('in a terminal: prompt, messages in both directions, completion, history, e
   assert.equal(await terminal.ended, 0)
 })
 
-test('in a terminal: Ctrl-D ends the session; when the server closes it, the reason is shown', {
+test('in a terminal: Ctrl-D ends the session; when the server closes it, the reason is shown and it comes back', {
   skip: hasScript ? false : 'needs script(1) for a pseudo-terminal',
 }, async (t) => {
   const left = openTerminal(['stream', address])
@@ -262,13 +284,21 @@ test('in a terminal: Ctrl-D ends the session; when the server closes it, the rea
   assert.equal(await left.ended, 0)
   const { place: other, leave: leaveOther } = await openPlace('sqlite')
   t.after(leaveOther)
-  const flags = { '--demo': 'true', '--stream-drain-time': '0.1' }
+  const flags = { '--demo': 'true', '--stream-drain-time': '0.1', '--port': String(await freePort()) }
   const stopping = await startTestServer(other, { flags })
   const cut = openTerminal(['stream', `http://127.0.0.1:${stopping.port}`])
   t.after(() => cut.child.kill('SIGKILL'))
   await cut.until('> ')
   await stopping.stop()
   await cut.until('closed with 1012')
+  await cut.until('; reconnecting')
+  // What is typed meanwhile is sent later.
+  cut.type('Platform/QueryServerInfo\r')
+  const restarted = await startTestServer(other, { flags })
+  t.after(() => restarted.stop())
+  await cut.until('connected again')
+  await cut.until('"Class":"Gatehouse"')
+  cut.type('\u0004')
   assert.equal(await cut.ended, 0)
 })
 

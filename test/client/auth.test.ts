@@ -5,16 +5,19 @@ import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import {
   type Auth,
+  type AuthEnv,
   AuthError,
   clientCredentials,
   device,
   Gatehouse,
   type GatehouseOptions,
+  GrantedTokens,
   getToken,
   memory,
   password,
   refreshToken,
   type TokenSource,
+  type TokenStorage,
 } from '../../client/src/index.ts'
 import { ALICE, post, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
@@ -117,6 +120,47 @@ test('tokens are kept in a storage that two clients share, and renewed by one of
   await first.gate.auth.signOut()
   const key = `gatehouse:${server.issuer}:demo-cli`
   assert.equal(await storage.getItem(key), null)
+})
+
+test('a storage that programs share brings its own lock, in which the tokens are renewed', async (t) => {
+  let [turn, inside, most] = [Promise.resolve(), 0, 0]
+  const storage: TokenStorage = {
+    ...memory(),
+    lock(_key, act) {
+      const result = turn.then(async () => {
+        most = Math.max(most, ++inside)
+        return act().finally(() => inside--)
+      })
+      turn = result.then(
+        () => {},
+        () => {},
+      )
+      return result
+    },
+  }
+  const open2 = () => open(password({ ...CLI, storage }))
+  const [first, second] = [open2(), open2()]
+  await Promise.all([ask(first.gate), ask(second.gate)])
+  assert.deepEqual([...first.grants, ...second.grants], ['password'], 'one signs in for both')
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() + 3_590_000 })
+  await Promise.all([ask(first.gate), ask(second.gate)])
+  assert.deepEqual([...first.grants, ...second.grants].sort(), ['password', 'refresh_token'])
+  assert.equal(most, 1)
+})
+
+test('a grant of your own is kept and refreshed like the others, and says who the user is', async () => {
+  let started = 0
+  const auth = (env: AuthEnv) =>
+    new GrantedTokens(env, { clientId: 'demo-cli' }, async () => {
+      started++
+      const { access_token, refresh_token } = await signIn(server)
+      return { accessToken: access_token, refreshToken: refresh_token, renewAt: 0 }
+    })
+  const { gate, grants } = open(auth)
+  await ask(gate)
+  await ask(gate)
+  assert.deepEqual([started, grants], [1, ['refresh_token']])
+  assert.equal((await gate.auth.user()).preferred_username, 'alice')
 })
 
 test('signing out revokes the tokens', async () => {

@@ -77,6 +77,8 @@ onEveryEngine('the client: live queries', (place) => {
     const first = (await changes.next()).value
     assert.ok(first)
     assert.deepEqual([first.snapshot, first.put.length, first.remove], [true, 2, []])
+    assert.equal(live.method, 'keys')
+    assert.deepEqual(new Set(live.rows.map((row) => live.keyOf(row))), new Set([`["${LARGE}n"]`, '[3]']))
     const gone = live.rows.find(({ id }) => id === 3)
     await admin.query`delete from fills where id = 3`
     const second = (await changes.next()).value
@@ -111,6 +113,26 @@ onEveryEngine('the client: live queries', (place) => {
     assert.ok(told >= 3)
     live.close()
     assert.equal((await changes.next()).done, true)
+  })
+
+  test('a change has the rows that it replaces, and says why the whole result was sent again', async () => {
+    await admin.query`create table marks (id Integer primary key, price Integer not null) read scope 'Platform/Market'`
+    await admin.query`insert into marks values (1, 10), (2, 20)`
+    const { gate } = open()
+    const live = gate.live<{ id: number; price: number }>`select * from marks order by id`
+    assert.deepEqual(await Promise.all([live.ready(), live.ready()]), [live, live])
+    const changes = live[Symbol.asyncIterator]()
+    assert.equal((await changes.next()).value?.before.size, 0)
+    const [first] = live.rows
+    await admin.query`update marks set price = 11 where id = 1`
+    const second = (await changes.next()).value
+    assert.deepEqual(second?.put, [{ id: 1, price: 11 }])
+    assert.equal(second?.before.get(second.put[0] as never), first)
+    assert.equal(second?.reason, undefined)
+    await admin.query`alter table marks add column note Text`
+    const third = (await changes.next()).value
+    assert.deepEqual([third?.snapshot, third?.reason, third?.before.size], [true, 'Definition', 2])
+    live.close()
   })
 
   test('ORDER BY: rows move to their places, whatever happens', async () => {

@@ -36,12 +36,14 @@ test('all of it is at most 15 kB compressed, and parts are smaller', async (t) =
     'sign-in in a browser': await sizeOf('Http, browser'),
     'queries with a token from elsewhere': await sizeOf('Http, getToken, createQuery'),
     'live queries with a token from elsewhere': await sizeOf('Http, getToken, Stream, createLive'),
+    'live queries by server-sent events': await sizeOf('Http, getToken, LiveEvents, createLive'),
   }
   for (const [name, size] of Object.entries({ all: whole, ...parts })) t.diagnostic(`${size} bytes: ${name}`)
   assert.ok(whole <= 15_000, `${whole} bytes`)
   assert.ok(parts['queries with a token from elsewhere'] <= 6_500)
   assert.ok(parts['sign-in in a browser'] <= 7_000)
   assert.ok(parts['live queries with a token from elsewhere'] <= 10_000)
+  assert.ok(parts['live queries by server-sent events'] <= 7_500)
 })
 
 test('the sources import only each other', async () => {

@@ -39,6 +39,9 @@ test('a statement has a parameter for each value, in order, also in fragments', 
     text: 'a = $1 or (b in ($2, $3) and "odd""name" = $4) or c = $5',
     parameters: [1, 2, '3', '1970-01-01T00:00:00.000Z', null],
   })
+  // Objects without a prototype are Json too.
+  const plain = Object.assign(Object.create(null), { b: 1 })
+  assert.deepEqual(sql`select ${plain}`.compile().parameters, [plain])
   assert.deepEqual(statement('select :a', { a: 5n }).compile(), { text: 'select :a', parameters: { a: '5' } })
   fc.assert(
     fc.property(fc.string(), (value) => {

@@ -112,6 +112,14 @@ onEveryEngine('the client: queries', (place) => {
     assert.ok((await query.explain()).length > 0)
   })
 
+  test('options of the query string: parameters as text, and rows as arrays', async () => {
+    const query = gate.query(statement('select cast(:x as Integer) as x, cast(:doc as Json) as doc'))
+    const search = { 'p.x': '7', 'p.doc': '{"a": 1}' }
+    assert.deepEqual((await query.result({ search })).rows, [{ x: 7, doc: { a: 1 } }])
+    const response = await query.response('application/json', { search: { ...search, rows: 'arrays' } })
+    assert.deepEqual(((await response.json()) as { Rows: unknown }).Rows, [[7, { a: 1 }]])
+  })
+
   test('a result that the service truncates is an error, a page, or a stream of all rows', async () => {
     const query = gate.query<{ id: number }>`select id from trades order by id`
     await assert.rejects(query.rows(), { code: 'client.truncated', hint: /stream/ })
@@ -125,6 +133,29 @@ onEveryEngine('the client: queries', (place) => {
     let paged = 0
     for await (const _ of gate.table('trades').rows({ columns: ['id'] })) paged++
     assert.equal(paged, 4000)
+  })
+
+  test('batches: the columns come first, also without rows; values are exact, and an error comes after its rows', async () => {
+    const none = await gate.query`select id, price from trades where id < 0`.batches()
+    assert.deepEqual(
+      none.columns.map(({ name, type }) => [name, type]),
+      [
+        ['id', 'Integer'],
+        ['price', 'Decimal(18, 4)'],
+      ],
+    )
+    assert.notEqual(none.requestId, '')
+    assert.deepEqual(await Array.fromAsync(none), [])
+    const exact =
+      await gate.query`select ${LARGE} + 0 as large, cast(${'x\n,y'} as Text) as t, cast(1 as Double) as f`.batches()
+    assert.deepEqual((await Array.fromAsync(exact)).flat(), [[LARGE, 'x\n,y', 1]])
+    const all = await gate.query`select a.id from trades a cross join trades b limit 20000`.batches()
+    const sizes = (await Array.fromAsync(all)).map((batch) => batch.length)
+    assert.equal(
+      sizes.reduce((sum, size) => sum + size, 0),
+      20_000,
+    )
+    assert.ok(sizes.length < 2000, 'many rows at a time')
   })
 
   test('a refused statement shows where it is wrong', async () => {

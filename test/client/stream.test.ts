@@ -307,21 +307,3 @@ test('the WebSocket of ws works as well, for Node 20', async () => {
   const { gate } = open({ WebSocket: Ws as never })
   assert.ok(await gate.stream.request('Platform', 'QueryServerInfo'))
 })
-
-test('a hundred clients come back spread out after a restart', async () => {
-  const token = await open().gate.auth.token()
-  const all = Array.from({ length: 100 }, () => open({ auth: getToken(() => token) }))
-  await Promise.all(all.map(({ gate }) => gate.stream.connect()))
-  await server.stop()
-  await until('all have noticed', LATE_MS, () => all.every(({ states }) => seen(states, 'offline')))
-  const waits = all.map(({ states }) => states.find(({ state }) => state === 'offline')?.retryIn ?? 0)
-  // Full jitter: anything from 0 to half a second at first.
-  assert.ok(Math.min(...waits) < 100 && Math.max(...waits) > 400, `${Math.min(...waits)} to ${Math.max(...waits)}`)
-  const buckets = Array.from(
-    { length: 5 },
-    (_, index) => waits.filter((wait) => Math.floor(wait / 100) === index).length,
-  )
-  assert.ok(Math.max(...buckets) < 40, `in any tenth of a second only some: ${buckets}`)
-  server = await start()
-  await until('all are back', LATE_MS, () => all.every(({ gate }) => gate.stream.state === 'online'))
-})

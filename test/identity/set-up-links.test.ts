@@ -213,7 +213,7 @@ onEveryEngine('set-up links', (at) => {
     await stores.roles.put({ name: 'admin', scopes: ['Platform/News'] })
     const done = pageOf(await agent.submit(setUpForm(page), { username: 'Root', new_password: NEW }))
     assert.equal(done.url.pathname, '/console')
-    assert.match((await open(agent, '/account')).body, /Signed in as Root/)
+    assert.match((await open(agent, '/account')).body, /<strong>Root<\/strong>/)
     const root = await stores.users.findByUsername('root')
     assert.deepEqual([...(root?.rights ?? [])].sort(), ['Identity/Admin', 'Platform/Admin'])
     assert.deepEqual(root?.roles, ['admin-2'], 'a role of that name with other rights is left alone')

@@ -70,7 +70,7 @@ describe('the documentation', () => {
         count++
         if (anchor !== undefined && anchor !== '' && found?.includes(`id="${anchor}"`) !== true)
           broken.push(`${path}: ${target}`)
-        else if (found === undefined && !page.endsWith('.json') && !page.startsWith('/docs/search'))
+        else if (found === undefined && !/\.(json|svg)$/.test(page) && !page.startsWith('/docs/search'))
           broken.push(`${path}: ${target}`)
       }
     }

@@ -28,6 +28,8 @@ export async function startChromium({ ports = {} }: BrowserOptions = {}): Promis
     async newContext({ dark = false, script = true, width = 1280 } = {}) {
       const context = await browser.newContext({
         ignoreHTTPSErrors: true,
+        // Without a language in the environment Chromium has one that is not valid.
+        locale: 'en-US',
         javaScriptEnabled: script,
         colorScheme: dark ? 'dark' : 'light',
         reducedMotion: 'reduce',

@@ -1,6 +1,8 @@
 /** People who sign in with their browser: code flow with PKCE by redirect or pop-up, silent renewal, sign-out. */
 import { reach } from '../discovery.ts'
-import { AuthError, errorOf, objectOf, problemError, text } from '../errors.ts'
+import { AuthError, errorOf, objectOf, problemError } from '../errors.ts'
+import { withSearch } from '../http.ts'
+import { either } from '../wait.ts'
 import type { TokenStorage } from './storage.ts'
 import {
   type Auth,
@@ -10,6 +12,7 @@ import {
   requestTokens,
   type TokenSource,
   type Tokens,
+  type User,
 } from './token-source.ts'
 
 /** How people sign in with their browser. */
@@ -46,15 +49,6 @@ export interface SignInOptions {
 export interface SignOutOptions {
   /** Also ends the session at the server, which leaves the page; true by default. */
   readonly redirect?: boolean | undefined
-}
-
-/** What the server says of the user, as far as the scopes allow. */
-export interface User {
-  readonly sub: string
-  readonly name?: string
-  readonly email?: string
-  readonly preferred_username?: string
-  readonly [claim: string]: unknown
 }
 
 /** The globals of a page that are used here: the types of the DOM are not everywhere. */
@@ -172,7 +166,7 @@ export class Browser implements TokenSource {
     const { location, sessionStorage } = this.#page
     // Before anything is awaited: browsers allow a window only in the handler of a click.
     const window = popup ? this.#page.open('about:blank', '_blank', 'popup,width=480,height=640') : undefined
-    if (window === null) throw new AuthError('The browser blocked the window', { code: 'client.popup_blocked' })
+    if (window === null) throw new AuthError('The window was blocked', { code: 'client.popup_blocked' })
     const transaction = start(window === undefined ? 'r' : 'p', returnTo ?? location.href)
     try {
       const url = await this.#authorizeUrl(transaction, { prompt, login_hint: loginHint })
@@ -183,7 +177,7 @@ export class Browser implements TokenSource {
       }
       const gone = new AbortController()
       const watch = setInterval(() => window.closed && gone.abort(), 500)
-      const answer = receive(transaction.state, signal ? AbortSignal.any([signal, gone.signal]) : gone.signal)
+      const answer = receive(transaction.state, either(signal, gone.signal))
       window.location = url
       await this.#redeem(await answer.finally(() => clearInterval(watch)), transaction)
     } finally {
@@ -198,22 +192,15 @@ export class Browser implements TokenSource {
     await this.#granted.signOut().catch(() => {})
     if (!redirect) return
     const { clientId, postLogoutRedirectUri = this.#redirectUri } = this.#options
-    const url = new URL((await this.#env.endpoints()).endSession)
-    url.searchParams.set('client_id', clientId)
-    url.searchParams.set('post_logout_redirect_uri', postLogoutRedirectUri)
-    if (idToken !== undefined) url.searchParams.set('id_token_hint', idToken)
-    this.#page.location.assign(url.href)
+    const endSession = await this.#env.endpoint('end_session')
+    const search = { client_id: clientId, post_logout_redirect_uri: postLogoutRedirectUri, id_token_hint: idToken }
+    this.#page.location.assign(withSearch(endSession, search))
     return forever
   }
 
   /** Who is signed in, as the server says now; undefined if nobody is. */
   async user(): Promise<User | undefined> {
-    if (!(await this.signedIn())) return undefined
-    const { userinfo } = await this.#env.endpoints()
-    const headers = { authorization: `Bearer ${await this.token()}` }
-    const response = await reach(this.#env.fetch, userinfo, { headers, redirect: 'error' })
-    if (!response.ok) throw await errorOf(response)
-    return (await response.json()) as User
+    return (await this.signedIn()) ? this.#granted.user() : undefined
   }
 
   /** The scopes that were granted: what the client asked for, as far as the user holds it. */
@@ -269,7 +256,7 @@ export class Browser implements TokenSource {
 
   /** The redirect leads to an address of this origin, so that the request can follow it and see the answer. */
   async #request(url: string): Promise<URLSearchParams> {
-    const response = await reach(this.#env.fetch, url, { cache: 'no-store' })
+    const response = await reach(this.#env.fetch, url, { cache: 'no-store', redirect: 'follow' })
     if (!response.ok) throw await errorOf(response)
     response.body?.cancel()
     return new URL(response.url).searchParams
@@ -295,9 +282,9 @@ export class Browser implements TokenSource {
     more: Record<string, string | undefined>,
   ): Promise<string> {
     const { clientId, scope } = this.#options
-    const url = new URL((await this.#env.endpoints()).authorize)
+    const authorize = await this.#env.endpoint('authorization')
     const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
-    const parameters = {
+    return withSearch(authorize, {
       client_id: clientId,
       redirect_uri: this.#redirectUri,
       response_type: 'code',
@@ -307,9 +294,7 @@ export class Browser implements TokenSource {
       code_challenge: base64Url(new Uint8Array(digest)),
       code_challenge_method: 'S256',
       ...more,
-    }
-    for (const [name, value] of Object.entries(parameters)) if (value !== undefined) url.searchParams.set(name, value)
-    return url.href
+    })
   }
 
   /** If this page is where the user came back to. */
@@ -400,11 +385,13 @@ function base64Url(bytes: Uint8Array): string {
     .replace(/=+$/, '')
 }
 
-/** The payload of a token that came from the token endpoint itself, so that its signature need not be checked. */
+/**
+ * The payload of a token that came from the token endpoint itself, so that its signature need not be checked. What is not
+ * ASCII is garbled, and nobody reads it.
+ */
 function claimsOf(token: string): Readonly<Record<string, unknown>> {
-  const payload = atob((text(token.split('.')[1]) ?? '').replace(/-/g, '+').replace(/_/g, '/'))
-  const bytes = Uint8Array.from(payload, (character) => character.charCodeAt(0))
-  return objectOf(JSON.parse(new TextDecoder().decode(bytes)))
+  const [, payload = ''] = token.split('.')
+  return objectOf(JSON.parse(atob(payload.replace(/-/g, '+').replace(/_/g, '/'))))
 }
 
 function loginRequired(): AuthError {

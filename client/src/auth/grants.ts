@@ -101,12 +101,7 @@ export function device(options: DeviceOptions): Auth<GrantedTokens> {
 }
 
 async function startDevice(env: AuthEnv, { prompt, signal, ...client }: DeviceOptions): Promise<Tokens> {
-  const { device: endpoint } = await env.endpoints()
-  const { scope } = client
-  const started = await postForm(env.fetch, endpoint, {
-    ...credentialsOf(client),
-    ...(scope === undefined ? {} : { scope }),
-  })
+  const started = await postForm(env, 'device_authorization', { ...credentialsOf(client), scope: client.scope })
   const expiresIn = Number(started.expires_in)
   const url = String(started.verification_uri)
   prompt({
@@ -124,15 +119,14 @@ async function startDevice(env: AuthEnv, { prompt, signal, ...client }: DeviceOp
   while (performance.now() < end) {
     await pause(seconds * 1000, signal)
     try {
-      // The scope was asked for at the start.
-      return await requestTokens(env, { ...client, scope: undefined }, form)
+      return await requestTokens(env, client, form)
     } catch (error) {
       const { code, retryable } = error as AuthError
       if (code === 'slow_down') seconds += 5
       else if (code !== 'authorization_pending' && retryable !== true) throw error
     }
   }
-  throw new AuthError('The code has expired: start again', { code: 'expired_token' })
+  throw new AuthError('The code has expired', { code: 'expired_token' })
 }
 
 /**

@@ -8,6 +8,11 @@ export interface TokenStorage {
   getItem(key: string): string | null | Promise<string | null>
   setItem(key: string, value: string): void | Promise<void>
   removeItem(key: string): void | Promise<void>
+  /**
+   * Runs `act` while nobody else who shares the storage does: tokens are renewed inside. A Web Lock by default, which
+   * all tabs know, but no other process.
+   */
+  lock?<T>(key: string, act: () => Promise<T>): Promise<T>
 }
 
 /**

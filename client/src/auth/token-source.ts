@@ -1,6 +1,7 @@
 /** Where access tokens come from: kept, renewed before they expire, by one request at a time, in all tabs together. */
-import type { Endpoints, Fetch } from '../discovery.ts'
-import { reach } from '../discovery.ts'
+import { defined } from '../defined.ts'
+import type { EndpointName, Fetch } from '../discovery.ts'
+import { getJson, reach } from '../discovery.ts'
 import { AuthError, errorOf, objectOf, text } from '../errors.ts'
 import { backoff, pause } from '../wait.ts'
 import { memory, type TokenStorage } from './storage.ts'
@@ -30,11 +31,21 @@ export interface TokenSource {
   close?(): void
 }
 
+/** What the server says of the user, as far as the scopes allow. */
+export interface User {
+  readonly sub: string
+  readonly name?: string
+  readonly email?: string
+  readonly preferred_username?: string
+  readonly [claim: string]: unknown
+}
+
 /** What a source needs to know of its server. */
 export interface AuthEnv {
   readonly issuer: string
   readonly fetch: Fetch
-  endpoints(): Promise<Endpoints>
+  /** The address of an endpoint, once the issuer is checked. */
+  endpoint(name: EndpointName): Promise<string>
 }
 
 /** What the option `auth` takes: made by `browser()`, `password()` and their like. */
@@ -60,11 +71,15 @@ interface Locks {
 }
 
 /**
- * Keeps the tokens of one grant: `gate.auth` of a client with `password()`, `device()` and their like.
+ * Keeps the tokens of one grant: `gate.auth` of a client with `password()`, `device()` and their like. Make one yourself for
+ * a grant of your own: `start` gets the first tokens, and others when they cannot be refreshed.
  *
  * @example
  * ```ts
+ * const { name } = await gate.auth.user()
  * await gate.auth.signOut() // forgets the tokens and revokes them
+ *
+ * const auth = (env: AuthEnv) => new GrantedTokens(env, { clientId: 'worker' }, () => exchange(env))
  * ```
  */
 export class GrantedTokens implements TokenSource {
@@ -91,8 +106,8 @@ export class GrantedTokens implements TokenSource {
   }
 
   async tokens(refused?: string): Promise<Tokens> {
-    this.#tokens ??= await this.#read()
-    if (this.#tokens !== undefined && isFresh(this.#tokens, refused)) return this.#tokens
+    const tokens = await this.current()
+    if (isFresh(tokens, refused)) return tokens
     // One flight for all who ask; the lock makes it one for all tabs that share the storage.
     this.#renewal ??= this.#locked(() => this.#renew(refused)).finally(() => {
       this.#renewal = undefined
@@ -109,6 +124,13 @@ export class GrantedTokens implements TokenSource {
   async keep(tokens: Tokens): Promise<void> {
     this.#tokens = tokens
     await this.#storage.setItem(this.key, JSON.stringify(tokens))
+  }
+
+  /** Who is signed in, as the server says now. */
+  async user(): Promise<User> {
+    const userinfo = await this.#env.endpoint('userinfo')
+    const headers = { authorization: `Bearer ${await this.token()}` }
+    return (await getJson(this.#env.fetch, userinfo, { headers })) as User
   }
 
   refuse(token: string): void {
@@ -131,8 +153,7 @@ export class GrantedTokens implements TokenSource {
   async signOut(): Promise<void> {
     const tokens = await this.forget()
     if (tokens === undefined) return
-    const { revoke } = await this.#env.endpoints()
-    await postForm(this.#env.fetch, revoke, {
+    await postForm(this.#env, 'revocation', {
       token: tokens.refreshToken ?? tokens.accessToken,
       ...credentialsOf(this.#options),
     })
@@ -141,7 +162,7 @@ export class GrantedTokens implements TokenSource {
   async #renew(refused: string | undefined): Promise<Tokens> {
     // Another tab, or another process, may have renewed them while we waited for the lock.
     const stored = (await this.#read()) ?? this.#tokens
-    if (stored !== undefined && stored.accessToken !== this.#tokens?.accessToken && isFresh(stored, refused)) {
+    if (stored?.accessToken !== this.#tokens?.accessToken && isFresh(stored, refused)) {
       this.#tokens = stored
       return stored
     }
@@ -176,13 +197,15 @@ export class GrantedTokens implements TokenSource {
   }
 
   #locked<T>(act: () => Promise<T>): Promise<T> {
+    const { storage } = this.#options
+    if (storage?.lock !== undefined) return storage.lock(this.key, act)
     const { locks } = objectOf(objectOf(globalThis).navigator) as { locks?: Locks }
-    return this.#options.storage === undefined || locks === undefined ? act() : locks.request(this.key, act)
+    return storage === undefined || locks === undefined ? act() : locks.request(this.key, act)
   }
 }
 
-function isFresh({ accessToken, renewAt }: Tokens, refused: string | undefined): boolean {
-  return accessToken !== refused && (renewAt === undefined || Date.now() < renewAt)
+function isFresh(tokens: Tokens | undefined, refused: string | undefined): tokens is Tokens {
+  return tokens !== undefined && tokens.accessToken !== refused && Date.now() < (tokens.renewAt ?? Infinity)
 }
 
 /** POST to the token endpoint (RFC 6749 §3.2). */
@@ -191,10 +214,11 @@ export async function requestTokens(
   { scope, ...client }: ClientOptions,
   form: Readonly<Record<string, string>>,
 ): Promise<Tokens> {
-  const { token } = await env.endpoints()
-  const isRefresh = form.grant_type === 'refresh_token'
-  const asked = scope === undefined || isRefresh || form.code !== undefined ? {} : { scope }
-  return readTokens(await postForm(env.fetch, token, { ...form, ...asked, ...credentialsOf(client) }))
+  // A refresh keeps the scope, and that of a code was asked for before.
+  const asked = form.refresh_token ?? form.code ?? form.device_code
+  return readTokens(
+    await postForm(env, 'token', { ...form, scope: asked ? undefined : scope, ...credentialsOf(client) }),
+  )
 }
 
 /** RFC 6749 §5.1. The expiry is counted from now, by our clock: it does not matter how far that is off. */
@@ -202,31 +226,33 @@ export function readTokens(reply: Readonly<Record<string, unknown>>): Tokens {
   const accessToken = text(reply.access_token)
   if (accessToken === undefined) throw new AuthError('The reply has no access token', { code: 'client.no_token' })
   const life = Number(reply.expires_in) * 1000
-  const optional = { refreshToken: text(reply.refresh_token), idToken: text(reply.id_token), scope: text(reply.scope) }
-  return {
-    accessToken,
-    ...(life > 0 ? { renewAt: Date.now() + Math.max(life - MARGIN_MS, life * 0.8) } : {}),
-    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
-  }
+  const optional = defined<unknown>({
+    renewAt: life > 0 ? Date.now() + Math.max(life - MARGIN_MS, life * 0.8) : undefined,
+    refreshToken: text(reply.refresh_token),
+    idToken: text(reply.id_token),
+    scope: text(reply.scope),
+  })
+  return { accessToken, ...optional }
 }
 
-export function credentialsOf({ clientId, clientSecret }: ClientOptions): Record<string, string> {
-  return { client_id: clientId, ...(clientSecret === undefined ? {} : { client_secret: clientSecret }) }
+export function credentialsOf({ clientId, clientSecret }: ClientOptions): Form {
+  return { client_id: clientId, client_secret: clientSecret }
 }
+
+type Form = Readonly<Record<string, string | undefined>>
 
 const ATTEMPTS = 3
 
-/**
- * A redirect is an error: it would carry a password or a token elsewhere. Repeated when the server is busy; not when the
- * reply was lost, as a refresh token may have been used up.
- */
+/** Repeated when the server is busy; not when the reply was lost, as a refresh token may have been used up. */
 export async function postForm(
-  fetch: Fetch,
-  url: string,
-  form: Readonly<Record<string, string>>,
+  env: AuthEnv,
+  endpoint: EndpointName,
+  form: Form,
 ): Promise<Readonly<Record<string, unknown>>> {
+  const url = await env.endpoint(endpoint)
+  const body = new URLSearchParams(defined(form))
   for (let attempt = 0; ; attempt++) {
-    const response = await reach(fetch, url, { method: 'POST', redirect: 'error', body: new URLSearchParams(form) })
+    const response = await reach(env.fetch, url, { method: 'POST', body })
     if (response.ok) return objectOf(await response.json().catch(() => undefined))
     const error = await errorOf(response)
     const seconds = error.retryAfter ?? 0

@@ -1,8 +1,8 @@
 /** One connection over time: token, socket, authentication, renewal, heartbeat, and the way back after each loss. */
 import { AuthError, ConnectionError, errorOf, GatehouseError, objectOf } from '../errors.ts'
 import type { Http, WebSocketClass, WebSocketLike } from '../http.ts'
-import { backoff, unref } from '../wait.ts'
-import { afterClose, type Message, readTimeSpan, type State, type StateChange } from './protocol.ts'
+import { backoff, either, unref } from '../wait.ts'
+import { afterClose, type Message, NO_WEBSOCKET, readTimeSpan, type State, type StateChange } from './protocol.ts'
 import { listenForWakes } from './wake.ts'
 
 /** What the connection tells those who use it. */
@@ -95,6 +95,8 @@ export class Connection {
 
   async #keepOpen(run: object): Promise<void> {
     let failures = 0
+    /** Upgrades in a row that failed although the server would have accepted them. */
+    let blocked = 0
     let refused: string | undefined
     let reason = 'opening'
     while (this.#run === run) {
@@ -106,7 +108,12 @@ export class Connection {
         if (this.#run !== run) return
         this.#token = token
         ;({ lost, onlineMs } = await this.#session())
-        if (lost.code === 1006 && onlineMs === 0) lost = { ...lost, retryAfter: await this.#askRetryAfter() }
+        if (onlineMs > 0) blocked = 0
+        else if (lost.code === 1006) {
+          const { status, retryAfter } = await this.#askWhy()
+          blocked = status === 426 ? blocked + 1 : 0
+          lost = blocked > 1 ? { code: NO_WEBSOCKET, reason: 'no WebSocket can be opened' } : { ...lost, retryAfter }
+        }
       } catch (error) {
         const known = asError(error)
         if (this.#run !== run) return
@@ -125,7 +132,7 @@ export class Connection {
         return
       }
       if (lost.refused && refused !== undefined) {
-        this.end(new AuthError('The server does not accept the access token', { code: 'invalid_token', status: 401 }))
+        this.end(new AuthError('The server does not accept the token', { code: 'invalid_token', status: 401 }))
         return
       }
       if (onlineMs > 0) refused = undefined
@@ -153,8 +160,8 @@ export class Connection {
     const Socket: WebSocketClass | undefined =
       options.WebSocket ?? (globalThis as unknown as { WebSocket?: WebSocketClass }).WebSocket
     if (Socket === undefined)
-      throw new ConnectionError('There is no WebSocket here: give the option WebSocket, for example that of ws', {
-        code: 'client.no_websocket',
+      throw new ConnectionError('There is no WebSocket here: give the option WebSocket', {
+        code: NO_WEBSOCKET,
         retryable: false,
       })
     let onlineAt: number | undefined
@@ -182,12 +189,12 @@ export class Connection {
     return { lost, onlineMs: onlineAt === undefined ? 0 : performance.now() - onlineAt }
   }
 
-  /** A browser hides the reply to a refused upgrade; a plain request to the same address gets the reason. */
-  async #askRetryAfter(): Promise<number | undefined> {
+  /** A browser hides the reply to a refused upgrade; a plain request to the same address gets the reason, or 426. */
+  async #askWhy(): Promise<Partial<GatehouseError>> {
     const { fetch, url, closed } = this.#http
-    const signal = AbortSignal.any([closed, AbortSignal.timeout(ANSWER_MS)])
+    const signal = either(closed, AbortSignal.timeout(ANSWER_MS))
     const response = await fetch(`${url}/Platform`, { signal }).catch(() => undefined)
-    return response === undefined ? undefined : (await errorOf(response)).retryAfter
+    return response === undefined ? {} : errorOf(response)
   }
 
   /** A dead socket may take minutes to close: nobody waits for that. */
@@ -251,7 +258,7 @@ export class Connection {
       this.#scheduleRenewal(ExpiresIn)
       return
     }
-    this.#setState('lapsed', 'invalid_token', 'the access token has expired or was revoked')
+    this.#setState('lapsed', 'invalid_token', 'the token has expired or was revoked')
     this.#renewIn(0, true)
   }
 
@@ -330,7 +337,7 @@ function asError(error: unknown): GatehouseError {
 function endError({ code, reason }: Lost): GatehouseError {
   return code === 4000
     ? new AuthError(`The session has ended: ${reason}`, { code: 'session_ended' })
-    : new ConnectionError(`The server closed the connection with ${code}: ${reason}`, {
+    : new ConnectionError(`Closed with ${code}: ${reason}`, {
         code: `close.${code}`,
         retryable: false,
       })

@@ -1,10 +1,11 @@
 /** Live queries: a result that is kept up to date, over reconnects too. */
 import { Emitter } from '../emitter.ts'
-import { GatehouseError, objectOf } from '../errors.ts'
+import { closedError, objectOf } from '../errors.ts'
 import { Queue } from '../iterate.ts'
 import type { CallOptions, Row } from '../query.ts'
 import { type Part, type Statement, tagged } from '../statement.ts'
 import type { Column, Values } from '../values.ts'
+import { deferred } from '../wait.ts'
 import type { Channel, Channels } from './channel.ts'
 
 /** Of a live query. */
@@ -19,8 +20,12 @@ export interface LiveChange<R> {
   readonly put: readonly R[]
   /** Rows that are gone: the same objects that were put. */
   readonly remove: readonly R[]
+  /** For each row in `put` that was there: the row that it replaces. */
+  readonly before: ReadonlyMap<R, R>
   /** The whole result was sent: `put` is all of it. */
   readonly snapshot: boolean
+  /** Why the server sent the whole result again, if it did: `Rights`, `Definition`, `Expired` or `Overflow`. */
+  readonly reason: string | undefined
   /** After a reconnect: whether nothing was missed. False with a new snapshot. */
   readonly recovered: boolean | undefined
 }
@@ -34,20 +39,23 @@ interface Entry {
 /** A message of docs/live.md. */
 interface LiveMessage {
   readonly Kind?: 'Snapshot' | 'Change' | 'Progress' | 'Reset'
+  readonly Method?: string
   readonly Columns?: unknown
   readonly Put?: readonly Entry[]
   readonly Remove?: readonly unknown[]
   readonly More?: boolean
   readonly Position?: string
   readonly Recovered?: boolean
+  readonly Reason?: string
 }
 
 /** Changes that wait for their reader, by key: the row as the reader last saw it, and as it is now. */
 interface Waiting<R> {
   readonly before: Map<string, R | undefined>
   readonly put: Map<string, R>
-  snapshot: boolean
-  recovered: boolean | undefined
+  readonly snapshot: boolean
+  readonly reason: string | undefined
+  readonly recovered: boolean | undefined
 }
 
 /**
@@ -67,20 +75,24 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
   error: unknown
   /** The columns, once the first result is here. */
   columns: readonly Column[] = []
+  /** How the server keeps it up to date, once the first result is here: `keys`, `rerun` or `clock`. */
+  method: string | undefined
   readonly #channels: Channels
   readonly #values: Values
   readonly #channel: Channel
   readonly #signal: AbortSignal | undefined
   readonly #listeners = new Emitter<void>()
   readonly #queues = new Set<Queue<Waiting<R>>>()
-  readonly #opened: { resolve(): void; reject(error: unknown): void }[] = []
+  readonly #opened = deferred<this>()
   /** In the order of the result. */
   #held = new Map<string, R>()
   #rows: readonly R[] | undefined
+  readonly #keys = new WeakMap<object, string>()
   #decode: ((row: Row) => void) | undefined
   #pieces: { put: Entry[]; remove: unknown[] } = { put: [], remove: [] }
   #position: string | undefined
-  #isReset = false
+  /** The next result is a whole one, for this reason if it is not the first. */
+  #reset: { readonly reason?: string | undefined } | undefined
   #isReady = false
 
   constructor(channels: Channels, values: Values, statement: Statement, { maxRate, signal }: LiveOptions = {}) {
@@ -100,15 +112,19 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
           this.#take(objectOf(data))
         } catch (error) {
           // A function of the option `values` has thrown.
-          this.#channels.detach(this.#channel)
           this.#end(error)
         }
       },
-      onRefused: ({ code, message }) => this.#forgetPosition(code === 'Data' && message.endsWith(' Resume')),
+      // If the server does not know the position any more, the whole result follows.
+      onRefused: ({ code, message }) => {
+        const again = this.#position !== undefined && code === 'Data' && message.endsWith(' Resume')
+        if (again) this.#position = undefined
+        return again
+      },
       onEnd: (error) => this.#end(error),
     }
     if (signal?.aborted) {
-      this.error = signal.reason
+      this.#abort()
       return
     }
     signal?.addEventListener('abort', this.#abort, { once: true })
@@ -121,13 +137,14 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     return this.#rows
   }
 
+  /** What tells a row from the others as long as it is in the result: the same for the row that replaces it. */
+  keyOf(row: R): string | undefined {
+    return this.#keys.get(row as object)
+  }
+
   /** Resolves when the first result is here; rejects when the statement is refused. */
   ready(): Promise<this> {
-    return new Promise((resolve, reject) => {
-      if (this.error !== undefined) reject(this.error)
-      else if (this.#isReady) resolve(this)
-      else this.#opened.push({ resolve: () => resolve(this), reject })
-    })
+    return this.#opened.promise
   }
 
   /** Calls the listener after each change, and at the end. Returns what ends that. */
@@ -138,34 +155,38 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     this.#signal?.removeEventListener('abort', this.#abort)
     this.#channels.detach(this.#channel)
     for (const queue of this.#queues) queue.end()
-    for (const { reject } of this.#opened.splice(0))
-      reject(new GatehouseError('The live query was closed', { code: 'client.closed' }))
+    this.#opened.reject(closedError('live query'))
   }
 
   /** Changes from now on; the first is the result as it is. Leaving the loop does not end the live query. */
   async *[Symbol.asyncIterator](): AsyncGenerator<LiveChange<R>, void, undefined> {
     const queue = new Queue<Waiting<R>>({ merge })
     this.#queues.add(queue)
-    if (this.#isReady) queue.push(this.#all(undefined))
+    if (this.#isReady) queue.push(this.#all())
     if (this.error !== undefined) queue.end(this.error)
     try {
-      for await (const { before, put, snapshot, recovered } of queue) {
-        const remove = [...before].flatMap(([key, row]) => (row === undefined || put.has(key) ? [] : [row]))
-        yield { put: [...put.values()], remove, snapshot, recovered }
+      for await (const { before, put, ...rest } of queue) {
+        const remove: R[] = []
+        const replaced = new Map<R, R>()
+        for (const [key, row] of before) {
+          const next = put.get(key)
+          if (row === undefined) continue
+          if (next === undefined) remove.push(row)
+          else replaced.set(next, row)
+        }
+        yield { put: [...put.values()], remove, before: replaced, ...rest }
       }
     } finally {
       this.#queues.delete(queue)
     }
   }
 
-  readonly #abort = (): void => {
-    this.#channels.detach(this.#channel)
-    this.#end(this.#signal?.reason)
-  }
+  readonly #abort = (): void => this.#end(this.#signal?.reason)
 
   #end(error: unknown): void {
+    this.#channels.detach(this.#channel)
     this.error = error
-    for (const { reject } of this.#opened.splice(0)) reject(error)
+    this.#opened.reject(error)
     for (const queue of this.#queues) queue.end(error)
     this.#listeners.emit()
   }
@@ -174,24 +195,18 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     this.#pieces = { put: [], remove: [] }
   }
 
-  /** The server does not know the position any more: the whole result follows. */
-  #forgetPosition(isUnknown: boolean): boolean {
-    const had = this.#position !== undefined
-    if (isUnknown) this.#position = undefined
-    return isUnknown && had
-  }
-
-  #take({ Kind, Columns, Put = [], Remove = [], More, Position, Recovered }: LiveMessage): void {
+  #take({ Kind, Method, Columns, Put = [], Remove = [], More, Position, Recovered, Reason }: LiveMessage): void {
     if (Kind === 'Reset') {
       // What is held is shown until the new result is complete.
-      this.#isReset = true
+      this.#reset = { reason: Reason }
       this.#position = undefined
       this.#clearPieces()
       return
     }
     if (Kind === 'Snapshot' && Columns !== undefined) {
-      this.#isReset = true
+      this.#reset ??= {}
       this.#clearPieces()
+      this.method = Method
       this.columns = this.#values.columns(Columns)
       this.#decode = this.#values.decoder(this.columns)
     }
@@ -208,9 +223,11 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
 
   #apply(put: readonly Entry[], remove: readonly unknown[], recovered: boolean | undefined): void {
     const entries = put.map(({ Key, Row, Index }) => ({ key: keyText(Key), row: Row as R, index: Index }))
+    for (const { key, row } of entries) this.#keys.set(row as object, key)
     const before = new Map<string, R | undefined>()
-    const snapshot = this.#isReset
-    this.#isReset = false
+    const reset = this.#reset
+    const snapshot = reset !== undefined
+    this.#reset = undefined
     if (snapshot) {
       for (const [key, row] of this.#held) before.set(key, row)
       this.#held = new Map()
@@ -224,8 +241,14 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     else for (const { key, row } of entries) this.#held.set(key, row)
     this.#rows = undefined
     this.#isReady = true
-    for (const { resolve } of this.#opened.splice(0)) resolve()
-    const change = { before, put: new Map(entries.map(({ key, row }) => [key, row])), snapshot, recovered }
+    this.#opened.resolve(this)
+    const change = {
+      before,
+      put: new Map(entries.map(({ key, row }) => [key, row])),
+      snapshot,
+      reason: reset?.reason,
+      recovered,
+    }
     if (before.size > 0 || snapshot || recovered !== undefined) {
       for (const queue of this.#queues) queue.push(change)
       this.#listeners.emit()
@@ -249,12 +272,13 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     this.#held = placed
   }
 
-  #all(recovered: boolean | undefined): Waiting<R> {
+  #all(): Waiting<R> {
     return {
       before: new Map([...this.#held.keys()].map((key) => [key, undefined])),
       put: new Map(this.#held),
       snapshot: true,
-      recovered,
+      reason: undefined,
+      recovered: undefined,
     }
   }
 }
@@ -272,6 +296,7 @@ function merge<R>(waiting: Waiting<R>, next: Waiting<R>): Waiting<R> {
     before,
     put,
     snapshot: waiting.snapshot || next.snapshot,
+    reason: next.reason ?? waiting.reason,
     recovered: next.recovered === false || waiting.recovered === false ? false : (next.recovered ?? waiting.recovered),
   }
 }

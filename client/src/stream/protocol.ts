@@ -35,6 +35,9 @@ export interface StateChange {
   readonly retryIn: number | undefined
 }
 
+/** The code of a state, where no WebSocket can be opened although the server can be reached. */
+export const NO_WEBSOCKET = 'client.no_websocket'
+
 /** What a client does after a close: stop, get a fresh token, or come back later. */
 export type AfterClose = 'end' | 'renew' | 'retry'
 

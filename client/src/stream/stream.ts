@@ -1,9 +1,9 @@
 /** The stream: requests and subscriptions on one connection that comes back by itself. */
 import { Emitter } from '../emitter.ts'
-import { ConnectionError, GatehouseError } from '../errors.ts'
+import { ConnectionError, closedError, GatehouseError } from '../errors.ts'
 import type { Http } from '../http.ts'
 import type { CallOptions } from '../query.ts'
-import { backoff } from '../wait.ts'
+import { abortable, backoff, type Deferred, deferred, either } from '../wait.ts'
 import { type Channel, type Channels, keyOf } from './channel.ts'
 import { Connection } from './connection.ts'
 import { errorOfMessage, type Message, type State, type StateChange } from './protocol.ts'
@@ -17,11 +17,6 @@ interface Subscribed {
   retry?: ReturnType<typeof setTimeout>
   /** Precedes an Unsub of the server. */
   error?: GatehouseError
-}
-
-interface Pending {
-  resolve(message: Message): void
-  reject(error: unknown): void
 }
 
 /** Of a request on the stream. */
@@ -47,8 +42,9 @@ export class Stream implements Channels {
   readonly #connection: Connection
   readonly #states = new Emitter<StateChange>()
   readonly #subscribed = new Map<string, Subscribed>()
-  readonly #pending = new Map<number, Pending>()
-  #waiting: { resolve(): void; reject(error: unknown): void }[] = []
+  readonly #pending = new Map<number, Deferred<Message>>()
+  /** For those who wait until the connection is online. */
+  #online: Deferred<void> | undefined
   #lastId = 0
 
   constructor(http: Http) {
@@ -73,22 +69,13 @@ export class Stream implements Channels {
 
   /** Resolves once the connection is online. Everything else connects by itself. */
   connect({ signal }: CallOptions = {}): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const { closed } = this.http
-      const aborted = signal?.aborted ? signal : closed.aborted ? closed : undefined
-      if (aborted !== undefined) {
-        reject(aborted.reason)
-        return
-      }
-      const waiting = { resolve, reject }
-      if (this.state === 'online') {
-        resolve()
-        return
-      }
-      this.#waiting.push(waiting)
-      signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
-      this.#connection.open()
-    })
+    const { closed } = this.http
+    const aborted = signal?.aborted ? signal : closed
+    if (aborted.aborted) return Promise.reject(aborted.reason)
+    if (this.state === 'online') return Promise.resolve()
+    this.#online ??= deferred()
+    this.#connection.open()
+    return abortable(this.#online.promise, signal)
   }
 
   /** Sends a request and resolves with the `Data` of its reply. */
@@ -105,7 +92,7 @@ export class Stream implements Channels {
         abort.abort(new ConnectionError(`${controller}/${topic} was not answered in time`, { code: 'client.timeout' })),
       timeout,
     )
-    const signal = options.signal === undefined ? abort.signal : AbortSignal.any([options.signal, abort.signal])
+    const signal = either(options.signal, abort.signal)
     try {
       await this.connect({ signal })
       const { Data } = await this.#send({ Controller: controller, Topic: topic, Data: data }, signal)
@@ -122,7 +109,7 @@ export class Stream implements Channels {
 
   /** Ends the connection; another request or subscription opens a new one. */
   close(): void {
-    this.#connection.end(new ConnectionError('The stream was closed', { code: 'client.closed', retryable: false }))
+    this.#connection.end(closedError('stream'))
   }
 
   /** Opens a channel; it stays over all connections until `detach` or `onEnd`. */
@@ -144,28 +131,14 @@ export class Stream implements Channels {
       this.#connection.send({ Controller: channel.controller, Topic: channel.topic, Action: 'Unsub' })
   }
 
-  has(controller: string, topic: string): boolean {
-    return this.#subscribed.has(keyOf({ controller, topic }))
-  }
-
   #send(message: Message, signal?: AbortSignal): Promise<Message> {
     const id = ++this.#lastId
-    return new Promise((resolve, reject) => {
-      const abort = (): void => {
-        if (!this.#pending.delete(id)) return
-        this.#connection.send({ Action: 'Cancel', TransactionID: id })
-        reject(signal?.reason)
-      }
-      const settle = (act: () => void): void => {
-        signal?.removeEventListener('abort', abort)
-        act()
-      }
-      signal?.addEventListener('abort', abort, { once: true })
-      this.#pending.set(id, {
-        resolve: (reply) => settle(() => resolve(reply)),
-        reject: (error) => settle(() => reject(error)),
-      })
-      this.#connection.send({ ...message, TransactionID: id })
+    const pending = deferred<Message>()
+    this.#pending.set(id, pending)
+    this.#connection.send({ ...message, TransactionID: id })
+    return abortable(pending.promise, signal).finally(() => {
+      // Only after an abort: a reply takes it out before.
+      if (this.#pending.delete(id)) this.#connection.send({ Action: 'Cancel', TransactionID: id })
     })
   }
 
@@ -212,7 +185,8 @@ export class Stream implements Channels {
   }
 
   #onOnline(isNew: boolean): void {
-    for (const { resolve } of this.#waiting.splice(0)) resolve()
+    this.#online?.resolve()
+    this.#online = undefined
     for (const subscribed of [...this.#subscribed.values()])
       if (isNew || subscribed.phase === 'waiting') this.#subscribe(subscribed)
   }
@@ -230,7 +204,8 @@ export class Stream implements Channels {
 
   #onEnded(error: GatehouseError): void {
     this.#onLost(error)
-    for (const { reject } of this.#waiting.splice(0)) reject(error)
+    this.#online?.reject(error)
+    this.#online = undefined
     const all = [...this.#subscribed.values()]
     this.#subscribed.clear()
     for (const subscribed of all) this.#fail(subscribed, error)

@@ -2,6 +2,7 @@
 import { safely } from '../emitter.ts'
 import { Queue } from '../iterate.ts'
 import type { CallOptions } from '../query.ts'
+import { deferred } from '../wait.ts'
 import { type Channel, type Channels, keyOf } from './channel.ts'
 
 /** Of a subscription. */
@@ -44,8 +45,7 @@ export class Subscription<T = unknown> implements AsyncIterable<T> {
   readonly #stream: Channels
   readonly #queue: Queue<T>
   readonly #signal: AbortSignal | undefined
-  #opened: { resolve(): void; reject(error: unknown): void } | undefined
-  #outcome: { readonly error?: unknown } | undefined
+  readonly #opened = deferred<void>()
 
   constructor(stream: Channels, controller: string, topic: string, { slow = 'error', data, signal }: SubscribeOptions) {
     this.controller = controller
@@ -66,11 +66,7 @@ export class Subscription<T = unknown> implements AsyncIterable<T> {
 
   /** Resolves when the server has confirmed; rejects when it has refused. */
   ready(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (this.#outcome === undefined) this.#opened = { resolve, reject }
-      else if ('error' in this.#outcome) reject(this.#outcome.error)
-      else resolve()
-    })
+    return this.#opened.promise
   }
 
   /** Ends the subscription, and the loop over it. */
@@ -91,8 +87,7 @@ export class Subscription<T = unknown> implements AsyncIterable<T> {
 
   /** @internal */
   open(): void {
-    this.#outcome ??= {}
-    this.#opened?.resolve()
+    this.#opened.resolve()
   }
 
   /** @internal */
@@ -102,8 +97,7 @@ export class Subscription<T = unknown> implements AsyncIterable<T> {
 
   /** @internal */
   fail(error: unknown): void {
-    this.#outcome = { error }
-    this.#opened?.reject(error)
+    this.#opened.reject(error)
     this.#queue.end(error)
   }
 }

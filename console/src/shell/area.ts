@@ -35,7 +35,7 @@ export const AREAS: readonly Area[] = [
     icon: 'query',
     rights: ['Platform/'],
     service: 'query',
-    built: false,
+    built: true,
     load: () => import('../areas/query/index.tsx'),
   },
   {
@@ -45,7 +45,7 @@ export const AREAS: readonly Area[] = [
     icon: 'board',
     rights: ['Platform/'],
     service: 'query',
-    built: false,
+    built: true,
     load: () => import('../areas/boards/index.tsx'),
   },
   {
@@ -55,7 +55,7 @@ export const AREAS: readonly Area[] = [
     icon: 'table',
     rights: ['Platform/'],
     service: 'query',
-    built: false,
+    built: true,
     load: () => import('../areas/tables/index.tsx'),
   },
   {
@@ -65,7 +65,7 @@ export const AREAS: readonly Area[] = [
     icon: 'stream',
     rights: ['Platform/'],
     service: 'streaming',
-    built: false,
+    built: true,
     load: () => import('../areas/streams/index.tsx'),
   },
   {
@@ -75,7 +75,7 @@ export const AREAS: readonly Area[] = [
     icon: 'people',
     rights: ['Identity/Admin'],
     service: undefined,
-    built: false,
+    built: true,
     load: () => import('../areas/people/index.tsx'),
   },
   {
@@ -85,7 +85,7 @@ export const AREAS: readonly Area[] = [
     icon: 'application',
     rights: ['Identity/Admin'],
     service: undefined,
-    built: false,
+    built: true,
     load: () => import('../areas/applications/index.tsx'),
   },
   {

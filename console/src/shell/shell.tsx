@@ -8,6 +8,7 @@ import { Announcements } from './announce.tsx'
 import { type Area, type AreaProps, findArea, loadArea, visibleAreas } from './area.ts'
 import { type Command, useCommands } from './commands.ts'
 import { Questions } from './dialogs.tsx'
+import { isKiosk } from './kiosk.ts'
 import { isNarrow, Navigation, toggleNavigation } from './navigation.tsx'
 import { Palette } from './palette.tsx'
 import { go, href, place } from './router.ts'
@@ -21,11 +22,11 @@ export function Shell() {
   const main = useRef<HTMLElement>(null)
   useFocusOnArea(main, name)
   return (
-    <div class={classes('shell', isNarrow.value && 'narrow')}>
+    <div class={classes('shell', isNarrow.value && 'narrow', isKiosk.value && 'kiosk')}>
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
         To the content
       </button>
-      <Navigation />
+      {!isKiosk.value && <Navigation />}
       <main ref={main} id="main" class="main" tabIndex={-1}>
         <Content name={name} />
       </main>

@@ -37,6 +37,7 @@ const PATHS = {
   pin: 'M7 3.5h6M8 3.5v5L5.5 11.5h9L12 8.5v-5M10 11.5v5',
   play: 'M6.5 4l9 6-9 6z',
   plus: 'M10 4.5v11M4.5 10h11',
+  print: 'M6 7.5v-4h8v4M6 13.5H3.5v-6h13v6H14M6 11.5h8v5H6z',
   query: 'M4 5.5l4 4.5-4 4.5M10 14.5h6.5',
   refresh: 'M15.8 8A6.2 6.2 0 1 0 16 11.5M16.2 4v4h-4',
   right: 'M8 5.5l4.5 4.5L8 14.5',

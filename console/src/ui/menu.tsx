@@ -25,11 +25,20 @@ export interface MenuProps {
   /** The content of the button; three dots by default. */
   readonly children?: ComponentChildren
   readonly class?: string
+  /** -1 where other keys lead to the button, as in a grid. */
+  readonly tabIndex?: number
   /** Text above the items. */
   readonly header?: ComponentChildren
 }
 
-export function Menu({ label, items, children, class: more = 'button plain icon-button', header }: MenuProps) {
+export function Menu({
+  label,
+  items,
+  children,
+  class: more = 'button plain icon-button',
+  tabIndex,
+  header,
+}: MenuProps) {
   const id = useId()
   const [open, setOpen] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
@@ -46,6 +55,7 @@ export function Menu({ label, items, children, class: more = 'button plain icon-
         ref={button}
         type="button"
         class={more}
+        tabIndex={tabIndex}
         aria-haspopup="menu"
         aria-expanded={open}
         aria-label={children === undefined ? label : undefined}

@@ -17,15 +17,17 @@ const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
 
 /** One clock for all relative times; it runs while one is shown. */
 const now = signal(Date.now())
+const TICK_MS = 15_000
 setInterval(() => {
   now.value = Date.now()
-}, 15_000)
+}, TICK_MS)
 
 export function Time({ at, as }: TimeProps) {
   const date = at === null || at === undefined ? undefined : new Date(at)
   if (date === undefined || Number.isNaN(date.getTime())) return <span class="quiet">–</span>
   const utc = date.toISOString()
-  const text = as === 'relative' ? relative(date.getTime(), now.value) : FORMATS[as ?? 'full'].format(date)
+  const text =
+    as === 'relative' ? relative(date.getTime(), Math.max(now.value, Date.now())) : FORMATS[as ?? 'full'].format(date)
   const title = `${utc.slice(0, 19).replace('T', ' ')} UTC${as === 'relative' ? `\n${FORMATS.full.format(date)}` : ''}`
   return (
     <time dateTime={utc} title={title}>
@@ -44,7 +46,8 @@ export function relative(at: number, from: number): string {
   const difference = at - from
   for (const [unit, length] of UNITS)
     if (Math.abs(difference) >= length) return RELATIVE.format(Math.round(difference / length), unit)
-  return difference > 0 ? 'in less than a minute' : 'just now'
+  // The clock is a little late.
+  return difference > TICK_MS ? 'in less than a minute' : 'just now'
 }
 
 /** Milliseconds as people say them: `12 ms`, `3.4 s`, `2 min 5 s`, `3 h 12 min`, `5 d 2 h`. */

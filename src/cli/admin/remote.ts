@@ -1,37 +1,40 @@
 /** Administration of a running server, with the login of this user. */
-import { connect, loginToken, serverAddress } from '../client.ts'
+import { ConnectionError, GatehouseError } from '../../../client/src/index.ts'
 import { CommandError } from '../errors.ts'
-import { membersOf, parseJson } from '../json.ts'
+import { createGate, explained, type Gate } from '../gate.ts'
+import { parseJson } from '../json.ts'
+import { serverAddress } from '../server-address.ts'
+import { loginAuth } from '../sign-in.ts'
 import { printable } from '../table.ts'
 import type { AdminRequest } from './admin-command.ts'
 
-export async function connectRemotely(address: string): Promise<AdminRequest> {
+export function connectRemotely(address: string): { request: AdminRequest; close(): Promise<void> } {
   const server = serverAddress(address)
-  const connection = await connect(server, (rejected) => loginToken(server, rejected))
-  return async (method, target, { body, ifMatch } = {}) => {
-    const response = await connection.request(target, {
-      method,
-      headers: {
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
-      },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    })
-    if (!response.ok) throw await refusal(response)
-    if (response.headers.get('content-type')?.startsWith('application/x-ndjson') === true)
-      return { body: undefined, lines: linesOf(response) }
-    const text = await response.text()
-    const reply = parseJson(text)
-    // For example the page of a proxy whose server is down.
-    if (text !== '' && reply === undefined)
-      throw new CommandError(`${server} is not a Gatehouse server: its answer is not JSON`)
-    return { body: reply, lines: undefined }
+  const gate = createGate(server, loginAuth(server))
+  return {
+    async request(method, target, { body, ifMatch } = {}) {
+      const response = await send(gate, method, target, { body, headers: { 'if-match': ifMatch } })
+      if (response.headers.get('content-type')?.startsWith('application/x-ndjson') === true)
+        return { body: undefined, lines: linesOf(response) }
+      const text = await response.text()
+      const reply = parseJson(text)
+      // For example the page of a proxy whose server is down.
+      if (text !== '' && reply === undefined)
+        throw new CommandError(`${server} is not a Gatehouse server: its answer is not JSON`)
+      return { body: reply, lines: undefined }
+    },
+    close: async () => gate.close(),
   }
 }
 
-async function refusal(response: Response): Promise<CommandError> {
-  const { detail } = membersOf(parseJson(await response.text()))
-  return new CommandError(`${printable(String(detail ?? response.statusText))} (${response.status})`)
+async function send(gate: Gate, method: string, target: string, options: object): Promise<Response> {
+  try {
+    return await gate.request(target, { method, ...options })
+  } catch (error) {
+    const isRefusal = error instanceof GatehouseError && !(error instanceof ConnectionError)
+    if (!isRefusal || error.status === undefined || error.code.startsWith('http.')) throw explained(error)
+    throw new CommandError(`${printable(error.message)} (${error.status})`)
+  }
 }
 
 async function* linesOf(response: Response): AsyncGenerator<string> {

@@ -29,7 +29,7 @@ async function connect(
 ): Promise<{ request: AdminRequest; close(): Promise<void> }> {
   const { server } = loaded.config
   if (server === '') return (await import('./local.ts')).connectLocally(loaded, createsData)
-  return { request: await (await import('./remote.ts')).connectRemotely(server), close: async () => {} }
+  return (await import('./remote.ts')).connectRemotely(server)
 }
 
 async function confirm(question: string): Promise<void> {

@@ -1,39 +1,9 @@
-/** The delimiter of a CSV file: detected from its first records, or given. */
-import { parseCsvRecord, readCsvRecords } from '../../lib/csv.ts'
+/** The delimiter of a CSV file. */
+import { DELIMITER_SAMPLE, delimiterOf } from '../../csv/delimiter.ts'
+import { readCsvRecords } from '../../csv/file.ts'
 
-/** The first is assumed where a file has one column only. */
-const DELIMITERS = [
-  [',', 'comma'],
-  [';', 'semicolon'],
-  ['\t', 'tab'],
-  ['|', 'bar'],
-] as const
-
-const SAMPLE_RECORDS = 100
-
-export function delimiterName(delimiter: string): string {
-  return DELIMITERS.find(([character]) => character === delimiter)?.[1] ?? delimiter
-}
-
-/** By its name or itself; undefined if there is no such delimiter. */
-export function readDelimiter(text: string): string | undefined {
-  return DELIMITERS.find((known) => known.some((form) => form === text.toLowerCase()))?.[0]
-}
-
-/** The one that splits the most records into as many fields as the header; of equal ones that with more fields. */
 export async function detectDelimiter(file: string): Promise<string> {
   const records: string[] = []
-  for await (const { raw } of readCsvRecords(file)) if (records.push(raw) === SAMPLE_RECORDS) break
-  const scores = DELIMITERS.map(([delimiter]) => {
-    const [header = 0, ...counts] = records.map((raw) => fieldsOf(raw, delimiter))
-    const agreeing = counts.filter((count) => count === header).length
-    return { delimiter, agreeing: header > 1 ? agreeing : -1, fields: header }
-  })
-  const [best] = scores.toSorted((a, b) => b.agreeing - a.agreeing || b.fields - a.fields)
-  return best === undefined || best.agreeing < 0 ? ',' : best.delimiter
-}
-
-function fieldsOf(raw: string, delimiter: string): number {
-  const parsed = parseCsvRecord(raw, delimiter)
-  return 'problem' in parsed ? 0 : parsed.fields.length
+  for await (const { raw } of readCsvRecords(file)) if (records.push(raw) === DELIMITER_SAMPLE) break
+  return delimiterOf(records)
 }

@@ -3,12 +3,14 @@ import { createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { Readable, Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { problemError, statement as statementOf } from '../../../client/src/index.ts'
 import type { Arguments } from '../args.ts'
-import { UsageError } from '../errors.ts'
+import { CommandError, UsageError } from '../errors.ts'
+import { withGate } from '../gate.ts'
 import { membersOf, parseJson } from '../json.ts'
 import { PrintableText } from '../printable-text.ts'
-import { connectToQuery, expectSuccess, QueryRefused } from './connection.ts'
 import { readParameters, readStatement } from './input.ts'
+import { searchOf, whole } from './result.ts'
 
 const MEDIA_TYPES = {
   csv: 'text/csv',
@@ -25,11 +27,11 @@ export async function exportRows(args: Arguments): Promise<void> {
   const statement =
     table === undefined ? await readStatement(argument) : `SELECT * FROM "${table.replaceAll('"', '""')}"`
   const format = args.choice('--format', FORMATS) ?? formatOfFile(output)
-  const parameters = readParameters(args)
-  const connection = await connectToQuery(args)
-  const options = { parameters, accept: MEDIA_TYPES[format] }
-  const response = await expectSuccess(await connection.statement(statement, options), statement)
-  const bytes = await (output === undefined ? toStdout(response, format) : toFile(response, format, output))
+  const search = searchOf(readParameters(args))
+  const bytes = await withGate(args, async (gate) => {
+    const response = await gate.query(statementOf(statement)).response(MEDIA_TYPES[format], { search })
+    return output === undefined ? toStdout(response, format) : toFile(response, format, output)
+  })
   if (output !== undefined) process.stderr.write(`${output}: ${bytes} bytes of ${format}\n`)
 }
 
@@ -41,10 +43,11 @@ async function toStdout(response: Response, format: Format): Promise<number> {
   if (format === 'arrow' && process.stdout.isTTY) throw new UsageError('Arrow is a binary format: add --output FILE')
   const monitor = new ResultMonitor(format)
   const body = bodyOf(response)
-  await complete(
+  await whole(
     process.stdout.isTTY
       ? pipeline(body, monitor, new PrintableText(), process.stdout, { end: false })
       : pipeline(body, monitor, process.stdout, { end: false }),
+    CUT,
   )
   return monitor.bytes
 }
@@ -54,7 +57,7 @@ async function toFile(response: Response, format: Format, output: string): Promi
   const monitor = new ResultMonitor(format)
   const partial = `${output}.${process.pid}.part`
   try {
-    await complete(pipeline(bodyOf(response), monitor, createWriteStream(partial)))
+    await whole(pipeline(bodyOf(response), monitor, createWriteStream(partial)), CUT)
     await rename(partial, output)
   } catch (error) {
     await rm(partial, { force: true })
@@ -67,25 +70,9 @@ function bodyOf(response: Response): Readable {
   return response.body === null ? Readable.from([]) : Readable.fromWeb(response.body)
 }
 
-const CUT_HINT =
-  'the reason is in the log of the server, and --format ndjson shows it; limits are the settings query_export_seconds and query_result_bytes'
-
-/** The server closes the connection if an error occurs in a format that cannot carry one. */
-async function complete(copied: Promise<void>): Promise<void> {
-  try {
-    await copied
-  } catch (error) {
-    if (error instanceof QueryRefused || (error instanceof Error && 'code' in error && error.code === 'EPIPE'))
-      throw error
-    if (error instanceof TypeError)
-      throw new QueryRefused(0, {
-        Code: 'Cut',
-        detail: 'The server ended the result before it was complete',
-        Hint: CUT_HINT,
-      })
-    throw error
-  }
-}
+const CUT = new CommandError(
+  'Cut: The server ended the result before it was complete\nhint: the reason is in the log of the server, and --format ndjson shows it; limits are the settings query_export_seconds and query_result_bytes',
+)
 
 /** Counts bytes, and detects an error at the end of an NDJSON result. */
 class ResultMonitor extends Transform {
@@ -118,6 +105,6 @@ class ResultMonitor extends Transform {
     const { Error: problem } = this.#isNdjson ? membersOf(parseJson(this.#lastLine.toString())) : {}
     const members = membersOf(problem)
     const isProblem = typeof members.type === 'string' && members.type.startsWith('urn:gatehouse:error:')
-    done(isProblem ? new QueryRefused(Number(members.status), members) : null)
+    done(isProblem ? problemError(members) : null)
   }
 }

@@ -1,24 +1,19 @@
 /** The target table of an import, existing or created with guessed types, and the conversion of records to rows. */
-import { parseCsvRecord, readCsvRecords } from '../../lib/csv.ts'
+import { GatehouseError, statement as statementOf } from '../../../client/src/index.ts'
+import { type Guess, guessType, parseType } from '../../csv/column-types.ts'
+import { DATE_FORMATS, dateFormatsOfMost, findDateFormat } from '../../csv/date-formats.ts'
+import { readCsvRecords } from '../../csv/file.ts'
+import { findNumberFormat, NUMBER_FORMATS, numberFormatsFor, usualNumberFormat } from '../../csv/number-formats.ts'
+import { parseCsvRecord } from '../../csv/record.ts'
+import { fieldsOf, rowFields, type TargetColumn } from '../../csv/row.ts'
+import type { ValueFormat } from '../../csv/value-format.ts'
+import { sameName } from '../../query/iql/names.ts'
 import { printName } from '../../query/iql/printer.ts'
 import { type IqlType, typeName } from '../../query/iql/types.ts'
-import { readValue } from '../../query/iql/values.ts'
 import { UsageError } from '../errors.ts'
-import { membersOf } from '../json.ts'
-import { type Guess, guessType, parseType } from './column-types.ts'
-import { expectSuccess, type QueryConnection, QueryRefused } from './connection.ts'
-import { DATE_FORMATS, dateFormatsOfMost, findDateFormat } from './date-formats.ts'
-import { findNumberFormat, NUMBER_FORMATS, numberFormatsFor, usualNumberFormat } from './number-formats.ts'
-import type { ValueFormat } from './value-format.ts'
-
-export interface TargetColumn {
-  readonly name: string
-  readonly type: IqlType
-  readonly isRequired: boolean
-  readonly hasDefault: boolean
-  /** How the file writes its values, where that is not how IQL does. */
-  readonly format?: ValueFormat | undefined
-}
+import type { Gate } from '../gate.ts'
+import { parseExactly } from '../json.ts'
+import type { ImportedRow } from './insert-rows.ts'
 
 /** The rows of a file below its header. */
 export interface CsvSource {
@@ -74,15 +69,6 @@ export async function sampleColumns(source: CsvSource): Promise<Sample[]> {
     if (++rows === SAMPLE_ROWS) break
   }
   return samples
-}
-
-function fieldsOf(
-  raw: string,
-  { delimiter, nulls }: Pick<CsvSource, 'delimiter' | 'nulls'>,
-): ReturnType<typeof parseCsvRecord> {
-  const parsed = parseCsvRecord(raw, delimiter)
-  if ('problem' in parsed || nulls.size === 0) return parsed
-  return { fields: parsed.fields.map((field) => (field !== null && nulls.has(field) ? null : field)) }
 }
 
 export interface GuessedColumn extends TargetColumn {
@@ -182,24 +168,22 @@ function given<Value>(pairs: ReadonlyMap<string, Value>, name: string): Value | 
 }
 
 /** The columns of the table; undefined if it does not exist. */
-export async function describeTable(connection: QueryConnection, table: string): Promise<TargetColumn[] | undefined> {
-  const statement = `DESCRIBE ${printName({ text: table, at: 0 })}`
+export async function describeTable(gate: Gate, table: string): Promise<TargetColumn[] | undefined> {
   try {
-    const { Rows } = membersOf(await (await expectSuccess(await connection.statement(statement), statement)).json())
-    return (Array.isArray(Rows) ? Rows : []).map((row: unknown) => {
-      const { name, type, nullable, default: written } = membersOf(row)
+    const columns = await gate.query(statementOf(`DESCRIBE ${printName({ text: table, at: 0 })}`))
+    return columns.map(({ name, type, nullable, default: written }) => {
       const known = parseType(String(type))
       if (known === undefined) throw new UsageError(`The column ${String(name)} has the unknown type ${String(type)}`)
       return { name: String(name), type: known, isRequired: nullable === false, hasDefault: written !== null }
     })
   } catch (error) {
-    if (error instanceof QueryRefused && error.code === 'IQL.UnknownTable') return undefined
+    if (error instanceof GatehouseError && error.code === 'IQL.UnknownTable') return undefined
     throw error
   }
 }
 
 export async function createTable(
-  connection: QueryConnection,
+  gate: Gate,
   table: string,
   columns: readonly TargetColumn[],
   keys: readonly string[],
@@ -209,8 +193,7 @@ export async function createTable(
   if (missing !== undefined) throw new UsageError(`--key names ${missing}, which is not a column of the file`)
   const parts = columns.map(({ name, type }) => `${quoted(name)} ${typeName(type)}`)
   if (keys.length > 0) parts.push(`PRIMARY KEY (${keys.map(quoted).join(', ')})`)
-  const statement = `CREATE TABLE ${quoted(table)} (${parts.join(', ')})`
-  await expectSuccess(await connection.statement(statement), statement)
+  await gate.query(statementOf(`CREATE TABLE ${quoted(table)} (${parts.join(', ')})`))
 }
 
 /** The table's columns, in the order of the file. */
@@ -228,32 +211,17 @@ export function matchColumns(
   })
 }
 
-/** A record as the JSON of a row, or the reason why it cannot be one. Values are sent as text, so that none is rounded. */
+/** A record as a row, or the reason why it cannot be one. Values are sent as text, so that none is rounded. */
 export function rowOf(
   raw: string,
   source: Pick<CsvSource, 'delimiter' | 'nulls'>,
   columns: readonly TargetColumn[],
-): { json: string } | { reason: string } {
-  const parsed = fieldsOf(raw, source)
-  if ('problem' in parsed) return { reason: parsed.problem }
-  const { fields } = parsed
-  if (fields.length !== columns.length) return { reason: `has ${fields.length} fields, not ${columns.length}` }
-  const members: string[] = []
-  for (const [index, { name, type, isRequired, hasDefault, format }] of columns.entries()) {
-    const written = fields[index] ?? null
-    const field = written === null ? null : (format?.convert(written) ?? written)
-    if (field === null) {
-      if (isRequired && !hasDefault) return { reason: `${name} is empty but needs a value` }
-      if (!hasDefault) members.push(`${JSON.stringify(name)}:null`)
-      continue
-    }
-    const read = readValue(type, field)
-    if ('problem' in read) return { reason: `${name}: ${JSON.stringify(field)} ${read.problem}` }
-    members.push(`${JSON.stringify(name)}:${type.kind === 'Json' ? field : JSON.stringify(field)}`)
-  }
-  return { json: `{${members.join(',')}}` }
-}
-
-export function sameName(a: string, b: string): boolean {
-  return a.toLowerCase() === b.toLowerCase()
+): { row: ImportedRow } | { reason: string } {
+  const read = rowFields(raw, source, columns)
+  if ('reason' in read) return read
+  const members = read.fields.map(({ name, type, text }) => [
+    name,
+    text !== null && type.kind === 'Json' ? parseExactly(text) : text,
+  ])
+  return { row: Object.fromEntries(members) }
 }

@@ -1,12 +1,16 @@
 /** `gatehouse import`: inserts the rows of a CSV file into a table, in batches; an interrupted import can resume. */
 import { appendFileSync, existsSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { csvField, readCsvRecords } from '../../lib/csv.ts'
+import { delimiterName, readDelimiter } from '../../csv/delimiter.ts'
+import { readCsvRecords } from '../../csv/file.ts'
+import { NUMBER_FORMATS } from '../../csv/number-formats.ts'
+import { csvField } from '../../csv/record.ts'
+import type { TargetColumn } from '../../csv/row.ts'
 import { typeName } from '../../query/iql/types.ts'
 import type { Arguments } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
+import { type Gate, withGate } from '../gate.ts'
 import { printable, printTable } from '../table.ts'
-import { connectToQuery, type QueryConnection } from './connection.ts'
-import { delimiterName, detectDelimiter, readDelimiter } from './delimiter.ts'
+import { detectDelimiter } from './delimiter.ts'
 import { deleteState, type ImportState, newState, readState, writeState } from './import-state.ts'
 import {
   type CsvSource,
@@ -19,14 +23,14 @@ import {
   readFormats,
   rowOf,
   sampleColumns,
-  type TargetColumn,
   withFormats,
 } from './import-target.ts'
 import { insertRows, type PendingRow, type RejectedRow } from './insert-rows.ts'
-import { NUMBER_FORMATS } from './number-formats.ts'
 import { createProgress } from './progress.ts'
 
 const DEFAULT_BATCH_ROWS = 500
+/** Of each batch: about four seconds, in which a server can restart. */
+const ATTEMPTS = 6
 /** A batch of long rows ends earlier: the server limits the size of a body. */
 const MAX_BATCH_BYTES = 1024 * 1024
 
@@ -36,19 +40,21 @@ export async function importRows(args: Arguments): Promise<void> {
   const batchRows = args.integer('--batch', { least: 1, most: 99_999 }) ?? DEFAULT_BATCH_ROWS
   if (!existsSync(file)) throw new UsageError(`There is no file ${file}`)
   const source = await openCsv(file, await delimiterOf(args, file), new Set(args.values('--null')))
-  const connection = await connectToQuery(args)
-  const columns = await prepareTable(connection, args, source, table)
-  if (args.has('--dry-run')) return
-  if (args.has('--restart')) deleteState(file)
-  const known = readState(file, connection.server, table)
-  const state = known ?? {
-    ...newState(file, connection.server, table, batchRows),
-    offset: source.start,
-    line: source.nextLine,
-  }
-  if (known !== undefined) process.stderr.write(`Resuming at line ${known.line}, after ${known.inserted} rows\n`)
   const rejected = args.value('--rejected') ?? `${file}.rejected.csv`
-  report(await transfer({ ...source, connection, table, columns, rejected }, state), file, rejected)
+  await withGate(
+    args,
+    async (gate) => {
+      const columns = await prepareTable(gate, args, source, table)
+      if (args.has('--dry-run')) return
+      if (args.has('--restart')) deleteState(file)
+      const known = readState(file, gate.url, table)
+      const place = { offset: source.start, line: source.nextLine }
+      const state = known ?? { ...newState(file, gate.url, table, batchRows), ...place }
+      if (known !== undefined) process.stderr.write(`Resuming at line ${known.line}, after ${known.inserted} rows\n`)
+      report(await transfer({ ...source, gate, table, columns, rejected }, state), file, rejected)
+    },
+    { attempts: ATTEMPTS },
+  )
 }
 
 async function delimiterOf(args: Arguments, file: string): Promise<string> {
@@ -61,13 +67,13 @@ async function delimiterOf(args: Arguments, file: string): Promise<string> {
 
 /** Shows how the file is read, before anything is written. */
 async function prepareTable(
-  connection: QueryConnection,
+  gate: Gate,
   args: Arguments,
   source: CsvSource,
   table: string,
 ): Promise<readonly TargetColumn[]> {
   const { names } = source
-  const existing = await describeTable(connection, table)
+  const existing = await describeTable(gate, table)
   const samples = await sampleColumns(source)
   const formats = readFormats(args.pairs('--date-format'), args.pairs('--number-format'), names)
   if (existing !== undefined) {
@@ -86,7 +92,7 @@ async function prepareTable(
     throw new CommandError(
       'Nothing was written: add --yes to go on like this, or one of --type, --null, --date-format and --number-format',
     )
-  await createTable(connection, table, guessed, args.values('--key'))
+  await createTable(gate, table, guessed, args.values('--key'))
   return guessed
 }
 
@@ -120,7 +126,7 @@ function doubtsOf({ name, guess, sample }: GuessedColumn): string[] {
 }
 
 interface Transfer extends CsvSource {
-  readonly connection: QueryConnection
+  readonly gate: Gate
   readonly table: string
   readonly columns: readonly TargetColumn[]
   readonly rejected: string
@@ -168,7 +174,7 @@ async function* batchesOf({ file, columns, delimiter, nulls }: Transfer, state: 
   for await (const { raw, end, line, nextLine } of readCsvRecords(file, state.offset, state.line)) {
     const row = rowOf(raw, { delimiter, nulls }, columns)
     if ('reason' in row) bad.push({ line, raw, reason: row.reason })
-    else rows.push({ line, raw, json: row.json })
+    else rows.push({ line, raw, row: row.row })
     bytes += raw.length
     place = { offset: end, line: nextLine }
     if (rows.length + bad.length < state.batchRows && bytes < MAX_BATCH_BYTES) continue
@@ -181,7 +187,7 @@ async function* batchesOf({ file, columns, delimiter, nulls }: Transfer, state: 
 }
 
 async function send(work: Transfer, state: ImportState, { rows, bad, offset, line }: Batch): Promise<ImportState> {
-  const refused = await insertRows(work.connection, work.table, rows, `import-${state.id}-${state.batch}`)
+  const refused = await insertRows(work.gate, work.table, rows, `import-${state.id}-${state.batch}`)
   const rejected = [...bad, ...refused].sort((a, b) => a.line - b.line)
   const { delimiter } = work
   const lines = rejected.map((row) => [row.line, csvField(row.reason, delimiter), `${row.raw}\r\n`].join(delimiter))

@@ -1,7 +1,7 @@
 /** `gatehouse query`: runs one statement, the statements of a pipe, or a shell in a terminal. */
 import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
-import { connectToQuery } from './connection.ts'
+import { type Gate, withGate } from '../gate.ts'
 import { readParameters } from './input.ts'
 import { copyToStdout, type Format, runForFormat, runForTable, showResult, summarise } from './result.ts'
 
@@ -14,16 +14,24 @@ export async function query(args: Arguments): Promise<void> {
   const [statement] = args.positionals
   if (statement === undefined && process.stdin.isTTY && process.stdout.isTTY) {
     const { runShell } = await import('./shell/shell.ts')
-    return runShell(await connectToQuery(args), { parameters, format })
+    return withGate(args, (gate) => runShell(gate, { parameters, format }))
   }
   if (statement === undefined || statement === '-') {
     const { readScript, runScript } = await import('./shell/script.ts')
     const script = await readScript(parameters)
-    return runScript(await connectToQuery(args), script, { parameters, format })
+    return withGate(args, (gate) => runScript(gate, script, { parameters, format }))
   }
-  const connection = await connectToQuery(args)
-  if (format !== 'table') return copyToStdout(await runForFormat(connection, statement, { parameters, format }))
-  const result = await runForTable(connection, statement, { parameters })
+  await withGate(args, (gate) => run(gate, statement, parameters, format))
+}
+
+async function run(
+  gate: Gate,
+  statement: string,
+  parameters: ReadonlyMap<string, string>,
+  format: Format,
+): Promise<void> {
+  if (format !== 'table') return copyToStdout(await runForFormat(gate, statement, { parameters, format }))
+  const result = await runForTable(gate, statement, { parameters })
   process.stdout.write(showResult(result))
   process.stderr.write(`${summarise(result)}\n`)
 }

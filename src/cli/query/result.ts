@@ -1,11 +1,16 @@
 /** Runs a statement and turns its result into text: a table, a list of columns for each row, JSON or CSV. */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { Unreachable } from '../client.ts'
-import { membersOf, parseJson } from '../json.ts'
+import {
+  type Column as ResultColumn,
+  type Row,
+  type Search,
+  statement as statementOf,
+} from '../../../client/src/index.ts'
+import { CommandError } from '../errors.ts'
+import type { Gate } from '../gate.ts'
 import { PrintableText } from '../printable-text.ts'
 import { cellText, formatRecords, formatResult } from '../table.ts'
-import { type Column, columnsOf, expectSuccess, type QueryConnection, QueryRefused } from './connection.ts'
 
 export const FORMATS = ['table', 'json', 'csv'] as const
 export type Format = (typeof FORMATS)[number]
@@ -15,6 +20,11 @@ export interface RunOptions {
   readonly signal?: AbortSignal
 }
 
+export interface Column {
+  readonly name: string
+  readonly isNumeric: boolean
+}
+
 export interface Result {
   readonly columns: readonly Column[]
   readonly rows: readonly (readonly string[])[]
@@ -22,42 +32,62 @@ export interface Result {
   readonly isTruncated: boolean
 }
 
-export async function runForTable(
-  connection: QueryConnection,
-  statement: string,
-  options: RunOptions,
-): Promise<Result> {
-  // Arrays keep columns of the same name apart, strings keep integers beyond 2^53 exact.
-  const search = { rows: 'arrays', integers: 'strings' }
-  const response = await expectSuccess(await connection.statement(statement, { ...options, search }), statement)
-  return readResult(await bodyOf(response), statement)
+export async function runForTable(gate: Gate, statement: string, { parameters, signal }: RunOptions): Promise<Result> {
+  const query = gate.query(statementOf(statement), { signal })
+  const { columns, rows, rowsAffected, truncated } = await query.result({ search: searchOf(parameters) })
+  return {
+    columns: columnsOf(columns),
+    rows: rows.map((row) => cellsOf(row, columns)),
+    rowsAffected: rowsAffected === undefined ? undefined : Number(rowsAffected),
+    isTruncated: truncated,
+  }
 }
 
 /** The result as the server sends it. */
-export async function runForFormat(
-  connection: QueryConnection,
+export function runForFormat(
+  gate: Gate,
   statement: string,
-  { format, ...options }: RunOptions & { readonly format: 'json' | 'csv' },
+  { format, parameters, signal }: RunOptions & { readonly format: 'json' | 'csv' },
 ): Promise<Response> {
   const accept = format === 'csv' ? 'text/csv' : 'application/json'
-  return expectSuccess(await connection.statement(statement, { ...options, accept }), statement)
+  return gate.query(statementOf(statement), { signal }).response(accept, { search: searchOf(parameters) })
+}
+
+/** In the query string a value is text, which the server reads by the type of its parameter; in JSON it has a type. */
+export function searchOf(parameters: ReadonlyMap<string, string>): Search {
+  return Object.fromEntries([...parameters].map(([name, value]) => [`p.${name}`, value]))
+}
+
+export function columnsOf(columns: readonly ResultColumn[]): Column[] {
+  return columns.map(({ name, type }) => ({ name, isNumeric: /^(Integer|Decimal|Double)/.test(type) }))
+}
+
+export function cellsOf(row: Row, columns: readonly ResultColumn[]): string[] {
+  return columns.map(({ name }) => cellText(Object.hasOwn(row, name) ? row[name] : null))
 }
 
 /** To a terminal without what could control it. */
 export async function copyToStdout({ body }: Response): Promise<void> {
   if (body === null) return
   const chunks = Readable.fromWeb(body)
-  if (!process.stdout.isTTY) return pipeline(chunks, process.stdout, { end: false })
-  await pipeline(chunks, new PrintableText(), process.stdout, { end: false })
+  if (!process.stdout.isTTY) return whole(pipeline(chunks, process.stdout, { end: false }))
+  await whole(pipeline(chunks, new PrintableText(), process.stdout, { end: false }))
   process.stdout.write('\n')
 }
 
-export async function bodyOf(response: Response): Promise<string> {
+export function bodyOf(response: Response): Promise<string> {
+  return whole(response.text())
+}
+
+/** The server closes the connection if an error occurs in a format that cannot carry one. */
+export async function whole<T>(
+  reading: Promise<T>,
+  error = new CommandError('The server ended the result before it was complete'),
+): Promise<T> {
   try {
-    return await response.text()
-  } catch (error) {
-    if (error instanceof TypeError) throw new Unreachable('The server ended the result before it was complete')
-    throw error
+    return await reading
+  } catch (failure) {
+    throw failure instanceof TypeError ? error : failure
   }
 }
 
@@ -69,19 +99,4 @@ export function summarise({ rows, rowsAffected, isTruncated }: Result): string {
   const count = (amount: number) => `${amount} ${amount === 1 ? 'row' : 'rows'}`
   if (rowsAffected !== undefined) return `${count(rowsAffected)} affected`
   return isTruncated ? `the first ${count(rows.length)}; use "gatehouse export" for all` : count(rows.length)
-}
-
-/** Throws the error that may follow the first rows. */
-function readResult(body: string, statement: string): Result {
-  const { Columns, Rows, RowsAffected, Truncated, Error: problem } = membersOf(parseJson(body))
-  if (problem !== undefined) {
-    const members = membersOf(problem)
-    throw new QueryRefused(Number(members.status), members, statement)
-  }
-  return {
-    columns: columnsOf(Columns),
-    rows: (Array.isArray(Rows) ? Rows.filter(Array.isArray) : []).map((row) => row.map(cellText)),
-    rowsAffected: typeof RowsAffected === 'number' ? RowsAffected : undefined,
-    isTruncated: Truncated === true,
-  }
 }

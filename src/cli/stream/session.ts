@@ -1,76 +1,174 @@
-/** One streaming connection: sends and receives messages, and authenticates with an access token. */
-import { text } from 'node:stream/consumers'
-import { WebSocket } from 'ws'
+/** A streaming session: the client library keeps it connected and authenticated, messages are sent and shown as they are. */
+import { type Auth, getToken, Http, type StateChange, Stream, type TokenSource } from '../../../client/src/index.ts'
 import { CLOSE_CODES } from '../../protocol/close-codes.ts'
-import { STREAM_PATH } from '../../protocol/envelope.ts'
-import { Unreachable } from '../client.ts'
 import { CommandError } from '../errors.ts'
-import { membersOf, parseJson } from '../json.ts'
+import { explained } from '../gate.ts'
+import { type JsonObject, membersOf, parseJson } from '../json.ts'
 import { printable } from '../table.ts'
+import { PendingMessages } from './pending.ts'
+import { SharedSocket } from './shared-socket.ts'
 
-export interface StreamSession {
-  readonly server: string
-  send(text: string): void
-  /** Receives every message from now on; replaces the listener before. */
-  onMessage(listener: (text: string) => void): void
-  /** Resolves when the connection is closed, with the reason. */
-  readonly closed: Promise<string>
-  authenticate(accessToken: string): Promise<void>
-  close(): void
+export interface SessionListener {
+  onMessage(text: string): void
+  /** The connection is gone, with so many requests that will not be answered; another follows. */
+  onLost(reason: string, unanswered: number): void
+  /** Connected again; the subscriptions are opened again. */
+  onResumed(): void
 }
 
-/** Negative: a user of the terminal never gets this id. */
-const SIGN_IN_ID = '"TransactionID":-1789562'
+/** One client of the library, and the socket that it has now. */
+interface Link {
+  readonly http: Http
+  readonly stream: Stream
+  socket: SharedSocket | undefined
+}
 
-export async function openSession(server: string, version: string): Promise<StreamSession> {
-  const url = `${server.replace(/^http/, 'ws')}${STREAM_PATH}?version=${encodeURIComponent(version)}`
-  const socket = new WebSocket(url, ['PlatformJson'], { handshakeTimeout: 10_000 })
-  const early: string[] = []
-  let listener = (text: string): void => void early.push(text)
-  socket.on('message', (data) => listener(data.toString()))
-  const closed = new Promise<string>((resolve) => {
-    socket.on('close', (code, reason) => resolve(explainClose(code, reason.toString())))
-  })
-  await opened(socket, url)
-  socket.on('error', () => {})
+export class StreamSession {
+  readonly server: string
+  readonly pending = new PendingMessages()
+  readonly #version: string
+  readonly #ended = Promise.withResolvers<string>()
+  #listener: SessionListener | undefined
+  #link: Link | undefined
+  /** Why there is no connection, since it was lost. */
+  #lost: string | undefined
+  /** What was sent since. */
+  #unsent: string[] = []
+  /** The user has subscribed to Auth/Identify too, and the server has confirmed it. */
+  #seesIdentity = false
 
-  return {
-    server,
-    closed,
-    send: (text) => socket.send(text),
-    onMessage(next) {
-      for (const text of early.splice(0)) next(text)
-      listener = next
-    },
-    async authenticate(accessToken) {
-      const usual = listener
-      const reply = new Promise<string>((resolve) => {
-        listener = (text) => (text.includes(SIGN_IN_ID) ? resolve(text) : usual(text))
-      })
-      const Data = JSON.stringify({ Provider: 'Bearer', AccessToken: accessToken })
-      socket.send(`{"Controller":"Auth","Topic":"AuthToken",${SIGN_IN_ID},"Data":${Data}}`)
-      const text = await Promise.race([reply, closed])
-      listener = usual
-      if (!text.includes('"Result":"Success"'))
-        throw new CommandError(`The server did not accept the token: ${printable(text)}`)
-    },
-    close: () => socket.close(CLOSE_CODES.normal.code),
+  constructor(server: string, version: string) {
+    this.server = server
+    this.#version = version
+  }
+
+  /** Resolves when the session is over and does not come back, with the reason. */
+  get ended(): Promise<string> {
+    return this.#ended.promise
+  }
+
+  /** Undefined while connected. */
+  get lost(): string | undefined {
+    return this.#lost
+  }
+
+  listen(listener: SessionListener): void {
+    this.#listener = listener
+  }
+
+  /** Connects, anonymously without `auth`; in place of the connection before, if there is one. */
+  async connect(auth: Auth<TokenSource> | undefined): Promise<void> {
+    const link = await this.#open(auth)
+    const before = this.#link
+    this.#link = link
+    before?.http.close()
+    this.#resume()
+  }
+
+  send(text: string): void {
+    this.pending.onSent(text)
+    if (this.#lost === undefined) this.#transmit(text)
+    else this.#unsent.push(text)
+  }
+
+  close(): void {
+    const link = this.#link
+    this.#link = undefined
+    link?.http.close()
+  }
+
+  async #open(auth: Auth<TokenSource> | undefined): Promise<Link> {
+    const failed = Promise.withResolvers<never>()
+    const options = {
+      version: this.#version,
+      isAnonymous: auth === undefined,
+      onMessage: (text: string) => this.#onMessage(link, text),
+      onFailed: failed.reject,
+    }
+    const http = new Http(this.server, {
+      auth: auth ?? getToken(() => ''),
+      WebSocket: class extends SharedSocket {
+        constructor(url: string, protocol: string) {
+          super(url, protocol, options)
+          link.socket = this
+        }
+      },
+    })
+    const link: Link = { http, stream: new Stream(http), socket: undefined }
+    link.stream.on('state', (change) => {
+      // The library would go on trying; but the user may have mistyped something.
+      if (change.state === 'offline' && change.code !== 'invalid_token')
+        failed.reject(new CommandError(explainLoss(link, change)))
+      this.#onState(link, change, auth === undefined)
+    })
+    try {
+      await Promise.race([link.stream.connect(), failed.promise])
+      return link
+    } catch (error) {
+      http.close()
+      throw explained(error)
+    }
+  }
+
+  #onState(link: Link, change: StateChange, isAnonymous: boolean): void {
+    if (link !== this.#link) return
+    const { state, code } = change
+    const text = explainLoss(link, change)
+    if (state === 'offline') {
+      // Without a token the next connection would end in the same way.
+      if (isAnonymous && code === CLOSE_CODES.policy.code) this.#ended.resolve(text)
+      else if (this.#lost === undefined) {
+        this.#lost = text
+        this.#listener?.onLost(text, this.pending.onLost())
+      }
+    } else if (state === 'ended') this.#ended.resolve(text)
+    else if (state === 'online' && this.#lost !== undefined) {
+      this.#resume()
+      this.#listener?.onResumed()
+    } else if (state === 'online') for (const text of this.pending.takeSuspended()) this.send(text)
+  }
+
+  /** Opens the subscriptions again, and sends what waits. */
+  #resume(): void {
+    this.#lost = undefined
+    this.#seesIdentity = false
+    const unsent = this.#unsent.splice(0)
+    for (const text of this.pending.subscriptions) if (!unsent.includes(text)) this.send(text)
+    for (const text of unsent) this.#transmit(text)
+  }
+
+  #transmit(text: string): void {
+    this.#link?.socket?.sendUnchanged(text)
+    const message = membersOf(parseJson(text))
+    // Otherwise the confirmation comes first.
+    if (isIdentity(message) && message.Action === 'Sub' && message.Confirm !== true) this.#showIdentity()
+  }
+
+  /** The library listens to this topic, whether the user does or not. */
+  #showIdentity(): void {
+    this.#seesIdentity = true
+    this.#link?.socket?.repeatIdentity()
+  }
+
+  #onMessage(link: Link, text: string): void {
+    if (link !== this.#link) return
+    const message = membersOf(parseJson(text))
+    const isWanted = this.#seesIdentity && this.pending.has('Auth/Identify')
+    if (isIdentity(message) && message.TransactionID === undefined && !isWanted) return
+    this.pending.onReceived(text, link.stream.state === 'lapsed')
+    this.#listener?.onMessage(text)
+    if (isIdentity(message) && message.Action === 'Sub') this.#showIdentity()
   }
 }
 
-function opened(socket: WebSocket, url: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    socket.once('open', resolve)
-    socket.once('error', (error) => reject(new Unreachable(`${url} cannot be reached (${error.message})`)))
-    socket.once('unexpected-response', async (_request, response) => {
-      const { detail } = membersOf(parseJson(await text(response).catch(() => '')))
-      const reason = typeof detail === 'string' ? `: ${printable(detail)}` : ''
-      reject(new CommandError(`${url} refused the connection with status ${response.statusCode}${reason}`))
-    })
-  })
+function isIdentity({ Controller: controller, Topic: topic }: JsonObject): boolean {
+  return controller === 'Auth' && topic === 'Identify'
 }
 
-function explainClose(code: number, reason: string): string {
+/** `closed with 1012 (restarting): The server is stopping …`, or the words of the library. */
+function explainLoss({ socket }: Link, { code, reason }: StateChange): string {
+  if (typeof code !== 'number') return printable(reason)
   const known = Object.values(CLOSE_CODES).find((candidate) => candidate.code === code)
-  return `closed with ${code}${reason === '' ? '' : ` (${printable(reason)})`}${known === undefined ? '' : `: ${known.when}`}`
+  const given = socket === undefined || socket.closeReason === '' ? '' : ` (${printable(socket.closeReason)})`
+  return `closed with ${code}${given}${known === undefined ? '' : `: ${known.when}`}`
 }

@@ -1,20 +1,21 @@
 /** `gatehouse stream`: a streaming session in a terminal or in a pipe. */
+import type { Auth, GrantedTokens } from '../../../client/src/index.ts'
 import type { Arguments } from '../args.ts'
-import { loginToken, serverAddress } from '../client.ts'
 import { readLogin } from '../credentials.ts'
 import { UsageError } from '../errors.ts'
-import { clientOf, optionalToken } from '../sign-in.ts'
+import { serverAddress } from '../server-address.ts'
+import { clientOf, loginAuth, optionalAuth } from '../sign-in.ts'
 import { runPipe } from './pipe.ts'
-import { openSession } from './session.ts'
+import { StreamSession } from './session.ts'
 import { runTerminal } from './terminal.ts'
 
 export async function stream(args: Arguments): Promise<void> {
   const server = serverAddress(args.positionals[0])
-  const getToken = optionalToken(server, args) ?? storedToken(server, args)
+  const auth = optionalAuth(args) ?? storedAuth(server, args)
   const waitMs = readWait(args)
-  const session = await openSession(server, args.value('--version') ?? '1.1')
+  const session = new StreamSession(server, args.value('--version') ?? '1.1')
   try {
-    if (getToken !== undefined) await session.authenticate(await getToken())
+    await session.connect(auth)
     if (process.stdin.isTTY) await runTerminal(session, clientOf(args))
     else process.exitCode = await runPipe(session, waitMs)
   } finally {
@@ -23,8 +24,8 @@ export async function stream(args: Arguments): Promise<void> {
 }
 
 /** Streams are open to everyone: without a login the session is anonymous. */
-function storedToken(server: string, args: Arguments): (() => Promise<string>) | undefined {
-  return args.has('--anonymous') || readLogin(server) === undefined ? undefined : () => loginToken(server)
+function storedAuth(server: string, args: Arguments): Auth<GrantedTokens> | undefined {
+  return args.has('--anonymous') || readLogin(server) === undefined ? undefined : loginAuth(server)
 }
 
 function readWait(args: Arguments): number {

@@ -1,16 +1,15 @@
 /** A streaming session in a terminal: a prompt with history and completion, messages in both directions above it. */
 import { createInterface, type Interface } from 'node:readline'
-import { passwordLogin } from '../client.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import { membersOf, parseJson } from '../json.ts'
-import { askPasswordOf } from '../sign-in.ts'
+import { askPasswordOf, passwordAuth } from '../sign-in.ts'
 import { printable } from '../table.ts'
 import { completeLine, KNOWN_TOPICS, LINE_HELP, parseLine } from './line.ts'
 import type { StreamSession } from './session.ts'
 
 export async function runTerminal(session: StreamSession, clientId: string): Promise<void> {
   const terminal = new Terminal(session, clientId)
-  const reason = await Promise.race([terminal.run(), session.closed])
+  const reason = await Promise.race([terminal.run(), session.ended])
   terminal.close()
   if (reason !== undefined) process.stdout.write(`${reason}\n`)
 }
@@ -33,9 +32,13 @@ class Terminal {
   run(): Promise<undefined> {
     this.#open()
     this.#show('·', `connected to ${this.#session.server}; type "help" for a list of commands`)
-    this.#session.onMessage((text) => {
-      this.#collectTopics(text)
-      this.#show('←', text)
+    this.#session.listen({
+      onMessage: (text) => {
+        this.#collectTopics(text)
+        this.#show('←', text)
+      },
+      onLost: (reason) => this.#show('·', `${reason}; reconnecting`),
+      onResumed: () => this.#show('·', 'connected again'),
     })
     return new Promise((resolve) => {
       this.#quit = () => resolve(undefined)
@@ -109,8 +112,8 @@ class Terminal {
     this.close()
     try {
       const password = await askPasswordOf(username)
-      const login = await passwordLogin(this.#session.server, { clientId: this.#clientId, username, password })
-      await this.#session.authenticate(login.accessToken)
+      // A connection keeps its user: another one takes its place.
+      await this.#session.connect(passwordAuth({ clientId: this.#clientId, username, password: async () => password }))
       this.#show('·', `signed in as ${username}`)
     } finally {
       this.#open()

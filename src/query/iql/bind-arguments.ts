@@ -5,7 +5,7 @@ import { widenToCommonType } from './bind-operators.ts'
 import { type Binding, startOf } from './binding.ts'
 import type { BoundExpression } from './bound-query.ts'
 import { didYouMean } from './did-you-mean.ts'
-import { type ArgumentKind, PARTS, SPANS, UNITS } from './function-entry.ts'
+import { type ArgumentKind, PARTS, SPANS, signatureOf, UNITS } from './function-entry.ts'
 import type { FunctionDefinition } from './functions.ts'
 import type { Scope } from './scope.ts'
 import { readInterval } from './time-values.ts'
@@ -314,12 +314,4 @@ function countsOf(definitions: readonly FunctionDefinition[]): string {
   })
   const distinct = [...new Set(counts)].join(' or ')
   return distinct === '0' ? 'no arguments' : `${distinct} ${distinct === '1' ? 'argument' : 'arguments'}`
-}
-
-/** substr(Text, Integer[, Integer]) */
-export function signatureOf({ name, arguments: kinds, optional = 0, variadic }: FunctionDefinition): string {
-  const required = kinds.slice(0, kinds.length - optional).join(', ')
-  const rest = kinds.slice(kinds.length - optional).join(', ')
-  const tail = optional > 0 ? `[${required === '' ? '' : ', '}${rest}]` : variadic === true ? ', …' : ''
-  return `${name}(${required}${tail})`
 }

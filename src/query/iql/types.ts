@@ -131,3 +131,19 @@ export function commonType(a: IqlType, b: IqlType): IqlType | undefined {
   const scale = Math.max(left.scale, right.scale)
   return decimal(Math.max(left.precision - left.scale, right.precision - right.scale) + scale, scale)
 }
+
+/** The text form of a value of each type. */
+export const FORMS: Readonly<Record<Exclude<TypeKind, 'Null'>, string>> = {
+  Text: 'a text',
+  Integer: 'a whole number from -9223372036854775808 to 9223372036854775807',
+  Decimal: 'a number such as 45.10',
+  Double: 'a number such as 1.5e3, NaN, Infinity or -Infinity',
+  Boolean: 'true or false',
+  Timestamp: 'a timestamp such as 2026-01-31T09:30:00.000001Z',
+  Date: 'a date such as 2026-01-31',
+  Time: 'a time such as 09:30:00.000001',
+  Uuid: 'a Uuid such as 123e4567-e89b-12d3-a456-426614174000',
+  Json: 'JSON',
+  Binary: 'Base-64',
+  Interval: 'an interval such as 5 minutes or 1 day 12 hours',
+}

@@ -1,4 +1,5 @@
 /** Parses text as a value of a type, exactly or not at all, and writes values as text. */
+import { readBase64, writeBase64 } from './base64.ts'
 import {
   readDate,
   readInterval,
@@ -9,15 +10,7 @@ import {
   writeTime,
   writeTimestamp,
 } from './time-values.ts'
-import {
-  type DecimalType,
-  type IqlType,
-  type IqlValue,
-  MAX_INTEGER,
-  MIN_INTEGER,
-  type TypeKind,
-  typeName,
-} from './types.ts'
+import { type DecimalType, FORMS, type IqlType, type IqlValue, MAX_INTEGER, MIN_INTEGER, typeName } from './types.ts'
 
 export type Read = { readonly value: Exclude<IqlValue, null> } | { readonly problem: string }
 
@@ -41,22 +34,6 @@ export function readValue(type: IqlType, text: string): Read {
       return value === undefined ? { problem: `is not ${FORMS[type.kind]}` } : { value }
     }
   }
-}
-
-/** The text form of a value of each type. */
-export const FORMS: Readonly<Record<Exclude<TypeKind, 'Null'>, string>> = {
-  Text: 'a text',
-  Integer: 'a whole number from -9223372036854775808 to 9223372036854775807',
-  Decimal: 'a number such as 45.10',
-  Double: 'a number such as 1.5e3, NaN, Infinity or -Infinity',
-  Boolean: 'true or false',
-  Timestamp: 'a timestamp such as 2026-01-31T09:30:00.000001Z',
-  Date: 'a date such as 2026-01-31',
-  Time: 'a time such as 09:30:00.000001',
-  Uuid: 'a Uuid such as 123e4567-e89b-12d3-a456-426614174000',
-  Json: 'JSON',
-  Binary: 'Base-64',
-  Interval: 'an interval such as 5 minutes or 1 day 12 hours',
 }
 
 const READERS: Readonly<
@@ -147,7 +124,7 @@ function isStorableJson(text: string): boolean {
 function readBinary(text: string): Uint8Array | undefined {
   if (text.length % 4 !== 0 || text.includes('-') || text.includes('_') || NOT_ASCII.test(text)) return undefined
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0
-  const bytes = Buffer.from(text, 'base64')
+  const bytes = readBase64(text)
   return bytes.length === (text.length / 4) * 3 - padding ? new Uint8Array(bytes) : undefined
 }
 
@@ -158,7 +135,7 @@ export function writeValue(type: IqlType, value: Exclude<IqlValue, null>): strin
   if (typeof value === 'string') return value
   if (typeof value === 'boolean') return String(value)
   if (typeof value === 'number') return Object.is(value, -0) ? '-0' : String(value)
-  if (typeof value !== 'bigint') return 'months' in value ? writeInterval(value) : writeBinary(value)
+  if (typeof value !== 'bigint') return 'months' in value ? writeInterval(value) : writeBase64(value)
   switch (type.kind) {
     case 'Decimal':
       return writeDecimal(value, type.scale)
@@ -178,10 +155,6 @@ export function writeDecimal(unscaled: bigint, scale: number): string {
   const negative = unscaled < 0n
   const digits = (negative ? -unscaled : unscaled).toString().padStart(scale + 1, '0')
   return `${negative ? '-' : ''}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
-}
-
-function writeBinary(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
 /** The shortest digits that parse as the same double, as ECMAScript writes them, but without a negative zero. */

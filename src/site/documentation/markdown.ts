@@ -72,7 +72,9 @@ export function renderMarkdown({ tokens, headings }: ParsedPage, link: ResolveLi
       },
       image({ href, text }) {
         const url = link(href)
-        return url === undefined ? escapeHtml(text) : `<img src="${escapeHtml(url)}" alt="${escapeHtml(text)}">`
+        if (url === undefined) return escapeHtml(text)
+        // On a phone the details of a picture can be seen by itself only.
+        return `<a href="${escapeHtml(url)}"><img src="${escapeHtml(url)}" alt="${escapeHtml(text)}"></a>`
       },
       // In a table, short names are not broken.
       codespan: ({ text }) => `<code${text.length <= LONGEST_WHOLE ? ' class="whole"' : ''}>${escapeHtml(text)}</code>`,

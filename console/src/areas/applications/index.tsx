@@ -1,7 +1,24 @@
-/** The area Applications. */
+/** Applications: clients, their secrets, and the code to connect them. */
+import './applications.css'
 import type { AreaProps } from '../../shell/area.ts'
-import { Page } from '../../ui/index.ts'
+import { useCommands } from '../../shell/commands.ts'
+import { go, href } from '../../shell/router.ts'
+import { ApplicationPage } from './application.tsx'
+import { Applications } from './list.tsx'
+import { NewApplication } from './new-application.tsx'
 
-export default function Applications(_: AreaProps) {
-  return <Page title="Applications">{null}</Page>
+export default function ApplicationsArea({ path: [id, part], query }: AreaProps) {
+  useCommands(() => [
+    {
+      id: 'applications-new',
+      title: 'Connect an application',
+      group: 'Applications',
+      icon: 'plus',
+      words: 'client register new',
+      act: () => go(href('applications', 'new')),
+    },
+  ])
+  if (id === undefined) return <Applications query={query} />
+  if (id === 'new') return <NewApplication kind={query.get('kind')} />
+  return <ApplicationPage key={id} id={id} part={part} />
 }

@@ -1,7 +1,9 @@
-/** The area Boards. */
+/** The area Boards: their list, and the board that the address names. */
 import type { AreaProps } from '../../shell/area.ts'
-import { Page } from '../../ui/index.ts'
+import { BoardPage } from './board.tsx'
+import './boards.css'
+import { BoardList } from './list.tsx'
 
-export default function Boards(_: AreaProps) {
-  return <Page title="Boards">{null}</Page>
+export default function Boards({ path: [id], query }: AreaProps) {
+  return id === undefined ? <BoardList /> : <BoardPage key={id} id={id} query={query} />
 }

@@ -1,7 +1,35 @@
-/** The area People. */
+/** People: users, roles, set-up links, and who is signed in now. */
+import './people.css'
 import type { AreaProps } from '../../shell/area.ts'
-import { Page } from '../../ui/index.ts'
+import { useCommands } from '../../shell/commands.ts'
+import { go, href } from '../../shell/router.ts'
+import { Links } from './links.tsx'
+import { NewUser } from './new-user.tsx'
+import { NewRole, RolePage } from './role.tsx'
+import { Roles } from './roles.tsx'
+import { SignedIn } from './signed-in.tsx'
+import { UserPage } from './user.tsx'
+import { Users } from './users.tsx'
 
-export default function People(_: AreaProps) {
-  return <Page title="People">{null}</Page>
+export default function People({ path: [first, second], query }: AreaProps) {
+  useCommands(() => [
+    { id: 'people-new', title: 'Add a person', group: 'People', icon: 'plus', act: () => go(href('people', 'new')) },
+    {
+      id: 'people-signed-in',
+      title: 'Who is signed in',
+      group: 'People',
+      icon: 'eye',
+      act: () => go(href('people', 'signed-in')),
+    },
+    { id: 'people-roles', title: 'Roles', group: 'People', icon: 'shield', act: () => go(href('people', 'roles')) },
+  ])
+  if (first === undefined) return <Users query={query} />
+  if (first === 'new') return <NewUser />
+  if (first === 'signed-in') return <SignedIn what={second} query={query} />
+  if (first === 'links') return <Links />
+  if (first === 'roles') {
+    if (second === undefined) return <Roles />
+    return second === 'new' ? <NewRole /> : <RolePage key={second} name={second} />
+  }
+  return <UserPage key={first} id={first} part={second} />
 }

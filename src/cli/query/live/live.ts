@@ -1,50 +1,47 @@
 /** `gatehouse query --live`: a result that keeps itself up to date, as a table in a terminal or as lines in a pipe. */
+import {
+  createLive,
+  type Live,
+  LiveEvents,
+  liveMessages,
+  statement as statementOf,
+} from '../../../../client/src/index.ts'
 import type { Arguments } from '../../args.ts'
 import { UsageError } from '../../errors.ts'
+import { type Gate, withGate } from '../../gate.ts'
 import { printable } from '../../table.ts'
-import { connectToQuery, type QueryConnection } from '../connection.ts'
 import { readParameters, readStatement } from '../input.ts'
-import { type LiveOptions, liveEvents, parseMessage } from './messages.ts'
-import { LiveResult } from './result.ts'
+import { searchOf } from '../result.ts'
+import { LiveRows } from './rows.ts'
 import { openTerminal } from './terminal.ts'
+
+export interface LiveQuery {
+  readonly statement: string
+  readonly parameters: ReadonlyMap<string, string>
+  readonly maxRate?: number | undefined
+}
 
 export async function liveQuery(args: Arguments): Promise<void> {
   if (args.has('--csv')) throw new UsageError('A live result is a table or, with --json, messages; not CSV')
   const maxRate = args.integer('--max-rate', { least: 1, most: 50 })
   const statement = await readStatement(args.positionals[0])
-  const parameters = readParameters(args)
-  const connection = await connectToQuery(args)
-  const search: Record<string, string> = maxRate === undefined ? {} : { maxrate: String(maxRate) }
-  if (!args.has('--json') && process.stdout.isTTY) return showLive(connection, statement, { parameters, search })
-  await untilSignal(async (end) => {
-    // The reader of the pipe has gone.
-    process.stdout.once('error', () => end.abort())
-    const options = { parameters, signal: end.signal }
-    if (args.has('--json'))
-      return printMessages(liveEvents(connection, statement, { ...options, search, onConnection: warn }))
-    await printChanges((onConnection) =>
-      liveEvents(connection, statement, { ...options, search: { ...TABLE, ...search }, onConnection }),
-    )
+  const query = { statement, parameters: readParameters(args), maxRate }
+  await withGate(args, (gate) => {
+    if (!args.has('--json') && process.stdout.isTTY) return showLive(gate, query)
+    return untilSignal((end) => {
+      // The reader of the pipe has gone.
+      process.stdout.once('error', () => end.abort())
+      return args.has('--json') ? printMessages(gate, query, end.signal) : printChanges(gate, query, end.signal)
+    })
   })
 }
 
 /** In a terminal: draws the result until the user ends it. */
-export function showLive(
-  connection: QueryConnection,
-  statement: string,
-  { parameters, search = {} }: Pick<LiveOptions, 'parameters' | 'search'>,
-): Promise<void> {
-  return untilSignal((end) => {
-    const options = { ...(parameters === undefined ? {} : { parameters }), search: { ...TABLE, ...search } }
-    const open: OpenEvents = (onConnection) =>
-      liveEvents(connection, statement, { ...options, signal: end.signal, onConnection })
-    return showTable(open, () => end.abort())
-  })
+export function showLive(gate: Gate, query: LiveQuery): Promise<void> {
+  return untilSignal((end) => showTable(gate, query, end))
 }
 
-/** Arrays keep columns of the same name apart, strings keep integers beyond 2^53 exact. */
-const TABLE = { rows: 'arrays', integers: 'strings' } as const
-
+/** Whatever the end aborts is no failure. */
 async function untilSignal(run: (end: AbortController) => Promise<void>): Promise<void> {
   const end = new AbortController()
   const onSignal = (): void => end.abort()
@@ -52,38 +49,68 @@ async function untilSignal(run: (end: AbortController) => Promise<void>): Promis
   for (const signal of signals) process.once(signal, onSignal)
   try {
     await run(end)
+  } catch (error) {
+    if (!end.signal.aborted) throw error
   } finally {
     for (const signal of signals) process.off(signal, onSignal)
   }
 }
 
-type OpenEvents = (onConnection: LiveOptions['onConnection']) => ReturnType<typeof liveEvents>
-
 /** Each message in a line, as the server sends it. */
-async function printMessages(events: ReturnType<typeof liveEvents>): Promise<void> {
-  for await (const { data } of events) await write(`${process.stdout.isTTY ? printable(data) : data}\n`)
+async function printMessages(
+  gate: Gate,
+  { statement, parameters, maxRate }: LiveQuery,
+  signal: AbortSignal,
+): Promise<void> {
+  let isOpen = false
+  const messages = liveMessages(
+    gate,
+    { Statement: statement, MaxRate: maxRate },
+    {
+      search: searchOf(parameters),
+      signal,
+      onOpen: () => {
+        isOpen = true
+      },
+      onLost(error) {
+        if (!isOpen) throw error
+        warn(error.message)
+      },
+    },
+  )
+  for await (const text of messages) await write(`${process.stdout.isTTY ? printable(text) : text}\n`)
+}
+
+/** By server-sent events, which pass every proxy. A first connection that fails is not tried again. */
+function follow(
+  gate: Gate,
+  { statement, parameters, maxRate }: LiveQuery,
+  signal: AbortSignal,
+  onLost: (reason: string) => void,
+): Live {
+  const events = new LiveEvents(gate, {
+    search: searchOf(parameters),
+    onLost(error) {
+      if (live.columns.length === 0) throw error
+      onLost(error.message)
+    },
+  })
+  const live: Live = createLive(events, gate.values)(statementOf(statement), { maxRate, signal })
+  return live
 }
 
 /** A header, then a line for each row that is new (+), changed (~) or gone (-); fields are separated by tabs. */
-async function printChanges(open: OpenEvents): Promise<void> {
-  const result = new LiveResult()
+async function printChanges(gate: Gate, query: LiveQuery, signal: AbortSignal): Promise<void> {
+  const live = follow(gate, query, signal, warn)
+  const rows = new LiveRows(live, query.statement)
   let header = ''
-  const events = open((lost) => {
-    result.dropPieces()
-    warn(lost)
-  })
-  for await (const { data } of events) {
-    const message = parseMessage(data)
-    if (message === undefined) continue
-    // The snapshot that follows says what is different.
-    if (message.kind === 'reset') {
-      process.stderr.write(`gatehouse: the result starts anew (${printable(message.reason)})\n`)
-      continue
-    }
-    const changes = result.apply(message, 0)
+  for await (const change of live) {
+    if (change.reason !== undefined)
+      process.stderr.write(`gatehouse: the result starts anew (${printable(change.reason)})\n`)
+    const changes = rows.apply(change, 0)
     const names = fields(
       ' ',
-      result.columns.map(({ name }) => name),
+      rows.columns.map(({ name }) => name),
     )
     const lines = changes.map(({ sign, row }) => fields(sign, row.cells))
     if (names !== header) lines.unshift(names)
@@ -96,31 +123,31 @@ function fields(sign: string, cells: readonly string[]): string {
   return `${[sign, ...cells.map(printable)].join('\t')}\n`
 }
 
-async function showTable(open: OpenEvents, end: () => void): Promise<void> {
-  const result = new LiveResult()
-  const terminal = openTerminal(result, end)
+async function showTable(gate: Gate, query: LiveQuery, end: AbortController): Promise<void> {
   let changes = 0
   let lost: string | undefined
-  const update = (): void => terminal.update(statusOf(result.rows.length, changes, lost))
-  const events = open((reason) => {
-    result.dropPieces()
+  const live = follow(gate, query, end.signal, (reason) => {
     lost = reason
     update()
   })
+  const rows = new LiveRows(live, query.statement)
+  const terminal = openTerminal(rows, () => end.abort())
+  const update = (): void => terminal.update(statusOf(live.rows.length, changes, lost))
   try {
     update()
-    for await (const { data } of events) {
-      const message = parseMessage(data)
-      if (message === undefined) continue
-      if (message.kind === 'reset') terminal.forgetWidths()
-      const changed = result.apply(message, performance.now())
-      if (message.kind === 'change') changes += changed.length
+    for await (const change of live) {
+      lost = undefined
+      if (change.reason !== undefined) terminal.forgetWidths()
+      const changed = rows.apply(change, performance.now())
+      if (!change.snapshot) changes += changed.length
       update()
     }
+  } catch (error) {
+    if (!end.signal.aborted) throw error
   } finally {
     terminal.close()
   }
-  process.stderr.write(`${count(result.rows.length, 'row')}, ${count(changes, 'change')}\n`)
+  process.stderr.write(`${count(live.rows.length, 'row')}, ${count(changes, 'change')}\n`)
 }
 
 function statusOf(rows: number, changes: number, lost: string | undefined): string {
@@ -132,8 +159,8 @@ function count(amount: number, what: string): string {
   return `${amount} ${amount === 1 ? what : `${what}s`}`
 }
 
-function warn(lost: string | undefined): void {
-  if (lost !== undefined) process.stderr.write(`gatehouse: ${printable(lost)}; reconnecting\n`)
+function warn(lost: string): void {
+  process.stderr.write(`gatehouse: ${printable(lost)}; reconnecting\n`)
 }
 
 /** Waits for a slow reader. */

@@ -1,7 +1,7 @@
 /** A live result on a terminal, as pure functions: rows and a size become a screen, two screens the bytes from one to the next. */
 import { cutTo, padTo, printable, widthOf } from '../../table.ts'
-import type { Column } from '../connection.ts'
-import type { Move, Row } from './result.ts'
+import type { Column } from '../result.ts'
+import type { Move, Row } from './rows.ts'
 
 export interface Size {
   readonly columns: number

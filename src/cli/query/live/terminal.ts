@@ -1,6 +1,5 @@
 /** A live result in a terminal: draws what changed, at most 20 times a second, until the user ends it. */
-
-import type { LiveResult } from './result.ts'
+import type { LiveRows } from './rows.ts'
 import { columnWidths, draw, layOut, type Screen, type Size } from './screen.ts'
 
 export interface LiveTerminal {
@@ -20,7 +19,7 @@ const LEAVE = '\u001b[?7h\u001b[?25h\u001b[?1049l'
 /** Ctrl-C, Ctrl-D and q. */
 const END_KEYS = new Set(['\u0003', '\u0004', 'q'])
 
-export function openTerminal(result: LiveResult, onEnd: () => void): LiveTerminal {
+export function openTerminal(result: LiveRows, onEnd: () => void): LiveTerminal {
   const { stdin, stdout } = process
   const hasColours = process.env.NO_COLOR === undefined && stdout.hasColors?.() === true
   let drawn: Screen | undefined

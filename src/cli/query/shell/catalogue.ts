@@ -1,6 +1,6 @@
 /** The tables and columns that the user of the shell may read, for completion. */
-import { CommandError } from '../../errors.ts'
-import type { QueryConnection } from '../connection.ts'
+import { GatehouseError } from '../../../../client/src/index.ts'
+import type { Gate } from '../../gate.ts'
 import { runForTable } from '../result.ts'
 
 export interface KnownTable {
@@ -16,18 +16,18 @@ const STATEMENT = 'SELECT tablename, name FROM cataloguecolumns ORDER BY tablena
 export class Catalogue {
   /** As last read: a key must not wait for the server. */
   tables: KnownTables = new Map()
-  readonly #connection: QueryConnection
+  readonly #gate: Gate
   readonly #closing = new AbortController()
 
-  constructor(connection: QueryConnection) {
-    this.#connection = connection
+  constructor(gate: Gate) {
+    this.#gate = gate
   }
 
   /** Reads them again. Where that fails, what was known stays. */
   async refresh(): Promise<void> {
     const options = { parameters: new Map(), signal: this.#closing.signal }
     try {
-      const { rows } = await runForTable(this.#connection, STATEMENT, options)
+      const { rows } = await runForTable(this.#gate, STATEMENT, options)
       const columns = Map.groupBy(rows, ([table = '']) => table)
       this.tables = new Map(
         [...columns].map(([name, found]) => [
@@ -36,7 +36,7 @@ export class Catalogue {
         ]),
       )
     } catch (error) {
-      if (!(error instanceof CommandError) && !this.#closing.signal.aborted) throw error
+      if (!(error instanceof GatehouseError) && !this.#closing.signal.aborted) throw error
     }
   }
 

@@ -1,7 +1,7 @@
 /** The statements of a pipe: each is run in order, and the first failure ends the script. */
 import { text } from 'node:stream/consumers'
 import { UsageError } from '../../errors.ts'
-import type { QueryConnection } from '../connection.ts'
+import type { Gate } from '../../gate.ts'
 import { copyToStdout } from '../result.ts'
 import { type Input, InputBuffer } from './input-buffer.ts'
 import { parameterNames, type Screen, Session, type SessionOptions } from './session.ts'
@@ -19,12 +19,8 @@ export async function readScript(parameters: ReadonlyMap<string, string>): Promi
   return inputs
 }
 
-export async function runScript(
-  connection: QueryConnection,
-  inputs: readonly Input[],
-  options: SessionOptions,
-): Promise<void> {
-  const session = new Session(connection, SCREEN, options)
+export async function runScript(gate: Gate, inputs: readonly Input[], options: SessionOptions): Promise<void> {
+  const session = new Session(gate, SCREEN, options)
   const { signal } = new AbortController()
   for (const input of inputs) if (!(await session.execute(input, signal))) return
 }

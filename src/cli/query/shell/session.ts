@@ -4,7 +4,7 @@ import { Refusal } from '../../../protocol/refusal.ts'
 import { tokenize } from '../../../query/iql/lexer.ts'
 import { DEFAULT_LIMITS } from '../../../query/iql/limits.ts'
 import { UsageError } from '../../errors.ts'
-import type { QueryConnection } from '../connection.ts'
+import type { Gate } from '../../gate.ts'
 import { type Format, runForFormat, runForTable, showResult, summarise } from '../result.ts'
 import { helpText, parseCommand } from './commands.ts'
 import type { Input } from './input-buffer.ts'
@@ -27,7 +27,7 @@ export interface Screen {
 }
 
 export class Session {
-  readonly #connection: QueryConnection
+  readonly #gate: Gate
   readonly #screen: Screen
   readonly #parameters: ReadonlyMap<string, string>
   #format: Format
@@ -35,8 +35,8 @@ export class Session {
   #isTimed = false
   #last: string | undefined
 
-  constructor(connection: QueryConnection, screen: Screen, { parameters, format }: SessionOptions) {
-    this.#connection = connection
+  constructor(gate: Gate, screen: Screen, { parameters, format }: SessionOptions) {
+    this.#gate = gate
     this.#screen = screen
     this.#parameters = parameters
     this.#format = format
@@ -95,12 +95,12 @@ export class Session {
     // Before the result is shown: a user may read it for a while.
     const stop = () => this.#isTimed && remarks.push(`${(performance.now() - started).toFixed(1)} ms`)
     if (this.#format === 'table') {
-      const result = await runForTable(this.#connection, statement, options)
+      const result = await runForTable(this.#gate, statement, options)
       remarks.push(summarise(result))
       stop()
       await this.#screen.show(showResult(result, this.#isExpanded))
     } else {
-      const response = await runForFormat(this.#connection, statement, { ...options, format: this.#format })
+      const response = await runForFormat(this.#gate, statement, { ...options, format: this.#format })
       stop()
       await this.#screen.copy(response)
     }
@@ -108,7 +108,7 @@ export class Session {
   }
 
   async #showTable(statement: string, signal: AbortSignal): Promise<void> {
-    const result = await runForTable(this.#connection, statement, { parameters: new Map(), signal })
+    const result = await runForTable(this.#gate, statement, { parameters: new Map(), signal })
     await this.#screen.show(showResult(result))
     this.#screen.say(summarise(result))
   }

@@ -1,8 +1,8 @@
 /** The query shell: a prompt with history and completion, statements of several lines, and commands with a backslash. */
 import { createInterface, type Interface } from 'node:readline'
 import { CommandError, UsageError } from '../../errors.ts'
+import { explained, type Gate } from '../../gate.ts'
 import { printableLines } from '../../table.ts'
-import type { QueryConnection } from '../connection.ts'
 import { showLive } from '../live/live.ts'
 import { bodyOf } from '../result.ts'
 import { Catalogue } from './catalogue.ts'
@@ -23,16 +23,16 @@ const CONTINUATIONS: Readonly<Record<Place, string>> = {
 }
 
 export function runShell(
-  connection: QueryConnection,
+  gate: Gate,
   options: SessionOptions,
   terminal: Terminal = { input: process.stdin, output: process.stdout },
   history = new History(),
 ): Promise<void> {
-  return new Shell(connection, options, terminal, history).run()
+  return new Shell(gate, options, terminal, history).run()
 }
 
 class Shell {
-  readonly #connection: QueryConnection
+  readonly #gate: Gate
   readonly #terminal: Terminal
   readonly #history: History
   readonly #session: Session
@@ -50,17 +50,17 @@ class Shell {
   #wake: () => void = () => {}
   #running: AbortController | undefined
 
-  constructor(connection: QueryConnection, options: SessionOptions, terminal: Terminal, history: History) {
-    this.#connection = connection
+  constructor(gate: Gate, options: SessionOptions, terminal: Terminal, history: History) {
+    this.#gate = gate
     this.#terminal = terminal
     this.#history = history
     this.#entries = history.read()
-    this.#catalogue = new Catalogue(connection)
-    this.#session = new Session(connection, this.#screen(), options)
+    this.#catalogue = new Catalogue(gate)
+    this.#session = new Session(gate, this.#screen(), options)
   }
 
   async run(): Promise<void> {
-    this.#say(`Connected to ${this.#connection.server}. \\? shows help, \\q quits.`)
+    this.#say(`Connected to ${this.#gate.url}. \\? shows help, \\q quits.`)
     this.#open()
     void this.#catalogue.refresh()
     try {
@@ -171,7 +171,8 @@ class Shell {
       const goesOn = await this.#session.execute(input, running.signal)
       if (/^(create|alter|drop)\b/i.test(input.text)) void this.#catalogue.refresh()
       return goesOn
-    } catch (error) {
+    } catch (failure) {
+      const error = explained(failure)
       if (running.signal.aborted) this.#say('Cancelled.')
       else if (error instanceof CommandError || error instanceof UsageError) this.#say(error.message)
       else throw error
@@ -191,7 +192,7 @@ class Shell {
       show: (text) => this.#show(text),
       copy: async (response) => this.#show(printableLines((await bodyOf(response)).replaceAll('\r\n', '\n'))),
       say: (remark) => this.#say(remark),
-      live: (statement, parameters) => this.#withoutPrompt(() => showLive(this.#connection, statement, { parameters })),
+      live: (statement, parameters) => this.#withoutPrompt(() => showLive(this.#gate, { statement, parameters })),
     }
   }
 

@@ -1,0 +1,42 @@
+/** What lists of the administration share: the error, the wait, the end of a page, and what to say when there is nothing. */
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { announce } from '../shell/announce.tsx'
+import { Button, type ColumnOf, count, ErrorNotice, Loading, Table } from '../ui/index.ts'
+import type { Pages } from './pages.ts'
+
+export function PagedTable<Item>({
+  of,
+  label,
+  columns,
+  keyOf,
+  hrefOf,
+  empty,
+}: {
+  readonly of: Pages<Item>
+  readonly label: string
+  readonly columns: readonly ColumnOf<Item>[]
+  readonly keyOf: (item: Item) => string
+  readonly hrefOf?: (item: Item) => string | undefined
+  readonly empty: ComponentChildren
+}) {
+  const { items, loading, loadingMore, error, more, reload } = of
+  useEffect(() => {
+    if (!loading && error === undefined)
+      announce(`${label}: ${count(items.length)}${more === undefined ? '' : ' or more'}`)
+  }, [loading, items])
+  if (error !== undefined) return <ErrorNotice error={error} title="This could not be loaded" onRetry={reload} />
+  if (items.length === 0) return loading ? <Loading /> : empty
+  return (
+    <div aria-busy={loading || undefined}>
+      <Table label={label} columns={columns} rows={items} keyOf={keyOf} hrefOf={hrefOf} />
+      {more !== undefined && (
+        <p class="list-more">
+          <Button busy={loadingMore} onClick={more}>
+            Show more
+          </Button>
+        </p>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,94 @@
+/** Lists of the administration, page by page. What was asked for before is dropped, whenever its reply comes. */
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { gate } from '../gate.ts'
+
+export interface Pages<Item> {
+  readonly items: readonly Item[]
+  /** Nothing has been loaded yet for what is asked for now; `items` may be those of before. */
+  readonly loading: boolean
+  readonly error: unknown
+  /** Loads the next page; undefined where there is none. */
+  readonly more: (() => void) | undefined
+  readonly loadingMore: boolean
+  readonly reload: () => void
+}
+
+interface State<Item> {
+  readonly items: readonly Item[]
+  readonly next: string | null
+  readonly loading: boolean
+  readonly loadingMore: boolean
+  readonly error: unknown
+}
+
+const START = { items: [], next: null, loading: true, loadingMore: false, error: undefined }
+
+/** Loads a path of the administration; undefined for nothing. `delay` waits for the end of quick typing, in milliseconds. */
+export function usePages<Item>(path: string | undefined, delay = 0): Pages<Item> {
+  const [state, setState] = useState<State<Item>>(START)
+  const [round, setRound] = useState(0)
+  const current = useRef<AbortController>(undefined)
+  const load = useCallback((from: string, before: readonly Item[], abort: AbortController) => {
+    read<Item>(from, abort.signal).then(
+      ({ items, next }) => {
+        if (abort.signal.aborted) return
+        setState({ items: [...before, ...items], next, loading: false, loadingMore: false, error: undefined })
+      },
+      (error) => {
+        if (!abort.signal.aborted) setState((was) => ({ ...was, loading: false, loadingMore: false, error }))
+      },
+    )
+  }, [])
+  useEffect(() => {
+    const abort = new AbortController()
+    current.current = abort
+    if (path === undefined) {
+      setState({ ...START, loading: false })
+      return
+    }
+    setState((was) => ({ ...was, loading: true, error: undefined }))
+    const timer = setTimeout(load, delay, path, [], abort)
+    return () => {
+      clearTimeout(timer)
+      abort.abort()
+    }
+  }, [path, round, delay])
+  const { items, next, loading, loadingMore, error } = state
+  return {
+    items,
+    loading,
+    loadingMore,
+    error,
+    more:
+      next === null || loading
+        ? undefined
+        : () => {
+            if (loadingMore || current.current === undefined) return
+            setState((was) => ({ ...was, loadingMore: true, error: undefined }))
+            load(next, items, current.current)
+          },
+    reload: useCallback(() => setRound((was) => was + 1), []),
+  }
+}
+
+interface Page<Item> {
+  readonly items: readonly Item[]
+  readonly next: string | null
+}
+
+/** A page of a search can be empty although there is another one. */
+async function read<Item>(path: string, signal: AbortSignal): Promise<Page<Item>> {
+  for (let from = path; ; ) {
+    const { items, next = null } = (await gate.json(from, { signal })) as Page<Item>
+    if (items.length > 0 || next === null) return { items, next }
+    from = next
+  }
+}
+
+/** A path with parameters; those that are undefined are left out. */
+export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
+  const given = Object.entries(query).filter((entry): entry is [string, string | number] => entry[1] !== undefined)
+  return given.length === 0
+    ? path
+    : `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
+}

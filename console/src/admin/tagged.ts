@@ -1,0 +1,85 @@
+/** One thing of the administration with its ETag: what was changed by somebody else meanwhile is not overwritten. */
+import { useCallback, useRef } from 'preact/hooks'
+import { GatehouseError } from '../../../client/src/index.ts'
+import { gate } from '../gate.ts'
+import { toast, toastError } from '../shell/toasts.tsx'
+import { type Loaded, useLoad } from '../ui/index.ts'
+
+export interface Tagged<Item> extends Loaded<Item> {
+  /** Changes the given members; null removes one. Says what happened, and resolves with whether it was done. */
+  readonly change: (patch: object, done: string) => Promise<boolean>
+  /** Deletes it, in the version that is shown. */
+  readonly remove: (done: string) => Promise<boolean>
+}
+
+export function useTagged<Item>(path: string): Tagged<Item> {
+  const tag = useRef('*')
+  const loaded = useLoad<Item>(
+    async (signal) => {
+      const response = await gate.request(path, { signal })
+      const item = (await response.json()) as Item
+      // An answer that came too late belongs to another page.
+      if (!signal.aborted) tag.current = response.headers.get('etag') ?? '*'
+      return item
+    },
+    [path],
+  )
+  const { data, reload, set } = loaded
+  const send = useCallback(
+    async (method: 'PATCH' | 'DELETE', done: string, body?: object): Promise<boolean> => {
+      const type = body === undefined ? {} : { 'content-type': 'application/merge-patch+json' }
+      try {
+        const headers = { 'if-match': tag.current, ...type }
+        const response = await gate.request(path, { method, headers, ...(body && { body }) })
+        if (method === 'PATCH') {
+          tag.current = response.headers.get('etag') ?? '*'
+          // Members that are only shown are not part of the reply.
+          set({ ...data, ...without(data, body), ...(await response.json()) } as Item)
+        }
+        toast(done)
+        return true
+      } catch (error) {
+        if (!(error instanceof GatehouseError) || error.code !== 'admin.changed_meanwhile') {
+          toastError(error)
+          return false
+        }
+        reload()
+        toast('Somebody else changed this meanwhile. It is shown as it is now: please check, and try again.', {
+          kind: 'error',
+        })
+        return false
+      }
+    },
+    [path, data],
+  )
+  return {
+    ...loaded,
+    change: (patch, done) => send('PATCH', done, patch),
+    remove: (done) => send('DELETE', done),
+  }
+}
+
+/** The members that a patch removes, as undefined. */
+function without(data: unknown, patch: object | undefined): object {
+  const removed = Object.entries(patch ?? {}).filter(([, value]) => value === null)
+  return data === undefined ? {} : Object.fromEntries(removed.map(([name]) => [name, undefined]))
+}
+
+/** Does something, says what happened, and resolves with whether it was done. */
+export async function attempt(work: () => Promise<unknown>, done: string): Promise<boolean> {
+  try {
+    await work()
+  } catch (error) {
+    toastError(error)
+    return false
+  }
+  toast(done)
+  return true
+}
+
+/** What the server found wrong with a member of the body, by its name; undefined if the error is another one. */
+export function faultsOf(error: unknown): ReadonlyMap<string, string> | undefined {
+  if (!(error instanceof GatehouseError) || !Array.isArray(error.details.Faults)) return undefined
+  const faults = error.details.Faults as { readonly path?: string; readonly text?: string }[]
+  return new Map(faults.map(({ path = '', text = '' }) => [path, text]))
+}

@@ -1,0 +1,97 @@
+/** The list of applications, and the search in it. */
+import { useEffect, useState } from 'preact/hooks'
+import { PagedTable } from '../../admin/list.tsx'
+import { usePages, withQuery } from '../../admin/pages.ts'
+import { go, href } from '../../shell/router.ts'
+import { Badge, ButtonLink, type ColumnOf, Empty, Page, SearchField } from '../../ui/index.ts'
+import { type Application, infoOf, kindOf } from './kinds.ts'
+
+const PAGE = 50
+const TYPING_MS = 60
+
+export function Applications({ query }: { readonly query: URLSearchParams }) {
+  const [text, setText] = useState(query.get('search') ?? '')
+  const search = text.trim() === '' ? undefined : text.trim()
+  const clients = usePages<Application>(withQuery('/admin/clients', { limit: PAGE, search }), TYPING_MS)
+  useEffect(() => go(href('applications', { search }), { replace: true }), [search])
+  const connect = (
+    <ButtonLink kind="primary" icon="plus" href={href('applications', 'new')}>
+      Connect an application
+    </ButtonLink>
+  )
+  return (
+    <Page title="Applications" actions={connect}>
+      <div class="applications-search">
+        <SearchField label="Search by name or client id" value={text} onValue={setText} autofocus />
+      </div>
+      <PagedTable
+        of={clients}
+        label="Applications"
+        columns={COLUMNS}
+        keyOf={(client) => client.client_id}
+        hrefOf={(client) => href('applications', client.client_id)}
+        empty={
+          search === undefined ? (
+            <Empty icon="application" title="No application is connected yet" actions={connect}>
+              An application signs people in, or works with the platform by itself.
+            </Empty>
+          ) : (
+            <Empty icon="search" title={`No application is called “${search}”`}>
+              A search finds applications by a part of their name or client id.
+            </Empty>
+          )
+        }
+      />
+    </Page>
+  )
+}
+
+const COLUMNS: readonly ColumnOf<Application>[] = [
+  {
+    title: 'Application',
+    cell: (client) => (
+      <>
+        {client.client_name ?? client.client_id}
+        <code class="application-id">{client.client_id}</code>
+      </>
+    ),
+  },
+  { title: 'Kind', cell: (client) => infoOf(kindOf(client)).title },
+  {
+    title: 'Rights',
+    wide: true,
+    cell: ({ scope = '' }) => {
+      const rights = scope.split(' ').filter((name) => name.includes('/'))
+      if (rights.length === 0) return <span class="quiet">none</span>
+      return (
+        <span class="badges">
+          {rights.slice(0, MOST_RIGHTS).map((right) => (
+            <Badge key={right}>{right}</Badge>
+          ))}
+          {rights.length > MOST_RIGHTS && (
+            <span class="quiet" title={rights.join(' ')}>
+              and {rights.length - MOST_RIGHTS} more
+            </span>
+          )}
+        </span>
+      )
+    },
+  },
+  { title: 'State', cell: (client) => <ApplicationBadges client={client} /> },
+]
+
+const MOST_RIGHTS = 3
+
+export function ApplicationBadges({ client }: { readonly client: Application }) {
+  return (
+    <span class="badges">
+      {client.built_in === true ? (
+        <Badge>Built in</Badge>
+      ) : client.disabled === true ? (
+        <Badge kind="danger">Disabled</Badge>
+      ) : (
+        <Badge kind="good">Enabled</Badge>
+      )}
+    </span>
+  )
+}

@@ -1,0 +1,188 @@
+/** Connecting an application: its kind, then what that kind needs, then the code to paste. */
+import { useState } from 'preact/hooks'
+import { faultsOf } from '../../admin/tagged.ts'
+import { gate } from '../../gate.ts'
+import { go, href } from '../../shell/router.ts'
+import { toast } from '../../shell/toasts.tsx'
+import { Button, ButtonLink, Checkbox, ErrorNotice, Icon, Page, TextField } from '../../ui/index.ts'
+import { AddressList, areFine } from './addresses.tsx'
+import { type Draft, filled, KINDS, type Kind, type KindInfo, metadataOf, suggestId } from './kinds.ts'
+import { ScopeChoice } from './scopes.tsx'
+import { keepSecret } from './secret.ts'
+
+const PARENTS = [{ title: 'Applications', href: href('applications') }]
+
+export function NewApplication({ kind }: { readonly kind: string | null }) {
+  const info = KINDS.find((candidate) => candidate.kind === kind)
+  if (info !== undefined)
+    return (
+      <Page
+        title={info.title}
+        parents={[...PARENTS, { title: 'Connect an application', href: href('applications', 'new') }]}
+      >
+        <Wizard key={info.kind} info={info} />
+      </Page>
+    )
+  return (
+    <Page title="Connect an application" parents={PARENTS}>
+      <p class="applications-question">What kind of application is it?</p>
+      <ul class="cards">
+        {KINDS.map(({ kind: name, title, about, icon }) => (
+          <li key={name}>
+            <a class="card" href={href('applications', 'new', { kind: name })}>
+              <Icon name={icon} />
+              <strong>{title}</strong>
+              <span>{about}</span>
+            </a>
+          </li>
+        ))}
+      </ul>
+    </Page>
+  )
+}
+
+const EMPTY: Draft = {
+  name: '',
+  id: '',
+  redirectUris: [''],
+  signedOutUris: [],
+  origins: [],
+  scopes: [],
+  offline: false,
+}
+
+function Wizard({ info }: { readonly info: KindInfo }) {
+  const [draft, setDraft] = useState<Draft>(EMPTY)
+  const [ownId, setOwnId] = useState(false)
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const faults = faultsOf(error)
+  const id = ownId ? draft.id : suggestId(draft.name)
+  const isComplete =
+    draft.name.trim() !== '' &&
+    id.trim() !== '' &&
+    (!info.redirects || filled(draft.redirectUris).length > 0) &&
+    areFine('redirect', draft.redirectUris) &&
+    areFine('redirect', draft.signedOutUris) &&
+    areFine('origin', draft.origins)
+  const submit = async () => {
+    setBusy(true)
+    setError(undefined)
+    try {
+      const made = await gate.admin.clients.create(metadataOf(info.kind, { ...draft, id }))
+      if (made.client_secret !== undefined) keepSecret(made.client_id, made.client_secret)
+      toast(`${draft.name} is connected`)
+      go(href('applications', made.client_id, 'code'))
+    } catch (failure) {
+      setError(failure)
+      setBusy(false)
+    }
+  }
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault()
+        if (isComplete) void submit()
+      }}
+    >
+      <TextField
+        label="Name"
+        hint="Shown to people when they sign in."
+        value={draft.name}
+        onValue={(name) => setDraft({ ...draft, name })}
+        required
+        autofocus
+      />
+      <TextField
+        label="Client id"
+        hint="How the application calls itself; it cannot be changed later."
+        error={faults?.get('client_id')}
+        value={id}
+        onValue={(text) => {
+          setOwnId(true)
+          setDraft({ ...draft, id: text })
+        }}
+        required
+      />
+      {info.redirects && <Redirects info={info} draft={draft} onDraft={setDraft} />}
+      <ScopeChoice
+        about={
+          info.kind === 'service'
+            ? 'What the service may do. It acts for itself, so no role is needed.'
+            : 'What it may ask for. Users give it no more than their own roles allow.'
+        }
+        scopes={draft.scopes}
+        onScopes={(scopes) => setDraft({ ...draft, scopes })}
+      />
+      {info.kind !== 'service' && (
+        <Checkbox
+          label="Stay signed in"
+          hint="With a refresh token (offline_access), also when the user has left."
+          checked={draft.offline}
+          onChecked={(offline) => setDraft({ ...draft, offline })}
+        />
+      )}
+      {error !== undefined && <ErrorNotice error={error} title="The application was not connected" />}
+      <div class="row">
+        <Button type="submit" kind="primary" busy={busy} disabled={!isComplete}>
+          Connect
+        </Button>
+        <ButtonLink kind="plain" href={href('applications', 'new')}>
+          Another kind
+        </ButtonLink>
+      </div>
+    </form>
+  )
+}
+
+function Redirects({
+  info,
+  draft,
+  onDraft,
+}: {
+  readonly info: KindInfo
+  readonly draft: Draft
+  readonly onDraft: (draft: Draft) => void
+}) {
+  return (
+    <>
+      <AddressList
+        legend="Redirect URIs"
+        item="redirect URI"
+        about={`${info.redirectHint} It is compared character by character; http is allowed on this computer only.`}
+        rule="redirect"
+        placeholder={PLACEHOLDERS[info.kind]}
+        values={draft.redirectUris}
+        onValues={(redirectUris) => onDraft({ ...draft, redirectUris })}
+      />
+      <AddressList
+        legend="After sign-out"
+        item="address"
+        about="Where people may go after they sign out. Optional."
+        rule="redirect"
+        values={draft.signedOutUris}
+        onValues={(signedOutUris) => onDraft({ ...draft, signedOutUris })}
+      />
+      {info.origins && (
+        <AddressList
+          legend="Other origins"
+          item="origin"
+          about="Pages at the origins of the redirect URIs may call this server. List others here: scheme, host and port, without a path."
+          rule="origin"
+          placeholder="https://other.example.com"
+          values={draft.origins}
+          onValues={(origins) => onDraft({ ...draft, origins })}
+        />
+      )}
+    </>
+  )
+}
+
+const PLACEHOLDERS: Readonly<Record<Kind, string>> = {
+  spa: 'https://app.example.com/',
+  server: 'https://app.example.com/callback',
+  native: 'http://127.0.0.1/callback',
+  device: '',
+  service: '',
+}

@@ -1,0 +1,66 @@
+/** The rights that an application may ask for. */
+
+import { gate } from '../../gate.ts'
+import { Await, Checkbox, useLoad } from '../../ui/index.ts'
+
+interface Scope {
+  readonly name: string
+  readonly resource: string | null
+  readonly roles: readonly string[]
+}
+
+export function ScopeChoice({
+  about,
+  scopes,
+  onScopes,
+  claims = false,
+}: {
+  readonly about: string
+  readonly scopes: readonly string[]
+  readonly onScopes: (scopes: readonly string[]) => void
+  /** Also the scopes that ask for claims or a refresh token. */
+  readonly claims?: boolean
+}) {
+  const all = useLoad(async (signal) => {
+    const found: Scope[] = []
+    for await (const scope of gate.admin.scopes.list({}, { signal })) found.push(scope as unknown as Scope)
+    return found
+  }, [])
+  const toggle = (name: string, isOn: boolean) =>
+    onScopes(isOn ? [...scopes, name] : scopes.filter((scope) => scope !== name))
+  return (
+    <fieldset class="choices">
+      <legend>Scopes</legend>
+      <p class="hint">{about}</p>
+      <Await of={all}>
+        {(found) =>
+          found
+            .filter(({ resource }) => claims || resource !== null)
+            .map(({ name }) => (
+              <Checkbox
+                key={name}
+                label={<code>{name}</code>}
+                hint={MEANINGS[name]}
+                checked={scopes.includes(name)}
+                onChecked={(isOn) => toggle(name, isOn)}
+              />
+            ))
+        }
+      </Await>
+    </fieldset>
+  )
+}
+
+const MEANINGS: Readonly<Record<string, string>> = {
+  openid: 'Who the user is',
+  profile: 'Name, language, time zone',
+  email: 'E-mail address',
+  roles: 'Names of the roles',
+  offline_access: 'A refresh token, which outlives the session of the browser',
+  'Identity/Admin': 'Administer users, roles and applications',
+  'Platform/Market': 'Market data',
+  'Platform/News': 'News',
+  'Platform/Trading': 'Trades and quotes',
+  'Platform/OrderPad': 'Orders',
+  'Platform/Admin': 'Administer the platform',
+}

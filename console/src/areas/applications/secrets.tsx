@@ -1,0 +1,152 @@
+/** The secrets of an application: two may be valid at once, so that one can replace the other without downtime. */
+import { useState } from 'preact/hooks'
+import { attempt } from '../../admin/tagged.ts'
+import { gate } from '../../gate.ts'
+import { confirm } from '../../shell/dialogs.tsx'
+import { toast, toastError } from '../../shell/toasts.tsx'
+import { Badge, Button, Copy, Dialog, Notice, Section, Select, Table, Time } from '../../ui/index.ts'
+import type { Application, Secret } from './kinds.ts'
+
+const MOST = 2
+
+const ENDINGS = [
+  { value: '', title: 'Stays until it is removed' },
+  { value: '3600', title: 'Expires in an hour' },
+  { value: '86400', title: 'Expires in a day' },
+  { value: '604800', title: 'Expires in a week' },
+] as const
+
+export function Secrets({ client, onChange }: { readonly client: Application; readonly onChange: () => void }) {
+  const [isAdding, setAdding] = useState(false)
+  const [made, setMade] = useState<string>()
+  const path = `/admin/clients/${encodeURIComponent(client.client_id)}/secrets`
+  const valid = client.secrets.filter(({ expires_at: at }) => at === null || Date.parse(at) > Date.now())
+  const remove = async ({ id }: Secret) => {
+    const isAgreed = await confirm({
+      title: 'Remove this secret?',
+      text:
+        valid.length > 1
+          ? 'Whatever still uses it cannot get tokens any more, from this moment on. The other secret stays.'
+          : 'It is the only valid one: the application cannot get tokens until it has another secret.',
+      action: 'Remove',
+      danger: true,
+    })
+    if (!isAgreed) return
+    const work = () => gate.request(`${path}/${encodeURIComponent(id)}`, { method: 'DELETE' })
+    if (await attempt(work, 'The secret was removed')) onChange()
+  }
+  return (
+    <Section
+      title="Secrets"
+      about="Only digests are stored. To replace a secret, add a second one, use it everywhere, then remove the first."
+      actions={
+        <Button size="small" icon="plus" disabled={valid.length >= MOST} onClick={() => setAdding(true)}>
+          Add a secret
+        </Button>
+      }
+    >
+      {made !== undefined && <ShownOnce secret={made} />}
+      {client.secrets.length === 0 ? (
+        <p class="quiet">None: the application cannot get tokens.</p>
+      ) : (
+        <Table
+          label="Secrets"
+          rows={client.secrets}
+          keyOf={({ id }) => id}
+          columns={[
+            { title: 'Secret', cell: ({ id }) => <code>{id}</code> },
+            { title: 'Added', cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
+            {
+              title: 'Expires',
+              cell: ({ expires_at: at }) => (at === null ? 'never' : <Time at={at} as="relative" />),
+            },
+            { title: 'From', wide: true, cell: ({ declared }) => (declared ? <Badge>declarative file</Badge> : '') },
+            {
+              title: 'Actions',
+              kind: 'actions',
+              cell: (secret) => (
+                <Button size="small" kind="danger" onClick={() => remove(secret)}>
+                  Remove
+                </Button>
+              ),
+            },
+          ]}
+        />
+      )}
+      {isAdding && (
+        <AddSecret
+          path={path}
+          hasOther={valid.length > 0}
+          onClose={() => setAdding(false)}
+          onMade={(secret) => {
+            setMade(secret)
+            setAdding(false)
+            onChange()
+          }}
+        />
+      )}
+    </Section>
+  )
+}
+
+function AddSecret({
+  path,
+  hasOther,
+  onClose,
+  onMade,
+}: {
+  readonly path: string
+  readonly hasOther: boolean
+  readonly onClose: () => void
+  readonly onMade: (secret: string) => void
+}) {
+  const [ending, setEnding] = useState('')
+  const [busy, setBusy] = useState(false)
+  const add = async () => {
+    setBusy(true)
+    try {
+      const body = hasOther && ending !== '' ? { others_expire_in: Number(ending) } : {}
+      const reply = (await gate.json(path, { method: 'POST', body })) as { client_secret: string }
+      toast('A secret was added')
+      onMade(reply.client_secret)
+    } catch (error) {
+      toastError(error)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog
+      title="Add a secret"
+      size="small"
+      onClose={onClose}
+      onSubmit={add}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary" busy={busy}>
+            Add
+          </Button>
+        </>
+      }
+    >
+      <p>The server makes it up, and it is shown once.</p>
+      {hasOther && <Select label="The secret that there is" value={ending} onValue={setEnding} choices={ENDINGS} />}
+    </Dialog>
+  )
+}
+
+/** Gone when the page is left. */
+export function ShownOnce({ secret }: { readonly secret: string }) {
+  return (
+    <div class="shown-once">
+      <Notice kind="warning">
+        <strong>The client secret is shown only now.</strong> Store it where the application finds it, such as the
+        environment variable <code>CLIENT_SECRET</code>.
+      </Notice>
+      <div class="shown-once-secret">
+        <code>{secret}</code>
+        <Copy text={secret} label="Copy the secret" />
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,184 @@
+/** How an application is registered: to read, and to change where it is not built in. */
+import { useState } from 'preact/hooks'
+import type { Tagged } from '../../admin/tagged.ts'
+import { server } from '../../server.ts'
+import { Badge, Button, Checkbox, Copy, Facts, Section, TextField } from '../../ui/index.ts'
+import { AddressList, areFine } from './addresses.tsx'
+import { type Application, filled, infoOf, kindOf } from './kinds.ts'
+import { ScopeChoice } from './scopes.tsx'
+
+interface Props {
+  readonly application: Tagged<Application>
+  readonly client: Application
+}
+
+export function Settings({ application, client }: Props) {
+  const [isEditing, setEditing] = useState(false)
+  if (isEditing) return <EditSettings application={application} client={client} onDone={() => setEditing(false)} />
+  const info = infoOf(kindOf(client))
+  return (
+    <Section
+      title="Settings"
+      actions={
+        client.built_in !== true && (
+          <Button size="small" icon="edit" onClick={() => setEditing(true)}>
+            Edit
+          </Button>
+        )
+      }
+    >
+      <Facts
+        of={[
+          ['Client id', <Copied text={client.client_id} label="Copy the client id" />],
+          ['Issuer', <Copied text={server.issuer} label="Copy the issuer" />],
+          [
+            'Kind',
+            `${info.title}, ${client.token_endpoint_auth_method === 'none' ? 'without a secret' : 'with a secret'}`,
+          ],
+          ['Grant types', <Words of={client.grant_types ?? ['authorization_code']} />],
+          ...(info.redirects ? [['Redirect URIs', <Lines of={client.redirect_uris ?? []} />] as const] : []),
+          ...(info.redirects
+            ? [['After sign-out', <Lines of={client.post_logout_redirect_uris ?? []} />] as const]
+            : []),
+          ...(info.origins ? [['Origins', <Lines of={originsOf(client)} />] as const] : []),
+          ['Scopes', <Words of={(client.scope ?? 'openid').split(' ')} />],
+          ...(info.kind === 'service'
+            ? []
+            : [['Consent', client.skip_consent === true ? 'Not asked for' : 'Users are asked'] as const]),
+        ]}
+      />
+    </Section>
+  )
+}
+
+/** From which pages may call the server. */
+function originsOf({ redirect_uris: uris = [], allowed_origins: others = [] }: Application): string[] {
+  const own = uris.flatMap((uri) => (/^https?:/.test(uri) ? [new URL(uri).origin] : []))
+  return [...new Set([...own, ...others])]
+}
+
+function Copied({ text, label }: { readonly text: string; readonly label: string }) {
+  return (
+    <span class="row">
+      <code>{text}</code>
+      <Copy text={text} label={label} />
+    </span>
+  )
+}
+
+function Words({ of }: { readonly of: readonly string[] }) {
+  return (
+    <span class="badges">
+      {of.map((word) => (
+        <Badge key={word}>{word.replace('urn:ietf:params:oauth:grant-type:', '')}</Badge>
+      ))}
+    </span>
+  )
+}
+
+function Lines({ of }: { readonly of: readonly string[] }) {
+  if (of.length === 0) return <span class="quiet">none</span>
+  return (
+    <ul>
+      {of.map((line) => (
+        <li key={line}>
+          <code>{line}</code>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function EditSettings({ application, client, onDone }: Props & { readonly onDone: () => void }) {
+  const info = infoOf(kindOf(client))
+  const [name, setName] = useState(client.client_name ?? '')
+  const [uris, setUris] = useState(client.redirect_uris ?? [])
+  const [signedOut, setSignedOut] = useState(client.post_logout_redirect_uris ?? [])
+  const [origins, setOrigins] = useState(client.allowed_origins ?? [])
+  const [scopes, setScopes] = useState<readonly string[]>((client.scope ?? 'openid').split(' '))
+  const [skipConsent, setSkipConsent] = useState(client.skip_consent === true)
+  const [busy, setBusy] = useState(false)
+  const isComplete =
+    areFine('redirect', uris) &&
+    areFine('redirect', signedOut) &&
+    areFine('origin', origins) &&
+    (!info.redirects || filled(uris).length > 0)
+  const save = async () => {
+    setBusy(true)
+    const patch = {
+      client_name: name.trim() || null,
+      ...(info.redirects && {
+        redirect_uris: filled(uris),
+        post_logout_redirect_uris: filled(signedOut).length === 0 ? null : filled(signedOut),
+      }),
+      ...(info.origins && { allowed_origins: filled(origins).length === 0 ? null : filled(origins) }),
+      scope: scopes.join(' '),
+      skip_consent: skipConsent || null,
+    }
+    if (await application.change(patch, `${name.trim() || client.client_id} was changed`)) onDone()
+    setBusy(false)
+  }
+  return (
+    <Section
+      title="Settings"
+      about="A change takes effect at once. A scope that is removed is removed from its tokens too."
+    >
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (isComplete) void save()
+        }}
+      >
+        <TextField label="Name" value={name} onValue={setName} hint="Shown to people when they sign in." />
+        {info.redirects && (
+          <>
+            <AddressList
+              legend="Redirect URIs"
+              item="redirect URI"
+              about={`${info.redirectHint} It is compared character by character.`}
+              rule="redirect"
+              values={uris}
+              onValues={setUris}
+            />
+            <AddressList
+              legend="After sign-out"
+              item="address"
+              about="Where people may go after they sign out."
+              rule="redirect"
+              values={signedOut}
+              onValues={setSignedOut}
+            />
+          </>
+        )}
+        {info.origins && (
+          <AddressList
+            legend="Other origins"
+            item="origin"
+            about="Besides those of the redirect URIs: scheme, host and port, without a path."
+            rule="origin"
+            values={origins}
+            onValues={setOrigins}
+          />
+        )}
+        <ScopeChoice about="What it may ask for." scopes={scopes} onScopes={setScopes} claims />
+        {info.kind !== 'service' && (
+          <Checkbox
+            label="Do not ask for consent"
+            hint="For applications of your own organisation."
+            checked={skipConsent}
+            onChecked={setSkipConsent}
+          />
+        )}
+        <div class="row">
+          <Button type="submit" kind="primary" busy={busy} disabled={!isComplete}>
+            Save
+          </Button>
+          <Button kind="plain" onClick={onDone}>
+            Cancel
+          </Button>
+        </div>
+      </form>
+    </Section>
+  )
+}

@@ -1,0 +1,36 @@
+/** What a snippet is made of. */
+
+export interface Values {
+  readonly issuer: string
+  readonly clientId: string
+  readonly redirectUri: string
+  readonly signedOutUri: string | undefined
+  readonly scope: string
+}
+
+export interface Snippet {
+  /** The library. */
+  readonly title: string
+  readonly install?: string
+  /** What the code is called. */
+  readonly file: string
+  readonly text: string
+  readonly note?: string
+}
+
+/** A string of JavaScript; JSON is one, in double quotes. */
+export function quote(text: string): string {
+  return text.includes("'") || text.includes('\\') ? JSON.stringify(text) : `'${text}'`
+}
+
+/** The demonstration has no certificate, which the library refuses unless it is told. */
+export function insecureOption({ issuer }: Values): string {
+  return issuer.startsWith('http:')
+    ? `, {
+  // This server has no certificate.
+  execute: [oidc.allowInsecureRequests],
+}`
+    : ''
+}
+
+export const LIBRARY_NOTE = 'The library is in the folder client/ of Gatehouse: npm install ./client'

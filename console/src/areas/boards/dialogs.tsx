@@ -1,0 +1,191 @@
+/** The dialogs of a board: name, sharing, and what to do when somebody else has saved it. */
+import { useState } from 'preact/hooks'
+import { gate, may, user } from '../../gate.ts'
+import { href } from '../../shell/router.ts'
+import { toast, toastError } from '../../shell/toasts.tsx'
+import { Button, Checkbox, Copy, Dialog, Select, TextArea, TextField, Time, useLoad } from '../../ui/index.ts'
+import type { BoardDocument, OpenBoard } from './open-board.ts'
+
+export function NameDialog({
+  title,
+  action,
+  name: before = '',
+  description: about,
+  onSave,
+  onClose,
+}: {
+  readonly title: string
+  readonly action: string
+  readonly name?: string
+  /** Left out where it is not asked for. */
+  readonly description?: string
+  readonly onSave: (name: string, description: string) => Promise<void> | void
+  readonly onClose: () => void
+}) {
+  const [name, setName] = useState(before)
+  const [description, setDescription] = useState(about ?? '')
+  const [fault, setFault] = useState<string>()
+  const [isBusy, setBusy] = useState(false)
+  const save = async () => {
+    if (name.trim() === '') return setFault('Give the board a name')
+    setBusy(true)
+    try {
+      await onSave(name.trim(), description.trim())
+    } catch (error) {
+      toastError(error, `“${name.trim()}” was not saved`)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog
+      title={title}
+      size="small"
+      onClose={onClose}
+      onSubmit={save}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary" busy={isBusy}>
+            {action}
+          </Button>
+        </>
+      }
+    >
+      <TextField label="Name" value={name} onValue={setName} error={fault} maxLength={120} autofocus />
+      {about !== undefined && (
+        <TextArea label="Description" value={description} onValue={setDescription} maxLength={2000} />
+      )}
+    </Dialog>
+  )
+}
+
+export function ShareDialog({ board, onClose }: { readonly board: OpenBoard; readonly onClose: () => void }) {
+  const { shared, name, id } = board.document.value
+  const [kind, setKind] = useState(typeof shared === 'string' ? shared : 'roles')
+  const [chosen, setChosen] = useState<readonly string[]>(typeof shared === 'string' ? [] : shared)
+  const [fault, setFault] = useState<string>()
+  const roles = useLoad((signal) => rolesOf(signal), [])
+  const link = new URL(href('boards', id), location.origin).href
+  const save = async () => {
+    if (kind === 'roles' && chosen.length === 0) return setFault('Choose at least one role')
+    try {
+      await board.share(kind === 'roles' ? chosen : (kind as 'private' | 'everyone'))
+      toast(kind === 'private' ? `“${name}” is private now` : `“${name}” is shared; send its link`)
+      onClose()
+    } catch (error) {
+      toastError(error, `“${name}” was not shared`)
+    }
+  }
+  return (
+    <Dialog
+      title={`Share “${name}”`}
+      size="small"
+      onClose={onClose}
+      onSubmit={save}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary">
+            Save
+          </Button>
+        </>
+      }
+    >
+      <Select
+        label="Who may open it"
+        hint="Everyone sees the rows that their own rights allow."
+        value={kind}
+        onValue={setKind}
+        choices={[
+          { value: 'private', title: 'Only you' },
+          { value: 'everyone', title: 'Everyone who may query' },
+          { value: 'roles', title: 'People with certain roles' },
+        ]}
+      />
+      {kind === 'roles' && (
+        <fieldset class="tile-columns">
+          <legend>Roles</legend>
+          {[...new Set([...(roles.data ?? []), ...chosen])].map((role) => (
+            <Checkbox
+              key={role}
+              label={role}
+              checked={chosen.includes(role)}
+              onChecked={(isChosen) =>
+                setChosen(isChosen ? [...chosen, role] : chosen.filter((other) => other !== role))
+              }
+            />
+          ))}
+          {fault !== undefined && <p class="fault">{fault}</p>}
+        </fieldset>
+      )}
+      <div class="share-link">
+        <TextField label="Link" value={link} onValue={() => {}} readOnly />
+        <Copy text={link} label="Copy the link" />
+      </div>
+    </Dialog>
+  )
+}
+
+/** A user shares with roles of their own, an administrator with any. */
+async function rolesOf(signal: AbortSignal): Promise<string[]> {
+  const own = user.value?.roles
+  const roles = Array.isArray(own) ? own.map(String) : typeof own === 'string' ? [own] : []
+  if (!may('Platform/Admin') || !may('Identity/Admin')) return roles
+  const names: string[] = []
+  for await (const role of gate.admin.roles.list({ limit: '100' }, { signal })) {
+    names.push(String(role.name))
+    if (names.length === 100) break
+  }
+  return names
+}
+
+export function ConflictDialog({
+  board,
+  theirs,
+  onCopy,
+}: {
+  readonly board: OpenBoard
+  readonly theirs: BoardDocument
+  /** Saves the own changes as another board. */
+  readonly onCopy: () => void
+}) {
+  const close = () => {
+    board.conflict.value = undefined
+  }
+  const overwrite = async () => {
+    try {
+      if (await board.save(theirs)) toast(`“${board.document.value.name}” was saved`)
+    } catch (error) {
+      toastError(error, 'The board was not saved')
+    }
+  }
+  return (
+    <Dialog
+      title="Somebody else has changed this board"
+      onClose={close}
+      actions={
+        <>
+          <Button onClick={onCopy}>Save mine as a copy</Button>
+          <Button kind="danger" onClick={overwrite}>
+            Overwrite
+          </Button>
+          <Button
+            kind="primary"
+            onClick={() => {
+              board.take(theirs)
+              toast('The board is shown as it was saved last')
+            }}
+          >
+            Discard mine
+          </Button>
+        </>
+      }
+    >
+      <p>
+        It was saved as version {theirs.version} on <Time at={theirs.updated} />, after you opened it. Your changes are
+        not saved.
+      </p>
+      <p class="quiet">“Overwrite” replaces that version by yours: the other changes are lost.</p>
+    </Dialog>
+  )
+}

@@ -1,0 +1,136 @@
+/** The result of a tile: kept up to date by the server, or run again from time to time; neither while the page is hidden. */
+import { effect, signal } from '@preact/signals'
+import { statement as statementOf, type Tile } from '../../../../client/src/index.ts'
+import { gate } from '../../gate.ts'
+import { GridModel } from '../../grid/model.ts'
+import { LiveRows } from './live-rows.ts'
+
+export type TileStatement = Pick<Tile, 'statement' | 'parameters' | 'view' | 'live'>
+
+export interface TileState {
+  /** What was read last; it stays while it is read again, and after an error. */
+  readonly model: GridModel | undefined
+  readonly error: unknown
+  readonly isRunning: boolean
+  /** When the rows were read: milliseconds since the epoch. */
+  readonly at: number | undefined
+  readonly isTruncated: boolean
+}
+
+/** What eyes can follow. */
+const TABLE_RATE = 10
+const CHART_RATE = 5
+
+/** Whether the page is seen. Nothing is read for one that is not. */
+export const isVisible = signal(document.visibilityState !== 'hidden')
+document.addEventListener('visibilitychange', () => {
+  isVisible.value = document.visibilityState !== 'hidden'
+})
+
+export class TileResult {
+  readonly state = signal<TileState>({
+    model: undefined,
+    error: undefined,
+    isRunning: true,
+    at: undefined,
+    isTruncated: false,
+  })
+  readonly #tile: TileStatement
+  /** Seconds between two runs; undefined for one run only. */
+  readonly #every: number | undefined
+  #live: LiveRows | undefined
+  #abort: AbortController | undefined
+  readonly #stop: () => void
+
+  constructor(tile: TileStatement, every: number | undefined) {
+    this.#tile = tile
+    this.#every = every
+    this.#stop = effect(() => (isVisible.value ? this.#start() : this.#pause()))
+  }
+
+  /** Runs it now. */
+  run(): void {
+    this.#pause()
+    this.#start(true)
+  }
+
+  close(): void {
+    this.#stop()
+    this.#pause()
+  }
+
+  #start(isWanted = false): void {
+    const abort = new AbortController()
+    this.#abort = abort
+    const work = this.#tile.live === true ? this.#follow(abort.signal) : this.#runOften(abort.signal, isWanted)
+    work.catch((error) => {
+      if (!abort.signal.aborted) this.#set({ error, isRunning: false })
+    })
+  }
+
+  #pause(): void {
+    this.#abort?.abort()
+    this.#abort = undefined
+  }
+
+  async #follow(signal: AbortSignal): Promise<void> {
+    const maxRate = this.#tile.view === 'table' ? TABLE_RATE : CHART_RATE
+    const live = gate.live(this.#statement(), { maxRate, signal })
+    for await (const change of live) {
+      if (signal.aborted) return
+      if (this.#live?.hasColumns(live.columns) !== true) this.#live = new LiveRows(live.columns)
+      this.#live.apply(live, change)
+      const { model } = this.#live
+      const before = this.state.peek()
+      // The model tells of its rows itself; the tile is drawn again when anything else has changed.
+      if (before.model !== model || before.error !== undefined || before.isRunning)
+        this.#set({ model, error: undefined, isRunning: false, at: Date.now(), isTruncated: false })
+    }
+  }
+
+  async #runOften(signal: AbortSignal, isWanted: boolean): Promise<void> {
+    // After a pause the rows may still be recent enough.
+    const { at } = this.state.peek()
+    if (at !== undefined && !isWanted) {
+      if (this.#every === undefined) return
+      await pause(at + this.#every * 1000 - Date.now(), signal)
+    }
+    while (!signal.aborted) {
+      await this.#runOnce(signal)
+      if (this.#every === undefined) return
+      await pause(this.#every * 1000, signal)
+    }
+  }
+
+  async #runOnce(signal: AbortSignal): Promise<void> {
+    this.#set({ isRunning: true })
+    try {
+      const { columns, rows, truncated } = await gate.query(this.#statement(), { signal }).result()
+      if (signal.aborted) return
+      const model = new GridModel(columns)
+      model.append(rows.map((row) => columns.map(({ name }) => row[name])))
+      this.#set({ model, error: undefined, isRunning: false, at: Date.now(), isTruncated: truncated })
+    } catch (error) {
+      if (!signal.aborted) this.#set({ error, isRunning: false })
+    }
+  }
+
+  #statement() {
+    return statementOf(this.#tile.statement, this.#tile.parameters as Readonly<Record<string, string>>)
+  }
+
+  #set(change: Partial<TileState>): void {
+    this.state.value = { ...this.state.peek(), ...change }
+  }
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  if (milliseconds <= 0) return Promise.resolve()
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, Math.min(milliseconds, 2 ** 31 - 1))
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}

@@ -1,0 +1,193 @@
+/** Adding and editing a tile: its statement, and how the result is shown, with a preview. */
+import { useMemo, useState } from 'preact/hooks'
+import type { Tile, View } from '../../../../client/src/index.ts'
+import { catalogueOf } from '../../editor/catalogue.ts'
+import { Editor } from '../../editor/editor.tsx'
+import { parametersOf } from '../../editor/scan.ts'
+import { gate } from '../../gate.ts'
+import type { GridColumn } from '../../grid/model.ts'
+import { Button, Checkbox, Dialog, Segments, Select, Switch, TextField } from '../../ui/index.ts'
+import { TileContent, useResult } from './tile.tsx'
+
+export type TileContentOf = Omit<Tile, 'position'>
+
+const VIEWS: readonly { readonly value: View; readonly title: string }[] = [
+  { value: 'table', title: 'Table' },
+  { value: 'line', title: 'Lines' },
+  { value: 'bar', title: 'Bars' },
+  { value: 'scatter', title: 'Scatter' },
+  { value: 'candles', title: 'Candles' },
+]
+const NEW: TileContentOf = { title: '', statement: '', view: 'table', live: true }
+const catalogue = catalogueOf(gate)
+
+export interface TileDialogProps {
+  /** None to add one. */
+  readonly tile?: TileContentOf | undefined
+  readonly onSave: (tile: TileContentOf) => void
+  readonly onClose: () => void
+}
+
+export function TileDialog({ tile = NEW, onSave, onClose }: TileDialogProps) {
+  const [draft, setDraft] = useState(tile)
+  const [shown, setShown] = useState(tile.statement === '' ? undefined : tile)
+  const [columns, setColumns] = useState<readonly GridColumn[]>([])
+  const [faults, setFaults] = useState<{ readonly title?: string; readonly statement?: string }>({})
+  const change = (changed: Partial<TileContentOf>) => setDraft((before) => ({ ...before, ...changed }))
+  const names = useMemo(() => parametersOf(draft.statement), [draft.statement])
+  const cleaned = () => cleanTile(draft, names)
+  const save = () => {
+    const found = {
+      ...(draft.title.trim() === '' && { title: 'Give the tile a title' }),
+      ...(draft.statement.trim() === '' && { statement: 'Write a statement' }),
+    }
+    setFaults(found)
+    if (Object.keys(found).length === 0) onSave(cleaned())
+  }
+  return (
+    <Dialog
+      title={tile === NEW ? 'Add a tile' : `Edit “${tile.title}”`}
+      size="wide"
+      onClose={onClose}
+      onSubmit={save}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary">
+            {tile === NEW ? 'Add tile' : 'Apply'}
+          </Button>
+        </>
+      }
+    >
+      <TextField
+        label="Title"
+        value={draft.title}
+        onValue={(title) => change({ title })}
+        error={faults.title}
+        maxLength={120}
+        autofocus
+      />
+      <div class="field">
+        <span class="tile-label">Statement</span>
+        <div class="tile-editor">
+          <Editor
+            label="Statement"
+            value={draft.statement}
+            onChange={(statement) => change({ statement })}
+            onRun={() => setShown(cleaned())}
+            complete={catalogue}
+            placeholder="select symbol, last(price, executed_at) as price from trades group by symbol order by symbol"
+          />
+        </div>
+        {faults.statement !== undefined && <div class="fault">{faults.statement}</div>}
+      </div>
+      {names.length > 0 && (
+        <div class="tile-fields">
+          {names.map((name) => (
+            <TextField
+              key={name}
+              label={`:${name}`}
+              value={String(draft.parameters?.[name] ?? '')}
+              onValue={(value) => change({ parameters: { ...draft.parameters, [name]: value } })}
+            />
+          ))}
+        </div>
+      )}
+      <div class="tile-options">
+        <Segments label="View" value={draft.view} onValue={(view) => change({ view })} choices={VIEWS} />
+        <Switch label="Live" checked={draft.live === true} onChecked={(live) => change({ live })} />
+        <Button icon="play" onClick={() => setShown(cleaned())} disabled={draft.statement.trim() === ''}>
+          Preview
+        </Button>
+      </div>
+      {draft.view !== 'table' && <ColumnFields draft={draft} columns={columns} change={change} />}
+      {shown !== undefined && <Preview tile={{ ...cleanTile(draft, names), ...runOf(shown) }} onColumns={setColumns} />}
+    </Dialog>
+  )
+}
+
+/** What is run changes when the user says so; how it is shown changes at once. */
+function runOf({ statement, parameters, live }: TileContentOf): Partial<TileContentOf> {
+  return { statement, ...(parameters && { parameters }), ...(live !== undefined && { live }) }
+}
+
+function Preview({
+  tile,
+  onColumns,
+}: {
+  readonly tile: TileContentOf
+  readonly onColumns: (columns: readonly GridColumn[]) => void
+}) {
+  const result = useResult(tile, undefined)
+  const columns = result.state.value.model?.columns
+  useMemo(() => columns !== undefined && onColumns(columns), [columns])
+  return (
+    <section class="tile-preview" aria-label="Preview">
+      <TileContent tile={tile} result={result} />
+    </section>
+  )
+}
+
+function ColumnFields({
+  draft,
+  columns,
+  change,
+}: {
+  readonly draft: TileContentOf
+  readonly columns: readonly GridColumn[]
+  readonly change: (changed: Partial<TileContentOf>) => void
+}) {
+  const { x = '', y = [], series = '', view } = draft
+  const names = columns.map(({ name }) => name)
+  const numbers = columns.filter(({ type }) => /^(Integer|Decimal|Double)/.test(type)).map(({ name }) => name)
+  const choices = (chosen: string, automatic: string) => [
+    { value: '', title: automatic },
+    ...[...new Set([...names, ...(chosen === '' ? [] : [chosen])])].map((name) => ({ value: name, title: name })),
+  ]
+  if (names.length === 0) return <p class="quiet">Preview the result to choose its columns.</p>
+  return (
+    <div class="tile-fields">
+      <Select label="x axis" value={x} onValue={(name) => change({ x: name })} choices={choices(x, 'Automatic')} />
+      {view !== 'candles' && (
+        <Select
+          label="One series for each"
+          value={series}
+          onValue={(name) => change({ series: name })}
+          choices={choices(series, 'No column')}
+        />
+      )}
+      <fieldset class="tile-columns">
+        <legend>{view === 'candles' ? 'Open, high, low, close' : 'Columns drawn'}</legend>
+        {[...new Set([...numbers, ...y])].map((name) => (
+          <Checkbox
+            key={name}
+            label={name}
+            checked={y.includes(name)}
+            onChecked={(isChosen) => change({ y: isChosen ? [...y, name] : y.filter((other) => other !== name) })}
+          />
+        ))}
+        {y.length === 0 && <p class="hint">None chosen: all numbers are drawn.</p>}
+      </fieldset>
+    </div>
+  )
+}
+
+/** Without members that are not set. */
+function cleanTile(
+  { title, statement, view, x, y, series, live, parameters }: TileContentOf,
+  names: readonly string[],
+) {
+  const isChart = view !== 'table'
+  return {
+    title: title.trim(),
+    statement: statement.trim(),
+    view,
+    ...(names.length > 0 && {
+      parameters: Object.fromEntries(names.map((name) => [name, parameters?.[name] ?? ''])),
+    }),
+    ...(isChart && x !== undefined && x !== '' && { x }),
+    ...(isChart && y !== undefined && y.length > 0 && { y }),
+    ...(isChart && series !== undefined && series !== '' && { series }),
+    ...(live === true && { live }),
+  }
+}

@@ -1,0 +1,112 @@
+/** A tile of a board: its title, and the result of its statement as a table or chart. */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useMemo } from 'preact/hooks'
+import type { Tile as TileOf } from '../../../../client/src/index.ts'
+import { Chart } from '../../chart/chart.tsx'
+import { connection } from '../../gate.ts'
+import { Grid } from '../../grid/grid.tsx'
+import { Button, classes, Empty, explain, IconButton, Loading, Time } from '../../ui/index.ts'
+import { TileResult, type TileStatement } from './result.ts'
+
+export interface TileProps {
+  readonly tile: Omit<TileOf, 'position'>
+  /** Seconds between two runs of a statement that is not live. */
+  readonly every: number | undefined
+  /** Before the title and at the end of the header, while the board is edited. */
+  readonly before?: ComponentChildren
+  readonly after?: ComponentChildren
+}
+
+export function Tile({ tile, every, before, after }: TileProps) {
+  const result = useResult(tile, every)
+  const { title, live = false } = tile
+  return (
+    <>
+      <header class="tile-header">
+        {before}
+        <h2 title={title}>{title}</h2>
+        <Freshness result={result} live={live} />
+        {after}
+      </header>
+      <div class="tile-body">
+        <TileContent tile={tile} result={result} />
+      </div>
+    </>
+  )
+}
+
+/** Runs while it is shown; another statement is another result. */
+export function useResult(tile: TileStatement, every: number | undefined): TileResult {
+  const { statement, parameters, view, live } = tile
+  const inputs = [statement, JSON.stringify(parameters), view === 'table', live, every]
+  const result = useMemo(() => new TileResult(tile, every), inputs)
+  useEffect(() => () => result.close(), [result])
+  return result
+}
+
+export function TileContent({
+  tile,
+  result,
+}: {
+  readonly tile: Omit<TileOf, 'position'>
+  readonly result: TileResult
+}) {
+  const { model, error, isTruncated } = result.state.value
+  if (error !== undefined) return <TileError error={error} onRetry={() => result.run()} />
+  if (model === undefined) return <Loading />
+  if (tile.view !== 'table') return <Chart model={model} view={tile} label={tile.title} />
+  return (
+    <>
+      <Rows model={model} label={tile.title} />
+      {isTruncated && <p class="tile-remark">Only the first rows: the service returns no more at once</p>}
+    </>
+  )
+}
+
+function Rows({ model, label }: { readonly model: Parameters<typeof Grid>[0]['model']; readonly label: string }) {
+  model.version.value
+  if (model.size === 0 && model.filters.value.size === 0) return <Empty icon="table" title="No rows" />
+  return <Grid model={model} label={label} fill />
+}
+
+function TileError({ error, onRetry }: { readonly error: unknown; readonly onRetry: () => void }) {
+  const { message, code, hint, requestId, caret } = explain(error)
+  return (
+    <div class="tile-error" role="alert">
+      <p>
+        <strong>{message}</strong>
+      </p>
+      {caret !== undefined && <pre class="caret">{caret}</pre>}
+      {hint !== undefined && <p class="quiet">{hint}</p>}
+      <p class="tile-error-facts">
+        <code>{[code, requestId && `request ${requestId}`].filter(Boolean).join(' · ')}</code>
+        <Button size="small" icon="refresh" onClick={onRetry}>
+          Try again
+        </Button>
+      </p>
+    </div>
+  )
+}
+
+/** How new the rows are. */
+function Freshness({ result, live }: { readonly result: TileResult; readonly live: boolean }) {
+  const { at, error, isRunning, model } = result.state.value
+  if (error !== undefined || model === undefined) return null
+  if (live) {
+    const isOnline = connection.value.state === 'online'
+    return (
+      <span
+        class={classes('tile-live', !isOnline && 'off')}
+        title={isOnline ? 'Changes are shown as they happen' : 'No connection: the rows may be out of date'}
+      >
+        {isOnline ? 'Live' : 'Offline'}
+      </span>
+    )
+  }
+  return (
+    <span class="tile-age">
+      <Time at={at} as="time" />
+      <IconButton icon="refresh" label="Run again" size="small" disabled={isRunning} onClick={() => result.run()} />
+    </span>
+  )
+}

@@ -1,0 +1,139 @@
+/** The grid of tiles. While the board is edited they are moved and resized, by pointer or arrow keys. */
+import { useRef } from 'preact/hooks'
+import { announce } from '../../shell/announce.tsx'
+import { toast } from '../../shell/toasts.tsx'
+import { classes, copyText, Icon, Menu, type MenuItem } from '../../ui/index.ts'
+import { moved, type Position, resized } from './layout.ts'
+import type { HeldTile, OpenBoard } from './open-board.ts'
+import { Tile } from './tile.tsx'
+
+export interface TilesProps {
+  readonly board: OpenBoard
+  readonly every: number | undefined
+  readonly onEdit: (tile: HeldTile) => void
+}
+
+/** As in boards.css. */
+const ROW_HEIGHT = 40
+const GAP = 12
+
+export function Tiles({ board, every, onEdit }: TilesProps) {
+  const isEditing = board.isEditing.value
+  return (
+    <div class={classes('tiles', isEditing && 'editing')}>
+      {board.edited.value.tiles.map((tile) => (
+        <PlacedTile key={tile.key} {...{ tile, board, every, isEditing }} onEdit={() => onEdit(tile)} />
+      ))}
+    </div>
+  )
+}
+
+function PlacedTile({
+  tile,
+  board,
+  every,
+  isEditing,
+  onEdit,
+}: Omit<TilesProps, 'onEdit'> & {
+  readonly tile: HeldTile
+  readonly isEditing: boolean
+  readonly onEdit: () => void
+}) {
+  const { title, position, key } = tile
+  const place = (changed: Position) => {
+    if (changed.x === position.x && changed.y === position.y && changed.w === position.w && changed.h === position.h)
+      return
+    board.place(key, changed)
+    announce(`${title}: column ${changed.x + 1}, row ${changed.y + 1}, ${changed.w} wide, ${changed.h} high`)
+  }
+  const drag = { position, place }
+  return (
+    <section
+      class="tile"
+      aria-label={title}
+      style={{ '--x': position.x + 1, '--y': position.y + 1, '--w': position.w, '--h': position.h }}
+    >
+      <Tile
+        tile={tile}
+        every={every}
+        before={isEditing && <Handle {...drag} kind="move" label={`Move ${title}`} />}
+        after={<Menu label={`Actions for ${title}`} class="button plain icon-button small" items={itemsOf()} />}
+      />
+      {isEditing && <Handle {...drag} kind="resize" label={`Resize ${title}`} />}
+    </section>
+  )
+
+  function itemsOf(): MenuItem[] {
+    const copy: MenuItem = { title: 'Copy the statement', icon: 'copy', act: () => void copyStatement(tile.statement) }
+    if (!isEditing) return [copy]
+    const remove = () => {
+      const undo = board.remove(key)
+      toast(`“${title}” was removed`, { action: { title: 'Undo', act: undo } })
+    }
+    return [
+      { title: 'Edit', icon: 'edit', act: onEdit },
+      { title: 'Duplicate', icon: 'plus', act: () => board.duplicate(key) },
+      copy,
+      'line',
+      { title: 'Remove', icon: 'trash', danger: true, act: remove },
+    ]
+  }
+}
+
+async function copyStatement(statement: string): Promise<void> {
+  await copyText(statement)
+  toast('The statement was copied')
+}
+
+interface HandleProps {
+  readonly kind: 'move' | 'resize'
+  readonly label: string
+  readonly position: Position
+  readonly place: (position: Position) => void
+}
+
+const STEPS = new Map([
+  ['ArrowLeft', [-1, 0]],
+  ['ArrowRight', [1, 0]],
+  ['ArrowUp', [0, -1]],
+  ['ArrowDown', [0, 1]],
+] as const)
+
+/** Dragged by pointer, or moved by the arrow keys. */
+function Handle({ kind, label, position, place }: HandleProps) {
+  const start = useRef<{ readonly x: number; readonly y: number; readonly position: Position }>(undefined)
+  const act = kind === 'move' ? moved : resized
+  return (
+    <button
+      type="button"
+      class={`tile-${kind}`}
+      aria-label={`${label}: arrow keys`}
+      title={kind === 'move' ? 'Drag, or press the arrow keys, to move' : 'Drag, or press the arrow keys, to resize'}
+      onPointerDown={(event) => {
+        if (event.button !== 0) return
+        event.currentTarget.setPointerCapture(event.pointerId)
+        start.current = { x: event.clientX, y: event.clientY, position }
+      }}
+      onPointerMove={(event) => {
+        const from = start.current
+        const grid = event.currentTarget.closest('.tiles')
+        if (from === undefined || grid === null) return
+        const column = (grid.clientWidth + GAP) / 12
+        const columns = Math.round((event.clientX - from.x) / column)
+        const rows = Math.round((event.clientY - from.y) / (ROW_HEIGHT + GAP))
+        place(act(from.position, columns, rows))
+      }}
+      onLostPointerCapture={() => {
+        start.current = undefined
+      }}
+      onKeyDown={(event) => {
+        const step = STEPS.get(event.key as 'ArrowLeft')
+        if (step === undefined) return
+        event.preventDefault()
+        place(act(position, step[0], step[1]))
+      }}
+    >
+      {kind === 'move' && <Icon name="menu" />}
+    </button>
+  )
+}

@@ -1,0 +1,130 @@
+/** What a user has open: browser sessions, applications, streaming connections and second factors. */
+import { PagedTable } from '../../admin/list.tsx'
+import { usePages, withQuery } from '../../admin/pages.ts'
+import { attempt } from '../../admin/tagged.ts'
+import { gate, may } from '../../gate.ts'
+import { confirm } from '../../shell/dialogs.tsx'
+import { Badge, Button, Section, Time } from '../../ui/index.ts'
+import { ConnectionTable, SessionTable } from './signed-in.tsx'
+import { type Consent, type Factor, type Person, userPath } from './types.ts'
+
+export function UserAccess({
+  person,
+  round,
+  onChange,
+}: {
+  readonly person: Person
+  /** Another number loads the lists again. */
+  readonly round: number
+  readonly onChange: () => void
+}) {
+  return (
+    <>
+      <Section title="Browser sessions">
+        <SessionTable key={round} path={withQuery('/admin/sessions', { user: person.id, limit: 20 })} ofOne />
+      </Section>
+      <Section title="Applications" about="Those that may act for the user, by consent or because they need none.">
+        <Consents key={round} person={person} />
+      </Section>
+      {may('Platform/Admin') && (
+        <Section title="Streaming connections" about="Of all nodes.">
+          <ConnectionTable key={round} path={withQuery('/admin/streams', { user: person.id, limit: 20 })} ofOne />
+        </Section>
+      )}
+      <Section title="Second factors">
+        <Factors key={round} person={person} onChange={onChange} />
+      </Section>
+    </>
+  )
+}
+
+function Consents({ person }: { readonly person: Person }) {
+  const consents = usePages<Consent>(userPath(person.id, 'consents'))
+  const end = async (client: string) => {
+    const isAgreed = await confirm({
+      title: `End the access of ${client}?`,
+      text: `Its tokens for ${person.username} are revoked, and it has to ask for consent again.`,
+      action: 'End access',
+      danger: true,
+    })
+    if (!isAgreed) return
+    const work = () => gate.admin.of(person.id, 'consents').delete(client)
+    if (await attempt(work, `${client} has no access to ${person.username} any more`)) consents.reload()
+  }
+  return (
+    <PagedTable
+      of={consents}
+      label="Applications"
+      keyOf={(item) => item.client_id}
+      columns={[
+        { title: 'Application', cell: (item) => item.client_id },
+        {
+          title: 'Scopes',
+          wide: true,
+          cell: ({ scopes }) => <span class="quiet">{scopes.join(' ')}</span>,
+        },
+        {
+          title: 'Consent',
+          cell: ({ consented }) => (consented ? <Badge kind="good">Given</Badge> : <Badge>Not needed</Badge>),
+        },
+        { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
+        {
+          title: 'Actions',
+          kind: 'actions',
+          cell: (item) => (
+            <Button size="small" kind="danger" onClick={() => end(item.client_id)}>
+              End access
+            </Button>
+          ),
+        },
+      ]}
+      empty={<p class="quiet">No application may act for {person.username}.</p>}
+    />
+  )
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  totp: 'Authenticator app',
+  webauthn: 'Passkey or security key',
+  passkey: 'Passkey',
+  recovery: 'Recovery codes',
+}
+
+function Factors({ person, onChange }: { readonly person: Person; readonly onChange: () => void }) {
+  const factors = usePages<Factor>(userPath(person.id, 'factors'))
+  const remove = async ({ id, label }: Factor) => {
+    const isAgreed = await confirm({
+      title: `Remove ${label || 'this factor'}?`,
+      text: `${person.username} cannot sign in with it any more.`,
+      action: 'Remove',
+      danger: true,
+    })
+    if (!isAgreed) return
+    if (await attempt(() => gate.admin.of(person.id, 'factors').delete(id), `${label || 'The factor'} was removed`)) {
+      factors.reload()
+      onChange()
+    }
+  }
+  return (
+    <PagedTable
+      of={factors}
+      label="Second factors"
+      keyOf={({ id }) => id}
+      columns={[
+        { title: 'Factor', cell: ({ label, kind }) => label || KINDS[kind] || kind },
+        { title: 'Kind', wide: true, cell: ({ kind }) => KINDS[kind] ?? kind },
+        { title: 'Last used', cell: ({ used_at: at }) => <Time at={at} as="relative" /> },
+        {
+          title: 'Actions',
+          kind: 'actions',
+          cell: (factor) => (
+            <Button size="small" kind="danger" onClick={() => remove(factor)}>
+              Remove
+            </Button>
+          ),
+        },
+      ]}
+      empty={<p class="quiet">None. The user sets them up on the account page.</p>}
+    />
+  )
+}

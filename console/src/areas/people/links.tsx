@@ -1,0 +1,74 @@
+/** Set-up links: which invitations and resets are open, used or past. */
+import { PagedTable } from '../../admin/list.tsx'
+import { usePages } from '../../admin/pages.ts'
+import { attempt } from '../../admin/tagged.ts'
+import { gate } from '../../gate.ts'
+import { confirm } from '../../shell/dialogs.tsx'
+import { href } from '../../shell/router.ts'
+import { Badge, Button, ButtonLink, Empty, Page, Time } from '../../ui/index.ts'
+import { PeopleTabs } from './tabs.tsx'
+import type { Link } from './types.ts'
+
+const KINDS: Readonly<Record<string, string>> = {
+  invitation: 'Invitation',
+  reset: 'New password',
+  administrator: 'First administrator',
+}
+
+export function Links() {
+  const links = usePages<Link>('/admin/links?limit=50')
+  const revoke = async ({ id, username }: Link) => {
+    const isAgreed = await confirm({
+      title: 'Revoke this link?',
+      text: `Whoever has it cannot use it any more. ${username ?? 'The person'} stays; another link can be made.`,
+      action: 'Revoke',
+      danger: true,
+    })
+    if (isAgreed && (await attempt(() => gate.admin.links.delete(id), 'The link was revoked'))) links.reload()
+  }
+  return (
+    <Page
+      title="Set-up links"
+      bar={<PeopleTabs current="Set-up links" />}
+      actions={
+        <ButtonLink kind="primary" icon="plus" href={href('people', 'new')}>
+          Invite
+        </ButtonLink>
+      }
+    >
+      <PagedTable
+        of={links}
+        label="Set-up links"
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            title: 'For',
+            cell: ({ user, username }) => (user === null ? '–' : <a href={href('people', user)}>{username ?? user}</a>),
+          },
+          { title: 'Kind', wide: true, cell: ({ kind }) => KINDS[kind] ?? kind },
+          {
+            title: 'State',
+            cell: ({ state }) => <Badge kind={state === 'open' ? 'accent' : undefined}>{state}</Badge>,
+          },
+          { title: 'Made', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
+          { title: 'Expires', cell: ({ expires_at: at }) => <Time at={at} as="relative" /> },
+          {
+            title: 'Actions',
+            kind: 'actions',
+            cell: (link) =>
+              link.state === 'open' && (
+                <Button size="small" kind="danger" onClick={() => revoke(link)}>
+                  Revoke
+                </Button>
+              ),
+          },
+        ]}
+        empty={
+          <Empty icon="link" title="There are no set-up links">
+            An invitation, or a link for a new password, is listed here until a month after it expires.
+          </Empty>
+        }
+      />
+    </Page>
+  )
+}

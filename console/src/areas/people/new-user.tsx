@@ -1,0 +1,161 @@
+/** Adding a person: by an invitation, or with a password. */
+import { useState } from 'preact/hooks'
+import type { AdminUser } from '../../../../client/src/index.ts'
+import { faultsOf } from '../../admin/tagged.ts'
+import { gate } from '../../gate.ts'
+import { go, href } from '../../shell/router.ts'
+import { toast } from '../../shell/toasts.tsx'
+import { Button, ButtonLink, Checkbox, ErrorNotice, Page, Segments, Select, TextField } from '../../ui/index.ts'
+import { OneTimeLink } from './one-time-link.tsx'
+import { RoleChoice } from './role-choice.tsx'
+import type { Link } from './types.ts'
+
+const PARENTS = [{ title: 'People', href: href('people') }]
+
+export const LIFETIMES = [
+  { value: '86400', title: 'One day' },
+  { value: '259200', title: 'Three days' },
+  { value: '604800', title: 'A week' },
+  { value: '2592000', title: '30 days' },
+] as const
+
+export function NewUser() {
+  const [made, setMade] = useState<Link>()
+  if (made !== undefined)
+    return (
+      <Page
+        title="Invitation"
+        parents={PARENTS}
+        actions={<ButtonLink href={href('people', made.user ?? '')}>Open {made.username}</ButtonLink>}
+      >
+        <OneTimeLink link={made} />
+        <p class="next-step no-print">
+          <Button onClick={() => setMade(undefined)}>Invite somebody else</Button>
+        </p>
+      </Page>
+    )
+  return (
+    <Page title="Add a person" parents={PARENTS}>
+      <NewUserForm onLink={setMade} />
+    </Page>
+  )
+}
+
+function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
+  const [how, setHow] = useState<'invite' | 'password'>('invite')
+  const [username, setUsername] = useState('')
+  const [name, setName] = useState('')
+  const [email, setEmail] = useState('')
+  const [roles, setRoles] = useState<readonly string[]>([])
+  const [lifetime, setLifetime] = useState<string>('259200')
+  const [password, setPassword] = useState('')
+  const [mustChange, setMustChange] = useState(true)
+  const [busy, setBusy] = useState(false)
+  const [error, setError] = useState<unknown>()
+  const faults = faultsOf(error)
+  const submit = async () => {
+    setBusy(true)
+    setError(undefined)
+    const profile = { username: username.trim(), roles, ...filled({ name, email }) }
+    try {
+      if (how === 'invite') {
+        onLink((await gate.admin.links.create({ ...profile, expires_in: Number(lifetime) })) as unknown as Link)
+        toast(`${profile.username} was invited`)
+        return
+      }
+      const body = { ...profile, password, must_change_password: mustChange } as Partial<AdminUser>
+      const { id } = await gate.admin.users.create(body)
+      toast(`${profile.username} was created`)
+      go(href('people', id))
+    } catch (failure) {
+      setError(failure)
+      setBusy(false)
+    }
+  }
+  const known = ['username', 'name', 'email', 'password']
+  const isElsewhere = error !== undefined && !(faults && [...faults.keys()].every((path) => known.includes(path)))
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void submit()
+      }}
+    >
+      <Segments
+        label="How they get in"
+        value={how}
+        onValue={setHow}
+        choices={[
+          { value: 'invite', title: 'Invite by a link' },
+          { value: 'password', title: 'Set a password' },
+        ]}
+      />
+      <p class="quiet">
+        {how === 'invite'
+          ? 'You get a link to hand over, on paper or by any messenger. With it, they choose a password of their own.'
+          : 'You choose the first password and tell it to them.'}
+      </p>
+      <TextField
+        label="Username"
+        value={username}
+        onValue={setUsername}
+        error={faults?.get('username')}
+        required
+        autofocus
+        maxLength={128}
+      />
+      <TextField
+        label="Name"
+        value={name}
+        onValue={setName}
+        error={faults?.get('name')}
+        hint="As others know them. Optional."
+      />
+      <TextField
+        label="E-mail address"
+        type="email"
+        value={email}
+        onValue={setEmail}
+        error={faults?.get('email')}
+        hint="Optional: nothing is sent there."
+      />
+      {how === 'password' ? (
+        <>
+          <TextField
+            label="Password"
+            type="password"
+            autocomplete="new-password"
+            value={password}
+            onValue={setPassword}
+            error={faults?.get('password')}
+            required
+          />
+          <Checkbox
+            label="They must choose another one at the first sign-in"
+            checked={mustChange}
+            onChecked={setMustChange}
+          />
+        </>
+      ) : (
+        <Select label="The link works for" value={lifetime} onValue={setLifetime} choices={LIFETIMES} />
+      )}
+      <RoleChoice roles={roles} onRoles={setRoles} />
+      {isElsewhere && (
+        <ErrorNotice error={error} title={how === 'invite' ? 'Nobody was invited' : 'No user was created'} />
+      )}
+      <div class="row">
+        <Button type="submit" kind="primary" busy={busy} disabled={username.trim() === ''}>
+          {how === 'invite' ? 'Create the invitation' : 'Create the user'}
+        </Button>
+        <ButtonLink href={href('people')} kind="plain">
+          Cancel
+        </ButtonLink>
+      </div>
+    </form>
+  )
+}
+
+function filled(members: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value.trim() !== ''))
+}

@@ -1,0 +1,180 @@
+/** Profile and roles of a user, to read and to change. */
+import { useState } from 'preact/hooks'
+import type { Tagged } from '../../admin/tagged.ts'
+import { href } from '../../shell/router.ts'
+import { Badge, Button, Copy, Facts, Section, TextField, Time } from '../../ui/index.ts'
+import { RoleChoice } from './role-choice.tsx'
+import type { Person } from './types.ts'
+
+interface Props {
+  readonly user: Tagged<Person>
+  readonly person: Person
+}
+
+export function Profile(props: Props) {
+  return (
+    <>
+      <Details {...props} />
+      <Roles {...props} />
+    </>
+  )
+}
+
+/** Those that people have; others stay as they are. */
+const FIELDS = [
+  ['name', 'Name'],
+  ['given_name', 'Given name'],
+  ['family_name', 'Family name'],
+  ['email', 'E-mail address'],
+  ['zoneinfo', 'Time zone'],
+  ['locale', 'Language'],
+] as const
+
+function Details({ user, person }: Props) {
+  const [draft, setDraft] = useState<Readonly<Record<string, string>>>()
+  const shown = FIELDS.flatMap(([name, title]) => {
+    const value = person[name]
+    return typeof value === 'string' ? [[title, value] as const] : []
+  })
+  if (draft !== undefined) return <EditDetails user={user} person={person} draft={draft} onDraft={setDraft} />
+  const edit = () =>
+    setDraft(
+      Object.fromEntries([['username', person.username], ...FIELDS.map(([name]) => [name, textOf(person[name])])]),
+    )
+  return (
+    <Section
+      title="Profile"
+      actions={
+        <Button size="small" icon="edit" onClick={edit}>
+          Edit
+        </Button>
+      }
+    >
+      <Facts
+        of={[
+          ['Username', person.username],
+          ...shown,
+          [
+            'Password',
+            person.has_password
+              ? person.must_change_password
+                ? 'Set; a new one is due at the next sign-in'
+                : 'Set'
+              : 'None yet: hand over an invitation link',
+          ],
+          ['Second factor', person.has_second_factor ? 'Set up' : 'None'],
+          [
+            'Id',
+            <span class="row tight">
+              <code>{person.id}</code>
+              <Copy text={person.id} label="Copy the id" />
+            </span>,
+          ],
+          ['Created', <Time at={person.created_at} />],
+          ['Changed', <Time at={person.updated_at} />],
+        ]}
+      />
+    </Section>
+  )
+}
+
+function EditDetails({
+  user,
+  person,
+  draft,
+  onDraft,
+}: Props & {
+  readonly draft: Readonly<Record<string, string>>
+  readonly onDraft: (draft: Readonly<Record<string, string>> | undefined) => void
+}) {
+  const [busy, setBusy] = useState(false)
+  const field = (name: string, title: string) => (
+    <TextField
+      key={name}
+      label={title}
+      value={draft[name] ?? ''}
+      onValue={(value) => onDraft({ ...draft, [name]: value })}
+    />
+  )
+  const save = async () => {
+    const changed = Object.entries(draft).filter(([name, value]) => value.trim() !== textOf(person[name]))
+    if (changed.length === 0) return onDraft(undefined)
+    setBusy(true)
+    const patch = Object.fromEntries(changed.map(([name, value]) => [name, value.trim() === '' ? null : value.trim()]))
+    if (await user.change(patch, `${person.username} was changed`)) onDraft(undefined)
+    setBusy(false)
+  }
+  return (
+    <Section title="Profile">
+      <form
+        class="form"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void save()
+        }}
+      >
+        {field('username', 'Username')}
+        {FIELDS.map(([name, title]) => field(name, title))}
+        <div class="row">
+          <Button type="submit" kind="primary" busy={busy} disabled={draft.username?.trim() === ''}>
+            Save
+          </Button>
+          <Button kind="plain" onClick={() => onDraft(undefined)}>
+            Cancel
+          </Button>
+        </div>
+      </form>
+    </Section>
+  )
+}
+
+function Roles({ user, person }: Props) {
+  const [draft, setDraft] = useState<readonly string[]>()
+  const [busy, setBusy] = useState(false)
+  const save = async () => {
+    setBusy(true)
+    const names = draft?.join(', ') || 'no roles'
+    if (await user.change({ roles: draft }, `${person.username} has ${names} now`)) setDraft(undefined)
+    setBusy(false)
+  }
+  return (
+    <Section
+      title="Roles"
+      about="What they may do. A change takes effect at once, also in open sessions."
+      actions={
+        draft === undefined && (
+          <Button size="small" icon="edit" onClick={() => setDraft(person.roles)}>
+            Change roles
+          </Button>
+        )
+      }
+    >
+      {draft === undefined ? (
+        <p class="badges">
+          {person.roles.map((role) => (
+            <a key={role} class="badge-link" href={href('people', 'roles', role)}>
+              <Badge kind="accent">{role}</Badge>
+            </a>
+          ))}
+          {person.roles.length === 0 && <span class="quiet">None: they can sign in, but have no rights.</span>}
+        </p>
+      ) : (
+        <div class="form">
+          <RoleChoice roles={draft} onRoles={setDraft} />
+          <div class="row">
+            <Button kind="primary" busy={busy} onClick={save}>
+              Save roles
+            </Button>
+            <Button kind="plain" onClick={() => setDraft(undefined)}>
+              Cancel
+            </Button>
+          </div>
+        </div>
+      )}
+    </Section>
+  )
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

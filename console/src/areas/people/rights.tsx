@@ -1,0 +1,162 @@
+/** What a user may do, as the platform would decide it now: scopes through roles, tables with their rows, topics. */
+import { useState } from 'preact/hooks'
+import { withQuery } from '../../admin/pages.ts'
+import { gate } from '../../gate.ts'
+import { href } from '../../shell/router.ts'
+import { toastError } from '../../shell/toasts.tsx'
+import { Await, Badge, Button, Facts, Notice, SearchField, Section, Table, useLoad } from '../../ui/index.ts'
+import { type Person, userPath } from './types.ts'
+
+interface RightsOf {
+  readonly disabled: boolean
+  readonly roles: readonly { readonly name: string; readonly scopes: readonly string[] }[]
+  readonly scopes: readonly string[]
+  readonly tables: TablePage | null
+  readonly topics: readonly Controller[] | null
+}
+
+interface Controller {
+  readonly controller: string
+  readonly summary: string
+  readonly topics: readonly Topic[]
+}
+
+interface Topic {
+  readonly topic: string
+  readonly summary: string
+  readonly actions: readonly string[]
+}
+
+interface TablePage {
+  readonly items: readonly TableRight[]
+  readonly next: string | null
+}
+
+interface TableRight {
+  readonly name: string
+  readonly issystem: boolean
+  readonly rights: readonly string[] | string
+  readonly rowfilter: string | null
+}
+
+const PAGE = 50
+
+export function Rights({ person }: { readonly person: Person }) {
+  const [prefix, setPrefix] = useState('')
+  const path = withQuery(userPath(person.id, 'rights'), { limit: PAGE, ...(prefix !== '' && { prefix }) })
+  const rights = useLoad((signal) => gate.json(path, { signal }) as Promise<RightsOf>, [path])
+  return (
+    <Await of={rights} title="The rights could not be loaded">
+      {(found) => (
+        <>
+          {found.disabled && (
+            <Notice kind="warning">
+              {person.username} is disabled and can do nothing now. This is what they could do if they were enabled.
+            </Notice>
+          )}
+          <Section title="Scopes" about="Through which role each comes. An application may be allowed less.">
+            {found.roles.length === 0 ? (
+              <p class="quiet">No role, so no scope.</p>
+            ) : (
+              <Facts
+                of={found.roles.map(({ name, scopes }) => [
+                  name,
+                  <span class="badges">
+                    {scopes.map((scope) => (
+                      <Badge key={scope}>{scope}</Badge>
+                    ))}
+                    {scopes.length === 0 && <span class="quiet">no scopes</span>}
+                  </span>,
+                ])}
+              />
+            )}
+          </Section>
+          <Section title="Tables" about="With what they may do, and the rows that they see.">
+            {found.tables === null ? (
+              <p class="quiet">No node with the query service runs.</p>
+            ) : (
+              <>
+                <div class="people-search">
+                  <SearchField label="Tables whose names begin with" value={prefix} onValue={setPrefix} />
+                </div>
+                <Tables key={path} first={found.tables} />
+              </>
+            )}
+          </Section>
+          <Section title="Topics" about="Of the stream, by controller.">
+            {found.topics === null ? (
+              <p class="quiet">No node with the streaming service runs.</p>
+            ) : found.topics.length === 0 ? (
+              <p class="quiet">None: the stream needs a right of the platform.</p>
+            ) : (
+              <Facts of={found.topics.map(({ controller, topics }) => [controller, <TopicNames topics={topics} />])} />
+            )}
+          </Section>
+        </>
+      )}
+    </Await>
+  )
+}
+
+function TopicNames({ topics }: { readonly topics: readonly Topic[] }) {
+  return (
+    <span class="badges">
+      {topics.map(({ topic, summary, actions }) => (
+        <span key={topic} title={`${summary} (${actions.join(', ')})`}>
+          <Badge>{topic}</Badge>
+        </span>
+      ))}
+    </span>
+  )
+}
+
+/** The first page, and what is added to it. */
+function Tables({ first }: { readonly first: TablePage }) {
+  const [page, setPage] = useState<TablePage>()
+  const [busy, setBusy] = useState(false)
+  const { items, next } = page ?? first
+  const more = async (path: string) => {
+    setBusy(true)
+    try {
+      const { tables } = (await gate.json(path)) as RightsOf
+      setPage({ items: [...items, ...(tables?.items ?? [])], next: tables?.next ?? null })
+    } catch (error) {
+      toastError(error)
+    }
+    setBusy(false)
+  }
+  if (items.length === 0) return <p class="quiet">None.</p>
+  return (
+    <>
+      <Table
+        label="Tables"
+        rows={items}
+        keyOf={({ name }) => name}
+        columns={[
+          { title: 'Table', cell: ({ name }) => <a href={href('tables', name)}>{name}</a> },
+          {
+            title: 'May',
+            cell: ({ rights }) => (
+              <span class="badges">
+                {[rights].flat().map((right) => (
+                  <Badge key={right}>{String(right).toLowerCase()}</Badge>
+                ))}
+              </span>
+            ),
+          },
+          {
+            title: 'Rows',
+            cell: ({ rowfilter: filter }) => (filter === null ? <span class="quiet">all</span> : <code>{filter}</code>),
+          },
+        ]}
+      />
+      {next !== null && (
+        <p class="list-more">
+          <Button busy={busy} onClick={() => more(next)}>
+            Show more
+          </Button>
+        </p>
+      )}
+    </>
+  )
+}

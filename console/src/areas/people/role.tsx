@@ -1,0 +1,256 @@
+/** One role: its scopes, who has it, and what a change of it touches. */
+import { useState } from 'preact/hooks'
+import type { AdminRole } from '../../../../client/src/index.ts'
+import { usePages, withQuery } from '../../admin/pages.ts'
+import { type Tagged, useTagged } from '../../admin/tagged.ts'
+import { gate } from '../../gate.ts'
+import { confirm } from '../../shell/dialogs.tsx'
+import { go, href } from '../../shell/router.ts'
+import { toast } from '../../shell/toasts.tsx'
+import {
+  Await,
+  Badge,
+  Button,
+  ButtonLink,
+  Checkbox,
+  count,
+  ErrorNotice,
+  Page,
+  Section,
+  TextField,
+  useLoad,
+} from '../../ui/index.ts'
+import { nameOf, type Person, type Scope } from './types.ts'
+
+interface Role extends AdminRole {
+  readonly users: { readonly count: number; readonly more: boolean }
+}
+
+interface Draft {
+  readonly name: string
+  readonly description: string
+  readonly scopes: readonly string[]
+  readonly require_second_factor: boolean
+}
+
+const PARENTS = [
+  { title: 'People', href: href('people') },
+  { title: 'Roles', href: href('people', 'roles') },
+]
+
+export function RolePage({ name }: { readonly name: string }) {
+  const role = useTagged<Role>(`/admin/roles/${encodeURIComponent(name)}`)
+  const { data } = role
+  return (
+    <Page
+      title={name}
+      parents={PARENTS}
+      actions={
+        data !== undefined && (
+          <Button kind="danger" icon="trash" onClick={() => remove(role, data)}>
+            Delete
+          </Button>
+        )
+      }
+    >
+      <Await of={role} title="This role could not be loaded">
+        {(found) => (
+          <>
+            <Section title="What it gives">
+              <RoleForm
+                key={JSON.stringify([found.scopes, found.description])}
+                draft={{ description: '', ...found }}
+                action="Save"
+                note={touched(found)}
+                onSave={(draft) => save(role, found, draft)}
+              />
+            </Section>
+            <Holders role={found} />
+          </>
+        )}
+      </Await>
+    </Page>
+  )
+}
+
+function touched({ users }: Role): string {
+  if (users.count === 0) return 'Nobody has this role.'
+  const number = `${count(users.count)}${users.more ? ' or more' : ''} user${users.count === 1 ? ' has' : 's have'}`
+  return `${number} this role. A change takes effect at once, also in open sessions.`
+}
+
+async function save(role: Tagged<Role>, { name, scopes, users }: Role, draft: Draft): Promise<void> {
+  const lost = scopes.filter((scope) => !draft.scopes.includes(scope))
+  const isAgreed =
+    lost.length === 0 ||
+    users.count === 0 ||
+    (await confirm({
+      title: `Take ${lost.join(', ')} from the role ${name}?`,
+      text: `${holders(users)} at once, unless another role gives it.`,
+      action: 'Save',
+      danger: true,
+    }))
+  if (!isAgreed) return
+  const { description, scopes: wanted, require_second_factor } = draft
+  const patch = { scopes: wanted, require_second_factor, description: description.trim() || null }
+  await role.change(patch, `The role ${name} was changed`)
+}
+
+async function remove(role: Tagged<Role>, { name, users, scopes }: Role): Promise<void> {
+  const isAgreed = await confirm({
+    title: `Delete the role ${name}?`,
+    text:
+      users.count === 0
+        ? 'Nobody has it.'
+        : `${holders(users)} ${scopes.join(', ') || 'nothing else'} at once, unless another role gives it.`,
+    action: 'Delete',
+    danger: true,
+  })
+  if (isAgreed && (await role.remove(`The role ${name} was deleted`))) go(href('people', 'roles'), { replace: true })
+}
+
+function holders({ count: number, more }: Role['users']): string {
+  return `${count(number)}${more ? ' or more' : ''} user${number === 1 ? ' loses' : 's lose'} it`
+}
+
+const SHOWN = 20
+
+function Holders({ role }: { readonly role: Role }) {
+  const { items, more } = usePages<Person>(withQuery('/admin/users', { role: role.name, limit: SHOWN }))
+  if (role.users.count === 0) return null
+  return (
+    <Section title="Who has it">
+      <p class="badges">
+        {items.map((person) => (
+          <a key={person.id} class="badge-link" href={href('people', person.id)} title={nameOf(person)}>
+            <Badge>{person.username}</Badge>
+          </a>
+        ))}
+        {more !== undefined && <a href={href('people', { role: role.name })}>and others</a>}
+      </p>
+    </Section>
+  )
+}
+
+export function NewRole() {
+  const [error, setError] = useState<unknown>()
+  const create = async ({ description, ...draft }: Draft) => {
+    setError(undefined)
+    try {
+      await gate.admin.roles.create({ ...draft, ...(description.trim() !== '' && { description }) })
+    } catch (failure) {
+      setError(failure)
+      return
+    }
+    toast(`The role ${draft.name} was created`)
+    go(href('people', 'roles', draft.name))
+  }
+  return (
+    <Page title="New role" parents={PARENTS}>
+      <RoleForm
+        draft={{ name: '', description: '', scopes: [], require_second_factor: false }}
+        action="Create the role"
+        withName
+        onSave={create}
+      />
+      {error !== undefined && <ErrorNotice error={error} title="The role was not created" />}
+    </Page>
+  )
+}
+
+function RoleForm({
+  draft: given,
+  action,
+  withName = false,
+  note,
+  onSave,
+}: {
+  readonly draft: Draft
+  readonly action: string
+  readonly withName?: boolean
+  readonly note?: string
+  readonly onSave: (draft: Draft) => Promise<void>
+}) {
+  const [draft, setDraft] = useState(given)
+  const [busy, setBusy] = useState(false)
+  const submit = async () => {
+    setBusy(true)
+    await onSave(draft)
+    setBusy(false)
+  }
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void submit()
+      }}
+    >
+      {withName && (
+        <TextField
+          label="Name"
+          value={draft.name}
+          onValue={(name) => setDraft({ ...draft, name })}
+          required
+          autofocus
+        />
+      )}
+      <TextField
+        label="Purpose"
+        value={draft.description}
+        onValue={(description) => setDraft({ ...draft, description })}
+        hint="For other administrators."
+      />
+      <ScopeChoice scopes={draft.scopes} onScopes={(scopes) => setDraft({ ...draft, scopes })} />
+      <Checkbox
+        label="Demand a second factor"
+        hint="Whoever has the role must sign in with one."
+        checked={draft.require_second_factor}
+        onChecked={(isOn) => setDraft({ ...draft, require_second_factor: isOn })}
+      />
+      {note !== undefined && <p class="quiet">{note}</p>}
+      <div class="row">
+        <Button type="submit" kind="primary" busy={busy} disabled={draft.name.trim() === ''}>
+          {action}
+        </Button>
+        <ButtonLink kind="plain" href={href('people', 'roles')}>
+          Cancel
+        </ButtonLink>
+      </div>
+    </form>
+  )
+}
+
+function ScopeChoice({
+  scopes,
+  onScopes,
+}: {
+  readonly scopes: readonly string[]
+  readonly onScopes: (scopes: readonly string[]) => void
+}) {
+  const all = useLoad(async (signal) => {
+    const found: Scope[] = []
+    for await (const scope of gate.admin.scopes.list({}, { signal })) found.push(scope as unknown as Scope)
+    return found.filter(({ resource }) => resource !== null)
+  }, [])
+  const toggle = (name: string, isOn: boolean) =>
+    onScopes(isOn ? [...scopes, name] : scopes.filter((scope) => scope !== name))
+  return (
+    <fieldset class="choices">
+      <legend>Scopes</legend>
+      <Await of={all}>
+        {(found) =>
+          found.map(({ name, roles }) => (
+            <Checkbox
+              key={name}
+              label={<code>{name}</code>}
+              hint={roles.length === 0 ? 'No role gives it yet.' : `Given by ${roles.join(', ')}`}
+              checked={scopes.includes(name)}
+              onChecked={(isOn) => toggle(name, isOn)}
+            />
+          ))
+        }
+      </Await>
+    </fieldset>
+  )
+}

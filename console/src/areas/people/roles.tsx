@@ -1,0 +1,53 @@
+/** The roles. */
+import type { AdminRole } from '../../../../client/src/index.ts'
+import { PagedTable } from '../../admin/list.tsx'
+import { usePages } from '../../admin/pages.ts'
+import { href } from '../../shell/router.ts'
+import { Badge, ButtonLink, Empty, Page } from '../../ui/index.ts'
+import { PeopleTabs } from './tabs.tsx'
+
+export function Roles() {
+  const roles = usePages<AdminRole>('/admin/roles?limit=50')
+  return (
+    <Page
+      title="Roles"
+      bar={<PeopleTabs current="Roles" />}
+      actions={
+        <ButtonLink kind="primary" icon="plus" href={href('people', 'roles', 'new')}>
+          New role
+        </ButtonLink>
+      }
+    >
+      <PagedTable
+        of={roles}
+        label="Roles"
+        keyOf={({ name }) => name}
+        hrefOf={({ name }) => href('people', 'roles', name)}
+        columns={[
+          { title: 'Role', cell: ({ name }) => name },
+          { title: 'Purpose', wide: true, cell: ({ description }) => description ?? <span class="quiet">–</span> },
+          {
+            title: 'Scopes',
+            cell: ({ scopes }) => (
+              <span class="badges">
+                {scopes.map((scope) => (
+                  <Badge key={scope}>{scope}</Badge>
+                ))}
+              </span>
+            ),
+          },
+          {
+            title: 'Second factor',
+            wide: true,
+            cell: ({ require_second_factor: isRequired }) => (isRequired ? <Badge kind="accent">Required</Badge> : ''),
+          },
+        ]}
+        empty={
+          <Empty icon="shield" title="There are no roles yet">
+            A role gives scopes to the users who have it.
+          </Empty>
+        }
+      />
+    </Page>
+  )
+}

@@ -1,0 +1,233 @@
+/** Who is signed in now, on all nodes: browser sessions, grants of applications, streaming connections. */
+import { useState } from 'preact/hooks'
+import { PagedTable } from '../../admin/list.tsx'
+import { usePages, withQuery } from '../../admin/pages.ts'
+import { attempt } from '../../admin/tagged.ts'
+import { gate, may } from '../../gate.ts'
+import { confirm } from '../../shell/dialogs.tsx'
+import { go, href } from '../../shell/router.ts'
+import { Badge, Button, type ColumnOf, Empty, Forbidden, IconButton, Page, Segments, Time } from '../../ui/index.ts'
+import { PeopleTabs } from './tabs.tsx'
+import type { Connection, Grant, Session } from './types.ts'
+
+const PAGE = 50
+const WHAT = ['sessions', 'applications', 'streams'] as const
+type What = (typeof WHAT)[number]
+
+export function SignedIn({ what, query }: { readonly what: string | undefined; readonly query: URLSearchParams }) {
+  const shown = WHAT.find((name) => name === what) ?? 'sessions'
+  const [round, setRound] = useState(0)
+  const user = query.get('user') ?? undefined
+  const path = (of: string) => withQuery(of, { user, limit: PAGE })
+  return (
+    <Page
+      title="Signed in now"
+      bar={<PeopleTabs current="Signed in" />}
+      actions={<IconButton icon="refresh" label="Load again" onClick={() => setRound((was) => was + 1)} />}
+    >
+      <div class="people-search">
+        <Segments<What>
+          label="What is listed"
+          value={shown}
+          onValue={(value) => go(href('people', 'signed-in', value))}
+          choices={[
+            { value: 'sessions', title: 'Browsers' },
+            { value: 'applications', title: 'Applications' },
+            { value: 'streams', title: 'Streams' },
+          ]}
+        />
+      </div>
+      {shown === 'sessions' && <SessionTable key={round} path={path('/admin/sessions')} />}
+      {shown === 'applications' && <GrantTable key={round} path={path('/admin/grants')} />}
+      {shown === 'streams' &&
+        (may('Platform/Admin') ? (
+          <ConnectionTable key={round} path={path('/admin/streams')} />
+        ) : (
+          <Forbidden rights={['Platform/Admin']} />
+        ))}
+    </Page>
+  )
+}
+
+interface ListProps {
+  readonly path: string
+  /** Of one user: their name is on the page already. */
+  readonly ofOne?: boolean
+}
+
+function userColumn<Item extends { readonly username?: string | null; readonly user?: string | null }>(
+  ofOne: boolean,
+): readonly ColumnOf<Item>[] {
+  if (ofOne) return []
+  return [
+    {
+      title: 'User',
+      cell: ({ username, user }) => (user ? <a href={href('people', user)}>{username ?? user}</a> : '–'),
+    },
+  ]
+}
+
+export function SessionTable({ path, ofOne = false }: ListProps) {
+  const sessions = usePages<Session>(path)
+  const end = async ({ id, user = '', username, user_agent: agent }: Session) => {
+    const isAgreed = await confirm({
+      title: 'End this session?',
+      text: `${username ?? 'The user'} is signed out in ${browserOf(agent)}, and its tokens are revoked.`,
+      action: 'End the session',
+      danger: true,
+    })
+    if (!isAgreed) return
+    if (
+      await attempt(
+        () => gate.admin.of(user, 'sessions').delete(id),
+        `The session of ${username ?? 'the user'} was ended`,
+      )
+    )
+      sessions.reload()
+  }
+  return (
+    <PagedTable
+      of={sessions}
+      label="Browser sessions"
+      keyOf={({ id }) => id}
+      columns={[
+        ...userColumn<Session>(ofOne),
+        {
+          title: 'Browser',
+          cell: (session) => <span title={session.user_agent}>{browserOf(session.user_agent)}</span>,
+        },
+        { title: 'Address', wide: true, cell: ({ address }) => address },
+        { title: 'Signed in by', wide: true, cell: ({ methods }) => methods.join(', ') },
+        { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
+        { title: 'Last seen', cell: ({ seen_at: at }) => <Time at={at} as="relative" /> },
+        {
+          title: 'Actions',
+          kind: 'actions',
+          cell: (session) => (
+            <Button size="small" kind="danger" onClick={() => end(session)}>
+              End
+            </Button>
+          ),
+        },
+      ]}
+      empty={
+        ofOne ? <p class="quiet">None is open.</p> : <Empty icon="eye" title="Nobody is signed in with a browser" />
+      }
+    />
+  )
+}
+
+function GrantTable({ path }: ListProps) {
+  const grants = usePages<Grant>(path)
+  const revoke = async ({ id, client_id: client, username }: Grant) => {
+    const isAgreed = await confirm({
+      title: `Revoke what ${client} may do for ${username ?? 'the user'}?`,
+      text: 'All tokens of this grant are revoked at once.',
+      action: 'Revoke',
+      danger: true,
+    })
+    if (
+      isAgreed &&
+      (await attempt(() => gate.admin.grants.delete(id), `${client} was cut off from ${username ?? 'the user'}`))
+    )
+      grants.reload()
+  }
+  return (
+    <PagedTable
+      of={grants}
+      label="Grants"
+      keyOf={({ id }) => id}
+      columns={[
+        ...userColumn<Grant>(false),
+        {
+          title: 'Application',
+          cell: (grant) => <a href={href('applications', grant.client_id)}>{grant.client_id}</a>,
+        },
+        { title: 'Scopes', wide: true, cell: ({ scopes }) => <span class="quiet">{scopes.join(' ')}</span> },
+        {
+          title: 'Lasts',
+          wide: true,
+          cell: ({ offline }) =>
+            offline ? <Badge kind="warning">without the session</Badge> : <Badge>with the session</Badge>,
+        },
+        { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
+        {
+          title: 'Actions',
+          kind: 'actions',
+          cell: (grant) => (
+            <Button size="small" kind="danger" onClick={() => revoke(grant)}>
+              Revoke
+            </Button>
+          ),
+        },
+      ]}
+      empty={<Empty icon="application" title="No application acts for a user now" />}
+    />
+  )
+}
+
+export function ConnectionTable({ path, ofOne = false }: ListProps) {
+  const connections = usePages<Connection>(path)
+  const kick = async ({ id, username, address }: Connection) => {
+    const isAgreed = await confirm({
+      title: 'Close this connection?',
+      text: `The connection of ${username ?? 'nobody known'} from ${address} is closed with all its subscriptions. The session goes on: to keep somebody out, disable them.`,
+      action: 'Close it',
+      danger: true,
+    })
+    if (isAgreed && (await attempt(() => gate.admin.streams.delete(id), 'The connection was closed')))
+      connections.reload()
+  }
+  return (
+    <PagedTable
+      of={connections}
+      label="Streaming connections"
+      keyOf={({ id }) => id}
+      columns={[
+        ...userColumn<Connection>(ofOne),
+        { title: 'Application', cell: ({ client }) => client ?? <span class="quiet">not signed in</span> },
+        { title: 'Address', wide: true, cell: ({ address }) => address },
+        { title: 'Node', wide: true, cell: ({ node }) => <code>{node}</code> },
+        { title: 'Subscriptions', wide: true, kind: 'number', cell: ({ subscriptions }) => subscriptions },
+        { title: 'Since', wide: true, cell: ({ opened_at: at }) => <Time at={at} as="relative" /> },
+        {
+          title: 'Actions',
+          kind: 'actions',
+          cell: (connection) => (
+            <Button size="small" kind="danger" onClick={() => kick(connection)}>
+              Close
+            </Button>
+          ),
+        },
+      ]}
+      empty={
+        ofOne ? <p class="quiet">None is open.</p> : <Empty icon="stream" title="No streaming connection is open" />
+      }
+    />
+  )
+}
+
+const BROWSERS = [
+  ['Edge', /Edg\//],
+  ['Opera', /OPR\//],
+  ['Firefox', /Firefox\//],
+  ['Chrome', /Chrom(e|ium)\//],
+  ['Safari', /Safari\//],
+  ['curl', /^curl\//],
+] as const
+const SYSTEMS = [
+  ['iPhone', /iPhone/],
+  ['iPad', /iPad/],
+  ['Android', /Android/],
+  ['Windows', /Windows/],
+  ['macOS', /Mac OS X/],
+  ['Linux', /Linux|X11/],
+] as const
+
+/** What people call it; the whole text is shown when pointed at. */
+function browserOf(agent: string): string {
+  const find = (table: typeof BROWSERS | typeof SYSTEMS) => table.find(([, pattern]) => pattern.test(agent))?.[0]
+  const [browser, system] = [find(BROWSERS), find(SYSTEMS)]
+  if (browser === undefined) return agent === '' ? 'an unknown browser' : agent.slice(0, 40)
+  return system === undefined ? browser : `${browser} on ${system}`
+}

@@ -1,0 +1,97 @@
+/** What the administration tells of people. */
+import type { AdminUser } from '../../../../client/src/index.ts'
+
+export interface Person extends AdminUser {
+  readonly has_password: boolean
+  readonly has_second_factor: boolean
+  readonly must_change_password: boolean
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+/** The name that people know somebody by, if there is one besides the username. */
+export function nameOf(user: AdminUser): string | undefined {
+  const { name, given_name: given, family_name: family, nickname } = user
+  const parts = [given, family].filter((part) => typeof part === 'string' && part !== '')
+  const found = name ?? (parts.length > 0 ? parts.join(' ') : nickname)
+  return typeof found === 'string' && found !== '' ? found : undefined
+}
+
+/** A one-time link; `url` only in the reply that creates it. */
+export interface Link {
+  readonly id: string
+  readonly kind: 'invitation' | 'reset' | 'administrator'
+  readonly state: string
+  readonly user: string | null
+  readonly username: string | null
+  readonly created_by: string
+  readonly created_at: string
+  readonly expires_at: string
+  readonly url?: string
+}
+
+export interface Session {
+  readonly id: string
+  readonly user?: string
+  readonly username?: string | null
+  readonly methods: readonly string[]
+  readonly address: string
+  readonly user_agent: string
+  readonly created_at: string
+  readonly seen_at: string
+  readonly expires_at: string
+}
+
+export interface Grant {
+  readonly id: string
+  readonly user: string
+  readonly username: string | null
+  readonly client_id: string
+  readonly kind: string
+  readonly scopes: readonly string[]
+  readonly offline: boolean
+  readonly created_at: string
+  readonly expires_at: string | null
+}
+
+export interface Connection {
+  readonly id: string
+  readonly node: string
+  readonly user: string | null
+  readonly username: string | null
+  readonly client: string | null
+  readonly address: string
+  readonly opened_at: string
+  readonly subscriptions: number
+}
+
+export interface Factor {
+  readonly id: string
+  readonly kind: string
+  readonly label: string
+  readonly created_at: string
+  readonly used_at: string | null
+}
+
+export interface Consent {
+  readonly client_id: string
+  readonly scopes: readonly string[]
+  readonly consented: boolean
+  readonly created_at: string
+}
+
+export interface Scope {
+  readonly name: string
+  readonly resource: string | null
+  readonly roles: readonly string[]
+}
+
+/** The path of a user in the administration. */
+export function userPath(id: string, ...parts: readonly string[]): string {
+  return ['/admin/users', ...[id, ...parts].map(encodeURIComponent)].join('/')
+}
+
+/** `1 session`, `2 sessions`. */
+export function some(number: number, thing: string): string {
+  return `${number} ${thing}${number === 1 ? '' : 's'}`
+}

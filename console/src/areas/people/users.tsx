@@ -1,0 +1,151 @@
+/** The list of users, and the search in it. */
+import { useEffect, useState } from 'preact/hooks'
+import { PagedTable } from '../../admin/list.tsx'
+import { usePages, withQuery } from '../../admin/pages.ts'
+import { gate } from '../../gate.ts'
+import { go, href } from '../../shell/router.ts'
+import {
+  Badge,
+  Button,
+  ButtonLink,
+  type ColumnOf,
+  count,
+  Empty,
+  Page,
+  SearchField,
+  Time,
+  useLoad,
+} from '../../ui/index.ts'
+import { PeopleTabs } from './tabs.tsx'
+import { nameOf, type Person } from './types.ts'
+
+const PAGE = 50
+/** Shorter than the pause between two keys of a quick typist: only the last of a burst is asked for. */
+const TYPING_MS = 60
+
+export function Users({ query }: { readonly query: URLSearchParams }) {
+  const [text, setText] = useState(query.get('search') ?? '')
+  const role = query.get('role') ?? undefined
+  const wanted = text.trim()
+  const search = wanted === '' ? undefined : wanted
+  const users = usePages<Person>(
+    withQuery('/admin/users', { limit: PAGE, ...(search === undefined ? { role } : { search }) }),
+    TYPING_MS,
+  )
+  // The address names what is shown, without an entry in the history for each key.
+  useEffect(
+    () => go(href('people', { search, role: search === undefined ? role : undefined }), { replace: true }),
+    [search],
+  )
+  return (
+    <Page
+      title="People"
+      beside={<Total />}
+      bar={<PeopleTabs current="Users" />}
+      actions={
+        <ButtonLink kind="primary" icon="plus" href={href('people', 'new')}>
+          Add a person
+        </ButtonLink>
+      }
+    >
+      <div class="people-search">
+        <SearchField label="Search by username, name or e-mail address" value={text} onValue={setText} autofocus />
+        {role !== undefined && search === undefined && (
+          <span class="row">
+            <Badge kind="accent">Role {role}</Badge>
+            <Button size="small" kind="plain" icon="close" onClick={() => go(href('people'))}>
+              All users
+            </Button>
+          </span>
+        )}
+      </div>
+      <PagedTable
+        of={users}
+        label="Users"
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+        hrefOf={({ id }) => href('people', id)}
+        empty={search === undefined ? <Nobody role={role} /> : <NoMatch search={search} />}
+      />
+    </Page>
+  )
+}
+
+const COLUMNS: readonly ColumnOf<Person>[] = [
+  { title: 'Username', cell: (user) => <UserNames user={user} /> },
+  { title: 'Name', wide: true, cell: (user) => nameOf(user) ?? <span class="quiet">–</span> },
+  { title: 'E-mail', wide: true, cell: ({ email }) => email ?? <span class="quiet">–</span> },
+  { title: 'Roles', wide: true, cell: ({ roles }) => <RoleBadges roles={roles} /> },
+  { title: 'State', cell: (user) => <StateBadges user={user} /> },
+  { title: 'Created', wide: true, cell: ({ created_at: at }) => <Time at={at} as="date" /> },
+]
+
+/** On a telephone the name is below the username, for want of a column. */
+function UserNames({ user }: { readonly user: Person }) {
+  return (
+    <>
+      {user.username}
+      <span class="narrow-name">{nameOf(user)}</span>
+    </>
+  )
+}
+
+export function RoleBadges({ roles }: { readonly roles: readonly string[] }) {
+  if (roles.length === 0) return <span class="quiet">none</span>
+  return (
+    <span class="badges">
+      {roles.map((role) => (
+        <Badge key={role}>{role}</Badge>
+      ))}
+    </span>
+  )
+}
+
+/** What keeps a user from signing in, or asks something of them. */
+export function StateBadges({ user }: { readonly user: Person }) {
+  return (
+    <span class="badges">
+      {user.disabled ? (
+        <Badge kind="danger">Disabled</Badge>
+      ) : user.has_password ? (
+        <Badge kind="good">Enabled</Badge>
+      ) : (
+        <Badge kind="warning">No password</Badge>
+      )}
+      {user.must_change_password && <Badge kind="warning">New password due</Badge>}
+      {user.has_second_factor && <Badge kind="accent">2FA</Badge>}
+    </span>
+  )
+}
+
+/** A bounded count: nothing waits for it. */
+function Total() {
+  const { data } = useLoad(async (signal) => {
+    for await (const { name, count: number, more } of gate.admin.counts.list({}, { signal }))
+      if (name === 'users') return `${count(Number(number))}${more === true ? '+' : ''}`
+    return ''
+  }, [])
+  return data === undefined || data === '' ? null : <Badge>{data}</Badge>
+}
+
+function Nobody({ role }: { readonly role: string | undefined }) {
+  if (role !== undefined)
+    return (
+      <Empty icon="people" title={`Nobody has the role ${role}`}>
+        Give it to somebody on their page.
+      </Empty>
+    )
+  return (
+    <Empty icon="people" title="There are no users yet">
+      Invite somebody with a one-time link, or create a user with a password.
+    </Empty>
+  )
+}
+
+function NoMatch({ search }: { readonly search: string }) {
+  return (
+    <Empty icon="search" title={`Nobody is called “${search}”`}>
+      A search finds usernames, names, family names and e-mail addresses by how they begin.
+    </Empty>
+  )
+}

@@ -1,0 +1,304 @@
+/** The result of a statement: what happened, as rows, as a chart or as a plan, once or live. */
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect, useMemo } from 'preact/hooks'
+import type { ChartView } from '../../chart/chart.tsx'
+import { rowsAs } from '../../grid/copy.ts'
+import { Grid } from '../../grid/grid.tsx'
+import type { GridModel } from '../../grid/model.ts'
+import { toast, toastError } from '../../shell/toasts.tsx'
+import {
+  Badge,
+  Button,
+  bytes,
+  Copy,
+  copyText,
+  count,
+  duration,
+  Empty,
+  ErrorNotice,
+  Loading,
+  Menu,
+  Notice,
+  Segments,
+  Spinner,
+  Switch,
+  useSlow,
+} from '../../ui/index.ts'
+import { ChartPanel } from './chart-panel.tsx'
+import { download, FORMATS, startDownload } from './download.ts'
+import { type LiveState, openLive } from './live-result.ts'
+import { Plan } from './plan.tsx'
+import { MOST_ROWS, type Outcome, type OutcomeState } from './run.ts'
+
+export interface ResultProps {
+  readonly outcome: Outcome
+  /** Of the tab, for files and for screen readers. */
+  readonly name: string
+  readonly chart: ChartView
+  readonly onChart: (view: ChartView) => void
+  readonly live: boolean
+  readonly onLive: (live: boolean) => void
+}
+
+export function Result(props: ResultProps) {
+  const { outcome, name, chart, onChart, live, onLive } = props
+  const state = outcome.state.value
+  const isQuery = outcome.kind === 'query'
+  const following = useLive(outcome, live && isQuery && state.kind === 'done')
+  const isPlan = useSignal(false)
+  const model = following?.kind === 'live' ? following.model : outcome.model.value
+  const view = isPlan.value ? 'plan' : chart.view === 'table' ? 'table' : 'chart'
+  return (
+    <section class="query-result" aria-label="Result">
+      <div class="query-result-bar">
+        <Summary outcome={outcome} state={state} model={model} following={following} />
+        {isQuery && state.kind !== 'failed' && (
+          <div class="query-result-tools">
+            <Switch label="Live" checked={live} onChecked={onLive} />
+            <Segments
+              label="How the result is shown"
+              value={view}
+              onValue={(wanted) => {
+                isPlan.value = wanted === 'plan'
+                if (wanted === 'table') onChart({ ...chart, view: 'table' })
+                if (wanted === 'chart' && chart.view === 'table') onChart({ ...chart, view: 'line' })
+              }}
+              choices={[
+                { value: 'table', title: 'Table' },
+                { value: 'chart', title: 'Chart' },
+                { value: 'plan', title: 'Plan' },
+              ]}
+            />
+            {model !== undefined && <ResultMenus outcome={outcome} model={model} name={name} />}
+          </div>
+        )}
+      </div>
+      {following?.kind === 'failed' && <NotLive error={following.error} onOff={() => onLive(false)} />}
+      {outcome.isCut.value && following?.kind !== 'live' && (
+        <Notice kind="warning">
+          The first {count(MOST_ROWS)} rows are shown, which is all that a page can hold. A download has the whole
+          result.
+        </Notice>
+      )}
+      <div class="query-result-body">
+        {state.kind === 'failed' ? (
+          <div class="query-result-message">
+            <ErrorNotice error={state.error} title="The statement failed" />
+          </div>
+        ) : view === 'plan' ? (
+          <Plan outcome={outcome} />
+        ) : model === undefined ? (
+          <Without state={state} />
+        ) : view === 'chart' ? (
+          <ChartPanel model={model} view={chart} onView={onChart} label={`Chart of ${name}`} />
+        ) : (
+          <Rows model={model} isComplete={state.kind !== 'running'} name={name} />
+        )}
+      </div>
+    </section>
+  )
+}
+
+/** Opened when the switch is on and the statement has been run; ended with the component. */
+function useLive(outcome: Outcome, isWanted: boolean): LiveState | undefined {
+  const live = useMemo(() => (isWanted ? openLive(outcome.text, outcome.parameters) : undefined), [isWanted, outcome])
+  useEffect(() => () => live?.close(), [live])
+  return live?.state.value
+}
+
+const METHODS: ReadonlyMap<string, string> = new Map([
+  ['keys', 'only rows that change are read again'],
+  ['rerun', 'the statement runs again when its tables change'],
+  ['clock', 'the statement runs again every second'],
+])
+
+function Summary({
+  outcome,
+  state,
+  model,
+  following,
+}: {
+  readonly outcome: Outcome
+  readonly state: OutcomeState
+  readonly model: GridModel | undefined
+  readonly following: LiveState | undefined
+}) {
+  model?.version.value
+  const rows = model === undefined ? undefined : rowsOf(model.total)
+  const requestId = outcome.requestId.value
+  return (
+    <div class="query-summary">
+      {following?.kind === 'live' ? (
+        <>
+          <Badge kind="good">Live</Badge>
+          <span title={METHODS.get(following.method)}>
+            {rows} · {count(following.changes)} {following.changes === 1 ? 'change' : 'changes'} ·{' '}
+            <abbr title={METHODS.get(following.method)}>by {following.method}</abbr>
+          </span>
+        </>
+      ) : (
+        <StateSummary state={state} rows={rows} since={outcome.startedAt} />
+      )}
+      {following?.kind === 'opening' && <Spinner />}
+      {requestId !== undefined && requestId !== '' && following?.kind !== 'live' && (
+        <span class="query-request">
+          <span class="quiet" title={requestId}>
+            Request <code>{requestId.slice(0, 8)}</code>
+          </span>
+          <Copy text={requestId} label="Copy the request id" />
+        </span>
+      )}
+    </div>
+  )
+}
+
+function StateSummary({
+  state,
+  rows,
+  since,
+}: {
+  readonly state: OutcomeState
+  readonly rows: string | undefined
+  readonly since: number
+}): ComponentChildren {
+  switch (state.kind) {
+    case 'running':
+      return <Running rows={rows} since={since} />
+    case 'cancelled':
+      return (
+        <>
+          <Badge kind="warning">Cancelled</Badge>
+          <span>{[rows, duration(state.milliseconds)].filter((fact) => fact !== undefined).join(' · ')}</span>
+        </>
+      )
+    case 'failed':
+      return (
+        <>
+          <Badge kind="danger">Failed</Badge>
+          <span>{duration(state.milliseconds)}</span>
+        </>
+      )
+    case 'done': {
+      const written = state.rowsAffected === undefined ? undefined : `${rowsOf(state.rowsAffected)} affected`
+      return <span>{[written ?? rows ?? 'Done', duration(state.milliseconds)].join(' · ')}</span>
+    }
+  }
+}
+
+function Running({ rows, since }: { readonly rows: string | undefined; readonly since: number }) {
+  const isSlow = useSlow(true)
+  const now = useSignal(performance.now())
+  useEffect(() => {
+    const timer = setInterval(() => {
+      now.value = performance.now()
+    }, 200)
+    return () => clearInterval(timer)
+  }, [])
+  if (!isSlow) return <span />
+  return (
+    <>
+      <Spinner />
+      <span>{[rows, duration(Math.max(0, now.value - since))].filter((fact) => fact !== undefined).join(' · ')}</span>
+    </>
+  )
+}
+
+function Without({ state }: { readonly state: OutcomeState }) {
+  if (state.kind === 'running') return <Loading>Waiting for the first rows …</Loading>
+  if (state.kind === 'cancelled') return <Empty icon="stop" title="Cancelled before there was a result" />
+  const { rowsAffected } = state as { rowsAffected?: number }
+  const title = rowsAffected === undefined ? 'Done' : `${rowsOf(rowsAffected)} affected`
+  return (
+    <Empty icon="check" title={title}>
+      The statement returns no rows.
+    </Empty>
+  )
+}
+
+function Rows({
+  model,
+  isComplete,
+  name,
+}: {
+  readonly model: GridModel
+  readonly isComplete: boolean
+  readonly name: string
+}) {
+  model.version.value
+  return (
+    <>
+      <Grid model={model} label={`Rows of ${name}`} />
+      {isComplete && model.total === 0 && (
+        <p class="query-no-rows quiet">No rows: the statement is right, but nothing fits it.</p>
+      )}
+    </>
+  )
+}
+
+function NotLive({ error, onOff }: { readonly error: unknown; readonly onOff: () => void }) {
+  return (
+    <div class="query-not-live">
+      <ErrorNotice error={error} title="This result cannot be live" />
+      <Button size="small" onClick={onOff}>
+        Switch off
+      </Button>
+    </div>
+  )
+}
+
+function ResultMenus({
+  outcome,
+  model,
+  name,
+}: {
+  readonly outcome: Outcome
+  readonly model: GridModel
+  readonly name: string
+}) {
+  const copy = async (format: 'tsv' | 'json' | 'csv') => {
+    try {
+      await copyText(rowsAs(model, format))
+      toast(`${rowsOf(model.size)} copied as ${format.toUpperCase()}`)
+    } catch (error) {
+      toastError(error, 'The rows could not be copied')
+    }
+  }
+  const loading = download.value
+  return (
+    <>
+      <Menu
+        label="Copy rows"
+        class="button small"
+        items={(['tsv', 'json', 'csv'] as const).map((format) => ({
+          title: `Copy as ${format.toUpperCase()}`,
+          icon: 'copy',
+          act: () => void copy(format),
+        }))}
+      >
+        Copy
+      </Menu>
+      {loading === undefined ? (
+        <Menu
+          label="Download the whole result"
+          class="button small"
+          items={FORMATS.map((format) => ({
+            title: `Download ${format.title}`,
+            icon: 'download',
+            act: () => void startDownload(outcome, format, name),
+          }))}
+        >
+          Download
+        </Menu>
+      ) : (
+        <Button size="small" icon="stop" onClick={loading.cancel}>
+          {loading.title}: {bytes(loading.bytes)}
+        </Button>
+      )}
+    </>
+  )
+}
+
+function rowsOf(number: number): string {
+  return `${count(number)} ${number === 1 ? 'row' : 'rows'}`
+}

@@ -1,0 +1,123 @@
+/** The dialog that saves a query under a name, or renames and shares one. */
+import { useSignal } from '@preact/signals'
+import { user } from '../../gate.ts'
+import { go, href } from '../../shell/router.ts'
+import { toast } from '../../shell/toasts.tsx'
+import { Button, Checkbox, Dialog, ErrorNotice, Select, TextField } from '../../ui/index.ts'
+import { createSaved, type Shared, updateSaved } from './saved.ts'
+import { bodyOf, type QueryTab } from './tabs.ts'
+
+export function SaveDialog({
+  tab,
+  copy = false,
+  onClose,
+}: {
+  readonly tab: QueryTab
+  /** Saves another document, and leaves the one that the tab shows as it is. */
+  readonly copy?: boolean
+  readonly onClose: () => void
+}) {
+  const before = copy ? undefined : tab.saved
+  const name = useSignal(before?.name ?? (tab.saved === undefined ? '' : `${tab.saved.name} (copy)`))
+  const shared = useSignal<Shared>(before?.shared ?? 'private')
+  const isBusy = useSignal(false)
+  const error = useSignal<unknown>(undefined)
+  const save = async () => {
+    if (name.value.trim() === '') return
+    isBusy.value = true
+    error.value = undefined
+    try {
+      const change = { name: name.value.trim(), shared: shared.value }
+      const saved =
+        before === undefined
+          ? await createSaved(tab, change.name, change.shared)
+          : await updateSaved(tab, { ...change, body: bodyOf(tab) })
+      if (saved !== undefined) {
+        toast(`“${saved.name}” was saved${saved.shared === 'private' ? '' : ' and is shared'}`)
+        go(href('query', 'saved', saved.id), { replace: true })
+      }
+      onClose()
+    } catch (failure) {
+      error.value = failure
+      isBusy.value = false
+    }
+  }
+  return (
+    <Dialog
+      title={before === undefined ? 'Save the query' : 'Name and sharing'}
+      size="small"
+      onClose={onClose}
+      onSubmit={() => void save()}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary" busy={isBusy.value} disabled={name.value.trim() === ''}>
+            Save
+          </Button>
+        </>
+      }
+    >
+      <TextField
+        label="Name"
+        value={name.value}
+        onValue={(value) => {
+          name.value = value
+        }}
+        maxLength={120}
+        autofocus
+      />
+      <SharedField
+        value={shared.value}
+        onValue={(value) => {
+          shared.value = value
+        }}
+      />
+      {error.value !== undefined && <ErrorNotice error={error.value} title="It was not saved" />}
+    </Dialog>
+  )
+}
+
+function SharedField({ value, onValue }: { readonly value: Shared; readonly onValue: (value: Shared) => void }) {
+  const own = rolesOfUser()
+  const kind = typeof value === 'string' ? value : 'roles'
+  const chosen = typeof value === 'string' ? [] : value
+  const roles = [...new Set([...own, ...chosen])]
+  return (
+    <>
+      <Select
+        label="Who may open it"
+        value={kind}
+        onValue={(wanted) => onValue(wanted === 'roles' ? roles.slice(0, 1) : (wanted as 'private' | 'everyone'))}
+        choices={[
+          { value: 'private', title: 'Only you' },
+          { value: 'everyone', title: 'Everyone who may query' },
+          ...(roles.length > 0 ? [{ value: 'roles', title: 'Users with one of your roles' }] : []),
+        ]}
+        hint="Others run it with their own rights, and see the rows that they may read."
+      />
+      {kind === 'roles' && (
+        <fieldset class="query-roles">
+          <legend class="visually-hidden">Roles</legend>
+          {roles.map((role) => (
+            <Checkbox
+              key={role}
+              label={role}
+              checked={chosen.includes(role)}
+              disabled={chosen.length === 1 && chosen.includes(role)}
+              onChecked={(isChosen) => onValue(isChosen ? [...chosen, role] : chosen.filter((other) => other !== role))}
+            />
+          ))}
+        </fieldset>
+      )}
+    </>
+  )
+}
+
+function rolesOfUser(): readonly string[] {
+  const roles = user.value?.roles ?? user.value?.role
+  return Array.isArray(roles)
+    ? roles.filter((role) => typeof role === 'string')
+    : typeof roles === 'string'
+      ? [roles]
+      : []
+}

@@ -1,0 +1,184 @@
+/** Beside the editor: saved queries with search, and what was run before. */
+import { useSignal } from '@preact/signals'
+import { confirm } from '../../shell/dialogs.tsx'
+import { go, href } from '../../shell/router.ts'
+import { toast, toastError } from '../../shell/toasts.tsx'
+import {
+  Await,
+  Badge,
+  Button,
+  classes,
+  count,
+  duration,
+  Icon,
+  Menu,
+  SearchField,
+  Segments,
+  Time,
+  useLoad,
+} from '../../ui/index.ts'
+import { clearHistory, history } from './history.ts'
+import { deleteSaved, isOwn, type Listed, listSaved, PAGE, savedVersion } from './saved.ts'
+import './side-panel.css'
+import { addressOf, addTab, changeTab, currentTab, tabs } from './tabs.ts'
+
+export function SidePanel() {
+  const shown = useSignal<'saved' | 'history'>('saved')
+  return (
+    <aside class="query-side" aria-label="Saved queries and history">
+      <Segments
+        label="What is listed"
+        value={shown.value}
+        onValue={(value) => {
+          shown.value = value
+        }}
+        choices={[
+          { value: 'saved', title: 'Saved' },
+          { value: 'history', title: 'History' },
+        ]}
+      />
+      {shown.value === 'saved' ? <SavedList /> : <HistoryList />}
+    </aside>
+  )
+}
+
+function SavedList() {
+  const prefix = useSignal('')
+  const list = useLoad((signal) => listSaved(prefix.value.trim(), signal), [prefix.value.trim(), savedVersion.value])
+  return (
+    <>
+      <SearchField
+        label="Find by first letters"
+        value={prefix.value}
+        onValue={(value) => {
+          prefix.value = value
+        }}
+      />
+      <div class="query-side-list">
+        <Await of={list} title="Saved queries could not be listed">
+          {({ items, more }) => (
+            <>
+              {items.length === 0 && (
+                <p class="query-side-empty">
+                  {prefix.value === ''
+                    ? 'Nothing is saved yet. Write a statement and press Save; shared queries of others appear here too.'
+                    : `No saved query begins with “${prefix.value}”.`}
+                </p>
+              )}
+              <ul>
+                {items.map((item) => (
+                  <SavedItem key={item.id} item={item} />
+                ))}
+              </ul>
+              {more && <p class="query-side-empty">The first {PAGE} are listed. Search for the others.</p>}
+            </>
+          )}
+        </Await>
+      </div>
+    </>
+  )
+}
+
+function SavedItem({ item }: { readonly item: Listed }) {
+  const isCurrent = currentTab.value?.saved?.id === item.id
+  return (
+    <li class={classes('query-side-item', isCurrent && 'current')}>
+      <a href={href('query', 'saved', item.id)} aria-current={isCurrent ? 'page' : undefined}>
+        <span class="query-side-name">{item.name}</span>
+        <span class="query-side-about">
+          {item.username ?? 'a former user'}
+          {item.shared !== 'private' && <Badge>shared</Badge>}
+        </span>
+      </a>
+      {isOwn(item) && (
+        <Menu
+          label={`More about ${item.name}`}
+          class="button plain icon-button small"
+          items={[{ title: 'Delete …', icon: 'trash', danger: true, act: () => void askToDelete(item) }]}
+        />
+      )}
+    </li>
+  )
+}
+
+async function askToDelete({ id, name, shared, username }: Listed): Promise<void> {
+  const isAgreed = await confirm({
+    title: `Delete “${name}”?`,
+    text:
+      shared === 'private'
+        ? 'The saved query is lost. A tab that shows it keeps its text.'
+        : `The saved query of ${username ?? 'a former user'} is lost, also for those with whom it is shared. A tab that shows it keeps its text.`,
+    action: 'Delete',
+    danger: true,
+  })
+  if (!isAgreed) return
+  try {
+    await deleteSaved(id)
+    for (const tab of tabs.value)
+      if (tab.saved?.id === id) changeTab(tab.id, { saved: undefined, title: tab.saved.name })
+    toast(`“${name}” was deleted`)
+    if (currentTab.value !== undefined) go(addressOf(currentTab.value), { replace: true })
+  } catch (error) {
+    toastError(error, `“${name}” was not deleted`)
+  }
+}
+
+/** More would only slow the page down; the filter finds the others. */
+const SHOWN = 50
+
+function HistoryList() {
+  const wanted = useSignal('')
+  const found = history.value.filter(({ text }) => text.toLowerCase().includes(wanted.value.trim().toLowerCase()))
+  if (history.value.length === 0)
+    return <p class="query-side-empty">What you run is listed here. It is kept in this browser only.</p>
+  return (
+    <>
+      <SearchField
+        label="Find in the history"
+        value={wanted.value}
+        onValue={(value) => {
+          wanted.value = value
+        }}
+      />
+      <div class="query-side-list">
+        <ul>
+          {found.slice(0, SHOWN).map(({ text, at, ok, rows, milliseconds }) => (
+            <li key={text} class="query-side-item">
+              <button type="button" onClick={() => go(addressOf(addTab({ text })))}>
+                <span class="query-side-text">{text.slice(0, 200)}</span>
+                <span class="query-side-about">
+                  {!ok && <Icon name="error" />}
+                  <span>
+                    <Time at={at} as="relative" /> ·{' '}
+                    {rows !== undefined && `${count(rows)} ${rows === 1 ? 'row' : 'rows'} · `}
+                    {duration(milliseconds)}
+                  </span>
+                </span>
+              </button>
+            </li>
+          ))}
+        </ul>
+        {found.length === 0 && <p class="query-side-empty">Nothing in the history contains this.</p>}
+        <Button
+          kind="plain"
+          size="small"
+          icon="trash"
+          onClick={() => {
+            const before = history.value
+            clearHistory()
+            toast('The history was cleared', {
+              action: {
+                title: 'Undo',
+                act: () => {
+                  history.value = before
+                },
+              },
+            })
+          }}
+        >
+          Clear the history
+        </Button>
+      </div>
+    </>
+  )
+}

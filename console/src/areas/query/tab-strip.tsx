@@ -1,0 +1,56 @@
+/** The tabs at the top: select, open, close. */
+import { go } from '../../shell/router.ts'
+import { toast } from '../../shell/toasts.tsx'
+import { classes, Icon, IconButton } from '../../ui/index.ts'
+import { forgetRun, runOf } from './run.ts'
+import { addressOf, closeTab, currentTab, isChanged, newTab, type QueryTab, tabs, titleOf } from './tabs.ts'
+
+export function TabStrip() {
+  return (
+    <nav class="query-tabs" aria-label="Open queries">
+      {tabs.value.map((tab) => (
+        <TabItem key={tab.id} tab={tab} />
+      ))}
+      <IconButton icon="plus" label="New tab" size="small" onClick={() => go(addressOf(newTab()))} />
+    </nav>
+  )
+}
+
+function TabItem({ tab }: { readonly tab: QueryTab }) {
+  const isCurrent = currentTab.value?.id === tab.id
+  const title = titleOf(tab)
+  const isUnsaved = tab.saved !== undefined && isChanged(tab)
+  return (
+    <span class={classes('query-tab', isCurrent && 'current')}>
+      <a href={addressOf(tab)} aria-current={isCurrent ? 'page' : undefined} title={title}>
+        {runOf(tab.id).value.isRunning ? <span class="spinner" aria-hidden="true" /> : tab.live && <Icon name="bolt" />}
+        <span class="query-tab-title">{title}</span>
+        {isUnsaved && (
+          <span class="query-tab-changed" title="Not saved">
+            <span class="visually-hidden">, not saved</span>
+          </span>
+        )}
+      </a>
+      <IconButton icon="close" label={`Close ${title}`} size="small" onClick={() => close(tab)} />
+    </span>
+  )
+}
+
+/** What was written can be brought back. */
+function close(tab: QueryTab): void {
+  const undo = closeTab(tab.id)
+  forgetRun(tab.id)
+  const show = () => currentTab.value !== undefined && go(addressOf(currentTab.value), { replace: true })
+  show()
+  if (!isChanged(tab)) return
+  toast(`${titleOf(tab)} was closed`, {
+    kind: 'info',
+    action: {
+      title: 'Undo',
+      act() {
+        undo()
+        show()
+      },
+    },
+  })
+}

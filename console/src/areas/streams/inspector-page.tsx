@@ -1,0 +1,73 @@
+/** The inspector: topics, a form that sends any operation, and the messages in both directions. */
+import { useComputed, useSignal } from '@preact/signals'
+import { useEffect, useMemo } from 'preact/hooks'
+import { gate } from '../../gate.ts'
+import { useCommands } from '../../shell/commands.ts'
+import { Badge, Button, useLoad } from '../../ui/index.ts'
+import { Inspector } from './inspector.ts'
+import { MessageLog } from './message-log.tsx'
+import { type Draft, EMPTY_DRAFT, SendForm } from './send-form.tsx'
+import { Topics, type UsableController } from './topics.tsx'
+
+export function InspectorPage() {
+  const inspector = useMemo(() => new Inspector(), [])
+  const draft = useSignal<Draft>(EMPTY_DRAFT)
+  const topics = useLoad(async (signal) => {
+    const response = await gate.request('/Platform/topics', { signal })
+    return ((await response.json()) as { items: readonly UsableController[] }).items
+  }, [])
+  useEffect(() => {
+    inspector.connect()
+    return () => inspector.disconnect()
+  }, [])
+  const isOpen = useComputed(
+    () => inspector.state.value.state !== 'offline' || inspector.state.value.code !== undefined,
+  )
+  useCommands(
+    () => [
+      { id: 'streams.clear', title: 'Clear the messages', group: 'Streams', act: () => inspector.clear() },
+      {
+        id: 'streams.pause',
+        title: inspector.paused.value ? 'Show messages again' : 'Pause the messages',
+        group: 'Streams',
+        act: () => {
+          inspector.paused.value = !inspector.paused.value
+        },
+      },
+    ],
+    [],
+  )
+  const { state, reason, code } = inspector.state.value
+  return (
+    <div class="inspector">
+      <div class="inspector-side">
+        <div class="inspector-connection">
+          <Badge kind={STATE_KINDS[state]}>{state}</Badge>
+          <span class="quiet" title={reason}>
+            {code === undefined ? reason : `${code}: ${reason}`}
+          </span>
+          {isOpen.value ? (
+            <Button size="small" icon="stop" onClick={() => inspector.disconnect()}>
+              Disconnect
+            </Button>
+          ) : (
+            <Button size="small" kind="primary" icon="play" onClick={() => inspector.connect()}>
+              Connect
+            </Button>
+          )}
+        </div>
+        <SendForm inspector={inspector} draft={draft} />
+        <Topics topics={topics} inspector={inspector} draft={draft} />
+      </div>
+      <MessageLog inspector={inspector} />
+    </div>
+  )
+}
+
+const STATE_KINDS = {
+  connecting: 'warning',
+  online: 'good',
+  lapsed: 'warning',
+  offline: undefined,
+  ended: 'danger',
+} as const

@@ -1,0 +1,159 @@
+/** A connection of its own, opened by the client library, whose messages in both directions are kept to be looked at. */
+import { signal } from '@preact/signals'
+import { Gatehouse, getToken, type StateChange } from '../../../../client/src/index.ts'
+import { gate } from '../../gate.ts'
+import { server } from '../../server.ts'
+import { withoutTokens } from './message-text.ts'
+
+/** One message on the wire. */
+export interface Entry {
+  readonly number: number
+  readonly at: number
+  readonly direction: 'in' | 'out'
+  /** Without access tokens. */
+  readonly text: string
+  readonly controller: string
+  readonly topic: string
+  /** As in the message, or what its absence means. */
+  readonly action: string
+  readonly transaction: string
+  readonly bytes: number
+  /** Of a reply: milliseconds since its request. */
+  readonly took: number | undefined
+}
+
+/** Older messages are dropped, so that an open page does not grow. */
+const KEPT = 2_000
+/** A longer message is cut: it would take the page longer to show than anybody would read. */
+const LONGEST = 100_000
+/** Above those that the library gives to its own requests. */
+const FIRST_ID = 1_000_000
+
+export class Inspector {
+  readonly state = signal<Pick<StateChange, 'state' | 'reason' | 'code'>>({
+    state: 'offline',
+    reason: 'not connected',
+    code: undefined,
+  })
+  /** Rises when there are other messages, at most once per frame. */
+  readonly version = signal(0)
+  readonly paused = signal(false)
+  /** Messages that came while it was paused, and are not shown. */
+  readonly missed = signal(0)
+  entries: Entry[] = []
+  #gate: Gatehouse | undefined
+  #socket: WebSocket | undefined
+  #number = 0
+  #nextId = FIRST_ID
+  #drawn = 0
+  readonly #sent = new Map<string, number>()
+
+  connect(): void {
+    if (this.#gate !== undefined) return
+    const onSocket = (socket: WebSocket) => {
+      this.#socket = socket
+    }
+    const onMessage = (direction: Entry['direction'], text: string) => this.#add(direction, text)
+    class Tapped extends WebSocket {
+      constructor(url: string, protocols: string) {
+        super(url, protocols)
+        onSocket(this)
+        this.addEventListener('message', ({ data }) => onMessage('in', String(data)))
+      }
+      override send(data: string): void {
+        onMessage('out', data)
+        super.send(data)
+      }
+    }
+    const own = new Gatehouse(server.issuer, {
+      auth: getToken((refused) => gate.auth.token(refused)),
+      WebSocket: Tapped,
+    })
+    own.on('state', (change) => {
+      this.state.value = change
+    })
+    this.#gate = own
+    own.stream.connect().catch(() => {})
+  }
+
+  disconnect(): void {
+    this.#gate?.close()
+    this.#gate = undefined
+    this.#socket = undefined
+    this.#sent.clear()
+    this.state.value = { state: 'offline', reason: 'not connected', code: undefined }
+  }
+
+  /** Throws if there is no connection. */
+  send(text: string): void {
+    if (this.#socket?.readyState !== WebSocket.OPEN) throw new Error('There is no connection: connect first.')
+    this.#socket.send(text)
+  }
+
+  newId(): number {
+    return this.#nextId++
+  }
+
+  clear(): void {
+    this.entries = []
+    this.missed.value = 0
+    this.version.value++
+  }
+
+  #add(direction: Entry['direction'], raw: string): void {
+    const message = readMessage(raw)
+    const transaction = /"TransactionID":\s*(-?\d+)/.exec(raw)?.[1] ?? ''
+    const now = performance.now()
+    let took: number | undefined
+    if (transaction !== '') {
+      const sentAt = this.#sent.get(transaction)
+      if (direction === 'out') this.#remember(transaction, now)
+      else if (sentAt !== undefined) {
+        took = now - sentAt
+        this.#sent.delete(transaction)
+      }
+    }
+    if (this.paused.value) {
+      this.missed.value++
+      return
+    }
+    const text = withoutTokens(raw)
+    this.entries.push({
+      number: ++this.#number,
+      at: Date.now(),
+      direction,
+      text: text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text,
+      controller: message.Controller ?? (message.Topic === undefined ? '' : 'Platform'),
+      topic: message.Topic ?? '',
+      action: message.Action ?? 'Publish',
+      transaction,
+      bytes: new Blob([raw]).size,
+      took,
+    })
+    if (this.entries.length > KEPT + KEPT / 10) this.entries = this.entries.slice(-KEPT)
+    this.#drawn ||= requestAnimationFrame(() => {
+      this.#drawn = 0
+      this.version.value++
+    })
+  }
+
+  #remember(transaction: string, at: number): void {
+    if (this.#sent.size >= KEPT) this.#sent.delete(this.#sent.keys().next().value ?? '')
+    this.#sent.set(transaction, at)
+  }
+}
+
+interface Names {
+  readonly Controller?: string
+  readonly Topic?: string
+  readonly Action?: string
+}
+
+function readMessage(raw: string): Names {
+  try {
+    const parsed: unknown = JSON.parse(raw)
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Names) : {}
+  } catch {
+    return {}
+  }
+}

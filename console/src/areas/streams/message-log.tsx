@@ -1,0 +1,112 @@
+/** The messages in both directions: filtered, paused, and one of them in full. */
+import { useState } from 'preact/hooks'
+import { Badge, Button, bytes, Code, Empty, IconButton, SearchField, Segments, Time } from '../../ui/index.ts'
+import type { Entry, Inspector } from './inspector.ts'
+import { pretty } from './message-text.ts'
+
+/** Enough to scroll through; the rest is found by the filter. */
+const SHOWN = 400
+
+export function MessageLog({ inspector }: { readonly inspector: Inspector }) {
+  const [filter, setFilter] = useState('')
+  const [direction, setDirection] = useState<'all' | 'in' | 'out'>('all')
+  const [chosen, setChosen] = useState<Entry>()
+  // Read, so that it is drawn again.
+  void inspector.version.value
+  const isPaused = inspector.paused.value
+  const found = inspector.entries.filter(
+    (entry) =>
+      (direction === 'all' || entry.direction === direction) &&
+      (filter === '' || entry.text.toLowerCase().includes(filter.toLowerCase())),
+  )
+  const shown = found.slice(-SHOWN).reverse()
+  return (
+    <section class="message-log" aria-label="Messages">
+      <div class="message-bar">
+        <SearchField label="Filter messages" value={filter} onValue={setFilter} />
+        <Segments
+          label="Direction"
+          value={direction}
+          onValue={setDirection}
+          choices={[
+            { value: 'all', title: 'All' },
+            { value: 'in', title: 'Received' },
+            { value: 'out', title: 'Sent' },
+          ]}
+        />
+        <Button
+          size="small"
+          icon={isPaused ? 'play' : 'pause'}
+          aria-pressed={isPaused}
+          onClick={() => {
+            inspector.paused.value = !isPaused
+            inspector.missed.value = 0
+          }}
+        >
+          {isPaused ? 'Go on' : 'Pause'}
+        </Button>
+        <Button size="small" icon="trash" onClick={() => inspector.clear()}>
+          Clear
+        </Button>
+        <span class="quiet message-count" role="status">
+          {isPaused
+            ? `paused, ${inspector.missed.value} not shown`
+            : found.length > SHOWN
+              ? `the newest ${SHOWN} of ${found.length}`
+              : `${found.length} messages`}
+        </span>
+      </div>
+      <div class="message-body">
+        {shown.length === 0 ? (
+          <Empty icon="stream" title={inspector.entries.length === 0 ? 'No messages yet' : 'No message matches'}>
+            {inspector.entries.length === 0
+              ? 'Subscribe to a topic, or send a request: both directions are listed here.'
+              : 'Change the filter or the direction.'}
+          </Empty>
+        ) : (
+          <ol class="messages">
+            {shown.map((entry) => (
+              <li key={entry.number}>
+                <button
+                  type="button"
+                  class={entry.number === chosen?.number ? 'message chosen' : 'message'}
+                  aria-pressed={entry.number === chosen?.number}
+                  onClick={() => setChosen(entry)}
+                >
+                  <span class={`arrow ${entry.direction}`}>
+                    <span aria-hidden="true">{entry.direction === 'in' ? '↓' : '↑'}</span>
+                    <span class="visually-hidden">{entry.direction === 'in' ? 'received' : 'sent'}</span>
+                  </span>
+                  <Time at={entry.at} as="time" />
+                  <span class="message-name">
+                    {entry.controller}/{entry.topic}
+                  </span>
+                  <Badge kind={entry.action === 'Error' ? 'danger' : entry.action === 'Publish' ? undefined : 'accent'}>
+                    {entry.action}
+                  </Badge>
+                  <span class="message-text">{entry.text.slice(0, 300)}</span>
+                  <span class="message-took quiet">
+                    {entry.took === undefined ? '' : `${entry.took.toFixed(1)} ms`}
+                  </span>
+                </button>
+              </li>
+            ))}
+          </ol>
+        )}
+        {chosen !== undefined && (
+          <aside class="message-detail" aria-label="Message">
+            <header>
+              <Time at={chosen.at} as="time" />
+              <span class="quiet">
+                {chosen.direction === 'in' ? 'received' : 'sent'}, {bytes(chosen.bytes)}
+                {chosen.took !== undefined && `, ${chosen.took.toFixed(1)} ms after its request`}
+              </span>
+              <IconButton icon="close" label="Close" onClick={() => setChosen(undefined)} />
+            </header>
+            <Code label="Message" text={pretty(chosen.text)} />
+          </aside>
+        )}
+      </div>
+    </section>
+  )
+}

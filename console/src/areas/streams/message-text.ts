@@ -1,0 +1,28 @@
+/** The text of a message, as the inspector shows it. */
+
+/** A token that is shown could be copied or photographed. */
+export function withoutTokens(raw: string): string {
+  return raw.replace(/("AccessToken"\s*:\s*")[^"]*"/g, '$1…"')
+}
+
+/** With one member per line; what is not JSON stays as it is, and all digits of numbers are kept. */
+export function pretty(text: string): string {
+  let depth = 0
+  let shown = ''
+  try {
+    JSON.parse(text)
+  } catch {
+    return text
+  }
+  for (const [piece] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g)) {
+    if (piece === '}' || piece === ']') {
+      depth--
+      shown += /[{[]$/.test(shown) ? piece : `\n${'  '.repeat(depth)}${piece}`
+      continue
+    }
+    if (/[{[,]$/.test(shown)) shown += `\n${'  '.repeat(depth)}`
+    shown += piece === ':' ? ': ' : piece
+    if (piece === '{' || piece === '[') depth++
+  }
+  return shown
+}

@@ -1,0 +1,96 @@
+/** The topics that this token may use, by controller. */
+import type { Signal } from '@preact/signals'
+import { toastError } from '../../shell/toasts.tsx'
+import { Await, Button, type Loaded } from '../../ui/index.ts'
+import type { Inspector } from './inspector.ts'
+import type { Draft } from './send-form.tsx'
+
+export interface UsableController {
+  readonly controller: string
+  readonly summary: string
+  readonly topics: readonly Topic[]
+}
+
+interface Topic {
+  readonly topic: string
+  readonly summary: string
+  readonly needs: string
+  readonly actions: readonly ('publish' | 'subscribe')[]
+}
+
+export function Topics({
+  topics,
+  inspector,
+  draft,
+}: {
+  readonly topics: Loaded<readonly UsableController[]>
+  readonly inspector: Inspector
+  readonly draft: Signal<Draft>
+}) {
+  const choose = (controller: string, { topic, actions }: Topic) => {
+    draft.value = {
+      ...draft.value,
+      mode: 'form',
+      controller,
+      topic,
+      action: actions.includes('subscribe') ? 'Sub' : 'Publish',
+      data: dataFor(controller, topic),
+    }
+  }
+  const subscribe = (controller: string, topic: string) => {
+    const id = inspector.newId()
+    const message = { Controller: controller, Topic: topic, Action: 'Sub', Confirm: true, TransactionID: id }
+    try {
+      inspector.send(JSON.stringify(message))
+    } catch (error) {
+      toastError(error)
+    }
+  }
+  return (
+    <section class="topics" aria-label="Topics">
+      <h2>Topics</h2>
+      <Await of={topics} title="The topics could not be listed">
+        {(items) => (
+          <>
+            {items.map(({ controller, summary, topics: own }) => (
+              <details key={controller} open={controller !== 'Auth'}>
+                <summary title={summary}>{controller}</summary>
+                <ul>
+                  {own.map((topic) => (
+                    <li key={topic.topic}>
+                      <button
+                        type="button"
+                        class="topic"
+                        title={topic.summary}
+                        onClick={() => choose(controller, topic)}
+                      >
+                        {topic.topic}
+                      </button>
+                      {topic.actions.includes('subscribe') && !topic.topic.includes('*') && (
+                        <Button
+                          size="small"
+                          kind="plain"
+                          aria-label={`Subscribe to ${controller}/${topic.topic}`}
+                          onClick={() => subscribe(controller, topic.topic)}
+                        >
+                          Subscribe
+                        </Button>
+                      )}
+                    </li>
+                  ))}
+                </ul>
+              </details>
+            ))}
+          </>
+        )}
+      </Await>
+    </section>
+  )
+}
+
+/** An example where a topic needs data, so that its form can be sent as it is. */
+function dataFor(controller: string, topic: string): string {
+  return controller === 'Query' && topic === 'Live/*'
+    ? '{"Statement":"select symbol, bid, ask from quotes limit 10"}'
+    : ''
+}

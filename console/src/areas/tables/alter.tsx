@@ -1,0 +1,181 @@
+/** Dialogs that alter a table. Each shows the statement that it runs. */
+import type { ComponentChildren } from 'preact'
+import { useState } from 'preact/hooks'
+import { statement } from '../../../../client/src/index.ts'
+import { gate } from '../../gate.ts'
+import { toast, toastError } from '../../shell/toasts.tsx'
+import { Button, Checkbox, Code, Dialog, ErrorNotice, Field, Notice, Switch, TextField } from '../../ui/index.ts'
+import type { TableDetail } from './catalogue.ts'
+import { ScopeFields, TypeField } from './create.tsx'
+import { alterSettings, COLUMN_TYPES, type ColumnDraft, columnDefinition, nameOf } from './statements.ts'
+
+interface AlterProps {
+  readonly table: TableDetail
+  readonly onClose: () => void
+  readonly onDone: () => void
+}
+
+/** Runs a statement that defines something, and says what happened; false if it failed. */
+export async function run(text: string, done: string): Promise<boolean> {
+  try {
+    await gate.query(statement(text)).result()
+    toast(done, { kind: 'good' })
+    return true
+  } catch (error) {
+    toastError(error)
+    return false
+  }
+}
+
+/** `text` is undefined while the form is not complete. */
+function AlterDialog({
+  title,
+  text,
+  done,
+  onClose,
+  onDone,
+  children,
+}: Omit<AlterProps, 'table'> & {
+  readonly title: string
+  readonly text: string | undefined
+  readonly done: string
+  readonly children: ComponentChildren
+}) {
+  const [error, setError] = useState<unknown>()
+  const [isBusy, setBusy] = useState(false)
+  const submit = async () => {
+    if (text === undefined) return
+    setBusy(true)
+    setError(undefined)
+    try {
+      await gate.query(statement(text)).result()
+      toast(done, { kind: 'good' })
+      onDone()
+    } catch (failure) {
+      setError(failure)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog
+      title={title}
+      onClose={onClose}
+      onSubmit={submit}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" type="submit" busy={isBusy} disabled={text === undefined}>
+            Run
+          </Button>
+        </>
+      }
+    >
+      <div class="row-form">
+        {children}
+        <Code label="IQL" text={text ?? '-- incomplete'} />
+        {error !== undefined && <ErrorNotice error={error} title="The table was not changed" />}
+      </div>
+    </Dialog>
+  )
+}
+
+export function AddColumn({ table, ...rest }: AlterProps) {
+  const [column, setColumn] = useState<ColumnDraft>({
+    name: '',
+    type: 'Text',
+    nullable: true,
+    isKey: false,
+    default: '',
+  })
+  const set = (part: Partial<ColumnDraft>) => setColumn({ ...column, ...part })
+  const text =
+    column.name === '' ? undefined : `ALTER TABLE ${nameOf(table.name)} ADD COLUMN ${columnDefinition(column)}`
+  return (
+    <AlterDialog {...rest} title={`Add a column to ${table.name}`} text={text} done={`Added the column ${column.name}`}>
+      <datalist id="column-types">
+        {COLUMN_TYPES.map((type) => (
+          <option key={type} value={type} />
+        ))}
+      </datalist>
+      <TextField label="Name" value={column.name} onValue={(name) => set({ name })} autofocus />
+      <Field label="Type">
+        {() => <TypeField label="Type" value={column.type} onValue={(type) => set({ type })} />}
+      </Field>
+      <TextField
+        label="Default"
+        hint="An expression; without one, a column of a table with rows must allow NULL."
+        value={column.default}
+        onValue={(value) => set({ default: value })}
+      />
+      <Checkbox label="NULL is allowed" checked={column.nullable} onChecked={(nullable) => set({ nullable })} />
+    </AlterDialog>
+  )
+}
+
+export function RenameColumn({ table, column, ...rest }: AlterProps & { readonly column: string }) {
+  const [name, setName] = useState(column)
+  const isReady = name !== '' && name !== column
+  const text = `ALTER TABLE ${nameOf(table.name)} RENAME COLUMN ${nameOf(column)} TO ${nameOf(name)}`
+  return (
+    <AlterDialog {...rest} title={`Rename ${column}`} text={isReady ? text : undefined} done={`Renamed to ${name}`}>
+      <TextField label="New name" value={name} onValue={setName} autofocus />
+      <Notice kind="warning">Statements and saved queries that use the old name will fail.</Notice>
+    </AlterDialog>
+  )
+}
+
+export function AddIndex({ table, ...rest }: AlterProps) {
+  const [name, setName] = useState('')
+  const [columns, setColumns] = useState<readonly string[]>([])
+  const [isUnique, setUnique] = useState(false)
+  const own = name || `${table.name}_${columns.join('_')}`.toLowerCase()
+  const text =
+    columns.length === 0
+      ? undefined
+      : `CREATE ${isUnique ? 'UNIQUE ' : ''}INDEX ${nameOf(own)} ON ${nameOf(table.name)} (${columns.map(nameOf).join(', ')})`
+  return (
+    <AlterDialog {...rest} title={`Add an index to ${table.name}`} text={text} done={`Added the index ${own}`}>
+      <TextField label="Name" placeholder={own} value={name} onValue={setName} />
+      <fieldset class="choices">
+        <legend>Columns, in the order in which they are chosen</legend>
+        {table.columns.map((column) => (
+          <Checkbox
+            key={column.name}
+            label={column.name}
+            checked={columns.includes(column.name)}
+            onChecked={(isChosen) =>
+              setColumns(isChosen ? [...columns, column.name] : columns.filter((other) => other !== column.name))
+            }
+          />
+        ))}
+      </fieldset>
+      <Checkbox label="Unique: no two rows have the same values" checked={isUnique} onChecked={setUnique} />
+    </AlterDialog>
+  )
+}
+
+export function ChangeSettings({ table, ...rest }: AlterProps) {
+  const before = {
+    readScope: table.readscope ?? '',
+    writeScope: table.writescope ?? '',
+    rowFilter: table.rowfilter ?? '',
+    description: table.description ?? '',
+    live: table.live,
+  }
+  const [after, setAfter] = useState(before)
+  return (
+    <AlterDialog
+      {...rest}
+      title={`Rights and settings of ${table.name}`}
+      text={alterSettings(table.name, before, after)}
+      done={`Changed the settings of ${table.name}`}
+    >
+      <ScopeFields draft={after} onChange={(part) => setAfter({ ...after, ...part })} />
+      <Switch
+        label="Log changes for live queries"
+        checked={after.live}
+        onChecked={(live) => setAfter({ ...after, live })}
+      />
+    </AlterDialog>
+  )
+}

@@ -1,0 +1,55 @@
+/** The tables that the user may see, read as they are needed. */
+import { gate } from '../../gate.ts'
+
+export type Right = 'select' | 'insert' | 'update' | 'delete' | 'alter'
+
+/** As `GET /catalogue/tables` lists it. */
+export interface TableSummary {
+  readonly name: string
+  readonly issystem: boolean
+  readonly description: string | null
+  readonly readscope: string | null
+  readonly writescope: string | null
+  readonly columns: number
+  readonly created: string
+  readonly live: boolean
+  readonly rights: readonly Right[]
+}
+
+export interface TableColumn {
+  readonly name: string
+  readonly type: string
+  readonly nullable: boolean
+  readonly isprimarykey: boolean
+  readonly default: string | null
+}
+
+export interface TableIndex {
+  readonly name: string
+  readonly columns: readonly (string | { readonly name: string; readonly descending?: boolean })[]
+  readonly unique?: boolean
+}
+
+export interface TableDetail extends Omit<TableSummary, 'columns'> {
+  readonly columns: readonly TableColumn[]
+  readonly primarykey: readonly string[]
+  readonly uniques: readonly (readonly string[])[]
+  readonly indexes: readonly TableIndex[]
+  readonly rowfilter: string | null
+}
+
+export interface TablePage {
+  readonly items: readonly TableSummary[]
+  readonly next: string | null
+}
+
+/** `next` of the page before, or the beginning of the names. */
+export async function readTables(from: { readonly prefix: string } | string, signal?: AbortSignal): Promise<TablePage> {
+  const path =
+    typeof from === 'string' ? from : `/catalogue/tables?${new URLSearchParams({ limit: '100', prefix: from.prefix })}`
+  return (await gate.json(path, { signal })) as TablePage
+}
+
+export async function readTable(name: string, signal?: AbortSignal): Promise<TableDetail> {
+  return (await gate.json(`/catalogue/tables/${encodeURIComponent(name)}`, { signal })) as TableDetail
+}

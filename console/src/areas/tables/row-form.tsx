@@ -1,0 +1,85 @@
+/** The form for a new row. An empty field is left to the default of its column. */
+import { useState } from 'preact/hooks'
+import { gate } from '../../gate.ts'
+import { toast } from '../../shell/toasts.tsx'
+import { Button, Dialog, ErrorNotice, TextField } from '../../ui/index.ts'
+import type { TableColumn, TableDetail } from './catalogue.ts'
+
+export function RowForm({
+  table,
+  onClose,
+  onAdded,
+}: {
+  readonly table: TableDetail
+  readonly onClose: () => void
+  readonly onAdded: () => void
+}) {
+  const [texts, setTexts] = useState<ReadonlyMap<string, string>>(new Map())
+  const [error, setError] = useState<unknown>()
+  const [isBusy, setBusy] = useState(false)
+  const add = async () => {
+    setBusy(true)
+    setError(undefined)
+    try {
+      await gate.table(table.name).insert(rowOf(table.columns, texts))
+      toast(`Added a row to ${table.name}`, { kind: 'good' })
+      onAdded()
+    } catch (failure) {
+      setError(failure)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog
+      title={`Add a row to ${table.name}`}
+      onClose={onClose}
+      onSubmit={add}
+      actions={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button kind="primary" type="submit" busy={isBusy}>
+            Add
+          </Button>
+        </>
+      }
+    >
+      <div class="row-form">
+        {error !== undefined && <ErrorNotice error={error} title="The row was not added" />}
+        {table.columns.map((column) => (
+          <TextField
+            key={column.name}
+            label={column.name}
+            hint={hintOf(column)}
+            value={texts.get(column.name) ?? ''}
+            onValue={(text) => setTexts(new Map(texts).set(column.name, text))}
+          />
+        ))}
+      </div>
+    </Dialog>
+  )
+}
+
+/** Values are sent as text, which the server reads by the type of the column: nothing is rounded. */
+function rowOf(columns: readonly TableColumn[], texts: ReadonlyMap<string, string>): Record<string, unknown> {
+  const filled = columns.flatMap((column) => {
+    const text = texts.get(column.name) ?? ''
+    return text === '' ? [] : [[column.name, typedValue(column, text)] as const]
+  })
+  return Object.fromEntries(filled)
+}
+
+/** What was typed, for a write: Json as what it is, all else as text. */
+export function typedValue({ name, type }: TableColumn, text: string): unknown {
+  if (type !== 'Json') return text
+  try {
+    // Before it is sent: an integer that JavaScript would round is refused here.
+    return JSON.parse(JSON.stringify(gate.values.parse(text)))
+  } catch (error) {
+    throw new Error(error instanceof SyntaxError ? `${name} is not valid JSON` : `${name} has an integer beyond 2^53`)
+  }
+}
+
+function hintOf({ type, nullable, default: value }: TableColumn): string {
+  if (value !== null) return `${type}; empty is the default, ${value}`
+  return nullable ? `${type}; empty is NULL` : `${type}, required`
+}

@@ -1,0 +1,71 @@
+/** The page of a table: its rows, its definition, and the import of rows. */
+import { href } from '../../shell/router.ts'
+import { Await, Badge, Loading, Page, type Tab, Tabs, useLoad } from '../../ui/index.ts'
+import { readTable, type TableDetail } from './catalogue.ts'
+import { ExportMenu } from './export.tsx'
+import { Import } from './import.tsx'
+import { Rows } from './rows.tsx'
+import { Structure } from './structure.tsx'
+
+export function TablePage({
+  name,
+  part,
+  definitions,
+  onDefined,
+}: {
+  readonly name: string
+  readonly part: string
+  readonly definitions: number
+  readonly onDefined: () => void
+}) {
+  const table = useLoad((signal) => readTable(name, signal), [name, definitions])
+  const parents = [{ title: 'Tables', href: href('tables') }]
+  if (table.data === undefined)
+    return (
+      <Page title={name} parents={parents}>
+        {table.error === undefined ? <Loading /> : <Await of={table}>{() => null}</Await>}
+      </Page>
+    )
+  const { data } = table
+  return (
+    <Page
+      title={data.name}
+      parents={parents}
+      beside={<Badges table={data} />}
+      actions={<ExportMenu table={data} />}
+      bar={<Tabs label="Parts of the table" tabs={tabsOf(data, part)} />}
+      full={part === 'rows'}
+    >
+      {part === 'structure' ? (
+        <Structure table={data} onDefined={onDefined} />
+      ) : part === 'import' ? (
+        <Import table={data} />
+      ) : (
+        <Rows key={definitions} table={data} />
+      )}
+    </Page>
+  )
+}
+
+function Badges({ table: { issystem, rights, rowfilter } }: { readonly table: TableDetail }) {
+  return (
+    <>
+      {issystem && <Badge>system</Badge>}
+      {!rights.includes('update') && <Badge>read only</Badge>}
+      {rowfilter !== null && <Badge kind="accent">row filter</Badge>}
+    </>
+  )
+}
+
+function tabsOf({ name, rights }: TableDetail, part: string): Tab[] {
+  const tab = (title: string, own: string): Tab => ({
+    title,
+    href: own === 'rows' ? href('tables', name) : href('tables', name, own),
+    current: part === own,
+  })
+  return [
+    tab('Rows', 'rows'),
+    tab('Structure', 'structure'),
+    ...(rights.includes('insert') ? [tab('Import', 'import')] : []),
+  ]
+}

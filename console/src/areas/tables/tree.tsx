@@ -1,0 +1,145 @@
+/** The tree of tables: a page at a time, found by the beginning of the name, columns read when a table is opened. */
+import { useEffect, useState } from 'preact/hooks'
+import { href } from '../../shell/router.ts'
+import { Await, Badge, Button, ButtonLink, Icon, IconButton, SearchField, useLoad } from '../../ui/index.ts'
+import { readTable, readTables, type TableSummary } from './catalogue.ts'
+
+export function Tree({
+  current,
+  definitions,
+  mayCreate,
+}: {
+  readonly current: string | undefined
+  readonly definitions: number
+  readonly mayCreate: boolean
+}) {
+  const [text, setText] = useState('')
+  const prefix = useLate(text.trim())
+  const first = useLoad((signal) => readTables({ prefix }, signal), [prefix, definitions])
+  return (
+    <nav class="tree" aria-label="Tables">
+      <div class="tree-search">
+        <SearchField label="Find a table" value={text} onValue={setText} />
+        {mayCreate && (
+          <ButtonLink href={href('tables', { new: '' })} icon="plus" size="small">
+            New
+          </ButtonLink>
+        )}
+      </div>
+      <Await of={first} title="The tables could not be read">
+        {({ items, next }) => (
+          <ul class="tree-list">
+            {items.length === 0 && (
+              <li class="tree-none quiet">
+                {prefix === '' ? 'Your rights let you read no table.' : `No table begins with “${prefix}”.`}
+              </li>
+            )}
+            {items.map((table) => (
+              <Branch key={table.name} table={table} current={current} definitions={definitions} />
+            ))}
+            {next !== null && <More key={next} from={next} current={current} definitions={definitions} />}
+          </ul>
+        )}
+      </Await>
+    </nav>
+  )
+}
+
+/** The pages after the first, each when it is asked for. */
+function More(props: { readonly from: string; readonly current: string | undefined; readonly definitions: number }) {
+  const [isWanted, setWanted] = useState(false)
+  if (!isWanted)
+    return (
+      <li class="tree-more">
+        <Button size="small" kind="plain" onClick={() => setWanted(true)}>
+          Show more tables
+        </Button>
+      </li>
+    )
+  return <NextPage {...props} />
+}
+
+function NextPage({
+  from,
+  current,
+  definitions,
+}: {
+  readonly from: string
+  readonly current: string | undefined
+  readonly definitions: number
+}) {
+  const page = useLoad((signal) => readTables(from, signal), [from, definitions])
+  return (
+    <Await of={page} title="More tables could not be read">
+      {({ items, next }) => (
+        <>
+          {items.map((table) => (
+            <Branch key={table.name} table={table} current={current} definitions={definitions} />
+          ))}
+          {next !== null && <More key={next} from={next} current={current} definitions={definitions} />}
+        </>
+      )}
+    </Await>
+  )
+}
+
+function Branch({
+  table,
+  current,
+  definitions,
+}: {
+  readonly table: TableSummary
+  readonly current: string | undefined
+  readonly definitions: number
+}) {
+  const [isOpen, setOpen] = useState(false)
+  const { name, issystem, description } = table
+  return (
+    <li>
+      <div class="tree-table">
+        <IconButton
+          icon={isOpen ? 'down' : 'right'}
+          label={`${isOpen ? 'Hide' : 'Show'} the columns of ${name}`}
+          aria-expanded={isOpen}
+          size="small"
+          onClick={() => setOpen(!isOpen)}
+        />
+        <a href={href('tables', name)} aria-current={name === current ? 'page' : undefined} title={description ?? name}>
+          <Icon name="table" />
+          <span>{name}</span>
+          {issystem && <Badge>system</Badge>}
+        </a>
+      </div>
+      {isOpen && <ColumnsOf name={name} definitions={definitions} />}
+    </li>
+  )
+}
+
+function ColumnsOf({ name, definitions }: { readonly name: string; readonly definitions: number }) {
+  const table = useLoad((signal) => readTable(name, signal), [name, definitions])
+  return (
+    <Await of={table} title="The columns could not be read">
+      {({ columns }) => (
+        <ul class="tree-columns">
+          {columns.map((column) => (
+            <li key={column.name}>
+              {column.isprimarykey && <Icon name="key" />}
+              <span>{column.name}</span>
+              <span class="quiet">{column.type}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Await>
+  )
+}
+
+/** Follows what is typed, a moment later. */
+function useLate(text: string): string {
+  const [late, setLate] = useState(text)
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(text), 120)
+    return () => clearTimeout(timer)
+  }, [text])
+  return late
+}

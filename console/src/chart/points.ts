@@ -1,0 +1,175 @@
+/** The points of a chart: numbers to draw, and beside each the value as the server sent it. */
+import { type ChartColumn, type ChartKind, type ChartView, chooseColumns, isTime } from './choose.ts'
+
+/** What a chart reads; the model of the grid is one. */
+export interface ChartSource {
+  readonly columns: readonly ChartColumn[]
+  readonly size: number
+  row(index: number): readonly unknown[]
+}
+
+/** `undefined` where the series has no row, null where its value is NULL, which is a gap. */
+export type Drawn = (number | null | undefined)[]
+
+export interface Series {
+  readonly name: string
+  readonly drawn: Drawn
+  /** Exact, parallel to `drawn`. */
+  readonly exact: unknown[]
+}
+
+export interface Points {
+  readonly kind: ChartKind
+  /** Bars stand on places 0, 1, 2 …, with `exactX` as their names. */
+  readonly scale: 'time' | 'number' | 'places'
+  readonly xName: string
+  readonly xType: string
+  readonly x: number[]
+  readonly exactX: unknown[]
+  readonly series: readonly Series[]
+  /** Rows that are drawn, of how many, and which of them. */
+  readonly rows: number
+  readonly of: number
+  readonly which: 'first' | 'last'
+  /** Series that are left out. */
+  readonly leftOut: number
+}
+
+/** Where the pointer is. */
+export interface PointedAt {
+  readonly index: number
+  /** Pixels from the left end of the plot. */
+  readonly left: number
+}
+
+/** More cannot be told apart on a screen, and would take longer than a frame. */
+const MOST_ROWS = 20_000
+const MOST_BARS = 1000
+const MOST_SERIES = 24
+
+/** The points, or a text that says why there is nothing to draw. */
+export function pointsOf(source: ChartSource, view: ChartView): Points | string {
+  const chosen = chooseColumns(source.columns, view)
+  if (typeof chosen === 'string') return chosen
+  const { kind, x, y, series } = chosen
+  const column = source.columns[x] as ChartColumn
+  const scale = kind === 'bar' ? 'places' : isTime(column) ? 'time' : 'number'
+  const most = kind === 'bar' ? MOST_BARS : MOST_ROWS
+  const rows = Math.min(source.size, most)
+  // The newest are wanted, also of a result with the newest first.
+  const isDescending = scale === 'time' && numberOf(source.row(0)[x]) > numberOf(source.row(source.size - 1)[x])
+  const which = isDescending ? 'first' : 'last'
+  const from = which === 'first' ? 0 : source.size - rows
+  const table = new PointTable(kind === 'bar')
+  if (series === undefined) for (const index of y) table.addSeries(source.columns[index]?.name ?? '')
+  for (const index of inOrder(source, x, from, rows, scale !== 'places')) {
+    const row = source.row(index)
+    if (series === undefined) table.addRow(numberOf(row[x]), row[x], y, row)
+    else table.addPoint(numberOf(row[x]), row[x], nameOf(row[series]), row[y[0] ?? 0])
+  }
+  const { leftOut, ...points } = table.finish()
+  return {
+    ...points,
+    ...{ kind, scale, rows, which, leftOut, of: source.size },
+    ...{ xName: column.name, xType: column.type },
+  }
+}
+
+/** Lines are drawn from left to right; bars as the rows come. */
+function inOrder(source: ChartSource, x: number, from: number, rows: number, sorted: boolean): number[] {
+  const order: number[] = []
+  const at = new Float64Array(rows)
+  let isSorted = true
+  for (let index = 0; index < rows; index++) {
+    const value = numberOf(source.row(from + index)[x])
+    at[index] = value
+    if (sorted && Number.isNaN(value)) continue
+    if (index > 0 && value < (at[index - 1] ?? 0)) isSorted = false
+    order.push(from + index)
+  }
+  if (sorted && !isSorted) order.sort((a, b) => (at[a - from] ?? 0) - (at[b - from] ?? 0))
+  return order
+}
+
+class PointTable {
+  readonly #byName: boolean
+  readonly #series = new Map<string, Series>()
+  readonly #places = new Map<string, number>()
+  readonly #leftOut = new Set<string>()
+  readonly x: number[] = []
+  readonly exactX: unknown[] = []
+
+  constructor(byName: boolean) {
+    this.#byName = byName
+  }
+
+  addSeries(name: string): Series | undefined {
+    const known = this.#series.get(name)
+    if (known !== undefined) return known
+    if (this.#series.size === MOST_SERIES) {
+      this.#leftOut.add(name)
+      return undefined
+    }
+    const series: Series = { name, drawn: [], exact: [] }
+    this.#series.set(name, series)
+    return series
+  }
+
+  addRow(x: number, exactX: unknown, columns: readonly number[], row: readonly unknown[]): void {
+    const slot = this.#addSlot(x, exactX)
+    let at = 0
+    for (const series of this.#series.values()) put(series, slot, row[columns[at++] ?? 0])
+  }
+
+  /** Series share the places of equal x; a second point of a series at one x gets a place of its own. */
+  addPoint(x: number, exactX: unknown, name: string, value: unknown): void {
+    const series = this.addSeries(name)
+    if (series === undefined) return
+    if (this.#byName) {
+      const key = nameOf(exactX)
+      const place = this.#places.get(key) ?? this.#addSlot(x, exactX)
+      this.#places.set(key, place)
+      put(series, place, value)
+      return
+    }
+    const last = this.x.length - 1
+    const isFree = this.x[last] === x && series.exact[last] === undefined
+    put(series, isFree ? last : this.#addSlot(x, exactX), value)
+  }
+
+  finish(): Pick<Points, 'x' | 'exactX' | 'series' | 'leftOut'> {
+    const series = [...this.#series.values()]
+    for (const { drawn, exact } of series) {
+      drawn.length = this.x.length
+      exact.length = this.x.length
+    }
+    return { x: this.x, exactX: this.exactX, series, leftOut: this.#leftOut.size }
+  }
+
+  #addSlot(x: number, exactX: unknown): number {
+    this.exactX.push(exactX)
+    return this.x.push(this.#byName ? this.x.length : x) - 1
+  }
+}
+
+function put({ drawn, exact }: Series, slot: number, value: unknown): void {
+  const number = value === null || value === undefined ? Number.NaN : numberOf(value)
+  drawn[slot] = Number.isFinite(number) ? number : null
+  exact[slot] = value ?? null
+}
+
+/** A time as milliseconds since the epoch, any other number as a double. */
+export function numberOf(value: unknown): number {
+  if (typeof value === 'number') return value
+  if (typeof value === 'bigint') return Number(value)
+  if (typeof value !== 'string') return Number.NaN
+  const number = Number(value)
+  if (!Number.isNaN(number)) return value.trim() === '' ? Number.NaN : number
+  // A Date is a day in any zone: it is drawn at the viewer's midnight.
+  return Date.parse(/^\d{4}-\d\d-\d\d$/.test(value) ? `${value}T00:00` : value)
+}
+
+export function nameOf(value: unknown): string {
+  if (value === null || value === undefined) return 'NULL'
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}

@@ -1,0 +1,276 @@
+/** The editor of statements: CodeMirror in a shadow root, where its styles are adopted sheets that the policy allows. */
+import {
+  acceptCompletion,
+  autocompletion,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+} from '@codemirror/autocomplete'
+import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
+import { bracketMatching } from '@codemirror/language'
+import { type Diagnostic, lintKeymap, setDiagnostics } from '@codemirror/lint'
+import { highlightSelectionMatches, search, searchKeymap } from '@codemirror/search'
+import { EditorState, type Extension, Prec } from '@codemirror/state'
+import {
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  keymap,
+  lineNumbers,
+  placeholder as placeholderOf,
+} from '@codemirror/view'
+import { useLayoutEffect, useRef } from 'preact/hooks'
+import type { Catalogue } from './catalogue.ts'
+import { type Fault, faultsOf } from './check.ts'
+import { completionSource } from './complete.ts'
+import { format } from './format.ts'
+import { iql } from './language.ts'
+import { type Part, statementAt } from './scan.ts'
+import { theme } from './theme.ts'
+
+export interface EditorProps {
+  /** Read aloud. */
+  readonly label: string
+  readonly value: string
+  readonly onChange: (value: string) => void
+  /** Ctrl-Enter: the selection, or the statement at the cursor. With Shift: all. */
+  readonly onRun?: ((part: Part) => void) | undefined
+  /** Another document: it has its own history of changes, and its own cursor. */
+  readonly name?: string | undefined
+  /** What the server found; it is underlined until the text changes. */
+  readonly diagnostics?: readonly Fault[] | undefined
+  /** Where tables and columns come from: `catalogueOf(gate)`. */
+  readonly complete?: Catalogue | undefined
+  readonly placeholder?: string | undefined
+  /** Given what buttons beside the editor need. */
+  readonly handle?: { current: EditorHandle | null } | undefined
+}
+
+export interface EditorHandle {
+  focus(): void
+  /** What Ctrl-Enter would run. */
+  part(): Part | undefined
+  format(): void
+  /** Shows a place of the text. */
+  reveal(position: number): void
+}
+
+/** The parser waits for a pause in typing. */
+const CHECK_AFTER_MS = 350
+const KEPT_DOCUMENTS = 20
+
+export function Editor(props: EditorProps) {
+  const host = useRef<HTMLDivElement>(null)
+  const latest = useRef(props)
+  latest.current = props
+  const view = useRef<EditorView | null>(null)
+  const kept = useRef(new Map<string, EditorState>())
+  const shown = useRef(props.name)
+  const checker = useRef(new Checker()).current
+  useLayoutEffect(() => {
+    const element = host.current as HTMLDivElement
+    const root = element.shadowRoot ?? element.attachShadow({ mode: 'open', delegatesFocus: true })
+    const opened = new EditorView({ root, parent: root, state: stateOf(latest, checker, props.value) })
+    view.current = opened
+    if (props.handle !== undefined) props.handle.current = handleOf(opened)
+    return () => {
+      if (props.handle !== undefined) props.handle.current = null
+      opened.destroy()
+    }
+  }, [])
+  // Before the next key: a value that was typed over in the meantime would be taken for a new one.
+  useLayoutEffect(() => {
+    const current = view.current
+    if (current === null) return
+    if (shown.current !== props.name) {
+      keep(kept.current, shown.current ?? '', current.state)
+      shown.current = props.name
+      const before = kept.current.get(props.name ?? '')
+      current.setState(before?.doc.toString() === props.value ? before : stateOf(latest, checker, props.value))
+    } else if (current.state.doc.toString() !== props.value)
+      current.dispatch({ changes: { from: 0, to: current.state.doc.length, insert: props.value } })
+  }, [props.value, props.name])
+  useLayoutEffect(() => {
+    const current = view.current
+    if (current === null || props.diagnostics === undefined) return
+    // The server knows more than the parser.
+    checker.cancel()
+    show(current, props.diagnostics)
+  }, [props.diagnostics])
+  return <div ref={host} class="editor" />
+}
+
+function keep(kept: Map<string, EditorState>, name: string, state: EditorState): void {
+  kept.delete(name)
+  kept.set(name, state)
+  const [oldest] = kept.keys()
+  if (kept.size > KEPT_DOCUMENTS && oldest !== undefined) kept.delete(oldest)
+}
+
+function stateOf(latest: { readonly current: EditorProps }, checker: Checker, doc: string): EditorState {
+  const { label, placeholder = '' } = latest.current
+  return EditorState.create({
+    doc,
+    extensions: [
+      Prec.high(keymap.of(commands(latest))),
+      EditorView.contentAttributes.of({ 'aria-label': label }),
+      EditorView.updateListener.of(({ docChanged, view }) => {
+        if (!docChanged) return
+        checker.start(view)
+        latest.current.onChange(view.state.doc.toString())
+      }),
+      autocompletion({ override: [completionSource(() => latest.current.complete)], maxRenderedOptions: 60 }),
+      placeholderOf(placeholder),
+      common,
+    ],
+  })
+}
+
+const common: Extension = [
+  lineNumbers(),
+  highlightActiveLine(),
+  highlightActiveLineGutter(),
+  drawSelection(),
+  history(),
+  bracketMatching(),
+  closeBrackets(),
+  highlightSelectionMatches(),
+  search({ top: true }),
+  EditorView.lineWrapping,
+  typeOver(),
+  keymap.of([
+    // Tab leaves the editor, unless it accepts a completion: nobody is trapped.
+    { key: 'Tab', run: acceptCompletion },
+    ...closeBracketsKeymap,
+    ...completionKeymap,
+    ...searchKeymap,
+    ...historyKeymap,
+    ...lintKeymap,
+    ...defaultKeymap,
+  ]),
+  iql,
+  theme,
+]
+
+function commands(latest: { readonly current: EditorProps }) {
+  const run = (part: Part | undefined): boolean => {
+    if (part !== undefined) latest.current.onRun?.(part)
+    return latest.current.onRun !== undefined
+  }
+  return [
+    { key: 'Mod-Enter', run: (view: EditorView) => run(partOf(view)) },
+    { key: 'Mod-Shift-Enter', run: (view: EditorView) => run(wholeOf(view)) },
+    { key: 'Shift-Alt-f', run: formatIn },
+  ]
+}
+
+function handleOf(view: EditorView): EditorHandle {
+  return {
+    focus: () => view.focus(),
+    part: () => partOf(view),
+    format: () => formatIn(view),
+    reveal(position) {
+      view.dispatch({ selection: { anchor: Math.min(position, view.state.doc.length) }, scrollIntoView: true })
+      view.focus()
+    },
+  }
+}
+
+function partOf({ state }: EditorView): Part | undefined {
+  const { from, to, empty, head } = state.selection.main
+  const selected = state.sliceDoc(from, to)
+  return !empty && selected.trim() !== '' ? { from, to, text: selected } : statementAt(state.doc.toString(), head)
+}
+
+function wholeOf({ state }: EditorView): Part | undefined {
+  const text = state.doc.toString()
+  return text.trim() === '' ? undefined : { from: 0, to: text.length, text }
+}
+
+function formatIn(view: EditorView): boolean {
+  const before = view.state.doc.toString()
+  const after = format(before)
+  if (after !== before)
+    view.dispatch({
+      changes: { from: 0, to: before.length, insert: after },
+      selection: { anchor: 0 },
+      userEvent: 'format',
+    })
+  return true
+}
+
+/** Chromium puts what is typed over a selection into an element with an inline style, which the policy forbids. */
+function typeOver(): Extension {
+  return EditorView.domEventHandlers({
+    beforeinput(event, view) {
+      const { data, inputType } = event
+      const { from, to, empty } = view.state.selection.main
+      if (inputType !== 'insertText' || data === null || empty || view.composing) return false
+      event.preventDefault()
+      const insert = () =>
+        view.state.update({
+          changes: { from, to, insert: data },
+          selection: { anchor: from + data.length },
+          userEvent: 'input.type',
+          scrollIntoView: true,
+        })
+      const handlers = view.state.facet(EditorView.inputHandler)
+      if (!handlers.some((handle) => handle(view, from, to, data, insert))) view.dispatch(insert())
+      return true
+    },
+  })
+}
+
+/** Underlines what the parser refuses, a moment after the last key. */
+class Checker {
+  #timer: ReturnType<typeof setTimeout> | undefined
+
+  start(view: EditorView): void {
+    this.cancel()
+    this.#timer = setTimeout(() => {
+      if (!view.dom.isConnected) return
+      const faults = faultsOf(view.state.doc.toString())
+      show(
+        view,
+        faults.filter((fault) => !isBeingTyped(view, fault)),
+      )
+    }, CHECK_AFTER_MS)
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timer)
+  }
+}
+
+/** What is missing at the cursor is about to be written. */
+function isBeingTyped({ state }: EditorView, { to, isMissing = false }: Fault): boolean {
+  const { head } = state.selection.main
+  return isMissing && head >= to && state.sliceDoc(to, head).trim() === ''
+}
+
+function show(view: EditorView, faults: readonly Fault[]): void {
+  const { length } = view.state.doc
+  const diagnostics = faults.map(({ from, to, message, hint }): Diagnostic => {
+    const start = Math.min(from, length)
+    return {
+      from: start,
+      to: Math.min(Math.max(to, start), length),
+      severity: 'error',
+      message: hint === undefined ? message : `${message}. ${hint}`,
+      renderMessage: () => messageOf(message, hint),
+    }
+  })
+  view.dispatch(setDiagnostics(view.state, diagnostics))
+}
+
+function messageOf(message: string, hint: string | undefined): HTMLElement {
+  const box = document.createElement('div')
+  for (const text of [message, hint]) {
+    if (text === undefined) continue
+    const line = document.createElement('div')
+    line.textContent = text
+    box.append(line)
+  }
+  return box
+}

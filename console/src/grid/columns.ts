@@ -1,0 +1,199 @@
+/** Where the columns of a grid are: widths, pinned ones first, and which of the others are in view. */
+import { signal } from '@preact/signals'
+import { cellText } from './cell-text.ts'
+import { kindOf } from './compare.ts'
+import type { GridColumn, GridModel } from './model.ts'
+
+/** Columns in view, as rows draw them. A new object whenever anything about it changes. */
+export interface ColumnWindow {
+  readonly pinned: readonly PlacedColumn[]
+  readonly scrolled: readonly PlacedColumn[]
+  /** Where the first of `scrolled` begins, from the left end of those that scroll. */
+  readonly start: number
+  readonly pinnedWidth: number
+}
+
+export interface PlacedColumn {
+  readonly index: number
+  /** In the order on the screen. */
+  readonly place: number
+  readonly width: number
+}
+
+const NARROWEST = 48
+const WIDEST = 1200
+/** How much narrower columns may be made to fit. */
+const NARROWER = 0.8
+/** Of a character of the font of the data. */
+const CHARACTER = 7.4
+
+export class Columns {
+  readonly #model: GridModel
+  readonly #widths: number[]
+  #pinned: readonly number[] = []
+  #scrolled: readonly number[]
+  /** Left ends of those that scroll, and the right end of the last. */
+  #starts: number[] = []
+  #window: ColumnWindow | undefined
+  #windowOf = ''
+  /** Before they were stretched. */
+  #measured: number[] | undefined
+  #isResized = false
+  /** Rises when a width or a pin changes. */
+  readonly version = signal(0)
+  isMeasured = false
+
+  constructor(model: GridModel) {
+    this.#model = model
+    this.#widths = model.columns.map((column) => widthFor(column, []))
+    this.#scrolled = model.columns.map((_, index) => index)
+    this.#place()
+  }
+
+  get totalWidth(): number {
+    return this.#starts.at(-1) ?? 0
+  }
+
+  get pinnedWidth(): number {
+    return this.#pinned.reduce((sum, index) => sum + this.widthOf(index), 0)
+  }
+
+  widthOf(index: number): number {
+    return this.#widths[index] ?? NARROWEST
+  }
+
+  isPinned(index: number): boolean {
+    return this.#pinned.includes(index)
+  }
+
+  /** The column at a place on the screen, and the other way round. */
+  at(place: number): number {
+    return this.#pinned[place] ?? this.#scrolled[place - this.#pinned.length] ?? 0
+  }
+
+  placeOf(index: number): number {
+    const pinned = this.#pinned.indexOf(index)
+    return pinned === -1 ? this.#pinned.length + this.#scrolled.indexOf(index) : pinned
+  }
+
+  /** Makes them wider, or a little narrower, together, so that they fill a width; not once the user has set one. */
+  stretch(width: number): void {
+    if (!this.isMeasured || this.#isResized || width <= 0) return
+    this.#measured ??= [...this.#widths]
+    const needed = this.#measured.reduce((sum, own) => sum + own, 0)
+    const factor = width / needed
+    const more = Math.max(0, (width - needed) / this.#measured.length)
+    for (const [index, own] of this.#measured.entries())
+      this.#widths[index] = Math.floor(factor < 1 && factor >= NARROWER ? own * factor : own + more)
+    this.#place()
+  }
+
+  resize(index: number, width: number): void {
+    this.#isResized = true
+    this.#widths[index] = Math.round(Math.min(WIDEST, Math.max(NARROWEST, width)))
+    this.#place()
+  }
+
+  pin(index: number, isPinned: boolean): void {
+    const others = this.#pinned.filter((other) => other !== index)
+    this.#pinned = isPinned ? [...others, index] : others
+    this.#scrolled = this.#model.columns.map((_, at) => at).filter((at) => !this.#pinned.includes(at))
+    this.#place()
+  }
+
+  /** From the first rows, once there are some; later only on request, since widths that change by themselves irritate. */
+  measure(): void {
+    if (this.isMeasured || this.#model.size === 0) return
+    this.isMeasured = true
+    for (const [index] of this.#model.columns.entries()) this.#widths[index] = this.#fitting(index, 0, 50, 320)
+    this.#place()
+  }
+
+  /** As wide as these rows need. */
+  fit(index: number, from: number, to: number): void {
+    this.resize(index, this.#fitting(index, from, to, 800))
+  }
+
+  /** Those that are in view, `left` and `width` in pixels. */
+  window(left: number, width: number): ColumnWindow {
+    const room = Math.max(0, width - this.pinnedWidth)
+    let first = firstAfter(this.#starts, left) - 1
+    first = Math.max(0, first)
+    let last = first
+    while (last < this.#scrolled.length && (this.#starts[last] ?? 0) < left + room) last++
+    const name = `${this.version.peek()} ${first} ${last}`
+    if (this.#window !== undefined && this.#windowOf === name) return this.#window
+    this.#windowOf = name
+    const place = (index: number, at: number): PlacedColumn => ({ index, place: at, width: this.widthOf(index) })
+    this.#window = {
+      pinned: this.#pinned.map(place),
+      scrolled: this.#scrolled.slice(first, last).map((index, at) => place(index, this.#pinned.length + first + at)),
+      start: this.#starts[first] ?? 0,
+      pinnedWidth: this.pinnedWidth,
+    }
+    return this.#window
+  }
+
+  /** How far to scroll so that a column is in view. */
+  reveal(index: number, left: number, width: number): number {
+    if (this.isPinned(index)) return left
+    const start = this.#starts[this.#scrolled.indexOf(index)] ?? 0
+    const room = width - this.pinnedWidth
+    if (start < left) return start
+    const end = start + this.widthOf(index)
+    return end > left + room ? Math.min(start, end - room) : left
+  }
+
+  /** The column at a distance from the left edge of the cells. */
+  columnAt(x: number, left: number): number {
+    let edge = 0
+    for (const index of this.#pinned) {
+      edge += this.widthOf(index)
+      if (x < edge) return index
+    }
+    const at = firstAfter(this.#starts, x - edge + left) - 1
+    return this.#scrolled[Math.min(Math.max(0, at), this.#scrolled.length - 1)] ?? this.at(0)
+  }
+
+  #fitting(index: number, from: number, to: number, most: number): number {
+    const column = this.#model.columns[index] as GridColumn
+    const texts: string[] = []
+    for (let row = from; row < Math.min(to, this.#model.size); row++)
+      texts.push(cellText(this.#model.row(row)[index], column.type))
+    return Math.min(most, widthFor(column, texts))
+  }
+
+  #place(): void {
+    this.#starts = [0]
+    let end = 0
+    for (const index of this.#scrolled) {
+      end += this.widthOf(index)
+      this.#starts.push(end)
+    }
+    this.version.value++
+  }
+}
+
+function widthFor({ name, type }: GridColumn, texts: readonly string[]): number {
+  const longest = texts.reduce((most, text) => Math.max(most, text.length), 0)
+  // Sort arrow and menu stand beside the name.
+  const header = Math.max(name.length * 8.2 + 48, type.length * 6.2 + 44)
+  const least = kindOf(type) === 'Timestamp' && texts.length === 0 ? 170 : 72
+  return Math.round(Math.max(least, header, longest * CHARACTER + 20))
+}
+
+/** The first index whose value is greater, in ascending numbers. */
+function firstAfter(numbers: readonly number[], value: number): number {
+  let [low, high] = [0, numbers.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((numbers[middle] as number) <= value) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Numbers stand at the right, so that their digits line up. */
+export function isNumeric(type: string): boolean {
+  return ['Integer', 'Decimal', 'Double'].includes(kindOf(type))
+}

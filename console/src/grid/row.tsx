@@ -1,0 +1,105 @@
+/** A row of the grid. It is drawn again only when something about it has changed. */
+// biome-ignore-all lint/a11y/useSemanticElements: a table cannot leave out the rows that are not in view
+// biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus and names its active cell
+import { Component } from 'preact'
+import { classes } from '../ui/index.ts'
+import { cellText, utcTime } from './cell-text.ts'
+import { type ColumnWindow, isNumeric, type PlacedColumn } from './columns.ts'
+import { kindOf } from './compare.ts'
+import { CellEditor, type Editing } from './editing.tsx'
+import type { Change, GridColumn, GridRow } from './model.ts'
+import { ROW_HEIGHT } from './viewport.ts'
+
+export interface RowProps {
+  readonly row: GridRow
+  readonly index: number
+  readonly anchor: number
+  readonly columns: readonly GridColumn[]
+  readonly window: ColumnWindow
+  /** Places of the cells that are selected; -1 for none. */
+  readonly left: number
+  readonly right: number
+  readonly active: number
+  readonly change: Change | undefined
+  readonly editing: Editing | undefined
+  readonly editedPlace: number
+  readonly onEdited: (() => void) | undefined
+  readonly id: string
+}
+
+/** Longer ago, a change is not shown when its row comes into view. */
+const FLASH_MS = 1000
+
+export class Row extends Component<RowProps> {
+  override shouldComponentUpdate(next: RowProps): boolean {
+    const before = this.props
+    return (Object.keys(next) as (keyof RowProps)[]).some((name) => next[name] !== before[name])
+  }
+
+  override render() {
+    const { index, anchor, window, left } = this.props
+    return (
+      <div
+        role="row"
+        class={classes('grid-row', index % 2 === 1 && 'odd')}
+        aria-rowindex={index + 2}
+        aria-selected={left !== -1}
+        style={{ transform: `translateY(${(index - anchor) * ROW_HEIGHT}px)` }}
+      >
+        <div role="rowheader" class="grid-number" aria-colindex={1} data-row={index}>
+          {index + 1}
+        </div>
+        <div role="presentation" class="grid-pinned">
+          {window.pinned.map((column) => this.#cell(column))}
+        </div>
+        <div role="presentation" class="grid-scrolled">
+          <div role="presentation" class="grid-moved">
+            {window.scrolled.map((column) => this.#cell(column))}
+          </div>
+        </div>
+      </div>
+    )
+  }
+
+  #cell({ index, place, width }: PlacedColumn) {
+    const { row, columns, left, right, active, editing, editedPlace, onEdited, id, index: rowIndex } = this.props
+    const { name, type } = columns[index] as GridColumn
+    const value = row[index]
+    const isNull = value === null || value === undefined
+    const isSelected = place >= left && place <= right && left !== -1
+    const isEdited = place === editedPlace && editing !== undefined && onEdited !== undefined
+    return (
+      <div
+        key={place}
+        role="gridcell"
+        id={`${id}-${rowIndex}-${place}`}
+        class={classes(
+          'grid-cell',
+          isNumeric(type) && 'number',
+          isNull && 'null',
+          isSelected && 'selected',
+          place === active && 'active',
+          this.#flash(index),
+        )}
+        aria-colindex={place + 2}
+        aria-selected={isSelected}
+        title={kindOf(type) === 'Timestamp' && !isNull ? utcTime(String(value)) : undefined}
+        style={{ width: `${width}px` }}
+      >
+        {isEdited ? (
+          <CellEditor editing={editing} row={row} column={index} name={name} type={type} onDone={onEdited} />
+        ) : (
+          cellText(value, type)
+        )}
+      </div>
+    )
+  }
+
+  /** Two names for the same animation: it begins again when the name changes. */
+  #flash(column: number): string | false {
+    const { change } = this.props
+    if (change === undefined || !change.columns.includes(column) || performance.now() - change.at > FLASH_MS)
+      return false
+    return change.count % 2 === 0 ? 'flash-even' : 'flash-odd'
+  }
+}

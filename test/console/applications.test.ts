@@ -1,0 +1,211 @@
+/** Applications in the console, in a real Chromium: the wizard and the code that it ends in, secrets, what is built in. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { Gatehouse, password } from '../../client/src/index.ts'
+import type { Page } from '../support/chromium.ts'
+import { ADMIN, ALICE, type ConsoleScene, openConsole, signInOn } from '../support/console.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+let scene: ConsoleScene
+let admin: Gatehouse
+
+before(async () => {
+  scene = await openConsole()
+  admin = new Gatehouse(scene.server.issuer, { auth: password({ clientId: 'demo-cli', ...ADMIN }) })
+})
+after(async () => {
+  admin?.close()
+  await scene?.stop()
+})
+
+/** The code as the page shows it, as a script that has its libraries in it. */
+async function bundle(code: string, platform: 'browser' | 'node'): Promise<string> {
+  const { outputFiles } = await build({
+    stdin: { contents: code, resolveDir: ROOT, loader: 'js' },
+    alias: { '@gatehouse/client': `${ROOT}/client/src/index.ts` },
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    platform,
+    write: false,
+    logLevel: 'error',
+  })
+  return outputFiles[0]?.text ?? ''
+}
+
+async function codeOf(page: Page, library: string): Promise<string> {
+  await page.locator('.segment', { hasText: library }).click()
+  return (await page.locator('.code pre').last().textContent()) ?? ''
+}
+
+async function runProgram(code: string, env: Record<string, string>): Promise<string> {
+  const script = await bundle(code, 'node')
+  const child = spawn(process.execPath, ['--input-type=module', '-'], { env: { ...process.env, ...env } })
+  child.stdin.end(script)
+  const [out, faults] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  assert.equal(faults, '')
+  return out
+}
+
+test('the wizard for a page explains a bad address, and ends in code that signs people in', async () => {
+  const view = await scene.open('/applications')
+  const { page } = view
+  await page.getByRole('link', { name: 'Connect an application' }).click()
+  await page.getByRole('link', { name: /^Single-page app/ }).click()
+  await page.getByLabel('Name').fill('Trading Desk')
+  assert.equal(await page.getByLabel('Client id').inputValue(), 'trading-desk')
+  const redirect = page.getByRole('textbox', { name: 'redirect URI 1' })
+  const connect = page.getByRole('button', { name: 'Connect', exact: true })
+  for (const [address, fault] of [
+    ['http://desk.example.com/', /http is allowed on loopback only/],
+    ['https://*.example.com/', /wildcards are not allowed/i],
+    ['desk.example.com', /not an absolute URI/i],
+  ] as const) {
+    await redirect.fill(address)
+    await page.locator('.fault').getByText(fault).waitFor()
+    assert.equal(await connect.isDisabled(), true)
+  }
+  await page.getByRole('textbox', { name: 'origin 1' }).fill('https://other.example.com/path')
+  await page.locator('.fault').getByText('write https://other.example.com').waitFor()
+  assert.deepEqual(await view.axe(), [])
+  await page.getByRole('textbox', { name: 'origin 1' }).fill('https://other.example.com')
+
+  let script = ''
+  const site = createServer((request, response) => {
+    const isScript = request.url === '/app.js'
+    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html')
+    response.end(isScript ? script : '<!doctype html><title>Desk</title><script type="module" src="/app.js"></script>')
+  }).listen(0)
+  await once(site, 'listening')
+  const home = `http://localhost:${(site.address() as AddressInfo).port}/`
+  await redirect.fill(home)
+  await page.getByRole('checkbox', { name: 'Platform/Market' }).check()
+  await connect.click()
+  await page.waitForURL('**/applications/trading-desk/code')
+  try {
+    for (const library of ['@gatehouse/client', 'oidc-client-ts']) {
+      const code = await codeOf(page, library)
+      for (const value of [scene.server.issuer, 'trading-desk', home, 'openid profile Platform/Market'])
+        assert.ok(code.includes(`'${value}'`), `${library}: ${value}`)
+      script = await bundle(code, 'browser')
+      const context = await scene.browser.newContext()
+      const desk = await context.newPage()
+      await desk.goto(home)
+      await signInOn(desk, ALICE)
+      const logged = desk.waitForEvent('console', { predicate: (message) => message.type() === 'log' })
+      await desk.locator('#consent-allow').click()
+      const [user] = (await logged).args()
+      assert.equal((await user?.jsonValue())?.name, 'Alice Liddell', library)
+      await context.close()
+    }
+    assert.match(await codeOf(page, 'curl'), /client_id=trading-desk/)
+  } finally {
+    site.close()
+    site.closeAllConnections()
+  }
+  view.check()
+  await view.context.close()
+})
+
+test('the secret of a service is shown once, works in the code, and a second one replaces it', async () => {
+  const view = await scene.open('/applications/new?kind=service')
+  const { page } = view
+  await page.getByLabel('Name').fill('Night job')
+  await page.getByRole('checkbox', { name: 'Platform/Market' }).check()
+  await page.getByRole('button', { name: 'Connect', exact: true }).click()
+  const first = (await page.locator('.shown-once-secret code').textContent()) ?? ''
+  assert.match(first, /^[\w-]{30,}$/)
+  assert.deepEqual(await view.axe(), [])
+  const library = await codeOf(page, '@gatehouse/client')
+  assert.match(await runProgram(library, { CLIENT_SECRET: first }), /instruments/)
+  const certified = await codeOf(page, 'openid-client')
+  assert.match(await runProgram(certified, { CLIENT_SECRET: first }), /^[\w-]+\.[\w-]+\.[\w-]+\s*$/)
+
+  await page.getByRole('link', { name: 'Settings' }).click()
+  assert.equal(await page.getByText(first).count(), 0)
+  await page.getByRole('button', { name: 'Add a secret' }).click()
+  await page.getByRole('button', { name: 'Add', exact: true }).click()
+  const second = (await page.locator('.shown-once-secret code').textContent()) ?? ''
+  assert.notEqual(second, first)
+  await page.locator('tbody tr').nth(1).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Add a secret' }).isDisabled(), true)
+  await page.locator('tbody tr').first().getByRole('button', { name: 'Remove' }).click()
+  await page.getByRole('dialog').getByText('The other secret stays').waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('The secret was removed').waitFor()
+  const status = async (secret: string) => {
+    const headers = { authorization: `Basic ${btoa(`night-job:${secret}`)}` }
+    const body = new URLSearchParams({ grant_type: 'client_credentials' })
+    return (await fetch(`${scene.server.issuer}/connect/token`, { method: 'POST', headers, body })).status
+  }
+  assert.deepEqual([await status(first), await status(second)], [401, 200])
+  await page.reload()
+  await page.getByText('Only digests are stored').waitFor()
+  assert.equal(await page.getByText(second).count(), 0)
+
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('menuitem', { name: 'Disable' }).click()
+  await page.getByRole('dialog').getByText('All its tokens are revoked at once').waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click()
+  await page.locator('.page-title').getByText('Disabled').waitFor()
+  assert.equal(await status(second), 401)
+  view.check()
+  await view.context.close()
+})
+
+test('applications are found by a part of their name; what is built in is shown, and cannot be changed', async () => {
+  const view = await scene.open('/applications')
+  const { page } = view
+  await page.getByRole('searchbox').pressSequentially('CONSOLE')
+  await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
+  assert.equal(page.url(), `${scene.server.issuer}/console/applications?search=CONSOLE`)
+  await page.getByRole('link', { name: /Gatehouse console/ }).click()
+  await page.getByText('This application is part of the server').waitFor()
+  assert.equal(await page.getByRole('button', { name: /Edit|More actions/ }).count(), 0)
+  assert.deepEqual(await view.axe(), [])
+  view.check()
+  await view.context.close()
+})
+
+test('settings are edited, and a scope that is taken away is gone', async () => {
+  await admin.admin.clients.create({
+    client_id: 'edited',
+    client_name: 'Edited',
+    redirect_uris: ['https://one.example.com/'],
+    scope: 'openid Platform/Market Platform/News',
+  })
+  const view = await scene.open('/applications/edited')
+  const { page } = view
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByRole('button', { name: 'Another redirect URI' }).click()
+  await page.getByRole('textbox', { name: 'redirect URI 2' }).fill('https://one.example.com/')
+  await page.getByText('This is listed already').waitFor()
+  await page.getByRole('textbox', { name: 'redirect URI 2' }).fill('https://two.example.com/')
+  await page.getByRole('checkbox', { name: 'Platform/News' }).uncheck()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Edited was changed').waitFor()
+  const client = await admin.admin.clients.get('edited')
+  assert.deepEqual(client.redirect_uris, ['https://one.example.com/', 'https://two.example.com/'])
+  assert.equal(client.scope, 'openid Platform/Market')
+  view.check()
+  await view.context.close()
+})
+
+test('dark and at 390 px, axe-core finds nothing and nothing is wider than the window', async () => {
+  const view = await scene.open('/applications', { dark: true, width: 390 })
+  for (const path of ['', '/new', '/new?kind=spa', '/demo-web', '/demo-web/code', '/demo-cli/code']) {
+    await view.page.goto(`${scene.server.issuer}/console/applications${path}`)
+    await view.page.locator('.table, .section, .form, .cards, .code, .empty').first().waitFor()
+    assert.deepEqual(await view.axe(), [], path)
+    assert.equal(await view.page.evaluate('document.documentElement.scrollWidth'), 390, path)
+  }
+  view.check()
+  await view.context.close()
+})

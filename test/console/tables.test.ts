@@ -1,0 +1,192 @@
+/** The area Tables of the console, in a real Chromium on a demonstration server. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
+import { signIn } from '../support/demo-user.ts'
+
+let scene: ConsoleScene
+let view: ConsolePage
+
+before(async () => {
+  scene = await openConsole()
+  view = await scene.open('/tables')
+})
+after(() => scene.stop())
+
+const cell = (row: number, column: number) =>
+  view.page.locator(`[aria-rowindex="${row + 2}"] [aria-colindex="${column + 2}"]`)
+const text = async (row: number, column: number) => cell(row, column).textContent()
+
+test('the tree finds tables by their beginning and reads columns when a table is opened', async () => {
+  const { page } = view
+  await page.getByRole('link', { name: 'trades' }).waitFor()
+  await page.getByLabel('Find a table').fill('tra')
+  await page.getByRole('link', { name: 'instruments' }).waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Show the columns of trades' }).click()
+  await page.getByText('executed_at').waitFor()
+  await page.getByLabel('Find a table').fill('zzz')
+  await page.getByText('No table begins with “zzz”.').waitFor()
+  await page.getByLabel('Find a table').fill('')
+  assert.deepEqual(await view.axe(), [])
+  view.check()
+})
+
+test('a table is created by a form that shows its statement', async () => {
+  const { page } = view
+  await page.getByRole('link', { name: 'New' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('notes')
+  await page.getByLabel('Name of column 2').fill('body')
+  await page.getByRole('button', { name: 'Add a column' }).click()
+  await page.getByLabel('Name of column 3').fill('amount')
+  await page.getByLabel('Type of column 3').fill('Decimal(18, 4)')
+  const code = await page.locator('.code pre').textContent()
+  assert.equal(
+    code,
+    'CREATE TABLE notes (\n  id Integer,\n  body Text,\n  amount Decimal(18, 4),\n  PRIMARY KEY (id)\n)',
+  )
+  assert.deepEqual(await view.axe(), [])
+  await page.getByRole('button', { name: 'Create the table' }).click()
+  await page.getByText('There are no rows').waitFor()
+  assert.match(page.url(), /\/console\/tables\/notes$/)
+  view.check()
+})
+
+test('rows are added, changed in place and deleted, with exact values', async () => {
+  const { page } = view
+  for (const [id, amount] of [
+    ['9223372036854775807', '12345678901234.5678'],
+    ['2', '0.1000'],
+  ] as const) {
+    await page.getByRole('button', { name: 'Add a row' }).click()
+    await page.getByLabel('id', { exact: true }).fill(id)
+    await page.getByLabel('amount', { exact: true }).fill(amount)
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByRole('gridcell', { name: id, exact: true }).waitFor()
+  }
+  assert.deepEqual(
+    [await text(1, 0), await text(1, 1), await text(1, 2)],
+    ['9223372036854775807', 'NULL', '12345678901234.5678'],
+  )
+  await cell(1, 2).dblclick()
+  const editor = page.getByLabel('amount, Decimal(18, 4)')
+  await editor.fill('lots')
+  await editor.press('Enter')
+  await page.getByRole('alert').waitFor()
+  await editor.fill('99999999999999.0001')
+  await editor.press('Enter')
+  await page.getByRole('gridcell', { name: '99999999999999.0001' }).waitFor()
+  // The key cannot be changed in place: its details open.
+  await cell(1, 0).dblclick()
+  await page.getByRole('region', { name: 'Value of id' }).waitFor()
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByText('id 9223372036854775807. This cannot be undone.').waitFor()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByText('1 row, all of them').waitFor()
+  view.check(/status of 422/)
+  view.complaints.length = 0
+})
+
+test('a table is altered by forms, and its rights are shown', async () => {
+  const { page } = view
+  await page.getByRole('link', { name: 'Structure' }).click()
+  await page.getByRole('button', { name: 'Add a column' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('at')
+  await page
+    .getByRole('textbox', { name: 'Type' })
+    .or(page.getByRole('combobox', { name: 'Type' }))
+    .fill('Timestamp')
+  assert.equal(await page.locator('dialog .code pre').textContent(), 'ALTER TABLE notes ADD COLUMN at Timestamp')
+  await page.getByRole('button', { name: 'Run' }).click()
+  await page.getByRole('cell', { name: 'Timestamp' }).waitFor()
+  await page.getByRole('button', { name: 'Change', exact: true }).click()
+  await page.getByLabel('Read scope').fill('Platform/Market')
+  await page.getByRole('button', { name: 'Run' }).click()
+  await page.getByText('Changed the settings of notes').waitFor()
+  assert.deepEqual(await view.axe(), [])
+  view.check()
+})
+
+test('a CSV file is previewed with its delimiter, dates and misfits, then imported', async () => {
+  const { page } = view
+  await page.getByRole('link', { name: 'Import' }).click()
+  const lines = [
+    'id;body;amount;at',
+    '10;"a;b";1.5;31.01.2026',
+    '11;"two\nlines";x;01.02.2026',
+    '12;;90071992547409.9325;',
+  ]
+  await page.getByLabel('CSV file', { exact: true }).setInputFiles({
+    name: 'notes.csv',
+    mimeType: 'text/csv',
+    buffer: Buffer.from(lines.join('\r\n')),
+  })
+  await page.getByText('Semicolon: 4 columns').waitFor()
+  await page.getByText('1 of the first 3 rows do not fit').waitFor()
+  await page.getByText('amount: "x" is not a number').waitFor()
+  assert.equal(await page.getByLabel('Format of at').inputValue(), 'DD.MM.YYYY')
+  assert.deepEqual(await view.axe(), [])
+  await page.getByRole('button', { name: 'Import into notes' }).click()
+  await page.getByText('2 rows inserted, 1 rejected').waitFor()
+  await page.getByRole('link', { name: 'Rows' }).click()
+  await page.getByRole('gridcell', { name: '90071992547409.9325' }).waitFor()
+  await page.getByRole('gridcell', { name: 'a;b' }).waitFor()
+  view.check()
+})
+
+test('a table is exported as a file', async () => {
+  const { page } = view
+  const download = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Export' }).click()
+  await page.getByRole('menuitem', { name: 'CSV' }).click()
+  const file = await download
+  assert.equal(file.suggestedFilename(), 'notes.csv')
+  await page.getByText(/^Exported notes/).waitFor()
+})
+
+test('pages of rows follow each other by key as the grid is scrolled; the server sorts', async () => {
+  const { page } = view
+  await page.getByRole('link', { name: 'trades' }).click()
+  await page.getByText('The first 500 rows; scroll for more').waitFor()
+  await page.getByRole('gridcell').first().click()
+  await page.keyboard.press('Control+End')
+  await page.getByText('The first 1,000 rows; scroll for more').waitFor()
+  await page
+    .getByRole('columnheader', { name: /^price/ })
+    .getByRole('button', { name: /^price/ })
+    .click()
+  await page.getByText('The first 500 rows; scroll for more').waitFor()
+  assert.equal(await page.getByRole('columnheader', { name: /^price/ }).getAttribute('aria-sort'), 'ascending')
+  assert.deepEqual(await view.axe(), [])
+  view.check()
+})
+
+test('of many tables the tree shows a page at a time', async () => {
+  const { page } = view
+  const names = Array.from({ length: 130 }, (_, at) => `many_${String(at).padStart(3, '0')}`)
+  const columns = [{ name: 'id', type: 'Integer', primarykey: true }]
+  const { access_token: token } = await signIn(scene.server, ADMIN)
+  const created = await fetch(`${scene.server.issuer}/Query/CatalogueTable/Insert`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(names.map((name) => ({ name, columns }))),
+  })
+  assert.equal(created.status, 200)
+  await page.getByLabel('Find a table').fill('many')
+  await page.getByRole('link', { name: 'many_099' }).waitFor()
+  assert.equal(await page.getByRole('link', { name: /^many_/ }).count(), 100)
+  await page.getByRole('button', { name: 'Show more tables' }).click()
+  await page.getByRole('link', { name: 'many_129' }).waitFor()
+  view.check()
+})
+
+test('a user without the right to write reads, and is told what is missing', async () => {
+  const alice = await scene.open('/tables/instruments', { user: ALICE, width: 390 })
+  await alice.page.getByText('read only').waitFor()
+  await alice.page.getByRole('gridcell', { name: 'ACME', exact: true }).waitFor()
+  assert.equal(await alice.page.getByRole('button', { name: 'Add a row' }).count(), 0)
+  assert.equal(await alice.page.getByRole('link', { name: 'Import' }).count(), 0)
+  await alice.page.goto(`${scene.server.issuer}/console/tables?new`)
+  await alice.page.getByText('You have no access to this area').waitFor()
+  assert.deepEqual(await alice.axe(), [])
+  alice.check()
+})
