@@ -1,18 +1,12 @@
 /** Lines over the last minutes, with the newest figures beside their names; those under the pointer in their place. */
-import { signal } from '@preact/signals'
+import '../../chart/language.ts'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import '../../chart/chart.css'
+import { type Colours, coloursOf, markOf, themeVersion } from '../../chart/colours.ts'
 import { bytes, relative } from '../../ui/index.ts'
 import type { ChartOf, Point, Unit } from './figures.ts'
-
-/** Rises when the theme changes: a canvas does not follow custom properties by itself. */
-const theme = signal(0)
-const changed = () => {
-  theme.value++
-}
-new MutationObserver(changed).observe(document.documentElement, { attributeFilter: ['data-theme'] })
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', changed)
 
 const HEIGHT = 132
 /** The least that is shown, so that the first points are not drawn far apart. */
@@ -46,7 +40,7 @@ export function Trend({
       made.destroy()
       plot.current = undefined
     }
-  }, [theme.value])
+  }, [themeVersion.value])
   useEffect(() => plot.current?.setData(tableOf(points, index, lines.length)), [points])
   const shown = at === undefined ? points.at(-1) : points[at]
   const figures = lines.map(({ name }, line) => ({ name, text: figure(shown?.figures[index]?.[line], unit) }))
@@ -69,7 +63,7 @@ export function Trend({
         {figures.map(({ name, text }, line) => (
           <div key={name}>
             <dt>
-              <span class={`trend-mark trend-${line + 1}`} />
+              <span class={markOf(line)} />
               {name}
             </dt>
             <dd>{text}</dd>
@@ -81,9 +75,8 @@ export function Trend({
 }
 
 function draw(place: HTMLElement, lines: number, unit: Unit, onPoint: (index: number | undefined) => void): uPlot {
-  const colour = (name: string) => colourOf(place, name)
-  const [text, grid] = [colour('--quiet'), colour('--line')]
-  const axis = { stroke: text, font: '11px system-ui, sans-serif', ticks: { show: false }, gap: 4 }
+  const colours: Colours = coloursOf(place)
+  const axis = { stroke: colours.text, font: '11px system-ui, sans-serif', ticks: { show: false }, gap: 4 }
   return new uPlot(
     {
       width: Math.max(60, place.clientWidth),
@@ -99,7 +92,7 @@ function draw(place: HTMLElement, lines: number, unit: Unit, onPoint: (index: nu
         { ...axis, grid: { show: false }, size: 24, space: 70, values: (_, ticks) => ticks.map(clock) },
         {
           ...axis,
-          grid: { stroke: grid, width: 1 },
+          grid: { stroke: colours.line, width: 1 },
           size: 56,
           space: 32,
           values: (_, ticks) => ticks.map((tick) => short(tick, unit)),
@@ -108,7 +101,7 @@ function draw(place: HTMLElement, lines: number, unit: Unit, onPoint: (index: nu
       series: [
         {},
         ...Array.from({ length: lines }, (_, line) => ({
-          stroke: colour(`--trend-${line + 1}`),
+          stroke: colours.series[line % colours.series.length] ?? colours.text,
           width: 1.5,
           points: { show: false },
         })),
@@ -129,16 +122,6 @@ function tableOf(points: readonly Point[], index: number, lines: number): uPlot.
     points.map(({ at }) => at / 1000),
     ...Array.from({ length: lines }, (_, line) => points.map(({ figures }) => figures[index]?.[line] ?? null)),
   ]
-}
-
-/** As a canvas takes it. */
-function colourOf(place: HTMLElement, name: string): string {
-  const probe = document.createElement('span')
-  probe.style.setProperty('color', `var(${name})`)
-  place.append(probe)
-  const { color } = getComputedStyle(probe)
-  probe.remove()
-  return color
 }
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
