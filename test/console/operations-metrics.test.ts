@@ -49,7 +49,7 @@ test('quantiles are those between two scrapes, interpolated inside the bucket', 
 
 test('the text of the server itself gives figures for its charts', () => {
   const metrics = createMetrics()
-  metrics.watch('gatehouse_build_info', () => [[{ version: '1', node: 'node-a' }, 1]])
+  metrics.watch('gatehouse_build_info', () => [[{ version: '1', node: '24', name: 'node-a' }, 1]])
   metrics.watch('nodejs_eventloop_lag_seconds', () => [[{ statistic: 'p99' }, 0.02]])
   const history = new History()
   history.add(1000, parseMetrics(metrics.render()), 5000)

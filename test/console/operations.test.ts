@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
 import { signIn } from '../support/demo-user.ts'
+import { until } from '../support/until.ts'
 
 /** Longer than any test waits. */
 const SLOW = `SELECT count(*) AS n FROM ${Array.from({ length: 7 }, (_value, index) => `trades t${index}`).join(' CROSS JOIN ')}`
@@ -32,9 +33,7 @@ test('the overview shows the node, and its charts move with the metrics', async 
   await requests.waitFor()
   const first = await requests.getAttribute('aria-label')
   for (let sent = 0; sent < 60; sent++) await (await fetch(`${scene.server.issuer}/healthz`)).text()
-  await page.waitForFunction(
-    `document.querySelector('[aria-label^="Requests: HTTP"]').getAttribute('aria-label') !== ${JSON.stringify(first)}`,
-  )
+  await until('the chart has moved', 15_000, async () => (await requests.getAttribute('aria-label')) !== first)
   await page.getByRole('img', { name: /HTTP latency: p50 [\d.]+ ms/ }).waitFor()
   assert.deepEqual(await admin.axe(), [])
   admin.check()
@@ -83,7 +82,7 @@ test('the audit log is filtered, followed, opened and verified', async () => {
   await page.getByRole('row', { name: /key\.retired.*admin/s }).waitFor()
   await page.getByLabel('Event').fill('user')
   await page.getByLabel('Actor').fill('admin')
-  await page.getByRole('button', { name: 'Filter' }).click()
+  await page.getByRole('button', { name: 'Filter', exact: true }).click()
   await page.waitForURL(/audit\?event=user&actor=admin$/)
   await page.getByText('No event matches').waitFor()
   await page.getByRole('switch', { name: 'Follow' }).click()

@@ -95,7 +95,7 @@ export function quantileOf(
 
 /** The node that was scraped: behind a balancer not always the same one. */
 export function nodeOf(scrape: Scrape): string {
-  return scrape.get('gatehouse_build_info')?.[0]?.labels.node ?? ''
+  return scrape.get('gatehouse_build_info')?.[0]?.labels.name ?? ''
 }
 
 function keyOf(labels: Labels): string {

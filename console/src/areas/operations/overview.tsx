@@ -117,14 +117,17 @@ function Node({ item }: { readonly item: NodeItem }) {
               <Time at={item.started_at} />
             </span>,
           ],
-          ['Event-loop lag', `${item.event_loop_lag_ms.p99} ms p99, ${item.event_loop_lag_ms.max} ms at most`],
+          [
+            'Event-loop lag',
+            `p99 ${Math.round(item.event_loop_lag_ms.p99)} ms, maximum ${Math.round(item.event_loop_lag_ms.max)} ms`,
+          ],
           ['Memory', `${bytes(item.memory_bytes)}, heap ${bytes(item.heap_bytes)}`],
           ['Disk', item.disk_free_bytes === null ? 'unknown' : `${bytes(item.disk_free_bytes)} free`],
           [
             'Connections',
             item.streams === null
               ? count(item.connections)
-              : `${count(item.connections)}, of them ${count(item.streams)} streams with ${count(item.subscriptions ?? 0)} subscriptions`,
+              : `${count(item.connections)}; streams ${count(item.streams)}, subscriptions ${count(item.subscriptions ?? 0)}`,
           ],
           ...(queries === null
             ? []
@@ -142,6 +145,7 @@ function Node({ item }: { readonly item: NodeItem }) {
 }
 
 function Slots({ busy, total }: { readonly busy: number; readonly total: number }) {
+  if (total === 0) return 'none in use yet'
   return (
     <span class="slots">
       <meter min={0} max={total} value={busy} high={total * 0.9} aria-label="Busy query slots" />

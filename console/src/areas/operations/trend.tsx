@@ -89,7 +89,7 @@ function draw(place: HTMLElement, lines: number, unit: Unit, onPoint: (index: nu
         y: { range: (_, __, max) => [0, (max ?? 0) > 0 ? max * 1.1 : 1] },
       },
       axes: [
-        { ...axis, grid: { show: false }, size: 24, space: 70, values: (_, ticks) => ticks.map(clock) },
+        { ...axis, grid: { show: false }, size: 24, space: 80, values: (_, ticks) => ticks.map(clock) },
         {
           ...axis,
           grid: { stroke: colours.line, width: 1 },
@@ -124,7 +124,12 @@ function tableOf(points: readonly Point[], index: number, lines: number): uPlot.
   ]
 }
 
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+const CLOCK = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+})
 
 function clock(seconds: number): string {
   return CLOCK.format(seconds * 1000)
