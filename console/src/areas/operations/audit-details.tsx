@@ -104,8 +104,8 @@ function Who({ id, names }: { readonly id: string | undefined; readonly names: N
 function Id({ of: id, label }: { readonly of: string | undefined; readonly label: string }) {
   if (id === undefined) return '–'
   return (
-    <>
+    <span class="id">
       <code class="quiet">{id}</code> <Copy text={id} label={label} />
-    </>
+    </span>
   )
 }

@@ -161,14 +161,17 @@ function Rows({
       columns={[
         {
           title: 'Event',
-          cell: ({ event, outcome, seq }) => (
+          cell: ({ event, outcome, seq, at }) => (
             <span class={fresh.has(seq) ? 'audit-event fresh' : 'audit-event'}>
               {event}
               {outcome !== 'success' && <Badge kind="danger">{outcome}</Badge>}
+              <span class="audit-when">
+                <Time at={at} />
+              </span>
             </span>
           ),
         },
-        { title: 'Time', cell: ({ at }) => <Time at={at} /> },
+        { title: 'Time', cell: ({ at }) => <Time at={at} />, wide: true },
         { title: 'Actor', cell: ({ actor }) => nameOf(actor, names) },
         { title: 'Target', cell: ({ target }) => nameOf(target, names), wide: true },
         { title: 'Application', cell: ({ client }) => client ?? '', wide: true },

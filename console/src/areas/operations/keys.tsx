@@ -96,7 +96,7 @@ export function Keys() {
               {
                 title: 'Key',
                 cell: ({ kid }) => (
-                  <span class="key-id">
+                  <span class="id">
                     <code title={kid}>{short(kid)}</code> <Copy text={kid} label="Copy the key id" />
                   </span>
                 ),

@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { gate } from '../../gate.ts'
+import { server } from '../../server.ts'
 import {
   Badge,
   bytes,
@@ -80,7 +81,14 @@ export function Overview() {
       )}
       <Section
         title="Metrics"
-        about={`The last ten minutes that this page was open, of ${node || 'the node that answers'}`}
+        about={
+          <>
+            The last ten minutes that this page was open, of {node || 'the node that answers'}.{' '}
+            <a href={`${server.base}/docs/metrics`} target="_blank" rel="noreferrer">
+              All metrics, and alerts
+            </a>
+          </>
+        }
         actions={known.length > 1 && <Select label="Node" hideLabel value={node} onValue={setChosen} choices={known} />}
       >
         {metrics.error !== undefined && (
@@ -105,18 +113,14 @@ function Node({ item }: { readonly item: NodeItem }) {
       <header>
         <h3>{item.node}</h3>
         {item.ready ? <Badge kind="good">ready</Badge> : <Badge kind="danger">not ready</Badge>}
-        <span class="quiet">{item.services.join(', ')}</span>
+        <span class="quiet">
+          up for {duration(item.uptime_seconds * 1000)}, with {item.services.join(', ')}
+        </span>
       </header>
       <Facts
         of={[
           ['Version', `${item.version}, ${item.runtime}, ${item.database}`],
-          [
-            'Up for',
-            <span key="up">
-              {duration(item.uptime_seconds * 1000)} <span class="quiet">since </span>
-              <Time at={item.started_at} />
-            </span>,
-          ],
+          ['Started', <Time key="at" at={item.started_at} />],
           [
             'Event-loop lag',
             `p99 ${Math.round(item.event_loop_lag_ms.p99)} ms, maximum ${Math.round(item.event_loop_lag_ms.max)} ms`,
