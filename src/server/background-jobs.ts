@@ -20,7 +20,12 @@ import type { Resources } from './resources.ts'
 
 const DAY = 86_400_000
 
-export function openMetrics({ database, audit }: Resources, bus: Bus, dataFolder: string, cleanup: Cleanup): Metrics {
+export function openMetrics(
+  { node, database, audit }: Resources,
+  bus: Bus,
+  dataFolder: string,
+  cleanup: Cleanup,
+): Metrics {
   const metrics = createMetrics()
   metrics.watch('gatehouse_database_connections', () =>
     Object.entries(database.pool() ?? {}).map(([state, count]) => [{ state }, count] as const),
@@ -29,7 +34,7 @@ export function openMetrics({ database, audit }: Resources, bus: Bus, dataFolder
   metrics.watch('gatehouse_audit_lost_total', () => [[{}, audit.lost]])
   metrics.watch('gatehouse_bus_lag_seconds', () => [[{}, bus.lag() / 1000]])
   bus.subscribe(({ kind }) => metrics.count('gatehouse_bus_events_total', { kind }))
-  cleanup.add(watchProcess(metrics, dataFolder))
+  cleanup.add(watchProcess(metrics, { name: node, dataFolder }))
   return metrics
 }
 

@@ -3,7 +3,12 @@ const FAST = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5
 const SLOW = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60] as const
 
 export const METRICS = {
-  gatehouse_build_info: gauge('Always 1; the labels name the versions.', 'version', 'node'),
+  gatehouse_build_info: gauge(
+    'Always 1; the labels have the versions of Gatehouse and Node, and the name of this node.',
+    'version',
+    'node',
+    'name',
+  ),
   gatehouse_http_requests_total: counter('HTTP requests answered.', 'method', 'route', 'status'),
   gatehouse_http_request_seconds: histogram('Time from a request to the end of its reply.', FAST, 'route'),
   gatehouse_http_connections_refused_total: counter('Connections refused because their address has too many.'),

@@ -6,11 +6,14 @@ import type { Metrics } from './metrics.ts'
 
 const NANOSECONDS = 1e9
 
-export function watchProcess(metrics: Metrics, dataFolder: string): () => void {
+export function watchProcess(
+  metrics: Metrics,
+  { name, dataFolder }: { readonly name: string; readonly dataFolder: string },
+): () => void {
   const delay = monitorEventLoopDelay({ resolution: 20 })
   delay.enable()
   const started = Math.round(Date.now() / 1000 - process.uptime())
-  metrics.watch('gatehouse_build_info', () => [[{ version: VERSION, node: process.versions.node }, 1]])
+  metrics.watch('gatehouse_build_info', () => [[{ version: VERSION, node: process.versions.node, name }, 1]])
   metrics.watch('process_cpu_seconds_total', () => {
     const { user, system } = process.cpuUsage()
     return [[{}, (user + system) / 1e6]]

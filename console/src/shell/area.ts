@@ -95,7 +95,7 @@ export const AREAS: readonly Area[] = [
     icon: 'operations',
     rights: ['Platform/Admin', 'Identity/Admin'],
     service: undefined,
-    built: false,
+    built: true,
     load: () => import('../areas/operations/index.tsx'),
   },
 ]

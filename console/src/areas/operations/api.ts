@@ -1,0 +1,13 @@
+/** Requests to the administration. */
+import { gate } from '../../gate.ts'
+
+export async function read<T>(path: string, signal?: AbortSignal): Promise<T> {
+  const response = await gate.request(path, { signal })
+  return (await response.json()) as T
+}
+
+/** A path with the parameters that have a value. */
+export function withQuery(path: string, query: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(query).filter((entry): entry is [string, string] => (entry[1] ?? '') !== '')
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`
+}

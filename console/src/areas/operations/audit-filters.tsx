@@ -1,0 +1,75 @@
+/** The filters of the audit log; the address of the page has those that are in force. */
+import { useState } from 'preact/hooks'
+import { Button, Select, TextField } from '../../ui/index.ts'
+import { type AuditFilter, FILTERS } from './audit-log.ts'
+
+const RARE = ['client', 'address', 'since', 'until'] as const
+
+export function AuditFilters({
+  filter,
+  onFilter,
+}: {
+  readonly filter: AuditFilter
+  readonly onFilter: (filter: AuditFilter) => void
+}) {
+  const [given, setGiven] = useState<AuditFilter>(filter)
+  const [all, setAll] = useState(RARE.some((name) => filter[name] !== undefined))
+  const field = (name: (typeof FILTERS)[number]) => ({
+    value: given[name] ?? '',
+    onValue: (value: string) => setGiven({ ...given, [name]: value }),
+  })
+  const time = (name: 'since' | 'until') => ({
+    value: toLocal(given[name]),
+    onValue: (value: string) => setGiven({ ...given, [name]: value === '' ? '' : new Date(value).toISOString() }),
+  })
+  const apply = (next: AuditFilter) =>
+    onFilter(
+      Object.fromEntries(
+        FILTERS.map((name) => [name, next[name]?.trim() ?? ''] as const).filter(([, value]) => value !== ''),
+      ),
+    )
+  return (
+    <form
+      class="audit-filters"
+      onSubmit={(event) => {
+        event.preventDefault()
+        apply(given)
+      }}
+    >
+      <TextField label="Event" placeholder="user.created, or token" {...field('event')} />
+      <TextField label="Actor" placeholder="Name or id" {...field('actor')} />
+      <TextField label="Target" placeholder="Name or id" {...field('target')} />
+      <Select label="Outcome" {...field('outcome')} choices={[{ value: '', title: 'Any' }, 'success', 'refused']} />
+      {all && (
+        <>
+          <TextField label="Application" placeholder="Client id" {...field('client')} />
+          <TextField label="Address" placeholder="192.0.2.1" {...field('address')} />
+          <TextField label="Since" type="datetime-local" {...time('since')} />
+          <TextField label="Until" type="datetime-local" {...time('until')} />
+        </>
+      )}
+      <div class="audit-apply">
+        <Button type="submit" kind="primary" icon="filter">
+          Filter
+        </Button>
+        {!all && (
+          <Button kind="plain" onClick={() => setAll(true)}>
+            More filters
+          </Button>
+        )}
+        {Object.keys(filter).length > 0 && (
+          <Button kind="plain" onClick={() => apply({})}>
+            Clear
+          </Button>
+        )}
+      </div>
+    </form>
+  )
+}
+
+/** As the control of the browser writes it: in the viewer's zone, without one. */
+function toLocal(iso: string | undefined): string {
+  const date = new Date(iso ?? '')
+  if (Number.isNaN(date.getTime())) return ''
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}

@@ -1,0 +1,83 @@
+/** Reading the audit log: page by page into the past, and as it is written. */
+import { read, withQuery } from './api.ts'
+import { pause, visible } from './polling.ts'
+import type { AuditItem, AuditPage, Names } from './replies.ts'
+
+/** As the address of the page and the API name them. */
+export const FILTERS = ['event', 'outcome', 'actor', 'target', 'client', 'address', 'since', 'until'] as const
+export type AuditFilter = Readonly<Partial<Record<(typeof FILTERS)[number], string>>>
+
+export interface AuditRows {
+  /** Newest first. */
+  readonly items: readonly AuditItem[]
+  readonly names: Names
+  /** Older ones; null at the beginning of the log. */
+  readonly next: string | null
+}
+
+const PAGE = 50
+/** A page of rare events may be empty although there are older ones. */
+const MOST_EMPTY_PAGES = 20
+/** Rows that are kept while the log is followed. */
+const MOST_ROWS = 1000
+const WAIT_S = 20
+const REST_AFTER_ERROR_MS = 3000
+
+export function readNewest(filter: AuditFilter, signal?: AbortSignal): Promise<AuditRows> {
+  return readBack(withQuery('/admin/audit', { ...filter, limit: String(PAGE) }), signal)
+}
+
+export async function readOlder(rows: AuditRows, signal?: AbortSignal): Promise<AuditRows> {
+  if (rows.next === null) return rows
+  const { items, names, next } = await readBack(rows.next, signal)
+  return { items: [...rows.items, ...items], names: { ...rows.names, ...names }, next }
+}
+
+async function readBack(path: string, signal?: AbortSignal): Promise<AuditRows> {
+  let page = await read<AuditPage>(path, signal)
+  for (let empty = 0; page.items.length === 0 && page.next !== null && empty < MOST_EMPTY_PAGES; empty++)
+    page = await read<AuditPage>(page.next, signal)
+  return page
+}
+
+/** With what was written meanwhile; the oldest are dropped when there are too many, and can be read again. */
+export function withNewer({ items, names, next }: AuditRows, { items: newer, names: more }: AuditPage): AuditRows {
+  const all = [...newer].reverse().concat(items)
+  const kept = all.slice(0, MOST_ROWS)
+  const last = kept.at(-1)
+  const isCut = kept.length < all.length && last !== undefined
+  const search = isCut ? new URLSearchParams((next ?? '').split('?')[1] ?? '') : undefined
+  search?.set('before', String(last?.seq))
+  return {
+    items: kept,
+    names: { ...names, ...more },
+    next: search === undefined ? next : `/admin/audit?${search}`,
+  }
+}
+
+/** Reports what is written after a row, until it is aborted; goes on after errors, which it reports too. */
+export async function followLog(
+  filter: AuditFilter,
+  after: number | undefined,
+  signal: AbortSignal,
+  report: { readonly page: (page: AuditPage) => void; readonly error: (error: unknown) => void },
+): Promise<void> {
+  let path: string | undefined = after === undefined ? undefined : followPath(filter, after)
+  while (!signal.aborted) {
+    try {
+      await visible(signal)
+      path ??= followPath(filter, (await read<AuditPage>('/admin/audit?limit=1', signal)).items[0]?.seq ?? 0)
+      const page: AuditPage = await read<AuditPage>(path, signal)
+      path = page.next ?? path
+      if (!signal.aborted) report.page(page)
+    } catch (error) {
+      if (signal.aborted) return
+      report.error(error)
+      await pause(REST_AFTER_ERROR_MS, signal)
+    }
+  }
+}
+
+function followPath(filter: AuditFilter, after: number): string {
+  return withQuery('/admin/audit', { ...filter, after: String(after), wait: String(WAIT_S) })
+}

@@ -1,0 +1,189 @@
+/** The audit log: filtered, read back page by page, followed as it is written, and a row in full. */
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { announce } from '../../shell/announce.tsx'
+import type { AreaProps } from '../../shell/area.ts'
+import { go, href } from '../../shell/router.ts'
+import { toastError } from '../../shell/toasts.tsx'
+import {
+  Await,
+  Badge,
+  Button,
+  ButtonLink,
+  count,
+  Empty,
+  ErrorNotice,
+  Switch,
+  Table,
+  Time,
+  useLoad,
+} from '../../ui/index.ts'
+import { AuditDetails } from './audit-details.tsx'
+import { AuditFilters } from './audit-filters.tsx'
+import { type AuditFilter, type AuditRows, FILTERS, followLog, readNewest, readOlder, withNewer } from './audit-log.ts'
+import type { AuditItem, Names } from './replies.ts'
+import { Verify } from './verify.tsx'
+
+export function Audit({ path, query }: AreaProps) {
+  if (path[0] === 'verify') return <Verify />
+  return <Explorer seq={path[0]} query={query} />
+}
+
+function Explorer({ seq, query }: { readonly seq: string | undefined; readonly query: URLSearchParams }) {
+  const filter: AuditFilter = Object.fromEntries(
+    FILTERS.map((name) => [name, query.get(name) ?? '']).filter(([, value]) => value !== ''),
+  )
+  const key = JSON.stringify(filter)
+  const follows = query.get('follow') === 'true'
+  const loaded = useLoad((signal) => readNewest(filter, signal), [key])
+  const [busy, setBusy] = useState(false)
+  const { fresh, error } = useFollowing(follows && filter.until === undefined, filter, loaded)
+  const show = (next: AuditFilter, following = follows, row?: string) =>
+    go(
+      href('operations', 'audit', ...(row === undefined ? [] : [row]), {
+        ...next,
+        follow: following ? 'true' : undefined,
+      }),
+    )
+  const older = async (rows: AuditRows) => {
+    setBusy(true)
+    try {
+      loaded.set(await readOlder(rows))
+    } catch (failure) {
+      toastError(failure, 'Older events could not be read')
+    }
+    setBusy(false)
+  }
+  return (
+    <div class="operations-list">
+      <AuditFilters key={key} filter={filter} onFilter={(next) => show(next)} />
+      <div class="operations-bar">
+        <Switch
+          label="Follow"
+          checked={follows}
+          disabled={filter.until !== undefined}
+          onChecked={(following) => show(filter, following)}
+        />
+        <span class="quiet" role="status">
+          {follows ? `Events appear as they happen${fresh.size > 0 ? `, ${count(fresh.size)} so far` : ''}` : ''}
+        </span>
+        <span class="spread" />
+        <Button size="small" icon="refresh" onClick={loaded.reload}>
+          Refresh
+        </Button>
+        <ButtonLink size="small" icon="shield" href={href('operations', 'audit', 'verify')}>
+          Verify the log…
+        </ButtonLink>
+      </div>
+      {error !== undefined && <ErrorNotice error={error} title="Following is interrupted; it is tried again" />}
+      <Await of={loaded} title="The audit log could not be read">
+        {(rows) => (
+          <>
+            {rows.items.length === 0 ? (
+              <Empty icon="history" title="No event matches">
+                {rows.next === null ? 'The whole log was searched.' : 'There may be older ones.'}
+              </Empty>
+            ) : (
+              <Rows rows={rows} fresh={fresh} hrefOf={(item) => rowHref(item, filter, follows)} />
+            )}
+            {rows.next !== null && (
+              <Button busy={busy} onClick={() => older(rows)}>
+                Show older
+              </Button>
+            )}
+            {seq !== undefined && (
+              <AuditDetails
+                seq={seq}
+                known={rows}
+                onClose={() => show(filter)}
+                onFilter={(more) => show({ ...filter, ...more })}
+              />
+            )}
+          </>
+        )}
+      </Await>
+    </div>
+  )
+}
+
+function rowHref({ seq }: AuditItem, filter: AuditFilter, follows: boolean): string {
+  return href('operations', 'audit', String(seq), { ...filter, follow: follows ? 'true' : undefined })
+}
+
+/** Adds what is written to the rows that were loaded; `fresh` has the numbers of those. */
+function useFollowing(
+  follows: boolean,
+  filter: AuditFilter,
+  { data, set }: { readonly data: AuditRows | undefined; readonly set: (rows: AuditRows) => void },
+): { readonly fresh: ReadonlySet<number>; readonly error: unknown } {
+  const [fresh, setFresh] = useState<ReadonlySet<number>>(new Set())
+  const [error, setError] = useState<unknown>()
+  const rows = useRef(data)
+  rows.current = data
+  const isLoaded = data !== undefined
+  useEffect(() => {
+    setError(undefined)
+    setFresh(new Set())
+    if (!follows || rows.current === undefined) return
+    const abort = new AbortController()
+    void followLog(filter, rows.current.items[0]?.seq, abort.signal, {
+      page(page) {
+        setError(undefined)
+        const known = new Set(rows.current?.items.map(({ seq }) => seq))
+        const items = page.items.filter(({ seq }) => !known.has(seq))
+        if (items.length === 0 || rows.current === undefined) return
+        rows.current = withNewer(rows.current, { ...page, items })
+        set(rows.current)
+        setFresh((before) => new Set([...before, ...items.map(({ seq }) => seq)]))
+        announce(items.length === 1 ? `New event ${items[0]?.event}` : `${items.length} new events`)
+      },
+      error: setError,
+    })
+    return () => abort.abort()
+  }, [follows, isLoaded, JSON.stringify(filter)])
+  return { fresh, error }
+}
+
+function Rows({
+  rows: { items, names },
+  fresh,
+  hrefOf,
+}: {
+  readonly rows: AuditRows
+  readonly fresh: ReadonlySet<number>
+  readonly hrefOf: (item: AuditItem) => string
+}) {
+  return (
+    <Table
+      label="Audit log"
+      rows={items}
+      keyOf={({ seq }) => seq}
+      hrefOf={hrefOf}
+      columns={[
+        {
+          title: 'Event',
+          cell: ({ event, outcome, seq, at }) => (
+            <span class={fresh.has(seq) ? 'audit-event fresh' : 'audit-event'}>
+              {event}
+              {outcome !== 'success' && <Badge kind="danger">{outcome}</Badge>}
+              <span class="audit-when">
+                <Time at={at} />
+              </span>
+            </span>
+          ),
+        },
+        { title: 'Time', cell: ({ at }) => <Time at={at} />, wide: true },
+        { title: 'Actor', cell: ({ actor }) => nameOf(actor, names) },
+        { title: 'Target', cell: ({ target }) => nameOf(target, names), wide: true },
+        { title: 'Application', cell: ({ client }) => client ?? '', wide: true },
+        { title: 'Address', cell: ({ address }) => address ?? '', wide: true },
+        { title: 'Number', kind: 'number', cell: ({ seq }) => count(seq), wide: true },
+      ]}
+    />
+  )
+}
+
+function nameOf(id: string | undefined, names: Names) {
+  if (id === undefined) return <span class="quiet">–</span>
+  const name = Object.hasOwn(names, id) ? names[id] : undefined
+  return <span title={id}>{name ?? (id.length > 24 ? `${id.slice(0, 20)}…` : id)}</span>
+}

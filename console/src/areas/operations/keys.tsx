@@ -1,0 +1,197 @@
+/** The keys that sign tokens: rotation, retirement, and withdrawal of one that others may know. */
+import { useState } from 'preact/hooks'
+import { gate } from '../../gate.ts'
+import { confirm } from '../../shell/dialogs.tsx'
+import { toast, toastError } from '../../shell/toasts.tsx'
+import {
+  Await,
+  Badge,
+  Button,
+  Copy,
+  Dialog,
+  Menu,
+  Notice,
+  Section,
+  Select,
+  Table,
+  Time,
+  useLoad,
+} from '../../ui/index.ts'
+import { read } from './api.ts'
+import type { KeyItem } from './replies.ts'
+
+const STATES: Readonly<
+  Record<KeyItem['state'], { readonly kind?: 'good' | 'accent' | 'danger'; readonly about: string }>
+> = {
+  signing: { kind: 'good', about: 'Signs all new tokens' },
+  waiting: { kind: 'accent', about: 'Published, signs later' },
+  outlived: { about: 'A newer key signs; its tokens are valid' },
+  retired: { about: 'Published until its last token has expired' },
+  removed: { about: 'No longer published' },
+  compromised: { kind: 'danger', about: 'Withdrawn; its tokens are rejected' },
+}
+
+export function Keys() {
+  const loaded = useLoad((signal) => read<{ items: readonly KeyItem[] }>('/admin/keys', signal), [])
+  const [rotates, setRotates] = useState(false)
+  const end = async (path: string, done: string) => {
+    try {
+      await gate.request(path, { method: 'DELETE' })
+      toast(done)
+    } catch (error) {
+      toastError(error, 'The key was not changed')
+    }
+    loaded.reload()
+  }
+  const retire = async ({ kid }: KeyItem) => {
+    const isSure = await confirm({
+      title: 'Retire this key?',
+      text: `${short(kid)} stops signing now. Tokens that it has signed stay valid until they expire, and it is published until then.`,
+      action: 'Retire key',
+      danger: true,
+    })
+    if (isSure) await end(`/admin/keys/${kid}`, 'The key was retired')
+  }
+  const withdraw = async ({ kid, state }: KeyItem) => {
+    const isSure = await confirm({
+      title: 'Withdraw this key as compromised?',
+      text: (
+        <>
+          <p>
+            Do this when somebody else may know the private key <code>{short(kid)}</code>. It cannot be undone.
+          </p>
+          <ul class="consequences">
+            <li>Every token that it has signed is rejected at once: all users and applications need a new one.</li>
+            <li>
+              It disappears from the published keys; validators that keep them longer accept its tokens until they fetch
+              again.
+            </li>
+            {state === 'signing' && <li>A new key is made and signs from now on.</li>}
+          </ul>
+        </>
+      ),
+      action: 'Withdraw key',
+      danger: true,
+      typed: 'compromised',
+    })
+    if (isSure) await end(`/admin/keys/${kid}?compromised=true`, 'The key was withdrawn, and its tokens are rejected')
+  }
+  return (
+    <Section
+      title="Signing keys"
+      about="They sign ID tokens and access tokens. Rotation happens by itself; rotate here to do it earlier."
+      actions={
+        <Button kind="primary" icon="refresh" onClick={() => setRotates(true)}>
+          Rotate…
+        </Button>
+      }
+    >
+      <Await of={loaded} title="The keys could not be listed">
+        {({ items }) => (
+          <Table
+            label="Signing keys"
+            rows={items}
+            keyOf={({ kid }) => kid}
+            columns={[
+              {
+                title: 'Key',
+                cell: ({ kid }) => (
+                  <span class="id">
+                    <code title={kid}>{short(kid)}</code> <Copy text={kid} label="Copy the key id" />
+                  </span>
+                ),
+              },
+              {
+                title: 'State',
+                cell: ({ state }) => (
+                  <span class="key-state">
+                    <Badge kind={STATES[state]?.kind}>{state}</Badge> <span class="quiet">{STATES[state]?.about}</span>
+                  </span>
+                ),
+              },
+              { title: 'Created', cell: ({ created_at }) => <Time at={created_at} />, wide: true },
+              { title: 'Signs from', cell: ({ active_from }) => <Time at={active_from} />, wide: true },
+              { title: 'Published until', cell: ({ removed_after }) => <Time at={removed_after} />, wide: true },
+              {
+                title: 'Actions',
+                kind: 'actions',
+                cell: (key) =>
+                  key.state !== 'compromised' &&
+                  key.state !== 'removed' && (
+                    <Menu
+                      label={`Actions for key ${short(key.kid)}`}
+                      items={[
+                        ...(key.state === 'retired' ? [] : [{ title: 'Retire…', act: () => retire(key) }]),
+                        { title: 'Withdraw as compromised…', danger: true, act: () => withdraw(key) },
+                      ]}
+                    />
+                  ),
+              },
+            ]}
+          />
+        )}
+      </Await>
+      {rotates && (
+        <Rotate
+          onClose={(isDone) => {
+            setRotates(false)
+            if (isDone) loaded.reload()
+          }}
+        />
+      )}
+    </Section>
+  )
+}
+
+function Rotate({ onClose }: { readonly onClose: (isDone: boolean) => void }) {
+  const [after, setAfter] = useState('86400')
+  const [busy, setBusy] = useState(false)
+  const rotate = async () => {
+    setBusy(true)
+    try {
+      await gate.request('/admin/keys', { method: 'POST', body: { active_in: Number(after) } })
+      toast(after === '0' ? 'A new key signs from now on' : 'A new key is published, and signs later')
+      onClose(true)
+    } catch (error) {
+      setBusy(false)
+      toastError(error, 'The key was not rotated')
+    }
+  }
+  return (
+    <Dialog
+      title="Rotate the signing key"
+      size="small"
+      onClose={() => onClose(false)}
+      onSubmit={rotate}
+      actions={
+        <>
+          <Button onClick={() => onClose(false)}>Cancel</Button>
+          <Button type="submit" kind="primary" busy={busy}>
+            Rotate
+          </Button>
+        </>
+      }
+    >
+      <p>A new key is made and published now. The one that signs today stays valid for its tokens.</p>
+      <Select
+        label="The new key signs"
+        value={after}
+        onValue={setAfter}
+        choices={[
+          { value: '86400', title: 'in a day (recommended)' },
+          { value: '3600', title: 'in an hour' },
+          { value: '0', title: 'at once' },
+        ]}
+      />
+      {after !== '86400' && (
+        <Notice kind="warning">
+          Applications that keep the published keys for longer reject the new tokens until they fetch the keys again.
+        </Notice>
+      )}
+    </Dialog>
+  )
+}
+
+function short(kid: string): string {
+  return kid.length > 16 ? `${kid.slice(0, 12)}…` : kid
+}

@@ -1,0 +1,54 @@
+/** What an operator should look at, from the nodes and the metrics. The bounds are those of examples/prometheus/alerts.yaml. */
+
+import { type Scrape, sumOf } from './metrics.ts'
+import type { FromNodes, NodeItem } from './replies.ts'
+
+const DAY = 86_400
+/** Older backups are overdue. */
+export const OLDEST_BACKUP_MS = 2 * DAY * 1000
+const LATEST_LAG_MS = 200
+const LATEST_BUS_MS = 1000
+const LEAST_FREE = 0.1
+const LAST_DAYS_OF_CERTIFICATE = 14
+
+export function problemsOf(
+  { items, silent }: Pick<FromNodes<NodeItem>, 'items' | 'silent'>,
+  scrape: Scrape | undefined,
+): readonly string[] {
+  return [
+    ...silent.map((node) => `${node} does not reply.`),
+    ...items.flatMap(problemsOfNode),
+    ...(scrape === undefined ? [] : problemsInMetrics(scrape)),
+  ]
+}
+
+function problemsOfNode({ node, ready, checks, event_loop_lag_ms: lag, bus_lag_ms }: NodeItem): string[] {
+  const failing = Object.entries(checks).filter(([, state]) => state !== 'ok')
+  const why = failing.map(([name, state]) => `${name}: ${state}`).join('; ')
+  return [
+    ...(ready ? [] : [`${node} is not ready${why === '' ? '' : ` (${why})`}.`]),
+    ...(lag.p99 > LATEST_LAG_MS
+      ? [`The event loop of ${node} is ${Math.round(lag.p99)} ms late: it needs more CPU.`]
+      : []),
+    ...(bus_lag_ms > LATEST_BUS_MS ? [`Revocations reach ${node} ${Math.round(bus_lag_ms)} ms late.`] : []),
+  ]
+}
+
+function problemsInMetrics(scrape: Scrape): string[] {
+  const lost = sumOf(scrape, 'gatehouse_audit_lost_total') ?? 0
+  const [free, size] = [sumOf(scrape, 'gatehouse_disk_free_bytes'), sumOf(scrape, 'gatehouse_disk_size_bytes')]
+  const expiry = sumOf(scrape, 'gatehouse_tls_certificate_expiry_seconds')
+  return [
+    ...(lost > 0 ? [`${lost} events are missing from the audit log: the database was unavailable for too long.`] : []),
+    ...(free !== undefined && size !== undefined && free < size * LEAST_FREE
+      ? [`The disk is almost full: ${Math.round((free / size) * 100)} % are free. Writes fail when it is full.`]
+      : []),
+    ...(expiry !== undefined && expiry < LAST_DAYS_OF_CERTIFICATE * DAY
+      ? [
+          expiry <= 0
+            ? 'The TLS certificate has expired.'
+            : `The TLS certificate expires in ${Math.floor(expiry / DAY)} days.`,
+        ]
+      : []),
+  ]
+}

@@ -1,0 +1,219 @@
+/** The queries and live statements that run on all nodes, and their end. */
+import { useState } from 'preact/hooks'
+import { GatehouseError } from '../../../../client/src/index.ts'
+import { gate } from '../../gate.ts'
+import type { AreaProps } from '../../shell/area.ts'
+import { confirm } from '../../shell/dialogs.tsx'
+import { go, href } from '../../shell/router.ts'
+import { toast, toastError } from '../../shell/toasts.tsx'
+import {
+  Badge,
+  Button,
+  Code,
+  count,
+  Dialog,
+  duration,
+  Empty,
+  ErrorNotice,
+  Facts,
+  Loading,
+  Notice,
+  SearchField,
+  Segments,
+  Switch,
+  Table,
+  Time,
+} from '../../ui/index.ts'
+import { read, withQuery } from './api.ts'
+import { usePolling } from './polling.ts'
+import type { FromNodes, QueryItem } from './replies.ts'
+
+const REST_MS = 2000
+const FIRST = 100
+const MOST = 1000
+
+export function Queries({ query }: AreaProps) {
+  const [kind, user] = [query.get('kind') ?? '', query.get('user') ?? '']
+  const [typed, setTyped] = useState(user)
+  const [refreshes, setRefreshes] = useState(true)
+  const [limit, setLimit] = useState(FIRST)
+  const [shown, setShown] = useState<QueryItem>()
+  const path = withQuery('/admin/queries', { kind, user, limit: String(limit) })
+  const { data, error, reload } = usePolling(
+    (signal) => read<FromNodes<QueryItem>>(path, signal),
+    refreshes ? REST_MS : undefined,
+    [path],
+  )
+  const show = (filter: { kind?: string; user?: string }) => {
+    const wanted = { kind, user, ...filter }
+    go(href('operations', 'queries', { kind: wanted.kind || undefined, user: wanted.user || undefined }))
+  }
+  const cancel = async (item: QueryItem) => {
+    if (!(await confirmCancel(item))) return
+    try {
+      await gate.request(`/admin/queries/${encodeURIComponent(item.id)}`, { method: 'DELETE' })
+      toast(item.kind === 'live' ? 'The live statement was ended' : 'The query was cancelled')
+    } catch (failure) {
+      if (failure instanceof GatehouseError && failure.status === 404) toast('It had ended already')
+      else toastError(failure, 'It could not be cancelled')
+    }
+    setShown(undefined)
+    reload()
+  }
+  return (
+    <div class="operations-list">
+      <form
+        class="operations-bar"
+        onSubmit={(event) => {
+          event.preventDefault()
+          show({ user: typed.trim() })
+        }}
+      >
+        <Segments
+          label="Kind"
+          value={kind}
+          onValue={(value) => show({ kind: value })}
+          choices={[
+            { value: '', title: 'All' },
+            { value: 'query', title: 'Running' },
+            { value: 'live', title: 'Live' },
+          ]}
+        />
+        <SearchField
+          label="User or client, by its whole name"
+          value={typed}
+          onValue={(value) => {
+            setTyped(value)
+            if (value === '' && user !== '') show({ user: '' })
+          }}
+        />
+        <Switch label="Refresh" checked={refreshes} onChecked={setRefreshes} />
+        {!refreshes && (
+          <Button size="small" icon="refresh" onClick={reload}>
+            Refresh now
+          </Button>
+        )}
+      </form>
+      {error !== undefined && <ErrorNotice error={error} title="The queries could not be listed" onRetry={reload} />}
+      {data === undefined && error === undefined && <Loading />}
+      {data !== undefined && data.silent.length > 0 && (
+        <Notice kind="warning">Without an answer, and missing below: {data.silent.join(', ')}.</Notice>
+      )}
+      {data !== undefined && data.items.length === 0 && (
+        <Empty icon="query" title="Nothing runs now">
+          Queries appear here while they run, live statements as long as somebody watches them
+          {kind !== '' || user !== '' ? ', if they match the filter' : ''}.
+        </Empty>
+      )}
+      {data !== undefined && data.items.length > 0 && (
+        <>
+          <p class="quiet">
+            {count(data.items.length)} of {count(data.total)}, newest first
+          </p>
+          <Table
+            label="Queries"
+            rows={data.items}
+            keyOf={({ node, id }) => `${node} ${id}`}
+            columns={[
+              {
+                title: 'Statement',
+                cell: (item) => (
+                  <button
+                    type="button"
+                    class="statement"
+                    title="Show the whole statement"
+                    onClick={() => setShown(item)}
+                  >
+                    {item.statement.replace(/\s+/g, ' ').slice(0, 300)}
+                  </button>
+                ),
+              },
+              { title: 'Kind', cell: (item) => <Kind of={item} />, wide: true },
+              { title: 'User', cell: (item) => item.username ?? item.user },
+              { title: 'Application', cell: ({ client }) => client, wide: true },
+              {
+                title: 'For',
+                kind: 'number',
+                cell: ({ started_at }) => duration(Math.max(0, Date.now() - Date.parse(started_at))),
+              },
+              { title: 'Node', cell: ({ node }) => node, wide: true },
+              {
+                title: 'Actions',
+                kind: 'actions',
+                cell: (item) => (
+                  <Button size="small" kind="danger" onClick={() => cancel(item)}>
+                    {item.kind === 'live' ? 'End' : 'Cancel'}
+                  </Button>
+                ),
+              },
+            ]}
+          />
+          {data.total > data.items.length && limit < MOST && (
+            <Button onClick={() => setLimit(MOST)}>Show up to {count(MOST)}</Button>
+          )}
+        </>
+      )}
+      {shown !== undefined && <Details of={shown} onClose={() => setShown(undefined)} onCancel={() => cancel(shown)} />}
+    </div>
+  )
+}
+
+function Kind({ of: { kind } }: { readonly of: QueryItem }) {
+  return kind === 'live' ? <Badge kind="accent">live</Badge> : <Badge>running</Badge>
+}
+
+function Details({
+  of: item,
+  onClose,
+  onCancel,
+}: {
+  readonly of: QueryItem
+  readonly onClose: () => void
+  readonly onCancel: () => void
+}) {
+  return (
+    <Dialog
+      title={item.kind === 'live' ? 'Live statement' : 'Running query'}
+      size="wide"
+      onClose={onClose}
+      actions={
+        <>
+          <Button onClick={onClose}>Close</Button>
+          <Button kind="danger" onClick={onCancel}>
+            {item.kind === 'live' ? 'End this statement' : 'Cancel this query'}
+          </Button>
+        </>
+      }
+    >
+      <Code label="Statement" text={item.statement} />
+      <Facts
+        of={[
+          ['User', item.username ?? item.user],
+          ['Application', item.client],
+          ['Started', <Time key="at" at={item.started_at} />],
+          ['Node', item.node],
+          ['Request', <code key="id">{item.id}</code>],
+        ]}
+      />
+    </Dialog>
+  )
+}
+
+function confirmCancel({ kind, username, user, client }: QueryItem): Promise<boolean> {
+  const who = `${username ?? user} in ${client}`
+  return confirm(
+    kind === 'live'
+      ? {
+          title: 'End this live statement?',
+          text: `${who} is told that it ended, and gets no further changes of this result.`,
+          action: 'End statement',
+          danger: true,
+        }
+      : {
+          title: 'Cancel this query?',
+          text: `${who} gets an error in place of the rest of the result. What it would have written is not written.`,
+          action: 'Cancel query',
+          danger: true,
+        },
+  )
+}

@@ -1,0 +1,95 @@
+/** The settings in force: each with its value, where that came from, and its documentation. */
+import { useState } from 'preact/hooks'
+import { server } from '../../server.ts'
+import type { AreaProps } from '../../shell/area.ts'
+import { go, href } from '../../shell/router.ts'
+import { Await, Badge, Button, count, Empty, Icon, SearchField, Segments, Table, useLoad } from '../../ui/index.ts'
+import { read } from './api.ts'
+import type { SettingItem } from './replies.ts'
+
+const MASK = '********'
+
+export function Settings({ query }: AreaProps) {
+  const [search, setSearch] = useState(query.get('search') ?? '')
+  const source = query.get('source') ?? ''
+  const loaded = useLoad((signal) => read<{ items: readonly SettingItem[] }>('/admin/settings', signal), [])
+  const show = (text: string, from: string) => {
+    setSearch(text)
+    go(href('operations', 'settings', { search: text || undefined, source: from || undefined }), { replace: true })
+  }
+  return (
+    <div class="operations-list">
+      <div class="operations-bar">
+        <SearchField label="Search settings" value={search} onValue={(text) => show(text, source)} />
+        <Segments
+          label="Source"
+          value={source}
+          onValue={(from) => show(search, from)}
+          choices={[
+            { value: '', title: 'All' },
+            { value: 'given', title: 'Not default' },
+          ]}
+        />
+      </div>
+      <Await of={loaded} title="The settings could not be read">
+        {({ items }) => {
+          const found = items.filter((item) => isFound(item, search, source))
+          return (
+            <>
+              <p class="quiet" role="status">
+                {count(found.length)} of {count(items.length)}, of the node that answered. A flag wins over the
+                environment, and that over the declarative file.
+              </p>
+              {found.length === 0 ? (
+                <Empty
+                  icon="settings"
+                  title="No setting matches"
+                  actions={<Button onClick={() => show('', '')}>Show all</Button>}
+                />
+              ) : (
+                <Table
+                  label="Settings"
+                  rows={found}
+                  keyOf={({ name }) => name}
+                  columns={[
+                    { title: 'Setting', cell: (item) => <Name of={item} /> },
+                    { title: 'Value', cell: (item) => <Value of={item} /> },
+                    {
+                      title: 'From',
+                      cell: ({ source: from }) => (
+                        <Badge kind={from === 'default' ? undefined : 'accent'}>{from}</Badge>
+                      ),
+                    },
+                    { title: 'Environment', cell: ({ environment }) => <code>{environment}</code>, wide: true },
+                  ]}
+                />
+              )}
+            </>
+          )
+        }}
+      </Await>
+    </div>
+  )
+}
+
+function Name({ of: { name } }: { readonly of: SettingItem }) {
+  return (
+    <a class="setting-name" href={`${server.base}/docs/settings#${name}`} target="_blank" rel="noreferrer">
+      <code>{name}</code>
+      <Icon name="external" />
+      <span class="visually-hidden">, documentation in a new tab</span>
+    </a>
+  )
+}
+
+function Value({ of: { value } }: { readonly of: SettingItem }) {
+  if (value === '') return <span class="quiet">empty</span>
+  if (value === MASK) return <Badge>secret, not shown</Badge>
+  return <code class="setting-value">{value}</code>
+}
+
+function isFound({ name, environment, value, source }: SettingItem, search: string, wanted: string): boolean {
+  const text = `${name} ${name.replaceAll('_', ' ')} ${environment} ${value}`.toLowerCase()
+  const words = search.toLowerCase().split(/\s+/)
+  return words.every((word) => text.includes(word)) && (wanted !== 'given' || source !== 'default')
+}

@@ -1,0 +1,151 @@
+/** Lines over the last minutes, with the newest figures beside their names; those under the pointer in their place. */
+import '../../chart/language.ts'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import '../../chart/chart.css'
+import { type Colours, coloursOf, markOf, themeVersion } from '../../chart/colours.ts'
+import { bytes, relative } from '../../ui/index.ts'
+import type { ChartOf, Point, Unit } from './figures.ts'
+
+const HEIGHT = 132
+/** The least that is shown, so that the first points are not drawn far apart. */
+const SHORTEST_SPAN_S = 60
+
+export function Trend({
+  chart: { title, unit, about, lines },
+  index,
+  points,
+}: {
+  readonly chart: ChartOf
+  /** Of its figures in the points. */
+  readonly index: number
+  readonly points: readonly Point[]
+}) {
+  const place = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot>(undefined)
+  const [at, setAt] = useState<number>()
+  useEffect(() => {
+    const element = place.current
+    if (element === null) return
+    const made = draw(element, lines.length, unit, setAt)
+    plot.current = made
+    made.setData(tableOf(points, index, lines.length))
+    const observer = new ResizeObserver(() =>
+      made.setSize({ width: Math.max(60, element.clientWidth), height: HEIGHT }),
+    )
+    observer.observe(element)
+    return () => {
+      observer.disconnect()
+      made.destroy()
+      plot.current = undefined
+    }
+  }, [themeVersion.value])
+  useEffect(() => plot.current?.setData(tableOf(points, index, lines.length)), [points])
+  const shown = at === undefined ? points.at(-1) : points[at]
+  const figures = lines.map(({ name }, line) => ({ name, text: figure(shown?.figures[index]?.[line], unit) }))
+  const isQuiet = points.every(({ figures: all }) => all[index]?.every((value) => value === undefined) ?? true)
+  return (
+    <section class="trend" aria-label={title}>
+      <header>
+        <h3>{title}</h3>
+        <span class="quiet">{at === undefined || shown === undefined ? about : relative(shown.at, Date.now())}</span>
+      </header>
+      <div class="trend-plot">
+        <div
+          ref={place}
+          role="img"
+          aria-label={`${title}: ${figures.map(({ name, text }) => `${name} ${text}`).join(', ')}`}
+        />
+        {points.length > 0 && isQuiet && <p class="trend-none quiet">Nothing in this time</p>}
+      </div>
+      <dl class="trend-legend">
+        {figures.map(({ name, text }, line) => (
+          <div key={name}>
+            <dt>
+              <span class={markOf(line)} />
+              {name}
+            </dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  )
+}
+
+function draw(place: HTMLElement, lines: number, unit: Unit, onPoint: (index: number | undefined) => void): uPlot {
+  const colours: Colours = coloursOf(place)
+  const axis = { stroke: colours.text, font: '11px system-ui, sans-serif', ticks: { show: false }, gap: 4 }
+  return new uPlot(
+    {
+      width: Math.max(60, place.clientWidth),
+      height: HEIGHT,
+      padding: [8, 8, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, drag: { x: false, y: false }, sync: { key: 'operations' }, points: { size: 6 } },
+      scales: {
+        x: { time: true, range: (_, min, max) => [Math.min(min, max - SHORTEST_SPAN_S), max] },
+        y: { range: (_, __, max) => [0, (max ?? 0) > 0 ? max * 1.1 : 1] },
+      },
+      axes: [
+        { ...axis, grid: { show: false }, size: 24, space: 80, values: (_, ticks) => ticks.map(clock) },
+        {
+          ...axis,
+          grid: { stroke: colours.line, width: 1 },
+          size: 56,
+          space: 32,
+          values: (_, ticks) => ticks.map((tick) => short(tick, unit)),
+        },
+      ],
+      series: [
+        {},
+        ...Array.from({ length: lines }, (_, line) => ({
+          stroke: colours.series[line % colours.series.length] ?? colours.text,
+          width: 1.5,
+          points: { show: false },
+        })),
+      ],
+      hooks: {
+        setCursor: [
+          ({ cursor: { idx, left } }) => onPoint(typeof idx === 'number' && (left ?? -1) >= 0 ? idx : undefined),
+        ],
+      },
+    },
+    [[], ...Array.from({ length: lines }, () => [])] as unknown as uPlot.AlignedData,
+    place,
+  )
+}
+
+function tableOf(points: readonly Point[], index: number, lines: number): uPlot.AlignedData {
+  return [
+    points.map(({ at }) => at / 1000),
+    ...Array.from({ length: lines }, (_, line) => points.map(({ figures }) => figures[index]?.[line] ?? null)),
+  ]
+}
+
+const CLOCK = new Intl.DateTimeFormat(undefined, {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  hourCycle: 'h23',
+})
+
+function clock(seconds: number): string {
+  return CLOCK.format(seconds * 1000)
+}
+
+const SHORT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 2 })
+
+function short(value: number, unit: Unit): string {
+  return unit === 'bytes'
+    ? bytes(value)
+    : `${SHORT.format(value)}${unit === 'percent' ? ' %' : unit === 'ms' ? ' ms' : '/s'}`
+}
+
+function figure(value: number | undefined, unit: Unit): string {
+  if (value === undefined) return '–'
+  if (unit === 'bytes') return bytes(value)
+  const digits = value === 0 ? '0' : value < 10 ? value.toFixed(value < 1 ? 2 : 1) : SHORT.format(Math.round(value))
+  return `${digits}${unit === 'percent' ? ' %' : unit === 'ms' ? ' ms' : '/s'}`
+}

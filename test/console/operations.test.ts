@@ -1,0 +1,150 @@
+/** The area Operations of the console in a real browser: nodes, metrics, queries, keys, audit log, settings, backups. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
+import { signIn } from '../support/demo-user.ts'
+import { until } from '../support/until.ts'
+
+/** Longer than any test waits. */
+const SLOW = `SELECT count(*) AS n FROM ${Array.from({ length: 7 }, (_value, index) => `trades t${index}`).join(' CROSS JOIN ')}`
+
+let scene: ConsoleScene
+let admin: ConsolePage
+let token: string
+before(async () => {
+  scene = await openConsole()
+  token = (await signIn(scene.server, ADMIN)).access_token
+  admin = await scene.open('/operations')
+})
+after(() => scene.stop())
+
+function call(method: string, path: string, body?: unknown, bearer = token): Promise<Response> {
+  return fetch(`${scene.server.issuer}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+}
+
+test('the overview shows the node, and its charts move with the metrics', async () => {
+  const { page } = admin
+  await page.locator('.node', { hasText: 'ready' }).getByText('Query slots').waitFor()
+  const requests = page.getByRole('img', { name: /^Requests: HTTP [\d.]+\/s/ })
+  await requests.waitFor()
+  const first = await requests.getAttribute('aria-label')
+  for (let sent = 0; sent < 60; sent++) await (await fetch(`${scene.server.issuer}/healthz`)).text()
+  await until('the chart has moved', 30_000, async () => (await requests.getAttribute('aria-label')) !== first)
+  await page.getByRole('img', { name: /HTTP latency: p50 [\d.]+ ms/ }).waitFor()
+  assert.deepEqual(await admin.axe(), [])
+  admin.check()
+})
+
+test('a running query is listed without a reload, and cancelled after a question', async () => {
+  const { page } = admin
+  await page.getByRole('link', { name: 'Queries' }).click()
+  await page.waitForURL(/operations\/queries$/)
+  await page.getByText('Nothing runs now').waitFor()
+  const { access_token: alice } = await signIn(scene.server, ALICE)
+  const running = call('POST', '/query', { Statement: SLOW }, alice)
+  const row = page.getByRole('row', { name: /CROSS JOIN.*alice/s })
+  await row.waitFor()
+  assert.deepEqual(await admin.axe(), [])
+  await row.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel query' }).click()
+  await page.getByText('The query was cancelled').waitFor()
+  assert.notEqual((await running).status, 200)
+  await page.getByText('Nothing runs now').waitFor()
+  admin.check()
+})
+
+test('a key is rotated, and the withdrawal of one has to be typed', async () => {
+  const { page } = admin
+  await page.getByRole('link', { name: 'Keys' }).click()
+  await page.getByRole('row', { name: /Signs all new tokens/ }).waitFor()
+  await page.getByRole('button', { name: 'Rotate…' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click()
+  const waiting = page.getByRole('row', { name: /Published, signs later/ })
+  await waiting.waitFor()
+  await waiting.getByRole('button', { name: /^Actions for key/ }).click()
+  await page.getByRole('menuitem', { name: 'Withdraw as compromised…' }).click()
+  const dialog = page.getByRole('dialog')
+  assert.ok(await dialog.getByRole('button', { name: 'Withdraw key' }).isDisabled())
+  await dialog.getByLabel(/^Type/).fill('compromised')
+  await dialog.getByRole('button', { name: 'Withdraw key' }).click()
+  await page.getByRole('row', { name: /Withdrawn; its tokens are rejected/ }).waitFor()
+  assert.deepEqual(await admin.axe(), [])
+  admin.check()
+})
+
+test('the audit log is filtered, followed, opened and verified', async () => {
+  const { page } = admin
+  await page.getByRole('link', { name: 'Audit log' }).click()
+  await page.getByRole('row', { name: /key\.retired.*admin/s }).waitFor()
+  await page.getByLabel('Event').fill('user')
+  await page.getByLabel('Actor').fill('admin')
+  await page.getByRole('button', { name: 'Filter', exact: true }).click()
+  await page.waitForURL(/audit\?event=user&actor=admin$/)
+  await page.getByText('No event matches').waitFor()
+  await page.getByRole('switch', { name: 'Follow' }).click()
+  assert.equal((await call('POST', '/admin/users', { username: 'eve', password: 'a-long-password-1' })).status, 201)
+  const row = page.getByRole('row', { name: /user\.created.*admin.*eve/s })
+  await row.waitFor()
+  assert.deepEqual(await admin.axe(), [])
+  await row.getByRole('link').click()
+  await page.waitForURL(/audit\/\d+\?/)
+  await page.getByRole('dialog', { name: 'user.created' }).getByText('eve', { exact: true }).waitFor()
+  await page.reload()
+  await page.getByRole('dialog', { name: 'user.created' }).getByText('eve', { exact: true }).waitFor()
+  assert.deepEqual(await admin.axe(), [])
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).last().click()
+  await page.getByRole('link', { name: 'Verify the log…' }).click()
+  await page.getByRole('button', { name: 'Verify' }).click()
+  await page
+    .getByText(/The log is intact: \d+ rows verified/)
+    .first()
+    .waitFor()
+  const head = await page.locator('.verify-head code').textContent()
+  await page.getByLabel('Recorded head (optional)').fill(`${head?.slice(0, -4)}0000`)
+  await page.getByRole('button', { name: 'Verify' }).click()
+  await page.getByRole('cell', { name: /does not have the recorded hash/ }).waitFor()
+  assert.deepEqual(await admin.axe(), [])
+  admin.check()
+})
+
+test('settings are searched; each says where it came from and leads to its documentation', async () => {
+  const { page } = admin
+  await page.getByRole('link', { name: 'Settings' }).click()
+  await page.getByLabel('Search settings').fill('stream drain')
+  await page.waitForURL(/search=stream\+drain/)
+  await page.getByRole('row', { name: /stream_drain_time.*0.*flag/s }).waitFor()
+  assert.equal(await page.getByRole('row').count(), 2)
+  const documentation = await page.getByRole('link', { name: /^stream_drain_time/ }).getAttribute('href')
+  assert.match(documentation ?? '', /\/docs\/settings#stream_drain_time$/)
+  await page.getByLabel('Search settings').fill('master key')
+  await page.getByRole('row', { name: /master_key/ }).waitFor()
+  assert.deepEqual(await admin.axe(), [])
+  await page.getByRole('link', { name: 'Backups' }).click()
+  await page.getByText('No backup is known').waitFor()
+  assert.deepEqual(await admin.axe(), [])
+  admin.check()
+})
+
+test('one who administers identities only sees keys and the audit log; on a telephone nothing is cut off', async () => {
+  const user = { username: 'ida', password: 'a-long-password-1' }
+  assert.equal((await call('POST', '/admin/roles', { name: 'identity', scopes: ['Identity/Admin'] })).status, 201)
+  assert.equal((await call('POST', '/admin/users', { ...user, roles: ['identity'] })).status, 201)
+  const view = await scene.open('/operations', { user, width: 390 })
+  const { page } = view
+  await page.getByRole('row', { name: /Signs all new tokens/ }).waitFor()
+  assert.deepEqual(await page.locator('.tab').allTextContents(), ['Keys', 'Audit log'])
+  await page.getByRole('link', { name: 'Audit log' }).click()
+  await page
+    .getByRole('row', { name: /user\.created/ })
+    .first()
+    .waitFor()
+  assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'))
+  await page.goto(`${scene.server.issuer}/console/operations/settings`)
+  await page.getByText('You have no access to this area').waitFor()
+  view.check()
+  await view.close()
+})
