@@ -218,6 +218,8 @@ Users share the reader processes of SQLite and the connections to PostgreSQL:
 
 - A user who has a query running never gets the last free process or connection. With \`GATEHOUSE_QUERY_CONCURRENCY\` of two or
   more, the first query of another user therefore starts at once, however many queries somebody else has sent.
+- On PostgreSQL a user gets at most half of the connections while others use some, or did so in the last ten seconds: queries in
+  one database slow one another down. On SQLite the second and later queries of a user run with a lower priority instead.
 - When one becomes free, it goes to the user with the fewest, and among equals to the one who was served longest ago.
 - If a client reads nothing of a result for \`GATEHOUSE_QUERY_STALL\` seconds while other queries wait, its connection is closed.
 

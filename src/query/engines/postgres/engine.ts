@@ -70,7 +70,8 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   const reads = createQueryPool(CONNECTIONS.reads, { lock_timeout: LOCK_MS, statement_timeout: READ_MS })
   const writes = createQueryPool(CONNECTIONS.writes, { lock_timeout: LOCK_MS })
   const pools = [queries, unbatched, reads, writes]
-  const longSlots = new FairSlots(options.connections, waiting)
+  // PostgreSQL runs all of them with the same priority.
+  const longSlots = new FairSlots(options.connections, waiting, { isHalfForOthers: true })
   const shortSlots = new FairSlots(CONNECTIONS.unbatched, waiting)
   const acquireLong = acquireFrom(queries, longSlots)
   const acquireShort = acquireFrom(unbatched, shortSlots)
