@@ -227,7 +227,8 @@ SQLite has one write lock. Short writes go before long ones, and long ones of di
 with \`Limit.WriteTime\` when a write of another user has waited for it for \`GATEHOUSE_QUERY_WRITE_WAIT\` seconds: split it into
 several, or use PostgreSQL, where writes only wait for those that change the same rows.
 
-If the database cannot be reached, queries get 503 with \`Data.Unavailable\` and \`Retry-After\`. A write that gets this reply
+If the database cannot be reached, or has not answered for about five seconds, queries get 503 with \`Data.Unavailable\` and
+\`Retry-After\`; a query that is just long goes on. A write that gets this reply
 while the connection breaks may or may not have been made; with an \`Idempotency-Key\` it can be repeated safely.
 
 On SQLite the server itself runs lookups by key and writes of single rows. All other queries run in separate processes with a

@@ -18,6 +18,7 @@ import { PostgresLiveSource } from './live-source.ts'
 import { acquireFrom, createPool, withClient } from './pool.ts'
 import { streamRows } from './read.ts'
 import { rowReader, toPostgres } from './representation.ts'
+import { Responsiveness } from './responsiveness.ts'
 import { prepareDatabase } from './setup.ts'
 import { POSTGRES_AUDIT_TABLE } from './system-tables.ts'
 import { deleteResponsesBefore, findResponse, isOneStatement, write } from './write.ts'
@@ -53,14 +54,18 @@ const READ_MS = 1000
 
 export async function openPostgresEngine(options: PostgresOptions): Promise<Engine> {
   const { url, milliseconds, exportMilliseconds, waitingQueries: waiting, availability } = options
-  const owner = createPool({ url, connectMs: milliseconds, max: CONNECTIONS.owner, availability })
+  const common = {
+    url,
+    connectMs: Math.min(milliseconds, CONNECT_MS),
+    availability,
+    responsiveness: new Responsiveness(),
+  }
+  const owner = createPool({ ...common, max: CONNECTIONS.owner })
   const role = await prepare(owner)
   const createQueryPool = (max: number, settings = {}): Pool =>
     createPool({
-      url,
-      connectMs: Math.min(milliseconds, CONNECT_MS),
+      ...common,
       max,
-      availability,
       settings: { ...(role === '' ? {} : { role }), statement_timeout: milliseconds + MARGIN_MS, ...settings },
     })
   // Short statements have connections of their own, so that long queries cannot delay them.
