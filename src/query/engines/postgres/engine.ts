@@ -1,16 +1,15 @@
 /** The PostgreSQL engine: short statements are batched, long ones have a connection of their own and can be cancelled. */
 import type { Pool } from 'pg'
 import type { Availability } from '../../../lib/availability.ts'
-import type { ResultColumn } from '../../iql/bound-query.ts'
 import { AUDIT_COLUMNS, createAuditCopy } from '../audit-copy.ts'
 import { isBounded } from '../cost-class.ts'
-import { rowLengthCheck } from '../emit/long-rows.ts'
 import type { Bindable } from '../emit/slots.ts'
-import type { Engine, ReadStatement } from '../engine.ts'
+import type { Engine } from '../engine.ts'
 import { FairSlots } from '../fair-slots.ts'
 import type { LogLimits } from '../live-source.ts'
 import { createBatchedReads } from './batched-read.ts'
 import { createBatchedWrites } from './batched-write.ts'
+import { boundedRows } from './bounded-sql.ts'
 import { change, readCatalogue } from './catalogue.ts'
 import { CommitSignal } from './commit-signal.ts'
 import { POSTGRES } from './dialect.ts'
@@ -98,7 +97,8 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     finish: (slots, text) => slots.numbered(text),
     bind: toPostgres,
     prepareRead(statement) {
-      const query = { ...statement, sql: boundedRows(statement) }
+      const { sql, columns, keyColumns } = statement
+      const query = { ...statement, sql: boundedRows(sql, columns, keyColumns) }
       const readRow = rowReader([...query.columns, ...query.keyColumns])
       const acquire = isBounded(query.cost) ? acquireShort : acquireLong
       return {
@@ -146,16 +146,6 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       await owner.end()
     },
   }
-}
-
-/** A row is in memory as a whole, in the database and here, before any of it is sent. */
-function boundedRows({ sql, columns, keyColumns }: ReadStatement): string {
-  const named = (prefix: string) => (column: ResultColumn, index: number) => ({
-    sql: `q.${prefix}${index}`,
-    type: column.type,
-  })
-  const check = rowLengthCheck([...columns.map(named('c')), ...keyColumns.map(named('k'))], POSTGRES)
-  return check === undefined ? sql : `SELECT * FROM (${sql}) AS q WHERE ${check}`
 }
 
 async function prepare(owner: Pool): Promise<string> {

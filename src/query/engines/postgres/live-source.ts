@@ -18,6 +18,7 @@ import {
   type TablePosition,
 } from '../live-source.ts'
 import { isCounted, OwnCommits } from '../own-commits.ts'
+import { boundedRows } from './bounded-sql.ts'
 import { LOGS } from './change-log.ts'
 import type { CommitSignal } from './commit-signal.ts'
 import { asRefusal, isOutdated } from './failure.ts'
@@ -284,12 +285,13 @@ class ResultRows implements PipelineStatement {
     const routeColumns = since === undefined ? [] : statement.routeColumns
     const sql = since === undefined ? statement.sql : statement.restrictedSql
     if (sql === undefined) throw new Error('The statement cannot be restricted to changed keys')
-    this.sql = sql
+    const further = [...(keyColumns ?? []), ...routeColumns]
+    this.sql = boundedRows(sql, columns, further)
     this.parameters = parameters
     this.maxRows = maxRows + 1
     this.#maxBytes = maxBytes
     this.#encoder = createLiveEncoder({ columns, keyColumns, routeColumns }, encoding)
-    this.#readRow = rowReader([...columns, ...(keyColumns ?? []), ...routeColumns])
+    this.#readRow = rowReader([...columns, ...further])
   }
 
   onRow = (row: RawRow): void => {
