@@ -57,7 +57,7 @@ test('a slot that is released twice is free once', async () => {
   assert.equal(owners(), 'ab')
 })
 
-test('half of the slots are left to others if they ask too, or did so lately', async (t) => {
+test('half of the slots are left to others if they ask too, or did so in the last seconds', async (t) => {
   let now = 0
   t.mock.method(performance, 'now', () => now)
   const { granted, ask, owners } = openSlots(6, 1000, { isHalfForOthers: true })

@@ -35,7 +35,7 @@ const BACKGROUND_WAIT_MS = 1000
 const RECENT_MS = 10_000
 
 export interface FairSlotsOptions {
-  /** What runs in one slot slows down the others, and nothing gives way: rule 4 holds. */
+  /** What runs in one slot slows down the others: rule 4 holds. */
   readonly isHalfForOthers?: boolean
 }
 
