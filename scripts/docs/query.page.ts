@@ -233,6 +233,8 @@ Users share the reader processes of SQLite and the connections to PostgreSQL:
 
 - A user who has a query running never gets the last free process or connection. With \`GATEHOUSE_QUERY_CONCURRENCY\` of two or
   more, the first query of another user therefore starts at once, however many queries somebody else has sent.
+- On PostgreSQL a user gets at most half of the connections while others use some, or did so in the last ten seconds: queries in
+  one database slow one another down. On SQLite the second and later queries of a user run with a lower priority instead.
 - When one becomes free, it goes to the user with the fewest, and among equals to the one who was served longest ago.
 - If a client reads nothing of a result for \`GATEHOUSE_QUERY_STALL\` seconds while other queries wait, its connection is closed.
 
@@ -240,7 +242,8 @@ SQLite has one write lock. Short writes go before long ones, and long ones of di
 with \`Limit.WriteTime\` when a write of another user has waited for it for \`GATEHOUSE_QUERY_WRITE_WAIT\` seconds: split it into
 several, or use PostgreSQL, where writes only wait for those that change the same rows.
 
-If the database cannot be reached, queries get 503 with \`Data.Unavailable\` and \`Retry-After\`. A write that gets this reply
+If the database cannot be reached, or has not answered for about five seconds, queries get 503 with \`Data.Unavailable\` and
+\`Retry-After\`; a query that is just long goes on. A write that gets this reply
 while the connection breaks may or may not have been made; with an \`Idempotency-Key\` it can be repeated safely.
 
 On SQLite the server itself runs lookups by key and writes of single rows. All other queries run in separate processes with a

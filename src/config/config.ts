@@ -178,7 +178,7 @@ export const SETTINGS = {
   queryConcurrency: setting(
     '4',
     parseInteger,
-    'Maximum queries executed at once: reader processes for SQLite, connections for PostgreSQL. One user gets at most one less.',
+    'Maximum queries executed at once: reader processes for SQLite, connections for PostgreSQL. One user gets at most one less, and half of the connections while others query too.',
   ),
   queryWaiting: setting('256', parseInteger, 'Maximum queued queries; further ones get 503.'),
   queryStall: setting(

@@ -2,6 +2,7 @@
 import { type Config, issuerOf } from '../config/config.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import { checkStored } from '../store/check-stored.ts'
+import { POOL_SIZE } from '../store/database.ts'
 import { refuseOtherIssuer } from '../store/running-servers.ts'
 import type { Controller } from '../streaming/controller.ts'
 import { readBrand } from './options.ts'
@@ -32,12 +33,19 @@ async function readDeclared(config: Config): Promise<Declared | undefined> {
   return findDeclared(config)
 }
 
+/** The connections to PostgreSQL that a start uses, beside that of its lock: identity, events. */
+const START_CONNECTIONS = POOL_SIZE + 1
+/** The catalogue, and the rows of the declarative file. */
+const QUERY_CONNECTIONS = 3
+
 /** The data folder, the databases and the keys. */
 export async function checkBeforeStart(config: Config, port: number, declared: Declared | undefined): Promise<void> {
   const { data: dataFolder, databaseUrl: url, masterKey } = config
   if (url === '') refuseOtherIssuer(dataFolder, issuerOf(config, port))
-  const roles = await checkStored({ dataFolder, url, masterKey })
-  if (url !== '' && config.services.includes('query')) {
+  const hasQuery = config.services.includes('query')
+  const freeConnections = START_CONNECTIONS + (hasQuery ? QUERY_CONNECTIONS : 0)
+  const roles = await checkStored({ dataFolder, url, masterKey, freeConnections })
+  if (url !== '' && hasQuery) {
     const { checkPostgres } = await import('../query/engines/postgres/fitness.ts')
     await checkPostgres(url)
   }

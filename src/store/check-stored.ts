@@ -5,12 +5,13 @@ import SqliteDatabase from 'better-sqlite3'
 import type { Kysely } from 'kysely'
 import { checkDataFolder } from './data-folder.ts'
 import { type Database, explainDamage, openUnmigrated, POSTGRES_SCHEMA, SchemaTooNew } from './database.ts'
+import { checkFreeConnections } from './free-connections.ts'
 import { openPrivateKey } from './key-rotation.ts'
 import { CompiledQuery } from './kysely.ts'
 import { findMasterKey, type MasterKey, WrongMasterKey } from './master-key.ts'
 import { schemaVersion } from './migration-plan.ts'
 import { MIGRATIONS } from './migrations/list.ts'
-import { checkPrivileges } from './privileges.ts'
+import { type Ask, checkPrivileges } from './privileges.ts'
 import type { Schema } from './schema.ts'
 
 export interface StoredOptions {
@@ -18,15 +19,19 @@ export interface StoredOptions {
   /** Empty for SQLite. */
   readonly url: string
   readonly masterKey: Buffer | undefined
+  /** The connections to PostgreSQL that must be free. */
+  readonly freeConnections?: number
 }
 
 /** Returns the names of the roles, to which a declarative file may refer. */
-export async function checkStored({ dataFolder, url, masterKey }: StoredOptions): Promise<readonly string[]> {
+export async function checkStored(options: StoredOptions): Promise<readonly string[]> {
+  const { dataFolder, url, masterKey, freeConnections = 0 } = options
   checkDataFolder(dataFolder)
   if (url === '') checkFile(join(dataFolder, 'query.db'))
   if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) return []
   const database = openUnmigrated({ dataFolder, url, poolSize: 1 })
   try {
+    if (database.engine === 'postgres') await checkServer(database, freeConnections)
     return await checkContent(database, findMasterKey(dataFolder, masterKey))
   } catch (error) {
     throw explainDamage(error, database.location)
@@ -48,13 +53,15 @@ function checkFile(file: string): void {
   }
 }
 
+async function checkServer({ db }: Database, freeConnections: number): Promise<void> {
+  const ask: Ask = async (statement, value) => (await db.executeQuery(CompiledQuery.raw(statement, [value]))).rows
+  await checkPrivileges(ask, POSTGRES_SCHEMA)
+  // The one that asks is closed afterwards.
+  await checkFreeConnections(ask, freeConnections - 1)
+}
+
 async function checkContent(database: Database, masterKey: MasterKey | undefined): Promise<readonly string[]> {
-  const { db, engine, location } = database
-  if (engine === 'postgres')
-    await checkPrivileges(
-      async (statement, schema) => (await db.executeQuery(CompiledQuery.raw(statement, [schema]))).rows,
-      POSTGRES_SCHEMA,
-    )
+  const { db, location } = database
   const version = await schemaVersion(database)
   if (version > MIGRATIONS.length) throw new SchemaTooNew(version, MIGRATIONS.length, location)
   if (version === 0) return []

@@ -67,7 +67,7 @@ export function openUnmigrated(options: DatabaseOptions): Database {
   const availability = new Availability(options.onAvailability ?? (() => {}))
   return options.url === ''
     ? openSqlite(options.dataFolder, availability, log)
-    : openPostgres(options.url, options.poolSize ?? 10, availability, log)
+    : openPostgres(options.url, options.poolSize ?? POOL_SIZE, availability, log)
 }
 
 function logTo(onStatement: (run: StatementRun) => void): Logger {
@@ -105,6 +105,9 @@ function openSqlite(dataFolder: string, availability: Availability, log: Logger 
     close: () => db.destroy(),
   }
 }
+
+/** The connections of a node to PostgreSQL for identity. */
+export const POOL_SIZE = 10
 
 /** To connect, or to wait for a connection of the pool. */
 const CONNECT_MS = 5_000

@@ -219,11 +219,33 @@ const KINDS: readonly Kind[] = [
     flags: (_folder, { databaseUrl }) => ({ '--database-url': as(databaseUrl, readOnlyUser) }),
     says: /is read-only.*GATEHOUSE_DATABASE_URL/,
   },
+  {
+    name: 'a database user with few connections',
+    only: 'postgres',
+    prepare: async (place) => {
+      await onPostgres(place, `alter role ${fewUser} connection limit 3`)
+      return () => onPostgres(place, `alter role ${fewUser} connection limit -1`)
+    },
+    flags: (_folder, { databaseUrl }) => ({ '--database-url': as(databaseUrl, fewUser) }),
+    says: /user few_[0-9a-f]+ has \d+ connections left.*ALTER ROLE few_/,
+  },
+  {
+    name: 'a database with few connections',
+    only: 'postgres',
+    prepare: async (place) => {
+      const { pathname } = new URL(place.databaseUrl)
+      await onPostgres(place, `alter database ${pathname.slice(1)} connection limit 5`)
+      return () => onPostgres(place, `alter database ${pathname.slice(1)} connection limit -1`)
+    },
+    flags: (_folder, { databaseUrl }) => ({ '--database-url': as(databaseUrl, fewUser) }),
+    says: /The database test_[0-9a-f]+ has \d+ connections left.*ALTER DATABASE/,
+  },
 ]
 
 const suffix = randomBytes(6).toString('hex')
 const plainUser = `plain_${suffix}`
 const readOnlyUser = `reading_${suffix}`
+const fewUser = `few_${suffix}`
 const occupied = createServer()
 let base: string
 before(async () => {
@@ -244,10 +266,11 @@ onEveryEngine('a refused start has changed nothing:', (place, engine) => {
     if (engine === 'sqlite') return
     await onPostgres(place(), `create role ${plainUser} login password 'plain'`)
     await onPostgres(place(), `create role ${readOnlyUser} login superuser password 'plain'`)
+    await onPostgres(place(), `create role ${fewUser} login password 'plain' in role postgres`)
     await onPostgres(place(), `alter role ${readOnlyUser} set default_transaction_read_only = on`)
   })
   after(async () => {
-    if (engine === 'postgres') await onPostgres(place(), `drop role ${plainUser}; drop role ${readOnlyUser}`)
+    if (engine === 'postgres') await onPostgres(place(), `drop role ${plainUser}, ${readOnlyUser}, ${fewUser}`)
   })
 
   for (const kind of KINDS) {

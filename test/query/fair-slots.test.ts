@@ -1,13 +1,13 @@
-/** The two rules by which the owners of queries share readers and connections. */
+/** The rules by which the owners of queries share readers and connections. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FairSlots, type Slot } from '../../src/query/engines/fair-slots.ts'
+import { FairSlots, type FairSlotsOptions, type Slot } from '../../src/query/engines/fair-slots.ts'
 
 const NEVER = new AbortController().signal
 
 /** Grants in the order in which they were made. */
-function openSlots(slots: number, maxWaiting = 1000) {
-  const fair = new FairSlots(slots, maxWaiting)
+function openSlots(slots: number, maxWaiting = 1000, options: FairSlotsOptions = {}) {
+  const fair = new FairSlots(slots, maxWaiting, options)
   const granted: { owner: string; slot: Slot }[] = []
   const refused: string[] = []
   const ask = (owner: string, signal = NEVER): void => {
@@ -55,6 +55,32 @@ test('a slot that is released twice is free once', async () => {
   granted[0]?.slot.release()
   await settled()
   assert.equal(owners(), 'ab')
+})
+
+test('half of the slots are left to others if they ask too, or did so in the last seconds', async (t) => {
+  let now = 0
+  t.mock.method(performance, 'now', () => now)
+  const { granted, ask, owners } = openSlots(6, 1000, { isHalfForOthers: true })
+  for (let count = 0; count < 6; count++) ask('a')
+  await settled()
+  assert.equal(owners(), 'aaaaa', 'alone')
+  ask('b')
+  await settled()
+  for (const { slot } of granted.splice(0)) slot.release()
+  await settled()
+  for (const { slot } of granted.splice(0)) slot.release()
+  now += 9000
+  for (let count = 0; count < 6; count++) ask('a')
+  await settled()
+  assert.equal(owners(), 'aaa', 'the other may come back')
+  ask('b')
+  await settled()
+  assert.equal(owners(), 'aaab')
+  granted[3]?.slot.release()
+  now += 10_000
+  granted[0]?.slot.release()
+  await settled()
+  assert.equal(owners(), 'aaabaaa', 'and has not: two that were free and the one released')
 })
 
 test('an aborted wait takes no slot', async () => {

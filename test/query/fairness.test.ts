@@ -42,6 +42,8 @@ onEveryEngine('fairness', (place, engine) => {
     await until('the flood is running', 10_000, () => server.service.running.size === 32)
     await times(server, 5)
     const beside = percentile99(await times(server, 40))
+    // Reader processes of one owner run with a lower priority; a database has none, and one of its two processors is left.
+    if (engine === 'postgres') assert.equal(busyIn(server), 1, 'half of the connections, while others ask too')
     for (let index = 0; index < 32; index++)
       await server.call(`/query/flood-${index}`, undefined, { method: 'DELETE', as: 'trader' })
     await Promise.all(flood)

@@ -18,7 +18,7 @@ onEveryEngine('under load', (place, engine) => {
   let patient: QueryServer
   before(async () => {
     server = await startQueryServer(place(), {
-      limits: { milliseconds: MILLISECONDS, perUser: 6, concurrency: 3, waiting: 4, resultRows: 1000 },
+      limits: { milliseconds: MILLISECONDS, perUser: 5, concurrency: 3, waiting: 4, resultRows: 1000 },
     })
     await server.service.tables.create({
       name: 'nums',

@@ -176,12 +176,12 @@ test('cancelling a query does not cancel the next one on its connection', async 
   }
 })
 
-test('a server that stops answering is given up at the time limit of a query, and used again when it is back', async (t) => {
+test('a server that stops answering is given up long before the time limit of a query, and used again when it is back', async (t) => {
   const url = new URL(place.databaseUrl)
   const proxy = await startTcpProxy(url.hostname, Number(url.port))
   url.hostname = '127.0.0.1'
   url.port = String(proxy.port)
-  const far = await startQueryServer({ ...place, databaseUrl: url.href }, { limits: { milliseconds: 800 } })
+  const far = await startQueryServer({ ...place, databaseUrl: url.href }, { limits: { milliseconds: 60_000 } })
   t.after(async () => {
     proxy.mend()
     await far.stop()
@@ -190,16 +190,16 @@ test('a server that stops answering is given up at the time limit of a query, an
   const lookup = () => far.query('SELECT t FROM notes WHERE id = 100')
   const write = (id: number) => far.call('/query/others/insert', { id })
   const long = () => far.query('SELECT count(*) AS n FROM others WHERE id % 2 = 0')
+  const define = () => far.query('CREATE INDEX by_id ON others (id)')
   assert.deepEqual(statuses(await Promise.all([lookup(), write(9000), long()])), [200, 200, 200])
   proxy.hold()
   const began = performance.now()
-  const replies = await Promise.all([lookup(), write(9001), long()])
+  const replies = await Promise.all([lookup(), write(9001), long(), define()])
   assert.deepEqual(
     replies.map(({ status, json }) => [status, json.Code]),
-    // A long query may just be long, but a database that does not answer the request to cancel it is away.
     replies.map(() => [503, 'Data.Unavailable']),
   )
-  assert.ok(performance.now() - began < 8000)
+  assert.ok(performance.now() - began < 25_000)
   proxy.mend()
   await until('it is taken up', 5000, async () => (await lookup()).status === 200)
   assert.deepEqual(statuses(await Promise.all([write(9002), long()])), [200, 200])

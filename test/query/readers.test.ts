@@ -1,4 +1,4 @@
-/** The reader processes of the embedded engine: compile cache, failure to start, priority, memory. */
+/** The processes of the embedded engine: compile cache, failure to start, priority, reuse, memory. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
@@ -100,6 +100,42 @@ test('every thread of a reader has a lower priority than the server', async (t) 
     await server.stop()
     await leave()
   }
+})
+
+test('long writes use one process, one after the other, also after one that failed; a stopped one is replaced', async (t) => {
+  if (process.platform !== 'linux') return t.skip('there is no /proc')
+  const { place, leave } = await openPlace('sqlite')
+  const server = await startQueryServer(place)
+  try {
+    const rows = Array.from({ length: 300 }, (_row, n) => `(${n}, 1)`).join(', ')
+    for (const statement of ['CREATE TABLE w (n Integer PRIMARY KEY, v Integer)', `INSERT INTO w VALUES ${rows}`])
+      assert.equal((await server.query(statement)).status, 200)
+    const update = () => server.query('UPDATE w SET v = v + 1 WHERE v > 0')
+    assert.equal((await update()).json.RowsAffected, 300)
+    const [writer, ...others] = await readerProcesses()
+    assert.deepEqual(others, [])
+    assert.equal((await server.query('UPDATE w SET v = 1 / (n - 299) WHERE v > 0')).json.Code, 'IQL.DivisionByZero')
+    const replies = await Promise.all([update(), update(), update()])
+    assert.deepEqual(
+      replies.map(({ json }) => json.RowsAffected),
+      [300, 300, 300],
+    )
+    assert.deepEqual(await readerProcesses(), [writer])
+    const endless =
+      'SELECT count(*) FROM w a CROSS JOIN w b CROSS JOIN w c CROSS JOIN w d WHERE a.n + b.n + c.n + d.n < 0'
+    const stopped = server.query(`UPDATE w SET v = 0 WHERE (${endless}) = 0`, { headers: { 'request-id': 'endless' } })
+    await until('it runs', 10_000, () => server.service.running.size === 1)
+    await server.call('/query/endless', undefined, { method: 'DELETE' })
+    assert.equal((await stopped).json.Code, 'Limit.Cancelled')
+    assert.equal((await update()).json.RowsAffected, 300)
+    const [next] = await readerProcesses()
+    assert.notEqual(next, writer)
+    assert.deepEqual((await server.query('SELECT min(v) AS v, max(v) AS w FROM w')).json.Rows, [{ v: 6, w: 6 }])
+  } finally {
+    await server.stop()
+    await leave()
+  }
+  assert.deepEqual(await readerProcesses(), [])
 })
 
 test('the bytes of a long result do not pile up until the next garbage collection', async () => {

@@ -1,7 +1,11 @@
-/** The change log of a table: for each row that is inserted, updated or deleted its primary key. What both engines share. */
+/**
+ * The change log of a table: for each row that is inserted, updated or deleted its primary key, and the row as it was before.
+ * What both engines share.
+ */
 import { createHash } from 'node:crypto'
 import type { CatalogueChange, TableDefinition } from '../catalogue/definition.ts'
-import type { IqlType } from '../iql/types.ts'
+import { type IqlType, isLongType } from '../iql/types.ts'
+import type { Sql } from './emit/dialect.ts'
 
 /** Names that begin with _gh_ are reserved for the service. */
 export const LOG_PREFIX = '_gh_log_'
@@ -20,14 +24,46 @@ export const LOG_OP = {
   delete: 3,
 } as const
 
-export interface KeyColumn {
+export interface LogColumn {
   readonly name: string
   readonly type: IqlType
 }
 
 /** The columns of the primary key, in its order; none if the table has no key. They are k0, k1, … in the log. */
-export function keyColumnsOf({ columns, primaryKey }: Pick<TableDefinition, 'columns' | 'primaryKey'>): KeyColumn[] {
+export function keyColumnsOf({ columns, primaryKey }: LoggedTable): LogColumn[] {
   return primaryKey.flatMap((name) => columns.find((column) => column.name === name) ?? [])
+}
+
+interface LoggedTable {
+  readonly columns: readonly LogColumn[]
+  readonly primaryKey: readonly string[]
+}
+
+/** The other columns of a table with a key. They are o0, o1, … in the log, and hold the row before an update or a deletion. */
+export function formerColumnsOf({ columns, primaryKey }: LoggedTable): LogColumn[] {
+  return primaryKey.length === 0 ? [] : columns.filter(({ name }) => !primaryKey.includes(name))
+}
+
+/** A longer row is not kept in the log, which would grow by as much with each update. */
+const MAX_FORMER_BYTES = 1024
+
+/** Whether the values of a row are kept; undefined if they are in any case. `columns` are those of `formerColumnsOf`. */
+export function isKept(columns: readonly LogColumn[], sqlOf: (column: LogColumn) => Sql): Sql | undefined {
+  const long = columns.filter(({ type }) => isLongType(type))
+  if (long.length === 0) return undefined
+  return `${long.map((column) => `coalesce(octet_length(${sqlOf(column)}), 0)`).join(' + ')} <= ${MAX_FORMER_BYTES}`
+}
+
+/** The columns of the table by their names, from those of its log. */
+export function formerOutputs(table: LoggedTable, identifier: (name: string) => Sql): Sql {
+  const others = formerColumnsOf(table)
+  return table.columns
+    .map((column) => {
+      const key = table.primaryKey.indexOf(column.name)
+      const logged = key >= 0 ? `k${key}` : `o${others.findIndex(({ name }) => name === column.name)}`
+      return `${logged} AS ${identifier(column.name)}`
+    })
+    .join(', ')
 }
 
 /** What a change of the catalogue means for the log: the table whose log is dropped, and the one that then gets a new log. */

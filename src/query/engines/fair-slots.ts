@@ -18,15 +18,29 @@ interface Waiting {
   readonly refuse: (error: unknown) => void
 }
 
+interface Served {
+  readonly name: string | undefined
+  readonly at: number
+}
+
+const NOBODY: Served = { name: undefined, at: Number.NEGATIVE_INFINITY }
+
 interface BackgroundWaiting extends Waiting {
   readonly since: number
 }
 
 /** Work in the background that has waited so long goes before everybody else. */
 const BACKGROUND_WAIT_MS = 1000
+/** Owners are expected to come back within this time. */
+const RECENT_MS = 10_000
+
+export interface FairSlotsOptions {
+  /** What runs in one slot slows down the others: rule 4 holds. */
+  readonly isHalfForOthers?: boolean
+}
 
 /**
- * Three rules:
+ * Four rules:
  *
  * 1. An owner that holds a slot cannot take the last free one. So with two slots or more, one owner never holds them all, and the
  *    first query of any other owner starts at once.
@@ -34,20 +48,26 @@ const BACKGROUND_WAIT_MS = 1000
  *    So an owner without a slot gets the next one that is released, however many queries of others wait.
  * 3. Work in the background gets a slot when nobody waits, and leaves the last free one to others. If it has waited too long, it
  *    goes before all others, one at a time.
+ * 4. As an option: an owner gets at most half of the slots while others have some, wait, or were served in the last ten seconds.
  */
 export class FairSlots {
   readonly #slots: number
   readonly #maxWaiting: number
+  readonly #isHalfForOthers: boolean
   /** Those that hold a slot or wait for one; the owner that was served last is last. */
   readonly #owners = new Map<string, Owner>()
   readonly #background: BackgroundWaiting[] = []
   #held = 0
   #heldInBackground = 0
   #waiting = 0
+  /** The owner that was served last, and the last one before it that is another. */
+  #lastServed: Served = NOBODY
+  #servedBefore: Served = NOBODY
 
-  constructor(slots: number, maxWaiting: number) {
+  constructor(slots: number, maxWaiting: number, { isHalfForOthers = false }: FairSlotsOptions = {}) {
     this.#slots = slots
     this.#maxWaiting = maxWaiting
+    this.#isHalfForOthers = isHalfForOthers
   }
 
   get waiting(): number {
@@ -64,7 +84,7 @@ export class FairSlots {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted()
       const owner = this.#owners.get(name) ?? { held: 0, waiting: [] }
-      if (this.#waiting >= this.#maxWaiting && !this.#isGrantable(owner)) this.#makeRoom(owner)
+      if (this.#waiting >= this.#maxWaiting && !this.#isGrantable(name, owner)) this.#makeRoom(owner)
       const stopListening = (): void => signal.removeEventListener('abort', abort)
       const waiting: Waiting = {
         grant: () => {
@@ -130,9 +150,17 @@ export class FairSlots {
     this.#waiting = 0
   }
 
-  #isGrantable({ held }: Owner): boolean {
+  #isGrantable(name: string, { held }: Owner): boolean {
     const free = this.#slots - this.#held
-    return free > 1 || (free === 1 && held === 0)
+    if (held === 0) return free > 0
+    return free > 1 && (held < Math.floor(this.#slots / 2) || !this.#isWantedByOthers(name))
+  }
+
+  #isWantedByOthers(name: string): boolean {
+    if (!this.#isHalfForOthers) return false
+    if (this.#owners.size > (this.#owners.has(name) ? 1 : 0)) return true
+    const { at } = this.#lastServed.name === name ? this.#servedBefore : this.#lastServed
+    return at > performance.now() - RECENT_MS
   }
 
   #grantFree(): void {
@@ -160,6 +188,8 @@ export class FairSlots {
       this.#held++
       owner.held++
       this.#moveToEnd(name, owner)
+      if (this.#lastServed.name !== name) this.#servedBefore = this.#lastServed
+      this.#lastServed = { name, at: performance.now() }
       first.grant()
     }
   }
@@ -171,7 +201,7 @@ export class FairSlots {
       const [, owner] = entry
       if (owner.waiting.length > 0 && owner.held < (found?.[1].held ?? Number.POSITIVE_INFINITY)) found = entry
     }
-    return found !== undefined && this.#isGrantable(found[1]) ? found : undefined
+    return found !== undefined && this.#isGrantable(...found) ? found : undefined
   }
 
   #createSlot(name: string, owner: Owner): Slot {

@@ -25,16 +25,23 @@ export interface LiveReadRequest {
   /** The tables whose positions are wanted: all that the statement reads. */
   readonly tables: readonly string[]
   readonly statement: LiveStatement
-  /** Those of `statement.sql`, or with `since` those of `statement.restrictedSql`, whose slot `since` is the position. */
+  /** With the positions of `since` in the slots of this name. */
   readonly parameters: readonly Bindable[]
   readonly encoding: Pick<Encoding, 'rows' | 'integers'>
-  /** Only the rows whose keys have changed in this table since. Undefined: the whole result. */
-  readonly since?: { readonly table: string; readonly position: TablePosition } | undefined
+  /** Undefined: the whole result, as it is. */
+  readonly since?: Since | undefined
   readonly maxRows: number
   readonly maxBytes: number
   /** Runs when no query waits for a reader or a connection. Undefined: it is a query like others. */
   readonly background?: Background | undefined
 }
+
+/** What a statement reads that goes back to positions. */
+export type Since =
+  /** The rows of one table whose keys have changed, as they are or as they were; the keys are returned too. */
+  | { readonly of: 'changed rows'; readonly table: string; readonly position: TablePosition }
+  /** The whole result, as it was when its tables were at these positions. */
+  | { readonly of: 'former result'; readonly positions: Positions }
 
 export interface Background {
   /** It waits no more. */
@@ -45,7 +52,7 @@ export interface LiveReply {
   /** Of the very snapshot that the rows were read in. */
   readonly positions: Positions
   readonly rows: readonly LiveRow[]
-  /** With `since`: every key that has changed, by its JSON text. Rows beside these are not returned. */
+  /** Of changed rows: every key that has changed, by its JSON text. Rows beside these are not returned. */
   readonly changed: ReadonlyMap<string, ChangedKey> | undefined
   /** Rows are missing, because there are more of them than the request allows. */
   readonly exceeded: 'no' | 'rows' | 'bytes'
@@ -54,6 +61,8 @@ export interface LiveReply {
 export interface ChangedKey {
   /** The row was not there at the position. False also if this is not known. */
   readonly wasInserted: boolean
+  /** The row as it was at the position is in the log. */
+  readonly isFormerKept: boolean
 }
 
 export interface LiveSource {
@@ -66,7 +75,7 @@ export interface LiveSource {
   changedSince(positions: Positions): Promise<ReadonlyMap<string, 'changed' | 'lost'>>
   /** Negative if `a` is older; undefined if positions of different epochs cannot be compared. */
   compare(a: TablePosition, b: TablePosition): number | undefined
-  /** Rejects with LostPosition when the changes since the position are not known. */
+  /** Rejects with LostPosition when the changes since a position are not known, or the rows that a former result had. */
   read(request: LiveReadRequest, signal: AbortSignal): Promise<LiveReply>
   /** Deletes what need not be kept any more. */
   trim(): Promise<void>
@@ -82,9 +91,15 @@ export interface LogLimits {
 
 /** The log does not reach back to the position: it was trimmed, the table was altered, or the database was restored. */
 export class LostPosition extends Error {
-  constructor(table: string) {
-    super(`The changes of ${table} since this position are not known`)
+  constructor(tables: readonly string[]) {
+    super(`The changes of ${tables.join(', ')} since this position are not known`)
   }
+}
+
+/** The positions that a read goes back to, by table. */
+export function positionsOf(since: Since | undefined): Positions {
+  if (since === undefined) return new Map()
+  return since.of === 'former result' ? since.positions : new Map([[since.table, since.position]])
 }
 
 /**

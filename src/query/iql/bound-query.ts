@@ -333,8 +333,8 @@ export interface TableSource {
   readonly id: number
   readonly table: TableView
   readonly filter: BoundExpression | undefined
-  /** Only rows whose key has changed since a position of the change log: for live queries. */
-  readonly changedOnly?: true
+  /** For live queries: only rows whose key has changed since a position of the change log, as they are or as they were then. */
+  readonly changedOnly?: 'as they are' | 'as they were'
 }
 
 /** (query) AS alias */

@@ -27,7 +27,7 @@ import type { LiveResult } from './live-result.ts'
 import { isPosition } from './position.ts'
 import { LiveReader, type ReaderOptions } from './reader.ts'
 import { LiveResults } from './results.ts'
-import { startAt } from './resume.ts'
+import { Resumes } from './resume.ts'
 import { inSlices, type SlicedWork } from './slices.ts'
 import { Subscriber, type SubscriberEnv } from './subscriber.ts'
 import { type LiveTarget, type TargetEnv, targetOf } from './target.ts'
@@ -45,6 +45,7 @@ export class LiveStatements implements LiveQueries {
   readonly #options: LiveQueriesOptions
   readonly #reader: LiveReader
   readonly #results: LiveResults
+  readonly #resumes: Resumes
   readonly #counts = new LiveCounts()
   readonly #statements: StatementCounts
   /** By owner and request id. */
@@ -61,6 +62,7 @@ export class LiveStatements implements LiveQueries {
     this.#options = options
     this.#reader = new LiveReader({ ...options, source: engine.live, counts })
     this.#results = new LiveResults({ reader: this.#reader, counts, onError })
+    this.#resumes = new Resumes(this.#reader)
     this.#statements = new StatementCounts(limits)
     this.#subscriberEnv = {
       counts,
@@ -102,7 +104,7 @@ export class LiveStatements implements LiveQueries {
     for (let target = this.#targetOf(subscriber, request.principal); ; ) {
       const result = await this.#results.acquire(target)
       try {
-        const start = request.resume === undefined ? undefined : await startAt(request.resume, result, this.#reader)
+        const start = request.resume === undefined ? undefined : await this.#resumes.startAt(request.resume, result)
         if (subscriber.isClosed) throw subscriber.endedBy ?? shuttingDown()
         if (result.endedBy !== undefined) throw result.endedBy
         const now = this.#targetOf(subscriber, request.principal)

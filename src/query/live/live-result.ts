@@ -1,7 +1,8 @@
 /** A live result: its rows, the recent changes to them, and the messages that lead subscribers from state to state. */
 import type { Refusal } from '../../protocol/refusal.ts'
-import type { ChangedKey, Positions } from '../engines/live-source.ts'
+import type { Positions } from '../engines/live-source.ts'
 import { type Changes, type LiveState, mergeChanges, updateRow, withRows } from './difference.ts'
+import type { FormerKeys } from './former-keys.ts'
 import { History } from './history.ts'
 import type { LiveMessage, ResetReason } from './live-query.ts'
 import { changePieces, type PutEntry, progressMessage, snapshotPieces } from './messages.ts'
@@ -37,6 +38,8 @@ export interface Step {
 /** Longer changes are applied and encoded in slices, and so is a longer order. */
 const MAX_AT_ONCE = 1000
 const MAX_ORDER_AT_ONCE = 20_000
+/** A row that was there, with a text that no row has. */
+const NOT_KNOWN = ''
 /** What a result takes beside its rows and its SQL, about. */
 const RESULT_BYTES = 4096
 
@@ -217,15 +220,32 @@ export class LiveResult {
   }
 
   /**
-   * What leads to this version from a position of another node: `changed` are the keys that changed from there to `version`,
-   * each with whether its row was inserted since. Undefined if it is not known what the client holds.
+   * What leads to this version from a position of another node. `former` has the keys that have changed since, up to `version` at
+   * least. Undefined if it is not known what the client has.
    */
-  stepSince(changed: ReadonlyMap<string, ChangedKey>, version: number): Step | Promise<Step> | undefined {
+  stepFromKeys(
+    { changed, held, unknown }: FormerKeys,
+    route: string | undefined,
+    version: number,
+  ): Step | Promise<Step> | undefined {
     if (!this.covers(version)) return undefined
-    for (const [key, { wasInserted }] of changed) if (!wasInserted && !this.#state.rows.has(key)) return undefined
+    const { rows } = this.#state
+    if (unknown.some((key) => !rows.has(key))) return undefined
     const before: Changes = new Map()
-    for (const key of changed.keys()) before.set(key, undefined)
-    return this.#encode([before, ...this.#history.since(version)], true)
+    for (const key of held.get(route ?? '') ?? []) before.set(key, NOT_KNOWN)
+    // The client does not have the others, whatever has become of them since this version.
+    const others = (keys: Iterable<string>): void => {
+      for (const key of keys) if (!before.has(key) && changed.has(key)) before.set(key, undefined)
+    }
+    others(rows.size < changed.size ? rows.keys() : changed.keys())
+    const later = this.#history.since(version)
+    for (const batch of later) others(batch.keys())
+    return this.#encode([before, ...later], true)
+  }
+
+  /** What leads to this version from another state: `changes` lead from there to `version`. */
+  stepFromChanges(changes: Changes, version: number): Step | Promise<Step> | undefined {
+    return this.covers(version) ? this.#encode([changes, ...this.#history.since(version)], true) : undefined
   }
 
   #encode(batches: readonly Changes[], isRecovered: boolean): Step | Promise<Step> {

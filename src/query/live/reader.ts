@@ -2,7 +2,7 @@
 import { Refusal } from '../../protocol/refusal.ts'
 import { isBounded } from '../engines/cost-class.ts'
 import { FairSlots } from '../engines/fair-slots.ts'
-import type { LiveReadRequest, LiveReply, LiveSource } from '../engines/live-source.ts'
+import type { LiveReadRequest, LiveReply, LiveSource, Positions } from '../engines/live-source.ts'
 import { refuse } from '../errors.ts'
 import type { LiveCounts } from './counts.ts'
 import { type LiveLimits, tooManyBytes, tooManyRows } from './limits.ts'
@@ -22,6 +22,8 @@ export interface ReaderOptions {
 
 /** Short reads at once. */
 const SHORT_READS = 8
+/** Results as they were that are read, or wait to be: clients that come back beyond these get a snapshot, which they share. */
+const MAX_FORMER_READS = 64
 
 export class LiveReader {
   readonly source: LiveSource
@@ -32,6 +34,7 @@ export class LiveReader {
   readonly #short = new FairSlots(SHORT_READS, Number.POSITIVE_INFINITY)
   readonly #closing = new AbortController()
   #running = 0
+  #formerReads = 0
 
   constructor(options: ReaderOptions) {
     this.source = options.source
@@ -51,10 +54,29 @@ export class LiveReader {
   }
 
   /** The whole result. Refuses one that is beyond the limits. `onStart` is called when the read waits no more. */
-  async readWhole(target: LiveTarget, onStart?: () => void): Promise<LiveReply> {
+  readWhole(target: LiveTarget, onStart?: () => void): Promise<LiveReply> {
+    return this.#readWhole(target.read(), target.readsAuditLog, onStart)
+  }
+
+  /**
+   * The whole result as it was at these positions. Undefined if that cannot be read, or too much of the kind is asked for. Rejects
+   * with LostPosition if it is not known.
+   */
+  async readFormer(target: LiveTarget, positions: Positions): Promise<LiveReply | undefined> {
+    const parts = this.#formerReads < MAX_FORMER_READS ? target.readFormer(positions) : undefined
+    if (parts === undefined) return undefined
+    this.#formerReads++
+    try {
+      return await this.#readWhole(parts, false)
+    } finally {
+      this.#formerReads--
+    }
+  }
+
+  async #readWhole(read: ReturnType<LiveTarget['read']>, readsAuditLog: boolean, onStart?: () => void) {
     const { counts, catchUpAuditLog } = this.#options
-    const slots = isBounded(target.plan.statement.cost) ? this.#short : this.#long
-    const parts = this.#request(target.read())
+    const parts = this.#request(read)
+    const slots = isBounded(parts.statement.cost) ? this.#short : this.#long
     const run = new Run(this.#options.milliseconds)
     const started = (): void => {
       run.restart()
@@ -64,7 +86,7 @@ export class LiveReader {
       const reply = await this.#take(slots, parts.owner, run, async (signal) => {
         this.#running++
         try {
-          if (target.readsAuditLog) await catchUpAuditLog(signal)
+          if (readsAuditLog) await catchUpAuditLog(signal)
           return await this.source.read({ ...parts, background: { onStart: started } }, signal)
         } finally {
           this.#running--
@@ -82,7 +104,16 @@ export class LiveReader {
 
   /** The rows that have changed since a position. Rejects with LostPosition if they are not known. */
   readChanged(family: FamilyTarget, position: string): Promise<LiveReply> {
-    const request = { ...this.#request(family.read(position)), since: { table: family.table, position } }
+    return this.#readChanged(family.read(position))
+  }
+
+  /** The keys and routes of the rows that have changed since a position, as they were. Rejects with LostPosition as well. */
+  readChangedFormer(family: FamilyTarget, position: string): Promise<LiveReply> {
+    return this.#readChanged(family.readFormer(position))
+  }
+
+  #readChanged(parts: ReturnType<FamilyTarget['read']>): Promise<LiveReply> {
+    const request = this.#request(parts)
     const run = new Run(this.#options.milliseconds)
     return this.#take(this.#short, request.owner, run, (signal) => this.source.read(request, signal))
   }

@@ -1,38 +1,84 @@
 /** How a client that comes back with a position continues. */
-import { LostPosition } from '../engines/live-source.ts'
+import { Refusal } from '../../protocol/refusal.ts'
+import { LostPosition, type Positions } from '../engines/live-source.ts'
+import { difference, type LiveState, stateOf } from './difference.ts'
+import { isTransient } from './evaluator.ts'
+import { type FormerKeys, formerKeysOf } from './former-keys.ts'
 import type { LiveResult, Step } from './live-result.ts'
 import { readPosition } from './position.ts'
 import type { LiveReader } from './reader.ts'
+import { SharedReads } from './shared-reads.ts'
+import { inSlices } from './slices.ts'
+import type { FamilyTarget, LiveTarget } from './target.ts'
 
 export type Start =
   /** The client has this version of the result. */
   | { readonly kind: 'version'; readonly version: number }
-  /** What the client missed is known without knowing what it has. */
+  /** What the client missed is known from the change log. */
   | { readonly kind: 'step'; readonly step: Step }
   | { readonly kind: 'expired' }
 
 const EXPIRED: Start = { kind: 'expired' }
 
-export async function startAt(position: string, result: LiveResult, reader: LiveReader): Promise<Start> {
-  const { target } = result
-  if (target.method === 'clock') return EXPIRED
-  const known = result.versionAt(position)
-  if (known !== undefined) return { kind: 'version', version: known }
-  const positions = readPosition(position, target.fingerprint, target.tables)
-  if (positions === undefined || positions.size === 0 || target.readsSystemTables) return EXPIRED
-  // Told by another node, or before the changes that are kept. This node may be behind the one that told it.
-  await result.evaluator?.bringUpToDate()
-  const { version } = result
-  const found = await reader.source.changedSince(positions)
-  if (found.size === 0 && result.covers(version)) return { kind: 'version', version }
-  if (target.family === undefined || [...found.values()].includes('lost')) return EXPIRED
-  try {
-    const { changed, exceeded } = await reader.readChanged(target.family, positions.get(target.family.table) ?? '')
-    if (changed === undefined || exceeded !== 'no') return EXPIRED
-    const step = await result.stepSince(changed, version)
-    return step === undefined ? EXPIRED : { kind: 'step', step }
-  } catch (error) {
-    if (error instanceof LostPosition) return EXPIRED
-    throw error
+/** After a restart many clients come back at once, most of them with the same positions. */
+export class Resumes {
+  readonly #reader: LiveReader
+  readonly #keys = new SharedReads<FormerKeys | undefined>()
+  readonly #states = new SharedReads<LiveState | undefined>()
+
+  constructor(reader: LiveReader) {
+    this.#reader = reader
+  }
+
+  async startAt(position: string, result: LiveResult): Promise<Start> {
+    const { target } = result
+    if (target.method === 'clock') return EXPIRED
+    const known = result.versionAt(position)
+    if (known !== undefined) return { kind: 'version', version: known }
+    const positions = readPosition(position, target.fingerprint, target.tables)
+    if (positions === undefined || positions.size === 0 || target.readsSystemTables) return EXPIRED
+    // Told by another node, or before the changes that are kept. This node may be behind the one that told it.
+    await result.evaluator?.bringUpToDate()
+    const { version } = result
+    const found = await this.#reader.source.changedSince(positions)
+    if (found.size === 0 && result.covers(version)) return { kind: 'version', version }
+    if ([...found.values()].includes('lost')) return EXPIRED
+    try {
+      const { family } = target
+      const step =
+        family === undefined
+          ? await this.#stepFromResult(result, position, positions)
+          : await this.#stepFromKeys(result, family, positions.get(family.table) ?? '')
+      return step === undefined ? EXPIRED : { kind: 'step', step }
+    } catch (error) {
+      // The statement may fail on the rows as they were.
+      if (error instanceof LostPosition || (error instanceof Refusal && !isTransient(error))) return EXPIRED
+      throw error
+    }
+  }
+
+  /** The changed rows as they were tell which of them the client has. */
+  async #stepFromKeys(result: LiveResult, family: FamilyTarget, position: string): Promise<Step | undefined> {
+    const { version } = result
+    // What runs already may not know the changes of this version.
+    const former = await this.#keys.readAnew(`${family.identity}\n${position}`, async () => {
+      const reply = await this.#reader.readChangedFormer(family, position)
+      return inSlices(formerKeysOf(reply))
+    })
+    return former && result.stepFromKeys(former, family.route, version)
+  }
+
+  /** The whole result as it was is what the client has. */
+  async #stepFromResult(result: LiveResult, position: string, positions: Positions): Promise<Step | undefined> {
+    const former = await this.#states.read(position, () => this.#readFormer(result.target, positions))
+    if (former === undefined) return undefined
+    const { version, state } = result
+    return result.stepFromChanges(await inSlices(difference(former, state)), version)
+  }
+
+  async #readFormer(target: LiveTarget, positions: Positions): Promise<LiveState | undefined> {
+    const { isOrdered, keyNames } = target.plan
+    const reply = await this.#reader.readFormer(target, positions)
+    return reply && inSlices(stateOf(reply.rows, { isOrdered, hasKeys: keyNames !== null }))
   }
 }

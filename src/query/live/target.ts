@@ -4,11 +4,11 @@ import type { Principal } from '../../protocol/principal.ts'
 import type { Snapshot } from '../catalogue/snapshot.ts'
 import { type Bindable, type Plan, parametersOf, type RunValues } from '../engines/emit/slots.ts'
 import type { Engine } from '../engines/engine.ts'
-import type { LiveReadRequest } from '../engines/live-source.ts'
+import { type LiveReadRequest, type Positions, positionsOf, type Since } from '../engines/live-source.ts'
 import { readParameters } from '../iql/parameters.ts'
 import type { IqlValue } from '../iql/types.ts'
 import { type LivePlan, planLive } from '../plan/live.ts'
-import type { LiveFamily } from '../plan/live-family.ts'
+import type { FormerPlan, LiveFamily } from '../plan/live-family.ts'
 import type { LiveMethod } from '../plan/live-method.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
 import { describeColumns } from '../results/encoders.ts'
@@ -36,6 +36,8 @@ export interface LiveTarget {
   readonly readsAuditLog: boolean
   /** The whole result. */
   read(): ReadParts
+  /** The whole result as it was at these positions; undefined if that cannot be read. */
+  readFormer(positions: Positions): ReadParts | undefined
 }
 
 export interface FamilyTarget {
@@ -43,10 +45,13 @@ export interface FamilyTarget {
   readonly table: string
   /** Undefined: no row belongs to the statement. */
   readonly route: string | undefined
-  read(since: string): ReadParts
+  /** The rows that have changed since a position of the table. */
+  read(position: string): ReadParts
+  /** Their keys and routes as they were. */
+  readFormer(position: string): ReadParts
 }
 
-type ReadParts = Pick<LiveReadRequest, 'owner' | 'tables' | 'statement' | 'parameters' | 'encoding'>
+type ReadParts = Pick<LiveReadRequest, 'owner' | 'tables' | 'statement' | 'parameters' | 'encoding' | 'since'>
 
 export interface TargetEnv {
   readonly engine: Engine
@@ -71,9 +76,11 @@ export function targetOf(
     .map(({ name }) => name)
     .sort()
   const run = runValuesOf(principal, values, env)
-  const { statement } = plan
-  const columns = describeColumns(statement.columns)
-  const common = { owner, tables, statement, encoding }
+  const columns = describeColumns(plan.statement.columns)
+  const parts = ({ statement, plan: sql }: FormerPlan, since?: Since): ReadParts => {
+    const parameters = parametersOf(sql, { ...run(), since: positionsOf(since) }, env.engine.bind)
+    return { owner, tables, statement, parameters, encoding, since }
+  }
   const shape = [encoding.rows, encoding.integers, plan.keyNames, columns]
   const family = plan.family === undefined ? undefined : familyOf(plan.family)
   const identity = JSON.stringify(
@@ -93,15 +100,20 @@ export function targetOf(
     owner,
     readsSystemTables: plan.tables.some(({ isSystem }) => isSystem),
     readsAuditLog: planned.readsAuditLog,
-    read: () => ({ ...common, parameters: parametersOf(plan.plan, run(), env.engine.bind) }),
+    read: () => parts(plan),
+    readFormer(positions) {
+      const former = plan.former()
+      return former && parts(former, { of: 'former result', positions })
+    },
   }
 
-  function familyOf({ plan: restricted, table, routeOf }: LiveFamily): FamilyTarget {
+  function familyOf({ changed, former, table, routeOf }: LiveFamily): FamilyTarget {
     return {
-      identity: JSON.stringify([restricted.sql, fixedParameters(restricted, run(), env), ...shape]),
+      identity: JSON.stringify([changed.plan.sql, fixedParameters(changed.plan, run(), env), ...shape]),
       table,
       route: routeOf(run(), encoding),
-      read: (since) => ({ ...common, parameters: parametersOf(restricted, { ...run(), since }, env.engine.bind) }),
+      read: (position) => parts(changed, { of: 'changed rows', table, position }),
+      readFormer: (position) => parts(former(), { of: 'changed rows', table, position }),
     }
   }
 }

@@ -1,5 +1,6 @@
 /** Families of live statements: those that differ only in the values compared with columns share one read of the changed rows. */
 import type { Plan, RunValues } from '../engines/emit/slots.ts'
+import type { LiveStatement } from '../engines/live-statement.ts'
 import type { BoundExpression, Column, ResultColumn, Select, TableSource } from '../iql/bound-query.ts'
 import { operandsOf } from '../iql/bound-walk.ts'
 import type { ScalarId } from '../iql/functions.ts'
@@ -14,10 +15,12 @@ export interface LiveFamily {
   /** The table whose changed keys the family reads. */
   readonly table: string
   /**
-   * `statement.restrictedSql` and its parameters, without the comparisons. Statements whose SQL and parameters are equal here
-   * (apart from the slots `since`) are of one family.
+   * The changed rows, without the comparisons. Statements whose SQL and parameters are equal here (apart from the slots `since`)
+   * are of one family.
    */
-  readonly plan: Plan
+  readonly changed: FormerPlan
+  /** The keys and the routes of the changed rows as they were, if they belonged to a member. */
+  former(): FormerPlan
   /** The columns that are compared with a value; none: only equal statements are of one family. */
   readonly columns: readonly string[]
   /**
@@ -25,6 +28,16 @@ export interface LiveFamily {
    * Undefined if a value is NULL: then no row belongs to it.
    */
   routeOf(values: Pick<RunValues, 'parameters'>, encoding: Pick<Encoding, 'integers'>): string | undefined
+}
+
+/** A plan with positions in its slots, and what its SQL returns. */
+export interface FormerPlan {
+  readonly plan: Plan
+  readonly statement: LiveStatement
+}
+
+interface FamilyParts extends Pick<LiveFamily, 'table' | 'changed' | 'former'> {
+  readonly terms: readonly RouteTerm[]
 }
 
 /** column = value among the conditions of WHERE. */
@@ -97,15 +110,14 @@ export function routeColumns(terms: readonly RouteTerm[]): ResultColumn[] {
   return terms.map(({ column: { name, type, nullable } }) => ({ name, type, nullable }))
 }
 
-export function createFamily(table: string, plan: Plan, terms: readonly RouteTerm[]): LiveFamily {
+export function createFamily({ terms, ...parts }: FamilyParts): LiveFamily {
   const columns = routeColumns(terms)
   const writers = {
     numbers: liveKeyWriter(columns, { integers: 'numbers' }),
     strings: liveKeyWriter(columns, { integers: 'strings' }),
   }
   return {
-    table,
-    plan,
+    ...parts,
     columns: columns.map(({ name }) => name),
     routeOf({ parameters }, { integers }) {
       const cells = terms.map(({ value }) => {

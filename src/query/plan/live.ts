@@ -6,7 +6,7 @@ import type { LiveStatement } from '../engines/live-statement.ts'
 import type { BoundExpression, Query, Select, TableSource } from '../iql/bound-query.ts'
 import type { TableView } from '../iql/catalogue-view.ts'
 import { costOf, isSimple } from './cost.ts'
-import { createFamily, type LiveFamily, routeColumns, routingOf } from './live-family.ts'
+import { createFamily, type FormerPlan, type LiveFamily, routeColumns, routingOf } from './live-family.ts'
 import { type LiveKey, liveKey } from './live-key.ts'
 import { type LiveMethod, methodOf } from './live-method.ts'
 import { checkLive } from './live-refusal.ts'
@@ -24,6 +24,8 @@ export interface LivePlan {
   readonly tables: readonly TableView[]
   /** The whole result: `statement.sql` and its parameters. */
   readonly plan: Plan
+  /** The whole result as it was at positions of its tables; undefined if not all of these have a log of their rows. */
+  former(): FormerPlan | undefined
   /** Set for the method `keys` only. */
   readonly family: LiveFamily | undefined
 }
@@ -37,25 +39,43 @@ export function planLive({ text, snapshot, bound }: LiveInput, engine: LiveEngin
   const key = liveKey(query)
   const { method, reason, table } = methodOf(query)
   const ordered = withTieBreak(query, key)
-  const plan = emit(ordered, key?.expressions ?? [], engine)
-  const changes = table === undefined || key === undefined ? undefined : changesOf(query, table, key, engine)
+  const further = key?.expressions ?? []
+  const plan = emit(ordered, further, engine)
+  const family = table === undefined || key === undefined ? undefined : familyOf(query, table, key, engine)
+  const statement: LiveStatement = {
+    sql: plan.sql,
+    cost: costOf(query, (view) => snapshot.indexesOf(view)),
+    isSimple: false,
+    columns: bound.columns,
+    keyColumns: key?.columns,
+    routeColumns: [],
+  }
+  const hasFormer = bound.tables.every(
+    ({ isSystem, isLive, primaryKey }) => !isSystem && isLive && primaryKey.length > 0,
+  )
   return {
     method,
     keyNames: key?.columns.map(({ name }) => name) ?? null,
     reason,
     isOrdered: query.orderBy.length > 0,
-    statement: {
-      sql: plan.sql,
-      restrictedSql: changes?.family.plan.sql,
-      cost: costOf(query, (view) => snapshot.indexesOf(view)),
-      isSimple: changes?.isSimple ?? false,
-      columns: bound.columns,
-      keyColumns: key?.columns,
-      routeColumns: changes?.routeColumns ?? [],
-    },
+    statement,
     tables: bound.tables,
     plan,
-    family: changes?.family,
+    former: once(() => {
+      if (!hasFormer) return undefined
+      const former = emit(ordered, further, engine, { isFormer: true })
+      return { plan: former, statement: { ...statement, sql: former.sql, cost: 'unbounded' } }
+    }),
+    family,
+  }
+}
+
+/** Most subscribers never come back: planned when it is needed, and then kept. */
+function once<Result>(make: () => Result): () => Result {
+  let made: { readonly result: Result } | undefined
+  return () => {
+    made ??= { result: make() }
+    return made.result
   }
 }
 
@@ -68,23 +88,38 @@ function withTieBreak(query: Query, key: LiveKey | undefined): Query {
   return { ...query, orderBy: [...query.orderBy, ...ties] }
 }
 
-function emit(query: Query, further: readonly BoundExpression[], { dialect, finish }: LiveEngine): Plan {
-  const emission = createEmission(dialect)
+function emit(
+  query: Query,
+  further: readonly BoundExpression[],
+  { dialect, finish }: LiveEngine,
+  options: { readonly isFormer?: boolean } = {},
+): Plan {
+  const emission = createEmission(dialect, options)
   return finish(emission.slots, emitQuery(query, emission, further))
 }
 
 /** The statement over the rows with changed keys. */
-function changesOf(query: Query, { select, source }: OneTable, key: LiveKey, engine: LiveEngine) {
+function familyOf(query: Query, { select, source }: OneTable, key: LiveKey, engine: LiveEngine): LiveFamily {
   const { terms, where } = routingOf(select, source)
-  const changed: TableSource = { ...source, changedOnly: true }
-  const restricted: Query = { ...query, body: { ...select, from: changed, where } }
-  const plan = emit(restricted, [...key.expressions, ...terms.map(({ column }) => column)], engine)
-  const evaluated = [...select.outputs.map(({ expression }) => expression), where, source.filter]
-  return {
-    family: createFamily(source.table.name, plan, terms),
-    routeColumns: routeColumns(terms),
-    isSimple: evaluated.every((expression) => expression === undefined || isSimple(expression)),
+  const further = [...key.expressions, ...terms.map(({ column }) => column)]
+  const planOf = (changedOnly: NonNullable<TableSource['changedOnly']>, outputs: Select['outputs']): FormerPlan => {
+    const body = { ...select, outputs, from: { ...source, changedOnly }, where }
+    const plan = emit({ ...query, body }, further, engine)
+    const evaluated = [...outputs.map(({ expression }) => expression), where, source.filter]
+    const statement: LiveStatement = {
+      sql: plan.sql,
+      cost: 'unbounded',
+      isSimple: evaluated.every((expression) => expression === undefined || isSimple(expression)),
+      columns: outputs.length === 0 ? [] : query.columns,
+      keyColumns: key.columns,
+      routeColumns: routeColumns(terms),
+    }
+    return { plan, statement }
   }
+  const changed = planOf('as they are', select.outputs)
+  // Whether a row belonged to a result is enough.
+  const former = once(() => planOf('as they were', []))
+  return createFamily({ table: source.table.name, terms, changed, former })
 }
 
 /** A select from one table. */

@@ -334,58 +334,86 @@ onEveryEngine('live queries', (place, engine) => {
     for (const client of [one, two, clock, late, odd]) client.close()
   })
 
-  test('another node resumes from the log where that is exact, and resets where it is not', async () => {
-    await run('CREATE TABLE n (id Integer PRIMARY KEY, v Integer NOT NULL)', 'INSERT INTO n VALUES (1, 1), (2, 2)')
+  test('another node resumes at every position that the log reaches back to, by whichever method', async () => {
+    await run(
+      'CREATE TABLE n (id Integer PRIMARY KEY, symbol Text NOT NULL, v Integer NOT NULL)',
+      "INSERT INTO n VALUES (1, 'A', 1), (2, 'A', 2), (3, 'B', 3), (4, 'B', 4)",
+    )
+    const statements = [
+      "SELECT v FROM n WHERE symbol = 'A'",
+      'SELECT id, v FROM n WHERE v > 0',
+      'SELECT symbol, sum(v) AS total FROM n GROUP BY symbol',
+      'SELECT id, v FROM n ORDER BY v DESC LIMIT 3',
+      'SELECT a.v, b.v AS other FROM n a JOIN n b ON a.id + 1 = b.id',
+    ]
+    const writes = [
+      "INSERT INTO n VALUES (5, 'A', 5), (6, 'B', -6)",
+      'UPDATE n SET v = 30 WHERE id = 3',
+      "UPDATE n SET symbol = 'B' WHERE id = 1",
+      'UPDATE n SET v = -2 WHERE id = 2',
+      'DELETE FROM n WHERE id = 4',
+      "UPDATE n SET id = 40, symbol = 'A' WHERE id = 3",
+      "INSERT INTO n VALUES (4, 'A', 44)",
+    ]
     const other = await startQueryServer(place(), { bus, clock: () => time })
     const third = await startQueryServer(place(), { bus, clock: () => time })
-    let gone: LiveClient | undefined
+    let last: LiveClient | undefined
     try {
-      const keys = await LiveClient.follow(server, 'SELECT id, v FROM n WHERE v > 0')
-      const rerun = await LiveClient.follow(server, 'SELECT sum(v) AS total FROM n')
-      const still = await LiveClient.follow(other, 'SELECT sum(v) AS total FROM n', { resumes: rerun })
-      assert.equal(still.applier.recovered, true, 'no table has changed')
-      rerun.close()
-      await run('INSERT INTO n VALUES (3, 3)', 'UPDATE n SET v = 10 WHERE id = 1', 'INSERT INTO n VALUES (4, -1)')
-      const moved = await LiveClient.follow(other, 'SELECT id, v FROM n WHERE v > 0', { resumes: keys })
-      assert.equal(moved.applier.recovered, true, 'what does not match was inserted since')
-      await moved.holds([
-        { id: 1, v: 10 },
-        { id: 2, v: 2 },
-        { id: 3, v: 3 },
-      ])
-      const summed = await LiveClient.open(third, 'SELECT sum(v) AS total FROM n', { resumes: rerun })
-      await summed.until('a snapshot', () => summed.applier.seen.Snapshot === 1)
-      assert.deepEqual(summed.applier.reasons, ['Expired'])
-      await keys.holds([
-        { id: 1, v: 10 },
-        { id: 2, v: 2 },
-        { id: 3, v: 3 },
-      ])
-      // The position that the other node told is as good here.
-      const back = await LiveClient.follow(server, 'SELECT id, v FROM n WHERE v > 0', { resumes: moved })
+      const left: { statement: string; client: LiveClient }[] = []
+      for (const write of [undefined, ...writes]) {
+        if (write !== undefined) await run(write)
+        for (const statement of statements)
+          left.push({ statement, client: await LiveClient.follow(server, statement, { maxRate: 1 }) })
+      }
+      for (const { client } of left) client.close()
+      for (const { statement, client: resumes } of left) {
+        for (const node of [other, third]) {
+          const client = await LiveClient.follow(node, statement, { resumes })
+          const { json } = await server.query(statement)
+          assert.equal(client.applier.recovered, true, statement)
+          await client.holds(json.Rows, statement.includes('ORDER') ? 'in order' : 'in any order')
+          assert.deepEqual([client.applier.seen.Reset, client.applier.seen.Snapshot], [0, 0])
+          if (node === other) client.close()
+          else last = client
+        }
+      }
+      // What another node told is as good here.
+      const told = await LiveClient.follow(third, statements[2] ?? '')
+      await run('DELETE FROM n WHERE id = 5')
+      const back = await LiveClient.follow(server, statements[2] ?? '', { resumes: told })
       assert.equal(back.applier.recovered, true)
-      await run('DELETE FROM n WHERE id = 2')
-      await back.holds([
-        { id: 1, v: 10 },
-        { id: 3, v: 3 },
-      ])
-      await moved.holds([
-        { id: 1, v: 10 },
-        { id: 3, v: 3 },
-      ])
-      for (const client of [keys, still, moved, summed, back]) client.close()
-      gone = await LiveClient.open(third, 'SELECT id, v FROM n WHERE v > 0', {
-        resumes: keys,
-        position: keys.texts.map((text) => JSON.parse(text).Position)[0],
-      })
-      await gone.until('a snapshot', () => gone?.applier.seen.Snapshot === 1)
-      assert.deepEqual(gone.applier.reasons, ['Expired'], 'whether the client holds the deleted row is not known')
-      assert.equal(gone.applier.recovered, false)
     } finally {
       await Promise.all([other.stop(), third.stop()])
     }
-    await gone?.until('the end', () => gone?.ended !== undefined)
-    assert.equal(gone?.ended?.code, 'Limit.Overload', 'the node was stopped')
+    await last?.until('the end', () => last?.ended !== undefined)
+    assert.equal(last?.ended?.code, 'Limit.Overload', 'the node was stopped')
+  })
+
+  test('where a long row has changed, another node cannot know who has it, and resets', async () => {
+    await run(
+      'CREATE TABLE letters (id Integer PRIMARY KEY, body Text NOT NULL)',
+      "INSERT INTO letters VALUES (1, repeat('long', 500)), (2, 'short')",
+    )
+    const other = await startQueryServer(place(), { bus, clock: () => time })
+    try {
+      for (const [statement, write, recovered] of [
+        ['SELECT id FROM letters', "UPDATE letters SET body = repeat('more', 500) WHERE id = 1", true],
+        ['SELECT id FROM letters', 'DELETE FROM letters WHERE id = 2', true],
+        ['SELECT count(*) AS n FROM letters', "UPDATE letters SET body = repeat('long', 500) WHERE id = 1", false],
+        ['SELECT id FROM letters', 'DELETE FROM letters WHERE id = 1', false],
+      ] as const) {
+        const resumes = await LiveClient.follow(server, statement)
+        resumes.close()
+        await run(write)
+        const client = await LiveClient.open(other, statement, { resumes })
+        await client.until('an answer', () => client.applier.isWhole && client.applier.recovered !== undefined)
+        assert.equal(client.applier.recovered, recovered, `${statement}: ${write}`)
+        await client.holds((await server.query(statement)).json.Rows)
+        client.close()
+      }
+    } finally {
+      await other.stop()
+    }
   })
 
   test('a node that is behind the one that told the position catches up first', async () => {

@@ -32,8 +32,8 @@ function wholeRows(values: readonly number[], isOrdered: boolean): LiveState {
 function targetWith(isOrdered: boolean, keyNames: readonly string[] | null): LiveTarget {
   const statement = {
     sql: '',
-    restrictedSql: undefined,
     cost: 'unbounded',
+    isSimple: false,
     columns: [],
     keyColumns: [],
     routeColumns: [],
@@ -43,7 +43,17 @@ function targetWith(isOrdered: boolean, keyNames: readonly string[] | null): Liv
     identity: 'test',
     fingerprint: FINGERPRINT,
     method: 'rerun',
-    plan: { method: 'rerun', keyNames, reason: '', isOrdered, statement, tables: [], plan, family: undefined },
+    plan: {
+      method: 'rerun',
+      keyNames,
+      reason: '',
+      isOrdered,
+      statement,
+      tables: [],
+      plan,
+      former: () => undefined,
+      family: undefined,
+    },
     tables: ['t'],
     family: undefined,
     columns: '{}',
@@ -51,12 +61,14 @@ function targetWith(isOrdered: boolean, keyNames: readonly string[] | null): Liv
     owner: 'user:test',
     readsSystemTables: false,
     readsAuditLog: false,
+    readFormer: () => undefined,
     read: () => ({
       owner: 'user:test',
       tables: ['t'],
       statement,
       parameters: [],
       encoding: { rows: 'objects', integers: 'numbers' },
+      since: undefined,
     }),
   }
 }

@@ -8,6 +8,7 @@ import type { Engine } from '../../../src/query/engines/engine.ts'
 import type { LiveReadRequest, LiveReply, LogLimits, Positions } from '../../../src/query/engines/live-source.ts'
 import { openEngine } from '../../../src/query/engines/open.ts'
 import { type LivePlan, planLive } from '../../../src/query/plan/live.ts'
+import type { FormerPlan } from '../../../src/query/plan/live-family.ts'
 import { Planner } from '../../../src/query/plan/planner.ts'
 import type { TestPlace } from '../../support/engines.ts'
 import { createLocalBus } from '../../support/local-bus.ts'
@@ -23,6 +24,8 @@ export interface LiveEngine {
   read(statement: string, options?: Partial<LiveReadRequest>): Promise<LiveReply>
   /** What has changed since the positions. */
   readSince(statement: string, positions: Positions, options?: Partial<LiveReadRequest>): Promise<LiveReply>
+  /** The keys of the rows that have changed since, as they were; or the whole result as it was. */
+  readFormer(statement: string, positions: Positions, options?: Partial<LiveReadRequest>): Promise<LiveReply>
   close(): Promise<void>
 }
 
@@ -40,7 +43,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
   })
   const planner = new Planner(engine)
   const planned = (text: string) => planner.plan(ADMIN, catalogue.snapshot, text)
-  const values = (since?: string): RunValues => ({
+  const values = (since?: Positions): RunValues => ({
     parameters: [],
     subject: 'admin',
     username: 'admin',
@@ -50,7 +53,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
     milliseconds: Date.now(),
     ...(since === undefined ? {} : { since }),
   })
-  const parameters = (plan: Plan, since?: string) => parametersOf(plan, values(since), engine.bind)
+  const parameters = (plan: Plan, since?: Positions) => parametersOf(plan, values(since), engine.bind)
   const request = (live: LivePlan): Omit<LiveReadRequest, 'parameters'> => ({
     owner: 'admin',
     tables: live.tables.map(({ name }) => name),
@@ -60,12 +63,24 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
     maxBytes: 100_000_000,
   })
   const plan = (text: string): LivePlan => planLive(planned(text), engine)
+  const readChanged = (
+    live: LivePlan,
+    table: string,
+    { statement, plan: sql }: FormerPlan,
+    positions: Positions,
+    options: Partial<LiveReadRequest>,
+  ): Promise<LiveReply> => {
+    const since = { of: 'changed rows', table, position: positions.get(table) ?? '' } as const
+    const bound = { statement, parameters: parameters(sql, positions) }
+    return engine.live.read({ ...request(live), ...bound, since, ...options }, NEVER.signal)
+  }
   return {
     engine,
     restricted(statement, position) {
       const { family } = plan(statement)
       if (family === undefined) throw new Error(`Not by keys: ${statement}`)
-      return { sql: family.plan.sql, parameters: parameters(family.plan, position) }
+      const { plan: sql } = family.changed
+      return { sql: sql.sql, parameters: parameters(sql, new Map([[family.table, position]])) }
     },
     async run(...statements) {
       const all = statements.map(planned)
@@ -99,12 +114,17 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
       const live = plan(statement)
       const { family } = live
       if (family === undefined) throw new Error(`Not by keys: ${statement}`)
-      const position = positions.get(family.table) ?? ''
-      const since = { table: family.table, position }
-      return engine.live.read(
-        { ...request(live), since, parameters: parameters(family.plan, position), ...options },
-        NEVER.signal,
-      )
+      return readChanged(live, family.table, family.changed, positions, options)
+    },
+    readFormer(statement, positions, options = {}) {
+      const live = plan(statement)
+      const { family } = live
+      if (family !== undefined) return readChanged(live, family.table, family.former(), positions, options)
+      const former = live.former()
+      if (former === undefined) throw new Error(`Without former rows: ${statement}`)
+      const since = { of: 'former result', positions } as const
+      const bound = { statement: former.statement, parameters: parameters(former.plan, positions) }
+      return engine.live.read({ ...request(live), ...bound, since, ...options }, NEVER.signal)
     },
     async close() {
       catalogue.close()

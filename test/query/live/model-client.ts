@@ -32,6 +32,8 @@ export class ModelClient {
   step = 0
   /** The answers to resumes. */
   readonly answers = { recovered: 0, reset: 0 }
+  /** The last resume was answered so. */
+  hasExpired = false
   #awaitsAnswer = false
   readonly #onState: (client: ModelClient) => void
 
@@ -79,6 +81,7 @@ export class ModelClient {
     this.#awaitsAnswer = false
     assert.ok(this.applier.recovered !== undefined, 'the first message answers the resume')
     this.answers[this.applier.recovered ? 'recovered' : 'reset']++
+    this.hasExpired = !this.applier.recovered && this.applier.reasons[0] === 'Expired'
   }
 
   /** The result as it holds it. */

@@ -37,7 +37,8 @@ describe('live statements on two nodes', () => {
     a = await startTestServer(opened.place, { flags })
     b = await startTestServer({ ...opened.place, dataFolder: secondFolder }, { flags })
     admin = (await signIn(a, ADMIN)).access_token
-    await write("CREATE TABLE notes (id Integer PRIMARY KEY, note Text) READ SCOPE 'Platform/Market'")
+    for (const table of ['papers', 'notes'])
+      await write(`CREATE TABLE ${table} (id Integer PRIMARY KEY, note Text) READ SCOPE 'Platform/Market'`)
   })
   after(async () => {
     for (const client of open) client.close()
@@ -64,20 +65,20 @@ describe('live statements on two nodes', () => {
   }
   /** All is written through the first node. */
   const write = (statement: string) => call('POST', '/query', 'text/plain', statement)
-  const events = async (node: TestServer, token: string, headers = {}): Promise<EventClient> => {
-    const request = { token, headers: { 'content-type': 'text/plain', ...headers }, body: STATEMENT }
+  const events = async (node: TestServer, token: string, headers = {}, body = STATEMENT): Promise<EventClient> => {
+    const request = { token, headers: { 'content-type': 'text/plain', ...headers }, body }
     const client = await openEvents(`http://127.0.0.1:${node.port}/query`, request)
     assert.equal(client.status, 200)
     open.push(client)
     return client
   }
-  const stream = async (node: TestServer, token: string) => {
+  const stream = async (node: TestServer, token: string, data = {}) => {
     const client = await connect(node.port, bearer(token))
     open.push({ close: () => client.socket.terminate() })
     const about = { Controller: 'Query', Topic: 'Live/notes' }
-    client.send({ ...about, Action: 'Sub', Data: { Statement: STATEMENT } })
-    assert.equal(((await client.next()).Data as Message).Kind, 'Snapshot')
-    return { client, about }
+    client.send({ ...about, Action: 'Sub', Data: { Statement: STATEMENT, ...data } })
+    const { Position: position, ...first } = (await client.next()).Data as Message
+    return { client, about, position, first }
   }
   const trader = async (username: string): Promise<string> => {
     const user = { username, password: 'a long enough password' }
@@ -133,13 +134,42 @@ describe('live statements on two nodes', () => {
     return items.find(({ id }) => id === 'watched-events')?.user
   }
 
-  test('a stop ends the responses at once and says when to come back', async () => {
-    const there = await events(b, (await signIn(a)).access_token)
-    await there.next()
+  test('a stop ends the responses at once and says when to come back: the other node goes on where they were', async () => {
+    const token = (await signIn(a)).access_token
+    // Of this table no node has a result that may be older than these rows.
+    await write("INSERT INTO papers VALUES (11, 'kept'), (12, 'changed'), (13, 'deleted')")
+    const statements = [
+      'SELECT note FROM papers',
+      "SELECT id FROM papers WHERE note <> 'hidden'",
+      'SELECT count(*) AS n FROM papers',
+    ]
+    const there = await Promise.all(statements.map((statement) => events(b, token, {}, statement)))
+    const ids = await Promise.all(there.map(async (client) => (await client.next()).id ?? ''))
+    const { client, position, first } = await stream(b, token, { Statement: statements[0] })
+    assert.equal(first.Kind, 'Snapshot')
     const stopped = b.stop()
-    const last = (await there.ended()).at(-1)
-    assert.deepEqual([last?.event, last?.data.Code], ['end', 'Limit.Overload'])
-    assert.match(last?.retry ?? '', /^\d{4}$/)
+    for (const response of there) {
+      const last = (await response.ended()).at(-1)
+      assert.deepEqual([last?.event, last?.data.Code], ['end', 'Limit.Overload'])
+      assert.match(last?.retry ?? '', /^\d{4}$/)
+    }
+    assert.equal((await client.closed).code, 1012, 'the server is stopping')
     await stopped
+    await write("UPDATE papers SET note = 'hidden' WHERE id = 12")
+    await write('DELETE FROM papers WHERE id = 13')
+    const answers = await Promise.all(
+      statements.map(async (statement, index) => {
+        const here = await events(a, token, { 'last-event-id': ids[index] ?? '' }, statement)
+        const { Position: _, ...data } = (await here.next()).data
+        return data
+      }),
+    )
+    const missed = { Kind: 'Change', Recovered: true, Put: [{ Key: [12], Row: { note: 'hidden' } }], Remove: [[13]] }
+    assert.deepEqual((await stream(a, token, { Statement: statements[0], Resume: position })).first, missed)
+    assert.deepEqual(answers, [
+      missed,
+      { Kind: 'Change', Recovered: true, Remove: [[12], [13]] },
+      { Kind: 'Change', Recovered: true, Put: [{ Key: [], Row: { n: 2 } }] },
+    ])
   })
 })

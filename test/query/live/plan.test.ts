@@ -87,7 +87,11 @@ onEveryEngine('live plans', (place) => {
     const of = (condition: string, parameters: Record<string, string | null> = {}) => {
       const statement = `SELECT price FROM trades WHERE ${condition}`
       const { family } = planning.plan(statement)
-      return { sql: family?.plan.sql, columns: family?.columns, route: planning.routeOf(statement, { parameters }) }
+      return {
+        sql: family?.changed.plan.sql,
+        columns: family?.columns,
+        route: planning.routeOf(statement, { parameters }),
+      }
     }
     const bhp = of('symbol = :s', { s: 'BHP' })
     assert.deepEqual([bhp.columns, bhp.route], [['symbol'], '["BHP"]'])

@@ -93,10 +93,11 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
     },
     async changes(statement, options) {
       const live = plan(statement, options)
-      const { columns, keyColumns = [], routeColumns, restrictedSql } = live.statement
-      if (live.family === undefined || restrictedSql === undefined) throw new Error(`${statement} is not read by keys`)
-      const parameters = parametersOf(live.family.plan, values(statement, options), engine.bind)
-      return split(await read(engine, restrictedSql, [...columns, ...keyColumns, ...routeColumns], parameters), live)
+      if (live.family === undefined) throw new Error(`${statement} is not read by keys`)
+      const { plan: sql, statement: changed } = live.family.changed
+      const { columns, keyColumns = [], routeColumns } = changed
+      const parameters = parametersOf(sql, values(statement, options), engine.bind)
+      return split(await read(engine, sql.sql, [...columns, ...keyColumns, ...routeColumns], parameters), live)
     },
     async plain(statement, options = {}) {
       const { plan: whole, bound } = planned(statement, options)

@@ -58,6 +58,10 @@ export interface Dialect {
   readonly systemTable: (table: TableView, slots: Slots) => Sql
   /** The keys, in the order of the primary key, that have changed since the position in the slot `since`: a query. */
   readonly changedKeys: (table: TableView, slots: Slots) => Sql
+  /** The rows of a table that have changed since the position in the slot `since`, as they were then: a query of all columns. */
+  readonly formerRows: (table: TableView, slots: Slots) => Sql
+  /** Whether a key, in the order of the primary key, is none of `changedKeys`. */
+  readonly isUnchanged: (key: readonly Sql[], changedKeys: Sql) => Sql
   /** Whether RETURNING accepts an alias of the target. */
   readonly aliasesTargets: boolean
   /** Undefined when the database itself refuses to change a row twice in one statement. */

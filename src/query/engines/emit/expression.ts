@@ -25,6 +25,8 @@ export interface Emission {
   readonly slots: Slots
   /** How a column of a source is referenced, by the source's id. */
   readonly sources: Map<number, (ordinal: number, name: string) => Sql>
+  /** All tables are read as they were at the positions in the slots `since`. */
+  readonly isFormer: boolean
   /** Emits the query of a sub-query. */
   readonly subquery: (query: Query) => Sql
 }

@@ -13,9 +13,10 @@ import type { Dialect, Sql } from './dialect.ts'
 import { containsAggregate, type Emission, emitExpression, emitOrder } from './expression.ts'
 import { Slots } from './slots.ts'
 
-export function createEmission(dialect: Dialect): Emission {
+export function createEmission(dialect: Dialect, { isFormer = false } = {}): Emission {
   const emission: Emission = {
     dialect,
+    isFormer,
     slots: new Slots(),
     sources: new Map(),
     subquery: (query) => emitQuery(query, emission),
@@ -125,13 +126,20 @@ function emitTable(source: TableSource, emission: Emission): Sql {
 }
 
 /** Changed rows are fenced: whatever else the statement asks, they are found by their keys. */
-function emitRows({ id, table, changedOnly }: TableSource, { dialect, slots }: Emission): Sql {
+function emitRows({ id, table, changedOnly }: TableSource, { dialect, slots, isFormer }: Emission): Sql {
   if (table.isSystem) return dialect.systemTable(table, slots)
+  if (changedOnly === 'as they were') return `(${dialect.formerRows(table, slots)})`
   const rows = dialect.tableName(table)
-  if (changedOnly === undefined) return rows
+  if (changedOnly === undefined && !isFormer) return rows
   const key = table.primaryKey.map((name) => `s${id}.${dialect.identifier(name)}`)
+  const changedKeys = dialect.changedKeys(table, slots)
+  if (isFormer) {
+    const columns = table.columns.map(({ name }) => `s${id}.${dialect.identifier(name)}`).join(', ')
+    const unchanged = `SELECT ${columns} FROM ${rows} AS s${id} WHERE ${dialect.isUnchanged(key, changedKeys)}`
+    return `(${unchanged} UNION ALL ${dialect.formerRows(table, slots)})`
+  }
   const operand = key.length === 1 ? key.join('') : `(${key.join(', ')})`
-  return `(SELECT * FROM ${rows} AS s${id} WHERE ${operand} IN (${dialect.changedKeys(table, slots)}) ${dialect.fence})`
+  return `(SELECT * FROM ${rows} AS s${id} WHERE ${operand} IN (${changedKeys}) ${dialect.fence})`
 }
 
 function emitAsof(join: AsofJoin, emission: Emission, ctes: Sql[]): Sql {
@@ -148,7 +156,7 @@ function emitAsof(join: AsofJoin, emission: Emission, ctes: Sql[]): Sql {
     outer: join.outer,
     left,
     right: aliased.slice(0, -alias.length),
-    isPlainTable: right.kind === 'table' && right.filter === undefined && !right.table.isSystem,
+    isPlainTable: right.kind === 'table' && right.filter === undefined && !right.table.isSystem && !emission.isFormer,
     names: right.kind === 'table' ? right.table.columns.map(({ name }) => name) : [],
     id: right.id,
     condition: [...equal, near].join(' AND '),

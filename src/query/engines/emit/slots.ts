@@ -24,8 +24,8 @@ export type SlotSource =
   /** JSON arrays of texts. */
   | { readonly kind: 'roles' | 'scopes' }
   | { readonly kind: 'now' | 'today' }
-  /** The position of a table since which its rows have changed, as text. */
-  | { readonly kind: 'since' }
+  /** The position of a table, as text: what has changed since. */
+  | { readonly kind: 'since'; readonly table: string }
 
 export interface Slot {
   readonly source: SlotSource
@@ -42,8 +42,8 @@ export interface RunValues {
   readonly scopes: ReadonlySet<string>
   /** When the statement began, since the epoch. */
   readonly milliseconds: number
-  /** For the slot `since`. */
-  readonly since?: string
+  /** For the slots `since`, by the name of the table. */
+  readonly since?: ReadonlyMap<string, string>
 }
 
 export interface Plan {
@@ -178,7 +178,7 @@ function slotValue(source: SlotSource, values: RunValues): IqlValue {
     case 'today':
       return floorDivide(nowOf(values), MICROS_PER_DAY)
     case 'since':
-      return values.since ?? null
+      return values.since?.get(source.table) ?? null
   }
 }
 
@@ -220,5 +220,6 @@ function keyOf(source: SlotSource, type: IqlType): string {
     return `literal ${typeKey} ${typeof value} ${text}`
   }
   if (source.kind === 'parameter' || source.kind === 'row-count') return `${source.kind} ${typeKey} ${source.index}`
+  if (source.kind === 'since') return `since ${source.table}`
   return `${source.kind} ${typeKey} ${source.kind === 'claim' ? source.claim : ''}`
 }

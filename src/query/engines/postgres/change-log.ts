@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import type { PoolClient } from 'pg'
 import type { TableDefinition } from '../../catalogue/definition.ts'
-import { keyColumnsOf, LOG_OP, LOG_PREFIX, logName } from '../change-log.ts'
+import { isLongType } from '../../iql/types.ts'
+import { formerColumnsOf, isKept, keyColumnsOf, LOG_OP, LOG_PREFIX, logName } from '../change-log.ts'
 import type { Sql } from '../emit/dialect.ts'
 import { POSTGRES } from './dialect.ts'
 import { columnType, SCHEMA } from './representation.ts'
@@ -40,23 +41,39 @@ export async function dropLog(client: PoolClient, table: string): Promise<void> 
 }
 
 /**
- * The triggers have no column lists, since those exclude transition tables: an update logs the keys before and after it, which
- * mostly are the same. -0 and 0 are the same to UNION but not as texts.
+ * The triggers have no column lists, since those exclude transition tables: of an update the rows before it are logged, and the
+ * keys that are new after it. -0 and 0 are the same as numbers but not as texts.
  */
 function statementsOf(table: TableDefinition): Sql[] {
   const log = `${SCHEMA}.${logName(table.name)}`
   const target = `${SCHEMA}.${POSTGRES.identifier(table.name)}`
   const keys = keyColumnsOf(table)
-  const columns = keys.map(({ type }, index) => `, k${index} ${columnType(type)}`).join('')
+  const others = formerColumnsOf(table)
+  const columns = [
+    ...keys.map(({ type }, index) => `, k${index} ${columnType(type)}`),
+    ', kept boolean NOT NULL DEFAULT false',
+    ...others.map(({ type }, index) => `, o${index} ${columnType(type)}`),
+  ].join('')
   const names = keys.map(({ name }) => `, ${POSTGRES.identifier(name)}`).join('')
-  const into = `INSERT INTO ${log} (op${keys.map((_key, index) => `, k${index}`).join('')})`
+  const keysOnly = `INSERT INTO ${log} (op${keys.map((_key, index) => `, k${index}`).join('')})`
+  const into = `${keysOnly.slice(0, -1)}, kept${others.map((_column, index) => `, o${index}`).join('')})`
   // Without a key one row says that something has changed.
   const from = (op: number, rows: Sql): Sql => `SELECT ${op}${names} FROM ${rows}${keys.length === 0 ? ' LIMIT 1' : ''}`
-  const union = keys.some(({ type }) => type.kind === 'Double') ? 'UNION ALL' : 'UNION'
-  const updated =
-    keys.length === 0
-      ? from(LOG_OP.update, 'new_rows')
-      : `${from(LOG_OP.update, 'new_rows')} ${union} ${from(LOG_OP.update, 'old_rows')}`
+  const kept = isKept(others, ({ name }) => POSTGRES.identifier(name))
+  const former = others.map(({ name, type }) => {
+    const value = POSTGRES.identifier(name)
+    return kept === undefined || !isLongType(type) ? `, ${value}` : `, CASE WHEN ${kept} THEN ${value} END`
+  })
+  const fromOld = (op: number): Sql => `SELECT ${op}${names}, ${kept ?? 'TRUE'}${former.join('')} FROM old_rows`
+  // Not by NOT EXISTS: its plan would be made for the few rows of the first update, and kept for later ones of many rows.
+  const compared = keys.map(({ name, type }, index) => {
+    const value = POSTGRES.identifier(name)
+    return type.kind === 'Double' ? `${value}, ${value}::text AS text${index}` : value
+  })
+  const nothing = others.map(({ type }) => `, NULL::${columnType(type)}`).join('')
+  const newKeys = `SELECT ${LOG_OP.insert}${names}, FALSE${nothing}
+    FROM (SELECT ${compared.join(', ')} FROM new_rows EXCEPT SELECT ${compared.join(', ')} FROM old_rows) AS n`
+  const hasKey = keys.length > 0
   const trigger = (event: Sql, referencing: Sql): Sql =>
     `CREATE TRIGGER ${logName(table.name)}_${event.toLowerCase()} AFTER ${event} ON ${target}
      ${referencing} FOR EACH STATEMENT EXECUTE FUNCTION ${log}()`
@@ -66,9 +83,9 @@ function statementsOf(table: TableDefinition): Sql[] {
     `CREATE INDEX ${logName(table.name)}_xid ON ${log} (xid)`,
     `CREATE FUNCTION ${log}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $gh$
      BEGIN
-       IF TG_OP = 'INSERT' THEN ${into} ${from(LOG_OP.insert, 'new_rows')};
-       ELSIF TG_OP = 'UPDATE' THEN ${into} ${updated};
-       ELSIF TG_OP = 'DELETE' THEN ${into} ${from(LOG_OP.delete, 'old_rows')};
+       IF TG_OP = 'INSERT' THEN ${keysOnly} ${from(LOG_OP.insert, 'new_rows')};
+       ELSIF TG_OP = 'UPDATE' THEN ${hasKey ? `${into} ${fromOld(LOG_OP.update)} UNION ALL ${newKeys}` : `${keysOnly} ${from(LOG_OP.update, 'new_rows')}`};
+       ELSIF TG_OP = 'DELETE' THEN ${hasKey ? `${into} ${fromOld(LOG_OP.delete)}` : `${keysOnly} ${from(LOG_OP.delete, 'old_rows')}`};
        ELSE UPDATE ${LOGS} SET epoch = gen_random_uuid() WHERE log = '${logName(table.name)}';
        END IF;
        RETURN NULL;

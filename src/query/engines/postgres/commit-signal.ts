@@ -134,6 +134,8 @@ class Listening {
       application_name: 'gatehouse live',
       keepAlive: true,
       connectionTimeoutMillis: RETRY_MS.last,
+      // A server that is gone without closing the connection would never answer.
+      query_timeout: RETRY_MS.last,
     })
     this.#client = client
     client.on('error', () => this.#retry(client))

@@ -2,7 +2,7 @@
 import type { Like, SetOperation } from '../../iql/bound-query.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
 import { asDecimal, type IqlType, TEXT } from '../../iql/types.ts'
-import { logName } from '../change-log.ts'
+import { formerOutputs, logName } from '../change-log.ts'
 import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
 import type { Slots } from '../emit/slots.ts'
 import { POSTGRES_AGGREGATES, POSTGRES_WINDOWS } from './dialect-aggregates.ts'
@@ -10,7 +10,7 @@ import { castSql } from './dialect-casts.ts'
 import { POSTGRES_OPERATORS } from './dialect-operators.ts'
 import { POSTGRES_SCALARS } from './dialect-scalars.ts'
 import { concatSql, POSTGRES_GROWING, stringAggSql } from './dialect-texts.ts'
-import { loggedSince } from './positions.ts'
+import { firstChanges, loggedSince } from './positions.ts'
 import { columnType, SCHEMA, sqlType, unicode } from './representation.ts'
 import { systemTableSql } from './system-tables.ts'
 
@@ -19,6 +19,11 @@ export const POSTGRES: Dialect = {
   tableName: (table) => `${SCHEMA}.${quoteIdentifier(table.name)}`,
   systemTable: systemTableSql,
   changedKeys: changedKeysSql,
+  formerRows: formerRowsSql,
+  isUnchanged: (key, changedKeys) => {
+    const names = key.map((_sql, index) => `k${index}`).join(', ')
+    return `NOT EXISTS (SELECT FROM (${changedKeys}) AS changed (${names}) WHERE (${names}) = (${key.join(', ')}))`
+  },
   aliasesTargets: true,
   rowTracking: undefined,
   shortRow: undefined,
@@ -49,10 +54,22 @@ export const POSTGRES: Dialect = {
   required: (operand) => operand,
 }
 
-function changedKeysSql({ name, primaryKey }: TableView, slots: Slots): Sql {
-  const since = slots.placeholder({ kind: 'since' }, TEXT)
-  const keys = primaryKey.map((_column, index) => `k${index}`).join(', ')
-  return loggedSince(`${SCHEMA}.${logName(name)}`, keys, since)
+function changedKeysSql(table: TableView, slots: Slots): Sql {
+  return loggedSince(`${SCHEMA}.${logName(table.name)}`, logKeys(table), sinceOf(table, slots))
+}
+
+/** The first change since then knows the row before it. */
+function formerRowsSql(table: TableView, slots: Slots): Sql {
+  const first = firstChanges(table.name, table.primaryKey.length, sinceOf(table, slots))
+  return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM (${first}) AS first WHERE kept`
+}
+
+function sinceOf({ name }: TableView, slots: Slots): Sql {
+  return slots.placeholder({ kind: 'since', table: name }, TEXT)
+}
+
+function logKeys({ primaryKey }: TableView): Sql {
+  return primaryKey.map((_column, index) => `k${index}`).join(', ')
 }
 
 /** Text has an explicit collation, so that comparisons are by code point whatever the database's default is. */

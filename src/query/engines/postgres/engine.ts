@@ -1,16 +1,16 @@
 /** The PostgreSQL engine: short statements are batched, long ones have a connection of their own and can be cancelled. */
 import type { Pool } from 'pg'
 import type { Availability } from '../../../lib/availability.ts'
-import type { ResultColumn } from '../../iql/bound-query.ts'
 import { AUDIT_COLUMNS, createAuditCopy } from '../audit-copy.ts'
 import { isBounded } from '../cost-class.ts'
 import { createDocumentRows, DOCUMENTS, type DocumentStatement } from '../document-rows.ts'
-import { rowLengthCheck } from '../emit/long-rows.ts'
-import type { Engine, ReadStatement } from '../engine.ts'
+import type { Bindable } from '../emit/slots.ts'
+import type { Engine } from '../engine.ts'
 import { FairSlots } from '../fair-slots.ts'
 import type { LogLimits } from '../live-source.ts'
 import { createBatchedReads } from './batched-read.ts'
 import { createBatchedWrites } from './batched-write.ts'
+import { boundedRows } from './bounded-sql.ts'
 import { change, readCatalogue } from './catalogue.ts'
 import { CommitSignal } from './commit-signal.ts'
 import { POSTGRES } from './dialect.ts'
@@ -18,6 +18,7 @@ import { PostgresLiveSource } from './live-source.ts'
 import { acquireFrom, createPool, withClient } from './pool.ts'
 import { streamRows } from './read.ts'
 import { rowReader, SCHEMA, toPostgres } from './representation.ts'
+import { Responsiveness } from './responsiveness.ts'
 import { prepareDatabase } from './setup.ts'
 import { POSTGRES_AUDIT_TABLE } from './system-tables.ts'
 import { deleteResponsesBefore, findResponse, isOneStatement, write } from './write.ts'
@@ -53,14 +54,18 @@ const READ_MS = 1000
 
 export async function openPostgresEngine(options: PostgresOptions): Promise<Engine> {
   const { url, milliseconds, exportMilliseconds, waitingQueries: waiting, availability } = options
-  const owner = createPool({ url, connectMs: milliseconds, max: CONNECTIONS.owner, availability })
+  const common = {
+    url,
+    connectMs: Math.min(milliseconds, CONNECT_MS),
+    availability,
+    responsiveness: new Responsiveness(),
+  }
+  const owner = createPool({ ...common, max: CONNECTIONS.owner })
   const role = await prepare(owner)
   const createQueryPool = (max: number, settings = {}): Pool =>
     createPool({
-      url,
-      connectMs: Math.min(milliseconds, CONNECT_MS),
+      ...common,
       max,
-      availability,
       settings: { ...(role === '' ? {} : { role }), statement_timeout: milliseconds + MARGIN_MS, ...settings },
     })
   // Short statements have connections of their own, so that long queries cannot delay them.
@@ -70,7 +75,8 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   const reads = createQueryPool(CONNECTIONS.reads, { lock_timeout: LOCK_MS, statement_timeout: READ_MS })
   const writes = createQueryPool(CONNECTIONS.writes, { lock_timeout: LOCK_MS })
   const pools = [queries, unbatched, reads, writes]
-  const longSlots = new FairSlots(options.connections, waiting)
+  // PostgreSQL runs all of them with the same priority.
+  const longSlots = new FairSlots(options.connections, waiting, { isHalfForOthers: true })
   const shortSlots = new FairSlots(CONNECTIONS.unbatched, waiting)
   const acquireLong = acquireFrom(queries, longSlots)
   const acquireShort = acquireFrom(unbatched, shortSlots)
@@ -92,7 +98,8 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     finish: (slots, text) => slots.numbered(text),
     bind: toPostgres,
     prepareRead(statement) {
-      const query = { ...statement, sql: boundedRows(statement) }
+      const { sql, columns, keyColumns } = statement
+      const query = { ...statement, sql: boundedRows(sql, columns, keyColumns) }
       const readRow = rowReader([...query.columns, ...query.keyColumns])
       const acquire = isBounded(query.cost) ? acquireShort : acquireLong
       return {
@@ -146,16 +153,6 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       await owner.end()
     },
   }
-}
-
-/** A row is in memory as a whole, in the database and here, before any of it is sent. */
-function boundedRows({ sql, columns, keyColumns }: ReadStatement): string {
-  const named = (prefix: string) => (column: ResultColumn, index: number) => ({
-    sql: `q.${prefix}${index}`,
-    type: column.type,
-  })
-  const check = rowLengthCheck([...columns.map(named('c')), ...keyColumns.map(named('k'))], POSTGRES)
-  return check === undefined ? sql : `SELECT * FROM (${sql}) AS q WHERE ${check}`
 }
 
 async function prepare(owner: Pool): Promise<string> {

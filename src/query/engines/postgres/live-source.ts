@@ -15,9 +15,12 @@ import {
   type LogLimits,
   LostPosition,
   type Positions,
+  positionsOf,
+  type Since,
   type TablePosition,
 } from '../live-source.ts'
 import { isCounted, OwnCommits } from '../own-commits.ts'
+import { boundedRows } from './bounded-sql.ts'
 import { LOGS } from './change-log.ts'
 import type { CommitSignal } from './commit-signal.ts'
 import { asRefusal, isOutdated } from './failure.ts'
@@ -126,26 +129,37 @@ export class PostgresLiveSource implements LiveSource {
 
   async read(request: LiveReadRequest, signal: AbortSignal): Promise<LiveReply> {
     const { statement, since, tables, owner, background } = request
-    // PostgreSQL would fail on a malformed position.
-    if (since !== undefined && parsePosition(since.position) === undefined) throw new LostPosition(since.table)
+    const back = positionsOf(since)
+    for (const position of back.values()) {
+      const parsed = parsePosition(position)
+      // PostgreSQL would fail on a malformed position. What a result was between an older state and this one is not known.
+      if (parsed === undefined || (parsed.isOlder && since?.of === 'former result')) throw new LostPosition(tables)
+    }
     const { acquireShort, acquireLong } = this.#options
-    const acquire = since !== undefined || isBounded(statement.cost) ? acquireShort : acquireLong
+    const acquire = since?.of === 'changed rows' || isBounded(statement.cost) ? acquireShort : acquireLong
     // Before the read: what is committed meanwhile may or may not be seen by it.
     const counted = new Map(tables.map((table) => [table, this.#own.position(table)]))
     const heads = headsOf()
     let rows = new ResultRows(request)
     let changed: ChangedKeys | undefined
+    let isUnkept = false
     const isWhole = await this.#run({ acquire, owner, signal, background }, () => {
       rows = new ResultRows(request)
-      changed = since === undefined ? undefined : new ChangedKeys(request, since)
-      const named = since === undefined ? tables : [...new Set([...tables, since.table])]
+      changed = since?.of === 'changed rows' ? new ChangedKeys(request, since) : undefined
+      isUnkept = false
+      const named = [...new Set([...tables, ...back.keys()])]
       const byKey = changed === undefined ? [] : [{ sql: BY_KEY, parameters: [] }, changed]
-      return [BEGIN_READ, selectHeads(named, heads), ...byKey, rows, COMMIT]
+      const unkept = [...(since?.of === 'former result' ? back : [])].map(([table, position]) =>
+        selectUnkept(table, position, () => {
+          isUnkept = true
+        }),
+      )
+      return [BEGIN_READ, selectHeads(named, heads), ...byKey, ...unkept, rows, COMMIT]
     })
-    if (since !== undefined) {
-      const log = heads.logs.get(since.table.toLowerCase())
-      if (!isWhole || log === undefined || stateOf(log, heads, since.position) === 'lost')
-        throw new LostPosition(since.table)
+    for (const [table, position] of back) {
+      const log = heads.logs.get(table.toLowerCase())
+      if (!isWhole || isUnkept || log === undefined || stateOf(log, heads, position) === 'lost')
+        throw new LostPosition(tables)
     }
     const positions = tables.map((table) => {
       const log = heads.logs.get(table.toLowerCase())
@@ -230,6 +244,13 @@ function selectAnyChange(table: string, position: TablePosition, onRow: () => vo
   return { sql: `SELECT 1 FROM (${changes}) AS c LIMIT 1`, parameters: [position], onRow }
 }
 
+/** A row that was too long to be kept has changed. */
+function selectUnkept(table: string, position: TablePosition, onRow: () => void): PipelineStatement {
+  const changes = loggedSince(`${SCHEMA}.${logName(table)}`, 'op, kept', '$1')
+  const sql = `SELECT 1 FROM (${changes}) AS c WHERE op <> ${LOG_OP.insert} AND NOT kept LIMIT 1`
+  return { sql, parameters: [position], onRow }
+}
+
 class ChangedKeys implements PipelineStatement {
   readonly sql: string
   readonly parameters: readonly string[]
@@ -239,9 +260,12 @@ class ChangedKeys implements PipelineStatement {
   readonly #keyOf: (row: RawRow) => string
   readonly #isOlder: boolean
 
-  constructor({ statement: { keyColumns = [] }, encoding }: LiveReadRequest, since: Since) {
+  constructor(
+    { statement: { keyColumns = [] }, encoding }: LiveReadRequest,
+    since: Extract<Since, { of: 'changed rows' }>,
+  ) {
     const names = keyColumns.map((_column, index) => `k${index}`)
-    this.sql = loggedSince(`${SCHEMA}.${logName(since.table)}`, [...names, 'seq', 'op'].join(', '), '$1')
+    this.sql = loggedSince(`${SCHEMA}.${logName(since.table)}`, [...names, 'seq', 'kept', 'op'].join(', '), '$1')
     this.parameters = [since.position]
     const readKey = rowReader(keyColumns)
     const writeKey = liveKeyWriter(keyColumns, encoding)
@@ -251,17 +275,19 @@ class ChangedKeys implements PipelineStatement {
 
   onRow = (row: RawRow): void => {
     const op = row.pop()
+    const kept = row.pop()
     const seq = BigInt(row.pop() ?? 0)
     const key = this.#keyOf(row)
     const first = this.#first.get(key)
     if (first !== undefined && first < seq) return
     this.#first.set(key, seq)
-    // The row may have been inserted between the older state and the one that the position was made from.
-    this.byKey.set(key, { wasInserted: op === INSERTED && !this.#isOlder })
+    // The row may have been inserted, or changed, between the older state and the one that the position was made from.
+    this.byKey.set(key, {
+      wasInserted: op === INSERTED && !this.#isOlder,
+      isFormerKept: kept === 't' && !this.#isOlder,
+    })
   }
 }
-
-type Since = NonNullable<LiveReadRequest['since']>
 
 const INSERTED = String(LOG_OP.insert)
 
@@ -279,17 +305,15 @@ class ResultRows implements PipelineStatement {
   readonly #chunks: string[] = []
   #length = 0
 
-  constructor({ statement, since, parameters, encoding, maxRows, maxBytes }: LiveReadRequest) {
-    const { columns, keyColumns } = statement
-    const routeColumns = since === undefined ? [] : statement.routeColumns
-    const sql = since === undefined ? statement.sql : statement.restrictedSql
-    if (sql === undefined) throw new Error('The statement cannot be restricted to changed keys')
-    this.sql = sql
+  constructor({ statement, parameters, encoding, maxRows, maxBytes }: LiveReadRequest) {
+    const { sql, columns, keyColumns, routeColumns } = statement
+    const further = [...(keyColumns ?? []), ...routeColumns]
+    this.sql = boundedRows(sql, columns, further)
     this.parameters = parameters
     this.maxRows = maxRows + 1
     this.#maxBytes = maxBytes
     this.#encoder = createLiveEncoder({ columns, keyColumns, routeColumns }, encoding)
-    this.#readRow = rowReader([...columns, ...(keyColumns ?? []), ...routeColumns])
+    this.#readRow = rowReader([...columns, ...further])
   }
 
   onRow = (row: RawRow): void => {

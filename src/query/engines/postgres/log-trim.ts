@@ -9,7 +9,7 @@ import { SCHEMA } from './representation.ts'
 const LOCK = 'SELECT pg_try_advisory_lock(7301945120367) AS locked'
 const UNLOCK = 'SELECT pg_advisory_unlock(7301945120367)'
 
-/** Rows that stay however old they are: they cost little, and positions of tables that rarely change stay valid. */
+/** Rows that stay however old they are, without values: they cost little, and positions of tables that rarely change stay valid. */
 const ALWAYS_KEPT = 1000
 
 export class LogTrim {
@@ -47,16 +47,18 @@ export class LogTrim {
     // Older notes are not needed any more.
     if (due > 0) this.#notes.splice(0, due)
     const old = due === -1 ? 0n : (this.#notes[0]?.xmin ?? 0n)
-    const { rows } = await client.query<{ log: string }>(
-      `SELECT l.log FROM ${LOGS} AS l JOIN pg_class AS c ON c.oid = l.relation AND c.relname = l.log`,
+    const { rows } = await client.query<{ log: string; former: string[] }>(
+      `SELECT l.log, ARRAY(SELECT attname::text FROM pg_attribute WHERE attrelid = c.oid AND attname ~ '^o[0-9]+$') AS former
+       FROM ${LOGS} AS l JOIN pg_class AS c ON c.oid = l.relation AND c.relname = l.log`,
     )
     const logged: number[] = []
-    for (const { log } of rows) {
+    for (const { log, former } of rows) {
       const surplus = await keptFrom(client, log, changes)
       const aged = await keptFrom(client, log, Math.min(ALWAYS_KEPT, changes))
       // Positions made from now on must not be before the floor, so it stays below every running transaction.
       const before = smaller(current, larger(surplus, smaller(old, aged)))
       if (before > 0n) await deleteBefore(client, log, before)
+      if (old > 0n) await forgetBefore(client, log, former, old)
       logged.push(await spanOf(client, log))
     }
     this.logged = logged
@@ -112,4 +114,12 @@ async function deleteBefore(client: PoolClient, log: string, before: bigint): Pr
      DELETE FROM ${table} WHERE xid < $2::text::xid8`,
     [log, floor],
   )
+}
+
+/** Values of rows that were changed or deleted are not kept longer than the log. */
+async function forgetBefore(client: PoolClient, log: string, former: readonly string[], before: bigint): Promise<void> {
+  const values = former.map((name) => `, ${name} = NULL`).join('')
+  await client.query(`UPDATE ${SCHEMA}.${log} SET kept = false${values} WHERE xid < $1::text::xid8 AND kept`, [
+    String(before),
+  ])
 }

@@ -5,6 +5,7 @@ import type { FairSlots } from '../fair-slots.ts'
 import type { Background } from '../live-source.ts'
 import { cancelRunning, destroyConnection, MAX_CANCEL_MS } from './protocol.ts'
 import { SCHEMA } from './representation.ts'
+import type { Responsiveness } from './responsiveness.ts'
 
 export interface PoolOptions {
   readonly url: string
@@ -13,6 +14,7 @@ export interface PoolOptions {
   readonly max: number
   /** Told of connections that break, of new ones, and of those that were used without breaking. */
   readonly availability: Availability
+  readonly responsiveness: Responsiveness
   /** Further session settings. */
   readonly settings?: Readonly<Record<string, string | number>>
 }
@@ -27,7 +29,7 @@ const SETTINGS = {
   standard_conforming_strings: 'on',
 }
 
-export function createPool({ url, connectMs, max, availability, settings = {} }: PoolOptions): Pool {
+export function createPool({ url, connectMs, max, availability, responsiveness, settings = {} }: PoolOptions): Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max,
@@ -50,6 +52,7 @@ export function createPool({ url, connectMs, max, availability, settings = {} }:
   pool.on('release', (isBroken: unknown) => {
     if (!isBroken) availability.succeeded(false)
   })
+  responsiveness.watch(pool)
   return pool
 }
 

@@ -1,5 +1,8 @@
 /** Positions on PostgreSQL: the epoch of a table's change log and a snapshot, as `epoch.xmin:xmax:running`. */
+import { logName } from '../change-log.ts'
+import type { Sql } from '../emit/dialect.ts'
 import type { TablePosition } from '../live-source.ts'
+import { SCHEMA } from './representation.ts'
 
 /** A snapshot names every transaction that was running. A longer one is replaced by an older state, of which more has changed. */
 const MAX_SNAPSHOT_LENGTH = 200
@@ -47,4 +50,11 @@ export function loggedSince(log: string, columns: string, position: string): str
   const snapshot = `(SELECT split_part(${position}::text, '.', 2)::pg_snapshot)`
   const rows = `SELECT ${columns} FROM ${log} WHERE xid`
   return `${rows} >= pg_snapshot_xmax(${snapshot}) UNION ALL ${rows} IN (SELECT pg_snapshot_xip(${snapshot}))`
+}
+
+/** The first of these rows for each key. Writers of one row wait for one another, so that the numbers of its changes are in order. */
+export function firstChanges(table: string, keyCount: number, position: Sql): Sql {
+  const keys = Array.from({ length: keyCount }, (_key, index) => `k${index}`).join(', ')
+  const changes = loggedSince(`${SCHEMA}.${logName(table)}`, '*', position)
+  return `SELECT DISTINCT ON (${keys}) * FROM (${changes}) AS c ORDER BY ${keys}, seq`
 }

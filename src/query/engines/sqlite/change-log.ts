@@ -1,7 +1,8 @@
 /** The change logs of SQLite: a table beside each table, written by triggers, so that every program that writes is seen. */
 import type { Database } from 'better-sqlite3'
 import type { TableDefinition } from '../../catalogue/definition.ts'
-import { keyColumnsOf, LOG_OP, LOG_PREFIX, logName } from '../change-log.ts'
+import { isLongType } from '../../iql/types.ts'
+import { formerColumnsOf, isKept, keyColumnsOf, LOG_OP, LOG_PREFIX, logName } from '../change-log.ts'
 import type { Sql } from '../emit/dialect.ts'
 import { SQLITE } from './dialect.ts'
 import { columnAffinity } from './representation.ts'
@@ -39,10 +40,25 @@ function objectsOf(table: TableDefinition): SchemaObject[] {
   const target = SQLITE.identifier(table.name)
   const keys = keyColumnsOf(table)
   const names = keys.map(({ name }) => SQLITE.identifier(name))
-  const columns = keys.map(({ type }, index) => `, k${index} ${columnAffinity(type)}`).join('')
-  const logged = keys.map((_key, index) => `, k${index}`).join('')
-  const record = (op: number, row: 'NEW' | 'OLD'): Sql =>
-    `INSERT INTO ${log} (tag, op${logged}) VALUES (${TAG}, ${op}${names.map((name) => `, ${row}.${name}`).join('')});`
+  const others = formerColumnsOf(table)
+  const columns = [
+    ...keys.map(({ type }, index) => `, k${index} ${columnAffinity(type)}`),
+    ...(keys.length === 0 ? [] : [', kept INTEGER']),
+    ...others.map(({ type }, index) => `, o${index} ${columnAffinity(type)}`),
+  ].join('')
+  const kept = isKept(others, ({ name }) => `OLD.${SQLITE.identifier(name)}`)
+  const former = others.map(({ name, type }) => {
+    const value = `OLD.${SQLITE.identifier(name)}`
+    return kept === undefined || !isLongType(type) ? value : `iif(${kept}, ${value}, NULL)`
+  })
+  const record = (op: number, row: 'NEW' | 'OLD'): Sql => {
+    const hasFormer = keys.length > 0 && op !== LOG_OP.insert
+    const logged = keys.map((_key, index) => `k${index}`)
+    const values = names.map((name) => `${row}.${name}`)
+    if (hasFormer) logged.push('kept', ...others.map((_column, index) => `o${index}`))
+    if (hasFormer) values.push(kept ?? '1', ...former)
+    return `INSERT INTO ${log} (${['tag', 'op', ...logged].join(', ')}) VALUES (${[TAG, op, ...values].join(', ')});`
+  }
   const trigger = (suffix: (typeof TRIGGERS)[number], event: Sql, actions: Sql): SchemaObject => ({
     name: `${log}_${suffix}`,
     sql: `CREATE TRIGGER ${log}_${suffix} AFTER ${event} BEGIN ${actions} END`,

@@ -3,7 +3,7 @@ import type { SetOperation } from '../../iql/bound-query.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
 import { sameName } from '../../iql/names.ts'
 import { type IqlType, TEXT } from '../../iql/types.ts'
-import { logName } from '../change-log.ts'
+import { formerOutputs, logName } from '../change-log.ts'
 import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
 import type { Slots } from '../emit/slots.ts'
 import { SQLITE_AGGREGATES, SQLITE_WINDOWS } from './dialect-aggregates.ts'
@@ -20,6 +20,8 @@ export const SQLITE: Dialect = {
   tableName: (table) => `main.${quoteIdentifier(table.name)}`,
   systemTable: systemTableSql,
   changedKeys: changedKeysSql,
+  formerRows: formerRowsSql,
+  isUnchanged: (key, changedKeys) => `(${key.join(', ')}) NOT IN (${changedKeys})`,
   aliasesTargets: false,
   fence: 'LIMIT -1',
   value: (placeholder) => placeholder,
@@ -59,10 +61,23 @@ export const SQLITE: Dialect = {
 }
 
 /** The text of a position begins with the number of a log row. */
-function changedKeysSql({ name, primaryKey }: TableView, slots: Slots): Sql {
-  const since = slots.placeholder({ kind: 'since' }, TEXT)
-  const keys = primaryKey.map((_column, index) => `k${index}`).join(', ')
-  return `SELECT ${keys} FROM main.${logName(name)} WHERE seq > CAST(${since} AS INTEGER)`
+function changedKeysSql(table: TableView, slots: Slots): Sql {
+  return `SELECT ${logKeys(table)} FROM ${loggedSince(table, slots)}`
+}
+
+/** The first change since then knows the row before it. */
+function formerRowsSql(table: TableView, slots: Slots): Sql {
+  const first = `SELECT min(seq) FROM ${loggedSince(table, slots)} GROUP BY ${logKeys(table)}`
+  return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM main.${logName(table.name)} WHERE seq IN (${first}) AND kept = 1`
+}
+
+function loggedSince({ name }: TableView, slots: Slots): Sql {
+  const since = slots.placeholder({ kind: 'since', table: name }, TEXT)
+  return `main.${logName(name)} WHERE seq > CAST(${since} AS INTEGER)`
+}
+
+function logKeys({ primaryKey }: TableView): Sql {
+  return primaryKey.map((_column, index) => `k${index}`).join(', ')
 }
 
 function negateSql(operand: Sql, type: IqlType): Sql {

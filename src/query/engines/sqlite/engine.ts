@@ -19,12 +19,12 @@ import { LongRow, refuseLongRows } from './functions.ts'
 import { InlineRead } from './inline-read.ts'
 import { SqliteLiveSource } from './live-source.ts'
 import { LongWrites } from './long-writes.ts'
-import { writeInProcess } from './query-process.ts'
 import { ReaderPool } from './reader-pool.ts'
 import { toSqlite } from './representation.ts'
 import { StatementCache } from './statement-cache.ts'
 import { SQLITE_AUDIT_TABLE } from './system-tables.ts'
 import { type ChangeJob, findResponse, runChange, runWrite, type WriteJob } from './write.ts'
+import { Writer } from './writer.ts'
 
 export interface SqliteOptions {
   readonly path: string
@@ -36,7 +36,8 @@ export interface SqliteOptions {
   readonly log: LogLimits
 }
 
-const READER_IDLE_MS = 60_000
+/** Of processes. */
+const IDLE_MS = 60_000
 const NEVER = new AbortController().signal
 
 export function openSqliteEngine(options: SqliteOptions): Engine {
@@ -52,11 +53,10 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     path,
     maximum: readers,
     maximumWaiting: waitingReads,
-    idleMilliseconds: READER_IDLE_MS,
+    idleMilliseconds: IDLE_MS,
   })
   const live = new SqliteLiveSource({ reading, statements: readingStatements, writing, commits, pool, limits: log })
   const open: OpenDatabase = {
-    path,
     writing,
     writingStatements: new StatementCache(writing),
     commits,
@@ -64,9 +64,10 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     readingStatements,
     pool,
     longWrites: new LongWrites(writeWaitMs),
+    writer: new Writer(path, IDLE_MS),
     availability,
   }
-  const { longWrites } = open
+  const { longWrites, writer } = open
   return {
     kind: 'sqlite',
     dialect: SQLITE,
@@ -115,6 +116,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     async close() {
       live.close()
       await pool.close()
+      await writer.close()
       await commits.close()
       writing.close()
       reading.close()
@@ -123,7 +125,6 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
 }
 
 interface OpenDatabase {
-  readonly path: string
   readonly writing: Database
   readonly writingStatements: StatementCache
   readonly commits: GroupCommit
@@ -131,6 +132,7 @@ interface OpenDatabase {
   readonly readingStatements: StatementCache
   readonly pool: ReaderPool
   readonly longWrites: LongWrites
+  readonly writer: Writer
   readonly availability: Availability
 }
 
@@ -233,7 +235,7 @@ async function change(
 
 /** Runs a long write apart from the event loop. Other writes wait, because its process holds SQLite's write lock. */
 function runApart(
-  { commits, longWrites, path }: OpenDatabase,
+  { commits, longWrites, writer }: OpenDatabase,
   owner: string | undefined,
   job: WriteJob | ChangeJob,
   signal: AbortSignal,
@@ -244,7 +246,7 @@ function runApart(
       await abortable(acquired, stopped)
       // The other process must not build on a commit that may be lost: it would not learn of the loss.
       await commits.synced()
-      return await writeInProcess(path, job, stopped)
+      return await writer.run(job, stopped)
     } finally {
       void acquired.then((release) => release())
     }

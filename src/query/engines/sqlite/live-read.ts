@@ -3,7 +3,13 @@ import type { Database } from 'better-sqlite3'
 import type { TextRowEncoder } from '../../results/encoding.ts'
 import { createLiveEncoder, liveKeyWriter } from '../../results/live-rows.ts'
 import { LOG_OP, logName } from '../change-log.ts'
-import type { LiveReadRequest, LiveReply, TablePosition } from '../live-source.ts'
+import {
+  type ChangedKey,
+  type LiveReadRequest,
+  type LiveReply,
+  positionsOf,
+  type TablePosition,
+} from '../live-source.ts'
 import type { LiveColumns } from '../live-statement.ts'
 import { type RawRow, rowReader } from './representation.ts'
 import type { StatementCache } from './statement-cache.ts'
@@ -31,12 +37,11 @@ export function readLive(
   job: LiveJob,
   send: (encoder: TextRowEncoder) => void,
 ): LiveOutcome {
-  const { tables, since, encoding, maxRows, maxBytes } = job
+  const { tables, encoding, maxRows, maxBytes } = job
   return inTransaction(database, () => {
     const positions = tables.map((table) => headOf(statements, table)?.position)
-    if (since !== undefined && seqOf(statements, since.table, since.position) === undefined)
-      return { positions, isLost: true, changed: undefined, exceeded: 'no' }
-    const changed = since === undefined ? undefined : changedKeys(statements, job)
+    if (isLost(statements, job)) return { positions, isLost: true, changed: undefined, exceeded: 'no' }
+    const changed = changedKeys(statements, job)
     const encoder = createLiveEncoder(job.columns, encoding)
     const readRow = rowReader(allColumns(job.columns))
     let [rows, sent] = [0, 0]
@@ -117,22 +122,38 @@ function getFrom(
   }
 }
 
+/** Whether a position that the read goes back to is not in its log, or a former result cannot be read because a long row has changed. */
+export function isLost(statements: StatementCache, { since }: Pick<LiveJob, 'since'>): boolean {
+  for (const [table, position] of positionsOf(since)) {
+    const seq = seqOf(statements, table, position)
+    if (seq === undefined) return true
+    const unkept = ['SELECT seq, tag FROM', `WHERE seq > ? AND op <> ${LOG_OP.insert} AND NOT kept LIMIT 1`] as const
+    if (since?.of === 'former result' && getFrom(statements, table, ...unkept, [seq]) !== undefined) return true
+  }
+  return false
+}
+
 /** Every key in the log since the position, with what is known of its first change. */
 export function changedKeys(
   statements: StatementCache,
   { since, columns: { keyColumns = [] }, encoding }: Pick<LiveJob, 'since' | 'columns' | 'encoding'>,
 ): LiveOutcome['changed'] {
-  if (since === undefined) return undefined
+  if (since?.of !== 'changed rows') return undefined
   const names = keyColumns.map((_column, index) => `k${index}`)
-  const sql = `SELECT ${[...names, 'op'].join(', ')} FROM main.${logName(since.table)} WHERE seq > CAST(? AS INTEGER) ORDER BY seq`
+  const sql = `SELECT ${[...names, 'op', 'kept'].join(', ')} FROM main.${logName(since.table)} WHERE seq > CAST(? AS INTEGER) ORDER BY seq`
   const readKey = rowReader(keyColumns)
   const writeKey = liveKeyWriter(keyColumns, encoding)
-  const changed = new Map<string, { readonly wasInserted: boolean }>()
+  const changed = new Map<string, ChangedKey>()
   for (const raw of statements.get(sql).iterate(since.position) as Iterable<RawRow>) {
     const key = writeKey(readKey(raw))
-    if (!changed.has(key)) changed.set(key, { wasInserted: raw[names.length] === INSERTED })
+    if (changed.has(key)) continue
+    const wasInserted = raw[names.length] === INSERTED
+    changed.set(key, wasInserted ? WAS_INSERTED : raw[names.length + 1] === 1n ? IS_KEPT : IS_UNKNOWN)
   }
   return changed
 }
 
 const INSERTED = BigInt(LOG_OP.insert)
+const WAS_INSERTED: ChangedKey = { wasInserted: true, isFormerKept: false }
+const IS_KEPT: ChangedKey = { wasInserted: false, isFormerKept: true }
+const IS_UNKNOWN: ChangedKey = { wasInserted: false, isFormerKept: false }

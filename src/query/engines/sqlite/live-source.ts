@@ -16,8 +16,11 @@ import {
   type LogLimits,
   LostPosition,
   type Positions,
+  positionsOf,
+  type Since,
   type TablePosition,
 } from '../live-source.ts'
+import type { LiveStatement } from '../live-statement.ts'
 import { isCounted, OwnCommits } from '../own-commits.ts'
 import { asRefusal } from './failure.ts'
 import { boundedSql } from './inline-read.ts'
@@ -110,7 +113,7 @@ export class SqliteLiveSource implements LiveSource {
     const job = jobOf(request)
     try {
       const { outcome, text } = this.#readInline(request, job) ?? (await this.#readApart(request, job, signal))
-      if (outcome.isLost) throw new LostPosition(request.since?.table ?? '')
+      if (outcome.isLost) throw new LostPosition(request.tables)
       const positions = request.tables.map(
         (table, index) => [table, outcome.positions[index] ?? counted[index] ?? ''] as const,
       )
@@ -123,15 +126,15 @@ export class SqliteLiveSource implements LiveSource {
 
   /** Undefined when it is not certain to be little work. */
   #readInline({ statement }: LiveReadRequest, job: LiveJob): LiveRead | undefined {
-    const isCheap = job.since === undefined ? statement.cost !== 'unbounded' : statement.isSimple === true
+    const isCheap = job.since === undefined ? statement.cost !== 'unbounded' : isSimpleChange(job.since, statement)
     if (!isCheap || sizeOfAll(job.parameters) > CHUNK_BYTES) return undefined
     const { reading, statements } = this.#options
     return inTransaction(reading, () => {
       const heads = job.tables.map((table) => headOf(statements, table))
       const positions = heads.map((head) => head?.position)
-      if (job.since !== undefined) {
-        const seq = seqOf(statements, job.since.table, job.since.position)
-        const last = headOf(statements, job.since.table)?.seq
+      for (const [table, position] of positionsOf(job.since)) {
+        const seq = seqOf(statements, table, position)
+        const last = headOf(statements, table)?.seq
         if (seq === undefined || last === undefined)
           return { outcome: { positions, isLost: true, changed: undefined, exceeded: 'no' }, text: '' }
         if (last - seq > MAX_INLINE_CHANGES) return undefined
@@ -208,7 +211,10 @@ export class SqliteLiveSource implements LiveSource {
         const hasLog = writing.prepare('SELECT 1 FROM main.sqlite_schema WHERE name = ?').get(log) !== undefined
         if (!hasLog) return seq
         const first = writing.prepare<[], number>(`SELECT min(seq) FROM main.${log}`).pluck(true).get() ?? seq
-        if (first >= seq) return first
+        if (first >= seq) {
+          forgetRow(writing, log, seq)
+          return first
+        }
         const before = Math.min(seq, first + TRIMMED_AT_ONCE)
         writing.prepare(`DELETE FROM main.${log} WHERE seq < ?`).run(before)
         return before
@@ -238,16 +244,29 @@ export class SqliteLiveSource implements LiveSource {
   }
 }
 
+/** The row that stays as the first: the values of what was changed or deleted are not kept longer than the log. */
+function forgetRow(writing: Database, log: string, seq: number): void {
+  const names = writing
+    .prepare<[string], string>(`SELECT name FROM pragma_table_info(?) WHERE name = 'kept' OR name GLOB 'o[0-9]*'`)
+    .pluck(true)
+    .all(log)
+  if (names.length === 0) return
+  const values = names.map((name) => `${name} = NULL`).join(', ')
+  writing.prepare(`UPDATE main.${log} SET ${values} WHERE seq = ? AND kept = 1`).run(seq)
+}
+
 interface LiveRead {
   readonly outcome: LiveOutcome
   readonly text: string
 }
 
+function isSimpleChange(since: Since, { isSimple }: LiveStatement): boolean {
+  return since.of === 'changed rows' && isSimple
+}
+
 function jobOf({ statement, ...request }: LiveReadRequest): LiveJob {
-  const { columns, keyColumns, routeColumns, sql, restrictedSql } = statement
+  const { columns, keyColumns, routeColumns, sql } = statement
   const { tables, parameters, encoding, since, maxRows, maxBytes } = request
-  const common = { kind: 'live', tables, parameters, encoding, maxRows, maxBytes } as const
-  if (since === undefined) return { ...common, sql, since, columns: { columns, keyColumns, routeColumns: [] } }
-  if (restrictedSql === undefined) throw new Error('The statement cannot be restricted to changed keys')
-  return { ...common, sql: restrictedSql, since, columns: { columns, keyColumns, routeColumns } }
+  const returned = { columns, keyColumns, routeColumns }
+  return { kind: 'live', sql, columns: returned, tables, parameters, encoding, since, maxRows, maxBytes }
 }

@@ -4,11 +4,11 @@ import { flushCompileCache } from 'node:module'
 import { constants, setPriority } from 'node:os'
 import { serialize } from 'node:v8'
 import { Worker } from 'node:worker_threads'
-import Sqlite from 'better-sqlite3'
+import Sqlite, { type Database } from 'better-sqlite3'
 import { createEncoder } from '../../results/encoders.ts'
 import type { TextRowEncoder } from '../../results/encoding.ts'
 import { BoundedRows, CHUNK_BYTES } from '../bounded-rows.ts'
-import type { ReadOutcome, WriteOutcome } from '../engine.ts'
+import type { ReadOutcome, WriteOutcome, WriteReply } from '../engine.ts'
 import { openForReading, openForWriting } from './connection.ts'
 import { describeFailure } from './failure.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
@@ -51,7 +51,7 @@ new Worker(`require('node:fs').readSync(3, Buffer.alloc(1)); process.kill(proces
 /** So few cells that the server can read them without holding its event loop for long. */
 const SLICE_CELLS = 10_000
 
-if (task === 'write') writeOnce(path)
+if (task === 'write') writeJobs(path)
 else await readJobs(path)
 
 async function readJobs(database: string): Promise<void> {
@@ -91,22 +91,34 @@ async function read(statements: StatementCache, job: ReadJob): Promise<ReadOutco
   return rows.outcome(job.columns.length)
 }
 
-function writeOnce(file: string): void {
-  const frame = readFrameSync(INPUT)
-  if (frame === undefined) process.exit()
-  const job = decodePayload(frame.payload) as WriteJob | ChangeJob
-  try {
-    const database = openForWriting(file)
-    const statements = new StatementCache(database, 10)
-    const run = () => ('changes' in job ? runChange(database, job) : runWrite(database, statements, job))
-    const reply = database.transaction(run).immediate()
-    for (const rows of slicesOf(reply?.outcome.rows ?? [])) writeFrameSync(OUTPUT, FRAME.chunk, serialize(rows))
-    const last = reply === undefined ? undefined : { ...reply, outcome: { ...reply.outcome, rows: [] } }
-    writeFrameSync(OUTPUT, FRAME.done, serialize(last))
-  } catch (error) {
-    writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
+function writeJobs(file: string): void {
+  let opened: { readonly database: Database; readonly statements: StatementCache } | undefined
+  for (let isFirst = true; ; isFirst = false) {
+    const frame = readFrameSync(INPUT)
+    if (frame === undefined) break
+    try {
+      const job = decodePayload(frame.payload) as WriteJob | ChangeJob
+      opened ??= openWriting(file)
+      const reply = write(opened.database, opened.statements, job)
+      for (const rows of slicesOf(reply?.outcome.rows ?? [])) writeFrameSync(OUTPUT, FRAME.chunk, serialize(rows))
+      const last = reply === undefined ? undefined : { ...reply, outcome: { ...reply.outcome, rows: [] } }
+      writeFrameSync(OUTPUT, FRAME.done, serialize(last))
+    } catch (error) {
+      writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
+    }
+    if (isFirst) flushCompileCache()
   }
   process.exit()
+}
+
+function openWriting(file: string) {
+  const database = openForWriting(file)
+  return { database, statements: new StatementCache(database, 10) }
+}
+
+function write(database: Database, statements: StatementCache, job: WriteJob | ChangeJob): WriteReply | undefined {
+  const run = () => ('changes' in job ? runChange(database, job) : runWrite(database, statements, job))
+  return database.transaction(run).immediate()
 }
 
 function* slicesOf(rows: WriteOutcome['rows']): Generator<WriteOutcome['rows']> {

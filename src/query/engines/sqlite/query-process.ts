@@ -135,24 +135,3 @@ function cannotStart(cause?: Error): Error {
     cause,
   })
 }
-
-/** Runs a long write in a process of its own. If it is killed, nothing has been written. */
-export async function writeInProcess(
-  path: string,
-  job: WriteJob | ChangeJob,
-  signal: AbortSignal,
-): Promise<WriteReply | undefined> {
-  signal.throwIfAborted()
-  const writer = new QueryProcess(path, 'write')
-  const stop = (): void => writer.kill()
-  signal.addEventListener('abort', stop, { once: true })
-  try {
-    return await writer.write(job)
-  } catch (error) {
-    throw error instanceof ProcessGone && signal.aborted ? signal.reason : error
-  } finally {
-    signal.removeEventListener('abort', stop)
-    writer.kill()
-    await writer.exited
-  }
-}
