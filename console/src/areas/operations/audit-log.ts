@@ -41,17 +41,17 @@ async function readBack(path: string, signal?: AbortSignal): Promise<AuditRows> 
 }
 
 /** With what was written meanwhile; the oldest are dropped when there are too many, and can be read again. */
-export function withNewer({ items, names, next }: AuditRows, { items: newer, names: more }: AuditPage): AuditRows {
-  const all = [...newer].reverse().concat(items)
-  const kept = all.slice(0, MOST_ROWS)
-  const last = kept.at(-1)
-  const isCut = kept.length < all.length && last !== undefined
-  const search = isCut ? new URLSearchParams((next ?? '').split('?')[1] ?? '') : undefined
-  search?.set('before', String(last?.seq))
+export function withNewer(rows: AuditRows, page: AuditPage, filter: AuditFilter): AuditRows {
+  const all = [...page.items].reverse().concat(rows.items)
+  const items = all.slice(0, MOST_ROWS)
+  const before = items.length < all.length ? items.at(-1)?.seq : undefined
   return {
-    items: kept,
-    names: { ...names, ...more },
-    next: search === undefined ? next : `/admin/audit?${search}`,
+    items,
+    names: { ...rows.names, ...page.names },
+    next:
+      before === undefined
+        ? rows.next
+        : withQuery('/admin/audit', { ...filter, before: String(before), limit: String(PAGE) }),
   }
 }
 

@@ -12,6 +12,7 @@ import {
   count,
   Empty,
   ErrorNotice,
+  type Loaded,
   Switch,
   Table,
   Time,
@@ -113,17 +114,18 @@ function rowHref({ seq }: AuditItem, filter: AuditFilter, follows: boolean): str
 function useFollowing(
   follows: boolean,
   filter: AuditFilter,
-  { data, set }: { readonly data: AuditRows | undefined; readonly set: (rows: AuditRows) => void },
+  { data, loading, set }: Loaded<AuditRows>,
 ): { readonly fresh: ReadonlySet<number>; readonly error: unknown } {
   const [fresh, setFresh] = useState<ReadonlySet<number>>(new Set())
   const [error, setError] = useState<unknown>()
   const rows = useRef(data)
   rows.current = data
-  const isLoaded = data !== undefined
+  // While the rows are loaded again, another filter may be in force.
+  const isLoaded = data !== undefined && !loading
   useEffect(() => {
     setError(undefined)
     setFresh(new Set())
-    if (!follows || rows.current === undefined) return
+    if (!follows || !isLoaded || rows.current === undefined) return
     const abort = new AbortController()
     void followLog(filter, rows.current.items[0]?.seq, abort.signal, {
       page(page) {
@@ -131,7 +133,7 @@ function useFollowing(
         const known = new Set(rows.current?.items.map(({ seq }) => seq))
         const items = page.items.filter(({ seq }) => !known.has(seq))
         if (items.length === 0 || rows.current === undefined) return
-        rows.current = withNewer(rows.current, { ...page, items })
+        rows.current = withNewer(rows.current, { ...page, items }, filter)
         set(rows.current)
         setFresh((before) => new Set([...before, ...items.map(({ seq }) => seq)]))
         announce(items.length === 1 ? `New event ${items[0]?.event}` : `${items.length} new events`)

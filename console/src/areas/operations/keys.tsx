@@ -110,7 +110,7 @@ export function Keys() {
                 ),
               },
               { title: 'Created', cell: ({ created_at }) => <Time at={created_at} />, wide: true },
-              { title: 'Signs from', cell: ({ active_from }) => <Time at={active_from} />, wide: true },
+              { title: 'Signs since', cell: ({ active_from }) => <Time at={active_from} />, wide: true },
               { title: 'Published until', cell: ({ removed_after }) => <Time at={removed_after} />, wide: true },
               {
                 title: 'Actions',

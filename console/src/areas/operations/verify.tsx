@@ -54,7 +54,7 @@ export function Verify() {
   return (
     <Section
       title="Verify the audit log"
-      about="Each row contains a hash of all rows before it. Whoever changes or removes a row breaks the chain, which is found here."
+      about="Each row contains a hash of all rows before it. To change or remove a row breaks the chain, and that is found here."
       actions={
         <ButtonLink size="small" icon="back" href={href('operations', 'audit')}>
           Audit log
@@ -160,10 +160,7 @@ async function run(recorded: string, signal: AbortSignal, report: (state: State)
       state = {
         kind: 'running',
         rows: state.rows + step.rows,
-        seq:
-          path === null
-            ? step.head.seq
-            : Number.parseInt(new URLSearchParams(path.split('?')[1]).get('from') ?? '0', 10),
+        seq: path === null ? step.head.seq : Number(/[?&]from=(\d+)/.exec(path)?.[1] ?? 0),
         head: step.head,
         faults: [...state.faults, ...step.faults].slice(0, MOST_FAULTS),
       }
