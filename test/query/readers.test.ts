@@ -18,7 +18,11 @@ const SLOW_REPORT = `const { report } = process; const make = report.getReport.b
   report.getReport = () => { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500); return make() }`
 const SCARCE = fileURLToPath(new URL('./scarce-descriptors.ts', import.meta.url))
 
-test('a reader writes its compile cache for the next one, although it will be killed', async () => {
+test('a reader writes its compile cache for the next one, although it will be killed', async (t) => {
+  // Where it is set, as for the tests, the cache is there.
+  const { NODE_COMPILE_CACHE } = process.env
+  delete process.env.NODE_COMPILE_CACHE
+  t.after(() => Object.assign(process.env, NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }))
   const { place, leave } = await openPlace('sqlite')
   const server = await startQueryServer(place)
   try {
