@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import fc from 'fast-check'
-import { openPlace } from '../support/engines.ts'
+import { IS_LONG_RUN, openPlace } from '../support/engines.ts'
 import { readForms } from '../support/html-form.ts'
 import { type Gatehouse, planDeclaration, startGatehouse } from '../support/providers/gatehouse.ts'
 import { CALLBACK, clientFixtures } from '../support/providers/provider.ts'
 
 /** For a longer run: TEST_FUZZ_REQUESTS=1000000. */
-const REQUESTS = Number(process.env.TEST_FUZZ_REQUESTS ?? 10_000)
+const REQUESTS = Number(process.env.TEST_FUZZ_REQUESTS ?? (IS_LONG_RUN ? 10_000 : 4_000))
 const CONCURRENT = 20
 
 interface FuzzRequest {

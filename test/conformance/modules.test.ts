@@ -1,13 +1,13 @@
 /** The modules of the certification plans on our server, over https, on every database. */
 import { after, before } from 'node:test'
 import { trustedCertificate } from '../support/certificate.ts'
-import { onEveryEngineInLongRuns } from '../support/engines.ts'
+import { inLongRuns } from '../support/engines.ts'
 import { planDeclaration, startGatehouse } from '../support/providers/gatehouse.ts'
 import type { Provider } from '../support/providers/provider.ts'
 import { type RelyingParty, startRelyingParty } from '../support/relying-party.ts'
 import { testModules } from './modules.ts'
 
-onEveryEngineInLongRuns('certification modules', (place, engine) => {
+inLongRuns('certification modules', (place, engine) => {
   let provider: Provider
   let relyingParty: RelyingParty
   before(async () => {

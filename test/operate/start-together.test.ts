@@ -6,11 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
+import { IS_LONG_RUN } from '../support/engines.ts'
 import { createPostgresDatabase, stopOwnPostgres } from '../support/postgres.ts'
 import { serveProcess } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
-const ROUNDS = 6
+const ROUNDS = IS_LONG_RUN ? 6 : 2
 const NODES = 4
 const MASTER_KEY = randomBytes(32).toString('base64')
 const DECLARATION = {

@@ -1,7 +1,7 @@
 /** Texts that a statement creates: bounded for each value and each row, on both engines, and never built on the event loop. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngineInLongRuns } from '../support/engines.ts'
+import { inLongRuns } from '../support/engines.ts'
 import { longestTurn } from './event-loop.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
@@ -40,7 +40,7 @@ const TOO_LONG: readonly (readonly [string, string])[] = [
   ['a row of many repeated texts', `SELECT ${columns(20, "repeat('x', 1000000)")} WHERE :p <> ''`],
 ]
 
-onEveryEngineInLongRuns('created texts', (place, engine) => {
+inLongRuns('created texts', (place, engine) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place())

@@ -5,7 +5,7 @@ import http from 'node:http'
 import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { onEveryEngineInLongRuns } from '../support/engines.ts'
+import { inLongRuns } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
@@ -13,7 +13,7 @@ const LIMIT_MS = 2500
 /** Larger than what the sockets hold, so that the query runs as long as its result is not read. */
 const LARGE = `SELECT a.n AS a, b.n AS b, repeat('x', 4000) AS t FROM numbers a CROSS JOIN numbers b`
 
-onEveryEngineInLongRuns('time limits of results', (place) => {
+inLongRuns('time limits of results', (place) => {
   let server: QueryServer
   let hasty: QueryServer
   before(async () => {

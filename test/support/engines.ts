@@ -21,6 +21,12 @@ export function onEveryEngineInLongRuns(...[name, suite]: Parameters<typeof onEv
   runOn(IS_LONG_RUN ? ENGINES : ['sqlite'], name, suite)
 }
 
+/** For suites of minutes that other tests cover in part. */
+export function inLongRuns(...[name, suite]: Parameters<typeof onEveryEngine>): void {
+  if (IS_LONG_RUN) runOn(ENGINES, name, suite)
+  else describe(name, { skip: 'runs in npm run test:all' })
+}
+
 const ENGINES = ['sqlite', 'postgres'] as const
 
 /** Call `place()` only inside hooks and tests: the folder and the database exist from `before` to `after`. */

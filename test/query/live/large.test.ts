@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Refusal } from '../../../src/protocol/refusal.ts'
 import type { LiveMessage } from '../../../src/query/live/live-query.ts'
-import { onEveryEngineInLongRuns } from '../../support/engines.ts'
+import { inLongRuns } from '../../support/engines.ts'
 import { longestTurn } from '../event-loop.ts'
 import { CALLERS, type QueryServer, startQueryServer } from '../query-server.ts'
 import { LiveClient } from './live-client.ts'
 
 const ROWS = 100_000
 
-onEveryEngineInLongRuns('large live results', (place) => {
+inLongRuns('large live results', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place())
