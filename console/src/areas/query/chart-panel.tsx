@@ -91,7 +91,7 @@ function ChartChoices({
           ]}
         >
           {y.length === 0 ? 'automatic' : y.join(', ')}
-          <Icon name="down" />
+          <Icon name="down" class="menu-arrow" />
         </Menu>
       </div>
       {kind !== 'candles' && (
