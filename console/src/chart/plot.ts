@@ -33,7 +33,8 @@ export class Plot {
         width,
         height,
         ms: 1,
-        padding: [8, 12, 0, 0],
+        // Half of the last label of a time axis stands beyond its point.
+        padding: [8, points.scale === 'time' ? 28 : 12, 0, 0],
         legend: { show: false },
         cursor: { y: false, drag: { x: points.scale !== 'places', y: false }, points: { size: 7, width: 2 } },
         scales: { x: this.#xScale(), y: { range: yRange(points) } },

@@ -4,6 +4,7 @@ import {
   autocompletion,
   closeBrackets,
   closeBracketsKeymap,
+  closeCompletion,
   completionKeymap,
 } from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
@@ -154,13 +155,14 @@ const common: Extension = [
 ]
 
 function commands(latest: { readonly current: EditorProps }) {
-  const run = (part: Part | undefined): boolean => {
+  const run = (view: EditorView, part: Part | undefined): boolean => {
+    closeCompletion(view)
     if (part !== undefined) latest.current.onRun?.(part)
     return latest.current.onRun !== undefined
   }
   return [
-    { key: 'Mod-Enter', run: (view: EditorView) => run(partOf(view)) },
-    { key: 'Mod-Shift-Enter', run: (view: EditorView) => run(wholeOf(view)) },
+    { key: 'Mod-Enter', run: (view: EditorView) => run(view, partOf(view)) },
+    { key: 'Mod-Shift-Enter', run: (view: EditorView) => run(view, wholeOf(view)) },
     { key: 'Shift-Alt-f', run: formatIn },
   ]
 }

@@ -16,6 +16,7 @@ import {
   canvasHeight,
   FILTER_HEIGHT,
   HEADER_HEIGHT,
+  NAMES_HEIGHT,
   ROW_HEIGHT,
   revealRow,
   rowAt,
@@ -36,6 +37,8 @@ export interface GridProps {
   readonly onEnd?: (() => void) | undefined
   /** Columns that need less than the width fill it. */
   readonly fill?: boolean | undefined
+  /** The types below the names of the columns; they are shown unless this is false. */
+  readonly types?: boolean | undefined
   /** Sorts elsewhere, for example on the server, instead of the rows that are here. */
   readonly sorting?: { readonly sort: Sort | undefined; readonly onSort: (sort: Sort | undefined) => void } | undefined
 }
@@ -51,7 +54,7 @@ export function Grid(props: GridProps) {
 
 let lastKey = 0
 
-function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill, sorting }: GridProps) {
+function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill, types = true, sorting }: GridProps) {
   const id = useId()
   const scroller = useRef<HTMLDivElement>(null)
   const columns = useMemo(() => new Columns(model), [])
@@ -67,7 +70,7 @@ function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill, sorting
   const sort = sorting === undefined ? model.sort.value : sorting.sort
   const onSort = sorting?.onSort ?? ((wanted: Sort | undefined) => model.setSort(wanted))
   const rows = model.size
-  const headHeight = HEADER_HEIGHT + (filtering === undefined ? 0 : FILTER_HEIGHT)
+  const headHeight = (types ? HEADER_HEIGHT : NAMES_HEIGHT) + (filtering === undefined ? 0 : FILTER_HEIGHT)
   const gutter = Math.max(44, String(rows).length * 8 + 20)
   const body: Viewport = {
     ...view,
@@ -244,6 +247,7 @@ function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill, sorting
               id={id}
               sort={sort}
               onSort={onSort}
+              types={types}
               onFit={(column) => columns.fit(column, shown.first, shown.last)}
               filtering={filtering}
               onFilter={setFiltering}

@@ -17,17 +17,20 @@ export interface HeaderProps {
   readonly sort: Sort | undefined
   readonly onSort: (sort: Sort | undefined) => void
   readonly onFit: (column: number) => void
+  /** The types below the names. */
+  readonly types: boolean
   /** The column whose filter has been asked for; undefined while filters are not shown. */
   readonly filtering: number | undefined
   readonly onFilter: (column: number | undefined) => void
 }
 
 export function Header(props: HeaderProps) {
-  const { window, filtering } = props
+  const { window, filtering, types } = props
   return (
     <div role="rowgroup" class="grid-header">
-      <div role="row" class="grid-header-row" aria-rowindex={1}>
+      <div role="row" class={classes('grid-header-row', !types && 'names')} aria-rowindex={1}>
         <div role="columnheader" class="grid-number" aria-colindex={1}>
+          <span aria-hidden="true">#</span>
           <span class="visually-hidden">Row</span>
         </div>
         <div role="presentation" class="grid-pinned">
@@ -57,6 +60,7 @@ function HeaderCell({
   onSort,
   onFit,
   onFilter,
+  types,
   column: { index, place, width },
 }: HeaderProps & { readonly column: PlacedColumn }) {
   const { name, type } = model.columns[index] as GridColumn
@@ -86,7 +90,7 @@ function HeaderCell({
           <span>{name}</span>
           {own !== undefined && <Icon name={own.descending ? 'down' : 'up'} />}
         </span>
-        <span class="grid-type">{type}</span>
+        {types && <span class="grid-type">{type}</span>}
       </button>
       <Menu
         label={`Column ${name}`}

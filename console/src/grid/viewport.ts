@@ -7,7 +7,9 @@
  * rows in proportion.
  */
 export const ROW_HEIGHT = 28
-export const HEADER_HEIGHT = 44
+export const HEADER_HEIGHT = 36
+/** Without the types of the columns. */
+export const NAMES_HEIGHT = 32
 export const FILTER_HEIGHT = 34
 const TALLEST = 12_000_000
 /** Rows are placed from a round number, so that most of them keep their place when the view moves. */

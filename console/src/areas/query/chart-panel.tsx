@@ -7,7 +7,7 @@ import { useEffect, useState } from 'preact/hooks'
 import type { View } from '../../../../client/src/index.ts'
 import type { ChartProps, ChartView } from '../../chart/chart.tsx'
 import type { GridModel } from '../../grid/model.ts'
-import { ErrorNotice, Loading, Menu, Select } from '../../ui/index.ts'
+import { ErrorNotice, Icon, Loading, Menu, Select } from '../../ui/index.ts'
 
 type Loaded = { readonly Chart: ComponentType<ChartProps> } | { readonly error: unknown } | undefined
 
@@ -91,6 +91,7 @@ function ChartChoices({
           ]}
         >
           {y.length === 0 ? 'automatic' : y.join(', ')}
+          <Icon name="down" class="menu-arrow" />
         </Menu>
       </div>
       {kind !== 'candles' && (

@@ -17,6 +17,7 @@ import {
   duration,
   Empty,
   ErrorNotice,
+  Icon,
   Loading,
   Menu,
   Notice,
@@ -277,6 +278,7 @@ function ResultMenus({
         }))}
       >
         Copy
+        <Icon name="down" class="menu-arrow" />
       </Menu>
       {loading === undefined ? (
         <Menu
@@ -289,6 +291,7 @@ function ResultMenus({
           }))}
         >
           Download
+          <Icon name="down" class="menu-arrow" />
         </Menu>
       ) : (
         <Button size="small" icon="stop" onClick={loading.cancel}>

@@ -129,7 +129,12 @@ export function Connections({ user }: { readonly user: string | undefined }) {
                         cell: ({ expires_at }) => <Time at={expires_at} as="relative" />,
                         wide: true,
                       },
-                      { title: 'Subscriptions', cell: ({ subscriptions }) => count(subscriptions), kind: 'number' },
+                      {
+                        title: 'Subscriptions',
+                        cell: ({ subscriptions }) => count(subscriptions),
+                        kind: 'number',
+                        wide: true,
+                      },
                       { title: 'Node', cell: ({ node }) => node, wide: true },
                       {
                         title: 'Actions',

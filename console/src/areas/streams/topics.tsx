@@ -18,6 +18,9 @@ interface Topic {
   readonly actions: readonly ('publish' | 'subscribe')[]
 }
 
+/** The messages come below the topics there, and should not be far. */
+const isNarrow = matchMedia('(max-width: 760px)').matches
+
 export function Topics({
   topics,
   inspector,
@@ -53,7 +56,7 @@ export function Topics({
         {(items) => (
           <>
             {items.map(({ controller, summary, topics: own }) => (
-              <details key={controller} open={controller !== 'Auth'}>
+              <details key={controller} open={controller !== 'Auth' && !isNarrow}>
                 <summary title={summary}>{controller}</summary>
                 <ul>
                   {own.map((topic) => (

@@ -136,7 +136,7 @@ export function AddIndex({ table, ...rest }: AlterProps) {
   return (
     <AlterDialog {...rest} title={`Add an index to ${table.name}`} text={text} done={`Added the index ${own}`}>
       <TextField label="Name" placeholder={own} value={name} onValue={setName} />
-      <fieldset class="choices">
+      <fieldset class="index-columns">
         <legend>Columns, in the order in which they are chosen</legend>
         {table.columns.map((column) => (
           <Checkbox

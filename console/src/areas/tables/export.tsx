@@ -45,11 +45,12 @@ export function ExportMenu({ table }: { readonly table: TableDetail }) {
   return (
     <Menu
       label="Export"
-      class="button small"
+      class="button"
       items={FORMATS.map((format) => ({ title: format.title, icon: 'download', act: () => void save(format) }))}
     >
       <Icon name="download" />
       Export
+      <Icon name="down" class="menu-arrow" />
     </Menu>
   )
 }
