@@ -63,7 +63,8 @@ which shows the result of a statement. Both are documents in the query database:
 are backed up and restored with everything else. Any holder of an access token for the platform can keep documents, in the console
 or through the API below.
 
-A document holds statements, not rows. Anyone who opens a shared one runs its statements with their own rights, and sees the tables and
+A document holds statements, not rows. Anyone who opens a shared one runs its statements with their own rights, so a
+program that runs them unasked must send [\`writes=refused\`](query.md#formats), as boards do. They see the tables and
 rows that they may read.
 
 ## The API

@@ -212,6 +212,9 @@ and a Binary value a Base64 string; NaN and the infinities are strings. \`Accept
 With \`?header=columns\` NDJSON begins with a line \`{"Columns": …}\` that describes the columns as JSON does. Together with
 \`rows=arrays\` rows are then told from what is said about the result: a row is an array, everything else an object.
 
+\`?writes=refused\` runs a statement only if it reads; others are refused with \`Request.WritesRefused\`. Programs that run statements
+which somebody else wrote should send it, as [boards](console.md#boards) do.
+
 Every format reports an error that occurs after rows have been sent: JSON ends with \`Error\` instead of \`RowCount\`, NDJSON ends
 with a line \`{"Error": …}\`, and for CSV and Arrow the connection is closed before the end.
 

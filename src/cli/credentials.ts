@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { TokenStorage, Tokens } from '../../client/src/index.ts'
 import { CommandError } from './errors.ts'
 import { membersOf, parseJson } from './json.ts'
+import { claimsOf } from './token-claims.ts'
 
 export interface Login {
   readonly clientId: string
@@ -38,16 +39,27 @@ export function loginOf(clientId: string, { accessToken, renewAt, refreshToken }
   return { clientId, accessToken, expiresAt: renewAt ?? Number.MAX_SAFE_INTEGER, refreshToken }
 }
 
-/** The login to a server as the storage of the client library, which the commands of a user share. */
-export function loginStorage(server: string, clientId: string): TokenStorage {
+/** The login to a server as the storage of the client library, which the commands of a user share. `begun` is the one they began with. */
+export function loginStorage(server: string, begun: Login): TokenStorage {
+  const { clientId } = begun
+  const isOurs = (login: Login) => login.clientId === clientId && subjectOf(login) === subjectOf(begun)
   return {
     getItem() {
       const login = readLogin(server)
       if (login === undefined) return null
+      // A command never goes on with the rights of somebody else.
+      if (!isOurs(login))
+        throw new CommandError(
+          `Another user or client has logged in to ${server} since this command began. Run it again to use that login.`,
+        )
       const { accessToken, expiresAt: renewAt, refreshToken } = login
       return JSON.stringify({ accessToken, renewAt, refreshToken } satisfies Tokens)
     },
-    setItem: (_key, tokens) => writeLogin(server, loginOf(clientId, JSON.parse(tokens))),
+    // What was renewed during another login, or a logout, does not undo it.
+    setItem(_key, tokens) {
+      const login = readLogin(server)
+      if (login !== undefined && isOurs(login)) writeLogin(server, loginOf(clientId, JSON.parse(tokens)))
+    },
     // Only a logout deletes it: until then each command can say that it is no longer valid.
     removeItem() {},
     // A refresh token is valid once: of several commands one refreshes, and the others use what it got.
@@ -60,6 +72,10 @@ export function loginStorage(server: string, clientId: string): TokenStorage {
       }
     },
   }
+}
+
+function subjectOf({ accessToken }: Login): unknown {
+  return claimsOf(accessToken).sub
 }
 
 const LOCK_POLL_MS = 50

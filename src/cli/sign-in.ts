@@ -42,7 +42,7 @@ export function loginAuth(server: string): Auth<GrantedTokens> {
   const { clientId, refreshToken } = login
   const end = refreshToken === undefined ? 'The login has expired' : 'The login is no longer valid'
   return (env) =>
-    new GrantedTokens(env, { clientId, storage: loginStorage(server, clientId) }, () => {
+    new GrantedTokens(env, { clientId, storage: loginStorage(server, login) }, () => {
       throw new CommandError(`${end}. Run: ${command}`)
     })
 }

@@ -50,6 +50,11 @@ export const QUERY_ERRORS = {
     title: 'No result format matches the Accept header',
     advice: 'Accept JSON, NDJSON, CSV or an Arrow stream.',
   },
+  'Request.WritesRefused': {
+    status: 422,
+    title: 'The statement writes, and the request refuses writes',
+    advice: 'Run it by itself, without `writes=refused`; a board shows statements that read.',
+  },
   'Request.UnknownRequest': {
     status: 404,
     title: 'No running query has this Request-Id',

@@ -231,10 +231,17 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
         .execute()
     },
 
-    /** Links with which a password could be chosen are void from then on. */
-    async setPassword(id: string, passwordHash: string, { mustChange = false } = {}): Promise<void> {
+    /**
+     * Links with which a password could be chosen are void from then on. False, and nothing is changed, if another password than
+     * that of the time `since` is in force by now.
+     */
+    async setPassword(
+      id: string,
+      passwordHash: string,
+      { mustChange = false, since }: { readonly mustChange?: boolean; readonly since?: number | undefined } = {},
+    ): Promise<boolean> {
       const now = clock()
-      await db
+      let update = db
         .updateTable('users')
         .set({
           password_hash: passwordHash,
@@ -243,7 +250,8 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
           updated_at: now,
         })
         .where('id', '=', id)
-        .execute()
+      if (since !== undefined) update = update.where('password_changed_at', '=', since)
+      if ((await update.returning('id').executeTakeFirst()) === undefined) return false
       await db
         .updateTable('set_up_links')
         .set({ revoked_at: now })
@@ -251,6 +259,7 @@ export function createUsers(db: Kysely<Schema>, clock: Clock) {
         .where('used_at', 'is', null)
         .where('revoked_at', 'is', null)
         .execute()
+      return true
     },
 
     /** Stores the same password hashed with newer parameters, unless the password has changed since. */

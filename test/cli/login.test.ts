@@ -215,6 +215,34 @@ test('of callers at the same time one refreshes the token, which is valid once, 
   }
 })
 
+test('a command never goes on with the login of another user, and does not undo it', async () => {
+  const { XDG_CONFIG_HOME: usual } = process.env
+  const environment = { XDG_CONFIG_HOME: join(home, 'two') }
+  const logIn = (username: string, word: string) =>
+    runGatehouse(['login', '--username', username, '--server', server.issuer], { environment, stdin: `${word}\n` })
+  assert.equal((await logIn('alice', 'wonderland-1')).status, 0)
+  process.env.XDG_CONFIG_HOME = environment.XDG_CONFIG_HOME
+  const [one, other] = [1, 2].map(() => createGate(server.issuer, loginAuth(server.issuer)))
+  try {
+    const before = (await one?.auth.token()) ?? ''
+    const renewed = (await other?.auth.token(before)) ?? ''
+    assert.deepEqual([await one?.auth.token(before), renewed === before], [renewed, false], 'what another command got')
+    assert.equal((await logIn('admin', 'admin-please-change')).status, 0)
+    const stored = readFileSync(credentialsFile(environment), 'utf8')
+    // The renewal that was refused, and one that was in flight during the login.
+    await assert.rejects(async () => one?.auth.token(renewed), /^CommandError: Another user or client has logged in/)
+    await other?.auth.keep({ accessToken: renewed })
+    assert.equal(readFileSync(credentialsFile(environment), 'utf8'), stored)
+    const { stdout } = await runGatehouse(['whoami', '--server', server.issuer], { environment })
+    assert.match(stdout, /admin \(Demo Administrator\)/)
+  } finally {
+    one?.close()
+    other?.close()
+    if (usual === undefined) delete process.env.XDG_CONFIG_HOME
+    else process.env.XDG_CONFIG_HOME = usual
+  }
+})
+
 test('a login of a user who is disabled is told to be over, also by a live query that is running', async (t) => {
   const environment = { XDG_CONFIG_HOME: join(home, 'disabled'), GATEHOUSE_SERVER: server.issuer }
   const login = await runGatehouse(['login', '--username', 'alice', '--password-file', rowsOf('wonderland-1')], {

@@ -245,6 +245,25 @@ test('a tile that fails says why, and the others go on', async () => {
   mine.check(/412/)
 })
 
+test('a board never writes, whoever made it and whoever opens it', async () => {
+  const position = { x: 0, y: 0, w: 6, h: 6 }
+  const alice = new Gatehouse(scene.server.issuer, { auth: password({ clientId: 'demo-cli', ...ALICE }) })
+  const tiles = [
+    { title: 'Trap', view: 'table', statement: "delete from instruments where symbol = 'ECHO'", position },
+    { title: 'Bait', view: 'table', statement: "select symbol from instruments where symbol = 'ECHO'", position },
+  ]
+  const { id } = await alice.saved.create({ kind: 'board', name: 'Trap', shared: 'everyone', body: { tiles } } as never)
+  alice.close()
+  await mine.page.goto(`${scene.server.issuer}/console/boards/${id}`)
+  await tile(mine, 'Trap')
+    .getByRole('alert')
+    .getByText('Request.WritesRefused')
+    .waitFor({ timeout: 2 * LATE_MS })
+  await tile(mine, 'Bait').getByText('ECHO').waitFor()
+  assert.deepEqual(await admin.query`select symbol from instruments where symbol = 'ECHO'`, [{ symbol: 'ECHO' }])
+  mine.check(/412|422/)
+})
+
 test('on a telephone the tiles are below each other', async () => {
   const phone = await scene.open('/boards/demo-market', { user: ALICE, width: 390 })
   await tile(phone, 'Prices').getByText('ACME').waitFor()

@@ -8,6 +8,7 @@ const URL_OF_GATE = 'http://localhost:5080'
 const STATEMENTS = [
   'select 1 from trades',
   `select 'it''s', "a \\"" from t\nwhere x = '$HOME \`id\` \${y} \\n !' and y = '"""' -- "`,
+  'select 1\n-- \\"""\n-- """" "\n-- """',
   'select \'ä😀\' as "quoted"',
 ]
 const PARAMETERS = { symbol: `A'C"M\\E$(id)\``, least: null, '1': '5' }

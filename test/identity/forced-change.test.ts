@@ -99,6 +99,25 @@ onEveryEngine('a forced change of the password', (at) => {
     }
   })
 
+  test('of two changes at the same time one counts: the other began with a password that is no longer in force', async () => {
+    const person = await newPerson()
+    const agents = [place.newAgent(), place.newAgent()]
+    const pages = await Promise.all(agents.map((agent) => signedIn(agent, person, '/account')))
+    place.clock.advance(1000)
+    const done = await Promise.all(
+      agents.map((agent, index) => {
+        const page = pages[index]
+        assert.ok(page)
+        return agent.submit(changeForm(page), { new_password: `${NEW} ${index}` })
+      }),
+    )
+    const changed = done.map((reply) => pageOf(reply).status === 200 && pageOf(reply).url.pathname === '/account')
+    assert.equal(changed.filter(Boolean).length, 1)
+    place.clock.advance(1000)
+    const granted = await passwordGrant(person, `${NEW} ${changed.indexOf(true)}`)
+    assert.equal(granted.status, 200, 'the password of the one that was told so')
+  })
+
   test('other sessions of the user end, and a browser left alone has to sign in first', async () => {
     const person = await newPerson(false)
     const [here, there] = [place.newAgent(), place.newAgent()]

@@ -87,6 +87,31 @@ onEveryEngine('the query service', (place) => {
     )
   })
 
+  test('with writes=refused a statement reads, or is not run', async () => {
+    const send = (text: string, writes: string) =>
+      server.call(`/query?writes=${writes}`, { Statement: text }).then(({ status, json }) => [status, json.Code])
+    for (const text of [
+      "INSERT INTO trades (id, symbol) VALUES (9, 'X')",
+      'UPDATE trades SET qty = 0 WHERE id > 0',
+      '/* select */ DELETE FROM trades WHERE id > 0 RETURNING id',
+      "DELETE FROM CatalogueTable WHERE name = 'Trades'",
+      'CREATE TABLE other (id Integer PRIMARY KEY)',
+      'ALTER TABLE trades ADD COLUMN other Text',
+      'DROP TABLE trades',
+    ])
+      assert.deepEqual(await send(text, 'refused'), [422, 'Request.WritesRefused'], text)
+    for (const text of [
+      'SELECT id FROM trades',
+      'EXPLAIN DELETE FROM trades WHERE id > 0',
+      'DESCRIBE trades',
+      'SHOW TABLES',
+    ])
+      assert.deepEqual(await send(text, 'refused'), [200, undefined], text)
+    assert.deepEqual(await send('DELETE FROM trades WHERE id < 0', 'allowed'), [200, undefined])
+    assert.deepEqual(await send('SELECT id FROM trades', 'some'), [400, 'Request.BadParameter'])
+    assert.deepEqual((await server.query('SELECT count(*) AS n FROM trades WHERE qty > 0')).json.Rows, [{ n: 3 }])
+  })
+
   test('the catalogue lists the tables that the caller may read, with name and issystem', async () => {
     const reply = await server.call('/query/cataloguetables/select?columns=name,issystem&orderby=name', undefined, {
       as: 'market',

@@ -40,6 +40,7 @@ onEveryEngine('the description of the query service', (place) => {
         rows: 'arrays',
         integers: 'strings',
         header: 'columns',
+        writes: 'refused',
         columns: 'id',
         column: 'v',
         orderby: '-id',

@@ -167,6 +167,11 @@ onEveryEngine('saved documents', (place, engine) => {
       const document = index === 3 ? { kind: 'board', body: { tiles: [TILE] } } : QUERY
       await save(who, { ...document, name, shared: index === 2 ? ['trader'] : 'everyone' })
     }
+    // A line separator is no control character, and must not end the pages of others.
+    for (const index of [7, 8, 9]) {
+      expected.push(`Page ${index}\u2028\u2029 &#%00`)
+      await save('alice', { ...QUERY, name: expected[index], shared: 'everyone' })
+    }
     const seen: unknown[] = []
     let path: string | null = '/saved?prefix=page&limit=2'
     while (path !== null) {

@@ -170,7 +170,8 @@ async function changePassword(context: SignedInBrowser, form: Parameters, env: B
   }
   const open = await env.sessions.listOfUser(user.id)
   const ended = await env.revocations.inTransaction(async (revocations, stores) => {
-    await stores.users.setPassword(user.id, passwordHash)
+    const since = user.passwordChangedAt
+    if (!(await stores.users.setPassword(user.id, passwordHash, { since }))) return undefined
     const all: EndedSession[] = []
     for (const { id } of open) {
       const each = await endInside(id, revocations, stores)
@@ -179,6 +180,9 @@ async function changePassword(context: SignedInBrowser, form: Parameters, env: B
     await revocations.revokeUser(user.id)
     return all
   })
+  // The password that was checked is no longer the current one.
+  if (ended === undefined)
+    return showPassword(context, env, (text) => ({ text: text.wrongPassword, field: 'current_password' }))
   for (const each of ended) recordEnd(each, 'password changed', env)
   env.audit.record({ event: 'password.changed', actor: user.id, address: http.address, requestId: http.id })
   // The person has just proven the old password, and continues in a new session.

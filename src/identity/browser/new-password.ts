@@ -83,8 +83,10 @@ async function takeForcedChange(
   const hashed = await hashNew(form.get('new_password'), user.passwordHash, env)
   if ('told' in hashed) return showForcedChange(context, flow, env, hashed)
   const ended = await env.revocations.inTransaction((revocations, stores) =>
-    replacePassword(user.id, hashed.hash, revocations, stores),
+    replacePassword(user.id, hashed.hash, revocations, stores, user.passwordChangedAt),
   )
+  // Hashing takes time: somebody has replaced the password meanwhile, perhaps to lock this browser out.
+  if (ended === undefined) throw expired()
   recordReplaced(context, user.id, ended, { client: clientIdOf(flow), reason: 'required' }, env)
   const current = await env.users.findById(user.id)
   if (current === undefined || current.disabled) throw expired()
@@ -117,14 +119,15 @@ export async function hashNew(
   return { hash }
 }
 
-/** C-67: a new password ends all sessions and tokens of the user at once. Returns the sessions, to be recorded. */
+/** C-67: a new password ends all sessions and tokens of the user at once. Returns the sessions, to be recorded; undefined if another password than that of `since` is in force. */
 export async function replacePassword(
   userId: string,
   passwordHash: string,
   revocations: RevocationsInside,
   { users, sessions }: Pick<Stores, 'users' | 'sessions'>,
-): Promise<readonly Session[]> {
-  await users.setPassword(userId, passwordHash)
+  since?: number,
+): Promise<readonly Session[] | undefined> {
+  if (!(await users.setPassword(userId, passwordHash, { since }))) return undefined
   const ended = await sessions.endAllOf(userId)
   for (const { id } of ended) await revocations.revokeSession(id)
   await revocations.revokeUser(userId)

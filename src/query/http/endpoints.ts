@@ -9,6 +9,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Trace } from '../../telemetry/trace.ts'
 import type { IdempotencyKey } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
+import { reads } from '../iql/bound.ts'
 import type { TableView } from '../iql/catalogue-view.ts'
 import { readParameters } from '../iql/parameters.ts'
 import type { IqlValue } from '../iql/types.ts'
@@ -22,7 +23,7 @@ import { ownerOf, type RunningQueries } from '../run/running.ts'
 
 import { keyText, readCursor, writeCursor } from './cursor.ts'
 import { LiveEndpoint } from './live.ts'
-import { negotiateEncoding, prefersEvents } from './negotiate.ts'
+import { negotiateEncoding, prefersEvents, refusesWrites } from './negotiate.ts'
 import { replyToError } from './problem.ts'
 import { checkContentType, readJsonBody, readStatement } from './request.ts'
 import { readSelect } from './select.ts'
@@ -111,10 +112,13 @@ function query(context: Context, env: Env): Sent {
   if (prefersEvents(context.headers.accept)) return env.events.post(context)
   checkContentType(context.headers['content-type'])
   const encoding = negotiateEncoding(context.headers.accept, context.query)
+  const isReadOnly = refusesWrites(context.query)
   const { text, values } = readStatement(context)
   return serveQuery(context, env, encoding, text, () => {
     const { snapshot } = env.catalogue
     const planned = env.planner.plan(principal, snapshot, text)
+    if (isReadOnly && !reads(planned.bound.statement))
+      throw refuse('Request.WritesRefused', 'The statement writes; this request only reads')
     const parameters = readParameters(text, planned.bound, values)
     const identity = (): string => `${text}\n${JSON.stringify([...values])}`
     const skip = skipOf(context, identity)

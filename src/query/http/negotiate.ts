@@ -41,6 +41,11 @@ export function valueEncoding(query: QueryValues): Pick<Encoding, 'rows' | 'inte
   }
 }
 
+/** Whether the statement may write; a caller who runs what others wrote, such as a shared board, refuses that. */
+export function refusesWrites(query: QueryValues): boolean {
+  return oneOf(query, 'writes', ['allowed', 'refused']) === 'refused'
+}
+
 function negotiateFormat(accept: string | undefined): Format {
   if (accept === undefined || accept.trim() === '' || accept === '*/*' || accept === 'application/json') return 'json'
   for (const { value } of byQuality(accept)) {

@@ -13,7 +13,7 @@ export function describeQuery(): ApiRoute[] {
       method: 'POST',
       path: '/query',
       summary: 'Runs one IQL statement. ?p.name=… is the value of :name, ?p.1=… that of $1.',
-      parameters: [...FORMAT_PARAMETERS, AFTER, MAX_RATE, LAST_EVENT_ID, REQUEST_ID],
+      parameters: [...FORMAT_PARAMETERS, WRITES, AFTER, MAX_RATE, LAST_EVENT_ID, REQUEST_ID],
       body: { 'text/plain': { type: 'string' }, 'application/json': ENVELOPE },
       replies: {
         200: { ...RESULT, content: { ...RESULT.content, [EVENT_STREAM]: EVENTS } },
@@ -191,6 +191,12 @@ const FORMAT_PARAMETERS: readonly ApiParameter[] = [
     schema: { enum: ['none', 'columns'] },
   },
 ]
+const WRITES: ApiParameter = {
+  name: 'writes',
+  in: 'query',
+  description: 'With refused, a statement that writes or defines is not run.',
+  schema: { enum: ['allowed', 'refused'] },
+}
 const SELECT_PARAMETERS: readonly ApiParameter[] = [
   text('Columns, separated by commas. Default: all columns.', 'columns'),
   text('One column; repeatable.', 'column'),

@@ -42,6 +42,20 @@ export type BoundStatement =
   | ShowTables
   | ShowColumns
 
+const READING: ReadonlySet<BoundStatement['kind']> = new Set<BoundStatement['kind']>([
+  'query',
+  'explain',
+  'explain-live',
+  'describe',
+  'show-tables',
+  'show-columns',
+])
+
+/** Whether it neither writes nor defines. */
+export function reads({ kind }: BoundStatement): boolean {
+  return READING.has(kind)
+}
+
 // ── Write ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** INSERT INTO table (column, …) VALUES … | query [ON CONFLICT …] [RETURNING …] */

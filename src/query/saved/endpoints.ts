@@ -95,7 +95,7 @@ function readQuery({ query }: Context): DocumentQuery {
 
 function readPlace(text: string | undefined): DocumentPlace {
   if (text === undefined) return { sortname: '', id: '' }
-  const [, id, sortname] = /^([\w-]{1,64})\.(.*)$/.exec(text) ?? []
+  const [, id, sortname] = /^([\w-]{1,64})\.(.*)$/s.exec(text) ?? []
   if (id === undefined || sortname === undefined)
     throw refuse('Request.BadParameter', 'after must be as in next of the previous page')
   return { id, sortname }

@@ -76,11 +76,12 @@ function pythonObject(parameters: Parameters): string {
   return `{${members.join(', ')}}`
 }
 
-/** Several lines stay lines. The escapes of JSON are also those of Python. */
+/** Several lines stay lines. The escapes of JSON are also those of Python; quotes need none where they cannot end the text. */
 function pythonText(text: string): string {
   const lines = text.split('\n').map((line) => JSON.stringify(line).slice(1, -1))
   if (lines.length === 1) return `"${lines[0]}"`
-  return `"""${lines.map((line) => line.replaceAll('\\"', '"').replaceAll('"""', '\\"\\"\\"').replace(/"$/, '\\"')).join('\n')}"""`
+  const shown = lines.map((line) => (/\\"(\\"|$)/.test(line) ? line : line.replaceAll('\\"', '"')))
+  return `"""${shown.join('\n')}"""`
 }
 
 function hasAny(parameters: Parameters): boolean {
