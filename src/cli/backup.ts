@@ -17,7 +17,7 @@ export async function backup(args: Arguments): Promise<void> {
   const [folder = ''] = args.positionals
   const manifest = await takeBackup(placeOf(config), folder)
   await recordBackup(config, manifest)
-  report(args.has('--json'), 'Backed up', folder, manifest)
+  report(args.has('--json'), `Backed up ${config.data} to`, folder, manifest)
 }
 
 export async function restore(args: Arguments): Promise<void> {
@@ -25,7 +25,7 @@ export async function restore(args: Arguments): Promise<void> {
   const [folder = ''] = args.positionals
   const manifest = await restoreBackup(folder, placeOf(config))
   await recordRestore(config, manifest)
-  report(args.has('--json'), 'Restored', config.data, manifest)
+  report(args.has('--json'), 'Restored:', config.data, manifest)
 }
 
 function placeOf(config: Config): DataLocation {
@@ -66,7 +66,7 @@ function report(json: boolean, verb: string, folder: string, manifest: Manifest)
   process.stdout.write(
     json
       ? `${JSON.stringify(summary)}\n`
-      : `${verb}: ${folder} (${summary.rows} rows, ${bytes} bytes, ${manifest.engine}, taken ${manifest.taken})\n`,
+      : `${verb} ${folder} (${summary.rows} rows, ${bytes} bytes, ${manifest.engine}, taken ${manifest.taken})\n`,
   )
 }
 

@@ -22,6 +22,7 @@ export async function connectLocally(
   createsData: boolean,
 ): Promise<{ request: AdminRequest; close(): Promise<void> }> {
   if (!createsData) requireData(loaded)
+  else if (!hasData(loaded)) process.stderr.write(`gatehouse: creating the new data folder ${loaded.config.data}\n`)
   const { data, close } = await openData(loaded)
   const caller = localOperator()
   const env = {
@@ -52,9 +53,14 @@ export async function connectLocally(
 }
 
 /** A mistyped folder must not look like an empty installation with an intact audit log. */
-function requireData({ config: { data, databaseUrl } }: LoadedConfig): void {
-  if (databaseUrl !== '' || existsSync(join(data, MARK))) return
+function requireData(loaded: LoadedConfig): void {
+  if (hasData(loaded)) return
+  const { data } = loaded.config
   throw new BadDataFolder(`${data} is not a gatehouse data folder: name the folder with --data or GATEHOUSE_DATA.`)
+}
+
+function hasData({ config: { data, databaseUrl } }: LoadedConfig): boolean {
+  return databaseUrl !== '' || existsSync(join(data, MARK))
 }
 
 /** Turns the callback of `withData` into an open and a close. */

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { ChartView } from '../../chart/chart.tsx'
+import { connection } from '../../gate.ts'
 import { rowsAs } from '../../grid/copy.ts'
 import { Grid } from '../../grid/grid.tsx'
 import type { GridModel } from '../../grid/model.ts'
@@ -132,7 +133,11 @@ function Summary({
     <div class="query-summary">
       {following?.kind === 'live' ? (
         <>
-          <Badge kind="good">Live</Badge>
+          {connection.value.state === 'online' ? (
+            <Badge kind="good">Live</Badge>
+          ) : (
+            <Badge kind="warning">Not up to date: {connection.value.state}</Badge>
+          )}
           <span title={METHODS.get(following.method)}>
             {rows} · {count(following.changes)} {following.changes === 1 ? 'change' : 'changes'} ·{' '}
             <abbr title={METHODS.get(following.method)}>by {following.method}</abbr>

@@ -90,6 +90,16 @@ export class Inspector {
     this.#socket.send(text)
   }
 
+  /** Through the library, so that it goes on after a lost connection. Its messages are seen on the wire. */
+  subscribe(controller: string, topic: string, onEnd: (error: unknown) => void): void {
+    if (this.#gate === undefined) throw new Error('There is no connection: connect first.')
+    const messages = this.#gate.stream.subscribe(controller, topic, { slow: 'latest' })
+    const read = async () => {
+      for await (const _ of messages);
+    }
+    read().catch(onEnd)
+  }
+
   newId(): number {
     return this.#nextId++
   }

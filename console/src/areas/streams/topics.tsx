@@ -1,5 +1,6 @@
 /** The topics that this token may use, by controller. */
 import type { Signal } from '@preact/signals'
+import { server } from '../../server.ts'
 import { toastError } from '../../shell/toasts.tsx'
 import { Await, Button, type Loaded } from '../../ui/index.ts'
 import type { Inspector } from './inspector.ts'
@@ -35,16 +36,14 @@ export function Topics({
       ...draft.value,
       mode: 'form',
       controller,
-      topic,
+      topic: exampleOf(controller, topic),
       action: actions.includes('subscribe') ? 'Sub' : 'Publish',
       data: dataFor(controller, topic),
     }
   }
   const subscribe = (controller: string, topic: string) => {
-    const id = inspector.newId()
-    const message = { Controller: controller, Topic: topic, Action: 'Sub', Confirm: true, TransactionID: id }
     try {
-      inspector.send(JSON.stringify(message))
+      inspector.subscribe(controller, topic, toastError)
     } catch (error) {
       toastError(error)
     }
@@ -89,6 +88,12 @@ export function Topics({
       </Await>
     </section>
   )
+}
+
+/** A name in place of the asterisk, so that the form can be sent as it is. */
+function exampleOf(controller: string, topic: string): string {
+  if (controller === 'Query') return topic.replace('*', 'prices')
+  return server.demo && controller === 'Ticker' ? topic.replace('*', 'ACME') : topic.replace('*', '')
 }
 
 /** An example where a topic needs data, so that its form can be sent as it is. */
