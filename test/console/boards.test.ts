@@ -245,7 +245,7 @@ test('a tile that fails says why, and the others go on', async () => {
   mine.check(/412/)
 })
 
-test('a board never writes, whoever made it and whoever opens it', async () => {
+test('a shared board never writes with the rights of the user who opens it', async () => {
   const position = { x: 0, y: 0, w: 6, h: 6 }
   const alice = new Gatehouse(scene.server.issuer, { auth: password({ clientId: 'demo-cli', ...ALICE }) })
   const tiles = [
