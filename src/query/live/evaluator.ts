@@ -8,6 +8,7 @@ import type { LiveCounts } from './counts.ts'
 import { MAX_RATE, MIN_RATE } from './live-query.ts'
 import type { LiveResult, ResultEvaluator } from './live-result.ts'
 import type { LiveReader } from './reader.ts'
+import { inSlices, type SlicedWork } from './slices.ts'
 import type { TableWatches, Watcher } from './table-watches.ts'
 
 export interface EvaluatorEnv {
@@ -136,7 +137,7 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
       this.env.counts.evaluations[this.method]++
       const changed = await this.evaluate({ startedAt: this.#startedAt, onStart })
       this.#failures = 0
-      for (const result of changed) this.#publish(result)
+      await inSlices(this.#publish(changed))
       if (changed.length > 0) this.env.counts.delivered(performance.now() - dirtySince)
       for (const { resolve } of waiting) resolve()
     } catch (error) {
@@ -150,9 +151,13 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     this.#schedule()
   }
 
-  #publish(result: LiveResult): void {
-    result.publish()
-    this.env.hasChanged(result)
+  /** A change can concern thousands of results, and each message that is sent takes a while. */
+  *#publish(changed: readonly LiveResult[]): SlicedWork<void> {
+    for (const result of changed) {
+      result.publish()
+      this.env.hasChanged(result)
+      yield
+    }
   }
 
   /** A database that is away is waited for. A statement that fails otherwise ends, at once or when it keeps failing. */
