@@ -1,7 +1,7 @@
 /** The processes of the embedded engine: compile cache, failure to start, priority, reuse, memory. */
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { constants, getPriority } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { encodeFrame, FRAME, FrameReader } from '../../src/query/engines/sqlite/frames.ts'
 import { openPlace } from '../support/engines.ts'
 import { until } from '../support/until.ts'
+import { queryProcesses } from './query-processes.ts'
 import { startQueryServer } from './query-server.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../src/query/engines/sqlite/query-process-main.ts', import.meta.url))
@@ -95,7 +96,7 @@ test('every thread of a reader has a lower priority than the server', async (t) 
   const server = await startQueryServer(place)
   try {
     assert.equal((await server.query('SELECT count(*) AS n FROM cataloguecolumns a, cataloguecolumns b')).status, 200)
-    const [reader] = await readerProcesses()
+    const [reader] = await queryProcesses()
     assert.ok(reader !== undefined)
     const threads = await readdir(`/proc/${reader}/task`)
     assert.ok(threads.length > 1, 'the garbage collector has threads too')
@@ -116,7 +117,7 @@ test('long writes use one process, one after the other, also after one that fail
       assert.equal((await server.query(statement)).status, 200)
     const update = () => server.query('UPDATE w SET v = v + 1 WHERE v > 0')
     assert.equal((await update()).json.RowsAffected, 300)
-    const [writer, ...others] = await readerProcesses()
+    const [writer, ...others] = await queryProcesses()
     assert.deepEqual(others, [])
     assert.equal((await server.query('UPDATE w SET v = 1 / (n - 299) WHERE v > 0')).json.Code, 'IQL.DivisionByZero')
     const replies = await Promise.all([update(), update(), update()])
@@ -124,7 +125,7 @@ test('long writes use one process, one after the other, also after one that fail
       replies.map(({ json }) => json.RowsAffected),
       [300, 300, 300],
     )
-    assert.deepEqual(await readerProcesses(), [writer])
+    assert.deepEqual(await queryProcesses(), [writer])
     const endless =
       'SELECT count(*) FROM w a CROSS JOIN w b CROSS JOIN w c CROSS JOIN w d WHERE a.n + b.n + c.n + d.n < 0'
     const stopped = server.query(`UPDATE w SET v = 0 WHERE (${endless}) = 0`, { headers: { 'request-id': 'endless' } })
@@ -132,14 +133,14 @@ test('long writes use one process, one after the other, also after one that fail
     await server.call('/query/endless', undefined, { method: 'DELETE' })
     assert.equal((await stopped).json.Code, 'Limit.Cancelled')
     assert.equal((await update()).json.RowsAffected, 300)
-    const [next] = await readerProcesses()
+    const [next] = await queryProcesses()
     assert.notEqual(next, writer)
     assert.deepEqual((await server.query('SELECT min(v) AS v, max(v) AS w FROM w')).json.Rows, [{ v: 6, w: 6 }])
   } finally {
     await server.stop()
     await leave()
   }
-  assert.deepEqual(await readerProcesses(), [])
+  assert.deepEqual(await queryProcesses(), [])
 })
 
 test('the bytes of a long result do not pile up until the next garbage collection', async () => {
@@ -178,16 +179,4 @@ function countBytes(port: number, sql: string, look: () => void): Promise<number
         `POST /query HTTP/1.1\r\nHost: x\r\nAccept: application/x-ndjson\r\nAuthorization: Bearer admin\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: ${sql.length}\r\n\r\n${sql}`,
       )
   })
-}
-
-async function readerProcesses(): Promise<number[]> {
-  const found: number[] = []
-  for (const entry of await readdir('/proc')) {
-    if (!/^\d+$/.test(entry)) continue
-    const stat = await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => '')
-    const command = await readFile(`/proc/${entry}/cmdline`, 'utf8').catch(() => '')
-    const parent = Number(stat.split(') ').at(-1)?.split(' ')[1])
-    if (parent === process.pid && command.includes('query-process-main.ts')) found.push(Number(entry))
-  }
-  return found
 }
