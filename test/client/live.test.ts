@@ -12,7 +12,7 @@ import {
   type StateChange,
 } from '../../client/src/index.ts'
 import { ADMIN, ALICE, post } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
@@ -26,7 +26,7 @@ interface Fill {
   readonly quantity: number
 }
 
-onEveryEngine('the client: live queries', (place) => {
+onEveryEngineInLongRuns('the client: live queries', (place) => {
   let server: TestServer
   let admin: Gatehouse
   const clients: Gatehouse[] = []

@@ -16,12 +16,12 @@ import {
 } from '../../client/src/index.ts'
 import { startBreakingProxy } from '../support/breaking-proxy.ts'
 import { ADMIN, ALICE } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
 const LARGE = 9_007_199_254_740_993n
 
-onEveryEngine('the client: queries', (place) => {
+onEveryEngineInLongRuns('the client: queries', (place) => {
   let server: TestServer
   let gate: Gatehouse
   let admin: Gatehouse

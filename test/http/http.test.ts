@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { get } from 'node:http'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
-onEveryEngine('http', (place) => {
+onEveryEngineInLongRuns('http', (place) => {
   let server: TestServer
   before(async () => {
     server = await startTestServer(place())

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
 interface Span {
@@ -21,7 +21,7 @@ interface Export {
   resourceSpans: { scopeSpans: { spans: Span[] }[] }[]
 }
 
-onEveryEngine('traces', (place, engine) => {
+onEveryEngineInLongRuns('traces', (place, engine) => {
   let collector: Server
   let server: TestServer
   let spans: readonly Span[]

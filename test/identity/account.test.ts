@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { hashPassword } from '../../src/store/password-hash.ts'
 import { createRevocations } from '../../src/store/revocations.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { linksTo } from '../support/html-form.ts'
 import { refuseEvents } from '../support/refused-events.ts'
 import {
@@ -20,7 +20,7 @@ import { visit } from '../support/visitor.ts'
 
 const PASSWORD = 'the first long password'
 
-onEveryEngine('the account page', (at) => {
+onEveryEngineInLongRuns('the account page', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at())

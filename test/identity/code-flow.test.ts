@@ -1,7 +1,7 @@
 /** The authorization code flow, from the sign-in page to the tokens. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import {
   ALICE,
   answerOf,
@@ -16,7 +16,7 @@ import {
 } from '../support/sign-in-place.ts'
 import { visit } from '../support/visitor.ts'
 
-onEveryEngine('the code flow', (at) => {
+onEveryEngineInLongRuns('the code flow', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at())

@@ -1,7 +1,7 @@
 /** Consent covers only what the page showed. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import type { Form } from '../support/html-form.ts'
 import {
   ALICE,
@@ -19,7 +19,7 @@ import { signIn, visit } from '../support/visitor.ts'
 /** The text that the pages show for Platform/Admin. */
 const ADMINISTER = 'Administer the platform'
 
-onEveryEngine('consent', (at) => {
+onEveryEngineInLongRuns('consent', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at())

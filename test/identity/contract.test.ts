@@ -1,10 +1,10 @@
 /** The HTTP exchanges of the interface contract, with their headers. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type Answer, basic, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
 
-onEveryEngine('the contract', (place) => {
+onEveryEngineInLongRuns('the contract', (place) => {
   let gate: TestGate
   before(async () => {
     gate = await startGate(place())

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createRevocations } from '../../src/store/revocations.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type Answer, basic, claimsOf, DEVICE_GRANT, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-onEveryEngine('device authorization', (place) => {
+onEveryEngineInLongRuns('device authorization', (place) => {
   let gate: TestGate
   const clock = createTestClock()
   before(async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { hashPassword } from '../../src/store/password-hash.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { answerOf, authorizeUrl, openSignInPlace, SECRET, type SignInPlace } from '../support/sign-in-place.ts'
 import { type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
@@ -10,7 +10,7 @@ import { signIn } from '../support/visitor.ts'
 const OLD = 'a long enough password'
 const NEW = 'another long password'
 
-onEveryEngine('a forced change of the password', (at) => {
+onEveryEngineInLongRuns('a forced change of the password', (at) => {
   let place: SignInPlace
   let hashed: string
   before(async () => {

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { ALICE, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
 import { pageOf, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 const ODD = ['\0', 'a\0b', '\u202e', '😀'.repeat(50), '%00', "'; drop table users; --", '\r\nset-cookie: x=1', '../..']
 
-onEveryEngine('malformed input', (at) => {
+onEveryEngineInLongRuns('malformed input', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at())

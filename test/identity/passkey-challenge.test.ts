@@ -1,13 +1,13 @@
 /** A WebAuthn challenge is accepted once, also for concurrent responses. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { createSoftPasskey } from '../support/passkey.ts'
 import { ALICE, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
 import { type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
-onEveryEngine('WebAuthn challenges', (at) => {
+onEveryEngineInLongRuns('WebAuthn challenges', (at) => {
   const passkey = createSoftPasskey()
   let place: SignInPlace
   before(async () => {

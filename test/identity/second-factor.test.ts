@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { totpCode } from '../../src/identity/factors/totp.ts'
 import { hashPassword } from '../../src/store/password-hash.ts'
 import { fromBase32 } from '../support/base32.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type Form, linksTo } from '../support/html-form.ts'
 import {
   answerOf,
@@ -22,7 +22,7 @@ const STEP_MS = 30_000
 const TRUSTED = { client_id: 'trusted', redirect_uri: 'https://trusted.example.com/cb', response_type: 'id_token' }
 const STRICT = { client_id: 'strict', redirect_uri: 'https://strict.example.com/cb', response_type: 'code' }
 
-onEveryEngine('second factors', (at) => {
+onEveryEngineInLongRuns('second factors', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at(), { flags: { '--trusted-proxies': '127.0.0.1,::1' } })

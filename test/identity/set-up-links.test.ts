@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { seal } from '../../src/store/opaque.ts'
 import { hashPassword } from '../../src/store/password-hash.ts'
 import type { LinkKind } from '../../src/store/set-up-links.ts'
-import { onEveryEngine, openPlace } from '../support/engines.ts'
+import { onEveryEngineInLongRuns, openPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
 import { openSignInPlace, openSqlitePlace, type SignInPlace } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
@@ -21,7 +21,7 @@ function setUpForm(page: Page) {
   return form
 }
 
-onEveryEngine('set-up links', (at) => {
+onEveryEngineInLongRuns('set-up links', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at())

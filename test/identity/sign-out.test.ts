@@ -1,7 +1,7 @@
 /** RP-initiated logout: what signs a user out, and where the browser is sent. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import {
   ALICE,
   answerOf,
@@ -15,7 +15,7 @@ import { until } from '../support/until.ts'
 import type { UserAgent } from '../support/user-agent.ts'
 import { visit } from '../support/visitor.ts'
 
-onEveryEngine('sign-out', (at) => {
+onEveryEngineInLongRuns('sign-out', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at())

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import { after, before, test } from 'node:test'
 import { decodeJwt } from 'jose'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { basic, SECRET, startGate, type TestGate, type TokenAnswer } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
 
-onEveryEngine('userinfo', (place) => {
+onEveryEngineInLongRuns('userinfo', (place) => {
   let gate: TestGate
   const clock = createTestClock()
   before(async () => {

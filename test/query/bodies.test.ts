@@ -1,10 +1,10 @@
 /** Malformed and hostile bodies: deeply nested, with duplicate members, of another shape. Each is a 4xx. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
-onEveryEngine('bodies', (place) => {
+onEveryEngineInLongRuns('bodies', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place())

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { describeQuery } from '../../src/query/http/openapi.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type CallOptions, type QueryServer, startQueryServer } from './query-server.ts'
 
 const ROUTES = describeQuery()
@@ -17,7 +17,7 @@ const GOOD: Readonly<Record<string, unknown>> = {
   '/Query/{TableName}/Delete': CRITERION,
 }
 
-onEveryEngine('the description of the query service', (place) => {
+onEveryEngineInLongRuns('the description of the query service', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place(), { limits: { bodyBytes: 100_000 } })

@@ -16,7 +16,7 @@ export interface TestPlace {
 /** Set by `npm run test:all`, which takes too long for every change. */
 export const IS_LONG_RUN = process.env.TEST_LONG === 'true'
 
-/** For long suites whose subject is not the database: on PostgreSQL they run in `npm run test:all` only. */
+/** For suites whose subject is not the database: on PostgreSQL they run in `npm run test:all` only. */
 export function onEveryEngineInLongRuns(...[name, suite]: Parameters<typeof onEveryEngine>): void {
   runOn(IS_LONG_RUN ? ENGINES : ['sqlite'], name, suite)
 }

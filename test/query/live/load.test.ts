@@ -1,7 +1,7 @@
 /** Live statements beside queries: they count as queries, wait behind them, and a slow one ends in the time limit. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { onEveryEngine } from '../../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
 import { LiveClient } from './live-client.ts'
@@ -14,7 +14,7 @@ function slow(gate: string): string {
     WHERE ${isOpen.join(' AND ')} AND a.n + b.n + c.n + d.n < 0`
 }
 
-onEveryEngine('live statements beside queries', (place) => {
+onEveryEngineInLongRuns('live statements beside queries', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place(), { limits: { milliseconds: 1500, concurrency: 4 } })

@@ -1,10 +1,10 @@
 /** WITH (live = off) in every place that defines or shows a table, and EXPLAIN LIVE. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../../support/engines.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
 
-onEveryEngine('tables that are not live', (place) => {
+onEveryEngineInLongRuns('tables that are not live', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place())
