@@ -1,5 +1,5 @@
 /**
- * Floods a server over five connections without a token: `node fuzz/stream-flood.ts [milliseconds] [flood,flood]`.
+ * Floods a server over five connections, without a token or signed in: `node fuzz/stream-flood.ts [milliseconds] [flood,flood]`.
  * Prints what another connection notices of each flood: the time of its requests, and the processor time of the server.
  */
 import { fork } from 'node:child_process'
@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { constants, deflateRawSync } from 'node:zlib'
+import { signIn } from '../test/support/demo-user.ts'
 import { frame, OPCODE, openRaw, type RawPeer } from '../test/support/frames.ts'
 import { serveProcess } from '../test/support/process.ts'
 import { connect } from '../test/support/stream-client.ts'
@@ -17,6 +18,7 @@ import { connect } from '../test/support/stream-client.ts'
 const { ping, pong, text, continuation } = OPCODE
 const PATH = '/Platform?version=1.1'
 const QUESTION = '{"Topic":"QueryServerInfo","TransactionID":1}'
+const SUB = { Controller: 'Query', Topic: 'Live/x', Action: 'Sub' }
 const CONNECTIONS = Number(process.env.CONNECTIONS ?? 5)
 const CHUNK = 1024 * 1024
 
@@ -34,7 +36,34 @@ export const FLOODS = {
     reserved: 4,
   }),
   'compressed arrays': frame({ opcode: text, payload: deflated(`{"Data":[${'[],'.repeat(300_000)}0]}`), reserved: 4 }),
+  'signed in, messages': frame({ opcode: text, payload: QUESTION }),
+  'signed in, wrong tokens': frame({
+    opcode: text,
+    payload: '{"Controller":"Auth","Topic":"AuthToken","TransactionID":1,"Data":{"AccessToken":"e30.e30.e30"}}',
+  }),
+  'signed in, feeds': Buffer.concat(
+    ['Sub', 'Unsub'].map((Action) => frame({ opcode: text, payload: JSON.stringify({ Topic: 'Feeds', Action }) })),
+  ),
+  'signed in, live by key': live("SELECT price FROM trades WHERE symbol = 'ACME'"),
+  'signed in, live joins': live('SELECT count(*) AS n FROM trades a CROSS JOIN trades b'),
+  'signed in, long statements': live(`SELECT price FROM trades WHERE ${"symbol = 'ACME' OR ".repeat(480)} price > 0`),
+  'signed in, compressed statements': frame({
+    opcode: text,
+    payload: deflated(
+      JSON.stringify({ ...SUB, Data: { Statement: `SELECT price FROM trades${' '.repeat(900_000)}` } }),
+    ),
+    reserved: 4,
+  }),
 } as const
+
+/** A live statement that is ended as soon as it is asked for. */
+function live(Statement: string): Buffer {
+  const messages = [
+    { ...SUB, Data: { Statement } },
+    { ...SUB, Action: 'Unsub' },
+  ]
+  return Buffer.concat(messages.map((message) => frame({ opcode: text, payload: JSON.stringify(message) })))
+}
 
 export type FloodName = keyof typeof FLOODS
 
@@ -49,8 +78,13 @@ export interface FloodReport {
 }
 
 /** Measures the requests of one connection while another process floods. */
-export async function measureFlood(port: number, pid: number, name: FloodName, ms: number): Promise<FloodReport> {
-  const flooder = name === 'none' ? undefined : fork(fileURLToPath(import.meta.url), ['--flood', name, String(port)])
+export async function measureFlood(
+  { port, pid, token }: { readonly port: number; readonly pid: number; readonly token: string },
+  name: FloodName,
+  ms: number,
+): Promise<FloodReport> {
+  const args = ['--flood', name, String(port), name.startsWith('signed in') ? token : '']
+  const flooder = name === 'none' ? undefined : fork(fileURLToPath(import.meta.url), args)
   try {
     if (flooder !== undefined) await new Promise((resolve) => flooder.once('message', resolve))
     const client = await connect(port)
@@ -74,10 +108,13 @@ export async function measureFlood(port: number, pid: number, name: FloodName, m
 }
 
 /** Writes as fast as the server reads, until the process is ended. */
-async function flood(name: FloodName, port: number): Promise<void> {
+async function flood(name: FloodName, port: number, token: string): Promise<void> {
   const one = FLOODS[name]
   if (one === undefined) return
-  const headers = { 'Sec-WebSocket-Extensions': 'permessage-deflate' }
+  const headers = {
+    'Sec-WebSocket-Extensions': 'permessage-deflate',
+    ...(token === '' ? {} : { Authorization: `Bearer ${token}` }),
+  }
   const chunk = Buffer.concat(Array(Math.max(1, Math.ceil(CHUNK / one.length))).fill(one))
   const open = async (): Promise<RawPeer> => {
     const peer = await openRaw(port, PATH, headers)
@@ -123,8 +160,10 @@ async function main(ms: number): Promise<void> {
   const server = await serveProcess(['--demo', '--data', folder])
   try {
     const rows: Record<string, FloodReport> = {}
+    const { access_token: token } = await signIn(server)
+    const target = { port: server.port, pid: server.child.pid ?? 0, token }
     for (const name of (process.argv[3]?.split(',') ?? Object.keys(FLOODS)) as FloodName[])
-      rows[name] = await measureFlood(server.port, server.child.pid ?? 0, name, ms)
+      rows[name] = await measureFlood(target, name, ms)
     console.table(rows)
   } finally {
     await server.stop()
@@ -132,5 +171,6 @@ async function main(ms: number): Promise<void> {
   }
 }
 
-if (process.argv[2] === '--flood') await flood(process.argv[3] as FloodName, Number(process.argv[4]))
+if (process.argv[2] === '--flood')
+  await flood(process.argv[3] as FloodName, Number(process.argv[4]), process.argv[5] ?? '')
 else if (import.meta.main) await main(Number(process.argv[2] ?? 3_000))

@@ -27,7 +27,7 @@ export class Connection implements OperationHost, SessionMember {
   readonly auth: ConnectionAuth
   readonly caller: ConnectionCaller
   readonly subscriptions: Subscriptions
-  readonly #queue = new RequestQueue()
+  readonly #queue = new RequestQueue(() => this.#updateReading())
   readonly #rate: MessageRate
   #unreadable = 0
   /** The memory of the requests received since the queue was last idle. */

@@ -1,10 +1,18 @@
 /** Executes the requests of one connection one at a time, so that replies are sent in the order of arrival. */
 import type { Operation } from './operation.ts'
+import { MAX_MS, type TurnTaker, waitForTurn } from './turns.ts'
 
-export class RequestQueue {
+export class RequestQueue implements TurnTaker {
   #running: Operation | undefined
   #waiting: Operation[] | undefined
   #paused = false
+  #isTurnDue = false
+  readonly #onTurn: () => void
+
+  /** `onTurn` is called when operations have been started that had waited. */
+  constructor(onTurn: () => void) {
+    this.#onTurn = onTurn
+  }
 
   get isIdle(): boolean {
     return this.#running === undefined && (this.#waiting?.length ?? 0) === 0
@@ -27,13 +35,13 @@ export class RequestQueue {
   finish(operation: Operation): void {
     if (this.#running !== operation) return
     this.#running = undefined
-    this.#startNext()
+    this.#awaitTurn()
   }
 
   /** While paused, no operation is started. */
   setPaused(paused: boolean): void {
     this.#paused = paused
-    if (!paused) this.#startNext()
+    if (!paused) this.#awaitTurn()
   }
 
   /** Cancels the oldest unanswered operation with this id. A waiting one is answered when its turn comes. */
@@ -66,13 +74,23 @@ export class RequestQueue {
     if (operation.start() && this.#running === operation) this.#running = undefined
   }
 
-  /** A loop, not a recursion: thousands of waiting operations may complete synchronously. */
-  #startNext(): void {
-    while (this.#running === undefined && !this.#paused) {
-      const operation = this.#waiting?.shift()
-      if (operation === undefined) break
-      this.#start(operation)
+  /** Not at once: thousands of operations may wait, and even those that complete later may not let the event loop turn. */
+  #awaitTurn(): void {
+    if (this.#isTurnDue || this.#waiting === undefined || this.#paused) return
+    this.#isTurnDue = true
+    waitForTurn(this)
+  }
+
+  takeTurn(): void {
+    this.#isTurnDue = false
+    const end = performance.now() + MAX_MS
+    while (this.#running === undefined && !this.#paused && this.#waiting !== undefined) {
+      const operation = this.#waiting.shift()
+      if (this.#waiting.length === 0) this.#waiting = undefined
+      if (operation !== undefined) this.#start(operation)
+      if (performance.now() >= end) break
     }
-    if (this.#waiting?.length === 0) this.#waiting = undefined
+    if (this.#running === undefined) this.#awaitTurn()
+    this.#onTurn()
   }
 }

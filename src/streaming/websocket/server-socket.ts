@@ -1,10 +1,10 @@
 /** The server's side of one WebSocket (RFC 6455) on a TCP or TLS socket: frames in and out, closing, the send queue. */
 import type { Socket } from 'node:net'
 import { CLOSE_CODES } from '../../protocol/close-codes.ts'
+import { type TurnTaker, waitForTurn } from '../turns.ts'
 import { inflateMessage, inflateOnThread, type Windows } from './deflate.ts'
 import { frameClose, framePing, framePong } from './frame.ts'
 import { FrameError, FrameReader, type ReceivedFrame } from './frame-reader.ts'
-import { readInTurn, type TurnReader } from './read-turns.ts'
 import { SendQueue } from './send-queue.ts'
 
 /** Takes what a socket receives. Any method may pause the socket or close it. */
@@ -55,7 +55,7 @@ type State =
   /** Nothing that the client sends is read any more. */
   | 'deaf'
 
-export class ServerSocket implements TurnReader {
+export class ServerSocket implements TurnTaker {
   readonly #tcp: Socket
   readonly #sendQueue: SendQueue
   #reader: FrameReader
@@ -216,10 +216,10 @@ export class ServerSocket implements TurnReader {
     if (this.#willRead) return
     this.#willRead = true
     this.#tcp.pause()
-    readInTurn(this)
+    waitForTurn(this)
   }
 
-  readTurn(): void {
+  takeTurn(): void {
     this.#willRead = false
     if (this.#paused || this.#inflatingBytes > 0) return
     this.#work = 0
