@@ -54,6 +54,7 @@ test('the board of the demonstration moves', async () => {
   await page.waitForURL('**/console/boards/demo-market')
   const prices = tile(hers, 'Prices').locator('.grid-rows')
   await prices.getByText('ACME').waitFor()
+  await page.locator('.tile canvas').first().waitFor()
   assert.equal(await page.locator('.tile canvas').count(), 1, 'nothing was quoted or traded of late')
   await trade(101.25)
   await prices.getByText('101.2400').waitFor()
