@@ -7,7 +7,7 @@ import { caretPicture, ERRORS, positionOf } from '../../src/query/iql/errors.ts'
 import { ARGUMENT_WORDS, signatureOf } from '../../src/query/iql/function-entry.ts'
 import { FUNCTIONS, SPECIAL_FORMS } from '../../src/query/iql/functions.ts'
 import { RESERVED } from '../../src/query/iql/keywords.ts'
-import { DEFAULT_LIMITS, MAX_CREATED_BYTES, MAX_WITH_USES } from '../../src/query/iql/limits.ts'
+import { DEFAULT_LIMITS, MAX_CREATED_BYTES, MAX_KEY_BYTES, MAX_WITH_USES } from '../../src/query/iql/limits.ts'
 import { OPERATORS } from '../../src/query/iql/operators.ts'
 import { parse } from '../../src/query/iql/parser.ts'
 import { COLUMN_DIGITS, FORMS, RESULT_DIGITS, typeName } from '../../src/query/iql/types.ts'
@@ -170,11 +170,13 @@ const LIMIT_TEXTS: Readonly<Record<keyof typeof DEFAULT_LIMITS, string>> = {
 
 const CREATED_TEXT = `\`||\`, concat, repeat, replace, lpad, rpad and string_agg create texts. Each of them in a statement may create an equal
 share of the bytes: the only one 16 MiB, each of four 4 MiB. An operand of \`||\` or concat that is not a column, a literal or a
-parameter counts as well. A longer text is the error \`Limit.Value\` ([query service](query.md)).`
+parameter counts as well. A longer text is the error \`Limit.Value\` ([query service](query.md)). The Text and Binary columns of a key
+or an index share its bytes equally.`
 
 function limitsText(): string {
   const rows = Object.entries(LIMIT_TEXTS).map(([key, text]) => [text, limitOf(key).toLocaleString('en')])
   rows.push(['uses of WITH queries, each with those inside it', MAX_WITH_USES.toLocaleString('en')])
+  rows.push(['bytes of the texts in a key, or in an entry of an index', MAX_KEY_BYTES.toLocaleString('en')])
   rows.push(['bytes of the texts that a statement creates for one row', MAX_CREATED_BYTES.toLocaleString('en')])
   return `## Limits\n\n${table(['limit', 'maximum'], rows)}\n\n${CREATED_TEXT}`
 }

@@ -1,5 +1,6 @@
 /** Rows of long texts, stored or created: neither many of them nor one of many columns fills the memory of the service. */
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
 import { longestTurn } from './event-loop.ts'
@@ -91,6 +92,49 @@ onEveryEngine('long rows', (place, engine) => {
     const { json } = await server.query(`UPDATE one SET z = 2 WHERE id = 1 RETURNING z, ${eight}`)
     assert.equal(json.Rows[0]?.z, 2)
     assert.equal(String(json.Rows[0]?.c7).length, TEXT_BYTES)
+  })
+
+  test('a key, and an entry of an index, have at most 2,500 bytes on both engines, however a value gets there', async () => {
+    await server.query('CREATE TABLE keyed (k Text PRIMARY KEY, a Text, b Text, n Text, UNIQUE (a, b))')
+    await server.query('CREATE TABLE source (id Integer PRIMARY KEY, t Text)')
+    // Cannot be compressed, as PostgreSQL would, and half of its characters have two bytes.
+    const text = (bytes: number): string => randomBytes(bytes).toString('hex').slice(0, bytes)
+    const half = 'é'.repeat(625)
+    assert.equal((await server.call('/query/source/insert', { id: 1, t: text(2501) })).status, 200)
+    const accepted = [
+      server.call('/query/keyed/insert', { k: text(2500), a: half, b: text(1250), n: text(9000) }),
+      server.query(`INSERT INTO keyed (k, n) VALUES (repeat('x', 2500), repeat('y', 9000))`),
+      server.query('UPDATE keyed SET n = (SELECT t FROM source) ALL'),
+    ]
+    for (const reply of await Promise.all(accepted)) assert.equal(reply.status, 200, reply.text.slice(0, 300))
+    const long = `${text(2500)}x`
+    const refused = [
+      ['k', 2500, server.call('/query/keyed/insert', { k: long })],
+      ['k', 2500, server.call('/query/keyed/insert', [{ k: 'short' }, { k: long }])],
+      ['k', 2500, server.query(`INSERT INTO keyed (k) VALUES ('${long}')`)],
+      ['k', 2500, server.query("INSERT INTO keyed (k) VALUES (repeat('x', 2501))")],
+      ['k', 2500, server.query('INSERT INTO keyed (k) SELECT t FROM source')],
+      ['k', 2500, server.query("UPDATE keyed SET k = k || 'x' WHERE n IS NOT NULL")],
+      ['b', 1250, server.query(`INSERT INTO keyed (k, b) VALUES ('b', '${half}z')`)],
+      [
+        'a',
+        1250,
+        server.query(`INSERT INTO keyed (k) VALUES ('${half}') ON CONFLICT (k) DO UPDATE SET a = '${half}z'`),
+      ],
+      ['t', 2500, server.query('CREATE INDEX by_text ON source (t)')],
+    ] as const
+    for (const [column, bytes, sent] of refused) {
+      const { status, json, text: body } = await sent
+      assert.deepEqual([status, json.Code], [422, 'Limit.Value'], `${column}: ${body.slice(0, 300)}`)
+      assert.equal(
+        json.detail,
+        `The value of ${column} is in a key or an index, where it can have at most ${bytes} bytes`,
+      )
+    }
+    assert.equal((await server.query('SELECT count(*) AS n FROM keyed')).json.Rows[0]?.n, 2)
+    assert.equal((await server.query("UPDATE source SET t = 'short' WHERE id = 1")).status, 200)
+    assert.equal((await server.query('CREATE INDEX by_text ON source (t)')).status, 200)
+    assert.equal((await server.query(`UPDATE source SET t = '${long}' WHERE id = 1`)).status, 422, 'from now on')
   })
 
   test('a result of many long rows is read as fast as its client reads it', async () => {

@@ -1,4 +1,6 @@
 /** The catalogue in memory: an immutable snapshot, replaced as a whole when the catalogue changes. */
+
+import { keyLimitOf } from '../engines/emit/key-limit.ts'
 import type { BoundExpression } from '../iql/bound-query.ts'
 import type { TableView } from '../iql/catalogue-view.ts'
 import { parseExpressionText } from '../iql/parser.ts'
@@ -20,6 +22,8 @@ export interface Snapshot {
   indexesOf(table: TableView): readonly (readonly string[])[]
   /** The default of a column as a bound expression. */
   defaultOf(table: TableView, column: string): BoundExpression | undefined
+  /** The most bytes of a value in a column that is in a key or an index. */
+  keyLimitOf(table: TableView, column: string): number | undefined
 }
 
 let versions = 0
@@ -39,6 +43,10 @@ export function createSnapshot(definitions: readonly TableDefinition[]): Snapsho
   }
   let sorted: readonly string[] | undefined
   const defaults = new Map<string, ReadonlyMap<string, BoundExpression>>()
+  const indexesOf = ({ name }: TableView): string[][] =>
+    (entries.get(name.toLowerCase())?.definition.indexes ?? []).map(({ columns }) =>
+      columns.map((column) => column.name),
+    )
   return {
     version: ++versions,
     table: (name) => entries.get(name.toLowerCase())?.view,
@@ -54,10 +62,8 @@ export function createSnapshot(definitions: readonly TableDefinition[]): Snapsho
     },
     definitionOf: (name) => entries.get(name.toLowerCase())?.definition,
     index: (name) => indexes.get(name.toLowerCase()),
-    indexesOf: ({ name }) =>
-      (entries.get(name.toLowerCase())?.definition.indexes ?? []).map(({ columns }) =>
-        columns.map((column) => column.name),
-      ),
+    indexesOf,
+    keyLimitOf: (table, column) => keyLimitOf(table, indexesOf(table), column),
     defaultOf(table, column) {
       const key = table.name.toLowerCase()
       const definition = entries.get(key)?.definition

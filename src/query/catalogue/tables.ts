@@ -178,7 +178,7 @@ function stepOf(
   const emission = createEmission(engine.dialect)
   const plan = engine.finish(
     emission.slots,
-    emitInsert({ ...bound.statement, check: undefined }, emission, snapshot.defaultOf.bind(snapshot), true),
+    emitInsert({ ...bound.statement, check: undefined }, emission, snapshot, true),
   )
   const bindAll = (rows: readonly IqlValue[][]): Bindable[] =>
     parametersOf(plan, { ...NO_CALLER, milliseconds: env.clock(), parameters: rows.flat() }, engine.bind)

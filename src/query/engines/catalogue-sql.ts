@@ -14,10 +14,11 @@ import { refuse } from '../errors.ts'
 import { BOOLEAN, INTEGER, type IqlType, TEXT, TIMESTAMP } from '../iql/types.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './document-rows.ts'
 import type { Dialect, Sql } from './emit/dialect.ts'
+import { keyLimitOf } from './emit/key-limit.ts'
 import type { Bind, Bindable } from './emit/slots.ts'
 import type { ChangeStep } from './engine.ts'
 
-export interface CatalogueDialect extends Pick<Dialect, 'identifier' | 'truth'> {
+export interface CatalogueDialect extends Pick<Dialect, 'identifier' | 'truth' | 'keyFits'> {
   /** The schema of all tables. */
   readonly schema: string
   readonly columnType: (type: IqlType) => Sql
@@ -139,7 +140,11 @@ export function changeStatements(
     }
     case 'alter':
       refuseStale(entry, change.from)
-      return [...alterTable(change.name, change.step, fill, dialect), storeEntry(change.table, false, dialect)]
+      return [
+        ...(change.step.kind === 'create-index' ? refuseLongValues(change.table, change.step.index, dialect) : []),
+        ...alterTable(change.name, change.step, fill, dialect),
+        storeEntry(change.table, false, dialect),
+      ]
   }
 }
 
@@ -164,6 +169,20 @@ function createIndex(table: string, index: IndexDefinition, dialect: CatalogueDi
   const columns = index.columns.map(({ name, descending }) => `${identifier(name)}${descending ? ' DESC' : ''}`)
   const target = indexOn(indexName(index.name, dialect), identifier(table))
   return plain(`CREATE ${index.unique ? 'UNIQUE ' : ''}INDEX ${target} (${columns.join(', ')})`)
+}
+
+/** Queries that fail if a row has a value that is too long for the index. */
+function refuseLongValues(table: TableDefinition, index: IndexDefinition, dialect: CatalogueDialect): SqlStatement[] {
+  const keys = table.indexes.map(({ columns }) => columns.map(({ name }) => name))
+  return index.columns.flatMap(({ name }) => {
+    const type = table.columns.find((column) => column.name === name)?.type
+    const limit = keyLimitOf(table, keys, name)
+    if (type === undefined || limit === undefined) return []
+    const value = dialect.identifier(name)
+    return plain(
+      `SELECT ${dialect.keyFits(value, type, name, limit)} FROM ${tableName(table.name, dialect)} WHERE octet_length(${value}) > ${limit} LIMIT 1`,
+    )
+  })
 }
 
 /** A unique index whose name does not depend on the column: the column may be renamed, and its name be used again. */

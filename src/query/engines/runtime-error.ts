@@ -24,6 +24,9 @@ export const valueTooLongError = (maxBytes: number | bigint | string): Refusal =
 /** The texts of one row together are longer than a row of a result may be. */
 export const rowTooLongError = (maxBytes: number | bigint | string): Refusal =>
   refuse('Limit.Value', `A row of the result would have more than ${maxBytes} bytes`)
+/** A value in a key or an index. */
+export const keyTooLongError = (column: string, maxBytes: number | bigint | string): Refusal =>
+  refuse('Limit.Value', `The value of ${column} is in a key or an index, where it can have at most ${maxBytes} bytes`)
 /** A parameter of LIMIT or OFFSET. */
 export const rowCountError = (value: unknown): Refusal =>
   iqlError('BadLimit', `LIMIT and OFFSET take a whole number, 0 or greater, not ${String(value)}`)

@@ -37,5 +37,11 @@ export const MAX_CREATED_BYTES = 16 * 1024 * 1024
 /** The bytes of all texts in one row of a result. A row is encoded and sent as a whole. */
 export const MAX_RESULT_ROW_BYTES = 2 * MAX_CREATED_BYTES
 
+/**
+ * The bytes of all texts in a key, or in an entry of an index. PostgreSQL has room for 2704, with the other columns; SQLite would
+ * take any.
+ */
+export const MAX_KEY_BYTES = 2500
+
 /** SQLite copies a WITH query for every use, and those in the copies again: a chain that doubles would never be prepared. */
 export const MAX_WITH_USES = 1000

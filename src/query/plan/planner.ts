@@ -155,12 +155,11 @@ function emitWrite(
   snapshot: Snapshot,
   isBounded: boolean,
 ): string {
-  const defaultOf = snapshot.defaultOf.bind(snapshot)
   switch (statement.kind) {
     case 'insert':
-      return emitInsert(statement, emission, defaultOf, isBounded)
+      return emitInsert(statement, emission, snapshot, isBounded)
     case 'update':
-      return emitUpdate(statement, emission, defaultOf, isBounded)
+      return emitUpdate(statement, emission, snapshot, isBounded)
     case 'delete':
       return emitDelete(statement, emission, isBounded)
   }

@@ -70,6 +70,8 @@ export interface Dialect {
   readonly shortRow: ((longColumns: readonly Sql[], maxBytes: number) => Sql) | undefined
   /** A condition that fails the statement when the texts of a row are longer together. `length` is their length. */
   readonly rowFits: (length: Sql, maxBytes: number) => Sql
+  /** The value of a column that is in a key or an index; fails the statement when it is longer. */
+  readonly keyFits: (value: Sql, type: IqlType, column: string, maxBytes: number) => Sql
   /** Ends a sub-query that no outer condition may be pushed into. */
   readonly fence: Sql
   readonly value: (placeholder: Sql, type: IqlType) => Sql

@@ -3,7 +3,8 @@ import type { ClaimName } from '../../iql/bound-query.ts'
 import { MAX_CREATED_BYTES } from '../../iql/limits.ts'
 import { floorDivide, MICROS_PER_DAY } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
-import { rowCountError } from '../runtime-error.ts'
+import { keyTooLongError, rowCountError } from '../runtime-error.ts'
+import { isLonger } from './long-values.ts'
 
 /** A value as the engine's driver takes it. */
 export type ScalarBindable = null | string | bigint | number | Uint8Array
@@ -30,6 +31,13 @@ export type SlotSource =
 export interface Slot {
   readonly source: SlotSource
   readonly type: IqlType
+  /** The value is written to a column that is in a key or an index. */
+  readonly limit?: KeyLimit | undefined
+}
+
+export interface KeyLimit {
+  readonly column: string
+  readonly bytes: number
 }
 
 /** What one run of a plan supplies. */
@@ -71,6 +79,14 @@ export class Slots {
       this.#byKey.set(key, index)
     }
     return `\u0001${index}\u0002`
+  }
+
+  /** Refuses longer values of a parameter that has a placeholder. */
+  limitParameter(index: number, type: IqlType, limit: KeyLimit): void {
+    const at = this.#byKey.get(keyOf({ kind: 'parameter', index }, type))
+    const slot = at === undefined ? undefined : this.#slots[at]
+    if (at === undefined || slot === undefined) throw new Error('A limit of a parameter without a placeholder')
+    if (limit.bytes < (slot.limit?.bytes ?? Number.POSITIVE_INFINITY)) this.#slots[at] = { ...slot, limit }
   }
 
   /** Text that stands for the bytes that each operation may create. `count` are the values that this one creates. */
@@ -141,8 +157,9 @@ export function parametersOf(plan: Plan, values: RunValues, bind: Bind): Bindabl
   return [...bound, Object.fromEntries(shared)]
 }
 
-function boundValue({ source, type }: Slot, values: RunValues, bind: Bind): ScalarBindable {
+function boundValue({ source, type, limit }: Slot, values: RunValues, bind: Bind): ScalarBindable {
   const value = slotValue(source, values)
+  if (limit !== undefined && isLonger(value, limit.bytes)) throw keyTooLongError(limit.column, limit.bytes)
   return typeof value === 'string' ? value : bind(value, type)
 }
 

@@ -5,17 +5,23 @@ import type { ColumnView, TableView } from '../../iql/catalogue-view.ts'
 import { isLongType } from '../../iql/types.ts'
 import type { Dialect, RowTracking, Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './expression.ts'
+import { limitedValue } from './key-limit.ts'
 import { rowLengthCheck } from './long-rows.ts'
 import { emitQuery } from './query.ts'
 
-/** A column's default as a bound expression; undefined when it has none. */
-export type DefaultOf = (table: TableView, column: string) => BoundExpression | undefined
+/** What the catalogue knows of columns beyond a TableView. */
+export interface ColumnFacts {
+  /** A column's default as a bound expression; undefined when it has none. */
+  defaultOf(table: TableView, column: string): BoundExpression | undefined
+  /** The most bytes of a value; undefined where there is no limit but that of all texts. */
+  keyLimitOf(table: TableView, column: string): number | undefined
+}
 
 /**
  * For a table with a row filter, the result has one more column: whether the written row passes the filter. When a row could be
  * changed twice, a last column tracks the row.
  */
-export function emitInsert(insert: Insert, emission: Emission, defaultOf: DefaultOf, isBounded: boolean): Sql {
+export function emitInsert(insert: Insert, emission: Emission, facts: ColumnFacts, isBounded: boolean): Sql {
   const { table } = insert
   const { dialect } = emission
   const target = emitTarget(table, insert.source, emission)
@@ -24,7 +30,7 @@ export function emitInsert(insert: Insert, emission: Emission, defaultOf: Defaul
   const columns = [...insert.columns, ...filledIn]
   const names = columns.map(({ name }) => dialect.identifier(name)).join(', ')
   const valueFor = (column: ColumnView, value: BoundExpression | DefaultValue | undefined): Sql =>
-    emitValue(table, column, value, emission, defaultOf)
+    emitValue(table, column, value, emission, facts)
   let rows: Sql
   if (insert.rows.kind === 'values') {
     const lines = insert.rows.rows.map(
@@ -36,11 +42,12 @@ export function emitInsert(insert: Insert, emission: Emission, defaultOf: Defaul
     const outputs = columns.map((column, index) => {
       if (index >= insert.columns.length) return valueFor(column, undefined)
       const source = insert.rows.kind === 'query' ? insert.rows.query.columns[index] : undefined
-      return required(`q.c${index}`, column, source?.nullable ?? true, emission)
+      const value = limitedValue(`q.c${index}`, undefined, column, facts.keyLimitOf(table, column.name), emission)
+      return required(value, column, source?.nullable ?? true, emission)
     })
     rows = `SELECT ${outputs.join(', ')} FROM (${query}) AS q WHERE ${dialect.truth(true)}`
   }
-  const conflict = emitConflict(insert, emission, defaultOf, isBounded)
+  const conflict = emitConflict(insert, emission, facts, isBounded)
   return `INSERT INTO ${target} (${names}) ${rows}${conflict}${emitReturning(insert, insert.check, emission, rowTrackingOf(insert, dialect)?.track)}`
 }
 
@@ -50,9 +57,9 @@ export function rowTrackingOf({ onConflict, rows, table }: Insert, dialect: Dial
   return onConflict?.kind === 'update' && isMany ? dialect.rowTracking?.(table) : undefined
 }
 
-export function emitUpdate(update: Update, emission: Emission, defaultOf: DefaultOf, isBounded: boolean): Sql {
+export function emitUpdate(update: Update, emission: Emission, facts: ColumnFacts, isBounded: boolean): Sql {
   const target = emitTarget(update.table, update.source, emission)
-  const set = emitAssignments(update.table, update.set, emission, defaultOf)
+  const set = emitAssignments(update.table, update.set, emission, facts)
   const guard = isBounded ? emitShortRow(update, MAX_ROW_BYTES, emission) : undefined
   const where = emitCondition(update.table, update.where, emission, guard)
   return `UPDATE ${target} SET ${set}${where}${emitReturning(update, update.check, emission)}`
@@ -109,14 +116,14 @@ function emitTarget(table: TableView, source: number, emission: Emission): Sql {
   return dialect.aliasesTargets ? `${dialect.tableName(table)} AS s${source}` : dialect.tableName(table)
 }
 
-function emitConflict(insert: Insert, emission: Emission, defaultOf: DefaultOf, isBounded: boolean): Sql {
+function emitConflict(insert: Insert, emission: Emission, facts: ColumnFacts, isBounded: boolean): Sql {
   const { onConflict, table, rows } = insert
   if (onConflict === undefined) return ''
   const { dialect } = emission
   const target = onConflict.target.length === 0 ? '' : ` (${onConflict.target.map(dialect.identifier).join(', ')})`
   if (onConflict.kind === 'nothing') return ` ON CONFLICT${target} DO NOTHING`
   emission.sources.set(onConflict.excluded, (_ordinal, name) => `excluded.${dialect.identifier(name)}`)
-  const set = emitAssignments(table, onConflict.set, emission, defaultOf)
+  const set = emitAssignments(table, onConflict.set, emission, facts)
   const isMany = rows.kind === 'query' || rows.rows.length > 1
   const guard = isBounded ? emitShortRow(insert, isMany ? MAX_EACH_ROW_BYTES : MAX_ROW_BYTES, emission) : undefined
   const where = emitCondition(table, onConflict.where, emission, guard)
@@ -126,11 +133,11 @@ function emitConflict(insert: Insert, emission: Emission, defaultOf: DefaultOf, 
   return ` ON CONFLICT${target} DO UPDATE SET ${set} WHERE CASE WHEN ${refuseTracked} THEN ${condition} END`
 }
 
-function emitAssignments(table: TableView, set: readonly Assignment[], emission: Emission, defaultOf: DefaultOf): Sql {
+function emitAssignments(table: TableView, set: readonly Assignment[], emission: Emission, facts: ColumnFacts): Sql {
   return set
     .map(
       ({ column, value }) =>
-        `${emission.dialect.identifier(column.name)} = ${emitValue(table, column, value, emission, defaultOf)}`,
+        `${emission.dialect.identifier(column.name)} = ${emitValue(table, column, value, emission, facts)}`,
     )
     .join(', ')
 }
@@ -140,11 +147,13 @@ function emitValue(
   column: ColumnView,
   value: BoundExpression | DefaultValue | undefined,
   emission: Emission,
-  defaultOf: DefaultOf,
+  facts: ColumnFacts,
 ): Sql {
-  const expression = value === undefined || value.kind === 'default' ? defaultOf(table, column.name) : value
+  const expression = value === undefined || value.kind === 'default' ? facts.defaultOf(table, column.name) : value
   if (expression === undefined) return required(emission.dialect.nullOf(column.type), column, true, emission)
-  return required(emitExpression(expression, emission), column, expression.nullable, emission)
+  const limit = facts.keyLimitOf(table, column.name)
+  const sql = limitedValue(emitExpression(expression, emission), expression, column, limit, emission)
+  return required(sql, column, expression.nullable, emission)
 }
 
 /** SQLite would choose a number for an INTEGER PRIMARY KEY that is NULL. */

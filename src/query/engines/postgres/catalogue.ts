@@ -26,6 +26,7 @@ import { runOnce } from './write.ts'
 export const CATALOGUE: CatalogueDialect = {
   identifier: POSTGRES.identifier,
   truth: POSTGRES.truth,
+  keyFits: POSTGRES.keyFits,
   schema: SCHEMA,
   columnType,
   placeholder: (position) => `$${position}`,

@@ -27,6 +27,8 @@ export const POSTGRES: Dialect = {
   aliasesTargets: true,
   rowTracking: undefined,
   shortRow: undefined,
+  keyFits: (value, _type, column, maxBytes) =>
+    `${SCHEMA}.gh_key_fits(${value}, ${maxBytes}, '${column.replaceAll("'", "''")}')`,
   rowFits: (length, maxBytes) => `${SCHEMA}.gh_row_fits(${length}, ${maxBytes})`,
   fence: 'OFFSET 0',
   value: (placeholder, type) => typed(placeholder, type),

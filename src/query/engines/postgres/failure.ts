@@ -7,6 +7,7 @@ import { ERRORS, type ErrorName } from '../../iql/errors.ts'
 import { asUnavailable } from '../../unavailable.ts'
 import {
   iqlError,
+  keyTooLongError,
   manyRowsError,
   notNullError,
   rowTooLongError,
@@ -24,6 +25,7 @@ export function asRefusal(error: unknown): Refusal | undefined {
     case IQL_ERROR_STATE:
       if (message === 'Limit.Value') return valueTooLongError(detail)
       if (message === 'Limit.Row') return rowTooLongError(detail)
+      if (message === 'Limit.Key') return keyTooLong(detail)
       return isErrorName(message) ? iqlError(message, detail) : undefined
     case '22012':
       return iqlError('DivisionByZero', 'Division by zero')
@@ -58,6 +60,8 @@ export function asRefusal(error: unknown): Refusal | undefined {
     case '54011':
     case '54023':
     case '54000':
+      // Many other columns are in the index too.
+      if (/^index row/.test(message)) return refuse('Limit.Value', 'An entry of a key or an index would be too long')
       return refuse('Limit.Complexity', 'The statement is too large for the database', { cause: error })
     case '53200':
       return refuse('Limit.Memory', 'The query needs more memory than the database has', { cause: error })
@@ -112,6 +116,12 @@ function overflowText(message: string): string {
   if (/numeric/.test(message)) return 'The result is out of range for Decimal'
   if (/interval|date|timestamp/.test(message)) return 'The result is out of range for Timestamp'
   return 'The result is out of range for Double'
+}
+
+/** The detail is the number of bytes, then the column. */
+function keyTooLong(detail: string): Refusal {
+  const [bytes = '', ...column] = detail.split(' ')
+  return keyTooLongError(column.join(' '), bytes)
 }
 
 /** The detail is 'Key (symbol, id)=(ACME, 7) already exists.' */

@@ -239,6 +239,13 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   ),
   plain('gh_substr(x text, start bigint)', 'text', `substr(x, least(greatest(start, 1), 2147483647)::int)`),
   checked('gh_too_long(n bigint, most int)', 'text', `${TOO_LONG};`),
+  ...['text', 'bytea'].map((type) =>
+    checked(
+      `gh_key_fits(x ${type}, most int, name text)`,
+      type,
+      `IF octet_length(x) > most THEN ${fail('Limit.Key', "most::text || ' ' || name")}; END IF; RETURN x;`,
+    ),
+  ),
   checked(
     'gh_row_fits(n bigint, most int)',
     'boolean',

@@ -25,6 +25,7 @@ import { columnAffinity, toSqlite } from './representation.ts'
 const CATALOGUE: Omit<CatalogueDialect, 'addColumn'> = {
   identifier: SQLITE.identifier,
   truth: SQLITE.truth,
+  keyFits: SQLITE.keyFits,
   schema: 'main',
   columnType: columnAffinity,
   placeholder: () => '?',
@@ -108,5 +109,7 @@ export function isLong(database: Database, change: CatalogueChange): boolean {
 }
 
 function run(database: Database, { sql, parameters }: SqlStatement): void {
-  database.prepare(sql).run(...parameters)
+  const statement = database.prepare(sql)
+  if (statement.reader) statement.all(...parameters)
+  else statement.run(...parameters)
 }

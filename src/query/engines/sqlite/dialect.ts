@@ -34,6 +34,7 @@ export const SQLITE: Dialect = {
     const bytes = longColumns.map((column) => `ifnull(octet_length(${column}), 0)`).join(' + ')
     return `iif(${bytes} > ${maxBytes}, gh_long_row(), 1)`
   },
+  keyFits: (value, _type, column, maxBytes) => `gh_key_fits(${value}, ${maxBytes}, '${column.replaceAll("'", "''")}')`,
   rowFits: (length, maxBytes) => `(${length} <= ${maxBytes} OR gh_row_too_long(${maxBytes}))`,
   nullOf: () => 'NULL',
   truth: (value) => (value ? '1' : '0'),

@@ -1,5 +1,6 @@
 /** Text functions by code point and Unicode's case rules, which SQLite lacks. */
-import { iqlError, notNullError, rowTooLongError, valueTooLongError } from '../runtime-error.ts'
+import { isLonger } from '../emit/long-values.ts'
+import { iqlError, keyTooLongError, notNullError, rowTooLongError, valueTooLongError } from '../runtime-error.ts'
 import type { SqliteFunction } from './functions-number.ts'
 import { likePattern } from './like-pattern.ts'
 
@@ -45,6 +46,10 @@ export const TEXT_FUNCTIONS = {
   },
   gh_too_long: (maxBytes: bigint) => {
     throw valueTooLongError(maxBytes)
+  },
+  gh_key_fits: (value: Text | Uint8Array, maxBytes: bigint, column: string) => {
+    if (isLonger(value, Number(maxBytes))) throw keyTooLongError(column, maxBytes)
+    return value
   },
   gh_row_too_long: (maxBytes: bigint) => {
     throw rowTooLongError(maxBytes)
