@@ -5,9 +5,8 @@ import type { BoundExpression, Literal } from './bound-query.ts'
 import {
   asDecimal,
   BINARY,
-  COLUMN_DIGITS,
   DATE,
-  type DecimalType,
+  DECIMAL_DIGITS,
   DOUBLE,
   decimal,
   FIXED_INTERVAL,
@@ -15,10 +14,10 @@ import {
   INTERVAL,
   type IqlType,
   type IqlValue,
+  isWide,
   JSON_TYPE,
   MAX_INTEGER,
   MIN_INTEGER,
-  RESULT_DIGITS,
   TEXT,
   TIME,
   TIMESTAMP,
@@ -74,8 +73,8 @@ function numberType(binding: Binding, text: string, at: number): IqlType {
     if (value >= MIN_INTEGER && value <= MAX_INTEGER) return INTEGER
   }
   const digits = whole.replace(/^0+/, '').length + fraction.length
-  if (digits <= RESULT_DIGITS) return decimal(Math.max(digits, 1), fraction.length)
-  throw binding.fail('BadLiteral', at, `A number has at most ${RESULT_DIGITS} digits`, {
+  if (digits <= DECIMAL_DIGITS) return decimal(Math.max(digits, 1), fraction.length)
+  throw binding.fail('BadLiteral', at, `A number has at most ${DECIMAL_DIGITS} digits`, {
     hint: `write ${text.slice(0, 8)}…e0 for a Double`,
   })
 }
@@ -125,7 +124,7 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
   } else if (from.kind === type.kind && (from.kind !== 'Decimal' || type.kind !== 'Decimal')) return expression
   if (from.kind === 'Decimal' && type.kind === 'Decimal') {
     // Engines represent a Decimal by its scale, and by whether its digits fit into a 64-bit integer.
-    if (from.scale === type.scale && isLong(from) === isLong(type)) return expression
+    if (from.scale === type.scale && isWide(from) === isWide(type)) return expression
   }
   if (expression.kind === 'literal') {
     const { value } = expression
@@ -140,10 +139,6 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
     }
   }
   return { kind: 'widen', operand: expression, type, nullable: expression.nullable }
-}
-
-function isLong({ precision }: DecimalType): boolean {
-  return precision > COLUMN_DIGITS
 }
 
 /** As a Decimal, an Integer literal has as many digits as are written. */

@@ -2,7 +2,7 @@
 import type { FunctionEntry } from './function-entry.ts'
 import type { Unnamed } from './functions-scalar.ts'
 import { QUOTIENT_SCALE } from './operators.ts'
-import { BOOLEAN, decimal, INTEGER, type IqlType, RESULT_DIGITS, TEXT } from './types.ts'
+import { BOOLEAN, DECIMAL_DIGITS, decimal, INTEGER, type IqlType, TEXT } from './types.ts'
 
 export const AGGREGATE_FUNCTIONS = {
   count: {
@@ -132,12 +132,12 @@ function first([x = INTEGER]: readonly IqlType[]): IqlType {
 
 function sumType([x = INTEGER]: readonly IqlType[]): IqlType {
   if (x.kind === 'Double') return x
-  return decimal(RESULT_DIGITS, x.kind === 'Decimal' ? x.scale : 0)
+  return decimal(DECIMAL_DIGITS, x.kind === 'Decimal' ? x.scale : 0)
 }
 
 function averageType([x = INTEGER]: readonly IqlType[]): IqlType {
   if (x.kind === 'Double') return x
-  return decimal(RESULT_DIGITS, Math.max(x.kind === 'Decimal' ? x.scale : 0, QUOTIENT_SCALE))
+  return decimal(DECIMAL_DIGITS, Math.max(x.kind === 'Decimal' ? x.scale : 0, QUOTIENT_SCALE))
 }
 
 function aggregate(

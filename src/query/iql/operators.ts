@@ -3,6 +3,7 @@ import type { BinaryOperator } from './ast-query.ts'
 import {
   asDecimal,
   DATE,
+  DECIMAL_DIGITS,
   type DecimalType,
   DOUBLE,
   decimal,
@@ -10,7 +11,6 @@ import {
   INTEGER,
   INTERVAL,
   type IqlType,
-  RESULT_DIGITS,
   TEXT,
   TIME,
   TIMESTAMP,
@@ -137,7 +137,7 @@ function sum(left: IqlType, right: IqlType): IqlType | undefined {
 function product(left: IqlType, right: IqlType): IqlType | undefined {
   return combine(left, right, (a, b) => {
     const scale = a.scale + b.scale
-    return scale > RESULT_DIGITS ? undefined : decimal(a.precision + b.precision, scale)
+    return scale > DECIMAL_DIGITS ? undefined : decimal(a.precision + b.precision, scale)
   })
 }
 

@@ -305,7 +305,7 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
     ["INSERT INTO cataloguetables (name, issystem) VALUES ('x', TRUE)", '            ^', 'NotWritable', /read-only/],
     ['CREATE TABLE Trades (a Text)', '             ^', 'TableExists', /already/],
     ['CREATE TABLE x (a Text, A Text)', '                        ^', 'DuplicateColumn', /twice/],
-    ['CREATE TABLE x (a Decimal(19, 2))', '                  ^', 'BadType', /1 to 18/],
+    ['CREATE TABLE x (a Decimal(39, 2))', '                  ^', 'BadType', /1 to 38/],
     ['CREATE TABLE x (a Decimal(4, 5))', '                  ^', 'BadType', /more digits/],
     [
       "DELETE FROM trades ALL RETURNING ts - TIMESTAMP '2026-01-31'",

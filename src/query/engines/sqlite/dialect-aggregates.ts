@@ -1,6 +1,6 @@
 /** IQL's aggregate and window functions in SQLite. */
 import type { Aggregate, WindowCall } from '../../iql/bound-query.ts'
-import { asDecimal, type IqlType } from '../../iql/types.ts'
+import { asDecimal, type IqlType, isWide } from '../../iql/types.ts'
 import {
   type AggregateShape,
   aggregateCall,
@@ -10,7 +10,6 @@ import {
   type Sql,
 } from '../emit/dialect.ts'
 import { spreadName } from './aggregates.ts'
-import { isWide } from './representation.ts'
 
 type Node = Aggregate | WindowCall
 

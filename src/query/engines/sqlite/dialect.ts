@@ -2,7 +2,7 @@
 import type { SetOperation } from '../../iql/bound-query.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
 import { sameName } from '../../iql/names.ts'
-import { type IqlType, TEXT } from '../../iql/types.ts'
+import { type IqlType, isWide, TEXT } from '../../iql/types.ts'
 import { formerOutputs, logName } from '../change-log.ts'
 import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
 import type { Slots } from '../emit/slots.ts'
@@ -12,7 +12,6 @@ import { SQLITE_OPERATORS } from './dialect-operators.ts'
 import { SQLITE_SCALARS } from './dialect-scalars.ts'
 import { concatSql, SQLITE_GROWING, stringAggSql } from './dialect-texts.ts'
 import { likeSql } from './like.ts'
-import { isWide } from './representation.ts'
 import { systemTableSql } from './system-tables.ts'
 
 export const SQLITE: Dialect = {
