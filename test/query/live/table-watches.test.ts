@@ -141,7 +141,7 @@ test('a commit of this node is one question about its own table, however many ta
     await immediate()
     watches.hasNothingNew(new Map([[table, '0']]))
   }
-  assert.equal(Math.max(...asked), 1, 'whoever joins asks for its own tables')
+  assert.equal(Math.max(...asked), 1, 'those who join ask for their own tables')
   asked.length = 0
   marked.clear()
   tell(new Set(['t7', 'unwatched']))
