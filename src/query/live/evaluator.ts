@@ -151,10 +151,10 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     this.#schedule()
   }
 
-  /** A change can concern thousands of results, and each message that is sent takes a while. */
+  /** A change can concern thousands of results or followers, and each message that is sent takes a while. */
   *#publish(changed: readonly LiveResult[]): SlicedWork<void> {
     for (const result of changed) {
-      result.publish()
+      yield* result.publish()
       this.env.hasChanged(result)
       yield
     }

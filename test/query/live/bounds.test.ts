@@ -88,4 +88,27 @@ onEveryEngine('bounds of live statements', (place) => {
     }
     assert.equal(isOver, false, 'ten changes were delivered while it ran')
   })
+
+  test('a change for many subscribers leaves the event loop to others in between', async () => {
+    const clients = await Promise.all(
+      Array.from({ length: 96 }, () => LiveClient.follow(server, 'SELECT id, body FROM t WHERE id = 1')),
+    )
+    let turns = 0
+    const seen: number[] = []
+    const turn = (): void => {
+      turns++
+      if (seen.length < clients.length) setImmediate(turn)
+    }
+    for (const client of clients)
+      client.onMessage(() => {
+        seen.push(turns)
+        const end = performance.now() + 1
+        while (performance.now() < end);
+      })
+    setImmediate(turn)
+    await run("UPDATE t SET body = 'for many' WHERE id = 1")
+    for (const client of clients) await client.holds([{ id: 1, body: 'for many' }])
+    assert.ok((seen.at(-1) ?? 0) - (seen[0] ?? 0) >= 3, 'others had their turn while 96 ms of messages were sent')
+    for (const client of clients) client.close()
+  })
 })

@@ -92,7 +92,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
       }
       await engine.write({
         owner: 'admin',
-        unlogged: all.flatMap(({ bound }) => bound.tables.filter(({ isLive }) => !isLive).map(({ name }) => name)),
+        tables: all.flatMap(({ bound }) => bound.tables),
         steps: all.flatMap(({ plan: sql }) =>
           sql === undefined ? [] : [{ sql: sql.sql, parameterSets: [parameters(sql)] }],
         ),

@@ -79,7 +79,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
         return await write(open, request)
       } finally {
         // What failed may have been committed, or not.
-        live.committed(request.unlogged)
+        live.committed(request.tables)
       }
     },
     async loadCatalogue() {
@@ -175,7 +175,7 @@ function prepareRead({ pool, readingStatements }: OpenDatabase, query: ReadState
   }
 }
 
-async function write(open: OpenDatabase, { running, owner, unlogged: _, ...job }: WriteRequest): Promise<WriteReply> {
+async function write(open: OpenDatabase, { running, owner, tables: _, ...job }: WriteRequest): Promise<WriteReply> {
   try {
     if (job.isShort) {
       const reply = await writeShort(open, owner, job, running)

@@ -6,7 +6,7 @@ import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { createLiveEncoder, readLiveRows } from '../../results/live-rows.ts'
 import { CHUNK_BYTES } from '../bounded-rows.ts'
 import { LOG_PREFIX } from '../change-log.ts'
-import { CommitListeners } from '../commit-listeners.ts'
+import { type CommitListener, CommitListeners, type WrittenTable } from '../commit-listeners.ts'
 import { BOUNDED_ROWS } from '../cost-class.ts'
 import { sizeOfAll } from '../emit/slots.ts'
 import {
@@ -21,7 +21,7 @@ import {
   type TablePosition,
 } from '../live-source.ts'
 import type { LiveStatement } from '../live-statement.ts'
-import { isCounted, OwnCommits } from '../own-commits.ts'
+import { isCounted, OwnCommits, unloggedOf } from '../own-commits.ts'
 import { asRefusal } from './failure.ts'
 import { boundedSql } from './inline-read.ts'
 import {
@@ -70,10 +70,10 @@ export class SqliteLiveSource implements LiveSource {
     this.#options = options
   }
 
-  /** This node has committed writes, also to these tables without a change log. */
-  committed(unlogged: readonly string[]): void {
-    this.#own.add(unlogged)
-    this.#listeners.wake()
+  /** This node has committed writes to these tables. */
+  committed(tables: readonly WrittenTable[]): void {
+    this.#own.add(unloggedOf(tables))
+    this.#listeners.wake(tables)
   }
 
   /** The system tables show the catalogue. */
@@ -81,7 +81,7 @@ export class SqliteLiveSource implements LiveSource {
     if (this.#own.addCatalogue(rows)) this.#listeners.wake()
   }
 
-  onCommit(listener: () => void): () => void {
+  onCommit(listener: CommitListener): () => void {
     return this.#listeners.add(listener)
   }
 
