@@ -169,7 +169,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     live,
     stopping,
   }
-  return [{ ...adminGroup(env), cors }]
+  return [{ ...adminGroup(env, identity.authenticate), cors }]
 }
 
 async function loadDocumentation(pages: LazyPages): Promise<readonly RouteGroup[]> {
