@@ -17,6 +17,8 @@ export const rowTwiceError = (): Refusal =>
 export const manyRowsError = (): Refusal =>
   iqlError('ManyRows', 'A sub-query used as a value returned more than one row')
 export const notNullError = (column: string): Refusal => iqlError('NotNull', `The column ${column} must have a value`)
+/** The number of a row for nth_value. */
+export const rowNumberError = (): Refusal => iqlError('BadValue', 'The rows of a frame are counted from 1')
 
 /** A function or || would create a longer text than the statement allows each of them. */
 export const valueTooLongError = (maxBytes: number | bigint | string): Refusal =>

@@ -49,12 +49,10 @@ export function matchArguments(
   if (chosen === undefined) throw doesNotFit(binding, call, fitting, own)
   const given = call.arguments.map((argument, index) => {
     const kind = kindAt(chosen, index)
-    const bound = own[index] ?? binding.expression(scope, argument, expectedOf(kind, own))
+    const bound = own[index] ?? binding.expression(scope, argument, expectedOf(kind, chosen, own))
     return finish(binding, call, chosen, kind, argument, bound)
   })
-  const args = chosen.arguments.includes('common')
-    ? widenToCommonType(binding, chosen.name, given, call.name.at)
-    : given
+  const args = widenCommon(binding, call, chosen, given)
   const literals = args.map((argument) => {
     return argument.kind === 'literal' && typeof argument.value === 'bigint' ? argument.value : undefined
   })
@@ -66,6 +64,20 @@ export function matchArguments(
         )
       : chosen.result
   return { definition: chosen, arguments: args, type }
+}
+
+/** Widens the arguments of the kind `common`, and leaves the others. */
+function widenCommon(
+  binding: Binding,
+  call: Call,
+  definition: FunctionDefinition,
+  given: readonly BoundExpression[],
+): readonly BoundExpression[] {
+  const isCommon = (index: number): boolean => kindAt(definition, index) === 'common'
+  const common = given.filter((_argument, index) => isCommon(index))
+  if (common.length === 0) return given
+  const widened = widenToCommonType(binding, definition.name, common, call.name.at).values()
+  return given.map((argument, index) => (isCommon(index) ? (widened.next().value ?? argument) : argument))
 }
 
 function takesCount({ arguments: kinds, optional = 0, variadic }: FunctionDefinition, count: number): boolean {
@@ -169,7 +181,11 @@ function acceptsType(kind: ArgumentKind, bound: BoundExpression): boolean {
 /** Types that min, max, first and last can order on both engines. */
 const ORDERED: ReadonlySet<string> = new Set(['Text', 'Integer', 'Decimal', 'Double', 'Timestamp', 'Date', 'Time'])
 
-function expectedOf(kind: ArgumentKind, own: readonly (BoundExpression | undefined)[]): IqlType | undefined {
+function expectedOf(
+  kind: ArgumentKind,
+  definition: FunctionDefinition,
+  own: readonly (BoundExpression | undefined)[],
+): IqlType | undefined {
   switch (kind) {
     case 'Text':
     case 'part':
@@ -194,7 +210,7 @@ function expectedOf(kind: ArgumentKind, own: readonly (BoundExpression | undefin
     case 'months':
       return INTERVAL
     case 'common':
-      return own.find((argument) => argument !== undefined)?.type
+      return own.find((argument, index) => argument !== undefined && kindAt(definition, index) === 'common')?.type
     default:
       return undefined
   }

@@ -102,6 +102,16 @@ export const WINDOW_FUNCTIONS = {
     'lag(price) OVER (ORDER BY executed_at)',
     1,
   ),
+  lag_default: {
+    ...window(
+      ['common', 'Integer', 'common'],
+      first,
+      'always',
+      'The same, with the last argument instead of NULL if there is no such row. A NULL in that row stays NULL.',
+      'lag(price, 1, 0) OVER (ORDER BY executed_at)',
+    ),
+    name: 'lag',
+  },
   lead: window(
     ['any', 'Integer'],
     first,
@@ -110,6 +120,16 @@ export const WINDOW_FUNCTIONS = {
     'lead(price, 2) OVER (ORDER BY executed_at)',
     1,
   ),
+  lead_default: {
+    ...window(
+      ['common', 'Integer', 'common'],
+      first,
+      'always',
+      'The same, with the last argument instead of NULL if there is no such row. A NULL in that row stays NULL.',
+      'lead(price, 1, price) OVER (ORDER BY executed_at)',
+    ),
+    name: 'lead',
+  },
   first_value: window(
     ['any'],
     first,
@@ -123,6 +143,13 @@ export const WINDOW_FUNCTIONS = {
     'always',
     'The value in the last row of the frame.',
     'last_value(price) OVER (ORDER BY executed_at)',
+  ),
+  nth_value: window(
+    ['any', 'Integer'],
+    first,
+    'always',
+    'The value in the row of the frame with that number, from 1; NULL if the frame has fewer rows.',
+    'nth_value(price, 2) OVER (ORDER BY executed_at)',
   ),
 } as const satisfies Record<string, Unnamed>
 

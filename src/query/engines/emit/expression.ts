@@ -14,6 +14,7 @@ import type {
 } from '../../iql/bound-query.ts'
 import { operandsOf } from '../../iql/bound-walk.ts'
 import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
+import { WINDOW_FUNCTIONS } from '../../iql/functions-aggregate.ts'
 import { concatOperands, isShrinking, isSmallText } from '../../iql/text-bound.ts'
 import { TEXT } from '../../iql/types.ts'
 import type { AggregateShape, Dialect, GrowingId, Sql } from './dialect.ts'
@@ -231,19 +232,8 @@ function emitEdge(edge: BoundFrameEdge): Sql {
   return 'rows' in edge ? `${edge.rows} ${words}` : words
 }
 
-const WINDOW_IDS: ReadonlySet<string> = new Set<WindowId>([
-  'row_number',
-  'rank',
-  'dense_rank',
-  'ntile',
-  'lag',
-  'lead',
-  'first_value',
-  'last_value',
-])
-
 function isWindowFunction(id: WindowId | AggregateId): id is WindowId {
-  return WINDOW_IDS.has(id)
+  return Object.hasOwn(WINDOW_FUNCTIONS, id)
 }
 
 /** Whether the expression contains an aggregate of the same select; those of sub-queries do not count. */

@@ -42,6 +42,9 @@ export const POSTGRES_WINDOWS: Dialect['windows'] = {
   ntile: ([parts], _node, over) => `(ntile(${asInt(parts)})${over})::bigint`,
   lag: ([x, rows = '1'], _node, over) => `lag(${x}, ${asInt(rows)})${over}`,
   lead: ([x, rows = '1'], _node, over) => `lead(${x}, ${asInt(rows)})${over}`,
+  lag_default: ([x, rows = '1', other], _node, over) => `lag(${x}, ${asInt(rows)}, ${other})${over}`,
+  lead_default: ([x, rows = '1', other], _node, over) => `lead(${x}, ${asInt(rows)}, ${other})${over}`,
+  nth_value: ([x, n], _node, over) => `nth_value(${x}, ${asInt(n)})${over}`,
 }
 
 /** No partition has more rows. greatest and least alone would ignore a NULL. */

@@ -10,6 +10,7 @@ import {
   keyTooLongError,
   manyRowsError,
   notNullError,
+  rowNumberError,
   rowTooLongError,
   rowTwiceError,
   underflowError,
@@ -44,6 +45,8 @@ export function asRefusal(error: unknown): Refusal | undefined {
     case '2201G':
     case '22014':
       return iqlError('BadValue', 'The number of parts must be positive')
+    case '22016':
+      return rowNumberError()
     case '22025':
       return iqlError('BadValue', 'The pattern of LIKE ends with its escape character')
     case '22019':

@@ -42,6 +42,15 @@ export const SQLITE_WINDOWS: Dialect['windows'] = {
   ntile: ([parts], _node, over) => `(CASE WHEN ${parts} IS NOT NULL THEN ntile(coalesce(${parts}, 1))${over} END)`,
   lag: ([x, rows = '1'], _node, over) => `lag(${x}, ${near(rows)})${over}`,
   lead: ([x, rows = '1'], _node, over) => `lead(${x}, ${near(rows)})${over}`,
+  lag_default: ([x, rows = '1', other], _node, over) => knownRows(rows, `lag(${x}, ${near(rows)}, ${other})${over}`),
+  lead_default: ([x, rows = '1', other], _node, over) => knownRows(rows, `lead(${x}, ${near(rows)}, ${other})${over}`),
+  // SQLite refuses NULL, and adds the number to that of the first row.
+  nth_value: ([x, n = '1'], _node, over) => knownRows(n, `nth_value(${x}, min(coalesce(${n}, 1), 2147483647))${over}`),
+}
+
+/** Without a number of rows the result is NULL, not the default. */
+function knownRows(rows: Sql, call: Sql): Sql {
+  return `(CASE WHEN ${rows} IS NOT NULL THEN ${call} END)`
 }
 
 /** A number of rows that SQLite can add to that of the row. */
