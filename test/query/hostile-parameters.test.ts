@@ -32,6 +32,7 @@ const STATEMENTS = [
   'SELECT lead(id, :p, 7) OVER (ORDER BY id) AS x FROM h ORDER BY id',
   'SELECT lag(n, 2, :p) OVER (ORDER BY id) AS x FROM h ORDER BY id',
   'SELECT nth_value(id, :p) OVER (ORDER BY id) AS x FROM h ORDER BY id',
+  'SELECT percentile_cont(:p, n) AS x, percentile_disc(:p, d) AS y FROM h',
   'SELECT ntile(:p) OVER (ORDER BY id) AS x FROM h ORDER BY id',
 ]
 

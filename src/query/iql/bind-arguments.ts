@@ -1,17 +1,20 @@
 /** Matches the arguments of a call with the signatures of a function, and types literals and parameters accordingly. */
 import type { Call, Expression } from './ast-query.ts'
-import { isFlexible, literal } from './bind-literal.ts'
+import { isFlexible, literal, widen } from './bind-literal.ts'
 import { widenToCommonType } from './bind-operators.ts'
 import { type Binding, startOf } from './binding.ts'
 import type { BoundExpression } from './bound-query.ts'
 import { didYouMean } from './did-you-mean.ts'
-import { type ArgumentKind, PARTS, SPANS, signatureOf, UNITS } from './function-entry.ts'
+import { ARGUMENT_WORDS, type ArgumentKind, PARTS, SPANS, signatureOf, UNITS } from './function-entry.ts'
 import type { FunctionDefinition } from './functions.ts'
+import { FRACTION_SCALE } from './operators.ts'
 import type { Scope } from './scope.ts'
 import { readInterval } from './time-values.ts'
 import {
+  asDecimal,
   BOOLEAN,
   DOUBLE,
+  decimal,
   INTEGER,
   INTERVAL,
   type IqlType,
@@ -19,6 +22,7 @@ import {
   isNumber,
   isStorable,
   JSON_TYPE,
+  sameType,
   TEXT,
   TIME,
   TIMESTAMP,
@@ -114,6 +118,7 @@ const NOT_FROM_TEXT: ReadonlySet<ArgumentKind> = new Set([
   'number',
   'exact',
   'digits',
+  'fraction',
 ])
 
 function countsMonths(text: string): boolean {
@@ -134,6 +139,7 @@ function acceptsNumber(kind: ArgumentKind, written: Expression): boolean {
       return isWhole
     case 'exact':
     case 'Decimal':
+    case 'fraction':
       return !/e/i.test(text)
     case 'Double':
     case 'number':
@@ -172,6 +178,7 @@ function acceptsType(kind: ArgumentKind, bound: BoundExpression): boolean {
     case 'unit':
     case 'span':
     case 'digits':
+    case 'fraction':
       return false
     default:
       return type.kind === kind
@@ -197,6 +204,8 @@ function expectedOf(
       return INTEGER
     case 'Double':
       return DOUBLE
+    case 'fraction':
+      return FRACTION
     case 'Boolean':
       return BOOLEAN
     case 'Json':
@@ -241,6 +250,11 @@ function finish(
       if (digits >= 0n && digits <= 18n) return bound
       throw badArguments(binding, call, [definition], startOf(written), 'takes from 0 to 18 digits')
     }
+    case 'fraction': {
+      const fraction = asFraction(bound)
+      if (fraction !== undefined) return fraction
+      throw badArguments(binding, call, [definition], startOf(written), `takes ${ARGUMENT_WORDS.fraction}`)
+    }
     case 'fixed':
     case 'months': {
       const value = bound.kind === 'literal' ? bound.value : null
@@ -265,6 +279,18 @@ function finish(
     default:
       return bound
   }
+}
+
+const FRACTION = decimal(FRACTION_SCALE + 1, FRACTION_SCALE)
+
+/** A literal from 0 to 1, or a parameter that is not used as another type too. */
+function asFraction(bound: BoundExpression): BoundExpression | undefined {
+  if (bound.kind === 'parameter') return sameType(bound.type, FRACTION) ? bound : undefined
+  if (bound.kind === 'literal' && bound.value === null) return literal(FRACTION, null)
+  const scale = asDecimal(bound.type)?.scale
+  if (bound.kind !== 'literal' || typeof bound.value !== 'bigint' || scale === undefined || scale > FRACTION_SCALE)
+    return undefined
+  return bound.value >= 0n && bound.value <= 10n ** BigInt(scale) ? widen(bound, FRACTION) : undefined
 }
 
 function isOfTime(part: string): boolean {

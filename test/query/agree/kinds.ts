@@ -9,7 +9,7 @@ export type ColumnKind = (typeof COLUMN_TYPES)[number]
 /** `Fixed` is an interval without months, `Months` one with them. */
 export type Kind = ColumnKind | 'Fixed' | 'Months'
 /** An argument: an expression of a kind, or a literal specific to the function. */
-export type ArgumentOf = Kind | 'part' | 'time-part' | 'unit' | 'span' | 'digits' | 'bucket'
+export type ArgumentOf = Kind | 'part' | 'time-part' | 'unit' | 'span' | 'digits' | 'fraction' | 'bucket'
 
 export interface OperatorUse {
   readonly id: OperatorId

@@ -24,6 +24,20 @@ export type AggregateSql = (args: readonly Sql[], node: Aggregate | WindowCall, 
 /** Functions whose result can be much longer than their arguments. */
 export type GrowingId = 'repeat' | 'replace' | 'lpad' | 'rpad'
 
+/** Aggregates that hold the values of a group. */
+export type PercentileId = 'median' | 'percentile_cont' | 'percentile_disc'
+
+export interface PercentileParts {
+  readonly isDiscrete: boolean
+  readonly fraction: Sql
+  readonly value: Sql
+  readonly from: IqlType
+  readonly to: IqlType
+  readonly shape: AggregateShape
+  /** The number of values that it may hold. */
+  readonly limit: Sql
+}
+
 export interface ConcatCheck {
   /** The number of bytes that the result may have. */
   readonly limit: Sql
@@ -93,7 +107,8 @@ export interface Dialect {
   readonly scalars: Readonly<Record<Exclude<ScalarId, 'now' | 'current_date' | 'concat' | GrowingId>, ScalarSql>>
   /** `limit` is the number of bytes that the result may have; undefined if it is known to be small. */
   readonly growing: Readonly<Record<GrowingId, (args: readonly Sql[], node: Call, limit: Sql | undefined) => Sql>>
-  readonly aggregates: Readonly<Record<Exclude<AggregateId, 'string_agg'>, AggregateSql>>
+  readonly aggregates: Readonly<Record<Exclude<AggregateId, 'string_agg' | PercentileId>, AggregateSql>>
+  readonly percentile: (parts: PercentileParts) => Sql
   readonly stringAgg: (args: readonly Sql[], node: Aggregate | WindowCall, shape: AggregateShape, limit: Sql) => Sql
   readonly windows: Readonly<Record<WindowId, (args: readonly Sql[], node: WindowCall, tail: Sql) => Sql>>
   /** `query` has one column, c0. No row is NULL, several are an error. */

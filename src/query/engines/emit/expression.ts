@@ -15,9 +15,10 @@ import type {
 import { operandsOf } from '../../iql/bound-walk.ts'
 import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
 import { WINDOW_FUNCTIONS } from '../../iql/functions-aggregate.ts'
+import { FRACTION_SCALE } from '../../iql/operators.ts'
 import { concatOperands, isShrinking, isSmallText } from '../../iql/text-bound.ts'
-import { TEXT } from '../../iql/types.ts'
-import type { AggregateShape, Dialect, GrowingId, Sql } from './dialect.ts'
+import { asDecimal, COLUMN_DIGITS, decimal, TEXT } from '../../iql/types.ts'
+import type { AggregateShape, Dialect, GrowingId, PercentileId, Sql } from './dialect.ts'
 import type { Slots } from './slots.ts'
 
 /** The state of one statement while it is emitted. */
@@ -123,6 +124,7 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
         const shape = aggregateShape(node, emission)
         return dialect.stringAgg(node.arguments.map(emit), node, shape, slots.createdLimit())
       }
+      if (isPercentile(node.function)) return emitPercentile(node, emission)
       return dialect.aggregates[node.function](node.arguments.map(emit), node, aggregateShape(node, emission))
     case 'window':
       return emitWindow(node, emission)
@@ -191,9 +193,38 @@ function emitWindow(node: WindowCall, emission: Emission): Sql {
   if (isWindowFunction(node.function)) return emission.dialect.windows[node.function](args, node, over)
   const filter = node.filter === undefined ? undefined : emitExpression(node.filter, emission)
   const shape = shapeOf(false, '', filter, over)
+  if (isPercentile(node.function)) throw new Error(`${node.function} over a window`)
   if (node.function === 'string_agg')
     return emission.dialect.stringAgg(args, node, shape, emission.slots.createdLimit())
   return emission.dialect.aggregates[node.function](args, node, shape)
+}
+
+function isPercentile(id: WindowId | AggregateId): id is PercentileId {
+  return id === 'median' || id === 'percentile_cont' || id === 'percentile_disc'
+}
+
+/** median(x) is percentile_cont(0.5, x). */
+function emitPercentile(node: Aggregate, emission: Emission): Sql {
+  const [first, second] = node.arguments
+  const [fraction, value] = second === undefined ? [HALF, first] : [first, second]
+  if (fraction === undefined || value === undefined) throw new Error(`${node.function} without an argument`)
+  const isLong = (asDecimal(value.type)?.precision ?? 0) > COLUMN_DIGITS && value.type.kind === 'Decimal'
+  return emission.dialect.percentile({
+    isDiscrete: node.function === 'percentile_disc',
+    fraction: emitExpression(fraction, emission),
+    value: emitExpression(value, emission),
+    from: value.type,
+    to: node.type,
+    shape: aggregateShape(node, emission),
+    limit: emission.slots.heldLimit(isLong ? 4 : 1),
+  })
+}
+
+const HALF: BoundExpression = {
+  kind: 'literal',
+  type: decimal(FRACTION_SCALE + 1, FRACTION_SCALE),
+  value: 5n * 10n ** BigInt(FRACTION_SCALE - 1),
+  nullable: false,
 }
 
 function shapeOf(distinct: boolean, orderBy: Sql, filter: Sql | undefined, over: Sql): AggregateShape {

@@ -9,6 +9,7 @@ import {
   iqlError,
   keyTooLongError,
   manyRowsError,
+  manyValuesError,
   notNullError,
   rowNumberError,
   rowTooLongError,
@@ -34,6 +35,8 @@ export function asRefusal(error: unknown): Refusal | undefined {
     case '22008':
     case '22015':
       if (isUnderflow(message)) return underflowError()
+      // Only gh_at_most adds integers of 32 bits.
+      if (error.routine === 'int4pl') return manyValuesError()
       return iqlError('Overflow', overflowText(message))
     case '2201E':
       return iqlError('BadValue', 'The logarithm of a number that is not positive')

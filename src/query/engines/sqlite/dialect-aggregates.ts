@@ -3,13 +3,16 @@ import type { Aggregate, WindowCall } from '../../iql/bound-query.ts'
 import { asDecimal, type IqlType } from '../../iql/types.ts'
 import {
   type AggregateShape,
+  type AggregateSql,
   aggregateCall,
   COMMON_WINDOWS,
   type Dialect,
   isDouble,
+  type PercentileParts,
   type Sql,
 } from '../emit/dialect.ts'
-import { spreadName } from './aggregates.ts'
+import { percentileName } from './aggregates-percentile.ts'
+import { doubleSpreadName, type SpreadId, spreadName } from './aggregates-spread.ts'
 import { isWide } from './representation.ts'
 
 type Node = Aggregate | WindowCall
@@ -29,11 +32,24 @@ export const SQLITE_AGGREGATES: Dialect['aggregates'] = {
   max: (args, _node, shape) => aggregateCall('max', args, shape),
   bool_and: (args, _node, shape) => aggregateCall('min', args, shape),
   bool_or: (args, _node, shape) => aggregateCall('max', args, shape),
-  variance: (args, node, shape) => aggregateCall(spreadName('variance', ...scalesOf(node)), args, shape),
-  stddev: (args, node, shape) => aggregateCall(spreadName('stddev', ...scalesOf(node)), args, shape),
+  variance: spread('variance'),
+  stddev: spread('stddev'),
+  var_pop: spread('var_pop'),
+  stddev_pop: spread('stddev_pop'),
+  corr: (args, _node, shape) => aggregateCall('gh_corr', args, shape),
   first: (args, _node, shape) => aggregateCall('gh_first', args, shape),
   last: (args, _node, shape) => aggregateCall('gh_last', args, shape),
   vwap: (args, node, shape) => aggregateCall(`gh_vwap_${shiftOf(node)}`, args, shape),
+}
+
+export function percentileSql({ isDiscrete, fraction, value, from, to, shape, limit }: PercentileParts): Sql {
+  const call = (name: string): Sql => `${name}(${value}, ${fraction}, ${limit})${shape.tail}`
+  if (isDiscrete) {
+    if (from.kind === 'Double') return call('gh_percentile_disc_double')
+    return call(isWide(from) ? 'gh_percentile_disc_wide' : 'gh_percentile_disc')
+  }
+  const shift = from.kind === 'Double' ? 'double' : scaleOf(to) - scaleOf(from)
+  return call(percentileName(shift, shape.distinct))
 }
 
 export const SQLITE_WINDOWS: Dialect['windows'] = {
@@ -56,6 +72,11 @@ function knownRows(rows: Sql, call: Sql): Sql {
 /** A number of rows that SQLite can add to that of the row. */
 function near(rows: Sql): Sql {
   return `max(min(${rows}, 2147483647), -2147483647)`
+}
+
+function spread(id: SpreadId): AggregateSql {
+  return (args, node, shape) =>
+    aggregateCall(isDouble(node) ? doubleSpreadName(id) : spreadName(id, ...scalesOf(node)), args, shape)
 }
 
 /** A column stored as 64-bit integers can be summed by SQLite itself, without calling our function for each row. */

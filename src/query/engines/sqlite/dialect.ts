@@ -6,7 +6,7 @@ import { type IqlType, TEXT } from '../../iql/types.ts'
 import { formerOutputs, logName } from '../change-log.ts'
 import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
 import type { Slots } from '../emit/slots.ts'
-import { SQLITE_AGGREGATES, SQLITE_WINDOWS } from './dialect-aggregates.ts'
+import { percentileSql, SQLITE_AGGREGATES, SQLITE_WINDOWS } from './dialect-aggregates.ts'
 import { castSql, rescale } from './dialect-casts.ts'
 import { SQLITE_OPERATORS } from './dialect-operators.ts'
 import { SQLITE_SCALARS } from './dialect-scalars.ts'
@@ -50,6 +50,7 @@ export const SQLITE: Dialect = {
   scalars: SQLITE_SCALARS,
   growing: SQLITE_GROWING,
   aggregates: SQLITE_AGGREGATES,
+  percentile: percentileSql,
   stringAgg: stringAggSql,
   windows: SQLITE_WINDOWS,
   scalarQuery: (query) => `(SELECT gh_single(c0) FROM (${query}))`,
