@@ -10,6 +10,7 @@ import type {
 } from '../../iql/bound-query.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
 import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
+import { sameName } from '../../iql/names.ts'
 import type { OperatorId } from '../../iql/operators.ts'
 import type { IqlType } from '../../iql/types.ts'
 import type { Slots } from './slots.ts'
@@ -108,6 +109,8 @@ export interface Dialect {
   /** `limit` is the number of bytes that the result may have; undefined if it is known to be small. */
   readonly growing: Readonly<Record<GrowingId, (args: readonly Sql[], node: Call, limit: Sql | undefined) => Sql>>
   readonly aggregates: Readonly<Record<Exclude<AggregateId, 'string_agg' | PercentileId>, AggregateSql>>
+  /** The sum of products of columns that are Integers or Decimals of up to 18 digits; undefined if `aggregates.sum` is as fast. */
+  readonly sumOfProducts: ((left: Sql, right: Sql, product: Arithmetic, shape: AggregateShape) => Sql) | undefined
   readonly percentile: (parts: PercentileParts) => Sql
   readonly stringAgg: (args: readonly Sql[], node: Aggregate | WindowCall, shape: AggregateShape, limit: Sql) => Sql
   readonly windows: Readonly<Record<WindowId, (args: readonly Sql[], node: WindowCall, tail: Sql) => Sql>>
@@ -140,6 +143,11 @@ export interface AsofParts {
 /** Names are case-insensitive by Unicode's rules: the database knows only the lower-case spelling. */
 export function quoteIdentifier(name: string): Sql {
   return `"${name.toLowerCase().replaceAll('"', '""')}"`
+}
+
+/** A name that is none of the columns. */
+export function freeName(wanted: string, columns: readonly string[]): string {
+  return columns.some((column) => sameName(column, wanted)) ? freeName(`${wanted}_`, columns) : wanted
 }
 
 export const SET_OPERATORS = { union: 'UNION', intersect: 'INTERSECT', except: 'EXCEPT' } as const

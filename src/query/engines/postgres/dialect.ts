@@ -46,6 +46,7 @@ export const POSTGRES: Dialect = {
   scalars: POSTGRES_SCALARS,
   growing: POSTGRES_GROWING,
   aggregates: POSTGRES_AGGREGATES,
+  sumOfProducts: undefined,
   percentile: percentileSql,
   stringAgg: stringAggSql,
   windows: POSTGRES_WINDOWS,

@@ -21,6 +21,7 @@ export function registerAggregates(database: Database): void {
   registerSpread(database, QUOTIENT_SCALE)
   registerPercentiles(database)
   registerDoubles(database)
+  registerProducts(database)
   registerVwap(database)
   registerEnds(database)
   registerJoins(database)
@@ -120,6 +121,20 @@ function totalOf(sum: DoubleSum): number {
 interface Weighted {
   value: bigint
   weight: bigint
+}
+
+/** Of products that exceed 64 bits; the others are summed by SQLite itself. */
+function registerProducts(database: Database): void {
+  const add = (sum: ExactSum, left: Raw, right: Raw, sign: bigint): void => {
+    sum.total += sign * exactOf(left) * exactOf(right)
+    sum.count += sign
+  }
+  aggregate(database, 'gh_sum_products', {
+    start: (): ExactSum => ({ total: 0n, count: 0n }),
+    step: (sum: ExactSum, left: Raw, right: Raw) => add(sum, left, right, 1n),
+    inverse: (sum: ExactSum, left: Raw, right: Raw) => add(sum, left, right, -1n),
+    result: (sum: ExactSum) => (sum.count === 0n ? null : fitted(sum.total, RESULT_DIGITS)),
+  })
 }
 
 /** The scale of the weights cancels out; `shift` is the difference between the scales of the result and the price. */

@@ -1,5 +1,5 @@
 /** IQL's aggregate and window functions in SQLite. */
-import type { Aggregate, WindowCall } from '../../iql/bound-query.ts'
+import type { Aggregate, Arithmetic, WindowCall } from '../../iql/bound-query.ts'
 import { asDecimal, type IqlType } from '../../iql/types.ts'
 import {
   type AggregateShape,
@@ -40,6 +40,19 @@ export const SQLITE_AGGREGATES: Dialect['aggregates'] = {
   first: (args, _node, shape) => aggregateCall('gh_first', args, shape),
   last: (args, _node, shape) => aggregateCall('gh_last', args, shape),
   vwap: (args, node, shape) => aggregateCall(`gh_vwap_${shiftOf(node)}`, args, shape),
+}
+
+/**
+ * SQLite multiplies and sums by itself; a product that exceeds 64 bits is a real there, and only those are left to our function.
+ * An Integer must not exceed 64 bits.
+ */
+export function sumOfProductsSql(left: Sql, right: Sql, { operator }: Arithmetic, shape: AggregateShape): Sql {
+  const product = `(${left} * ${right})`
+  const short = shape.tailWhere(`typeof${product} = 'integer'`)
+  const long = shape.tailWhere(`typeof${product} = 'real'`)
+  const longSum =
+    operator === 'integer*integer' ? `gh_sum(gh_int${product})${long}` : `gh_sum_products(${left}, ${right})${long}`
+  return `gh_joined_products(sum(${product} >> 32)${short}, sum(${product} & 4294967295)${short}, ${longSum})`
 }
 
 export function percentileSql({ isDiscrete, fraction, value, from, to, shape, limit }: PercentileParts): Sql {
