@@ -13,6 +13,7 @@ import type {
   WindowCall,
 } from '../../iql/bound-query.ts'
 import { operandsOf } from '../../iql/bound-walk.ts'
+import type { TableView } from '../../iql/catalogue-view.ts'
 import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
 import { WINDOW_FUNCTIONS } from '../../iql/functions-aggregate.ts'
 import { FRACTION_SCALE } from '../../iql/operators.ts'
@@ -20,6 +21,9 @@ import { concatOperands, isShrinking, isSmallText } from '../../iql/text-bound.t
 import { asDecimal, COLUMN_DIGITS, decimal, TEXT } from '../../iql/types.ts'
 import type { AggregateShape, Dialect, GrowingId, PercentileId, Sql } from './dialect.ts'
 import type { Slots } from './slots.ts'
+
+/** The columns of each index of a table. */
+export type IndexesOf = (table: TableView) => readonly (readonly string[])[]
 
 /** The state of one statement while it is emitted. */
 export interface Emission {
@@ -29,6 +33,7 @@ export interface Emission {
   readonly sources: Map<number, (ordinal: number, name: string) => Sql>
   /** All tables are read as they were at the positions in the slots `since`. */
   readonly isFormer: boolean
+  readonly indexesOf: IndexesOf
   /** Emits the query of a sub-query. */
   readonly subquery: (query: Query) => Sql
 }
