@@ -181,7 +181,7 @@ or an index share its bytes equally.`
 
 const HELD_TEXT = `median, percentile_cont and percentile_disc hold the values of one group at a time. Each of several in a statement
 may hold an equal share, down to a power of two; values of more than 18 digits count as four. A larger group is the error
-\`Limit.Value\`.`
+\`Limit.Memory\`.`
 
 function limitsText(): string {
   const rows = Object.entries(LIMIT_TEXTS).map(([key, text]) => [text, limitOf(key).toLocaleString('en')])

@@ -24,7 +24,7 @@ export const badFractionError = (): Refusal =>
   iqlError('BadValue', 'The fraction of a percentile is a number from 0 to 1')
 /** A group of a median or a percentile. */
 export const manyValuesError = (): Refusal =>
-  refuse('Limit.Value', `A group has more values than the medians and percentiles of a statement may hold`)
+  refuse('Limit.Memory', 'A group has more values than the medians and percentiles of a statement may hold')
 
 /** A function or || would create a longer text than the statement allows each of them. */
 export const valueTooLongError = (maxBytes: number | bigint | string): Refusal =>
