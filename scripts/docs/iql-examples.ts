@@ -114,6 +114,33 @@ SELECT t.id, t.symbol FROM trades t JOIN top ON top.symbol = t.symbol AND top.be
     rows: [{ large: 4, whole: 5 }],
   },
   {
+    about: 'One column for each value of another: a pivot.',
+    statement: `SELECT symbol, sum(quantity) FILTER (WHERE side = 'Buy') AS bought, sum(quantity) FILTER (WHERE side = 'Sell') AS sold
+FROM trades GROUP BY symbol ORDER BY symbol`,
+    rows: [
+      { symbol: 'ACME', bought: '400', sold: '100' },
+      { symbol: 'BOLT', bought: '150', sold: '50' },
+    ],
+  },
+  {
+    about: 'The median, and the price that nine of ten do not exceed.',
+    statement: `SELECT symbol, median(price) AS median, percentile_cont(0.9) WITHIN GROUP (ORDER BY price) AS p90
+FROM trades GROUP BY symbol ORDER BY symbol`,
+    rows: [
+      { symbol: 'ACME', median: '45.100000', p90: '45.180000' },
+      { symbol: 'BOLT', median: '160.750000', p90: '161.350000' },
+    ],
+  },
+  {
+    about: 'The last trade of each symbol.',
+    statement:
+      'SELECT symbol, price, executed_at FROM trades LATEST ON executed_at PARTITION BY symbol ORDER BY symbol',
+    rows: [
+      { symbol: 'ACME', price: '45.0000', executed_at: '2026-01-30T10:07:00Z' },
+      { symbol: 'BOLT', price: '161.5000', executed_at: '2026-01-30T10:08:00Z' },
+    ],
+  },
+  {
     about: 'Trades at least five minutes after the open.',
     statement:
       "SELECT id FROM trades WHERE executed_at >= TIMESTAMP '2026-01-30T10:00:00Z' + INTERVAL '5 minutes' ORDER BY id",

@@ -29,6 +29,10 @@ const STATEMENTS = [
   'SELECT n + :p AS x FROM h ORDER BY id',
   'SELECT CAST(CAST(:p AS Text) AS Integer) AS x',
   'SELECT lag(id, :p) OVER (ORDER BY id) AS x FROM h ORDER BY id',
+  'SELECT lead(id, :p, 7) OVER (ORDER BY id) AS x FROM h ORDER BY id',
+  'SELECT lag(n, 2, :p) OVER (ORDER BY id) AS x FROM h ORDER BY id',
+  'SELECT nth_value(id, :p) OVER (ORDER BY id) AS x FROM h ORDER BY id',
+  'SELECT percentile_cont(:p, n) AS x, percentile_disc(:p, d) AS y FROM h',
   'SELECT ntile(:p) OVER (ORDER BY id) AS x FROM h ORDER BY id',
 ]
 

@@ -269,15 +269,23 @@ export interface Cte {
 /** A Query here is in parentheses and has WITH, ORDER BY, LIMIT or OFFSET of its own. */
 export type Body = Select | SetOperation | Query
 
-/** SELECT [DISTINCT] item, … [FROM …] [WHERE …] [GROUP BY …] [HAVING …] */
+/** SELECT [DISTINCT] item, … [FROM …] [WHERE …] [LATEST ON …] [GROUP BY …] [HAVING …] */
 export interface Select {
   readonly kind: 'select'
   readonly distinct: boolean
   readonly items: readonly SelectItem[]
   readonly from: From | undefined
   readonly where: Expression | undefined
+  readonly latest?: Latest | undefined
   readonly groupBy: readonly Expression[]
   readonly having: Expression | undefined
+  readonly at: number
+}
+
+/** LATEST ON column PARTITION BY key, …: of the rows that WHERE keeps, the last of each key. */
+export interface Latest {
+  readonly on: Expression
+  readonly partitionBy: readonly Expression[]
   readonly at: number
 }
 

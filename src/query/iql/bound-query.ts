@@ -295,18 +295,30 @@ export interface Cte {
 
 export type Body = Select | SetOperation | Query
 
-/** SELECT [DISTINCT] output, … [FROM …] [WHERE …] [GROUP BY …] [HAVING …] */
+/** SELECT [DISTINCT] output, … [FROM …] [WHERE …] [LATEST ON …] [GROUP BY …] [HAVING …] */
 export interface Select {
   readonly kind: 'select'
   readonly distinct: boolean
   readonly outputs: readonly OutputItem[]
   readonly from: Source | undefined
   readonly where: BoundExpression | undefined
+  readonly latest?: BoundLatest | undefined
   /** True with GROUP BY, HAVING or an aggregate. Without keys the result is one row, even if no rows are read. */
   readonly grouped: boolean
   readonly groupBy: readonly BoundExpression[]
   readonly having: BoundExpression | undefined
   readonly columns: readonly ResultColumn[]
+}
+
+/**
+ * LATEST ON on PARTITION BY key, …: of the rows for which WHERE holds and `on` is not NULL, the first of each key by `order`. The
+ * source is one table or query.
+ */
+export interface BoundLatest {
+  readonly on: BoundExpression
+  readonly partitionBy: readonly BoundExpression[]
+  /** By `on`, descending, then by what breaks ties. */
+  readonly order: readonly BoundOrder[]
 }
 
 export interface OutputItem {

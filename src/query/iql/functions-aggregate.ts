@@ -2,7 +2,7 @@
 import type { FunctionEntry } from './function-entry.ts'
 import type { Unnamed } from './functions-scalar.ts'
 import { QUOTIENT_SCALE } from './operators.ts'
-import { BOOLEAN, DECIMAL_DIGITS, decimal, INTEGER, type IqlType, TEXT } from './types.ts'
+import { BOOLEAN, DECIMAL_DIGITS, DOUBLE, decimal, INTEGER, type IqlType, TEXT } from './types.ts'
 
 export const AGGREGATE_FUNCTIONS = {
   count: {
@@ -34,16 +34,57 @@ export const AGGREGATE_FUNCTIONS = {
   bool_and: aggregate(['Boolean'], BOOLEAN, 'Whether all values are true.', 'bool_and(quantity > 0)', true),
   bool_or: aggregate(['Boolean'], BOOLEAN, 'Whether any value is true.', 'bool_or(quantity > 100)', true),
   variance: aggregate(
-    ['exact'],
+    ['number'],
     averageType,
-    'The sample variance, (n Σx² − (Σx)²) / (n (n − 1)), calculated exactly and rounded once to scale max(s, 6); NULL for fewer than two rows.',
+    'The sample variance, (n Σx² − (Σx)²) / (n (n − 1)), calculated exactly, for Double over the shortest decimal forms, and rounded once, to scale max(s, 6) or to a Double; NULL for fewer than two rows.',
     'variance(price)',
+    true,
   ),
   stddev: aggregate(
-    ['exact'],
+    ['number'],
     averageType,
-    'The sample standard deviation: the square root of the unrounded variance, rounded once to scale max(s, 6).',
+    'The sample standard deviation: the square root of the unrounded variance, rounded once in the same way.',
     'stddev(price)',
+    true,
+  ),
+  var_pop: aggregate(
+    ['number'],
+    averageType,
+    'The variance of the population, (n Σx² − (Σx)²) / n², calculated and rounded in the same way; NULL without rows.',
+    'var_pop(price)',
+    true,
+  ),
+  stddev_pop: aggregate(
+    ['number'],
+    averageType,
+    'The standard deviation of the population: the square root of the unrounded var_pop.',
+    'stddev_pop(price)',
+    true,
+  ),
+  corr: aggregate(
+    ['number', 'number'],
+    DOUBLE,
+    'The correlation coefficient of the rows in which neither is NULL, from −1 to 1, from exact sums; NULL if either does not vary.',
+    'corr(price, quantity)',
+    true,
+  ),
+  median: aggregate(
+    ['number'],
+    averageType,
+    'The value in the middle, or the mean of the two in the middle: percentile_cont(0.5, x). NULLs are ignored.',
+    'median(price)',
+  ),
+  percentile_cont: aggregate(
+    ['fraction', 'number'],
+    ([, x]) => averageType(x === undefined ? [] : [x]),
+    'The value at this fraction of the sorted values, interpolated between the two nearest: for Integer and Decimal exactly, rounded once to scale max(s, 6); for Double over the shortest decimal forms. Also `percentile_cont(0.9) WITHIN GROUP (ORDER BY x)`.',
+    'percentile_cont(0.9, price)',
+  ),
+  percentile_disc: aggregate(
+    ['fraction', 'number'],
+    ([, x = INTEGER]) => x,
+    'The first of the sorted values at or after this fraction of them. Also `percentile_disc(0.9) WITHIN GROUP (ORDER BY x)`.',
+    'percentile_disc(0.9) WITHIN GROUP (ORDER BY price)',
   ),
   string_agg: {
     ...aggregate(
@@ -102,6 +143,16 @@ export const WINDOW_FUNCTIONS = {
     'lag(price) OVER (ORDER BY executed_at)',
     1,
   ),
+  lag_default: {
+    ...window(
+      ['common', 'Integer', 'common'],
+      first,
+      'always',
+      'The same, with the last argument instead of NULL if there is no such row. A NULL in that row stays NULL.',
+      'lag(price, 1, 0) OVER (ORDER BY executed_at)',
+    ),
+    name: 'lag',
+  },
   lead: window(
     ['any', 'Integer'],
     first,
@@ -110,6 +161,16 @@ export const WINDOW_FUNCTIONS = {
     'lead(price, 2) OVER (ORDER BY executed_at)',
     1,
   ),
+  lead_default: {
+    ...window(
+      ['common', 'Integer', 'common'],
+      first,
+      'always',
+      'The same, with the last argument instead of NULL if there is no such row. A NULL in that row stays NULL.',
+      'lead(price, 1, price) OVER (ORDER BY executed_at)',
+    ),
+    name: 'lead',
+  },
   first_value: window(
     ['any'],
     first,
@@ -123,6 +184,13 @@ export const WINDOW_FUNCTIONS = {
     'always',
     'The value in the last row of the frame.',
     'last_value(price) OVER (ORDER BY executed_at)',
+  ),
+  nth_value: window(
+    ['any', 'Integer'],
+    first,
+    'always',
+    'The value in the row of the frame with that number, from 1; NULL if the frame has fewer rows.',
+    'nth_value(price, 2) OVER (ORDER BY executed_at)',
   ),
 } as const satisfies Record<string, Unnamed>
 

@@ -20,6 +20,14 @@ import {
 /** The minimum scale of a quotient or an average. */
 export const QUOTIENT_SCALE = 6
 
+/** Digits after the point to which a variance of Doubles is calculated before it becomes a Double: more than the least one has. */
+export const SPREAD_DIGITS = 400
+/** The same for a correlation. */
+export const ROOT_DIGITS = 40
+
+/** Digits after the point of the fraction of a percentile. */
+export const FRACTION_SCALE = 17
+
 /**
  * An operation that engines implement, named by its operand types. For all of them: NULL in, NULL out; a result out of the
  * range of its type is the error IQL.Overflow, and a divisor of zero is IQL.DivisionByZero.

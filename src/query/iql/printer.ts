@@ -91,10 +91,13 @@ function printBody(body: Body, minimum: number): string {
   }
 }
 
-function printSelect({ distinct, items, from, where, groupBy, having }: Extract<Body, { kind: 'select' }>): string {
+function printSelect(select: Extract<Body, { kind: 'select' }>): string {
+  const { distinct, items, from, where, latest, groupBy, having } = select
   const parts = [`SELECT ${distinct ? 'DISTINCT ' : ''}${printItems(items)}`]
   if (from !== undefined) parts.push(`FROM ${printFrom(from)}`)
   if (where !== undefined) parts.push(`WHERE ${printExpression(where)}`)
+  if (latest !== undefined)
+    parts.push(`LATEST ON ${printExpression(latest.on)} PARTITION BY ${printList(latest.partitionBy)}`)
   if (groupBy.length > 0) parts.push(`GROUP BY ${groupBy.map((key) => printExpression(key)).join(', ')}`)
   if (having !== undefined) parts.push(`HAVING ${printExpression(having)}`)
   return parts.join(' ')

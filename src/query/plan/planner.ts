@@ -110,7 +110,7 @@ export class Planner {
     switch (statement.kind) {
       case 'query': {
         const keys = keyColumns.map(({ expression }) => expression)
-        const plan = this.#finish((emission) => emitQuery(statement, emission, keys))
+        const plan = this.#finish((emission) => emitQuery(statement, emission, keys), snapshot)
         const cost = costOf(statement, (table) => snapshot.indexesOf(table))
         const read = this.#engine.prepareRead({
           sql: plan.sql,
@@ -125,7 +125,7 @@ export class Planner {
       case 'delete': {
         if (statement.table.isSystem) return { ...common, plan: undefined, cost: 'unbounded' }
         const isBounded = isBoundedWrite(statement)
-        const plan = this.#finish((emission) => emitWrite(statement, emission, snapshot, isBounded))
+        const plan = this.#finish((emission) => emitWrite(statement, emission, snapshot, isBounded), snapshot)
         return { ...common, plan, cost: isBounded ? 'bounded' : 'unbounded' }
       }
       default:
@@ -143,8 +143,8 @@ export class Planner {
     return this.#finish((emission) => `SELECT ${emitExpression(expression, emission)} AS c0`)
   }
 
-  #finish(emit: (emission: Emission) => string): Plan {
-    const emission = createEmission(this.#engine.dialect)
+  #finish(emit: (emission: Emission) => string, snapshot?: Snapshot): Plan {
+    const emission = createEmission(this.#engine.dialect, { indexesOf: (table) => snapshot?.indexesOf(table) ?? [] })
     return this.#engine.finish(emission.slots, emit(emission))
   }
 }

@@ -242,17 +242,13 @@ export class Queries {
     const { choice } = this.#make
     const uses = WINDOW_USES.filter(({ result, arguments: args }) => result === kind && args.every(isKind))
     if (uses.length === 0) return undefined
-    const use = choice.of(uses)
+    // By function, since some have many signatures.
+    const use = choice.of(choice.of([...Map.groupBy(uses, ({ definition }) => definition.id).values()]))
     this.#make.used.add(`${use.definition.id} over`)
     const context: ExpressionContext = { sources }
     const args = use.arguments.map((argument, index) => {
-      if (
-        use.definition.kind === 'window' &&
-        index === use.arguments.length - 1 &&
-        argument === 'Integer' &&
-        use.arguments.length > 1
-      )
-        return number(choice.of(['0', '1', '2', '5']))
+      if (use.definition.kind === 'window' && index === 1 && argument === 'Integer')
+        return number(choice.of(use.definition.id === 'nth_value' ? ['1', '2', '5'] : ['0', '1', '2', '5']))
       if (use.definition.id === 'ntile') return number(choice.of(['1', '2', '3', '100']))
       return this.#make.make(isKind(argument) ? argument : 'Integer', context, 1)
     })

@@ -13,11 +13,17 @@ import type {
   WindowCall,
 } from '../../iql/bound-query.ts'
 import { operandsOf } from '../../iql/bound-walk.ts'
+import type { TableView } from '../../iql/catalogue-view.ts'
 import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
+import { WINDOW_FUNCTIONS } from '../../iql/functions-aggregate.ts'
+import { FRACTION_SCALE } from '../../iql/operators.ts'
 import { concatOperands, isShrinking, isSmallText } from '../../iql/text-bound.ts'
-import { TEXT } from '../../iql/types.ts'
-import type { AggregateShape, Dialect, GrowingId, Sql } from './dialect.ts'
+import { asDecimal, COLUMN_DIGITS, decimal, TEXT } from '../../iql/types.ts'
+import type { AggregateShape, Dialect, GrowingId, PercentileId, Sql } from './dialect.ts'
 import type { Slots } from './slots.ts'
+
+/** The columns of each index of a table. */
+export type IndexesOf = (table: TableView) => readonly (readonly string[])[]
 
 /** The state of one statement while it is emitted. */
 export interface Emission {
@@ -27,6 +33,7 @@ export interface Emission {
   readonly sources: Map<number, (ordinal: number, name: string) => Sql>
   /** All tables are read as they were at the positions in the slots `since`. */
   readonly isFormer: boolean
+  readonly indexesOf: IndexesOf
   /** Emits the query of a sub-query. */
   readonly subquery: (query: Query) => Sql
 }
@@ -122,7 +129,8 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
         const shape = aggregateShape(node, emission)
         return dialect.stringAgg(node.arguments.map(emit), node, shape, slots.createdLimit())
       }
-      return dialect.aggregates[node.function](node.arguments.map(emit), node, aggregateShape(node, emission))
+      if (isPercentile(node.function)) return emitPercentile(node, emission)
+      return emitPlainAggregate(node, node.function, emission)
     case 'window':
       return emitWindow(node, emission)
     case 'scalar-query':
@@ -190,9 +198,64 @@ function emitWindow(node: WindowCall, emission: Emission): Sql {
   if (isWindowFunction(node.function)) return emission.dialect.windows[node.function](args, node, over)
   const filter = node.filter === undefined ? undefined : emitExpression(node.filter, emission)
   const shape = shapeOf(false, '', filter, over)
+  if (isPercentile(node.function)) throw new Error(`${node.function} over a window`)
   if (node.function === 'string_agg')
     return emission.dialect.stringAgg(args, node, shape, emission.slots.createdLimit())
-  return emission.dialect.aggregates[node.function](args, node, shape)
+  return emitSum(node, shape, emission) ?? emission.dialect.aggregates[node.function](args, node, shape)
+}
+
+function emitPlainAggregate(node: Aggregate, id: keyof Dialect['aggregates'], emission: Emission): Sql {
+  const shape = aggregateShape(node, emission)
+  const args = (): Sql[] => node.arguments.map((argument) => emitExpression(argument, emission))
+  return emitSum(node, shape, emission) ?? emission.dialect.aggregates[id](args(), node, shape)
+}
+
+/** sum(a * b) of two columns, where the dialect has a faster way than to sum the products. */
+function emitSum(node: Aggregate | WindowCall, shape: AggregateShape, emission: Emission): Sql | undefined {
+  const { sumOfProducts } = emission.dialect
+  const [product] = node.arguments
+  if (sumOfProducts === undefined || node.function !== 'sum' || shape.distinct || product?.kind !== 'arithmetic')
+    return undefined
+  if (product.operator !== 'decimal*decimal' && product.operator !== 'integer*integer') return undefined
+  const [left, right] = [shortColumn(product.left), shortColumn(product.right)]
+  if (left === undefined || right === undefined) return undefined
+  return sumOfProducts(emitExpression(left, emission), emitExpression(right, emission), product, shape)
+}
+
+/** The column, if its values are integers of 64 bits, scaled or not. */
+function shortColumn(factor: BoundExpression): BoundExpression | undefined {
+  const column = factor.kind === 'widen' ? factor.operand : factor
+  const [type, widened] = [asDecimal(column.type), asDecimal(factor.type)]
+  if (column.kind !== 'column' || type === undefined || type.scale !== widened?.scale) return undefined
+  return column.type.kind === 'Integer' || type.precision <= COLUMN_DIGITS ? column : undefined
+}
+
+function isPercentile(id: WindowId | AggregateId): id is PercentileId {
+  return id === 'median' || id === 'percentile_cont' || id === 'percentile_disc'
+}
+
+/** median(x) is percentile_cont(0.5, x). */
+function emitPercentile(node: Aggregate, emission: Emission): Sql {
+  const [first, second] = node.arguments
+  const [fraction, value] = second === undefined ? [HALF, first] : [first, second]
+  if (fraction === undefined || value === undefined) throw new Error(`${node.function} without an argument`)
+  const isLong = (asDecimal(value.type)?.precision ?? 0) > COLUMN_DIGITS && value.type.kind === 'Decimal'
+  return emission.dialect.percentile({
+    isDiscrete: node.function === 'percentile_disc',
+    fraction: emitExpression(fraction, emission),
+    value: emitExpression(value, emission),
+    from: value.type,
+    to: node.type,
+    shape: aggregateShape(node, emission),
+    limit: emission.slots.heldLimit(isLong ? 4 : 1),
+  })
+}
+
+const HALF: BoundExpression = {
+  kind: 'literal',
+  type: decimal(FRACTION_SCALE + 1, FRACTION_SCALE),
+  value: 5n * 10n ** BigInt(FRACTION_SCALE - 1),
+  nullable: false,
 }
 
 function shapeOf(distinct: boolean, orderBy: Sql, filter: Sql | undefined, over: Sql): AggregateShape {
@@ -231,19 +294,8 @@ function emitEdge(edge: BoundFrameEdge): Sql {
   return 'rows' in edge ? `${edge.rows} ${words}` : words
 }
 
-const WINDOW_IDS: ReadonlySet<string> = new Set<WindowId>([
-  'row_number',
-  'rank',
-  'dense_rank',
-  'ntile',
-  'lag',
-  'lead',
-  'first_value',
-  'last_value',
-])
-
 function isWindowFunction(id: WindowId | AggregateId): id is WindowId {
-  return WINDOW_IDS.has(id)
+  return Object.hasOwn(WINDOW_FUNCTIONS, id)
 }
 
 /** Whether the expression contains an aggregate of the same select; those of sub-queries do not count. */

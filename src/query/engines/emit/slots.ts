@@ -1,6 +1,6 @@
 /** Parameters of emitted SQL. The text holds no values, so one plan serves many callers; each run fills the slots. */
 import type { ClaimName } from '../../iql/bound-query.ts'
-import { MAX_CREATED_BYTES } from '../../iql/limits.ts'
+import { MAX_CREATED_BYTES, MAX_HELD_VALUES } from '../../iql/limits.ts'
 import { floorDivide, MICROS_PER_DAY } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
 import { keyTooLongError, rowCountError } from '../runtime-error.ts'
@@ -62,13 +62,15 @@ export interface Plan {
 }
 
 /** Placeholders while the text is put together, in any order. A name cannot contain control characters. */
-const PLACEHOLDER = /\u0001(\d+|limit)\u0002/g
+const PLACEHOLDER = /\u0001(\d+|limit|held)\u0002/g
 const CREATED_LIMIT = '\u0001limit\u0002'
+const HELD_LIMIT = '\u0001held\u0002'
 
 export class Slots {
   readonly #slots: Slot[] = []
   readonly #byKey = new Map<string, number>()
   #created = 0
+  #held = 0
 
   /** Text that stands for the value. Equal sources share a slot, so that PostgreSQL sees equal expressions as equal. */
   placeholder(source: SlotSource, type: IqlType): string {
@@ -95,12 +97,19 @@ export class Slots {
     return CREATED_LIMIT
   }
 
+  /** Text that stands for the number of values that each median or percentile may hold. `count` is how many this one counts as. */
+  heldLimit(count: number): string {
+    this.#held += count
+    return HELD_LIMIT
+  }
+
   /** The text with `?` for each use of a slot, but with a name for a parameter that may be long and is used several times. */
   positional(text: string): Plan {
     const slots: Slot[] = []
     const names = this.#sharedNames(text)
     const sql = text.replace(PLACEHOLDER, (_placeholder, index: string) => {
-      if (index === 'limit') return this.#share()
+      const share = this.#share(index)
+      if (share !== undefined) return share
       const name = names?.get(index)
       if (name !== undefined) return `@${name}`
       slots.push(this.#at(Number(index)))
@@ -116,7 +125,7 @@ export class Slots {
     const seen = new Set<string>()
     const names = new Map<string, string>()
     for (const [, index = ''] of text.matchAll(PLACEHOLDER)) {
-      if (index === 'limit' || !mayBeLong(this.#at(Number(index)))) continue
+      if (this.#share(index) !== undefined || !mayBeLong(this.#at(Number(index)))) continue
       if (seen.has(index)) names.set(index, `p${index}`)
       seen.add(index)
     }
@@ -128,7 +137,8 @@ export class Slots {
     const slots: Slot[] = []
     const numbers = new Map<string, number>()
     const sql = text.replace(PLACEHOLDER, (_placeholder, index: string) => {
-      if (index === 'limit') return this.#share()
+      const share = this.#share(index)
+      if (share !== undefined) return share
       let number = numbers.get(index)
       if (number === undefined) {
         number = slots.push(this.#at(Number(index)))
@@ -139,8 +149,10 @@ export class Slots {
     return { sql, slots }
   }
 
-  #share(): string {
-    return String(Math.floor(MAX_CREATED_BYTES / Math.max(1, this.#created)))
+  /** The number that stands for a limit; undefined for a slot. */
+  #share(placeholder: string): string | undefined {
+    if (placeholder === 'limit') return String(Math.floor(MAX_CREATED_BYTES / Math.max(1, this.#created)))
+    return placeholder === 'held' ? String(2 ** Math.floor(Math.log2(MAX_HELD_VALUES / this.#held)) - 1) : undefined
   }
 
   #at(index: number): Slot {

@@ -5,7 +5,7 @@ import { asDecimal, type IqlType, TEXT } from '../../iql/types.ts'
 import { formerOutputs, logName } from '../change-log.ts'
 import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
 import type { Slots } from '../emit/slots.ts'
-import { POSTGRES_AGGREGATES, POSTGRES_WINDOWS } from './dialect-aggregates.ts'
+import { POSTGRES_AGGREGATES, POSTGRES_WINDOWS, percentileSql } from './dialect-aggregates.ts'
 import { castSql } from './dialect-casts.ts'
 import { POSTGRES_OPERATORS } from './dialect-operators.ts'
 import { POSTGRES_SCALARS } from './dialect-scalars.ts'
@@ -46,6 +46,8 @@ export const POSTGRES: Dialect = {
   scalars: POSTGRES_SCALARS,
   growing: POSTGRES_GROWING,
   aggregates: POSTGRES_AGGREGATES,
+  sumOfProducts: undefined,
+  percentile: percentileSql,
   stringAgg: stringAggSql,
   windows: POSTGRES_WINDOWS,
   scalarQuery: (query) => `(${query})`,

@@ -1,4 +1,5 @@
 /** Helper functions that give PostgreSQL the semantics of IQL; replaced at every start. */
+import { ROOT_DIGITS } from '../../iql/operators.ts'
 import { SCHEMA } from './representation.ts'
 
 const S = SCHEMA
@@ -74,20 +75,66 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
     `CASE WHEN n > 1 THEN ${S}.gh_round_root(n * squares - total * total, n::numeric * (n - 1), s) END`,
   ),
   plain(
-    'gh_variance(xs numeric[], s int)',
+    'gh_var_pop(n bigint, total numeric, squares numeric, s int)',
     'numeric',
-    `${S}.gh_variance(count(x), sum(x), sum(x * x), s) FROM unnest(xs) AS u(x)`,
+    `${S}.gh_round_div(n * squares - total * total, n::numeric * n, s)`,
   ),
   plain(
-    'gh_stddev(xs numeric[], s int)',
+    'gh_stddev_pop(n bigint, total numeric, squares numeric, s int)',
     'numeric',
-    `${S}.gh_stddev(count(x), sum(x), sum(x * x), s) FROM unnest(xs) AS u(x)`,
+    `${S}.gh_round_root(n * squares - total * total, n::numeric * n, s)`,
+  ),
+  plain('gh_add_square(total numeric, x numeric)', 'numeric', 'total + x * x'),
+  checked(
+    'gh_corr(n bigint, x numeric, y numeric, xx numeric, yy numeric, xy numeric)',
+    'float8',
+    `DECLARE spreads numeric := (n * xx - x * x) * (n * yy - y * y); together numeric := n * xy - x * y;
+     BEGIN
+       IF spreads = 0 THEN RETURN NULL; END IF;
+       RETURN (sign(together) * ${S}.gh_round_root(together * together, spreads, ${ROOT_DIGITS}))::float8;
+     END;`,
   ),
   plain(
     'gh_round_root(n numeric, d numeric, s int)',
     'numeric',
     `(CASE WHEN (2 * r.low + 1) * (2 * r.low + 1) * d <= 4 * n * r.grown THEN r.low + 1 ELSE r.low END) * ('1e-' || s)::numeric
      FROM (SELECT g.grown, trunc(sqrt(div(n * g.grown, d))) AS low FROM (SELECT ('1e' || 2 * s)::numeric AS grown) AS g) AS r`,
+  ),
+  ...['bigint', 'numeric'].map((type) =>
+    checked(
+      `gh_percentile_cont(xs ${type}[], f numeric, from_scale int, to_scale int, n int)`,
+      'numeric',
+      `DECLARE p numeric := ${S}.gh_fraction(f) * (cardinality(xs) - 1); i int := floor(p)::int; low numeric := xs[i + 1];
+       BEGIN
+         RETURN round((low * (1 - p + i) + coalesce(xs[i + 2], low) * (p - i)) * ('1e-' || from_scale)::numeric, to_scale);
+       END;`,
+    ),
+  ),
+  checked(
+    'gh_percentile_cont(xs float8[], f numeric, n int)',
+    'float8',
+    `DECLARE p numeric := ${S}.gh_fraction(f) * (cardinality(xs) - 1); i int := floor(p)::int;
+       low float8 := xs[i + 1]; high float8 := coalesce(xs[i + 2], low);
+     BEGIN
+       IF p = i OR low = high THEN RETURN low; END IF;
+       RETURN ${S}.gh_nearest_double(low::text::numeric * (1 - p + i) + high::text::numeric * (p - i));
+     END;`,
+  ),
+  checked(
+    'gh_percentile_disc(xs anyarray, f numeric, n int)',
+    'anyelement',
+    `RETURN xs[greatest(ceil(${S}.gh_fraction(f) * cardinality(xs)), 1)::int];`,
+  ),
+  checked(
+    'gh_fraction(f numeric)',
+    'numeric',
+    `IF f < 0 OR f > 1 THEN ${fail('BadValue', `'The fraction of a percentile is a number from 0 to 1'`)}; END IF; RETURN f;`,
+  ),
+  /** PostgreSQL refuses a numeric that is closer to zero than the least Double. */
+  plain(
+    'gh_nearest_double(x numeric)',
+    'float8',
+    `CASE WHEN abs(x) < '2.4703282292062328e-324'::numeric THEN 0 ELSE x::float8 END`,
   ),
   plain(
     'gh_twelve_digits(x float8)',
@@ -312,10 +359,14 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
 export const HELPER_AGGREGATES: readonly string[] = [
   /** The length of the texts that string_agg would join; fails as soon as it is too long. */
   aggregate('gh_total(text, text, int)', 'gh_add_length', "STYPE = bigint, INITCOND = '0'"),
+  /** The sum of squares, for DISTINCT. */
+  aggregate('gh_squares(numeric)', 'gh_add_square', "STYPE = numeric, INITCOND = '0'"),
+  /** The sum of steps, which fails where it exceeds an int: a count with a limit, without a function of ours for each row. */
+  aggregate('gh_at_most(int)', 'int4pl', "STYPE = int, INITCOND = '0'", 'pg_catalog'),
   /** The first value in the order of the call. The functions are strict, so that NULL is left out. */
   aggregate('gh_first(anyelement)', 'gh_keep', 'STYPE = anyelement'),
 ]
 
-function aggregate(signature: string, step: string, state: string): string {
-  return `CREATE OR REPLACE AGGREGATE ${S}.${signature} (SFUNC = ${S}.${step}, ${state}, PARALLEL = SAFE)`
+function aggregate(signature: string, step: string, state: string, schema: string = S): string {
+  return `CREATE OR REPLACE AGGREGATE ${S}.${signature} (SFUNC = ${schema}.${step}, ${state}, PARALLEL = SAFE)`
 }

@@ -4,9 +4,9 @@ import type { TableView } from '../../iql/catalogue-view.ts'
 import { sameName } from '../../iql/names.ts'
 import { type IqlType, isWide, TEXT } from '../../iql/types.ts'
 import { formerOutputs, logName } from '../change-log.ts'
-import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
+import { type AsofParts, type Dialect, freeName, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
 import type { Slots } from '../emit/slots.ts'
-import { SQLITE_AGGREGATES, SQLITE_WINDOWS } from './dialect-aggregates.ts'
+import { percentileSql, SQLITE_AGGREGATES, SQLITE_WINDOWS, sumOfProductsSql } from './dialect-aggregates.ts'
 import { castSql, rescale } from './dialect-casts.ts'
 import { SQLITE_OPERATORS } from './dialect-operators.ts'
 import { SQLITE_SCALARS } from './dialect-scalars.ts'
@@ -49,6 +49,8 @@ export const SQLITE: Dialect = {
   scalars: SQLITE_SCALARS,
   growing: SQLITE_GROWING,
   aggregates: SQLITE_AGGREGATES,
+  sumOfProducts: sumOfProductsSql,
+  percentile: percentileSql,
   stringAgg: stringAggSql,
   windows: SQLITE_WINDOWS,
   scalarQuery: (query) => `(SELECT gh_single(c0) FROM (${query}))`,
@@ -125,8 +127,4 @@ function asofSql({ outer, left, right, isPlainTable, names, id, condition, order
 /** SQLite's name of the row identifier; undefined when columns use all three names. */
 function rowId(columns: readonly string[]): string | undefined {
   return ['rowid', '_rowid_', 'oid'].find((name) => !columns.some((column) => sameName(column, name)))
-}
-
-function freeName(wanted: string, columns: readonly string[]): string {
-  return columns.some((column) => sameName(column, wanted)) ? freeName(`${wanted}_`, columns) : wanted
 }
