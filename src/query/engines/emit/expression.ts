@@ -8,6 +8,7 @@ import type {
   BoundFrameEdge,
   BoundOrder,
   Call,
+  Literal,
   NullIf,
   Query,
   WindowCall,
@@ -15,9 +16,9 @@ import type {
 import { operandsOf } from '../../iql/bound-walk.ts'
 import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
 import { concatOperands, isShrinking, isSmallText } from '../../iql/text-bound.ts'
-import { TEXT } from '../../iql/types.ts'
+import { type IqlValue, TEXT } from '../../iql/types.ts'
 import type { AggregateShape, Dialect, GrowingId, Sql } from './dialect.ts'
-import type { Slots } from './slots.ts'
+import type { SlotSource, Slots } from './slots.ts'
 
 /** The state of one statement while it is emitted. */
 export interface Emission {
@@ -27,6 +28,8 @@ export interface Emission {
   readonly sources: Map<number, (ordinal: number, name: string) => Sql>
   /** All tables are read as they were at the positions in the slots `since`. */
   readonly isFormer: boolean
+  /** The indexes of the slots of literals that become parameters, by `WrittenAt.index`. */
+  readonly autoParameters: ReadonlyMap<number, number>
   /** Emits the query of a sub-query. */
   readonly subquery: (query: Query) => Sql
 }
@@ -47,7 +50,7 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'literal':
       if (node.value === null) return dialect.nullOf(node.type)
       if (typeof node.value === 'boolean') return dialect.truth(node.value)
-      return dialect.value(slots.placeholder({ kind: 'literal', value: node.value }, node.type), node.type)
+      return dialect.value(slots.placeholder(literalSource(node, node.value, emission), node.type), node.type)
     case 'parameter':
       return dialect.value(slots.placeholder({ kind: 'parameter', index: node.index }, node.type), node.type)
     case 'claim':
@@ -130,6 +133,11 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'exists':
       return `(EXISTS (${emission.subquery(node.query)}))`
   }
+}
+
+function literalSource({ written }: Literal, value: IqlValue, { autoParameters }: Emission): SlotSource {
+  const index = written === undefined ? undefined : autoParameters.get(written.index)
+  return index === undefined ? { kind: 'literal', value } : { kind: 'auto-parameter', index }
 }
 
 /** a || b || c, or concat(a, b, c), which counts NULL as empty. The length is checked unless it is proven to be small. */

@@ -13,16 +13,22 @@ import type { Dialect, Sql } from './dialect.ts'
 import { containsAggregate, type Emission, emitExpression, emitOrder } from './expression.ts'
 import { Slots } from './slots.ts'
 
-export function createEmission(dialect: Dialect, { isFormer = false } = {}): Emission {
+export function createEmission(
+  dialect: Dialect,
+  { isFormer = false, autoParameters = NONE }: Partial<Pick<Emission, 'isFormer' | 'autoParameters'>> = {},
+): Emission {
   const emission: Emission = {
     dialect,
     isFormer,
+    autoParameters,
     slots: new Slots(),
     sources: new Map(),
     subquery: (query) => emitQuery(query, emission),
   }
   return emission
 }
+
+const NONE: Emission['autoParameters'] = new Map()
 
 /** `extra` are expressions over the select's input that follow its outputs: the key columns of a cursor. */
 export function emitQuery(query: Query, emission: Emission, extra: readonly BoundExpression[] = []): Sql {
