@@ -123,7 +123,7 @@ function* bindWrite(
     if (plan === undefined) throw new Error('A write without a plan')
     const parameterSets: Bindable[][] = []
     for (const parameters of valueSets) {
-      const set = parametersOf(plan, { ...given, parameters }, env.engine.bind)
+      const set = parametersOf(plan, { ...given, parameters, literals: planned.literals }, env.engine.bind)
       parameterSets.push(set)
       rows++
       length += sizeOfAll(set)

@@ -42,7 +42,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
     throw error
   })
   const planner = new Planner(engine)
-  const planned = (text: string) => planner.plan(ADMIN, catalogue.snapshot, text)
+  const planned = (text: string) => planner.planWithLiterals(ADMIN, catalogue.snapshot, text)
   const values = (since?: Positions): RunValues => ({
     parameters: [],
     subject: 'admin',
