@@ -25,6 +25,11 @@ export function readLogin(server: string, file = credentialsFile()): Login | und
   return readAll(file).get(server)
 }
 
+/** Those that somebody has logged in to. */
+export function knownServers(file = credentialsFile()): string[] {
+  return [...readAll(file).keys()]
+}
+
 export function writeLogin(server: string, login: Login, file = credentialsFile()): void {
   writeAll(readAll(file).set(server, login), file)
 }

@@ -111,7 +111,7 @@ test('delimiter and date formats are shown, and dates are converted', async () =
   const { stdout } = await run(['query', '--csv', 'SELECT id, day, at FROM europe ORDER BY id'])
   assert.equal(stdout, 'id,day,at\r\n1,2026-01-31,2026-01-31T10:30:00Z\r\n2,2026-02-01,2026-02-01T23:59:59Z\r\n')
   assert.deepEqual(readFileSync(`${file}.rejected.csv`, 'utf8').split('\r\n').slice(0, 2), [
-    'line;reason;id;day;at',
+    'rejected_line;rejected_reason;id;day;at',
     '4;"day: ""wrong"" is not a date such as 2026-01-31";3;wrong;',
   ])
 })

@@ -186,9 +186,9 @@ test('rejected rows go to a file with the line and the reason; the others are in
   const { status, stdout, stderr } = await run(['import', file, '--table', 'notes', '--batch', '4'])
   assert.equal(status, 1, stderr)
   assert.match(stdout, /\n3 rows inserted\n$/)
-  assert.equal(stderr, `5 rows were rejected; see ${file}.rejected.csv\n`)
+  assert.equal(stderr, `5 rows were rejected; see ${file}.rejected.csv, which can be corrected and imported\n`)
   assert.deepEqual(readFileSync(`${file}.rejected.csv`, 'utf8').split('\r\n'), [
-    'line,reason,id,body,price',
+    'rejected_line,rejected_reason,id,body,price',
     '3,"price: ""many"" is not a number",11,b,many',
     '4,Data.UniqueViolation: A row with this id already exists,1,taken,2',
     '7,"has 4 fields, not 3",13,too,few,4',
@@ -198,6 +198,21 @@ test('rejected rows go to a file with the line and the reason; the others are in
   ])
   const kept = await run(['query', '--csv', 'SELECT id, body FROM notes WHERE id >= 10 ORDER BY id'])
   assert.equal(kept.stdout, 'id,body\r\n10,a\r\n12,"c\nd"\r\n15,f\r\n')
+
+  // Corrected in part, the file is imported as it is; what is rejected again has the same form.
+  const corrected = readFileSync(`${file}.rejected.csv`, 'utf8')
+    .replace('11,b,many', '11,b,5')
+    .replace(',1,taken', ',16,taken')
+  writeFileSync(`${file}.rejected.csv`, corrected)
+  const again = await run(['import', `${file}.rejected.csv`, '--table', 'notes'])
+  assert.match(again.stdout, /\n2 rows inserted\n$/, again.stderr)
+  const twice = readFileSync(`${file}.rejected.csv.rejected.csv`, 'utf8').split('\r\n')
+  assert.deepEqual(twice.slice(0, 2), [
+    'rejected_line,rejected_reason,id,body,price',
+    '4,"has 4 fields, not 3",13,too,few,4',
+  ])
+  const found = await run(['query', '--csv', 'SELECT id, body, price FROM notes WHERE id IN (11, 16) ORDER BY id'])
+  assert.equal(found.stdout, 'id,body,price\r\n11,b,5.0000\r\n16,taken,2.0000\r\n')
 })
 
 test('a rejected row has its line, whatever the lines of the header and of the rows before it', async () => {

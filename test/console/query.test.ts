@@ -277,7 +277,7 @@ test('a link with a text opens it, and runs nothing; the plan is shown on reques
   await summary().getByText('1 row').waitFor()
   await page.getByRole('radio', { name: 'Plan' }).check({ force: true })
   await page.locator('.query-plan').getByText('find in ticks by id').waitFor()
-  await page.locator('.query-plan').getByText('keys', { exact: true }).waitFor()
+  await page.locator('.query-plan').getByText('Yes, by keys:').waitFor()
 })
 
 test('dark and on a telephone it is free of faults; it is small, and nothing was against the policy', async (t) => {
