@@ -34,9 +34,14 @@ const CLIENT_PROCESSOR = 1
 const RATES = { rate: '1/s', cpu: 'ms each' }
 
 /** How a peer is measured; undefined if it cannot do the work. */
-type Work = (peer: QueryPeer) => (() => Promise<Figures>) | undefined
+export type Work = (peer: QueryPeer) => (() => Promise<Figures>) | undefined
 
-const byKey: Work = (peer) => reading(peer, () => peer.byKey(anyId()))
+export const byKey: Work = (peer) => reading(peer, () => peer.byKey(anyId()))
+
+export const inserting: Work = (peer) => {
+  let nextId = ROWS
+  return warmed(peer, 64, () => peer.insert(nextId++))
+}
 
 export const query: readonly Measurement[] = [
   {
@@ -72,10 +77,7 @@ export const query: readonly Measurement[] = [
     about: 'durable inserts of one row, 64 at once',
     columns: RATES,
     ratios: [{ column: 'rate', to: 'rqlite', least: 1.5 }],
-    ...withAllPeers((peer) => {
-      let nextId = ROWS
-      return warmed(peer, 64, () => peer.insert(nextId++))
-    }),
+    ...withAllPeers(inserting),
   },
   {
     name: 'query-aggregate',
@@ -136,7 +138,7 @@ function withAllPeers(work: Work): Pick<Measurement, 'subject' | 'references'> {
   }
 }
 
-function contender(peer: QueryPeer, work: Work): Contender {
+export function contender(peer: QueryPeer, work: Work): Contender {
   const measure = work(peer)
   if (measure === undefined) throw new Error(`${peer.name} cannot do this`)
   return { name: peer.name, measure, close: peer.stop }

@@ -42,6 +42,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'admin',
     'config',
   ],
+  supervisor: ['protocol', 'lib', 'telemetry', 'store', 'config', 'server'],
   // The client library is a package of its own, with rules of its own (test/client/package.test.ts).
   '../client': [],
   cli: [
@@ -54,6 +55,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'admin',
     'config',
     'server',
+    'supervisor',
     'query/iql',
     '../client',
   ],

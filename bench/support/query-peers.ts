@@ -57,6 +57,7 @@ export async function startGatehouse(
   checkout: Checkout,
   placement: Placement = {},
   databaseUrl = '',
+  more: Readonly<Record<string, string>> = {},
 ): Promise<GatehousePeer> {
   const folder = await temporaryFolder()
   const port = newPort()
@@ -68,6 +69,7 @@ export async function startGatehouse(
     '--database-url': databaseUrl,
     '--query-per-user': '1000',
     '--query-seconds': '600',
+    ...more,
   }
   const program = await serve(checkout, flags, { ...placement, readyAt: `http://127.0.0.1:${port}/readyz` })
   const headers = { authorization: `Bearer ${await adminToken(port)}` }

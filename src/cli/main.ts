@@ -79,7 +79,7 @@ function printOverview(commands: readonly Command[]): void {
 }
 
 /** The message for a failure that the user can fix; undefined for a bug of ours. */
-function explain(error: unknown): string | undefined {
+export function explain(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if (error instanceof UsageError || error instanceof CommandError || error instanceof BadSetting) return error.message
   if (EXPECTED.has(error.name)) return error.message
@@ -170,4 +170,5 @@ const EXPECTED: ReadonlySet<string> = new Set([
   'WrongMasterKey',
   'UnfitDatabase',
   'BadController',
+  'StartRefused',
 ])

@@ -2,6 +2,7 @@
 import type { Database } from 'better-sqlite3'
 import { inTurns } from '../../../lib/turns.ts'
 import type { GroupCommit } from '../../../store/group-commit.ts'
+import type { SharedFile } from '../../../store/shared-file.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { createLiveEncoder, readLiveRows } from '../../results/live-rows.ts'
 import { CHUNK_BYTES } from '../bounded-rows.ts'
@@ -45,6 +46,7 @@ export interface SqliteLiveOptions {
   readonly commits: GroupCommit
   readonly pool: ReaderPool
   readonly limits: LogLimits
+  readonly shared: Pick<SharedFile, 'onCommit'> | undefined
 }
 
 /** How soon commits of other processes are noticed. */
@@ -61,6 +63,7 @@ export class SqliteLiveSource implements LiveSource {
   readonly #own = new OwnCommits()
   readonly #listeners = new CommitListeners((count) => this.#watch(count > 0))
   #poll: NodeJS.Timeout | undefined
+  #stopListening: (() => void) | undefined
   /** The last number of each log at some times. */
   #notes: { readonly at: number; readonly last: ReadonlyMap<string, number> }[] = []
 
@@ -232,15 +235,19 @@ export class SqliteLiveSource implements LiveSource {
     if (hasListeners === (this.#poll !== undefined)) return
     clearInterval(this.#poll)
     this.#poll = undefined
+    this.#stopListening?.()
+    this.#stopListening = undefined
     if (!hasListeners) return
     const versionOf = (): unknown => this.#options.reading.pragma('data_version', { simple: true })
     let known = versionOf()
-    this.#poll = setInterval(() => {
+    const poll = (): void => {
       const version = versionOf()
       if (version === known) return
       known = version
       this.#listeners.wake()
-    }, POLL_MS).unref()
+    }
+    this.#poll = setInterval(poll, POLL_MS).unref()
+    this.#stopListening = this.#options.shared?.onCommit(poll)
   }
 }
 
