@@ -8,7 +8,8 @@ import { detectDelimiter } from '../../src/cli/query/delimiter.ts'
 import { guessType } from '../../src/csv/column-types.ts'
 import { typeName } from '../../src/query/iql/types.ts'
 import { openPlace } from '../support/engines.ts'
-import { type Finished, runGatehouse } from '../support/process.ts'
+import { runInProcess } from '../support/in-process.ts'
+import type { Finished } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-import-'))
@@ -30,7 +31,7 @@ after(async () => {
 
 function run(args: readonly string[]): Promise<Finished> {
   const login = ['--server', server.issuer, '--username', 'admin', '--password-file', passwordFile]
-  return runGatehouse([...args, ...login], { environment: { XDG_CONFIG_HOME: base } })
+  return runInProcess([...args, ...login], { environment: { XDG_CONFIG_HOME: base } })
 }
 
 function write(name: string, text: string): string {

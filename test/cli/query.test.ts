@@ -9,7 +9,8 @@ import { credentialsFile, writeLogin } from '../../src/cli/credentials.ts'
 import { startBreakingProxy } from '../support/breaking-proxy.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
-import { type Finished, runGatehouse } from '../support/process.ts'
+import { runInProcess } from '../support/in-process.ts'
+import type { Finished } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-query-'))
@@ -41,7 +42,7 @@ after(async () => {
 
 function run(args: readonly string[], stdin = '', address = server.issuer): Promise<Finished> {
   const login = ['--server', address, '--username', 'admin', '--password-file', passwordFile]
-  return runGatehouse([...args, ...login], { stdin, environment: { XDG_CONFIG_HOME: base } })
+  return runInProcess([...args, ...login], { stdin, environment: { XDG_CONFIG_HOME: base } })
 }
 
 test('a result is a table: numbers aligned to the right, NULL shown, nothing rounded', async () => {
@@ -114,7 +115,7 @@ test('a usage error is one line and status 2', async () => {
     assert.match(stderr, message)
     assert.equal(stderr.trim().split('\n').length, 1, stderr)
   }
-  const anonymous = await runGatehouse(['query', 'SELECT 1 AS a', '--server', server.issuer], {
+  const anonymous = await runInProcess(['query', 'SELECT 1 AS a', '--server', server.issuer], {
     environment: { XDG_CONFIG_HOME: base },
   })
   assert.deepEqual([anonymous.status, /You are not logged in/.test(anonymous.stderr)], [1, true])
@@ -243,12 +244,12 @@ test('an interrupted import resumes, and no row is inserted twice or lost', asyn
   try {
     // The request of the fifth batch arrives, its response is lost, and the server is unreachable from then on.
     proxy.loseAnswerAfter(4)
-    const interrupted = await runGatehouse(args, { environment })
+    const interrupted = await runInProcess(args, { environment })
     assert.notEqual(interrupted.status, 0)
     const state = JSON.parse(readFileSync(`${file}.import.json`, 'utf8'))
     assert.ok(state.offset > 0 && state.inserted < 1000, JSON.stringify(state))
     proxy.mend()
-    const resumed = await runGatehouse(args, { environment })
+    const resumed = await runInProcess(args, { environment })
     assert.equal(resumed.status, 1, resumed.stderr)
     assert.match(resumed.stderr, /^Resuming at line \d+, after \d+ rows\n11 rows were rejected/)
   } finally {

@@ -103,7 +103,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 /** Evaluated by the debugger of the browser, which the policy of the page does not concern. */
 async function findFaults(page: Page): Promise<string[]> {
-  await page.evaluate(`${AXE}; undefined`)
+  if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(`${AXE}; undefined`)
   return page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html + ' ' + failureSummary)))`)
 }
