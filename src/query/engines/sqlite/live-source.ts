@@ -1,6 +1,6 @@
 /** Live queries on SQLite: small reads on the event loop, others in reader processes; other processes are noticed by polling. */
 import type { Database } from 'better-sqlite3'
-import { inTurns } from '../../../lib/turns.ts'
+import { inTurns, TurnQueue } from '../../../lib/turns.ts'
 import type { GroupCommit } from '../../../store/group-commit.ts'
 import type { SharedFile } from '../../../store/shared-file.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
@@ -51,6 +51,8 @@ export interface SqliteLiveOptions {
 
 /** How soon commits of other processes are noticed. */
 const POLL_MS = 250
+/** How long all reads on the event loop take before it has its turn. */
+const INLINE_MS = 2
 /** Changes whose rows may be read on the event loop. */
 const MAX_INLINE_CHANGES = 250
 /** Characters of a result that may be read there. */
@@ -62,6 +64,8 @@ export class SqliteLiveSource implements LiveSource {
   readonly #options: SqliteLiveOptions
   readonly #own = new OwnCommits()
   readonly #listeners = new CommitListeners((count) => this.#watch(count > 0))
+  /** After a commit thousands of statements may have something to read, while queries are to be answered. */
+  readonly #inlineReads = new TurnQueue(INLINE_MS)
   #poll: NodeJS.Timeout | undefined
   #stopListening: (() => void) | undefined
   /** The last number of each log at some times. */
@@ -115,7 +119,11 @@ export class SqliteLiveSource implements LiveSource {
     const counted = request.tables.map((table) => this.#own.position(table))
     const job = jobOf(request)
     try {
-      const { outcome, text } = this.#readInline(request, job) ?? (await this.#readApart(request, job, signal))
+      const inline = isCheap(request, job)
+        ? await this.#inlineReads.run(() => (signal.aborted ? undefined : this.#readInline(job)))
+        : undefined
+      signal.throwIfAborted()
+      const { outcome, text } = inline ?? (await this.#readApart(request, job, signal))
       if (outcome.isLost) throw new LostPosition(request.tables)
       const positions = request.tables.map(
         (table, index) => [table, outcome.positions[index] ?? counted[index] ?? ''] as const,
@@ -127,10 +135,8 @@ export class SqliteLiveSource implements LiveSource {
     }
   }
 
-  /** Undefined when it is not certain to be little work. */
-  #readInline({ statement }: LiveReadRequest, job: LiveJob): LiveRead | undefined {
-    const isCheap = job.since === undefined ? statement.cost !== 'unbounded' : isSimpleChange(job.since, statement)
-    if (!isCheap || sizeOfAll(job.parameters) > CHUNK_BYTES) return undefined
+  /** Undefined when it turns out to be more work. */
+  #readInline(job: LiveJob): LiveRead | undefined {
     const { reading, statements } = this.#options
     return inTransaction(reading, () => {
       const heads = job.tables.map((table) => headOf(statements, table))
@@ -265,6 +271,12 @@ function forgetRow(writing: Database, log: string, seq: number): void {
 interface LiveRead {
   readonly outcome: LiveOutcome
   readonly text: string
+}
+
+/** Whether it is likely to be little work. */
+function isCheap({ statement }: LiveReadRequest, { since, parameters }: LiveJob): boolean {
+  const isBounded = since === undefined ? statement.cost !== 'unbounded' : isSimpleChange(since, statement)
+  return isBounded && sizeOfAll(parameters) <= CHUNK_BYTES
 }
 
 function isSimpleChange(since: Since, { isSimple }: LiveStatement): boolean {
