@@ -29,6 +29,9 @@ export interface QueryPeer {
 }
 
 export interface GatehousePeer extends QueryPeer {
+  /** Each with another text. */
+  readonly byKeyLiteral: (id: number) => Buffer
+  readonly byKeySelect: (id: number) => Buffer
   readonly aggregate: () => Buffer
   readonly everything: (mediaType?: string) => Buffer
   readonly statement: (iql: string) => Buffer
@@ -81,6 +84,15 @@ export async function startGatehouse(
     port,
     use: program.use,
     byKey: (id) => statement(`${ours(BY_KEY)}:id`, `?p.id=${id}`),
+    byKeyLiteral: (id) => statement(`${ours(BY_KEY)}${id}`),
+    byKeySelect: (id) =>
+      requestBytes(
+        'POST',
+        '/query/trades2/select',
+        headers,
+        JSON.stringify([{ ColumnName: 'id', Operator: '=', Value: id }]),
+        'application/json',
+      ),
     bySymbol: (symbol) => statement(`${ours(BY_SYMBOL)}:symbol`, `?p.symbol=${symbol}`),
     insert: (id) =>
       requestBytes('POST', '/query/trades2/insert', headers, JSON.stringify(rowOf(id)), 'application/json'),

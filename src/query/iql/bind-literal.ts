@@ -129,7 +129,8 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
   } else if (from.kind === type.kind && (from.kind !== 'Decimal' || type.kind !== 'Decimal')) return expression
   if (from.kind === 'Decimal' && type.kind === 'Decimal') {
     // Engines represent a Decimal by its scale, and by whether its digits fit into a 64-bit integer.
-    if (from.scale === type.scale && isWide(from) === isWide(type)) return expression
+    if (from.scale === type.scale && isWide(from) === isWide(type))
+      return expression.kind === 'literal' ? literal(type, expression.value, expression.written) : expression
   }
   if (expression.kind === 'literal') {
     const { value } = expression

@@ -16,6 +16,7 @@ import { caller } from '../query-server.ts'
 
 export interface LiveEngine {
   readonly engine: Engine
+  readonly catalogue: Catalogue
   /** Runs a definition or a write. Several writes succeed or fail as one. */
   run(...statements: readonly string[]): Promise<void>
   /** The SQL of the changed rows. */
@@ -76,6 +77,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
   }
   return {
     engine,
+    catalogue,
     restricted(statement, position) {
       const { family } = plan(statement)
       if (family === undefined) throw new Error(`Not by keys: ${statement}`)
