@@ -62,6 +62,8 @@ const frame = EditorView.theme({
   '.cm-completionMatchedText': { textDecoration: 'none', color: 'var(--accent)', fontWeight: '600' },
   '.cm-completionDetail': { color: 'var(--quiet)', fontStyle: 'normal', marginLeft: '12px' },
   '.cm-tooltip.cm-completionInfo': { maxWidth: '340px', padding: '8px 10px', fontSize: '12px', lineHeight: '18px' },
+  // It would cover the list.
+  '.cm-completionInfo-left-narrow, .cm-completionInfo-right-narrow': { display: 'none' },
   '.cm-completionInfo code': { fontFamily: 'var(--mono)', fontSize: '12px' },
   '.cm-completionInfo p': { margin: '4px 0' },
   '.cm-diagnostic': {

@@ -163,7 +163,10 @@ function readParameter(statement: string, at: number, mark: number, tokens: Toke
   }
   const isName = mark === COLON ? isWordStart(statement, at + 1, first) : isDigit(first)
   if (!isName) {
-    const [message, expected] = mark === COLON ? [': starts a parameter', ':name'] : ['$ starts a parameter', '$1']
+    const [message, expected] =
+      mark === COLON
+        ? [': starts a parameter', ':name']
+        : ['$ starts a parameter with a number; one with a name begins with a colon', '$1']
     throw fail(statement, at, message, 'Syntax', [expected])
   }
   const end = mark === COLON ? wordEnd(statement, at + 1) : digitsEnd(statement, at + 1)

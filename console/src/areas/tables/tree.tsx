@@ -1,5 +1,5 @@
 /** The tree of tables: a page at a time, found by the beginning of the name, columns read when opened, system tables last. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { href } from '../../shell/router.ts'
 import { Await, Button, ButtonLink, Icon, IconButton, SearchField, useLoad } from '../../ui/index.ts'
 import { readTable, readTables, type TableSummary } from './catalogue.ts'
@@ -145,6 +145,10 @@ function Branch({
 }) {
   const [isOpen, setOpen] = useState(false)
   const { name, description } = table
+  const link = useRef<HTMLAnchorElement>(null)
+  useEffect(() => {
+    if (name === current) link.current?.scrollIntoView({ block: 'nearest' })
+  }, [name === current])
   return (
     <li>
       <div class="tree-table">
@@ -155,7 +159,12 @@ function Branch({
           size="small"
           onClick={() => setOpen(!isOpen)}
         />
-        <a href={href('tables', name)} aria-current={name === current ? 'page' : undefined} title={description ?? name}>
+        <a
+          ref={link}
+          href={href('tables', name)}
+          aria-current={name === current ? 'page' : undefined}
+          title={description ?? name}
+        >
           <Icon name="table" />
           <span>{name}</span>
         </a>
