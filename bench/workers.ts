@@ -1,7 +1,7 @@
 /** Two workers beside one process, on the same work. The load generator needs a core of its own to show all of the gain. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { clientCredentials, gatehouse } from './identity.ts'
-import { byKey, contender as queryContender, inserting, type Work } from './query.ts'
+import { byKey, inserting, contender as queryContender, type Work } from './query.ts'
 import { PORT, requests, contender as streamContender } from './streaming.ts'
 import { type Checkout, HERE } from './support/checkout.ts'
 import type { Contender, Measurement } from './support/compare.ts'
