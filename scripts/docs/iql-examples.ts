@@ -141,6 +141,22 @@ FROM trades GROUP BY symbol ORDER BY symbol`,
     ],
   },
   {
+    about:
+      'Bars without gaps: a grid of times, the last known price carried forward, and the price on the line between.',
+    statement: `WITH bars AS (SELECT time_bucket('2 minutes', executed_at) AS start, last(price, executed_at) AS close
+  FROM trades WHERE symbol = 'ACME' GROUP BY start)
+SELECT bar, close, locf(close) OVER (ORDER BY bar) AS carried, interpolate(close, bar) OVER (ORDER BY bar) AS line
+FROM generate_series('2026-01-30T10:00:00Z', '2026-01-30T10:08:00Z', '2 minutes') AS bar
+LEFT JOIN bars ON bars.start = bar ORDER BY bar`,
+    rows: [
+      { bar: '2026-01-30T10:00:00Z', close: '45.1000', carried: '45.1000', line: '45.100000' },
+      { bar: '2026-01-30T10:02:00Z', close: '45.2000', carried: '45.2000', line: '45.200000' },
+      { bar: '2026-01-30T10:04:00Z', close: null, carried: '45.2000', line: '45.100000' },
+      { bar: '2026-01-30T10:06:00Z', close: '45.0000', carried: '45.0000', line: '45.000000' },
+      { bar: '2026-01-30T10:08:00Z', close: null, carried: '45.0000', line: null },
+    ],
+  },
+  {
     about: 'Trades at least five minutes after the open.',
     statement:
       "SELECT id FROM trades WHERE executed_at >= TIMESTAMP '2026-01-30T10:00:00Z' + INTERVAL '5 minutes' ORDER BY id",

@@ -52,6 +52,11 @@ greatest primary key or, without one, by all columns. With an index or a primary
 as \`(symbol, executed_at)\`, only one entry of each key is read; EXPLAIN says so. The key is then one column that cannot be NULL, and
 the table has no row filter.
 
+**Gaps.** \`FROM generate_series(start, stop, step) AS name\` gives a grid, to which the rows are joined with \`LEFT JOIN\`; \`locf\` and
+\`interpolate\` fill what is missing. For several symbols, join the grid with the symbols first (\`CROSS JOIN\`), and write
+\`PARTITION BY symbol\` in the window. There is no \`time_bucket_gapfill\`: it would have to take the range of the grid from the
+conditions of the statement, which here is written where it applies.
+
 **Run-time errors**, such as a division by zero, are raised when a value is evaluated. A part of a condition that cannot change
 its outcome, or a column of a sub-query that is not used, may or may not be evaluated; guard it with \`CASE\` or \`NULLIF\`.
 

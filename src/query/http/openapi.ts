@@ -298,7 +298,7 @@ const LANGUAGE_SCHEMA: JsonSchema = {
         type: 'object',
         properties: {
           name: STRING,
-          kind: { enum: ['scalar', 'aggregate', 'window'] },
+          kind: { enum: ['scalar', 'aggregate', 'window', 'table'] },
           group: STRING,
           signature: STRING,
           description: STRING,

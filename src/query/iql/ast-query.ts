@@ -303,7 +303,7 @@ export type SelectItem =
   | { readonly kind: 'all'; readonly table: Name | undefined; readonly at: number }
   | { readonly kind: 'item'; readonly expression: Expression; readonly alias: Name | undefined }
 
-export type From = TableRef | DerivedTable | Join
+export type From = TableRef | DerivedTable | FunctionTable | Join
 
 export interface TableRef {
   readonly kind: 'table'
@@ -316,6 +316,16 @@ export interface DerivedTable {
   readonly kind: 'derived'
   readonly query: Query
   readonly alias: Name
+}
+
+/** name(argument, …) [AS alias [(column)]] */
+export interface FunctionTable {
+  readonly kind: 'function'
+  readonly name: Name
+  readonly arguments: readonly Expression[]
+  readonly alias: Name | undefined
+  /** Only with an alias. */
+  readonly column: Name | undefined
 }
 
 export type JoinKind = 'inner' | 'left' | 'right' | 'full' | 'cross' | 'asof' | 'asof-left'

@@ -10,7 +10,13 @@ import { isComparable, isStorable, typeName } from './types.ts'
 
 export function bindLatest(binding: Binding, scope: Scope, from: Source | undefined, written: Latest): BoundLatest {
   const [entry] = scope.sources
-  if (from === undefined || from.kind === 'join' || from.kind === 'asof' || entry === undefined) {
+  if (
+    from === undefined ||
+    from.kind === 'join' ||
+    from.kind === 'asof' ||
+    from.kind === 'series' ||
+    entry === undefined
+  ) {
     throw binding.fail('BadJoin', written.at, 'LATEST ON takes a single table or sub-query in FROM', {
       hint: 'join in a sub-query, or join the result',
     })

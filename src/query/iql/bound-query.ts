@@ -3,7 +3,7 @@
  * needs to know how each node is written in its SQL.
  */
 import type { TableView } from './catalogue-view.ts'
-import type { AggregateId, ScalarId, WindowId } from './functions.ts'
+import type { AggregateId, ScalarId, TableFunctionId, WindowId } from './functions.ts'
 import type { OperatorId } from './operators.ts'
 import type { IqlType, IqlValue } from './types.ts'
 
@@ -345,7 +345,7 @@ export interface SetOperation {
 }
 
 /** Where rows come from. Ids are unique in the statement, so that engines can use them as aliases. */
-export type Source = TableSource | DerivedSource | CteSource | Join | AsofJoin
+export type Source = TableSource | DerivedSource | CteSource | SeriesSource | Join | AsofJoin
 
 /** table [AS alias]. No other part of the statement may see rows for which `filter`, over this source, is not true. */
 export interface TableSource {
@@ -370,6 +370,17 @@ export interface CteSource {
   readonly id: number
   readonly cte: number
   readonly columns: readonly ResultColumn[]
+}
+
+/** generate_series(start, stop, step) AS alias: one column. The arguments have no columns. */
+export interface SeriesSource {
+  readonly kind: 'series'
+  readonly id: number
+  readonly function: TableFunctionId
+  readonly start: BoundExpression
+  readonly stop: BoundExpression
+  readonly step: BoundExpression
+  readonly column: ResultColumn
 }
 
 /** left [INNER | LEFT | RIGHT | FULL | CROSS] JOIN right [ON on] */

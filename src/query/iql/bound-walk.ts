@@ -90,6 +90,9 @@ function* partsOfSource(source: Source): Generator<QueryPart, void> {
       return
     case 'cte':
       return
+    case 'series':
+      for (const value of [source.start, source.stop, source.step]) yield* partsOfExpression(value)
+      return
     case 'derived':
       yield* partsOf(source.query)
       return

@@ -4,8 +4,8 @@ import type { IqlType, TypeKind } from './types.ts'
 export interface FunctionEntry {
   /** In lower case. Entries with the same name differ in their arguments. */
   readonly name: string
-  readonly kind: 'scalar' | 'aggregate' | 'window'
-  readonly group: 'Text' | 'Numbers' | 'Time' | 'Json and Uuid' | 'Aggregates' | 'Market data' | 'Windows'
+  readonly kind: 'scalar' | 'aggregate' | 'window' | 'table'
+  readonly group: 'Text' | 'Numbers' | 'Time' | 'Json and Uuid' | 'Aggregates' | 'Market data' | 'Windows' | 'Tables'
   readonly arguments: readonly ArgumentKind[]
   /** How many of the last arguments may be omitted. */
   readonly optional?: number

@@ -192,6 +192,30 @@ export const WINDOW_FUNCTIONS = {
     'The value in the row of the frame with that number, from 1; NULL if the frame has fewer rows.',
     'nth_value(price, 2) OVER (ORDER BY executed_at)',
   ),
+  locf: window(
+    ['any'],
+    first,
+    'always',
+    'The last value that is not NULL in this row and those before it, carried forward into gaps.',
+    'locf(price) OVER (ORDER BY executed_at)',
+  ),
+  interpolate: window(
+    ['number', 'moment'],
+    averageType,
+    'always',
+    'The value, or if it is NULL the value at this time on the line between the last known value before and the next after; NULL where one of them is missing. For Integer and Decimal calculated exactly and rounded to scale max(s, 6). The rows are ordered by the second argument.',
+    'interpolate(price, executed_at) OVER (ORDER BY executed_at)',
+  ),
+  interpolate_integer: {
+    ...window(
+      ['number', 'Integer'],
+      averageType,
+      'always',
+      'The same along a number.',
+      'interpolate(price, id) OVER (ORDER BY id)',
+    ),
+    name: 'interpolate',
+  },
 } as const satisfies Record<string, Unnamed>
 
 function first([x = INTEGER]: readonly IqlType[]): IqlType {

@@ -204,10 +204,13 @@ function parseJoinKind(tokens: TokenStream): JoinKind | undefined {
   return undefined
 }
 
-/** TableItem = Name [Alias] | "(" Query ")" Alias | "(" Joined ")" */
+/** TableItem = Name [Alias] | FunctionTable | "(" Query ")" Alias | "(" Joined ")" */
 function parseTableItem(tokens: TokenStream, endsBefore: (tokens: TokenStream) => boolean = () => false): From {
   const parseItsAlias = () => (endsBefore(tokens) ? undefined : parseAlias(tokens))
-  if (!tokens.sees('(')) return { kind: 'table', name: tokens.name('a table'), alias: parseItsAlias() }
+  if (!tokens.sees('(')) {
+    if (tokens.ahead(1).key === '(' && tokens.token.kind === 'word') return parseFunctionTable(tokens, parseItsAlias)
+    return { kind: 'table', name: tokens.name('a table'), alias: parseItsAlias() }
+  }
   if (tokens.opensQuery()) {
     const query = parseParenthesisedQuery(tokens)
     const alias = parseItsAlias()
@@ -217,6 +220,16 @@ function parseTableItem(tokens: TokenStream, endsBefore: (tokens: TokenStream) =
   }
   tokens.take()
   return tokens.nested(() => tokens.closing(parseJoined(tokens)))
+}
+
+/** FunctionTable = Name "(" Expression {"," Expression} ")" [Alias ["(" Name ")"]] */
+function parseFunctionTable(tokens: TokenStream, parseItsAlias: () => Name | undefined): From {
+  const name = tokens.name('a table')
+  tokens.expects('(')
+  const args = tokens.nested(() => tokens.closing(tokens.list(parseExpression)))
+  const alias = parseItsAlias()
+  const column = alias !== undefined && tokens.accepts('(') ? tokens.closing(tokens.columnName()) : undefined
+  return { kind: 'function', name, arguments: args, alias, column }
 }
 
 function parseOrderBy(tokens: TokenStream): OrderItem[] {

@@ -132,6 +132,8 @@ function printFrom(from: From): string {
       return `${printName(from.name)}${printAlias(from.alias)}`
     case 'derived':
       return `(${printQuery(from.query)})${printAlias(from.alias)}`
+    case 'function':
+      return `${from.name.text}(${printList(from.arguments)})${printAlias(from.alias)}${from.column === undefined ? '' : ` (${printName(from.column)})`}`
     case 'join': {
       const right = from.right.kind === 'join' ? `(${printFrom(from.right)})` : printFrom(from.right)
       const on = from.on === undefined ? '' : ` ON ${printExpression(from.on)}`

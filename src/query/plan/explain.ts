@@ -88,6 +88,8 @@ function sourceLines(source: Source, where: BoundExpression | undefined, indexes
       return [accessLine(source, where, indexesOf)]
     case 'derived':
       return [...(where === undefined ? [] : ['filter']), ...queryLines(source.query, indexesOf)]
+    case 'series':
+      return [`generate a series${where === undefined ? '' : ', filtered'}`]
     case 'cte':
       return [`read a WITH query${where === undefined ? '' : ', filtered'}`]
     case 'join':

@@ -70,6 +70,8 @@ function sourceReason(source: Source): string | undefined {
       return undefined
     case 'derived':
       return 'It reads a sub-query in FROM.'
+    case 'series':
+      return 'It reads a generated series.'
     case 'cte':
       return 'It reads a WITH query.'
     case 'join':

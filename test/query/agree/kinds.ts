@@ -40,7 +40,9 @@ export const OPERATOR_USES: readonly OperatorUse[] = operatorIds().flatMap((id) 
 })
 
 /** Every signature of every deterministic function. */
-export const FUNCTION_USES: readonly FunctionUse[] = FUNCTIONS.filter(({ id }) => id !== 'gen_uuid').flatMap(usesOf)
+export const FUNCTION_USES: readonly FunctionUse[] = FUNCTIONS.filter(
+  ({ id, kind }) => id !== 'gen_uuid' && kind !== 'table',
+).flatMap(usesOf)
 
 export const CAST_USES: readonly { readonly from: ColumnKind; readonly to: ColumnKind }[] = COLUMN_TYPES.flatMap(
   (from) => [from, ...CASTS[from]].map((to) => ({ from, to })),

@@ -9,7 +9,7 @@ import type {
   WindowCall,
 } from '../../iql/bound-query.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
-import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
+import type { AggregateId, ScalarId, TableFunctionId, WindowId } from '../../iql/functions.ts'
 import { sameName } from '../../iql/names.ts'
 import type { OperatorId } from '../../iql/operators.ts'
 import type { IqlType } from '../../iql/types.ts'
@@ -113,7 +113,12 @@ export interface Dialect {
   readonly sumOfProducts: ((left: Sql, right: Sql, product: Arithmetic, shape: AggregateShape) => Sql) | undefined
   readonly percentile: (parts: PercentileParts) => Sql
   readonly stringAgg: (args: readonly Sql[], node: Aggregate | WindowCall, shape: AggregateShape, limit: Sql) => Sql
-  readonly windows: Readonly<Record<WindowId, (args: readonly Sql[], node: WindowCall, tail: Sql) => Sql>>
+  /** `reversed` is the tail in the opposite order. */
+  readonly windows: Readonly<
+    Record<WindowId, (args: readonly Sql[], node: WindowCall, tail: Sql, reversed: Sql) => Sql>
+  >
+  /** generate_series as a query in parentheses, whose column is c0. */
+  readonly series: (kind: TableFunctionId, start: Sql, stop: Sql, step: Sql) => Sql
   /** `query` has one column, c0. No row is NULL, several are an error. */
   readonly scalarQuery: (query: Sql) => Sql
   readonly setOperation: (left: Sql, right: Sql, node: SetOperation) => Sql

@@ -203,7 +203,11 @@ function aggregateShape(node: Aggregate, emission: Emission): AggregateShape {
 function emitWindow(node: WindowCall, emission: Emission): Sql {
   const args = node.arguments.map((argument) => emitExpression(argument, emission))
   const over = ` OVER (${windowClauses(node, emission).join(' ')})`
-  if (isWindowFunction(node.function)) return emission.dialect.windows[node.function](args, node, over)
+  if (isWindowFunction(node.function)) {
+    const orderBy = node.orderBy.map(opposite)
+    const reversed = ` OVER (${windowClauses({ ...node, orderBy }, emission).join(' ')})`
+    return emission.dialect.windows[node.function](args, node, over, reversed)
+  }
   const filter = node.filter === undefined ? undefined : emitExpression(node.filter, emission)
   const shape = shapeOf(false, '', filter, over)
   if (isPercentile(node.function)) throw new Error(`${node.function} over a window`)
@@ -281,6 +285,10 @@ function windowClauses(node: WindowCall, emission: Emission): Sql[] {
   if (node.orderBy.length > 0) clauses.push(`ORDER BY ${emitOrder(node.orderBy, emission)}`)
   if (node.frame !== undefined) clauses.push(emitFrame(node.frame))
   return clauses
+}
+
+function opposite({ expression, descending, nulls }: BoundOrder): BoundOrder {
+  return { expression, descending: !descending, nulls: nulls === 'first' ? 'last' : 'first' }
 }
 
 export function emitOrder(items: readonly BoundOrder[], emission: Emission): Sql {

@@ -121,6 +121,13 @@ function emitSource(source: Source, emission: Emission, ctes: Sql[]): Sql {
     case 'derived':
       nameByOrdinal(source.id, emission)
       return `(${emitQuery(source.query, emission)}) AS s${source.id}`
+    case 'series': {
+      nameByOrdinal(source.id, emission)
+      const [start, stop, step] = [source.start, source.stop, source.step].map((value) =>
+        emitExpression(value, emission),
+      )
+      return `${emission.dialect.series(source.function, start ?? '', stop ?? '', step ?? '')} AS s${source.id}`
+    }
     case 'cte':
       nameByOrdinal(source.id, emission)
       return `w${source.cte} AS s${source.id}`

@@ -76,7 +76,30 @@ export const POSTGRES_WINDOWS: Dialect['windows'] = {
   lead: ([x, rows = '1'], _node, over) => `lead(${x}, ${asInt(rows)})${over}`,
   lag_default: ([x, rows = '1', other], _node, over) => `lag(${x}, ${asInt(rows)}, ${other})${over}`,
   lead_default: ([x, rows = '1', other], _node, over) => `lead(${x}, ${asInt(rows)}, ${other})${over}`,
+  locf: ([x], _node, over) => `${SCHEMA}.gh_locf(${x})${over}`,
+  interpolate: (args, node, over, reversed) => interpolateSql(args, node, over, reversed, micros),
+  interpolate_integer: (args, node, over, reversed) => interpolateSql(args, node, over, reversed, (at) => at),
   nth_value: ([x, n], _node, over) => `nth_value(${x}, ${asInt(n)})${over}`,
+}
+
+function micros(timestamp: Sql): Sql {
+  return `${SCHEMA}.gh_micros(${timestamp})`
+}
+
+function interpolateSql(
+  [x = '', at = '']: readonly Sql[],
+  node: WindowCall,
+  over: Sql,
+  reversed: Sql,
+  position: (at: Sql) => Sql,
+): Sql {
+  const known = `CASE WHEN (${x}) IS NOT NULL THEN ${position(at)} END`
+  const around = [over, reversed].flatMap((tail) => [
+    `${SCHEMA}.gh_locf(${x})${tail}`,
+    `${SCHEMA}.gh_locf(${known})${tail}`,
+  ])
+  if (isDouble(node)) return `${SCHEMA}.gh_interpolate(${[x, position(at), ...around].join(', ')})`
+  return `${SCHEMA}.gh_interpolate(${[x, position(at), ...around, scaleOf(node)].join(', ')})::${sqlType(node.type)}`
 }
 
 /** No partition has more rows. greatest and least alone would ignore a NULL. */

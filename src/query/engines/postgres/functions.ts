@@ -1,5 +1,6 @@
 /** Helper functions that give PostgreSQL the semantics of IQL; replaced at every start. */
-import { ROOT_DIGITS } from '../../iql/operators.ts'
+import { MAX_SERIES_ROWS } from '../../iql/limits.ts'
+import { ROOT_DIGITS, SPREAD_DIGITS } from '../../iql/operators.ts'
 import { SCHEMA } from './representation.ts'
 
 const S = SCHEMA
@@ -11,13 +12,15 @@ interface HelperFunction {
   readonly signature: string
   readonly returns: string
   readonly body: string
+  /** Called with NULLs too. */
+  readonly takesNull?: true
   /** plpgsql for functions that raise errors or need control flow; otherwise SQL, which the planner can inline. */
   readonly language?: 'plpgsql'
 }
 
-export function functionSql({ signature, returns, body, language = undefined }: HelperFunction): string {
+export function functionSql({ signature, returns, body, language, takesNull }: HelperFunction): string {
   const code = language === undefined ? `SELECT ${body}` : `BEGIN ${body} END`
-  return `CREATE OR REPLACE FUNCTION ${S}.${signature} RETURNS ${returns} LANGUAGE ${language ?? 'sql'} IMMUTABLE STRICT PARALLEL SAFE AS $gh$ ${code} $gh$`
+  return `CREATE OR REPLACE FUNCTION ${S}.${signature} RETURNS ${returns} LANGUAGE ${language ?? 'sql'} IMMUTABLE ${takesNull === true ? '' : 'STRICT '}PARALLEL SAFE AS $gh$ ${code} $gh$`
 }
 
 function fail(code: string, detail: string): string {
@@ -352,6 +355,49 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
     'text',
     `CASE WHEN n BETWEEN 0 AND 2147483647 THEN x::json ->> n::int END`,
   ),
+  { ...plain('gh_keep_known(a anyelement, b anyelement)', 'anyelement', 'coalesce(b, a)'), takesNull: true },
+  {
+    ...checked(
+      'gh_interpolate(x numeric, t bigint, x0 numeric, t0 bigint, x1 numeric, t1 bigint, s int)',
+      'numeric',
+      `IF x IS NOT NULL OR t IS NULL OR x0 IS NULL OR x1 IS NULL THEN RETURN x; END IF;
+       IF t <= t0 OR t1 <= t0 THEN RETURN x0; END IF;
+       RETURN ${S}.gh_round_div(x0 * (t1::numeric - t) + x1 * (t::numeric - t0), t1::numeric - t0, s);`,
+    ),
+    takesNull: true,
+  },
+  {
+    ...checked(
+      'gh_interpolate(x float8, t bigint, x0 float8, t0 bigint, x1 float8, t1 bigint)',
+      'float8',
+      `IF x IS NOT NULL OR t IS NULL OR x0 IS NULL OR x1 IS NULL THEN RETURN x; END IF;
+       IF t <= t0 OR t1 <= t0 THEN RETURN x0; END IF;
+       RETURN ${S}.gh_nearest_double(${S}.gh_round_div(x0::text::numeric * (t1::numeric - t) + x1::text::numeric * (t::numeric - t0), t1::numeric - t0, ${SPREAD_DIGITS}));`,
+    ),
+    takesNull: true,
+  },
+  checked(
+    'gh_series(b bigint, e bigint, s bigint)',
+    'bigint',
+    `IF s <= 0 THEN ${fail('BadValue', `'The step of a series must be positive'`)}; END IF;
+     RETURN ${S}.gh_series_steps(floor((e::numeric - b) / s));`,
+  ),
+  checked(
+    'gh_series_steps(n numeric)',
+    'bigint',
+    `IF n >= ${MAX_SERIES_ROWS} THEN ${fail('BadValue', `'A series can have at most ${MAX_SERIES_ROWS.toLocaleString('en')} rows'`)}; END IF;
+     RETURN greatest(n, -1)::bigint;`,
+  ),
+  checked(
+    'gh_series_months(b timestamp, e timestamp, s interval)',
+    'bigint',
+    `DECLARE months int := extract(year FROM s) * 12 + extract(month FROM s);
+       n int := floor(((extract(year FROM e) - extract(year FROM b)) * 12 + extract(month FROM e) - extract(month FROM b)) / months);
+     BEGIN
+       IF n >= 0 AND b + make_interval(months => n * months) > e THEN n := n - 1; END IF;
+       RETURN ${S}.gh_series_steps(n);
+     END;`,
+  ),
   plain('gh_keep(a anyelement, b anyelement)', 'anyelement', 'a'),
 ]
 
@@ -359,6 +405,8 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
 export const HELPER_AGGREGATES: readonly string[] = [
   /** The length of the texts that string_agg would join; fails as soon as it is too long. */
   aggregate('gh_total(text, text, int)', 'gh_add_length', "STYPE = bigint, INITCOND = '0'"),
+  /** The last value that is not NULL. */
+  aggregate('gh_locf(anyelement)', 'gh_keep_known', 'STYPE = anyelement'),
   /** The sum of squares, for DISTINCT. */
   aggregate('gh_squares(numeric)', 'gh_add_square', "STYPE = numeric, INITCOND = '0'"),
   /** The sum of steps, which fails where it exceeds an int: a count with a limit, without a function of ours for each row. */

@@ -1,10 +1,9 @@
 /** median, percentile_cont and percentile_disc: the values of one group are held, up to a limit, and sorted at its end. */
 import type { Database } from 'better-sqlite3'
 import { FRACTION_SCALE, QUOTIENT_SCALE } from '../../iql/operators.ts'
-import { readDigits, writeDecimal } from '../../iql/values.ts'
 import { badFractionError, manyValuesError } from '../runtime-error.ts'
 import { aggregate, exactOf, type Raw } from './aggregate.ts'
-import { fitted, real, roundedQuotient, storedDouble } from './functions-number.ts'
+import { between, fitted, real, roundedQuotient, storedDouble } from './functions-number.ts'
 
 const ONE = 10n ** BigInt(FRACTION_SCALE)
 const RESULT_DIGITS = 38n
@@ -128,13 +127,7 @@ function doubleBetween({ fraction, values: held, count }: Held<Float64Array>, is
   const low = values[index] ?? 0
   const high = values[index + 1] ?? low
   if (part === 0n || low === high) return storedDouble(low)
-  const [first, second] = [readDigits(String(low)), readDigits(String(high))]
-  // With a NaN or an infinity the weights do not matter.
-  if (first === undefined || second === undefined) return storedDouble(low + high)
-  const scale = Math.max(first.scale, second.scale, 0)
-  const unscaled = (digits: typeof first): bigint => digits.unscaled * 10n ** BigInt(scale - digits.scale)
-  const weighted = unscaled(first) * (ONE - part) + unscaled(second) * part
-  return storedDouble(Number(writeDecimal(weighted, scale + FRACTION_SCALE)))
+  return storedDouble(between(low, high, part, ONE))
 }
 
 function isSame(a: number, b: number | undefined): boolean {

@@ -25,6 +25,17 @@ export function registerAggregates(database: Database): void {
   registerVwap(database)
   registerEnds(database)
   registerJoins(database)
+  aggregate(database, 'gh_locf', {
+    start: () => ({ value: null as Raw }),
+    step: (last: { value: Raw }, value: Raw) => {
+      if (value !== null) last.value = value
+    },
+    // Its frame begins with the partition, so that no row leaves it. SQLite wants the function all the same.
+    inverse: () => {
+      throw new Error('gh_locf over a moving frame')
+    },
+    result: (last: { value: Raw }) => last.value,
+  })
   aggregate(database, 'gh_single', {
     start: () => ({ rows: 0, value: null as Raw }),
     step: (seen, value) => {

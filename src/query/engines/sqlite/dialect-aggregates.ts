@@ -72,8 +72,18 @@ export const SQLITE_WINDOWS: Dialect['windows'] = {
   lead: ([x, rows = '1'], _node, over) => `lead(${x}, ${near(rows)})${over}`,
   lag_default: ([x, rows = '1', other], _node, over) => knownRows(rows, `lag(${x}, ${near(rows)}, ${other})${over}`),
   lead_default: ([x, rows = '1', other], _node, over) => knownRows(rows, `lead(${x}, ${near(rows)}, ${other})${over}`),
+  locf: ([x], _node, over) => `gh_locf(${x})${over}`,
+  interpolate: interpolateSql,
+  interpolate_integer: interpolateSql,
   // SQLite refuses NULL, and adds the number to that of the first row.
   nth_value: ([x, n = '1'], _node, over) => knownRows(n, `nth_value(${x}, min(coalesce(${n}, 1), 2147483647))${over}`),
+}
+
+function interpolateSql([x = '', at]: readonly Sql[], node: WindowCall, over: Sql, reversed: Sql): Sql {
+  const known = `CASE WHEN ${x} IS NOT NULL THEN ${at} END`
+  const around = [over, reversed].flatMap((tail) => [`gh_locf(${x})${tail}`, `gh_locf(${known})${tail}`])
+  if (isDouble(node)) return `gh_finterpolate(${[x, at, ...around].join(', ')})`
+  return `gh_interpolate(${[x, at, ...around, shiftOf(node)].join(', ')})`
 }
 
 /** Without a number of rows the result is NULL, not the default. */

@@ -1,6 +1,7 @@
 /** The SQL dialect of SQLite. */
 import type { SetOperation } from '../../iql/bound-query.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
+import type { TableFunctionId } from '../../iql/functions.ts'
 import { sameName } from '../../iql/names.ts'
 import { type IqlType, isWide, TEXT } from '../../iql/types.ts'
 import { formerOutputs, logName } from '../change-log.ts'
@@ -53,6 +54,7 @@ export const SQLITE: Dialect = {
   percentile: percentileSql,
   stringAgg: stringAggSql,
   windows: SQLITE_WINDOWS,
+  series: seriesSql,
   scalarQuery: (query) => `(SELECT gh_single(c0) FROM (${query}))`,
   setOperation: setSql,
   // An aggregate makes SQLite form one group.
@@ -93,6 +95,16 @@ function negateSql(operand: Sql, type: IqlType): Sql {
     default:
       return `gh_int(-${operand})`
   }
+}
+
+/** Each row is the one before and the step; months are counted from the start, whose day of the month may be a late one. */
+function seriesSql(kind: TableFunctionId, start: Sql, stop: Sql, step: Sql): Sql {
+  const isMonths = kind === 'generate_series_months'
+  const given = `SELECT ${start} AS b, ${stop} AS e, ${step} AS s`
+  const counted = `SELECT b, s, ${isMonths ? 'gh_series_months' : 'gh_series'}(b, e, s) AS n FROM (${given})`
+  if (!isMonths)
+    return `(WITH RECURSIVE r (c0, s, n) AS (SELECT b, s, n FROM (${counted}) WHERE n >= 0 UNION ALL SELECT c0 + s, s, n - 1 FROM r WHERE n > 0) SELECT c0 FROM r)`
+  return `(WITH RECURSIVE r (k, b, s, n) AS (SELECT 0, b, s, n FROM (${counted}) WHERE n >= 0 UNION ALL SELECT k + 1, b, s, n FROM r WHERE k < n) SELECT gh_ts_add(b, gh_iv_mul(s, k), 1) AS c0 FROM r)`
 }
 
 /** SQLite has ALL only for UNION: for the others equal rows are numbered, and the number is one more column. */
