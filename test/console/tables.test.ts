@@ -8,7 +8,7 @@ let scene: ConsoleScene
 let view: ConsolePage
 
 before(async () => {
-  scene = await openConsole()
+  scene = await openConsole({ engine: 'postgres' })
   view = await scene.open('/tables')
 })
 after(() => scene.stop())

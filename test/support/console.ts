@@ -6,7 +6,8 @@ import { buildConsole } from '../../console/build.js'
 import type { Engine } from '../../src/store/database.ts'
 import { type BrowserContext, type Page, startChromium, type TestBrowser } from './chromium.ts'
 import { ADMIN, ALICE } from './demo-user.ts'
-import { openPlace } from './engines.ts'
+import { IS_LONG_RUN, openPlace } from './engines.ts'
+import { stopOwnPostgres } from './postgres.ts'
 import { startTestServer, type TestServer, type TestServerOptions } from './server.ts'
 
 export { ADMIN, ALICE }
@@ -39,11 +40,19 @@ export interface ConsolePage {
   close(): Promise<void>
 }
 
-export async function openConsole(
-  options: TestServerOptions & { readonly engine?: Engine } = {},
-): Promise<ConsoleScene> {
+export interface ConsoleOptions extends TestServerOptions {
+  /** Of short runs; long ones try the tests on both. */
+  readonly engine?: Engine
+}
+
+/** Names an engine for all files: test/console/on-postgres.test.ts runs them a second time. */
+export const CONSOLE_ENGINE = 'TEST_CONSOLE_ENGINE'
+
+export async function openConsole(options: ConsoleOptions = {}): Promise<ConsoleScene> {
   await buildConsole()
-  const { place, leave } = await openPlace(options.engine ?? 'sqlite')
+  const usual = IS_LONG_RUN ? 'sqlite' : (options.engine ?? 'sqlite')
+  const engine = process.env[CONSOLE_ENGINE] === 'postgres' ? 'postgres' : usual
+  const { place, leave } = await openPlace(engine)
   const flags = { '--demo': 'true', '--stream-drain-time': '0', ...options.flags }
   const server = await startTestServer(place, { ...options, flags })
   const browser = await startChromium()
@@ -62,6 +71,7 @@ export async function openConsole(
       await browser.stop()
       await server.stop()
       await leave()
+      if (engine === 'postgres') await stopOwnPostgres()
     },
   }
 }
