@@ -82,6 +82,16 @@ test('values are exact at the pointer and in the table of a chart, and the theme
   await volume.locator('.chart-tooltip').getByText('CORN').waitFor()
   const [sum] = await admin.query<{ v: number }>`select sum(quantity) as v from trades where symbol = 'CORN'`
   assert.equal(await volume.locator('.chart-tooltip .number').innerText(), sum?.v.toLocaleString('en-US'))
+  await page.mouse.move(0, 0)
+  const said = volume.getByRole('status').filter({ hasText: /^[A-Z]+: / })
+  await volume.getByRole('img').focus()
+  await page.keyboard.press('Home')
+  await said.getByText(/^ACME: /).waitFor()
+  await page.keyboard.press('ArrowRight')
+  const second = (await said.filter({ hasNotText: 'ACME' }).textContent()) ?? ''
+  assert.equal(await volume.locator('.chart-tooltip .chart-when').innerText(), second.split(':')[0])
+  await page.keyboard.press('Escape')
+  await volume.locator('.chart-tooltip').waitFor({ state: 'detached' })
   await volume.getByRole('button', { name: 'Show the values as a table' }).click()
   await volume
     .getByRole('rowheader', { name: 'CORN' })
