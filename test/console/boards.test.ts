@@ -221,6 +221,22 @@ test('a board is shared by its link, within the rights of who opens it', async (
   hers.check(/404/)
 })
 
+test('a tile is opened in Query with its parameters, and runs when its user wants it', async () => {
+  const { page } = hers
+  await button(hers, 'Actions for Turnover').click()
+  await page.getByRole('menuitem', { name: 'Open in Query' }).click()
+  await page.waitForURL(/\/console\/query\?tab=/)
+  assert.match((await page.locator('.cm-content').textContent()) ?? '', /^select symbol, sum\(quantity\)/)
+  assert.equal(await page.getByRole('textbox', { name: ':without' }).inputValue(), 'ACME')
+  await page.getByText('Write a statement and run it').waitFor()
+  await page.locator('.page-actions .primary').click()
+  const [others] = await admin.query<{
+    n: number
+  }>`select count(distinct symbol) as n from trades where symbol <> 'ACME'`
+  await page.locator('.query-summary').getByText(`${others?.n} rows`).waitFor()
+  hers.check(/404/)
+})
+
 test('changes of somebody else are not overwritten without a question', async () => {
   const { page } = mine
   const id = await createBoard('Contested', [])
