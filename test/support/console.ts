@@ -6,13 +6,15 @@ import { buildConsole } from '../../console/build.js'
 import type { Engine } from '../../src/store/database.ts'
 import { type BrowserContext, type Page, startChromium, type TestBrowser } from './chromium.ts'
 import { ADMIN, ALICE } from './demo-user.ts'
-import { IS_LONG_RUN, openPlace } from './engines.ts'
+import { IS_LONG_RUN, openPlace, type TestPlace } from './engines.ts'
 import { stopOwnPostgres } from './postgres.ts'
 import { startTestServer, type TestServer, type TestServerOptions } from './server.ts'
 
 export { ADMIN, ALICE }
 
 export interface ConsoleScene {
+  /** Where the server keeps its data: for another node, or for what another process writes. */
+  readonly place: TestPlace
   readonly server: TestServer
   readonly browser: TestBrowser
   /** A page of a fresh browser, signed in, at a path below /console such as `/people`. */
@@ -57,6 +59,7 @@ export async function openConsole(options: ConsoleOptions = {}): Promise<Console
   const server = await startTestServer(place, { ...options, flags })
   const browser = await startChromium()
   return {
+    place,
     server,
     browser,
     async open(path = '', { user = ADMIN, dark, width, beside } = {}) {
