@@ -45,6 +45,8 @@ export interface ConsolePage {
 export interface ConsoleOptions extends TestServerOptions {
   /** Of short runs; long ones try the tests on both. */
   readonly engine?: Engine
+  /** Runs before the server starts. */
+  readonly prepare?: (place: TestPlace) => Promise<void>
 }
 
 /** Names an engine for all files: test/console/on-postgres.test.ts runs them a second time. */
@@ -55,6 +57,7 @@ export async function openConsole(options: ConsoleOptions = {}): Promise<Console
   const usual = IS_LONG_RUN ? 'sqlite' : (options.engine ?? 'sqlite')
   const engine = process.env[CONSOLE_ENGINE] === 'postgres' ? 'postgres' : usual
   const { place, leave } = await openPlace(engine)
+  await options.prepare?.(place)
   const flags = { '--demo': 'true', '--stream-drain-time': '0', ...options.flags }
   const server = await startTestServer(place, { ...options, flags })
   const browser = await startChromium()
