@@ -132,7 +132,7 @@ const CONSOLE: Readonly<Record<string, readonly string[]>> = {
   'theme.ts': [],
 }
 const CONSOLE_PACKAGES =
-  /^(preact(\/hooks)?|@preact\/signals|@codemirror\/.+|@lezer\/.+|@tanstack\/virtual-core|uplot.*|lean-qr(\/extras\/svg)?)$/
+  /^(preact(\/hooks)?|@preact\/signals|@codemirror\/.+|@lezer\/.+|uplot.*|lean-qr(\/extras\/svg)?)$/
 
 test('the console imports its own parts, its packages, the client library, the language, CSV and the rules for addresses only', async () => {
   const source = new URL('../console/src/', import.meta.url).pathname

@@ -110,6 +110,10 @@ function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill, types =
   useEffect(() => {
     onSelect?.(range === undefined || range.bottom < 0 ? undefined : { top: range.top, bottom: range.bottom })
   }, [range?.top, range?.bottom])
+  // Rows that were sorted elsewhere are others: the end of those before must not ask for more of them.
+  useLayoutEffect(() => {
+    if (sorting !== undefined) scroller.current?.scrollTo({ top: 0 })
+  }, [sorting?.sort])
   useEffect(() => {
     if (rows > 0 && shown.last >= rows) onEnd?.()
   }, [shown.last, rows])
