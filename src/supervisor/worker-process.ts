@@ -29,7 +29,7 @@ export class WorkerProcess {
     const { promise: started, resolve: start, reject: refuse } = Promise.withResolvers<void>()
     this.ended = ended
     this.started = started
-    // Whoever waits for the start gets the reason; nobody has to.
+    // Those who wait for the start get the reason; nobody has to.
     started.catch(() => {})
     worker.on('message', (message: FromWorker) => {
       if (message.kind === 'online') this.send({ kind: 'start', order })
