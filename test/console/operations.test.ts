@@ -164,7 +164,7 @@ test('settings are searched; each says where it came from and leads to its docum
   await page.getByRole('row', { name: /master_key/ }).waitFor()
   assert.deepEqual(await admin.axe(), [])
   await page.getByRole('link', { name: 'Backups' }).click()
-  await page.getByText('No backup is known').waitFor()
+  await page.getByText('No backups yet').waitFor()
   assert.deepEqual(await admin.axe(), [])
   admin.check()
 })
