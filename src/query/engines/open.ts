@@ -16,6 +16,8 @@ export interface EngineOptions {
   readonly exportMilliseconds?: number
   /** How long a write waits for a long one of another owner before that one is stopped; only the embedded engine needs it. */
   readonly writeWaitMs: number
+  /** The most tables of the embedded engine. */
+  readonly maxTables: number
   readonly availability: Availability
   /** What is kept of the change logs. */
   readonly log: LogLimits
@@ -30,6 +32,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       readers: options.concurrency,
       waitingReads: options.waiting,
       writeWaitMs: options.writeWaitMs,
+      maxTables: options.maxTables,
       availability: options.availability,
       log: options.log,
     })
