@@ -17,6 +17,8 @@ export interface EngineOptions {
   readonly exportMilliseconds?: number
   /** How long a write waits for a long one of another owner before that one is stopped; only the embedded engine needs it. */
   readonly writeWaitMs: number
+  /** The most tables of the embedded engine. */
+  readonly maxTables: number
   readonly availability: Availability
   /** For workers on one file of the embedded engine. */
   readonly shared?: SharedFile | undefined
@@ -33,6 +35,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       readers: options.concurrency,
       waitingReads: options.waiting,
       writeWaitMs: options.writeWaitMs,
+      maxTables: options.maxTables,
       availability: options.availability,
       log: options.log,
       shared: options.shared,

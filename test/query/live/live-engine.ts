@@ -36,7 +36,7 @@ const LIMITS: LogLimits = { milliseconds: 600_000, changes: 1_000_000 }
 
 export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<LiveEngine> {
   const { dataFolder, databaseUrl } = place
-  const limits = { concurrency: 2, waiting: 100, milliseconds: 30_000, writeWaitMs: 5000 }
+  const limits = { concurrency: 2, waiting: 100, milliseconds: 30_000, writeWaitMs: 5000, maxTables: 1000 }
   const engine = await openEngine({ dataFolder, databaseUrl, ...limits, availability: new Availability(() => {}), log })
   const bus = createLocalBus()
   const catalogue = await Catalogue.open(engine, bus, (error) => {

@@ -48,7 +48,7 @@ const LINES = { format: 'ndjson', rows: 'arrays', integers: 'numbers' } as const
 const LIMITS = { skip: 0, rows: 1000, bytes: 1_000_000 }
 
 export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Promise<Planning> {
-  const limits = { concurrency: 1, waiting: 10, milliseconds: 30_000, writeWaitMs: 5000 }
+  const limits = { concurrency: 1, waiting: 10, milliseconds: 30_000, writeWaitMs: 5000, maxTables: 1000 }
   const engine = await openEngine({
     dataFolder,
     databaseUrl,

@@ -12,7 +12,7 @@ import { createDocumentRows, type DocumentStatement } from '../document-rows.ts'
 import type { Bindable } from '../emit/slots.ts'
 import type { ChangeRequest, Engine, PreparedRead, ReadStatement, WriteReply, WriteRequest } from '../engine.ts'
 import type { LogLimits } from '../live-source.ts'
-import { isLong, prepareCatalogue, readCatalogue } from './catalogue.ts'
+import { areLong, prepareCatalogue, readCatalogue, refuseTooMany } from './catalogue.ts'
 import { doNotBlock, openForReading, openForWriting } from './connection.ts'
 import { SQLITE } from './dialect.ts'
 import { asRefusal } from './failure.ts'
@@ -33,6 +33,8 @@ export interface SqliteOptions {
   readonly waitingReads: number
   /** How long a write waits for a long one of another owner before that one is stopped. */
   readonly writeWaitMs: number
+  /** The most tables that can be created. */
+  readonly maxTables: number
   readonly availability: Availability
   readonly log: LogLimits
   /** For workers on one file. */
@@ -44,7 +46,7 @@ const IDLE_MS = 60_000
 const NEVER = new AbortController().signal
 
 export function openSqliteEngine(options: SqliteOptions): Engine {
-  const { path, readers, waitingReads, writeWaitMs, availability, log, shared } = options
+  const { path, readers, waitingReads, writeWaitMs, maxTables, availability, log, shared } = options
   const writing = openForWriting(path)
   prepareCatalogue(writing)
   const reading = openForReading(path)
@@ -76,6 +78,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     pool,
     longWrites: new LongWrites(writeWaitMs),
     writer: new Writer(path, IDLE_MS),
+    maxTables,
     availability,
   }
   const { longWrites, writer } = open
@@ -145,6 +148,7 @@ interface OpenDatabase {
   readonly pool: ReaderPool
   readonly longWrites: LongWrites
   readonly writer: Writer
+  readonly maxTables: number
   readonly availability: Availability
 }
 
@@ -232,10 +236,13 @@ async function change(
   open: OpenDatabase,
   { signal = NEVER, owner, ...job }: ChangeRequest,
 ): Promise<WriteReply | undefined> {
-  const { reading, writing, commits, longWrites } = open
+  const { reading, writing, commits, longWrites, maxTables } = open
   try {
-    const isAnyLong = await retryWhileLocked(() => job.changes.some(({ change: step }) => isLong(reading, step)))
-    if (isAnyLong) return await runApart(open, owner, job, signal)
+    const isApart = await retryWhileLocked(() => {
+      refuseTooMany(reading, job.changes, maxTables)
+      return areLong(reading, job.changes)
+    })
+    if (isApart) return await runApart(open, owner, job, signal)
     return await longWrites.countShort(
       owner,
       watched(open, () => commits.write(() => runChange(writing, job), { owner, running: { signal } })),
