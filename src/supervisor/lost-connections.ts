@@ -22,7 +22,9 @@ export function closeLostConnections({ process: child }: Worker): void {
 
 /** The message of `node:cluster`; its key stands for the port. */
 function isHandOver(message: unknown): message is { readonly key: unknown } {
-  return typeof message === 'object' && message !== null && 'act' in message && message.act === 'newconn' && 'key' in message
+  return (
+    typeof message === 'object' && message !== null && 'act' in message && message.act === 'newconn' && 'key' in message
+  )
 }
 
 function isCloseable(handle: unknown): handle is { close(): void } {

@@ -278,7 +278,9 @@ onEveryEngine('two workers', (place, engine) => {
       process.kill(pid, 'SIGSTOP')
       // A connection is handed to the worker that cannot take it any more: its client must learn of that.
       let answered = 0
-      const waiting = Promise.allSettled([1, 2, 3].map(() => send('/.well-known/openid-configuration').then(() => answered++)))
+      const waiting = Promise.allSettled(
+        [1, 2, 3].map(() => send('/.well-known/openid-configuration').then(() => answered++)),
+      )
       await until('the other worker answers', 3000, () => answered >= 2)
       process.kill(pid, 'SIGKILL')
       await waiting
