@@ -1,5 +1,6 @@
 /** One worker as the supervisor sees it: a process that starts, answers, stops and ends. */
 import cluster, { type Worker } from 'node:cluster'
+import { closeLostConnections } from './lost-connections.ts'
 import type { FromWorker, StartOrder, ToWorker } from './messages.ts'
 
 /** A worker that did not come up; the message is for the operator. */
@@ -25,11 +26,12 @@ export class WorkerProcess {
     this.number = order.number
     const worker = cluster.fork()
     this.#worker = worker
+    closeLostConnections(worker)
     const { promise: ended, resolve: end } = Promise.withResolvers<Ended>()
     const { promise: started, resolve: start, reject: refuse } = Promise.withResolvers<void>()
     this.ended = ended
     this.started = started
-    // Those who wait for the start get the reason; nobody has to.
+    // The caller may wait for the start and gets the reason, or not.
     started.catch(() => {})
     worker.on('message', (message: FromWorker) => {
       if (message.kind === 'online') this.send({ kind: 'start', order })

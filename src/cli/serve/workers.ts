@@ -10,7 +10,7 @@ import { loadSettings } from '../settings.ts'
 import { logOptions } from './process-options.ts'
 import { stopSignal } from './stop-signal.ts'
 
-const PROGRAM = fileURLToPath(new URL('./worker-main.ts', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../../bin/worker.js', import.meta.url))
 
 export async function serveWithWorkers(args: Arguments, settings: LoadedConfig): Promise<void> {
   const { workers, demo } = settings.config
