@@ -6,6 +6,7 @@ import { query } from './query.ts'
 import { start } from './start.ts'
 import { streamFanOut, streamMemory, streamRequests, streamSignIns } from './streaming.ts'
 import type { Measurement } from './support/compare.ts'
+import { workers } from './workers.ts'
 
 export const MEASUREMENTS: readonly Measurement[] = [
   start,
@@ -17,4 +18,5 @@ export const MEASUREMENTS: readonly Measurement[] = [
   streamMemory,
   streamFanOut,
   ...live,
+  ...workers,
 ]

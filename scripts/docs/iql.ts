@@ -16,7 +16,7 @@ import {
 } from '../../src/query/iql/limits.ts'
 import { OPERATORS } from '../../src/query/iql/operators.ts'
 import { parse } from '../../src/query/iql/parser.ts'
-import { COLUMN_DIGITS, FORMS, RESULT_DIGITS, typeName } from '../../src/query/iql/types.ts'
+import { DECIMAL_DIGITS, FORMS, typeName } from '../../src/query/iql/types.ts'
 import { CHANGES, type Example, MISTAKES, READS, SETUP } from './iql-examples.ts'
 import { grammarText } from './iql-grammar.ts'
 import { INTRODUCTION, MEANING } from './iql-text.ts'
@@ -105,7 +105,7 @@ function typesText(): string {
   const rows = Object.entries(LITERALS).map(([name, literal]) => {
     return [`\`${name === 'Decimal' ? 'Decimal(p, s)' : name}\``, `\`${literal}\``, formOf(name)]
   })
-  const notes = `A Decimal column has at most ${COLUMN_DIGITS} digits, a result ${RESULT_DIGITS}. Columns and results cannot be Intervals.`
+  const notes = `A Decimal has at most ${DECIMAL_DIGITS} digits, in columns and in results. Columns and results cannot be Intervals.`
   return `## Types\n\n${table(['type', 'literal', 'value'], rows)}\n\n${notes}`
 }
 

@@ -189,7 +189,7 @@ Editors and trees of tables read the catalogue as it is opened, without going th
 
 | call | |
 |---|---|
-| \`GET /catalogue/tables?prefix=tr&limit=50\` | the tables that the caller may read whose names begin with \`tr\`: \`{"items": […], "next": path or null}\`, ordered by name without regard to case |
+| \`GET /catalogue/tables?prefix=tr&limit=50\` | the tables that the caller may read whose names begin with \`tr\`: \`{"items": […], "next": path or null}\`, ordered by name without regard to case; \`system=false\` leaves out the system tables, \`system=true\` lists only them |
 | \`GET /catalogue/tables/trades\` | one table: its columns, primary key, unique columns, indexes, scopes and row filter |
 | \`GET /catalogue/language\` | keywords, types and functions of IQL, with signatures, descriptions and examples |
 

@@ -1,14 +1,15 @@
 /** The types of CSV columns: guessed from values, or read from their names. */
 import {
   BOOLEAN,
-  COLUMN_DIGITS,
   COLUMN_TYPES,
   DATE,
+  DECIMAL_DIGITS,
   DOUBLE,
   decimal,
   INTEGER,
   type IqlType,
   JSON_TYPE,
+  SHORT_DIGITS,
   TEXT,
   TIME,
   TIMESTAMP,
@@ -103,7 +104,9 @@ const GUESSES: readonly { readonly form: RegExp; readonly type: (values: readonl
 function decimalFor(values: readonly string[]): IqlType | undefined {
   const longest = (pattern: RegExp) => Math.max(...values.map((value) => pattern.exec(value)?.[1]?.length ?? 0))
   const scale = longest(/\.(\d+)$/)
-  return longest(/^-?(\d+)/) + scale > COLUMN_DIGITS ? undefined : decimal(COLUMN_DIGITS, scale)
+  const digits = longest(/^-?(\d+)/) + scale
+  if (digits > DECIMAL_DIGITS) return undefined
+  return decimal(digits > SHORT_DIGITS ? DECIMAL_DIGITS : SHORT_DIGITS, scale)
 }
 
 /** Reads `Decimal(12, 4)` or `Text`, as DESCRIBE prints and users type them. */

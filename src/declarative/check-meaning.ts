@@ -140,8 +140,8 @@ function columnFaults(column: DeclaredTable['columns'][number]): Fault[] {
   return faults
 }
 
-/** The number of digits that always fit a scaled 64-bit integer. */
-const MOST_DIGITS = 18
+/** The number of digits of a Decimal column. */
+const MOST_DIGITS = 38
 
 function isScope(text: string): boolean {
   return SCOPES.some((scope) => scope === text)

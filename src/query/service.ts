@@ -8,7 +8,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import { createTables, type Tables } from './catalogue/tables.ts'
 import type { Engine } from './engines/engine.ts'
-import { openEngine } from './engines/open.ts'
+import { type EngineOptions, openEngine } from './engines/open.ts'
 import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
@@ -71,7 +71,7 @@ export interface QueryOptions {
   readonly clock: Clock
   readonly onError: (error: unknown) => void
   readonly onAvailability?: (change: AvailabilityChange) => void
-  readonly database: { readonly dataFolder: string; readonly databaseUrl: string }
+  readonly database: Pick<EngineOptions, 'dataFolder' | 'databaseUrl' | 'shared'>
   readonly limits?: Partial<QueryLimits>
   readonly liveLimits?: Partial<LiveLimits>
   /** Records changes of the catalogue. */

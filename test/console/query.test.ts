@@ -141,14 +141,14 @@ test('a statement that takes long is cancelled, here and on the server', async (
 })
 
 test('a million rows stream in and scroll; typing goes on, and frames stay short', async () => {
-  const pairs = 'select a.id, b.symbol, b.price from trades a cross join trades b limit'
+  const pairs = 'select a.id, b.executed_at, b.price from trades a cross join trades b limit'
   await run('select * from trades')
   await summary().getByText('4,000 rows').waitFor()
-  // What the machine needs for as many rows and a grid that scrolls, while the server sends to somebody else.
+  // What the machine needs for a grid that scrolls, while the server sends to somebody else.
   const others = (async () => {
     for await (const _ of await admin.query(statement(`${pairs} 300000`)).batches());
   })()
-  const bare = await page.evaluate<number>(`(${longestFrame})(0, ${scroll(100)}, (${parseRows})())`)
+  const bare = await page.evaluate<number>(`(${longestFrame})(60, ${scroll(100)})`)
   await others
   await run(`${pairs} 1000000`)
   await page.keyboard.press('End')
@@ -169,9 +169,8 @@ test('a million rows stream in and scroll; typing goes on, and frames stay short
 const scroll = (step: number) => `((at) => { document.querySelector('[role=grid]').scrollTop = at * ${step} })`
 
 /** The longest time between two of so many frames, in milliseconds; of 0, until `isOver`. */
-const longestFrame = `async (frames, act, until) => {
+const longestFrame = `async (frames, act) => {
   globalThis.isOver = false
-  until?.then(() => { globalThis.isOver = true })
   const frame = () => new Promise(requestAnimationFrame)
   let [most, before] = [0, await frame()]
   for (let at = 0; frames === 0 ? !globalThis.isOver : at < frames; at++) {
@@ -181,16 +180,6 @@ const longestFrame = `async (frames, act, until) => {
     before = now
   }
   return most
-}`
-
-/** A million rows without anything around them, in slices. */
-const parseRows = `async () => {
-  const lines = '[' + Array.from({ length: 1000 }, (_, at) => '[' + at + ',"ACME","101.' + at + '"]').join() + ']'
-  const rows = []
-  while (rows.length < 1_000_000) {
-    for (const row of JSON.parse(lines)) rows.push(row)
-    if (rows.length % 10_000 === 0) await new Promise((resolve) => setTimeout(resolve))
-  }
 }`
 
 test('Live: rows change and move to their places; the method is named, and why a result cannot be live', async () => {
@@ -277,7 +266,7 @@ test('a link with a text opens it, and runs nothing; the plan is shown on reques
   await summary().getByText('1 row').waitFor()
   await page.getByRole('radio', { name: 'Plan' }).check({ force: true })
   await page.locator('.query-plan').getByText('find in ticks by id').waitFor()
-  await page.locator('.query-plan').getByText('keys', { exact: true }).waitFor()
+  await page.locator('.query-plan').getByText('Yes, by keys:').waitFor()
 })
 
 test('dark and on a telephone it is free of faults; it is small, and nothing was against the policy', async (t) => {

@@ -163,14 +163,14 @@ describe('faults are reported with their path', () => {
           {
             name: 'T',
             columns: [
-              { name: 'a', type: 'Decimal(19,2)' },
+              { name: 'a', type: 'Decimal(39,2)' },
               { name: 'A', type: 'Text' },
             ],
           },
         ],
       },
       'tables[0].columns[1].name: "A" is already the name of columns[0]',
-      'tables[0].columns[0].type: a Decimal column has 1 to 18 digits, not 19',
+      'tables[0].columns[0].type: a Decimal column has 1 to 38 digits, not 39',
     ],
     [
       { tables: [{ name: 'T', columns: [{ name: 'a', type: 'Decimal(4,5)' }] }] },

@@ -13,7 +13,7 @@ onEveryEngine('formats', (place) => {
   before(async () => {
     server = await startQueryServer(place())
     await server.query(
-      'CREATE TABLE every (id Integer PRIMARY KEY, t Text, d Decimal(18,4), f Double, o Boolean, s Timestamp, a Date, m Time, u Uuid, j Json, b Binary)',
+      'CREATE TABLE every (id Integer PRIMARY KEY, t Text, d Decimal(18,4), f Double, o Boolean, s Timestamp, a Date, m Time, u Uuid, j Json, b Binary, w Decimal(38, 18))',
     )
     const row = {
       id: 1,
@@ -27,6 +27,7 @@ onEveryEngine('formats', (place) => {
       u: '123e4567-e89b-12d3-a456-426614174000',
       j: { k: [1, null] },
       b: 'AP8=',
+      w: '-12345678901234567890.123456789012345678',
     }
     assert.equal((await server.call('/query/every/insert', [row, { id: 2 }, { id: 3, t: '' }])).status, 200)
   })
@@ -36,9 +37,9 @@ onEveryEngine('formats', (place) => {
     const reply = await server.query(STATEMENT, { headers: { accept: 'text/csv' } })
     assert.equal(
       reply.text,
-      'id,t,d,f,o,s,a,m,u,j,b\r\n' +
-        '1,"a,""b""\r\n",-12345.6789,0.1,true,2026-01-02T03:04:05.000001Z,1969-12-31,23:59:59.999999,123e4567-e89b-12d3-a456-426614174000,"{""k"":[1,null]}",AP8=\r\n' +
-        '2,,,,,,,,,,\r\n3,"",,,,,,,,,\r\n',
+      'id,t,d,f,o,s,a,m,u,j,b,w\r\n' +
+        '1,"a,""b""\r\n",-12345.6789,0.1,true,2026-01-02T03:04:05.000001Z,1969-12-31,23:59:59.999999,123e4567-e89b-12d3-a456-426614174000,"{""k"":[1,null]}",AP8=,-12345678901234567890.123456789012345678\r\n' +
+        '2,,,,,,,,,,,\r\n3,"",,,,,,,,,,\r\n',
     )
   })
 
@@ -122,6 +123,7 @@ onEveryEngine('formats', (place) => {
       u: 'Utf8',
       j: 'Utf8',
       b: 'Binary',
+      w: 'Decimal[38e+18]',
     })
     const raw = (name: string): unknown => table.getChild(name)?.data[0]?.values.slice(0, 1)
     assert.deepEqual(raw('s'), BigInt64Array.of(1_767_323_045_000_001n))

@@ -9,7 +9,7 @@ onEveryEngine('pages', (place) => {
   before(async () => {
     server = await startQueryServer(place())
     for (const statement of [
-      'CREATE TABLE p (a Integer, b Text, v Integer, d Decimal(9, 3), at Timestamp, bin Binary, PRIMARY KEY (a, b))',
+      'CREATE TABLE p (a Integer, b Text, v Integer, d Decimal(9, 3), w Decimal(38, 18), at Timestamp, bin Binary, PRIMARY KEY (a, b))',
       'CREATE TABLE heap (v Integer)',
       `CREATE TABLE own (id Integer PRIMARY KEY, owner Text NOT NULL) WRITE SCOPE 'Platform/Market' ROW FILTER (owner = :sub)`,
     ])
@@ -19,6 +19,7 @@ onEveryEngine('pages', (place) => {
       b: `k"${index}`,
       v: index % 3 === 0 ? null : index % 4,
       d: index % 2 === 0 ? null : `${index}.125`,
+      w: index % 4 === 0 ? null : `${index - 10}1234567890123456.${'9'.repeat(18)}`,
       at: `2026-01-01T00:00:00.${String(index).padStart(6, '0')}Z`,
       bin: Buffer.from([index, 255]).toString('base64'),
     }))
@@ -48,7 +49,7 @@ onEveryEngine('pages', (place) => {
   }
 
   test('the pages together are the whole result, in every order, with NULLs on either side of a page break', async () => {
-    for (const order of ['', 'v', '-v', 'v,-d', '-d,at', '-at', 'bin', '-b,a', 'd,v,bin']) {
+    for (const order of ['', 'v', '-v', 'v,-d', '-d,at', '-at', 'bin', '-b,a', 'd,v,bin', '-w', 'w,v']) {
       const whole = await server.call(`/query/p/select?orderby=${order}`, [])
       const wanted = whole.json.Rows.map((row) => JSON.stringify(row))
       assert.equal(wanted.length, 23)

@@ -1,6 +1,7 @@
 /** Opens the engine that the settings choose. */
 import { join } from 'node:path'
 import type { Availability } from '../../lib/availability.ts'
+import type { SharedFile } from '../../store/shared-file.ts'
 import type { Engine } from './engine.ts'
 import type { LogLimits } from './live-source.ts'
 
@@ -17,6 +18,8 @@ export interface EngineOptions {
   /** How long a write waits for a long one of another owner before that one is stopped; only the embedded engine needs it. */
   readonly writeWaitMs: number
   readonly availability: Availability
+  /** For workers on one file of the embedded engine. */
+  readonly shared?: SharedFile | undefined
   /** What is kept of the change logs. */
   readonly log: LogLimits
 }
@@ -32,6 +35,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       writeWaitMs: options.writeWaitMs,
       availability: options.availability,
       log: options.log,
+      shared: options.shared,
     })
   }
   const { openPostgresEngine } = await import('./postgres/engine.ts')

@@ -13,6 +13,7 @@ import { readInterval } from './time-values.ts'
 import {
   asDecimal,
   BOOLEAN,
+  DECIMAL_DIGITS,
   DOUBLE,
   decimal,
   INTEGER,
@@ -247,8 +248,8 @@ function finish(
       return oneOf(binding, SPANS, written, bound)
     case 'digits': {
       const digits = bound.kind === 'literal' && typeof bound.value === 'bigint' ? bound.value : -1n
-      if (digits >= 0n && digits <= 18n) return bound
-      throw badArguments(binding, call, [definition], startOf(written), 'takes from 0 to 18 digits')
+      if (digits >= 0n && digits <= BigInt(DECIMAL_DIGITS)) return bound
+      throw badArguments(binding, call, [definition], startOf(written), `takes from 0 to ${DECIMAL_DIGITS} digits`)
     }
     case 'fraction': {
       const fraction = asFraction(bound)

@@ -2,7 +2,7 @@
 import type { TypeRef } from './ast-query.ts'
 import type { Binding } from './binding.ts'
 import { didYouMean } from './did-you-mean.ts'
-import { COLUMN_DIGITS, COLUMN_TYPES, decimal, INTERVAL, type IqlType, RESULT_DIGITS } from './types.ts'
+import { COLUMN_TYPES, DECIMAL_DIGITS, decimal, INTERVAL, type IqlType } from './types.ts'
 
 /** Hints for type names of other SQL dialects. */
 const FOREIGN_NAMES: ReadonlyMap<string, string> = new Map(
@@ -33,7 +33,7 @@ const FOREIGN_NAMES: ReadonlyMap<string, string> = new Map(
 
 export function bindType(binding: Binding, { name, arguments: digits }: TypeRef, { forCast = false } = {}): IqlType {
   const key = name.text.toLowerCase()
-  if (key === 'decimal') return bindDecimal(binding, name.at, digits, forCast ? RESULT_DIGITS : COLUMN_DIGITS)
+  if (key === 'decimal') return bindDecimal(binding, name.at, digits)
   if (digits.length > 0) throw binding.fail('BadType', name.at, `${name.text} takes no digits`)
   if (key === 'interval' && forCast) return INTERVAL
   const kind = COLUMN_TYPES.find((known) => known.toLowerCase() === key)
@@ -45,12 +45,13 @@ export function bindType(binding: Binding, { name, arguments: digits }: TypeRef,
   })
 }
 
-function bindDecimal(binding: Binding, at: number, digits: readonly number[], max: number): IqlType {
+function bindDecimal(binding: Binding, at: number, digits: readonly number[]): IqlType {
   const [precision, scale = 0] = digits
   if (precision === undefined) {
     throw binding.fail('BadType', at, 'Decimal needs its digits', { hint: 'write Decimal(18, 4)' })
   }
-  if (precision < 1 || precision > max) throw binding.fail('BadType', at, `Decimal has from 1 to ${max} digits here`)
+  if (precision < 1 || precision > DECIMAL_DIGITS)
+    throw binding.fail('BadType', at, `Decimal has from 1 to ${DECIMAL_DIGITS} digits`)
   if (scale > precision)
     throw binding.fail('BadType', at, 'A Decimal cannot have more digits after the point than in total')
   return decimal(precision, scale)

@@ -48,6 +48,14 @@ interface Typed {
 export interface Literal extends Typed {
   readonly kind: 'literal'
   readonly value: IqlValue
+  /** Where the statement has it; set only if the plan may serve statements with other literals. */
+  readonly written?: WrittenAt | undefined
+}
+
+/** The literal at `index` of the statement's shape, behind a sign. */
+export interface WrittenAt {
+  readonly index: number
+  readonly sign: '' | '-'
 }
 
 /** :name or $1. `index` is an index into Bound.parameters and into the values from readParameters. */

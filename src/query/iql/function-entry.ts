@@ -40,7 +40,7 @@ export const ARGUMENT_WORDS = {
   part: 'a literal: one of the words in the description',
   unit: 'a literal: one of the words in the description',
   span: 'a literal: one of the words in the description',
-  digits: 'a literal: a whole number from 0 to 18',
+  digits: 'a literal: a whole number from 0 to 38',
   fraction: 'a literal or a parameter: a number from 0 to 1, with up to 17 digits after the point',
   fixed: 'an Interval without months',
   months: 'a literal: an Interval of whole months',

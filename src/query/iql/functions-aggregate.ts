@@ -1,8 +1,8 @@
 /** The aggregate and window functions of IQL: one value from many rows. */
 import type { FunctionEntry } from './function-entry.ts'
 import type { Unnamed } from './functions-scalar.ts'
-import { QUOTIENT_SCALE } from './operators.ts'
-import { BOOLEAN, DOUBLE, decimal, INTEGER, type IqlType, RESULT_DIGITS, TEXT } from './types.ts'
+import { quotientScale } from './operators.ts'
+import { asDecimal, BOOLEAN, DECIMAL_DIGITS, DOUBLE, decimal, INTEGER, type IqlType, TEXT } from './types.ts'
 
 export const AGGREGATE_FUNCTIONS = {
   count: {
@@ -25,7 +25,7 @@ export const AGGREGATE_FUNCTIONS = {
   avg: aggregate(
     ['number'],
     averageType,
-    'The mean. For Integer and Decimal a Decimal with scale max(s, 6), rounded half away from zero; for Double a Double: the sum as above, divided by the count.',
+    'The mean. For Integer and Decimal a Decimal with scale max(s, 16), or 12 where the whole part may need the digits, rounded half away from zero; for Double a Double: the sum as above, divided by the count.',
     'avg(price)',
     true,
   ),
@@ -35,8 +35,8 @@ export const AGGREGATE_FUNCTIONS = {
   bool_or: aggregate(['Boolean'], BOOLEAN, 'Whether any value is true.', 'bool_or(quantity > 100)', true),
   variance: aggregate(
     ['number'],
-    averageType,
-    'The sample variance, (n Σx² − (Σx)²) / (n (n − 1)), calculated exactly, for Double over the shortest decimal forms, and rounded once, to scale max(s, 6) or to a Double; NULL for fewer than two rows.',
+    varianceType,
+    'The sample variance, (n Σx² − (Σx)²) / (n (n − 1)), calculated exactly, for Double over the shortest decimal forms, and rounded once, like avg (for squares the whole part needs twice the digits) or to a Double; NULL for fewer than two rows.',
     'variance(price)',
     true,
   ),
@@ -49,7 +49,7 @@ export const AGGREGATE_FUNCTIONS = {
   ),
   var_pop: aggregate(
     ['number'],
-    averageType,
+    varianceType,
     'The variance of the population, (n Σx² − (Σx)²) / n², calculated and rounded in the same way; NULL without rows.',
     'var_pop(price)',
     true,
@@ -77,7 +77,7 @@ export const AGGREGATE_FUNCTIONS = {
   percentile_cont: aggregate(
     ['fraction', 'number'],
     ([, x]) => averageType(x === undefined ? [] : [x]),
-    'The value at this fraction of the sorted values, interpolated between the two nearest: for Integer and Decimal exactly, rounded once to scale max(s, 6); for Double over the shortest decimal forms. Also `percentile_cont(0.9) WITHIN GROUP (ORDER BY x)`.',
+    'The value at this fraction of the sorted values, interpolated between the two nearest: for Integer and Decimal exactly, rounded once like avg; for Double over the shortest decimal forms. Also `percentile_cont(0.9) WITHIN GROUP (ORDER BY x)`.',
     'percentile_cont(0.9, price)',
   ),
   percentile_disc: aggregate(
@@ -110,8 +110,8 @@ export const AGGREGATE_FUNCTIONS = {
   vwap: {
     ...market(
       ['exact', 'exact'],
-      averageType,
-      'The volume-weighted average price, Σ(price × quantity) / Σ(quantity), rounded half away from zero to scale max(s, 6). Rows with a NULL in either are ignored; NULL if the quantities sum to zero.',
+      vwapType,
+      'The volume-weighted average price, Σ(price × quantity) / Σ(quantity), rounded half away from zero to scale max(s1, s2, 16). Rows with a NULL in either are ignored; NULL if the quantities sum to zero.',
       'vwap(price, quantity)',
     ),
     overWindow: true,
@@ -224,12 +224,27 @@ function first([x = INTEGER]: readonly IqlType[]): IqlType {
 
 function sumType([x = INTEGER]: readonly IqlType[]): IqlType {
   if (x.kind === 'Double') return x
-  return decimal(RESULT_DIGITS, x.kind === 'Decimal' ? x.scale : 0)
+  return decimal(DECIMAL_DIGITS, x.kind === 'Decimal' ? x.scale : 0)
 }
 
 function averageType([x = INTEGER]: readonly IqlType[]): IqlType {
-  if (x.kind === 'Double') return x
-  return decimal(RESULT_DIGITS, Math.max(x.kind === 'Decimal' ? x.scale : 0, QUOTIENT_SCALE))
+  return meanOf(x, 0, 1)
+}
+
+/** Squares have twice as many digits before the point. */
+function varianceType([x = INTEGER]: readonly IqlType[]): IqlType {
+  return meanOf(x, 0, 2)
+}
+
+function vwapType([price = INTEGER, weight = INTEGER]: readonly IqlType[]): IqlType {
+  return meanOf(price, asDecimal(weight)?.scale ?? 0, 1)
+}
+
+function meanOf(type: IqlType, leastScale: number, times: number): IqlType {
+  const exact = asDecimal(type)
+  if (exact === undefined) return type
+  const scale = quotientScale(Math.max(exact.scale, leastScale), times * (exact.precision - exact.scale))
+  return decimal(DECIMAL_DIGITS, scale)
 }
 
 function aggregate(

@@ -3,6 +3,7 @@ import type { BinaryOperator } from './ast-query.ts'
 import {
   asDecimal,
   DATE,
+  DECIMAL_DIGITS,
   type DecimalType,
   DOUBLE,
   decimal,
@@ -10,15 +11,22 @@ import {
   INTEGER,
   INTERVAL,
   type IqlType,
-  RESULT_DIGITS,
   TEXT,
   TIME,
   TIMESTAMP,
   type TypeKind,
 } from './types.ts'
 
-/** The minimum scale of a quotient or an average. */
-export const QUOTIENT_SCALE = 6
+/** The scale of a quotient or an average, unless its operands have more. */
+export const QUOTIENT_SCALE = 16
+/** What is left of it where the whole part may need the digits. */
+const LEAST_QUOTIENT_SCALE = 12
+
+/** `whole` is the number of digits that the whole part may need. */
+export function quotientScale(scale: number, whole: number): number {
+  const room = Math.max(DECIMAL_DIGITS - whole, LEAST_QUOTIENT_SCALE)
+  return Math.max(scale, Math.min(QUOTIENT_SCALE, room))
+}
 
 /** Digits after the point to which a variance of Doubles is calculated before it becomes a Double: more than the least one has. */
 export const SPREAD_DIGITS = 400
@@ -59,7 +67,7 @@ export const OPERATORS = {
     'Decimal',
     'Decimal',
     quotient,
-    'quotient rounded half away from zero; scale max(s1, s2, 6)',
+    'quotient rounded half away from zero; scale max(s1, s2, 16), or 12 where the whole part may need the digits',
   ),
   'decimal%decimal': rule('%', 'Decimal', 'Decimal', sum, 'remainder, with the sign of the dividend', 'result'),
   'double+double': rule('+', 'Double', 'Double', () => DOUBLE, 'IEEE 754 sum'),
@@ -145,14 +153,15 @@ function sum(left: IqlType, right: IqlType): IqlType | undefined {
 function product(left: IqlType, right: IqlType): IqlType | undefined {
   return combine(left, right, (a, b) => {
     const scale = a.scale + b.scale
-    return scale > RESULT_DIGITS ? undefined : decimal(a.precision + b.precision, scale)
+    return scale > DECIMAL_DIGITS ? undefined : decimal(a.precision + b.precision, scale)
   })
 }
 
 function quotient(left: IqlType, right: IqlType): IqlType | undefined {
   return combine(left, right, (a, b) => {
-    const scale = Math.max(a.scale, b.scale, QUOTIENT_SCALE)
-    return decimal(a.precision - a.scale + b.scale + scale, scale)
+    const whole = a.precision - a.scale + b.scale
+    const scale = quotientScale(Math.max(a.scale, b.scale), whole)
+    return decimal(whole + scale, scale)
   })
 }
 

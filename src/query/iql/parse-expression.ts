@@ -91,6 +91,8 @@ function parseInfix(tokens: TokenStream, left: Expression, minimum: number): Exp
     return { kind: 'binary', operator, left, right, at }
   }
   if (key === 'is') return minimum < PRECEDENCE.is ? parseIs(tokens, left) : undefined
+  // In a column definition, as in DEFAULT 0 NOT NULL.
+  if (key === 'not' && tokens.ahead(1).key === 'null') return undefined
   if (TEST_WORDS.has(key)) return minimum < PRECEDENCE.test ? parseTest(tokens, left) : undefined
   tokens.couldBe('an operator')
   return undefined

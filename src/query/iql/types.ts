@@ -4,7 +4,7 @@ export type IqlType =
   | { readonly kind: 'Text' }
   /** 64-bit, signed. */
   | { readonly kind: 'Integer' }
-  /** Exact, with `precision` digits in total (≤ 18 in a column, ≤ 38 in a result), of which `scale` follow the point. */
+  /** Exact, with `precision` digits in total, at most 38, of which `scale` follow the point. */
   | { readonly kind: 'Decimal'; readonly precision: number; readonly scale: number }
   | { readonly kind: 'Double' }
   | { readonly kind: 'Boolean' }
@@ -50,10 +50,10 @@ export const INTERVAL: IqlType = { kind: 'Interval', months: true }
 export const FIXED_INTERVAL: IqlType = { kind: 'Interval', months: false }
 export const NULL: IqlType = { kind: 'Null' }
 
-/** Digits of a Decimal column: as many as a scaled 64-bit integer can always hold. */
-export const COLUMN_DIGITS = 18
-/** Digits of a Decimal result. */
-export const RESULT_DIGITS = 38
+/** Digits of a Decimal, in columns and in results. */
+export const DECIMAL_DIGITS = 38
+/** As many digits as a scaled 64-bit integer can always hold. */
+export const SHORT_DIGITS = 18
 /** Digits of an Integer as a Decimal: 19 hold every 64-bit integer. */
 const INTEGER_DIGITS = 19
 
@@ -63,7 +63,12 @@ export const MAX_INTEGER = 2n ** 63n - 1n
 export type DecimalType = Extract<IqlType, { kind: 'Decimal' }>
 
 export function decimal(precision: number, scale: number): DecimalType {
-  return { kind: 'Decimal', precision: Math.min(precision, RESULT_DIGITS), scale }
+  return { kind: 'Decimal', precision: Math.min(precision, DECIMAL_DIGITS), scale }
+}
+
+/** A Decimal that may exceed a 64-bit integer. */
+export function isWide(type: IqlType): boolean {
+  return type.kind === 'Decimal' && type.precision > SHORT_DIGITS
 }
 
 /** Whether a value of the type can have any length. */

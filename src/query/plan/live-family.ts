@@ -5,7 +5,7 @@ import type { BoundExpression, Column, ResultColumn, Select, TableSource } from 
 import { operandsOf } from '../iql/bound-walk.ts'
 import type { ScalarId } from '../iql/functions.ts'
 import { isSmallText } from '../iql/text-bound.ts'
-import { BOOLEAN, type IqlType, type IqlValue, RESULT_DIGITS, type TypeKind } from '../iql/types.ts'
+import { BOOLEAN, DECIMAL_DIGITS, type IqlType, type IqlValue, type TypeKind } from '../iql/types.ts'
 import { writeValue } from '../iql/values.ts'
 import type { Cell, Encoding } from '../results/encoding.ts'
 import { liveKeyWriter } from '../results/live-rows.ts'
@@ -165,7 +165,7 @@ function isTotal(node: BoundExpression): boolean {
         case 'decimal-decimal':
         case 'decimal*decimal':
           // With fewer digits than the maximum, the type holds every result.
-          return node.type.kind === 'Decimal' && node.type.precision < RESULT_DIGITS
+          return node.type.kind === 'Decimal' && node.type.precision < DECIMAL_DIGITS
         case 'text||text':
           return isSmallText(node)
         default:

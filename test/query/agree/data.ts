@@ -18,6 +18,8 @@ export const COLUMNS: readonly TableColumn[] = [
   { name: 's', kind: 'Decimal', type: 'Decimal(9, 2)' },
   { name: 'f', kind: 'Decimal', type: 'Decimal(18, 18)' },
   { name: 'w', kind: 'Decimal', type: 'Decimal(18, 0)' },
+  { name: 'e', kind: 'Decimal', type: 'Decimal(38, 18)' },
+  { name: 'h', kind: 'Decimal', type: 'Decimal(38, 0)' },
   { name: 'x', kind: 'Double', type: 'Double' },
   { name: 'y', kind: 'Double', type: 'Double' },
   { name: 'ok', kind: 'Boolean', type: 'Boolean' },
@@ -155,6 +157,14 @@ const VALUES: Readonly<Record<string, readonly [readonly (string | boolean)[], r
   w: [
     ['0', '1', '-2', '3', '1000'],
     ['999999999999999999', '-999999999999999999', '500000000000000000'],
+  ],
+  e: [
+    ['0', '1', '-1', '2.25', '0.000000000000000001', '-45.1'],
+    ['99999999999999999999.999999999999999999', '-99999999999999999999.999999999999999999', '9223372036854775808'],
+  ],
+  h: [
+    ['0', '1', '-2', '1000'],
+    ['99999999999999999999999999999999999999', '-99999999999999999999999999999999999999', '-9223372036854775809'],
   ],
   x: [TAME_DOUBLES, WILD_DOUBLES],
   y: [TAME_DOUBLES, WILD_DOUBLES],

@@ -12,7 +12,7 @@ export interface PlainStatement {
 const KINDS: readonly PlainKind[] = ['Integer', 'Decimal', 'Text', 'Boolean', 'Timestamp', 'Date']
 const COLUMNS: Readonly<Record<PlainKind, readonly string[]>> = {
   Integer: ['id', 'k', 'i'],
-  Decimal: ['d', 's', 'w'],
+  Decimal: ['d', 's', 'w', 'e'],
   Text: ['t', 'u'],
   Boolean: ['ok'],
   Timestamp: ['ts', 'at'],

@@ -16,6 +16,7 @@ import { caller } from '../query-server.ts'
 
 export interface LiveEngine {
   readonly engine: Engine
+  readonly catalogue: Catalogue
   /** Runs a definition or a write. Several writes succeed or fail as one. */
   run(...statements: readonly string[]): Promise<void>
   /** The SQL of the changed rows. */
@@ -42,7 +43,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
     throw error
   })
   const planner = new Planner(engine)
-  const planned = (text: string) => planner.plan(ADMIN, catalogue.snapshot, text)
+  const planned = (text: string) => planner.planWithLiterals(ADMIN, catalogue.snapshot, text)
   const values = (since?: Positions): RunValues => ({
     parameters: [],
     subject: 'admin',
@@ -76,6 +77,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
   }
   return {
     engine,
+    catalogue,
     restricted(statement, position) {
       const { family } = plan(statement)
       if (family === undefined) throw new Error(`Not by keys: ${statement}`)
@@ -92,7 +94,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
       }
       await engine.write({
         owner: 'admin',
-        unlogged: all.flatMap(({ bound }) => bound.tables.filter(({ isLive }) => !isLive).map(({ name }) => name)),
+        tables: all.flatMap(({ bound }) => bound.tables),
         steps: all.flatMap(({ plan: sql }) =>
           sql === undefined ? [] : [{ sql: sql.sql, parameterSets: [parameters(sql)] }],
         ),

@@ -64,7 +64,7 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   const env = { engine, catalogue, planner, clock: () => NOW, audit: noAudit, auditTable }
 
   const planned = (statement: string, options: Options): Planned =>
-    planner.plan(callerOf(options), catalogue.snapshot, statement)
+    planner.planWithLiterals(callerOf(options), catalogue.snapshot, statement)
   const plan = (statement: string, options: Options = {}): LivePlan => {
     const { changed } = options
     const changedKeys = changed === undefined ? engine.dialect.changedKeys : () => onEngine(changed, engine)

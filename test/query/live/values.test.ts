@@ -13,6 +13,8 @@ const STATEMENTS = [
   'SELECT b, count(*) AS n FROM odd GROUP BY b',
   'SELECT t, sum(n) AS total FROM odd GROUP BY t ORDER BY t',
   'SELECT DISTINCT d, t FROM odd',
+  'SELECT e, count(*) AS n FROM odd GROUP BY e',
+  'SELECT id, e FROM odd WHERE e > 0 ORDER BY e DESC',
   'SELECT o.j, p.j AS other FROM odd o LEFT JOIN odd p ON p.id = o.id + 1',
   'SELECT max(d) AS d, min(t) AS t FROM odd',
   'SELECT t FROM loose',
@@ -27,9 +29,9 @@ onEveryEngine('the values of live results', (place) => {
   before(async () => {
     server = await startQueryServer(place())
     await run(
-      'CREATE TABLE odd (id Integer PRIMARY KEY, j Json, b Binary, d Double, t Text, n Decimal(18, 8))',
+      'CREATE TABLE odd (id Integer PRIMARY KEY, j Json, b Binary, d Double, t Text, n Decimal(18, 8), e Decimal(38, 18))',
       'CREATE TABLE loose (t Text)',
-      'CREATE TABLE keyed (b Binary NOT NULL, d Double NOT NULL, at Timestamp NOT NULL, u Uuid NOT NULL, PRIMARY KEY (b, d, at, u))',
+      'CREATE TABLE keyed (b Binary NOT NULL, d Double NOT NULL, at Timestamp NOT NULL, u Uuid NOT NULL, e Decimal(38, 18) DEFAULT 0 NOT NULL, PRIMARY KEY (b, d, at, u, e))',
     )
   })
   afterEach(() => {
@@ -74,20 +76,26 @@ onEveryEngine('the values of live results', (place) => {
         t: 'tab\tnew\nline "q" \\ \u2028',
       },
       { id: 2, j: 'null', b: '', d: 'Infinity', t: '' },
-      { id: 3, j: null, b: null, d: null, t: null, n: '0.00000001' },
-      { id: 4, j: [], b: 'AA==', d: '-Infinity', t: '𝄞 é', n: '1234567890.01234567' },
+      { id: 3, j: null, b: null, d: null, t: null, n: '0.00000001', e: '12345678901234567890.123456789012345678' },
+      { id: 4, j: [], b: 'AA==', d: '-Infinity', t: '𝄞 é', n: '1234567890.01234567', e: '0.000000000000000001' },
       { id: 5, j: 5, b: 'AAEC/w==', d: 'NaN', t: 'tab\tnew\nline "q" \\ \u2028' },
       { id: -9_007_199_254_740_991, j: true, d: -0.5, t: 'x' },
     ])
     await run(`INSERT INTO loose VALUES ('a'), ('a'), (NULL), (NULL)`)
     await insert('keyed', [
-      { b: 'AAEC', d: 1.5, at: '2026-01-01T00:00:00.000001Z', u: '00000000-0000-0000-0000-000000000001' },
+      {
+        b: 'AAEC',
+        d: 1.5,
+        at: '2026-01-01T00:00:00.000001Z',
+        u: '00000000-0000-0000-0000-000000000001',
+        e: '0.000000000000000001',
+      },
       { b: '', d: 'NaN', at: '1999-12-31T23:59:59Z', u: '00000000-0000-0000-0000-000000000002' },
       { b: '', d: 'Infinity', at: '2026-01-01T00:00:00Z', u: '00000000-0000-0000-0000-000000000003' },
     ])
     await agree()
     await run(
-      `UPDATE odd SET d = 1.5, t = NULL WHERE id = 1`,
+      `UPDATE odd SET d = 1.5, t = NULL, e = -7 WHERE id = 1`,
       `DELETE FROM odd WHERE id = 3`,
       `UPDATE loose SET t = 'b' WHERE t IS NULL`,
       `UPDATE keyed SET d = 2.5 WHERE at < '2000-01-01T00:00:00Z'`,

@@ -7,6 +7,7 @@ import type {
   BoundExpression,
   BoundOrder,
   Call,
+  Literal,
   NullIf,
   Query,
   WindowCall,
@@ -17,9 +18,9 @@ import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
 import { WINDOW_FUNCTIONS } from '../../iql/functions-aggregate.ts'
 import { FRACTION_SCALE } from '../../iql/operators.ts'
 import { concatOperands, isShrinking, isSmallText } from '../../iql/text-bound.ts'
-import { asDecimal, COLUMN_DIGITS, decimal, TEXT } from '../../iql/types.ts'
+import { asDecimal, decimal, type IqlValue, isWide, TEXT } from '../../iql/types.ts'
 import type { AggregateShape, Dialect, GrowingId, PercentileId, Sql } from './dialect.ts'
-import type { Slots } from './slots.ts'
+import type { SlotSource, Slots } from './slots.ts'
 
 /** The columns of each index of a table. */
 export type IndexesOf = (table: TableView) => readonly (readonly string[])[]
@@ -33,6 +34,8 @@ export interface Emission {
   /** All tables are read as they were at the positions in the slots `since`. */
   readonly isFormer: boolean
   readonly indexesOf: IndexesOf
+  /** The indexes of the slots of literals that become parameters, by `WrittenAt.index`. */
+  readonly autoParameters: ReadonlyMap<number, number>
   /** Emits the query of a sub-query. */
   readonly subquery: (query: Query) => Sql
 }
@@ -53,7 +56,7 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'literal':
       if (node.value === null) return dialect.nullOf(node.type)
       if (typeof node.value === 'boolean') return dialect.truth(node.value)
-      return dialect.value(slots.placeholder({ kind: 'literal', value: node.value }, node.type), node.type)
+      return dialect.value(slots.placeholder(literalSource(node, node.value, emission), node.type), node.type)
     case 'parameter':
       return dialect.value(slots.placeholder({ kind: 'parameter', index: node.index }, node.type), node.type)
     case 'claim':
@@ -137,6 +140,11 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'exists':
       return `(EXISTS (${emission.subquery(node.query)}))`
   }
+}
+
+function literalSource({ written }: Literal, value: IqlValue, { autoParameters }: Emission): SlotSource {
+  const index = written === undefined ? undefined : autoParameters.get(written.index)
+  return index === undefined ? { kind: 'literal', value } : { kind: 'auto-parameter', index }
 }
 
 /** a || b || c, or concat(a, b, c), which counts NULL as empty. The length is checked unless it is proven to be small. */
@@ -230,7 +238,7 @@ function shortColumn(factor: BoundExpression): BoundExpression | undefined {
   const column = factor.kind === 'widen' ? factor.operand : factor
   const [type, widened] = [asDecimal(column.type), asDecimal(factor.type)]
   if (column.kind !== 'column' || type === undefined || type.scale !== widened?.scale) return undefined
-  return column.type.kind === 'Integer' || type.precision <= COLUMN_DIGITS ? column : undefined
+  return isWide(column.type) ? undefined : column
 }
 
 function isPercentile(id: WindowId | AggregateId): id is PercentileId {
@@ -242,7 +250,7 @@ function emitPercentile(node: Aggregate, emission: Emission): Sql {
   const [first, second] = node.arguments
   const [fraction, value] = second === undefined ? [HALF, first] : [first, second]
   if (fraction === undefined || value === undefined) throw new Error(`${node.function} without an argument`)
-  const isLong = (asDecimal(value.type)?.precision ?? 0) > COLUMN_DIGITS && value.type.kind === 'Decimal'
+  const isLong = isWide(value.type)
   return emission.dialect.percentile({
     isDiscrete: node.function === 'percentile_disc',
     fraction: emitExpression(fraction, emission),

@@ -14,17 +14,17 @@ import { containsAggregate, type Emission, emitExpression, emitOrder, type Index
 import { emitLatest } from './latest.ts'
 import { Slots } from './slots.ts'
 
-export interface EmissionOptions {
-  readonly isFormer?: boolean
+export interface EmissionOptions extends Partial<Pick<Emission, 'isFormer' | 'autoParameters'>> {
   /** Without it no indexes are known. */
   readonly indexesOf?: IndexesOf
 }
 
 export function createEmission(dialect: Dialect, options: EmissionOptions = {}): Emission {
-  const { isFormer = false, indexesOf = () => [] } = options
+  const { isFormer = false, autoParameters = NONE, indexesOf = () => [] } = options
   const emission: Emission = {
     dialect,
     isFormer,
+    autoParameters,
     indexesOf,
     slots: new Slots(),
     sources: new Map(),
@@ -32,6 +32,8 @@ export function createEmission(dialect: Dialect, options: EmissionOptions = {}):
   }
   return emission
 }
+
+const NONE: Emission['autoParameters'] = new Map()
 
 /** `extra` are expressions over the select's input that follow its outputs: the key columns of a cursor. */
 export function emitQuery(query: Query, emission: Emission, extra: readonly BoundExpression[] = []): Sql {

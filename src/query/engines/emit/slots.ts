@@ -18,6 +18,8 @@ export interface SharedValues {
 
 export type SlotSource =
   | { readonly kind: 'literal'; readonly value: IqlValue }
+  /** A literal of the statement that differs from run to run. */
+  | { readonly kind: 'auto-parameter'; readonly index: number }
   | { readonly kind: 'parameter'; readonly index: number }
   /** A number of rows: a parameter that must be neither NULL nor negative. */
   | { readonly kind: 'row-count'; readonly index: number }
@@ -43,6 +45,8 @@ export interface KeyLimit {
 /** What one run of a plan supplies. */
 export interface RunValues {
   readonly parameters: readonly IqlValue[]
+  /** For the slots `auto-parameter`. */
+  readonly literals?: readonly IqlValue[]
   readonly subject: string
   readonly username: string | undefined
   readonly clientId: string
@@ -192,6 +196,8 @@ function slotValue(source: SlotSource, values: RunValues): IqlValue {
   switch (source.kind) {
     case 'literal':
       return source.value
+    case 'auto-parameter':
+      return literalValue(source.index, values)
     case 'parameter':
       return values.parameters[source.index] ?? null
     case 'row-count':
@@ -209,6 +215,12 @@ function slotValue(source: SlotSource, values: RunValues): IqlValue {
     case 'since':
       return values.since?.get(source.table) ?? null
   }
+}
+
+function literalValue(index: number, { literals }: RunValues): IqlValue {
+  const value = literals?.[index]
+  if (value === undefined) throw new Error('A plan without the literals of its statement')
+  return value
 }
 
 function rowCountOf(value: IqlValue): IqlValue {
@@ -248,7 +260,8 @@ function keyOf(source: SlotSource, type: IqlType): string {
           : String(value)
     return `literal ${typeKey} ${typeof value} ${text}`
   }
-  if (source.kind === 'parameter' || source.kind === 'row-count') return `${source.kind} ${typeKey} ${source.index}`
+  if (source.kind === 'parameter' || source.kind === 'row-count' || source.kind === 'auto-parameter')
+    return `${source.kind} ${typeKey} ${source.index}`
   if (source.kind === 'since') return `since ${source.table}`
   return `${source.kind} ${typeKey} ${source.kind === 'claim' ? source.claim : ''}`
 }

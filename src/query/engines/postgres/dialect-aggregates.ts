@@ -1,7 +1,7 @@
 /** IQL's aggregate and window functions in PostgreSQL. */
 import type { Aggregate, WindowCall } from '../../iql/bound-query.ts'
 import { SPREAD_DIGITS } from '../../iql/operators.ts'
-import { COLUMN_DIGITS, type IqlType } from '../../iql/types.ts'
+import { type IqlType, isWide } from '../../iql/types.ts'
 import {
   type AggregateShape,
   type AggregateSql,
@@ -53,7 +53,7 @@ export const POSTGRES_AGGREGATES: Dialect['aggregates'] = {
  * integers, which take eight bytes.
  */
 export function percentileSql({ isDiscrete, fraction, value, from, to, shape, limit }: PercentileParts): Sql {
-  const isShort = from.kind === 'Decimal' && from.precision <= COLUMN_DIGITS
+  const isShort = from.kind === 'Decimal' && !isWide(from)
   const held = isShort ? `((${value}) * ${10n ** BigInt(from.scale)})::bigint` : value
   const tail = shape.tailWhere(`(${value}) IS NOT NULL`)
   const values = `array_agg(${shape.distinct ? 'DISTINCT ' : ''}${held} ORDER BY ${held})${tail}`

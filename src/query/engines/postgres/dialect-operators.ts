@@ -1,6 +1,6 @@
 /** Arithmetic in PostgreSQL. */
 import type { Arithmetic } from '../../iql/bound-query.ts'
-import { type IqlType, RESULT_DIGITS } from '../../iql/types.ts'
+import { DECIMAL_DIGITS, type IqlType } from '../../iql/types.ts'
 import { type Dialect, hasMonths, type Sql } from '../emit/dialect.ts'
 import { SCHEMA, sqlType } from './representation.ts'
 
@@ -51,7 +51,7 @@ function infix(symbol: Sql): OperatorSql {
 function exact(symbol: Sql): OperatorSql {
   return (a, b, node) => {
     const operation = `(${a} ${symbol} ${b})`
-    return node.type.kind === 'Decimal' && node.type.precision < RESULT_DIGITS
+    return node.type.kind === 'Decimal' && node.type.precision < DECIMAL_DIGITS
       ? operation
       : `(${operation}::${sqlType(node.type)})`
   }

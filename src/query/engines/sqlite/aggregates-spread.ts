@@ -1,36 +1,47 @@
 /** Variances, standard deviations and correlation, from exact sums. */
 import type { Database } from 'better-sqlite3'
-import { ROOT_DIGITS, SPREAD_DIGITS } from '../../iql/operators.ts'
+import { QUOTIENT_SCALE, ROOT_DIGITS, SPREAD_DIGITS } from '../../iql/operators.ts'
+import { DECIMAL_DIGITS } from '../../iql/types.ts'
 import { readDigits, writeDecimal } from '../../iql/values.ts'
 import { aggregate, exactOf, type Raw } from './aggregate.ts'
 import { fitted, overflow, real, roundedQuotient, storedDouble } from './functions-number.ts'
-
-const RESULT_DIGITS = 38n
 
 export type SpreadId = 'variance' | 'stddev' | 'var_pop' | 'stddev_pop'
 
 const SPREADS: readonly SpreadId[] = ['variance', 'stddev', 'var_pop', 'stddev_pop']
 
-/** The name ends with the scales of the argument and of the result, for example gh_variance_2_6. */
+/** By how many digits the result is shifted: the numerator of a variance has the scale 2 × from, its root the scale from. */
+function shiftOf(id: SpreadId, from: number, to: number): number {
+  return to - (isVariance(id) ? 2 * from : from)
+}
+
+function isVariance(id: SpreadId): boolean {
+  return id === 'variance' || id === 'var_pop'
+}
+
+/** For the scales of the argument and of the result. The name ends with the shift: gh_stddev_12, gh_variance_down_4. */
 export function spreadName(id: SpreadId, from: number, to: number): string {
-  return `gh_${id}_${from}_${to}`
+  return nameOf(id, shiftOf(id, from, to))
+}
+
+function nameOf(id: SpreadId, shift: number): string {
+  return shift < 0 ? `gh_${id}_down_${-shift}` : `gh_${id}_${shift}`
 }
 
 export function doubleSpreadName(id: SpreadId): string {
   return `gh_${id}_double`
 }
 
-export function registerSpread(database: Database, quotientScale: number): void {
+export function registerSpread(database: Database): void {
   for (const id of SPREADS) {
-    for (let from = 0; from <= Number(RESULT_DIGITS); from++) {
-      const to = Math.max(from, quotientScale)
-      aggregate(database, spreadName(id, from, to), {
+    for (let shift = isVariance(id) ? -DECIMAL_DIGITS : 0; shift <= QUOTIENT_SCALE; shift++) {
+      aggregate(database, nameOf(id, shift), {
         start: (): Sums => ({ total: 0n, squares: 0n, count: 0n }),
         step: (sums: Sums, value: Raw) => add(sums, value, 1n),
         inverse: (sums: Sums, value: Raw) => add(sums, value, -1n),
         result: (sums: Sums) => {
-          const spread = spreadOf(id, sums, BigInt(from), BigInt(to))
-          return spread === undefined ? null : fitted(spread, RESULT_DIGITS)
+          const spread = spreadOf(id, sums, shift)
+          return spread === undefined ? null : fitted(spread, BigInt(DECIMAL_DIGITS))
         },
       })
     }
@@ -39,7 +50,7 @@ export function registerSpread(database: Database, quotientScale: number): void 
       step: (sums: DoubleSums, value: Raw) => addDouble(sums, value, 1n),
       inverse: (sums: DoubleSums, value: Raw) => addDouble(sums, value, -1n),
       result: (sums: DoubleSums) => {
-        const spread = spreadOf(id, sums, BigInt(sums.scale), BigInt(SPREAD_DIGITS))
+        const spread = spreadOf(id, sums, shiftOf(id, sums.scale, SPREAD_DIGITS))
         if (spread === undefined) return null
         return sums.special > 0 ? 'NaN' : nearestDouble(spread, SPREAD_DIGITS)
       },
@@ -93,15 +104,14 @@ function digitsOf(value: Raw): { readonly unscaled: bigint; readonly scale: numb
   return readDigits(String(real(value)))
 }
 
-/** Unscaled, with `to` digits after the point; undefined for too few rows. */
-function spreadOf(id: SpreadId, { total, squares, count }: Sums, from: bigint, to: bigint): bigint | undefined {
+/** Unscaled; undefined for too few rows. */
+function spreadOf(id: SpreadId, { total, squares, count }: Sums, shift: number): bigint | undefined {
   const isSample = id === 'variance' || id === 'stddev'
   if (count < (isSample ? 2n : 1n)) return undefined
-  // The numerator has the scale 2 × from.
-  const numerator = count * squares - total * total
-  const denominator = count * (isSample ? count - 1n : count) * 10n ** (2n * from)
-  if (id === 'variance' || id === 'var_pop') return roundedQuotient(numerator * 10n ** to, denominator)
-  return roundedRoot(numerator * 10n ** (2n * to), denominator)
+  const powers = isVariance(id) ? shift : 2 * shift
+  const numerator = (count * squares - total * total) * 10n ** BigInt(Math.max(powers, 0))
+  const denominator = count * (isSample ? count - 1n : count) * 10n ** BigInt(Math.max(-powers, 0))
+  return isVariance(id) ? roundedQuotient(numerator, denominator) : roundedRoot(numerator, denominator)
 }
 
 /** The square root of n/d, rounded to the nearest integer. */

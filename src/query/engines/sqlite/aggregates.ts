@@ -14,12 +14,12 @@ const RESULT_DIGITS = 38n
 
 export function registerAggregates(database: Database): void {
   registerExact(database, 'gh_sum', (sum) => fitted(sum.total, RESULT_DIGITS))
-  for (let shift = 0n; shift <= 6n; shift++) {
+  for (let shift = 0n; shift <= QUOTIENT_SCALE; shift++) {
     registerExact(database, `gh_avg_${shift}`, (sum) =>
       fitted(roundedQuotient(sum.total * 10n ** shift, sum.count), RESULT_DIGITS),
     )
   }
-  registerSpread(database, QUOTIENT_SCALE)
+  registerSpread(database)
   registerPercentiles(database)
   registerDoubles(database)
   registerProducts(database)
@@ -162,7 +162,7 @@ function registerVwap(database: Database): void {
     sum.value += exactOf(price) * quantity
     sum.weight += quantity
   }
-  for (let shift = 0n; shift <= 6n; shift++) {
+  for (let shift = 0n; shift <= QUOTIENT_SCALE; shift++) {
     aggregate(database, `gh_vwap_${shift}`, {
       start: (): Weighted => ({ value: 0n, weight: 0n }),
       step: (sum: Weighted, price: Raw, weight: Raw) => add(sum, price, weight, 1n),

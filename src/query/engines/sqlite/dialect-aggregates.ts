@@ -1,6 +1,6 @@
 /** IQL's aggregate and window functions in SQLite. */
 import type { Aggregate, Arithmetic, WindowCall } from '../../iql/bound-query.ts'
-import { asDecimal, type IqlType } from '../../iql/types.ts'
+import { asDecimal, type IqlType, isWide } from '../../iql/types.ts'
 import {
   type AggregateShape,
   type AggregateSql,
@@ -13,7 +13,6 @@ import {
 } from '../emit/dialect.ts'
 import { percentileName } from './aggregates-percentile.ts'
 import { doubleSpreadName, type SpreadId, spreadName } from './aggregates-spread.ts'
-import { isWide } from './representation.ts'
 
 type Node = Aggregate | WindowCall
 

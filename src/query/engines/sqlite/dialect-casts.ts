@@ -1,8 +1,7 @@
 /** CAST and changes of scale in SQLite. */
-import type { IqlType } from '../../iql/types.ts'
+import { type IqlType, isWide } from '../../iql/types.ts'
 import type { Sql } from '../emit/dialect.ts'
 import { DAY, decimalOf } from './dialect-operators.ts'
-import { isWide } from './representation.ts'
 
 /** An exact number as a Decimal of another scale and size. */
 export function rescale(operand: Sql, from: IqlType, to: IqlType, mode: 'round' | 'trunc' | 'floor' | 'ceil'): Sql {

@@ -1,8 +1,7 @@
 /** Arithmetic in SQLite: its own operators where they are exact, checked functions elsewhere. */
 import type { Arithmetic } from '../../iql/bound-query.ts'
-import { asDecimal, type DecimalType, type IqlType } from '../../iql/types.ts'
+import { asDecimal, type DecimalType, type IqlType, isWide } from '../../iql/types.ts'
 import { type Dialect, hasMonths, type Sql } from '../emit/dialect.ts'
-import { isWide } from './representation.ts'
 
 type OperatorSql = (left: Sql, right: Sql, node: Arithmetic) => Sql
 

@@ -5,6 +5,7 @@ import { abortable } from '../../../lib/abortable.ts'
 import type { Availability } from '../../../lib/availability.ts'
 import { SEVERAL_PAGES } from '../../../store/database.ts'
 import { GroupCommit } from '../../../store/group-commit.ts'
+import type { SharedFile } from '../../../store/shared-file.ts'
 import { isLocked, retryWhileLocked } from '../../../store/write-lock.ts'
 import { AUDIT_COLUMNS, type AuditPosition, createAuditCopy } from '../audit-copy.ts'
 import { createDocumentRows, type DocumentStatement } from '../document-rows.ts'
@@ -34,6 +35,8 @@ export interface SqliteOptions {
   readonly writeWaitMs: number
   readonly availability: Availability
   readonly log: LogLimits
+  /** For workers on one file. */
+  readonly shared?: SharedFile | undefined
 }
 
 /** Of processes. */
@@ -41,13 +44,13 @@ const IDLE_MS = 60_000
 const NEVER = new AbortController().signal
 
 export function openSqliteEngine(options: SqliteOptions): Engine {
-  const { path, readers, waitingReads, writeWaitMs, availability, log } = options
+  const { path, readers, waitingReads, writeWaitMs, availability, log, shared } = options
   const writing = openForWriting(path)
   prepareCatalogue(writing)
   const reading = openForReading(path)
   doNotBlock(writing, reading)
   refuseLongRows(writing)
-  const commits = new GroupCommit(writing, path)
+  const commits = new GroupCommit(writing, path, shared)
   const readingStatements = new StatementCache(reading)
   const pool = new ReaderPool({
     path,
@@ -55,7 +58,15 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     maximumWaiting: waitingReads,
     idleMilliseconds: IDLE_MS,
   })
-  const live = new SqliteLiveSource({ reading, statements: readingStatements, writing, commits, pool, limits: log })
+  const live = new SqliteLiveSource({
+    reading,
+    statements: readingStatements,
+    writing,
+    commits,
+    pool,
+    limits: log,
+    shared,
+  })
   const open: OpenDatabase = {
     writing,
     writingStatements: new StatementCache(writing),
@@ -68,6 +79,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     availability,
   }
   const { longWrites, writer } = open
+  shared?.onWaiting(() => longWrites.wantedElsewhere())
   return {
     kind: 'sqlite',
     dialect: SQLITE,
@@ -79,7 +91,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
         return await write(open, request)
       } finally {
         // What failed may have been committed, or not.
-        live.committed(request.unlogged)
+        live.committed(request.tables)
       }
     },
     async loadCatalogue() {
@@ -175,7 +187,7 @@ function prepareRead({ pool, readingStatements }: OpenDatabase, query: ReadState
   }
 }
 
-async function write(open: OpenDatabase, { running, owner, unlogged: _, ...job }: WriteRequest): Promise<WriteReply> {
+async function write(open: OpenDatabase, { running, owner, tables: _, ...job }: WriteRequest): Promise<WriteReply> {
   try {
     if (job.isShort) {
       const reply = await writeShort(open, owner, job, running)
@@ -246,7 +258,9 @@ function runApart(
       await abortable(acquired, stopped)
       // The other process must not build on a commit that may be lost: it would not learn of the loss.
       await commits.synced()
-      return await writer.run(job, stopped)
+      const reply = await writer.run(job, stopped)
+      commits.committed()
+      return reply
     } finally {
       void acquired.then((release) => release())
     }

@@ -2,7 +2,7 @@
 
 import type { ResultColumn } from '../../iql/bound-query.ts'
 import { writeDate, writeTime, writeTimestamp } from '../../iql/time-values.ts'
-import type { IqlType, IqlValue } from '../../iql/types.ts'
+import { type IqlType, type IqlValue, isWide } from '../../iql/types.ts'
 import { writeDecimal } from '../../iql/values.ts'
 import type { Cell } from '../../results/encoding.ts'
 import type { RowReader } from '../bounded-rows.ts'
@@ -21,11 +21,6 @@ export function toSqlite(value: IqlValue, type: IqlType): ScalarBindable {
   if (typeof value === 'bigint') return isWide(type) ? toWide(value) : value
   if (typeof value === 'string' || value instanceof Uint8Array) return value
   return type.kind === 'Interval' && type.months ? `${value.months}:${value.micros}` : value.micros
-}
-
-/** Beyond 18 digits a scaled integer may exceed 64 bits. */
-export function isWide(type: IqlType): boolean {
-  return type.kind === 'Decimal' && type.precision > 18
 }
 
 const WIDE_BIAS = 1n << 127n
