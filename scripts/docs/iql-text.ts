@@ -49,8 +49,8 @@ equalities and exactly one of \`>=\`, \`>\`, \`<=\`, \`<\`. Ties are broken by t
 **\`LATEST ON time PARTITION BY key\`** keeps the last row of each key among the rows that \`WHERE\` keeps; filter the last rows
 themselves in an outer query. \`FROM\` is one table or sub-query. Rows whose time is NULL are left out, and ties are broken by the
 greatest primary key or, without one, by all columns. With an index or a primary key that begins with the key and the time, such
-as \`(symbol, executed_at)\`, only one entry of each key is read; EXPLAIN says so. The key is then one column that cannot be NULL, and
-the table has no row filter.
+as \`(symbol, executed_at)\`, only one entry of each key is read; EXPLAIN says so. The columns of the key must then be NOT NULL, and
+the table without a row filter.
 
 **Gaps.** \`FROM generate_series(start, stop, step) AS name\` gives a grid, to which the rows are joined with \`LEFT JOIN\`; \`locf\` and
 \`interpolate\` fill what is missing. For several symbols, join the grid with the symbols first (\`CROSS JOIN\`), and write

@@ -39,12 +39,12 @@ onEveryEngine('the memory of aggregates', (place, engine) => {
 
   test('medians share the values that they may hold, and a larger group is refused', async () => {
     // 64 medians of more than 18 digits, which count as four each: 16,383 values for each.
-    const medians = Array.from({ length: 64 }, (_, k) => `median(a.n * 10000000000000000000.0 + ${k}) AS m${k}`)
-    const select = `SELECT ${medians.join(', ')} FROM many a CROSS JOIN many b`
+    const medians = Array.from({ length: 64 }, (_, k) => `median(CAST(a.n AS Decimal(38, 0))) AS m${k}`)
+    const select = `SELECT ${medians.join(', ')} FROM many a`
     const small = await server.query(select)
     assert.equal(small.status, 200, small.text.slice(0, 300))
-    assert.equal(small.json.Rows[0]?.m1, '495000000000000000001.000000')
-    const large = await server.query(`${select} CROSS JOIN many c WHERE c.n < 2`)
+    assert.equal(Number(small.json.Rows[0]?.m1), 49.5)
+    const large = await server.query(`${select} CROSS JOIN many b CROSS JOIN many c WHERE c.n < 2`)
     assert.deepEqual([large.status, large.json.Code], [422, 'Limit.Memory'], large.text.slice(0, 300))
   })
 })

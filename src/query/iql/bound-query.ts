@@ -2,6 +2,7 @@
  * Bound queries and the expressions in them: every name resolved, every type known, every widening explicit. An engine only
  * needs to know how each node is written in its SQL.
  */
+import type { BoundFrame } from './bound-frame.ts'
 import type { TableView } from './catalogue-view.ts'
 import type { AggregateId, ScalarId, TableFunctionId, WindowId } from './functions.ts'
 import type { OperatorId } from './operators.ts'
@@ -250,17 +251,6 @@ export interface WindowCall extends Typed {
   readonly frame: BoundFrame | undefined
 }
 
-/** ROWS | RANGE BETWEEN start AND end; `rows` counts rows before or after the current one. */
-export interface BoundFrame {
-  readonly unit: 'rows' | 'range'
-  readonly start: BoundFrameEdge
-  readonly end: BoundFrameEdge
-}
-
-export type BoundFrameEdge =
-  | { readonly kind: 'unbounded-preceding' | 'current-row' | 'unbounded-following' }
-  | { readonly kind: 'preceding' | 'following'; readonly rows: number }
-
 /** (query) as a value: the single column of its single row; NULL without a row. A second row is the error IQL.ManyRows. */
 export interface ScalarQuery extends Typed {
   readonly kind: 'scalar-query'
@@ -318,10 +308,7 @@ export interface Select {
   readonly columns: readonly ResultColumn[]
 }
 
-/**
- * LATEST ON on PARTITION BY key, …: of the rows for which WHERE holds and `on` is not NULL, the first of each key by `order`. The
- * source is one table or query.
- */
+/** LATEST ON: of the rows for which WHERE holds and `on` is not NULL, the first of each key by `order`. FROM is one source. */
 export interface BoundLatest {
   readonly on: BoundExpression
   readonly partitionBy: readonly BoundExpression[]

@@ -203,7 +203,7 @@ export const WINDOW_FUNCTIONS = {
     ['number', 'moment'],
     averageType,
     'always',
-    'The value, or if it is NULL the value at this time on the line between the last known value before and the next after; NULL where one of them is missing. For Integer and Decimal calculated exactly and rounded to scale max(s, 6). The rows are ordered by the second argument.',
+    'The value, or if it is NULL the value at this time on the line between the last known value before and the next after; NULL where one of them is missing. For Integer and Decimal calculated exactly and rounded to the scale of avg. The rows are ordered by the second argument.',
     'interpolate(price, executed_at) OVER (ORDER BY executed_at)',
   ),
   interpolate_integer: {

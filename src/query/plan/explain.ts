@@ -77,9 +77,11 @@ function bodyLines(body: Body, indexesOf: IndexesOf): string[] {
 function fromLines({ from, where }: Select, index: readonly string[] | undefined, indexesOf: IndexesOf): string[] {
   if (from === undefined) return ['one row']
   if (index === undefined || from.kind !== 'table') return sourceLines(from, where, indexesOf)
-  const [key, on] = index
+  const keys = index.slice(0, -1).join(', ')
   const filtered = where === undefined ? '' : ', filtered'
-  return [`find in ${from.table.name} the last ${on} of each ${key} by index on ${index.join(', ')}${filtered}`]
+  return [
+    `find in ${from.table.name} the last ${index.at(-1)} of each ${keys} by index on ${index.join(', ')}${filtered}`,
+  ]
 }
 
 function sourceLines(source: Source, where: BoundExpression | undefined, indexesOf: IndexesOf): string[] {

@@ -28,12 +28,18 @@ test('every example binds, and its rows match the columns of its result', () => 
   const catalogue = exampleCatalogue()
   for (const { statement, rows } of [...READS, ...CHANGES]) {
     const { columns } = bind(parse(statement), statement, catalogue)
-    for (const row of rows)
+    for (const row of rows) {
       assert.deepEqual(
         Object.keys(row),
         columns.map(({ name }) => name),
         statement,
       )
+      for (const [index, value] of Object.values(row).entries()) {
+        const type = columns[index]?.type
+        if (type?.kind !== 'Decimal' || value === null) continue
+        assert.equal(String(value).split('.')[1]?.length ?? 0, type.scale, `${value} in ${statement}`)
+      }
+    }
   }
   assert.equal(SETUP.length, 4)
 })

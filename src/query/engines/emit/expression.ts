@@ -1,11 +1,10 @@
 /** Emits bound expressions as SQL; every operation has its own parentheses. */
 import { refuse } from '../../errors.ts'
+import type { BoundFrame, BoundFrameEdge } from '../../iql/bound-frame.ts'
 import type {
   Aggregate,
   Arithmetic,
   BoundExpression,
-  BoundFrame,
-  BoundFrameEdge,
   BoundOrder,
   Call,
   Literal,

@@ -17,7 +17,7 @@ import {
   underflowError,
   valueTooLongError,
 } from '../runtime-error.ts'
-import { IQL_ERROR_STATE } from './functions.ts'
+import { IQL_ERROR_STATE } from './helper-function.ts'
 
 export function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error

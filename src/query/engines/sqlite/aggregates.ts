@@ -1,6 +1,7 @@
 /** Aggregates that SQLite lacks or computes inexactly: sums, means, first and last, and the check for a single row. */
 import type { Database } from 'better-sqlite3'
 import { QUOTIENT_SCALE } from '../../iql/operators.ts'
+import { MAX_INTEGER, MIN_INTEGER } from '../../iql/types.ts'
 import { readDigits, writeDecimal } from '../../iql/values.ts'
 import { manyRowsError } from '../runtime-error.ts'
 import { aggregate, exactOf, type Raw } from './aggregate.ts'
@@ -134,18 +135,23 @@ interface Weighted {
   weight: bigint
 }
 
-/** Of products that exceed 64 bits; the others are summed by SQLite itself. */
+/** What is missing in sums of products that exceed 64 bits, if each counts as the nearest integer of 64 bits. */
 function registerProducts(database: Database): void {
   const add = (sum: ExactSum, left: Raw, right: Raw, sign: bigint): void => {
-    sum.total += sign * exactOf(left) * exactOf(right)
-    sum.count += sign
+    const product = exactOf(left) * exactOf(right)
+    const nearest = product > MAX_INTEGER ? MAX_INTEGER : product < MIN_INTEGER ? MIN_INTEGER : product
+    sum.total += sign * (product - nearest)
   }
-  aggregate(database, 'gh_sum_products', {
+  aggregate(database, 'gh_missing_products', {
     start: (): ExactSum => ({ total: 0n, count: 0n }),
     step: (sum: ExactSum, left: Raw, right: Raw) => add(sum, left, right, 1n),
     inverse: (sum: ExactSum, left: Raw, right: Raw) => add(sum, left, right, -1n),
-    result: (sum: ExactSum) => (sum.count === 0n ? null : fitted(sum.total, RESULT_DIGITS)),
+    result: (sum: ExactSum) => fitted(sum.total, RESULT_DIGITS),
   })
+  const refuseReal = (_state: object, value: Raw): void => {
+    if (typeof value === 'number') throw overflow('Integer')
+  }
+  aggregate(database, 'gh_no_real', { start: () => ({}), step: refuseReal, inverse: refuseReal, result: () => null })
 }
 
 /** The scale of the weights cancels out; `shift` is the difference between the scales of the result and the price. */

@@ -42,16 +42,16 @@ export const SQLITE_AGGREGATES: Dialect['aggregates'] = {
 }
 
 /**
- * SQLite multiplies and sums by itself; a product that exceeds 64 bits is a real there, and only those are left to our function.
- * An Integer must not exceed 64 bits.
+ * SQLite multiplies and sums by itself. A product that exceeds 64 bits is a real there, which its bit operators take as the nearest
+ * integer of 64 bits; only for those our function is called, and adds what is missing. An Integer must not exceed 64 bits.
  */
 export function sumOfProductsSql(left: Sql, right: Sql, { operator }: Arithmetic, shape: AggregateShape): Sql {
   const product = `(${left} * ${right})`
-  const short = shape.tailWhere(`typeof${product} = 'integer'`)
-  const long = shape.tailWhere(`typeof${product} = 'real'`)
-  const longSum =
-    operator === 'integer*integer' ? `gh_sum(gh_int${product})${long}` : `gh_sum_products(${left}, ${right})${long}`
-  return `gh_joined_products(sum(${product} >> 32)${short}, sum(${product} & 4294967295)${short}, ${longSum})`
+  // One test for each row: typeof would cost more. The real next to the least integer is equal to it.
+  const long = shape.tailWhere(`${product} NOT BETWEEN -9223372036854775807 AND 9223372036854775807`)
+  const missing =
+    operator === 'integer*integer' ? `gh_no_real(${product})${long}` : `gh_missing_products(${left}, ${right})${long}`
+  return `gh_joined_products(${halves([product], shape)}, ${missing})`
 }
 
 export function percentileSql({ isDiscrete, fraction, value, from, to, shape, limit }: PercentileParts): Sql {

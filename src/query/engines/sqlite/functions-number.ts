@@ -44,11 +44,11 @@ export const NUMBER_FUNCTIONS = {
   /** Combines the sums of the upper and the lower halves. */
   gh_joined: (upper: bigint | null, lower: bigint | null) =>
     upper === null || lower === null ? null : fitted((upper << 32n) + lower, 38n),
-  /** The same, with the sum of the products that are too long for them. */
-  gh_joined_products: (upper: bigint | null, lower: bigint | null, long: Exact) => {
-    if (upper === null || lower === null) return long
-    return fitted((upper << 32n) + lower + (long === null ? 0n : exact(long)), 38n)
-  },
+  /** The same, with what is missing in them. */
+  gh_joined_products: (upper: bigint | null, lower: bigint | null, missing: Exact) =>
+    upper === null || lower === null
+      ? null
+      : fitted((upper << 32n) + lower + (missing === null ? 0n : exact(missing)), 38n),
   gh_joined_mean: (upper: bigint | null, lower: bigint | null, count: bigint, shift: bigint) =>
     upper === null || lower === null
       ? null
