@@ -102,13 +102,17 @@ async function writeFiles(outputFiles, manifest) {
     }),
   )
   await writeFile(join(fresh, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
-  await rm(dist, { recursive: true, force: true })
+  // Moved away as a whole: what another process puts here meanwhile is not removed.
+  const before = `${fresh}-before`
+  await rename(dist, before).catch(() => {})
   try {
     await rename(fresh, dist)
   } catch (error) {
     await rm(fresh, { recursive: true, force: true })
     // Another process was faster.
     if (!existsSync(join(dist, 'manifest.json'))) throw error
+  } finally {
+    await rm(before, { recursive: true, force: true })
   }
 }
 
