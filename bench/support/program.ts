@@ -25,7 +25,7 @@ export interface LaunchOptions {
 }
 
 const READY_TIMEOUT_MS = 30_000
-let nextPort = 15_500
+let nextPort = Number(process.env.BENCH_PORT ?? 15_500)
 
 export function newPort(): number {
   return nextPort++
