@@ -1,4 +1,5 @@
 /** All measurements. */
+import { analytics } from './analytics.ts'
 import { identity } from './identity.ts'
 import { live } from './live.ts'
 import { overload } from './overload.ts'
@@ -12,6 +13,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   start,
   ...identity,
   ...query,
+  analytics,
   overload,
   streamRequests,
   streamSignIns,
