@@ -39,7 +39,12 @@ onEveryEngine('two workers', (place, engine) => {
 
   before(async () => {
     file = join(place().dataFolder, 'gatehouse.json')
-    await declare({ limit_pages: `address=${LIMIT}/600`, brand_name: 'Before', query_write_wait: 0.5 })
+    await declare({
+      limit_pages: `address=${LIMIT}/600`,
+      brand_name: 'Before',
+      query_write_wait: 0.5,
+      query_per_user: 1000,
+    })
     const database = place().databaseUrl === '' ? [] : ['--database-url', place().databaseUrl]
     const folder = ['--data', join(place().dataFolder, 'data'), '--config', file]
     server = await serveProcess(['--workers', '2', '--stream-drain-time', '0.1', ...folder, ...database])
