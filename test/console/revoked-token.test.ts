@@ -88,7 +88,7 @@ test('Boards: the tiles go on', async () => {
 
 test('Streams: the connection of the inspector goes on', async () => {
   await page.getByRole('link', { name: 'Streams', exact: true }).click()
-  const online = page.locator('.inspector-connection .badge', { hasText: 'online' })
+  const online = page.locator('.inspector-connection .badge', { hasText: 'Connected' })
   await online.waitFor()
   await revoke()
   await online.waitFor()

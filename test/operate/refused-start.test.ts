@@ -150,7 +150,7 @@ const KINDS: readonly Kind[] = [
     name: 'an address that this machine does not have',
     isOfSettings: true,
     flags: () => ({ '--host': '192.0.2.1', '--issuer': 'https://gate.example' }),
-    says: /does not have the address in GATEHOUSE_HOST/,
+    says: /does not have the address of --host or GATEHOUSE_HOST/,
   },
   {
     name: 'a setting with an invalid value',

@@ -1,4 +1,5 @@
 /** The query processes of the servers in this process, found in /proc. */
+import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { until } from '../support/until.ts'
 
@@ -17,6 +18,8 @@ export async function queryProcesses(task = ''): Promise<number[]> {
 
 /** Ends those that are kept for the next long write. */
 export async function endWriters(): Promise<void> {
-  for (const id of await queryProcesses('write')) process.kill(id, 'SIGKILL')
-  await until('the writers have ended', 5_000, async () => (await queryProcesses('write')).length === 0)
+  const ids = await queryProcesses('write')
+  for (const id of ids) process.kill(id, 'SIGKILL')
+  // An entry that is left belongs to a process whose end this one has not noticed.
+  await until('the writers have ended', 5_000, () => ids.every((id) => !existsSync(`/proc/${id}`)))
 }
