@@ -1,4 +1,4 @@
-# Gatehouse in a container. Only the console is built: Node runs the sources.
+# Gatehouse in a container. Only the console and one file of Kysely are built: Node runs the sources.
 FROM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -6,7 +6,9 @@ RUN npm ci --omit=dev --no-audit --no-fund
 COPY client ./client
 COPY console ./console
 COPY src ./src
-RUN node --input-type=module -e "import { buildConsole } from './console/build.js'; await buildConsole()"
+COPY scripts/bundle-kysely.js ./scripts/
+RUN node --input-type=module -e "import { buildConsole } from './console/build.js'; await buildConsole()" \
+  && node --input-type=module -e "import { bundleKysely } from './scripts/bundle-kysely.js'; await bundleKysely()"
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
@@ -21,7 +23,7 @@ COPY package.json ./
 COPY bin ./bin
 COPY client ./client
 COPY --from=packages /app/console/dist ./console/dist
-COPY src ./src
+COPY --from=packages /app/src ./src
 COPY docs ./docs
 COPY CHANGELOG.md ./
 RUN install -d -m 0700 -o node -g node /var/lib/gatehouse && ln -s /app/bin/gatehouse.js /usr/local/bin/gatehouse

@@ -44,7 +44,7 @@ const THEIRS: Endpoints = {
   scope: 'openid profile',
 }
 
-const clientCredentials: Work = () => always(requestBytes('POST', '/connect/token', BASIC, CREDENTIALS_FORM))
+export const clientCredentials: Work = () => always(requestBytes('POST', '/connect/token', BASIC, CREDENTIALS_FORM))
 
 export const identity: readonly Measurement[] = [
   {
@@ -145,11 +145,16 @@ const DECLARATION = {
   users: [{ username: 'bench', password: SECRET, name: 'Bench', email: 'bench@example.com', roles: ['reader'] }],
 }
 
-async function gatehouse(name: string, checkout: Checkout, work: Work): Promise<Contender> {
+export async function gatehouse(
+  name: string,
+  checkout: Checkout,
+  work: Work,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Contender> {
   const folder = await temporaryFolder()
   const [port, dataFolder, config] = [newPort(), join(folder.path, 'data'), join(folder.path, 'bench.json')]
   await writeFile(config, JSON.stringify(DECLARATION))
-  const flags = { '--port': String(port), '--data': dataFolder, '--config': config, '--log-level': 'warn' }
+  const flags = { '--port': String(port), '--data': dataFolder, '--config': config, '--log-level': 'warn', ...more }
   const program = await serve(checkout, flags, { readyAt: `http://127.0.0.1:${port}/healthz` })
   const caller = await work({ checkout, port, dataFolder, endpoints: OURS })
   return {

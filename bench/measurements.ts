@@ -1,4 +1,5 @@
 /** All measurements. */
+import { analytics } from './analytics.ts'
 import { identity } from './identity.ts'
 import { live } from './live.ts'
 import { overload } from './overload.ts'
@@ -6,15 +7,18 @@ import { query } from './query.ts'
 import { start } from './start.ts'
 import { streamFanOut, streamMemory, streamRequests, streamSignIns } from './streaming.ts'
 import type { Measurement } from './support/compare.ts'
+import { workers } from './workers.ts'
 
 export const MEASUREMENTS: readonly Measurement[] = [
   start,
   ...identity,
   ...query,
+  analytics,
   overload,
   streamRequests,
   streamSignIns,
   streamMemory,
   streamFanOut,
   ...live,
+  ...workers,
 ]

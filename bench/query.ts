@@ -34,9 +34,17 @@ const CLIENT_PROCESSOR = 1
 const RATES = { rate: '1/s', cpu: 'ms each' }
 
 /** How a peer is measured; undefined if it cannot do the work. */
-type Work = (peer: QueryPeer) => (() => Promise<Figures>) | undefined
+export type Work = (peer: QueryPeer) => (() => Promise<Figures>) | undefined
 
-const byKey: Work = (peer) => reading(peer, () => peer.byKey(anyId()))
+export const byKey: Work = (peer) => reading(peer, () => peer.byKey(anyId()))
+
+export const inserting: Work = (peer) => {
+  let nextId = ROWS
+  return warmed(peer, 64, () => peer.insert(nextId++))
+}
+
+/** So many that no cache of texts holds them all. */
+const DIFFERENT_TEXTS = 50_000
 
 export const query: readonly Measurement[] = [
   {
@@ -58,6 +66,26 @@ export const query: readonly Measurement[] = [
     },
   },
   {
+    name: 'query-key-literals',
+    about: 'one row by its key as IQL with the key in the text, as a Select and as IQL with a parameter',
+    columns: RATES,
+    ratios: [
+      { column: 'rate', to: 'rqlite', least: 1 },
+      { column: 'rate', to: 'as a Select', least: 0.9 },
+    ],
+    subject: async (checkout) => {
+      const peer = await startGatehouse(checkout)
+      return named('as IQL with literals', peer, () => peer.byKeyLiteral(anyId()), DIFFERENT_TEXTS)
+    },
+    async *references() {
+      const select = await startGatehouse(HERE)
+      yield named('as a Select', select, () => select.byKeySelect(anyId()))
+      const parameter = await startGatehouse(HERE)
+      yield named('as IQL with a parameter', parameter, () => parameter.byKey(anyId()))
+      for (const start of [startBare, startRqlite]) yield contender(await start(), byKey)
+    },
+  },
+  {
     name: 'query-100',
     about: `${ROWS_PER_SYMBOL} rows out of ${ROWS.toLocaleString('en')}`,
     columns: RATES,
@@ -72,10 +100,7 @@ export const query: readonly Measurement[] = [
     about: 'durable inserts of one row, 64 at once',
     columns: RATES,
     ratios: [{ column: 'rate', to: 'rqlite', least: 1.5 }],
-    ...withAllPeers((peer) => {
-      let nextId = ROWS
-      return warmed(peer, 64, () => peer.insert(nextId++))
-    }),
+    ...withAllPeers(inserting),
   },
   {
     name: 'query-aggregate',
@@ -136,10 +161,14 @@ function withAllPeers(work: Work): Pick<Measurement, 'subject' | 'references'> {
   }
 }
 
-function contender(peer: QueryPeer, work: Work): Contender {
+export function contender(peer: QueryPeer, work: Work): Contender {
   const measure = work(peer)
   if (measure === undefined) throw new Error(`${peer.name} cannot do this`)
   return { name: peer.name, measure, close: peer.stop }
+}
+
+function named(name: string, peer: QueryPeer, build: () => Buffer, requests?: number): Contender {
+  return { name, measure: reading(peer, build, requests), close: peer.stop }
 }
 
 /** Warmed up first, or "alone" would be slow because the program is still being compiled. */
@@ -156,9 +185,9 @@ function anyId(): number {
   return Math.floor(Math.random() * ROWS)
 }
 
-function reading(peer: QueryPeer, build: () => Buffer): () => Promise<Figures> {
-  const requests = Array.from({ length: PREPARED_REQUESTS }, build)
-  return warmed(peer, 32, () => requests[Math.floor(Math.random() * PREPARED_REQUESTS)] ?? build())
+function reading(peer: QueryPeer, build: () => Buffer, count = PREPARED_REQUESTS): () => Promise<Figures> {
+  const requests = Array.from({ length: count }, build)
+  return warmed(peer, 32, () => requests[Math.floor(Math.random() * count)] ?? build())
 }
 
 function warmed(peer: QueryPeer, connections: number, next: () => Buffer): () => Promise<Figures> {

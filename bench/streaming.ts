@@ -14,7 +14,7 @@ import {
 } from './support/stream-peers.ts'
 
 /** The only one: a round starts and stops its own server. */
-const PORT = 15_490
+export const PORT = 15_490
 const CONNECTIONS = 64
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 4_000)
 /** After half as many sign-ins all three servers are still compiling their code. */
@@ -32,7 +32,7 @@ export const streamRequests: Measurement = {
   about: 'requests and replies on 64 connections, one at a time on each',
   columns: RATES,
   ratios: TARGETS,
-  ...threeServers((server) => onConnections(server, (connection) => connection.request())),
+  ...threeServers(requests),
 }
 
 export const streamSignIns: Measurement = {
@@ -84,10 +84,14 @@ function threeServers(measure: Measure, tokens = 0): Pick<Measurement, 'subject'
   }
 }
 
+export function requests(server: StreamServer): Promise<Figures> {
+  return onConnections(server, (connection) => connection.request())
+}
+
 type Measure = (server: StreamServer, peer: StreamPeer) => Promise<Figures>
 
 /** Each round has its own server, so that rounds are independent. The tokens are issued before it starts. */
-function contender(name: string, peer: StreamPeer, measure: Measure, tokens = 0): Contender {
+export function contender(name: string, peer: StreamPeer, measure: Measure, tokens = 0): Contender {
   return {
     name,
     async measure() {

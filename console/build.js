@@ -18,7 +18,7 @@ export async function buildConsole() {
   if (isCurrent()) return
   const { build } = await import('esbuild')
   const { outputFiles, metafile } = await build({
-    entryPoints: [join(source, 'main.tsx'), join(source, 'theme.ts')],
+    entryPoints: ['main.tsx', 'theme.ts', 'styles/main.css'].map((file) => join(source, file)),
     absWorkingDir: folder,
     outdir: dist,
     entryNames: '[name]-[hash]',
@@ -36,7 +36,7 @@ export async function buildConsole() {
     write: false,
     logLevel: 'error',
   })
-  await writeFiles(outputFiles, manifestOf(metafile))
+  await writeFiles(outputFiles.filter(isLoaded(metafile)), manifestOf(metafile))
 }
 
 /** Newer than every source, also of what it shares with the rest of the product. */
@@ -53,6 +53,15 @@ function ageOf(file) {
   return existsSync(file) ? statSync(file).mtimeMs : 0
 }
 
+/**
+ * esbuild puts the style sheets of all modules that a script can ever import beside the script. Those of the areas are
+ * loaded with the areas, and the shell has its own, so nobody needs the one of the entry point.
+ */
+function isLoaded({ outputs }) {
+  const main = Object.values(outputs).find(({ entryPoint }) => entryPoint === 'src/main.tsx')
+  return ({ path }) => path !== join(folder, main.cssBundle ?? '')
+}
+
 /** What the page loads first, and the style sheet of each area, which is loaded with it. */
 function manifestOf({ outputs }) {
   const built = Object.entries(outputs).map(([file, output]) => ({ ...output, file, name: basename(file) }))
@@ -65,7 +74,7 @@ function manifestOf({ outputs }) {
   return {
     script: main.name,
     theme: entry('theme.ts').name,
-    styles: main.cssBundle === undefined ? [] : [basename(main.cssBundle)],
+    styles: [entry('styles/main.css').name],
     preload: [...staticImports(main, built)],
     areaStyles: Object.fromEntries(areas),
   }
@@ -93,13 +102,17 @@ async function writeFiles(outputFiles, manifest) {
     }),
   )
   await writeFile(join(fresh, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
-  await rm(dist, { recursive: true, force: true })
+  // Moved away as a whole: what another process puts here meanwhile is not removed.
+  const before = `${fresh}-before`
+  await rename(dist, before).catch(() => {})
   try {
     await rename(fresh, dist)
   } catch (error) {
     await rm(fresh, { recursive: true, force: true })
     // Another process was faster.
     if (!existsSync(join(dist, 'manifest.json'))) throw error
+  } finally {
+    await rm(before, { recursive: true, force: true })
   }
 }
 

@@ -1,11 +1,14 @@
 /**
  * A crowd of live subscribers: `node fuzz/live-crowd.ts [engine] [subscribers] [stalled] [statements] [tables]`. They come back at once
- * after a crash, do not read, ask for too many statements, or follow many tables. Prints what it costs, and what others notice.
+ * after a crash, do not read, ask for too many statements, wait for a long one, or follow many tables. Prints what it costs, and what
+ * others notice beside them: the 99th percentile is to be at most twice that alone.
  */
+import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { CHANGES, Crowd } from '../test/query/live/crowd.ts'
+import { ALICE, signIn } from '../test/support/demo-user.ts'
 import { openPlace } from '../test/support/engines.ts'
 import { stopOwnPostgres } from '../test/support/postgres.ts'
 import { connect } from '../test/support/stream-client.ts'
@@ -14,8 +17,8 @@ const [engine = 'sqlite', ...counts] = process.argv.slice(2)
 const [subscribers = 500, stalled = 1000, statements = 10_000, tables = 90] = counts.map(Number)
 
 if (engine === '--ask') {
-  const [, , , port, token = '', count] = process.argv
-  await askAll(Number(port), token, Number(count))
+  const [, , , port, count, ...tokens] = process.argv
+  await askAll(Number(port), tokens, Number(count))
   await new Promise(() => {})
 }
 
@@ -27,8 +30,11 @@ interface Times {
   readonly p99: number
 }
 
+let alone: Times | undefined
+
 function report(what: string, { p50, p99 }: Times, rest = ''): void {
-  console.log(`${what}: others p50 ${p50} ms, p99 ${p99} ms; ${crowd.residentMiB} MiB${rest}`)
+  const ratio = alone === undefined ? '' : ` (${(p99 / alone.p99).toFixed(1)} × alone)`
+  console.log(`${what}: others p50 ${p50} ms, p99 ${p99} ms${ratio}; ${crowd.residentMiB} MiB${rest}`)
 }
 
 /** They all were connected to a server that was killed. */
@@ -75,24 +81,51 @@ async function subscribeRaw(statement: string) {
   return client
 }
 
-/** More than a connection, and a user, may have; from another process, whose own work would be measured too. */
+/** More than two users may have; from another process, whose own work would be measured too. */
 async function ask(): Promise<void> {
-  const child = fork(fileURLToPath(import.meta.url), [
-    '--ask',
-    String(crowd.server.port),
-    crowd.token,
-    String(statements),
-  ])
-  const answered = new Promise((resolve) => child.once('message', resolve))
+  const before = crowd.residentMiB
+  const tokens = [crowd.token, (await signIn(crowd.server, ALICE)).access_token]
+  const args = ['--ask', String(crowd.server.port), String(statements), ...tokens]
+  const child = fork(fileURLToPath(import.meta.url), args)
+  const answered = new Promise<[string, number][]>((resolve) => {
+    child.once('message', (answers) => resolve(answers as [string, number][]))
+  })
   report(`${statements} statements`, await crowd.timesBeside(answered), `; ${JSON.stringify(await answered)}`)
   report('ten changes of all their rows', await crowd.timesBeside(changes(10)))
   child.kill()
+  const answers = new Map(await answered)
+  const served = Math.min(statements, tokens.length * PER_USER)
+  assert.equal(answers.get('served'), served)
+  assert.equal(answers.get('Limited live statements') ?? 0, statements - served, 'the others are refused')
+  assert.ok(crowd.residentMiB < before + MOST_MIB, `${before} MiB before, ${crowd.residentMiB} MiB afterwards`)
+}
+
+/** The default of `live_statements_per_user`. */
+const PER_USER = 1000
+/** What all live results of a node may take by default, and as much beside them. */
+const MOST_MIB = 512
+
+/** A statement whose every run takes long: about 20 s on SQLite. */
+async function long(): Promise<void> {
+  const joined = `SELECT count(*) AS n FROM ${['a', 'b', 'c', 'd'].map((name) => `ticks ${name}`).join(' CROSS JOIN ')}
+    WHERE a.id < 80 AND a.id + b.id + c.id + d.id < -(SELECT count(*) FROM gate)
+      AND b.id < 1000 * (SELECT count(*) FROM gate)`
+  await crowd.query('CREATE TABLE gate (id Integer PRIMARY KEY)')
+  const { client } = await crowd.follow(joined)
+  const { client: beside } = await crowd.follow('SELECT price FROM ticks WHERE id = 5')
+  await crowd.query('INSERT INTO gate VALUES (1)')
+  const began = performance.now()
+  report('a statement that takes long', await crowd.timesBeside(changes(200)))
+  await crowd.agree([beside])
+  console.log(`after ${Math.round((performance.now() - began) / 1000)} s: ${client.ended ?? 'it goes on'}`)
+  crowd.hangUp()
 }
 
 /** The part of that process: answers by their kinds. It keeps the connections open. */
-async function askAll(port: number, token: string, count: number): Promise<void> {
+async function askAll(port: number, tokens: readonly string[], count: number): Promise<void> {
   const answers = new Map<string, number>()
   const connection = async (number: number): Promise<void> => {
+    const token = tokens[number % tokens.length]
     const client = await connect(port, { headers: { Authorization: `Bearer ${token}` } })
     for (let index = 0; index < 100; index++) {
       const Statement = `SELECT price FROM ticks WHERE id = ${index} AND price > ${-number}`
@@ -121,10 +154,13 @@ async function manyTables(): Promise<void> {
 }
 
 try {
-  report('alone', await crowd.timesBeside(sleep(2000)))
+  const times = await crowd.timesBeside(sleep(4000))
+  report('alone', times)
+  alone = times
   await storm()
   await stall()
   await ask()
+  await long()
   await manyTables()
 } finally {
   await crowd.close()

@@ -9,9 +9,8 @@ import { userSearch } from '../src/store/migrations/005-user-search.ts'
 import { createStores, type Stores } from '../src/store/stores.ts'
 import type { SearchHit } from '../src/store/user-search.ts'
 import { createPostgresDatabase, stopOwnPostgres } from '../test/support/postgres.ts'
+import { FIRST, fillUsers, LAST } from './fill-users.ts'
 
-const FIRST = ['Ada', 'Alice', 'Bea', 'Carl', 'Dana', 'Emil', 'Fay', 'Gus', 'Hana', 'Ida', 'Jon', 'Kai', 'Lea', 'Max']
-const LAST = ['Abel', 'Berg', 'Cole', 'Diaz', 'Egger', 'Fox', 'Gold', 'Hall', 'Ito', 'Jung', 'King', 'Liddell', 'Moor']
 const SEARCHES = 400
 const PAGE = 20
 
@@ -26,7 +25,7 @@ async function measure(engine: Engine): Promise<void> {
   const database = await openDatabase({ dataFolder, url: postgres?.url ?? '' })
   try {
     const stores = createStores(database, Date.now)
-    const filled = await timed(() => fill(database))
+    const filled = await timed(() => fillUsers(database, users))
     console.log(`${engine}: ${users} users, inserted in ${(filled / 1000).toFixed(1)} s`)
     await dropKeys(database)
     const migrated = await timed(() => database.db.transaction().execute((tx) => userSearch.up(tx)))
@@ -45,26 +44,6 @@ async function measure(engine: Engine): Promise<void> {
     if (postgres !== undefined) await stopOwnPostgres()
     rmSync(dataFolder, { recursive: true, force: true })
   }
-}
-
-/** By one statement, as nobody creates a million users one by one. */
-async function fill({ db, engine }: Database): Promise<void> {
-  const pick = (words: readonly string[], by: string) =>
-    sql.raw(
-      `case (n / ${by}) % ${words.length} ${words.map((word, index) => `when ${index} then '${word}'`).join(' ')} end`,
-    )
-  const numbers =
-    engine === 'sqlite'
-      ? sql`with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < ${users})`
-      : sql`with numbers (n) as (select generate_series(1, ${sql.lit(users)}))`
-  const text = sql.raw(engine === 'sqlite' ? 'n' : 'n::text')
-  await sql`${numbers}, named as (select ${text} as n, ${pick(FIRST, '1')} as first, ${pick(LAST, '14')} as last from numbers)
-    insert into users (id, username, username_key, password_changed_at, profile, name_key, family_key, email_key, disabled,
-      created_at, updated_at)
-    select 'usr_' || n, 'u' || n, 'u' || n, 0,
-      '{"name":"' || first || ' ' || last || ' ' || n || '","family_name":"' || last || '","email":"' || lower(first) || '.' || n || '@example.com"}',
-      lower(first || ' ' || last || ' ' || n), lower(last), lower(first) || '.' || n || '@example.com', 0, 0, 0
-    from named`.execute(db)
 }
 
 /** Back to the schema without them. */

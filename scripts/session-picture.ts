@@ -43,19 +43,32 @@ async function issuerOf(): Promise<string> {
 
 /** The lines typed, marked with `$ `, and their output, cut to the width of the terminal. */
 async function session(issuer: string): Promise<string[]> {
-  const typed = pasteLines(issuer).slice(0, 4)
+  const [discovery = '', token = '', query = '', select = '', live = ''] = pasteLines(issuer)
+  const typed = [discovery, token, query, select]
   const { stdout } = await run('sh', ['-c', typed.join('\n')])
   const answers = stdout.trimEnd().split('\n')
+  // curl ends with an error when its time is over.
+  const { stdout: events } = await run('sh', ['-c', `${token} > /dev/null\n${live} || true`])
   const message = '{"Controller":"Auth","Topic":"QueryIdentify","TransactionID":7}'
   const stream = `echo '${message}' | npx gatehouse stream --username alice`
   const real = `echo '${message}' | "${process.execPath}" "${program}" stream ${issuer} --username alice --password-file "${join(folder, 'password')}" 2>/dev/null`
   const { stdout: streamed } = await run('sh', ['-c', real])
   return [
     ...typed.flatMap((line, index) => [...wrapped(`$ ${line}`), cut(answers[index] ?? ''), '']),
+    ...wrapped(`$ ${live}`),
+    ...firstEvents(events),
+    '',
     ...wrapped(`$ ${stream}`),
     'Password for alice:',
     cut(streamed.trimEnd()),
   ]
+}
+
+/** The snapshot and a change. */
+function firstEvents(text: string): string[] {
+  const events = text.split('\n\n').filter((event) => event.startsWith('event: '))
+  if (events.length < 2) throw new Error('The market did not trade')
+  return events.slice(0, 2).flatMap((event) => event.split('\n').map(cut))
 }
 
 function wrapped(line: string): string[] {

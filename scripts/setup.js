@@ -1,4 +1,4 @@
-// Installs the packages of the lock file if node_modules is out of date, and builds the client and the console. Runs on Node ≥ 20.
+// Installs the packages of the lock file if node_modules is out of date, and builds the client, the console and one file of Kysely. Runs on Node ≥ 20.
 // `--production` omits the development dependencies.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
@@ -13,6 +13,8 @@ const { buildClient } = await import('../client/build.js')
 await buildClient()
 const { buildConsole } = await import('../console/build.js')
 await buildConsole()
+const { bundleKysely } = await import('./bundle-kysely.js')
+await bundleKysely()
 
 function isCurrent() {
   const installed = join(root, 'node_modules', '.package-lock.json')

@@ -42,6 +42,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'admin',
     'config',
   ],
+  supervisor: ['protocol', 'lib', 'telemetry', 'store', 'config', 'server'],
   // The client library is a package of its own, with rules of its own (test/client/package.test.ts).
   '../client': [],
   cli: [
@@ -54,6 +55,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'admin',
     'config',
     'server',
+    'supervisor',
     'query/iql',
     '../client',
   ],
@@ -130,7 +132,7 @@ const CONSOLE: Readonly<Record<string, readonly string[]>> = {
   'theme.ts': [],
 }
 const CONSOLE_PACKAGES =
-  /^(preact(\/hooks)?|@preact\/signals|@codemirror\/.+|@lezer\/.+|@tanstack\/virtual-core|uplot.*|lean-qr(\/extras\/svg)?)$/
+  /^(preact(\/hooks)?|@preact\/signals|@codemirror\/.+|@lezer\/.+|uplot.*|lean-qr(\/extras\/svg)?)$/
 
 test('the console imports its own parts, its packages, the client library, the language, CSV and the rules for addresses only', async () => {
   const source = new URL('../console/src/', import.meta.url).pathname

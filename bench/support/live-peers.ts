@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import type { Figures } from './compare.ts'
+import { countMessages } from './message-counter.ts'
 import { launchPeer, newPort } from './program.ts'
 
 /** The clients speak the protocol of Socket.IO themselves, so that they cost as little as those of ours. */
@@ -26,21 +27,18 @@ export async function socketIoBroadcast(
     await once(socket, 'message')
     socket.send('421["sub"]')
     await once(socket, 'message')
-    socket.on('message', (message: Buffer) => {
-      if (message[0] === PING) socket.send('3')
-      else if (message[1] === EVENT) delivered++
-    })
+    countMessages(socket, data.length, () => delivered++)
     sockets.push(socket)
     return socket
   }
   try {
+    const [publisher] = await Promise.all(Array.from({ length: 50 }, connect))
     while (sockets.length < subscribers) await Promise.all(Array.from({ length: 50 }, connect))
-    const publisher = await connect()
+    if (publisher === undefined) throw new Error('Nobody publishes')
     const text = `422["publish",${data}]`
     return await run(
       program,
       async () => publisher.send(text),
-      // The publisher is a subscriber too.
       () => delivered,
     )
   } finally {
@@ -49,9 +47,6 @@ export async function socketIoBroadcast(
     await program.stop()
   }
 }
-
-const PING = 0x32
-const EVENT = 0x32
 
 /** PGlite runs in a process of its own, which makes the changes and holds the result. */
 export async function pgliteChanges(changes: number): Promise<Figures> {

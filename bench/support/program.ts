@@ -27,7 +27,8 @@ export interface LaunchOptions {
 }
 
 const READY_TIMEOUT_MS = 30_000
-let nextPort = 15_500
+/** Two runs at the same time have different ports. */
+let nextPort = 15_500 + (process.pid % 100) * 40
 
 export function newPort(): number {
   return nextPort++

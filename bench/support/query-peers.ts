@@ -29,6 +29,9 @@ export interface QueryPeer {
 }
 
 export interface GatehousePeer extends QueryPeer {
+  /** Each with another text. */
+  readonly byKeyLiteral: (id: number) => Buffer
+  readonly byKeySelect: (id: number) => Buffer
   readonly aggregate: () => Buffer
   readonly everything: (mediaType?: string) => Buffer
   readonly statement: (iql: string) => Buffer
@@ -57,6 +60,7 @@ export async function startGatehouse(
   checkout: Checkout,
   placement: Placement = {},
   databaseUrl = '',
+  more: Readonly<Record<string, string>> = {},
 ): Promise<GatehousePeer> {
   const folder = await temporaryFolder()
   const port = newPort()
@@ -68,6 +72,7 @@ export async function startGatehouse(
     '--database-url': databaseUrl,
     '--query-per-user': '1000',
     '--query-seconds': '600',
+    ...more,
   }
   const program = await serve(checkout, flags, { ...placement, readyAt: `http://127.0.0.1:${port}/readyz` })
   const headers = { authorization: `Bearer ${await adminToken(port)}` }
@@ -79,6 +84,15 @@ export async function startGatehouse(
     port,
     use: program.use,
     byKey: (id) => statement(`${ours(BY_KEY)}:id`, `?p.id=${id}`),
+    byKeyLiteral: (id) => statement(`${ours(BY_KEY)}${id}`),
+    byKeySelect: (id) =>
+      requestBytes(
+        'POST',
+        '/query/trades2/select',
+        headers,
+        JSON.stringify([{ ColumnName: 'id', Operator: '=', Value: id }]),
+        'application/json',
+      ),
     bySymbol: (symbol) => statement(`${ours(BY_SYMBOL)}:symbol`, `?p.symbol=${symbol}`),
     insert: (id) =>
       requestBytes('POST', '/query/trades2/insert', headers, JSON.stringify(rowOf(id)), 'application/json'),

@@ -111,6 +111,8 @@ async function askAgain(): Promise<void> {
 async function followRights(): Promise<void> {
   let known: { readonly token: string; readonly scope: string } | undefined
   for await (const told of gate.stream.subscribe<Authority>('Auth', 'Identify', { slow: 'latest' })) {
+    // Without a valid token there are no rights to compare; the connection fetches another one itself.
+    if (told.Result !== 'Success') continue
     const [token, scope] = [await gate.auth.token(), JSON.stringify(told.Scope)]
     if (known?.token === token && known.scope !== scope) await gate.auth.token(token)
     known = { token: await gate.auth.token(), scope }
@@ -119,6 +121,7 @@ async function followRights(): Promise<void> {
 }
 
 interface Authority {
+  readonly Result?: string
   readonly Scope?: readonly string[]
 }
 

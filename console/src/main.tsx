@@ -5,7 +5,6 @@ import { server } from './server.ts'
 import { place, restorePlace, startRouter } from './shell/router.ts'
 import { Shell } from './shell/shell.tsx'
 import { SignedOut } from './shell/signed-out.tsx'
-import './styles/main.css'
 
 function Console() {
   return session.value.kind === 'signed-in' ? <Shell /> : <SignedOut session={session.value} />

@@ -59,8 +59,8 @@ export const READS: readonly Example[] = [
     statement:
       'SELECT symbol, count(*) AS trades, sum(quantity) AS volume, avg(price) AS mean FROM trades GROUP BY symbol ORDER BY symbol',
     rows: [
-      { symbol: 'ACME', trades: 3, volume: '500', mean: '45.100000' },
-      { symbol: 'BOLT', trades: 2, volume: '200', mean: '160.750000' },
+      { symbol: 'ACME', trades: 3, volume: '500', mean: '45.1000000000000000' },
+      { symbol: 'BOLT', trades: 2, volume: '200', mean: '160.7500000000000000' },
     ],
   },
   {
@@ -69,10 +69,10 @@ export const READS: readonly Example[] = [
        min(price) AS low, last(price, executed_at) AS close, vwap(price, quantity) AS vwap
 FROM trades GROUP BY symbol, bar ORDER BY symbol, bar`,
     rows: [
-      bar('ACME', '10:00', '45.1000', '45.2000', '45.1000', '45.2000', '45.175000'),
-      bar('ACME', '10:05', '45.0000', '45.0000', '45.0000', '45.0000', '45.000000'),
-      bar('BOLT', '10:00', '160.0000', '160.0000', '160.0000', '160.0000', '160.000000'),
-      bar('BOLT', '10:05', '161.5000', '161.5000', '161.5000', '161.5000', '161.500000'),
+      bar('ACME', '10:00', '45.1000', '45.2000', '45.1000', '45.2000', '45.1750000000000000'),
+      bar('ACME', '10:05', '45.0000', '45.0000', '45.0000', '45.0000', '45.0000000000000000'),
+      bar('BOLT', '10:00', '160.0000', '160.0000', '160.0000', '160.0000', '160.0000000000000000'),
+      bar('BOLT', '10:05', '161.5000', '161.5000', '161.5000', '161.5000', '161.5000000000000000'),
     ],
   },
   {
@@ -114,6 +114,49 @@ SELECT t.id, t.symbol FROM trades t JOIN top ON top.symbol = t.symbol AND top.be
     rows: [{ large: 4, whole: 5 }],
   },
   {
+    about: 'One column for each value of another: a pivot.',
+    statement: `SELECT symbol, sum(quantity) FILTER (WHERE side = 'Buy') AS bought, sum(quantity) FILTER (WHERE side = 'Sell') AS sold
+FROM trades GROUP BY symbol ORDER BY symbol`,
+    rows: [
+      { symbol: 'ACME', bought: '400', sold: '100' },
+      { symbol: 'BOLT', bought: '150', sold: '50' },
+    ],
+  },
+  {
+    about: 'The median, and the price that nine of ten do not exceed.',
+    statement: `SELECT symbol, median(price) AS median, percentile_cont(0.9) WITHIN GROUP (ORDER BY price) AS p90
+FROM trades GROUP BY symbol ORDER BY symbol`,
+    rows: [
+      { symbol: 'ACME', median: '45.1000000000000000', p90: '45.1800000000000000' },
+      { symbol: 'BOLT', median: '160.7500000000000000', p90: '161.3500000000000000' },
+    ],
+  },
+  {
+    about: 'The last trade of each symbol.',
+    statement:
+      'SELECT symbol, price, executed_at FROM trades LATEST ON executed_at PARTITION BY symbol ORDER BY symbol',
+    rows: [
+      { symbol: 'ACME', price: '45.0000', executed_at: '2026-01-30T10:07:00Z' },
+      { symbol: 'BOLT', price: '161.5000', executed_at: '2026-01-30T10:08:00Z' },
+    ],
+  },
+  {
+    about:
+      'Bars without gaps: a grid of times, the last known price carried forward, and the price on the line between.',
+    statement: `WITH bars AS (SELECT time_bucket('2 minutes', executed_at) AS start, last(price, executed_at) AS close
+  FROM trades WHERE symbol = 'ACME' GROUP BY start)
+SELECT bar, close, locf(close) OVER (ORDER BY bar) AS carried, interpolate(close, bar) OVER (ORDER BY bar) AS line
+FROM generate_series('2026-01-30T10:00:00Z', '2026-01-30T10:08:00Z', '2 minutes') AS bar
+LEFT JOIN bars ON bars.start = bar ORDER BY bar`,
+    rows: [
+      { bar: '2026-01-30T10:00:00Z', close: '45.1000', carried: '45.1000', line: '45.1000000000000000' },
+      { bar: '2026-01-30T10:02:00Z', close: '45.2000', carried: '45.2000', line: '45.2000000000000000' },
+      { bar: '2026-01-30T10:04:00Z', close: null, carried: '45.2000', line: '45.1000000000000000' },
+      { bar: '2026-01-30T10:06:00Z', close: '45.0000', carried: '45.0000', line: '45.0000000000000000' },
+      { bar: '2026-01-30T10:08:00Z', close: null, carried: '45.0000', line: null },
+    ],
+  },
+  {
     about: 'Trades at least five minutes after the open.',
     statement:
       "SELECT id FROM trades WHERE executed_at >= TIMESTAMP '2026-01-30T10:00:00Z' + INTERVAL '5 minutes' ORDER BY id",
@@ -122,7 +165,7 @@ SELECT t.id, t.symbol FROM trades t JOIN top ON top.symbol = t.symbol AND top.be
   {
     about: 'Division of Integers gives an Integer, of Decimals a Decimal.',
     statement: 'SELECT 5 / 2 AS whole, 5.0 / 2 AS exact, -5 / 2 AS negative, 5 % -3 AS rest',
-    rows: [{ whole: 2, exact: '2.500000', negative: -2, rest: 2 }],
+    rows: [{ whole: 2, exact: '2.5000000000000000', negative: -2, rest: 2 }],
   },
   {
     about: 'NULLs sort last in ascending order.',

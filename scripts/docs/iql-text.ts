@@ -46,6 +46,17 @@ allowed. Aggregates are not allowed in \`WHERE\`. Window functions are only allo
 equalities and exactly one of \`>=\`, \`>\`, \`<=\`, \`<\`. Ties are broken by the primary key or, without one, by all columns.
 \`ASOF LEFT JOIN\` keeps left rows without a match.
 
+**\`LATEST ON time PARTITION BY key\`** keeps the last row of each key among the rows that \`WHERE\` keeps; filter the last rows
+themselves in an outer query. \`FROM\` is one table or sub-query. Rows whose time is NULL are left out, and ties are broken by the
+greatest primary key or, without one, by all columns. With an index or a primary key that begins with the key and the time, such
+as \`(symbol, executed_at)\`, only one entry of each key is read; EXPLAIN says so. The columns of the key must then be NOT NULL, and
+the table without a row filter.
+
+**Gaps.** \`FROM generate_series(start, stop, step) AS name\` gives a grid, to which the rows are joined with \`LEFT JOIN\`; \`locf\` and
+\`interpolate\` fill what is missing. For several symbols, join the grid with the symbols first (\`CROSS JOIN\`), and write
+\`PARTITION BY symbol\` in the window. There is no \`time_bucket_gapfill\`: it would have to take the range of the grid from the
+conditions of the statement, which here is written where it applies.
+
 **Run-time errors**, such as a division by zero, are raised when a value is evaluated. A part of a condition that cannot change
 its outcome, or a column of a sub-query that is not used, may or may not be evaluated; guard it with \`CASE\` or \`NULLIF\`.
 

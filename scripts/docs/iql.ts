@@ -7,7 +7,13 @@ import { caretPicture, ERRORS, positionOf } from '../../src/query/iql/errors.ts'
 import { ARGUMENT_WORDS, signatureOf } from '../../src/query/iql/function-entry.ts'
 import { FUNCTIONS, SPECIAL_FORMS } from '../../src/query/iql/functions.ts'
 import { RESERVED } from '../../src/query/iql/keywords.ts'
-import { DEFAULT_LIMITS, MAX_CREATED_BYTES, MAX_KEY_BYTES, MAX_WITH_USES } from '../../src/query/iql/limits.ts'
+import {
+  DEFAULT_LIMITS,
+  MAX_CREATED_BYTES,
+  MAX_HELD_VALUES,
+  MAX_KEY_BYTES,
+  MAX_WITH_USES,
+} from '../../src/query/iql/limits.ts'
 import { OPERATORS } from '../../src/query/iql/operators.ts'
 import { parse } from '../../src/query/iql/parser.ts'
 import { DECIMAL_DIGITS, FORMS, typeName } from '../../src/query/iql/types.ts'
@@ -173,12 +179,17 @@ share of the bytes: the only one 16 MiB, each of four 4 MiB. An operand of \`||\
 parameter counts as well. A longer text is the error \`Limit.Value\` ([query service](query.md)). The Text and Binary columns of a key
 or an index share its bytes equally.`
 
+const HELD_TEXT = `median, percentile_cont and percentile_disc hold the values of one group at a time. Each of several in a statement
+may hold an equal share, down to a power of two; values of more than 18 digits count as four. A larger group is the error
+\`Limit.Memory\`.`
+
 function limitsText(): string {
   const rows = Object.entries(LIMIT_TEXTS).map(([key, text]) => [text, limitOf(key).toLocaleString('en')])
   rows.push(['uses of WITH queries, each with those inside it', MAX_WITH_USES.toLocaleString('en')])
   rows.push(['bytes of the texts in a key, or in an entry of an index', MAX_KEY_BYTES.toLocaleString('en')])
   rows.push(['bytes of the texts that a statement creates for one row', MAX_CREATED_BYTES.toLocaleString('en')])
-  return `## Limits\n\n${table(['limit', 'maximum'], rows)}\n\n${CREATED_TEXT}`
+  rows.push(['values that medians and percentiles hold of one group', (MAX_HELD_VALUES - 1).toLocaleString('en')])
+  return `## Limits\n\n${table(['limit', 'maximum'], rows)}\n\n${CREATED_TEXT}\n\n${HELD_TEXT}`
 }
 
 function limitOf(key: string): number {

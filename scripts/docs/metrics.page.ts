@@ -22,6 +22,10 @@ Import the Grafana dashboard [examples/grafana/gatehouse.json](../examples/grafa
 source. No label contains a name that a caller chose: requests are labelled by route, and a label with too many values
 counts the rest as \`other\`.
 
+[Several workers](scaling.md#several-workers-on-one-machine) are one target: whichever of them is asked shows all of them. Counters and
+histograms are sums that keep what workers counted that have ended. Gauges are sums too, except that those of a process have the label
+\`worker\` (${namesOver('worker')}) and that what all workers share is shown once (${namesOver('largest')}).
+
 | metric | type | labels | meaning |
 |---|---|---|---|
 ${(Object.keys(METRICS) as MetricName[]).map(row).join('\n')}
@@ -50,6 +54,16 @@ ratio of traces that start here. Child spans cover each statement on the identit
 execution of a query, with its outcome and row count. No span contains a network address, a value or the text of a
 statement. Without the setting there is no tracing overhead.
 `,
+}
+
+function namesOver(over: 'worker' | 'largest'): string {
+  return (Object.keys(METRICS) as MetricName[])
+    .filter((name) => {
+      const metric = METRICS[name]
+      return metric.type === 'gauge' && metric.over === over
+    })
+    .map((name) => `\`${name}\``)
+    .join(', ')
 }
 
 function row(name: MetricName): string {

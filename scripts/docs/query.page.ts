@@ -163,7 +163,8 @@ refused with the column, the value and the reason.
 
 With an \`Idempotency-Key\`, an Insert, Update or Delete is made only once. A retry within a day with the same key and body
 returns the first response and changes nothing, even if the columns of the table have changed since; it is refused if the caller
-may no longer write to the table. The same key with another body is refused.
+may no longer write to the table. The same key with another body is refused. The response is stored with the write, so its rows are
+cut at 24 MiB, which \`Truncated\` says; without a key at 64 MiB.
 
 Member names are case-insensitive, and a body cannot contain the same member in two spellings. If a member is repeated in the
 same spelling, the last one counts, as it does in a Json value. A body can nest up to 500 levels deep.
@@ -189,7 +190,7 @@ Editors and trees of tables read the catalogue as it is opened, without going th
 
 | call | |
 |---|---|
-| \`GET /catalogue/tables?prefix=tr&limit=50\` | the tables that the caller may read whose names begin with \`tr\`: \`{"items": […], "next": path or null}\`, ordered by name without regard to case |
+| \`GET /catalogue/tables?prefix=tr&limit=50\` | the tables that the caller may read whose names begin with \`tr\`: \`{"items": […], "next": path or null}\`, ordered by name without regard to case; \`system=false\` leaves out the system tables, \`system=true\` lists only them |
 | \`GET /catalogue/tables/trades\` | one table: its columns, primary key, unique columns, indexes, scopes and row filter |
 | \`GET /catalogue/language\` | keywords, types and functions of IQL, with signatures, descriptions and examples |
 
@@ -237,7 +238,8 @@ Users share the reader processes of SQLite and the connections to PostgreSQL:
 - A user who has a query running never gets the last free process or connection. With \`GATEHOUSE_QUERY_CONCURRENCY\` of two or
   more, the first query of another user therefore starts at once, however many queries somebody else has sent.
 - On PostgreSQL a user gets at most half of the connections while others use some, or did so in the last ten seconds: queries in
-  one database slow one another down. On SQLite the second and later queries of a user run with a lower priority instead.
+  one database slow one another down. On SQLite the second and later queries of a user run with a lower priority instead,
+  and so does every query that has run for half a second.
 - When one becomes free, it goes to the user with the fewest, and among equals to the one who was served longest ago.
 - If a client reads nothing of a result for \`GATEHOUSE_QUERY_STALL\` seconds while other queries wait, its connection is closed.
 

@@ -32,7 +32,8 @@ ${settingNames()
   .map((name) => `[\`${fileName(name)}\`](#${fileName(name)})`)
   .join(', ')}.
 The certificate and the key are read again, also if the names of their files are the same. The log names every other setting
-that has changed and needs a restart. The demonstration does not reload.
+that has changed and needs a restart. With [several workers](scaling.md#several-workers-on-one-machine) nearly all settings are
+taken over, by new workers. The demonstration does not reload.
 
 ## Descriptions
 

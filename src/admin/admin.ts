@@ -1,12 +1,13 @@
 /** `/admin`: the administration routes over HTTP, each with its scope. */
 import { pipeline, Readable } from 'node:stream'
-import { requireScope } from '../http/authentication.ts'
+import { authenticateRequest, requireScope } from '../http/authentication.ts'
 import type { Context } from '../http/context.ts'
 import type { ApiRoute } from '../http/openapi.ts'
 import type { Route, RouteGroup } from '../http/route.ts'
 import { isDeeperThan } from '../lib/json-depth.ts'
-import type { Principal } from '../protocol/principal.ts'
+import type { Authenticate, Principal } from '../protocol/principal.ts'
 import { badBody } from './body.ts'
+import { HeldRequests } from './held-requests.ts'
 import { readQuery } from './parameters.ts'
 import type { AdminEnv, AdminReply, AdminRoute } from './route.ts'
 import { ADMIN_ROUTES } from './routes.ts'
@@ -15,11 +16,17 @@ import { ADMIN_ROUTES } from './routes.ts'
 const MAX_DEPTH = 32
 const BODY = { limit: 64 * 1024, types: ['application/json', 'application/merge-patch+json'] }
 
-export function adminGroup(env: AdminEnv): RouteGroup {
-  return { at: ['/admin'], limit: 'admin', routes: ADMIN_ROUTES.map((route) => httpRoute(route, env)) }
+export function adminGroup(env: AdminEnv, authenticate: Authenticate): RouteGroup {
+  const callers = { authenticate, held: new HeldRequests() }
+  return { at: ['/admin'], limit: 'admin', routes: ADMIN_ROUTES.map((route) => httpRoute(route, env, callers)) }
 }
 
-function httpRoute(route: AdminRoute, env: AdminEnv): Route {
+interface Callers {
+  readonly authenticate: Authenticate
+  readonly held: HeldRequests
+}
+
+function httpRoute(route: AdminRoute, env: AdminEnv, { authenticate, held }: Callers): Route {
   const { method, path, scope } = route
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
   return {
@@ -43,6 +50,8 @@ function httpRoute(route: AdminRoute, env: AdminEnv): Route {
           address: context.address,
           requestId: context.id,
           signal: AbortSignal.any([left.signal, env.stopping]),
+          requireAccess: async () => requireScope(scope)(await authenticateRequest(context, authenticate)),
+          hold: (act) => held.hold(context.principal, act),
         },
         env,
       )

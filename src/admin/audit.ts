@@ -65,7 +65,8 @@ export const auditRoutes: readonly AdminRoute[] = [
       if (after === undefined || before !== undefined)
         throw new Refusal('admin.bad_parameter', 400, 'wait needs after, and after excludes before')
       const from = after === '0' ? 0 : readCount(after, 'after', 1, MOST_ROWS)
-      const { rows, position, isEnd } = await follow(call, env, filter, { after: from, limit })
+      const read = () => follow(call, env, filter, { after: from, limit })
+      const { rows, position, isEnd } = await (wait === undefined ? read() : call.hold(read))
       const goesOn = wait !== undefined || !isEnd
       return page(call, env, rows, goesOn ? { after: String(position), limit: String(limit) } : undefined)
     },
@@ -82,7 +83,7 @@ export const auditRoutes: readonly AdminRoute[] = [
       const filter = await readFilter(call, env)
       record(env, call, { event: 'audit.exported' })
       await env.audit.flush()
-      return { lines: exportAuditLog(env.database.db, filter) }
+      return { lines: exportAuditLog(env.database.db, filter, call.requireAccess) }
     },
   },
   {
@@ -127,7 +128,7 @@ async function readFilter({ query }: AdminCall, { stores, database }: AdminEnv):
 
 /** Rows after a position; with `wait`, as soon as there are any. */
 async function follow(
-  { query, signal }: AdminCall,
+  { query, signal, requireAccess }: AdminCall,
   { database, audit }: AdminEnv,
   filter: AuditFilter,
   { after, limit }: { readonly after: number; readonly limit: number },
@@ -141,6 +142,7 @@ async function follow(
     position = read.position
     if (read.rows.length > 0 || !isEnd || signal.aborted || performance.now() >= end) return { ...read, isEnd }
     await sleep(POLL_MS, undefined, { signal }).catch(() => {})
+    await requireAccess()
   }
 }
 

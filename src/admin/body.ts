@@ -9,6 +9,8 @@ import {
   type DeclaredUser,
 } from '../declarative/shape.ts'
 import type { JsonSchema } from '../http/openapi.ts'
+import { languageTag } from '../lib/language-tags.ts'
+import { isTimeZone } from '../lib/time-zones.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { Fault } from '../schema/check-schema.ts'
 
@@ -62,11 +64,30 @@ export function merged(target: JsonObject, patch: JsonObject): JsonObject {
   return Object.fromEntries(result)
 }
 
-/** Without the password, which is read separately. */
-export function readUser(value: unknown, existingRoles: Iterable<string>): Omit<DeclaredUser, 'password'> {
+/** Without the password, which is read separately. What a user has `before` stays allowed. */
+export function readUser(
+  value: JsonObject,
+  existingRoles: Iterable<string>,
+  before: JsonObject = {},
+): Omit<DeclaredUser, 'password'> {
   const { password, ...user } = one('users', check({ users: [value] }, existingRoles).users)
+  const faults = KNOWN_NAMES.filter(({ member, isKnown }) => {
+    const text = user[member]
+    return text !== undefined && text !== '' && text !== before[member] && !isKnown(text)
+  })
+  if (faults.length > 0) throw badBody(faults.map(({ member, text }) => ({ path: member, text })))
   return user
 }
+
+/** The declarative file, which was accepted so before, may have others. */
+const KNOWN_NAMES = [
+  { member: 'zoneinfo', isKnown: isTimeZone, text: 'is not a known time zone; an example is Europe/Paris' },
+  {
+    member: 'locale',
+    isKnown: (text: string) => languageTag(text) !== undefined,
+    text: 'is not the tag of a known language; an example is en-GB',
+  },
+] as const
 
 export function readClient(value: unknown): Omit<DeclaredClient, 'client_secret'> {
   const { client_secret, ...client } = one('clients', check({ clients: [value] }, []).clients)

@@ -32,6 +32,8 @@ export async function callInProcess(
         address: 'local',
         requestId: `local-${process.pid}`,
         signal: env.stopping,
+        requireAccess: async () => {},
+        hold: (act) => act(),
       },
       env,
     )

@@ -36,6 +36,10 @@ export interface AdminCall {
   readonly requestId: string
   /** Aborted when the caller has left, or the server stops: for replies that wait. */
   readonly signal: AbortSignal
+  /** Throws when the caller has lost its token or the scope since the request began: for replies that take long. */
+  requireAccess(): Promise<void>
+  /** Runs what waits; refuses it if too many requests of the caller wait already. */
+  hold<T>(act: () => Promise<T>): Promise<T>
 }
 
 export interface AdminReply {

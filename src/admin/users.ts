@@ -86,8 +86,9 @@ export const userRoutes: readonly AdminRoute[] = [
       const { before, after } = await change(env, async (stores, effects) => {
         const found = await findUser(stores, part(call, 'user'))
         requireMatch(call, presentUser(found))
-        const wanted = merged(declaredForm(found), withoutPassword(patch))
-        const { username, profile, disabled, roles } = userTarget(readUser(wanted, await roleNames(stores)))
+        const form = declaredForm(found)
+        const wanted = merged(form, withoutPassword(patch))
+        const { username, profile, disabled, roles } = userTarget(readUser(wanted, await roleNames(stores), form))
         // Removed, it is false.
         const mustChangePassword =
           'must_change_password' in patch ? (readMustChange(patch) ?? false) : found.mustChangePassword

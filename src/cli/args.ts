@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { flagName, SETTINGS, type SettingName, settingNames } from '../config/config.ts'
 import { nearest } from '../lib/nearest-word.ts'
 import { UsageError } from './errors.ts'
+import { programName } from './program.ts'
 
 export type OptionName = `--${string}`
 
@@ -178,7 +179,7 @@ function unknownOption(name: string, command: string, known: readonly string[]):
     return new UsageError('Other users of this machine could see a token on the command line: use --token-file FILE')
   const near = nearest(name, known)
   const suggestion = near === undefined ? '.' : `; did you mean ${near}?`
-  return new UsageError(`Unknown option ${name}${suggestion} See "gatehouse ${command} --help".`)
+  return new UsageError(`Unknown option ${name}${suggestion} See "${programName()} ${command} --help".`)
 }
 
 /** The arguments are not repeated: one of them may be a password. */

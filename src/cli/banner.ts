@@ -55,7 +55,7 @@ export function pasteLines(issuer: string): string[] {
     `curl -s ${issuer}/query ${bearer} -H 'Content-Type: text/plain; charset=utf-8' -d 'select name, issystem from cataloguetables'; echo`,
     `curl -s '${issuer}/Query/trades/Select?columns=symbol,side,quantity,price&limit=3' ${bearer} -H 'Content-Type: application/json' -d '[{"ColumnName":"quantity","Operator":">","Value":300}]'; echo`,
     `curl -sN --max-time 10 ${issuer}/query ${bearer} -H 'Accept: text/event-stream' -H 'Content-Type: text/plain; charset=utf-8' -d "select symbol, last(price, executed_at) as price, sum(quantity) as volume from trades where symbol in ('ACME', 'BOLT', 'CORN') group by symbol"`,
-    `npx gatehouse query${server} --username alice --live "select symbol, last(bid, quoted_at) as bid, last(ask, quoted_at) as ask from quotes group by symbol order by symbol"`,
+    `npx gatehouse query${server} --username alice --live "select symbol, last(bid, quoted_at) as bid, last(ask, quoted_at) as ask from quotes where symbol in ('ACME', 'BOLT', 'CORN', 'DYNE', 'ECHO') group by symbol order by symbol"`,
     `npx gatehouse stream${address} --username alice`,
   ]
 }

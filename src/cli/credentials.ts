@@ -1,9 +1,9 @@
 /** The logins of `gatehouse login`, in a file that only its owner can read. */
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { TokenStorage, Tokens } from '../../client/src/index.ts'
+import { withCredentialsLocked } from './credentials-lock.ts'
 import { CommandError } from './errors.ts'
 import { membersOf, parseJson } from './json.ts'
 import { claimsOf } from './token-claims.ts'
@@ -23,6 +23,11 @@ export function credentialsFile(environment: NodeJS.ProcessEnv = process.env): s
 
 export function readLogin(server: string, file = credentialsFile()): Login | undefined {
   return readAll(file).get(server)
+}
+
+/** Those that somebody has logged in to. */
+export function knownServers(file = credentialsFile()): string[] {
+  return [...readAll(file).keys()]
 }
 
 export function writeLogin(server: string, login: Login, file = credentialsFile()): void {
@@ -63,40 +68,12 @@ export function loginStorage(server: string, begun: Login): TokenStorage {
     // Only a logout deletes it: until then each command can say that it is no longer valid.
     removeItem() {},
     // A refresh token is valid once: of several commands one refreshes, and the others use what it got.
-    async lock(_key, act) {
-      const unlock = await lockCredentials()
-      try {
-        return await act()
-      } finally {
-        unlock()
-      }
-    },
+    lock: (_key, act) => withCredentialsLocked(credentialsFile(), act),
   }
 }
 
 function subjectOf({ accessToken }: Login): unknown {
   return claimsOf(accessToken).sub
-}
-
-const LOCK_POLL_MS = 50
-/** A lock this old was left behind by a command that was killed. */
-const LOCK_STALE_MS = 30_000
-
-/** Waits for other commands of this user; returns the function that unlocks. */
-async function lockCredentials(file = credentialsFile()): Promise<() => void> {
-  const lock = `${file}.lock`
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  for (;;) {
-    try {
-      mkdirSync(lock)
-      return () => rmSync(lock, { recursive: true, force: true })
-    } catch (error) {
-      if (!isErrorOf(error, 'EEXIST')) throw error
-    }
-    const { mtimeMs } = statSync(lock, { throwIfNoEntry: false }) ?? { mtimeMs: Date.now() }
-    if (Date.now() - mtimeMs > LOCK_STALE_MS) rmSync(lock, { recursive: true, force: true })
-    else await sleep(LOCK_POLL_MS)
-  }
 }
 
 function writeAll(logins: ReadonlyMap<string, Login>, file: string): void {

@@ -2,6 +2,7 @@
 import type { Auth, GrantedTokens } from '../../client/src/index.ts'
 import type { Arguments } from './args.ts'
 import { credentialsFile, deleteLogin, loginOf, readLogin, writeLogin } from './credentials.ts'
+import { withCredentialsLocked } from './credentials-lock.ts'
 import { CommandError } from './errors.ts'
 import { createGate, explained, withGateTo } from './gate.ts'
 import { serverAddress } from './server-address.ts'
@@ -17,7 +18,8 @@ export async function login(args: Arguments): Promise<void> {
   await withGateTo(server, auth, async (gate) => {
     const tokens = await gate.auth.tokens()
     const identity = await identityOf(gate)
-    writeLogin(server, loginOf(clientOf(args), tokens))
+    // The file has the logins to all servers: another command may be renewing one of them.
+    await withCredentialsLocked(credentialsFile(), () => writeLogin(server, loginOf(clientOf(args), tokens)))
     const lines = [`Logged in to ${server} as ${nameOf(identity)}.`, `Rights: ${rightsText(identity)}`]
     const missing = requested.filter((scope) => !identity.scopes.includes(scope))
     if (missing.length > 0) lines.push(`Not granted: ${missing.join(' ')}`)
@@ -47,7 +49,7 @@ export async function logout(args: Arguments): Promise<void> {
   try {
     await gate.auth.current()
     // Deleted here first: an unreachable server must not keep the tokens on this disk.
-    deleteLogin(server)
+    await withCredentialsLocked(credentialsFile(), () => deleteLogin(server))
     await gate.auth.signOut()
   } catch (error) {
     throw explained(error)

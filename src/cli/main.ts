@@ -7,6 +7,7 @@ import { parseArguments } from './args.ts'
 import { type Command, helpPage } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { CommandError, UsageError } from './errors.ts'
+import { programName } from './program.ts'
 import { printableLines } from './table.ts'
 
 export async function main(args: readonly string[]): Promise<void> {
@@ -58,7 +59,7 @@ function unknownCommand(words: readonly string[], group: readonly Command[]): Us
   const candidates = (group.length > 0 ? group : COMMANDS).map(({ name }) => name)
   const near = nearest(written, candidates)
   const suggestion = near === undefined ? '.' : `; did you mean "${near}"?`
-  return new UsageError(`Unknown command "${written}"${suggestion} See "gatehouse help".`)
+  return new UsageError(`Unknown command "${written}"${suggestion} See "${programName()} help".`)
 }
 
 function isClosedPipe(error: unknown): boolean {
@@ -78,17 +79,17 @@ function printOverview(commands: readonly Command[]): void {
 }
 
 /** The message for a failure that the user can fix; undefined for a bug of ours. */
-function explain(error: unknown): string | undefined {
+export function explain(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if (error instanceof UsageError || error instanceof CommandError || error instanceof BadSetting) return error.message
   if (EXPECTED.has(error.name)) return error.message
   const code = 'code' in error ? String(error.code) : ''
   const port = 'port' in error ? error.port : undefined
   if (code === 'EADDRINUSE')
-    return `Port ${port} is in use: stop the program that listens on it, or choose another port with GATEHOUSE_PORT.`
+    return `Port ${port} is in use: stop the program that listens on it, or choose another port with --port or GATEHOUSE_PORT.`
   if (code === 'EACCES' && port !== undefined)
-    return `This user may not listen on port ${port}: choose one above 1023 with GATEHOUSE_PORT.`
-  if (code === 'EADDRNOTAVAIL') return 'This machine does not have the address in GATEHOUSE_HOST.'
+    return `This user may not listen on port ${port}: choose one above 1023 with --port or GATEHOUSE_PORT.`
+  if (code === 'EADDRNOTAVAIL') return 'This machine does not have the address of --host or GATEHOUSE_HOST.'
   const databaseError = DATABASE_ERRORS.get(code)
   if (databaseError !== undefined) return `${databaseError} (${error.message || code}). Check GATEHOUSE_DATABASE_URL.`
   // The library gives these no code.
@@ -169,4 +170,5 @@ const EXPECTED: ReadonlySet<string> = new Set([
   'WrongMasterKey',
   'UnfitDatabase',
   'BadController',
+  'StartRefused',
 ])

@@ -108,7 +108,10 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
       '--delimiter': { value: 'NAME', help: 'comma, semicolon, tab or bar (default: detected)' },
       '--dry-run': { help: 'print how the file is read and stop' },
       '--yes': { help: 'with --create: go on although a few values turn a column into Text' },
-      '--rejected': { value: 'FILE', help: 'where to write rejected rows and the reason (default FILE.rejected.csv)' },
+      '--rejected': {
+        value: 'FILE',
+        help: 'where to write rejected rows, with the reasons (default FILE.rejected.csv)',
+      },
       '--restart': { help: 'start over instead of resuming an interrupted import of this file' },
       '--batch': { value: 'ROWS', help: 'rows per request (default 500)' },
       ...SERVER,
@@ -116,7 +119,8 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
     summary: 'Inserts the rows of a CSV file into a table on a server.',
     notes: `
 The first line of FILE names the columns. An interrupted import resumes when the command is repeated: FILE.import.json
-records how far it got, and no row is inserted twice. The exit status is 1 if rows were rejected.
+records how far it got, and no row is inserted twice. The exit status is 1 if rows were rejected. Their file can be corrected
+and imported: its first two columns, the line and the reason, are left out.
 Delimiter, types, and how dates and numbers are written are detected from the first 10,000 rows and shown. Where a column of
 a new table becomes Text because of a few values, or because days and months, or 1,5 and 1,500, cannot be told apart, nothing
 is written without --yes. An empty field is NULL.

@@ -10,15 +10,16 @@ import {
   password,
 } from '../../client/src/index.ts'
 import type { Arguments } from './args.ts'
-import { loginStorage, readLogin } from './credentials.ts'
+import { knownServers, loginStorage, readLogin } from './credentials.ts'
 import { CommandError, UsageError } from './errors.ts'
 import { askPassword, readPasswordLine } from './password.ts'
+import { programName } from './program.ts'
 import { printable } from './table.ts'
 import { claimsOf } from './token-claims.ts'
 
 /** The client that the command line is registered as. */
 const DEFAULT_CLIENT = 'gatehouse-cli'
-const SECOND_FACTOR_HINT = 'a user with a second factor logs in on a page, by "gatehouse login" without --username'
+const SECOND_FACTOR_HINT = `a user with a second factor logs in on a page, by "${programName()} login" without --username`
 
 /** For commands that take SIGN_IN_OPTIONS; without them the tokens are those of `gatehouse login`. */
 export function authOf(server: string, args: Arguments): Auth<GrantedTokens> {
@@ -37,8 +38,12 @@ export function optionalAuth(args: Arguments): Auth<GrantedTokens> | undefined {
 /** The login of this user, renewed by one of all commands that run. */
 export function loginAuth(server: string): Auth<GrantedTokens> {
   const login = readLogin(server)
-  const command = `gatehouse login --server ${server}`
-  if (login === undefined) throw new CommandError(`You are not logged in to ${server}. Run: ${command}`)
+  const command = `${programName()} login --server ${server}`
+  if (login === undefined) {
+    const others = knownServers()
+    const known = others.length === 0 ? '' : `, but to ${others.join(', ')}, which --server names`
+    throw new CommandError(`You are not logged in to ${server}${known}. Run: ${command}`)
+  }
   const { clientId, refreshToken } = login
   const end = refreshToken === undefined ? 'The login has expired' : 'The login is no longer valid'
   return (env) =>

@@ -28,6 +28,7 @@ import {
   parseTokenLifetime,
   parseWebAddress,
   parseWindowBits,
+  parseWorkers,
   SERVICES,
 } from './parsers.ts'
 
@@ -65,6 +66,11 @@ export const SETTINGS = {
   ),
   config: setting('', parseText, 'Declarative file (JSON or YAML), reconciled at every start.'),
   services: setting(SERVICES.join(','), parseServices, 'The services that this process runs, separated by commas.'),
+  workers: setting(
+    '1',
+    parseWorkers,
+    'Processes that serve the port together, for machines with several cores; auto: one per core. Limits of a node are limits of each worker.',
+  ),
   tlsCertificate: reloadable(
     setting('', parseText, 'File with the TLS certificate chain (PEM). With the key it enables HTTPS.'),
   ),

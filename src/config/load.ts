@@ -29,31 +29,34 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   }
   for (const [name, text] of Object.entries(sources.flags ?? {})) take(name, text, 'flag', flagName)
 
-  const config: Record<string, unknown> = {}
   const from: Record<string, Source> = {}
   const texts: Record<string, string> = {}
   for (const name of settingNames()) {
-    const { text, source, writtenAs } = given.get(name) ?? {
-      text: SETTINGS[name].default,
-      source: 'default',
-      writtenAs: environmentName(name),
-    }
-    config[name] = parseSetting(name, text, writtenAs)
+    const { text, source } = given.get(name) ?? { text: SETTINGS[name].default, source: 'default' as const }
     from[name] = source
     texts[name] = text
   }
-  // The loop above filled all three for every key of SETTINGS.
-  return {
-    config: Object.freeze(check(config as Config)),
-    sources: from as SourceOf,
-    texts: texts as LoadedConfig['texts'],
-  }
+  // The loop above filled both for every key of SETTINGS.
+  const loaded = { sources: from as SourceOf, texts: texts as LoadedConfig['texts'] }
+  return { ...loaded, config: parseTexts(loaded.texts, (name) => given.get(name)?.writtenAs) }
 
   function take(written: string, text: string, source: Source, nameOf: (name: SettingName) => string): void {
     const name = settingNames().find((candidate) => nameOf(candidate) === written)
     if (name === undefined) throw unknownSetting(written, settingNames().map(nameOf))
     given.set(name, { text, source, writtenAs: written })
   }
+}
+
+/** The settings from their texts; `writtenAs` is how messages name one, otherwise as in the environment. */
+export function parseTexts(
+  texts: LoadedConfig['texts'],
+  writtenAs: (name: SettingName) => string | undefined = () => undefined,
+): Config {
+  const config: Record<string, unknown> = {}
+  for (const name of settingNames())
+    config[name] = parseSetting(name, texts[name], writtenAs(name) ?? environmentName(name))
+  // Filled for every key of SETTINGS.
+  return Object.freeze(check(config as Config))
 }
 
 /** The name of a setting in messages about the declarative file. */

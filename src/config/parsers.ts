@@ -1,5 +1,6 @@
 /** Parsers of settings: from text to value, or a BadSetting with the reason. */
 import { isIP } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { nearest } from '../lib/nearest-word.ts'
 import { isLoopback } from '../protocol/addresses.ts'
@@ -48,6 +49,16 @@ export function parseOptionalPort(text: string): number | undefined {
 export function parseInteger(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new BadSetting(`"${text}" is not a whole number`)
   return Number(text)
+}
+
+const MOST_WORKERS = 128
+
+/** A number of processes; `auto` is one per core. */
+export function parseWorkers(text: string): number {
+  const workers = text === 'auto' ? Math.min(availableParallelism(), MOST_WORKERS) : parseInteger(text)
+  if (workers < 1 || workers > MOST_WORKERS)
+    throw new BadSetting(`${text} is neither auto nor from 1 to ${MOST_WORKERS}`)
+  return workers
 }
 
 /** Seconds, in milliseconds. */

@@ -26,6 +26,8 @@ export interface ClusterReplies {
 export interface ClusterOptions extends CallOptions {
   /** For people: host and process. */
   readonly name: string
+  /** The name of a worker that was killed and that this one replaces: calls need not wait for it until it expires. */
+  readonly predecessor?: string | undefined
   readonly bus: Pick<Bus, 'publish' | 'subscribe'>
   readonly onError: (error: unknown) => void
 }
@@ -43,7 +45,7 @@ const LONGEST_POLL_MS = 80
 const CALL_KEPT_MS = 10_000
 
 export function openCluster(options: ClusterOptions): Cluster {
-  const { name, bus, nodes, onError } = options
+  const { name, predecessor, bus, nodes, onError } = options
   const id = randomUUID()
   const handlers = new Map<string, (params: Params) => unknown>()
   const ownCalls = new Set<string>()
@@ -66,7 +68,7 @@ export function openCluster(options: ClusterOptions): Cluster {
       .catch(onError)
   })
   // Not awaited: the server can start before it is registered.
-  const registered = nodes.removeDead().then(beat, onError)
+  const registered = nodes.removeDead(predecessor).then(beat, onError)
   const beating = setInterval(beat, nodes.heartbeatMs)
   beating.unref()
 

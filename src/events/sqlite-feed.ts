@@ -1,27 +1,37 @@
-/** Events of other processes on a SQLite file, for example the command line: polls `pragma data_version`, which changes when another connection commits. */
+/** Events of other processes on a SQLite file, for example the command line: polls `pragma data_version`, which changes when another connection commits. Other workers say when they have. */
+
 import type { Database } from '../store/database.ts'
 import { sql } from '../store/kysely.ts'
+import type { SharedFile } from '../store/shared-file.ts'
 import type { Feed } from './durable-bus.ts'
 
 const POLL_EVERY_MS = 200
 
-export function createSqliteFeed({ db }: Pick<Database, 'db'>, onError: (error: unknown) => void): Feed {
+export function createSqliteFeed(
+  { db }: Pick<Database, 'db'>,
+  onError: (error: unknown) => void,
+  shared?: Pick<SharedFile, 'onCommit'>,
+): Feed {
   let timer: NodeJS.Timeout | undefined
+  let stopListening: (() => void) | undefined
   let version: number | undefined
   return {
     async start(onNews, onIdle) {
       version = await read()
-      timer = setInterval(() => {
+      const poll = () => {
         read().then((found) => {
           if (found === version) return onIdle()
           version = found
           onNews()
         }, onError)
-      }, POLL_EVERY_MS)
+      }
+      timer = setInterval(poll, POLL_EVERY_MS)
       timer.unref()
+      stopListening = shared?.onCommit(poll)
     },
     async stop() {
       clearInterval(timer)
+      stopListening?.()
     },
   }
 

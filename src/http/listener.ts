@@ -9,6 +9,8 @@ import type { Pipeline } from './pipeline.ts'
 export interface Listener {
   readonly server: http.Server
   readonly port: number
+  /** Opens the port where that was left for later. */
+  listen(): Promise<void>
   /** From now on requests are answered; those that came earlier have waited. */
   answerWith(pipeline: Pick<Pipeline, 'handle'> & Partial<Pipeline>): void
   /** New connections use this certificate; open ones keep theirs. */
@@ -30,13 +32,15 @@ export interface ListenerOptions {
   readonly tls: Certificate | undefined
   /** The time for a TLS handshake, and again for the header of a request: 10 s by default. */
   readonly headerTimeoutMs?: number
+  /** The port is opened by `listen`; it must not be 0 then. */
+  readonly isLater?: boolean
 }
 
 const TLS = { minVersion: 'TLSv1.2' } as const
 const LIMITS = { maxHeaderSize: 16 * 1024, requestTimeout: 60_000, keepAliveTimeout: 72_000 }
 
 export async function openListener(options: ListenerOptions): Promise<Listener> {
-  const { host, port, tls, headerTimeoutMs = 10_000 } = options
+  const { host, port, tls, headerTimeoutMs = 10_000, isLater = false } = options
   let started: (handler: http.RequestListener) => void = () => {}
   const handler = new Promise<http.RequestListener>((resolve) => {
     started = resolve
@@ -64,10 +68,11 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   // Replaced once there is a log; until then a handshake that fails must not stay open either.
   server.on('clientError', (_error, socket) => void (server.listenerCount('clientError') === 1 && socket.destroy()))
   const early = holdUpgrades(server)
-  await listen(server, host, port)
+  if (!isLater) await listen(server, host, port)
   return {
     server,
-    port: (server.address() as AddressInfo).port,
+    port: isLater ? port : (server.address() as AddressInfo).port,
+    listen: () => listen(server, host, port),
     answerWith({ handle, upgrade }) {
       if (upgrade !== undefined) server.on('upgrade', upgrade)
       early.handOver()

@@ -1,15 +1,15 @@
 /** `/metrics` for Prometheus: on a port of its own without a token, or on the main port with a scope. */
-import type { Metrics } from '../telemetry/metrics.ts'
 import type { Route } from './route.ts'
 
-export function metricsRoute(metrics: Metrics, access?: Route['access']): Route {
+export function metricsRoute(render: () => string | Promise<string>, access?: Route['access']): Route {
   return {
     method: 'GET',
     path: '/metrics',
     ...(access === undefined ? {} : { access }),
-    handle(context) {
+    async handle(context) {
+      const text = await render()
       context.setHeader('cache-control', 'no-store')
-      context.send('text/plain; version=0.0.4; charset=utf-8', metrics.render())
+      context.send('text/plain; version=0.0.4; charset=utf-8', text)
     },
   }
 }

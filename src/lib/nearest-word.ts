@@ -2,8 +2,8 @@
 
 /** Longer words are not typed by hand, and comparing them costs too much. */
 const MAX_LENGTH = 64
-/** Pairs of letters compared at most, so that a long list cannot make an error slow; enough for thousands of words. */
-const MAX_COMPARED = 400_000
+/** Pairs of letters compared at most, so that a long list cannot make an error slow: some milliseconds, for a thousand words or more. */
+const MAX_COMPARED = 100_000
 
 /** Undefined if none is near. `tolerance` is the edit distance that is allowed in a short word. */
 export function nearest(word: string, known: Iterable<string>, tolerance = 2): string | undefined {
@@ -14,14 +14,25 @@ export function nearest(word: string, known: Iterable<string>, tolerance = 2): s
   let compared = 0
   for (const candidate of known) {
     if (Math.abs(candidate.length - wanted.length) >= limit) continue
-    compared += candidate.length * wanted.length
+    const [rest, other] = withoutCommonEnds(wanted, candidate.toLowerCase())
+    compared += rest.length * other.length
     if (compared > MAX_COMPARED) break
-    const distance = editDistance(wanted, candidate.toLowerCase())
+    const distance = editDistance(rest, other)
     if (distance >= limit || distance >= wanted.length) continue
     best = candidate
     limit = distance
   }
   return best
+}
+
+/** What two words begin and end with alike does not change their distance. Names of one catalogue often have a long prefix in common. */
+function withoutCommonEnds(a: string, b: string): [string, string] {
+  const shorter = Math.min(a.length, b.length)
+  let start = 0
+  while (start < shorter && a[start] === b[start]) start++
+  let end = 0
+  while (end < shorter - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++
+  return [a.slice(start, a.length - end), b.slice(start, b.length - end)]
 }
 
 /** The number of insertions, deletions, substitutions and swaps of neighbours that turn one word into the other. */

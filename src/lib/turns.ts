@@ -43,3 +43,45 @@ function nextTurn<Result>(steps: Steps<Result>): IteratorResult<void, Result> {
   while (!step.done && performance.now() < end) step = steps.next()
   return step
 }
+
+/** Work that cannot be divided, of many callers: in the order in which it came, and of all of it only so much in one turn. */
+export class TurnQueue {
+  readonly #milliseconds: number
+  #waiting: (() => void)[] = []
+  #isScheduled = false
+
+  constructor(milliseconds = TURN_MS) {
+    this.#milliseconds = milliseconds
+  }
+
+  run<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+    const { promise, resolve, reject } = Promise.withResolvers<Result>()
+    this.#waiting.push(() => {
+      try {
+        resolve(work())
+      } catch (error) {
+        reject(error)
+      }
+    })
+    this.#schedule()
+    return promise
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#waiting.length === 0) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      this.#turn()
+      this.#schedule()
+    })
+  }
+
+  #turn(): void {
+    const end = performance.now() + this.#milliseconds
+    let done = 0
+    do this.#waiting[done++]?.()
+    while (done < this.#waiting.length && performance.now() < end)
+    this.#waiting = this.#waiting.slice(done)
+  }
+}

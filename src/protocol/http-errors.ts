@@ -77,6 +77,7 @@ export const HTTP_ERRORS = {
     title: 'If-Match is required',
     advice: 'Send `If-Match` with the `ETag` that you have read, or `*`.',
   },
+  'admin.too_many_waiting': { status: 429, title: 'Too many requests of the caller wait', advice: 'End one of them.' },
   'admin.busy': { status: 503, title: 'Too many passwords are being hashed', advice: AGAIN },
   'page.expired': {
     status: 400,

@@ -188,6 +188,11 @@ export const QUERY_ERRORS = {
     title: 'Too many live statements',
     advice: 'End one of your live statements, or raise the limit in the settings.',
   },
+  'Limit.Tables': {
+    status: 422,
+    title: 'There are too many tables',
+    advice: 'Drop tables that are not needed, or use PostgreSQL, which has no such limit.',
+  },
   'Limit.Rows': {
     status: 422,
     title: 'The result has too many rows to be live',

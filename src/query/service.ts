@@ -8,7 +8,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { Catalogue } from './catalogue/catalogue.ts'
 import { createTables, type Tables } from './catalogue/tables.ts'
 import type { Engine } from './engines/engine.ts'
-import { openEngine } from './engines/open.ts'
+import { type EngineOptions, openEngine } from './engines/open.ts'
 import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import { DEFAULT_LIMITS } from './iql/limits.ts'
@@ -39,6 +39,8 @@ export interface QueryLimits {
   readonly waiting: number
   /** How long a write waits for a long one of another owner before that one is stopped (embedded engine); 0 waits on. */
   readonly writeWaitMs: number
+  /** The most tables of the embedded engine. */
+  readonly maxTables: number
   readonly stallMs: number
   readonly sendQueueBytes: number
   /** How long the changes of a table are kept for live queries that resume, and how many of them. */
@@ -59,6 +61,7 @@ export const DEFAULT_QUERY_LIMITS: QueryLimits = {
   concurrency: 4,
   waiting: 256,
   writeWaitMs: 5000,
+  maxTables: 5000,
   stallMs: 5000,
   sendQueueBytes: 128 * 1024 * 1024,
   logMs: 600_000,
@@ -71,7 +74,7 @@ export interface QueryOptions {
   readonly clock: Clock
   readonly onError: (error: unknown) => void
   readonly onAvailability?: (change: AvailabilityChange) => void
-  readonly database: { readonly dataFolder: string; readonly databaseUrl: string }
+  readonly database: Pick<EngineOptions, 'dataFolder' | 'databaseUrl' | 'shared'>
   readonly limits?: Partial<QueryLimits>
   readonly liveLimits?: Partial<LiveLimits>
   /** Records changes of the catalogue. */
@@ -131,7 +134,7 @@ const EMPTY_LOG: AuditSource = { read: async () => ({ rows: [], first: 0 }) }
 export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const { bus, clock, database, limits: overrides, audit = noAudit, auditLog = EMPTY_LOG, owners = NO_OWNERS } = options
   const limits = { ...DEFAULT_QUERY_LIMITS, ...overrides }
-  const { concurrency, waiting, milliseconds, exportMilliseconds, writeWaitMs } = limits
+  const { concurrency, waiting, milliseconds, exportMilliseconds, writeWaitMs, maxTables } = limits
   const availability = new Availability(options.onAvailability ?? (() => {}))
   const log = { milliseconds: limits.logMs, changes: limits.logChanges }
   const engine = await openEngine({
@@ -141,6 +144,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     milliseconds,
     exportMilliseconds,
     writeWaitMs,
+    maxTables,
     availability,
     log,
   })

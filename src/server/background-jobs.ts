@@ -17,6 +17,8 @@ import { watchProcess } from '../telemetry/process-metrics.ts'
 import type { Cleanup } from './cleanup.ts'
 import { watchLastBackup } from './last-backup.ts'
 import type { Resources } from './resources.ts'
+import type { WorkerLink } from './worker-link.ts'
+import { shareRateCounts } from './worker-rates.ts'
 
 const DAY = 86_400_000
 
@@ -39,10 +41,13 @@ export function openMetrics(
 }
 
 /** Opened with the main port, before anything is written; undefined where the settings name none. */
-export async function openMetricsPort({ metricsHost: host, metricsPort: port }: Config): Promise<Listener | undefined> {
+export async function openMetricsPort(
+  { metricsHost: host, metricsPort: port }: Config,
+  isLater: boolean,
+): Promise<Listener | undefined> {
   if (port === undefined) return undefined
   try {
-    return await openListener({ host, port, tls: undefined })
+    return await openListener({ host, port, tls: undefined, isLater })
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     const text = METRICS_PORT_ERRORS.get(reason) ?? `cannot be opened (${reason})`
@@ -59,9 +64,14 @@ const METRICS_PORT_ERRORS: ReadonlyMap<string, string> = new Map([
 ])
 
 /** Without a token: anybody who reaches this port may read, so it listens where only the operator's network does. */
-export function serveMetrics(listener: Listener, metrics: Metrics, logger: Logger): void {
+export function serveMetrics(
+  listener: Listener,
+  metrics: Metrics,
+  logger: Logger,
+  render: () => string | Promise<string>,
+): void {
   const addressOf = clientAddress([])
-  const groups = [{ at: ['/metrics'], routes: [metricsRoute(metrics)] }]
+  const groups = [{ at: ['/metrics'], routes: [metricsRoute(render)] }]
   listener.answerWith(createPipeline({ groups, logger, metrics, addressOf }))
   listener.server.unref()
 }
@@ -71,10 +81,11 @@ export interface JobParts {
   readonly window: SlidingWindow
   readonly metrics: Metrics
   readonly logger: Logger
+  readonly worker: WorkerLink | undefined
 }
 
 export function startBackgroundJobs(config: Config, parts: JobParts, cleanup: Cleanup): void {
-  const { resources, window, metrics, logger } = parts
+  const { resources, window, metrics, logger, worker } = parts
   const { database, clock, node } = resources
   const rates = syncRateCounts(database, {
     clock,
@@ -83,6 +94,11 @@ export function startBackgroundJobs(config: Config, parts: JobParts, cleanup: Cl
     onError: exceptOutages((error) => logger.warn({ err: error }, 'rate counts could not be exchanged')),
   })
   cleanup.add(() => rates.stop())
+  // On PostgreSQL workers are nodes like any others.
+  if (worker !== undefined && database.engine === 'sqlite') {
+    const shared = shareRateCounts(worker, window, clock)
+    cleanup.add(() => shared.stop())
+  }
   const pruning = startPruning(database, {
     clock,
     node,

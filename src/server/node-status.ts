@@ -13,6 +13,7 @@ import type { Gateway } from '../streaming/gateway.ts'
 import { watchLoopDelay } from '../telemetry/loop-delay.ts'
 import type { Cleanup } from './cleanup.ts'
 import type { Resources } from './resources.ts'
+import type { WorkerLink } from './worker-link.ts'
 
 export interface NodeParts {
   readonly config: Config
@@ -22,10 +23,11 @@ export interface NodeParts {
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   readonly query: Pick<QueryService, 'load'> | undefined
   readonly gateway: Pick<Gateway, 'liveSessions'> | undefined
+  readonly worker: Pick<WorkerLink, 'number'> | undefined
 }
 
 export function createNodeStatus(parts: NodeParts, cleanup: Cleanup): () => Promise<JsonObject> {
-  const { config, resources, bus, server, readiness, query, gateway } = parts
+  const { config, resources, bus, server, readiness, query, gateway, worker } = parts
   const { database, audit, clock } = resources
   const delay = watchLoopDelay()
   cleanup.add(() => delay.stop())
@@ -40,6 +42,7 @@ export function createNodeStatus(parts: NodeParts, cleanup: Cleanup): () => Prom
     const sessions = gateway?.liveSessions()
     return {
       version: VERSION,
+      worker: worker?.number ?? null,
       runtime: `Node ${process.versions.node}`,
       services: config.services,
       database: database.engine,

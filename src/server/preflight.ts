@@ -13,12 +13,15 @@ export interface StartFiles {
   readonly declared: Declared | undefined
 }
 
-/** The files that the settings name. Loads nothing where none is named. */
-export async function readStartFiles(config: Config): Promise<StartFiles> {
+/**
+ * The files that the settings name. Loads nothing where none is named. The declarative file is not read where it is not applied,
+ * except for the demonstration, whose market needs to know its tables.
+ */
+export async function readStartFiles(config: Config, appliesFile: boolean): Promise<StartFiles> {
   return {
     brand: readBrand(config),
     controllers: await readControllers(config),
-    declared: config.config === '' && !config.demo ? undefined : await readDeclared(config),
+    declared: config.demo || (config.config !== '' && appliesFile) ? await readDeclared(config) : undefined,
   }
 }
 

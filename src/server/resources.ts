@@ -13,6 +13,7 @@ import { nodeName } from '../store/nodes.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Cleanup } from './cleanup.ts'
+import type { WorkerLink } from './worker-link.ts'
 
 export interface Resources {
   readonly node: string
@@ -28,13 +29,20 @@ export interface ResourceOptions {
   readonly onAuditError: (error: unknown) => void
   readonly onStatement?: DatabaseOptions['onStatement']
   readonly onAvailability?: DatabaseOptions['onAvailability']
+  readonly shared?: DatabaseOptions['shared']
 }
 
 export async function openResources(config: Config, options: ResourceOptions, cleanup: Cleanup): Promise<Resources> {
-  const { clock, onAuditError, onStatement, onAvailability } = options
+  const { clock, onAuditError, onStatement, onAvailability, shared } = options
   const folder = openDataFolder(config.data)
   const masterKey = openMasterKey(folder, config.masterKey)
-  const database = await openDatabase({ dataFolder: config.data, url: config.databaseUrl, onStatement, onAvailability })
+  const database = await openDatabase({
+    dataFolder: config.data,
+    url: config.databaseUrl,
+    onStatement,
+    onAvailability,
+    shared,
+  })
   cleanup.add(() => database.close())
   const node = nodeName()
   const audit = openAuditLog(database, { clock, node, onError: onAuditError })
@@ -51,16 +59,19 @@ export async function joinCluster(
   { database, stores, node, clock }: Resources,
   logger: Logger,
   cleanup: Cleanup,
+  worker?: WorkerLink,
 ): Promise<{ readonly bus: Bus; readonly cluster: Cluster }> {
   const bus = await openBus(
     database,
     stores.events,
     config.databaseUrl,
     exceptOutages((error) => logger.warn({ err: error }, 'event bus error')),
+    worker?.identityFile,
   )
   cleanup.add(() => bus.close())
   const cluster = openCluster({
     name: node,
+    predecessor: worker?.predecessor,
     bus,
     nodes: stores.nodes,
     clock,

@@ -26,6 +26,8 @@ export interface RouteParts {
   readonly identity: Identity
   readonly rateLimits: RateLimits
   readonly metrics: Metrics
+  /** Of all workers, where there are several. */
+  readonly renderMetrics: () => string | Promise<string>
   readonly live: Live
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
@@ -41,13 +43,13 @@ export interface RouteParts {
 }
 
 export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRouteGroups)[] {
-  const { metrics, query, streaming, identity, pages } = parts
+  const { query, streaming, identity, pages } = parts
   const readiness = createReadiness(parts.readiness)
   // Pages call from the origins that their applications are registered with.
   const cors: CorsPolicy = (origin) => identity.clients.isClientOrigin(origin)
   return [
     { at: ['/healthz', '/readyz'], routes: healthRoutes(readiness) },
-    { at: ['/metrics'], routes: [metricsRoute(metrics, requireScope('Platform/Admin'))] },
+    { at: ['/metrics'], routes: [metricsRoute(parts.renderMetrics, requireScope('Platform/Admin'))] },
     ...(parts.runsIdentity ? identityGroups(parts, cors) : []),
     ...(query ?? []).map((group) => ({ ...group, cors })),
     ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
@@ -169,7 +171,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     live,
     stopping,
   }
-  return [{ ...adminGroup(env), cors }]
+  return [{ ...adminGroup(env, identity.authenticate), cors }]
 }
 
 async function loadDocumentation(pages: LazyPages): Promise<readonly RouteGroup[]> {

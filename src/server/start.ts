@@ -43,6 +43,7 @@ import { reloadSettings } from './reload.ts'
 import { joinCluster, openResources } from './resources.ts'
 import { routeGroups } from './routes.ts'
 import { openTracingIfSet, statementSpans } from './tracing.ts'
+import type { WorkerLink } from './worker-link.ts'
 
 export interface RunningServer {
   readonly issuer: string
@@ -54,7 +55,8 @@ export interface RunningServer {
   offerAdministrator(): Promise<AdministratorLink | undefined>
   /** Takes over the settings that can change while it runs; throws, and changes nothing, if one cannot be used. */
   reload(config: Config): void
-  stop(): Promise<void>
+  /** A worker that is replaced stays ready, as its successor is, and leaves its clients time to change over. */
+  stop(options?: { readonly isReplaced: boolean }): Promise<void>
 }
 
 export interface StartOptions {
@@ -64,23 +66,28 @@ export interface StartOptions {
   readonly settings?: Pick<LoadedConfig, 'texts' | 'sources'>
   /** Ends a start that waits for another one; it is then refused with the reason of the signal. */
   readonly signal?: AbortSignal
+  /** Where the server is one of several workers. */
+  readonly worker?: WorkerLink
 }
 
 const STOP_GRACE_MS = 10_000
+/** Clients that keep their connections learn from a reply within this time that they should open another one. */
+const HAND_OVER_MS = 1_000
 /** How long a statement of the identity store may take once the server answers requests. */
 const STATEMENT_MS = 5_000
 
 export async function startServer(config: Config, options: StartOptions): Promise<RunningServer> {
-  const { logger, clock = systemClock, settings, signal } = options
+  const { logger, clock = systemClock, settings, signal, worker } = options
+  const isLater = worker?.opensPortLast ?? false
   const cleanup = createCleanup()
   // Everything that can refuse the start comes first: a refused start changes nothing.
   const tls = readTls(config)
-  const listener = await openListener({ host: config.host, port: config.port, tls })
+  const listener = await openListener({ host: config.host, port: config.port, tls, isLater })
   cleanup.add(() => listener.close(0))
   try {
-    const metricsListener = await openMetricsPort(config)
+    const metricsListener = await openMetricsPort(config, isLater)
     cleanup.add(() => metricsListener?.close(0))
-    const { brand, controllers, declared } = await readStartFiles(config)
+    const { brand, controllers, declared } = await readStartFiles(config, worker?.appliesFile ?? true)
     const unlock = await lockStart({
       dataFolder: config.data,
       url: config.databaseUrl,
@@ -103,13 +110,14 @@ export async function startServer(config: Config, options: StartOptions): Promis
         onAuditError: exceptOutages((error) => logger.error({ err: error }, 'the audit log could not be written')),
         onAvailability: logAvailability(logger, 'identity'),
         onStatement: tracing && statementSpans(tracing, config.databaseUrl),
+        shared: worker?.identityFile,
       },
       cleanup,
     )
     const { stores, database, audit, masterKey } = resources
     const ownClients = builtInClients({ issuer, console: config.console })
     if (database.engine === 'sqlite') cleanup.add(registerServer(config.data, issuer))
-    const { bus, cluster } = await joinCluster(config, resources, logger, cleanup)
+    const { bus, cluster } = await joinCluster(config, resources, logger, cleanup, worker)
     const live = createLive(cluster)
 
     const query = runs('query')
@@ -124,7 +132,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
           },
           owners: { names: (subjects) => subjectNames(database, subjects) },
           clock,
-          database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
+          database: { dataFolder: config.data, databaseUrl: config.databaseUrl, shared: worker?.queryFile },
           limits: queryLimitsOf(config),
           liveLimits: liveLimitsOf(config),
           onError: (error) => logger.error({ err: error }, 'query service error'),
@@ -133,6 +141,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       : undefined
     cleanup.add(() => query?.close())
     const metrics = openMetrics(resources, bus, config.data, cleanup)
+    const renderMetrics = worker === undefined ? metrics.render : worker.shareMetrics(metrics.render)
     const window = createSlidingWindow(clock)
     const rateLimits = createRateLimits({ window, budgets: budgetsOf(config), exempt: config.limitExempt, metrics })
 
@@ -196,15 +205,18 @@ export async function startServer(config: Config, options: StartOptions): Promis
       queries: query?.activity,
       tablesOf: query?.tablesOf,
       topicsOf: gateway && ((scopes) => gateway.topicsFor(new Set(scopes))),
-      node: createNodeStatus({ config, resources, bus, server: listener.server, readiness, query, gateway }, cleanup),
+      node: createNodeStatus(
+        { config, resources, bus, server: listener.server, readiness, query, gateway, worker },
+        cleanup,
+      ),
     })
 
-    await reconcileDeclared(declared, resources, query, logger)
+    if (worker?.appliesFile !== false) await reconcileDeclared(declared, resources, query, logger)
     await unlock()
     database.limitStatements(STATEMENT_MS)
-    startBackgroundJobs(config, { resources, window, metrics, logger }, cleanup)
+    startBackgroundJobs(config, { resources, window, metrics, logger, worker }, cleanup)
     const expiry = tls && watchCertificateExpiry(tls.cert, { clock, logger, metrics }, cleanup)
-    if (metricsListener !== undefined) serveMetrics(metricsListener, metrics, logger)
+    if (metricsListener !== undefined) serveMetrics(metricsListener, metrics, logger, renderMetrics)
 
     const base = new URL(issuer).pathname.replace(/\/$/, '')
     const pages = lazyPages(base, brand, { console: config.console, account: runs('identity'), documentation: true })
@@ -215,6 +227,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
         identity,
         rateLimits,
         metrics,
+        renderMetrics,
         live,
         settings,
         builtInClients: ownClients,
@@ -244,12 +257,14 @@ export async function startServer(config: Config, options: StartOptions): Promis
     const bound = { most: config.maxConnectionsPerAddress, exempt: [...config.trustedProxies, ...config.limitExempt] }
     boundConnections(listener.server, bound, () => metrics.count('gatehouse_http_connections_refused_total', {}))
     listener.answerWith(streaming === undefined ? { handle: pipeline.handle } : pipeline)
+    if (isLater) await Promise.all([listener.listen(), metricsListener?.listen()])
     const trading = query && market?.start(query, { clock, logger })
     cleanup.add(() => trading?.stop())
     logger.info({ issuer, port: listener.port, services: config.services, database: database.location }, 'started')
     audit.record({ event: 'server.started', details: { version: VERSION, services: config.services } })
     cleanup.add(() => audit.record({ event: 'server.stopped', details: { version: VERSION } }))
 
+    let isStopping = false
     return {
       issuer,
       port: listener.port,
@@ -257,13 +272,15 @@ export async function startServer(config: Config, options: StartOptions): Promis
       hasAdministrator: () => hasAdministrator(stores),
       offerAdministrator: () => offerAdministrator(resources, issuer),
       reload: (next) => reloadSettings(config, next, { listener, expiry, rateLimits, logger }),
-      async stop() {
-        if (stopping.signal.aborted) return
-        stopping.abort()
-        const delayMs = stopDelayOf(config, settings)
+      async stop({ isReplaced } = { isReplaced: false }) {
+        if (isStopping) return
+        isStopping = true
+        if (!isReplaced) stopping.abort()
+        const delayMs = Math.max(stopDelayOf(config, settings), isReplaced ? HAND_OVER_MS : 0)
         logger.info({ delayMs }, 'stopping')
         listener.announceClose()
         await sleep(delayMs)
+        stopping.abort()
         query?.stopLive()
         await Promise.all([streaming?.gateway.drain(), listener.close(STOP_GRACE_MS + config.streamDrainTime)])
         await cleanup.run()

@@ -83,8 +83,12 @@ function isIndexed({ event, actor }: AuditFilter): boolean {
   return actor !== undefined || event?.includes('.') === true
 }
 
-/** One JSON object per line, oldest first, up to the row that was last when the export began. */
-export async function* exportAuditLog(db: Database['db'], filter: AuditFilter): AsyncGenerator<string> {
+/** One JSON object per line, oldest first, up to the row that was last when the export began. What `check` throws ends it. */
+export async function* exportAuditLog(
+  db: Database['db'],
+  filter: AuditFilter,
+  check: () => Promise<void> = async () => {},
+): AsyncGenerator<string> {
   const last = await headOf(db)
   let after = 0
   for (;;) {
@@ -98,6 +102,7 @@ export async function* exportAuditLog(db: Database['db'], filter: AuditFilter): 
     const end = rows.at(-1)
     if (end === undefined || rows.length < EXPORTED_AT_ONCE) return
     after = end.seq
+    await check()
   }
 }
 

@@ -10,6 +10,7 @@ import { MIGRATIONS, type Migration } from './migrations/list.ts'
 import { loadPg } from './pg.ts'
 import { createPostgresDialect } from './postgres-dialect.ts'
 import type { Schema } from './schema.ts'
+import type { SharedFile } from './shared-file.ts'
 import { createSqliteDialect } from './sqlite-dialect.ts'
 
 export type Engine = 'sqlite' | 'postgres'
@@ -36,6 +37,8 @@ export interface DatabaseOptions {
   /** Called after every statement. */
   readonly onStatement?: ((run: StatementRun) => void) | undefined
   readonly onAvailability?: ((change: AvailabilityChange) => void) | undefined
+  /** For workers on one SQLite file. */
+  readonly shared?: SharedFile | undefined
 }
 
 export interface StatementRun {
@@ -66,7 +69,7 @@ export function openUnmigrated(options: DatabaseOptions): Database {
   const log = options.onStatement && logTo(options.onStatement)
   const availability = new Availability(options.onAvailability ?? (() => {}))
   return options.url === ''
-    ? openSqlite(options.dataFolder, availability, log)
+    ? openSqlite(options, availability, log)
     : openPostgres(options.url, options.poolSize ?? POOL_SIZE, availability, log)
 }
 
@@ -86,11 +89,15 @@ export function explainDamage(error: unknown, location: string): unknown {
 /** The bytes of a row that needs several pages: a small one may fit into those that a full file already has. */
 export const SEVERAL_PAGES = 20_000
 
-function openSqlite(dataFolder: string, availability: Availability, log: Logger | undefined): Database {
+function openSqlite(
+  { dataFolder, shared }: DatabaseOptions,
+  availability: Availability,
+  log: Logger | undefined,
+): Database {
   const file = join(dataFolder, 'identity.db')
   // Created here with mode 600, since SQLite would make it readable for everybody; its journals inherit the mode.
   closeSync(openSync(file, 'a', 0o600))
-  const dialect = createSqliteDialect(file, availability)
+  const dialect = createSqliteDialect(file, availability, shared)
   const db = new Kysely<Schema>({ dialect, ...(log && { log }) })
   return {
     engine: 'sqlite',

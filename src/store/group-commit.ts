@@ -1,6 +1,7 @@
 /** Group commit for the writing connection of a SQLite database: writes that arrive together share a transaction and a sync. */
 import type { Database } from 'better-sqlite3'
 import { BatchQueue } from '../lib/batch-queue.ts'
+import type { SharedFile } from './shared-file.ts'
 import { WalSync } from './wal-sync.ts'
 import { isLocked, LOCK_WAIT_MS, retryWhileLocked } from './write-lock.ts'
 
@@ -9,7 +10,7 @@ export interface WriteOptions {
   readonly owner?: string | undefined
   /** SQLite itself undoes a single statement that fails; anything more gets a savepoint. */
   readonly isOneStatement?: boolean
-  /** Ends the wait behind exclusive use of the connection. The signal is not read otherwise, and a write that has started goes on. */
+  /** Ends the wait behind exclusive use of the connection, or for other workers. The signal is not read otherwise, and a write that has started goes on. */
   readonly running?: { readonly signal: AbortSignal } | undefined
 }
 
@@ -24,6 +25,11 @@ interface PendingWrite {
   stopListening: (() => void) | undefined
 }
 
+/** How long a write waits for other workers: one of them may have a long write, which is stopped sooner or not at all. */
+const SHARED_LOCK_WAIT_MS = 30_000
+/** A worker that waits says so this often. */
+const ASK_EVERY_MS = 250
+
 /** A group blocks the event loop while it is written. */
 const MAX_GROUP_MS = 20
 
@@ -35,6 +41,7 @@ const MAX_GROUP_MS = 20
 export class GroupCommit {
   readonly #database: Database
   readonly #file: string
+  readonly #shared: SharedFile | undefined
   readonly #queue = new BatchQueue<PendingWrite>({
     maxTurns: 8,
     isReady: () => this.#syncing === undefined && this.#exclusive === undefined,
@@ -48,10 +55,11 @@ export class GroupCommit {
   /** Resolves when the last caller in line has released the connection. */
   #exclusive: Promise<void> | undefined
 
-  /** The connection must have `synchronous = full`, and no busy timeout. */
-  constructor(database: Database, file: string) {
+  /** The connection must have `synchronous = full`, and no busy timeout. `shared` is for one of several workers. */
+  constructor(database: Database, file: string, shared?: SharedFile) {
     this.#database = database
     this.#file = file
+    this.#shared = shared
   }
 
   /** Resolves when the commit that holds the write is on disk. A write that fails is undone alone. */
@@ -68,7 +76,7 @@ export class GroupCommit {
         since: performance.now(),
         stopListening: undefined,
       }
-      if (this.#exclusive !== undefined && running !== undefined) {
+      if ((this.#exclusive !== undefined || this.#shared !== undefined) && running !== undefined) {
         if (running.signal.aborted) return reject(running.signal.reason)
         this.#listen(write, running.signal)
       }
@@ -97,9 +105,31 @@ export class GroupCommit {
     return release
   }
 
+  /** To be called after a commit that was not made here: under exclusive use, or by another process for this one. */
+  committed(): void {
+    this.#shared?.committed()
+  }
+
   /** Throws when nothing more can be written until a restart. */
   check(): void {
     this.#wal?.check()
+  }
+
+  /**
+   * Begins a transaction once no other process has locked the file, unless the oldest write has waited too long; writes that arrive
+   * meanwhile join the group. A worker that has a long write is told, and may stop it for those who wait.
+   */
+  async waitForLock(begin: () => void, since = performance.now()): Promise<void> {
+    const asking = this.#shared && setInterval(() => this.#shared?.waiting(), ASK_EVERY_MS)
+    try {
+      await retryWhileLocked(begin, since + this.#maxWaitMs)
+    } finally {
+      clearInterval(asking)
+    }
+  }
+
+  get #maxWaitMs(): number {
+    return this.#shared === undefined ? LOCK_WAIT_MS : SHARED_LOCK_WAIT_MS
   }
 
   /**
@@ -156,7 +186,7 @@ export class GroupCommit {
       // At once if it can: `acquire` relies on it.
       if (!this.#begin()) {
         endLocking = this.#startLocking()
-        await this.#waitForLock()
+        await this.waitForLock(() => this.#database.exec('BEGIN IMMEDIATE'), this.#queue.first?.since)
       }
       group = inTurns(this.#queue.take(this.#queue.length))
       const reports = this.#runInTransaction(group, maxMs)
@@ -164,6 +194,7 @@ export class GroupCommit {
       group = group.slice(0, reports.length)
       endLocking()
       await this.durable()
+      this.committed()
       for (const report of reports) report()
     } catch (error) {
       if (group.length === 0) group = this.#takeFailed(error)
@@ -184,12 +215,6 @@ export class GroupCommit {
     }
   }
 
-  /** Until the oldest write has waited long enough; writes that arrive meanwhile join the group. */
-  async #waitForLock(): Promise<void> {
-    const since = this.#queue.first?.since ?? performance.now()
-    await retryWhileLocked(() => this.#database.exec('BEGIN IMMEDIATE'), since + LOCK_WAIT_MS)
-  }
-
   #startLocking(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#locking = promise
@@ -203,7 +228,7 @@ export class GroupCommit {
   #takeFailed(error: unknown): readonly PendingWrite[] {
     const waiting = this.#queue.take(this.#queue.length)
     if (!isLocked(error)) return waiting
-    const isOver = ({ since }: PendingWrite) => performance.now() - since >= LOCK_WAIT_MS
+    const isOver = ({ since }: PendingWrite) => performance.now() - since >= this.#maxWaitMs
     this.#queue.putBack(waiting.filter((write) => !isOver(write)))
     return waiting.filter(isOver)
   }

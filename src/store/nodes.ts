@@ -11,8 +11,8 @@ export interface Node {
 }
 
 /** Host and process. */
-export function nodeName(): string {
-  return `${hostname()}:${process.pid}`
+export function nodeName(pid = process.pid): string {
+  return `${hostname()}:${pid}`
 }
 
 export type Nodes = ReturnType<typeof createNodes>
@@ -26,8 +26,9 @@ export function createNodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clo
   return {
     heartbeatMs: EXPIRES_AFTER_MS[engine] / 4,
 
-    /** Nodes on a SQLite file are processes of this machine: removes those that were killed. */
-    async removeDead(): Promise<void> {
+    /** Nodes on a SQLite file are processes of this machine: removes those that were killed. Elsewhere the one that is known to be. */
+    async removeDead(name?: string): Promise<void> {
+      if (name !== undefined) await db.deleteFrom('nodes').where('name', '=', name).execute()
       if (engine !== 'sqlite') return
       const known = await db.selectFrom('nodes').select(['id', 'name']).execute()
       const dead = known.filter(({ name }) => !isRunning(name)).map(({ id }) => id)

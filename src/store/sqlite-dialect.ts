@@ -5,6 +5,7 @@ import { Availability } from '../lib/availability.ts'
 import { LruMap } from '../lib/lru-map.ts'
 import { GroupCommit } from './group-commit.ts'
 import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from './kysely.ts'
+import type { SharedFile } from './shared-file.ts'
 import { isLocked, LOCK_WAIT_MS, retryWhileLocked } from './write-lock.ts'
 
 const CACHED_STATEMENTS = 500
@@ -15,8 +16,12 @@ export interface SqliteDialect extends Dialect {
 }
 
 /** For one Kysely. */
-export function createSqliteDialect(file: string, availability = new Availability(() => {})): SqliteDialect {
-  const driver = new SqliteDriver(file, availability)
+export function createSqliteDialect(
+  file: string,
+  availability = new Availability(() => {}),
+  shared?: SharedFile,
+): SqliteDialect {
+  const driver = new SqliteDriver(file, availability, shared)
   return {
     checkWrites: () => driver.checkWrites(),
     createDriver: () => driver,
@@ -38,16 +43,18 @@ class SqliteDriver implements Driver {
   #open: OpenDatabase | undefined
   readonly #idle: SqliteConnection[] = []
   readonly #availability: Availability
+  readonly #shared: SharedFile | undefined
 
-  constructor(file: string, availability: Availability) {
+  constructor(file: string, availability: Availability, shared: SharedFile | undefined) {
     this.#file = file
     this.#availability = availability
+    this.#shared = shared
   }
 
   async init(): Promise<void> {
     const writer = new CachedDatabase(this.#file, false)
     const reader = new CachedDatabase(this.#file, true)
-    this.#open = { writer, reader, commits: new GroupCommit(writer.database, this.#file) }
+    this.#open = { writer, reader, commits: new GroupCommit(writer.database, this.#file, this.#shared) }
   }
 
   async acquireConnection(): Promise<SqliteConnection> {
@@ -65,11 +72,11 @@ class SqliteDriver implements Driver {
 
   async beginTransaction(connection: SqliteConnection): Promise<void> {
     const { writer, commits } = this.#opened()
-    const deadline = performance.now() + LOCK_WAIT_MS
+    const since = performance.now()
     const release = await commits.acquire()
     try {
       commits.check()
-      await retryWhileLocked(() => writer.database.exec('begin immediate'), deadline)
+      await commits.waitForLock(() => writer.database.exec('begin immediate'), since)
     } catch (error) {
       release()
       this.#availability.failed(error)
@@ -80,10 +87,12 @@ class SqliteDriver implements Driver {
 
   /** Kysely calls for a rollback when this throws. */
   async commitTransaction(connection: SqliteConnection): Promise<void> {
-    await this.#watched(true, () => {
+    await this.#watched(true, async () => {
+      const { commits } = this.#opened()
       this.checkWrites()
       this.#endTransaction(connection, 'commit')
-      return this.#opened().commits.durable()
+      await commits.durable()
+      commits.committed()
     })
   }
 

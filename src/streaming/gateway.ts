@@ -22,6 +22,7 @@ import { createPlatformController, type ServerInfo } from './controllers/platfor
 import { Controllers, type UsableController } from './controllers/registry.ts'
 import type { StartedControllers } from './controllers/start.ts'
 import { createEcho } from './echo.ts'
+import { EventDelivery } from './event-delivery.ts'
 import {
   acceptUpgrade,
   type Handshake,
@@ -133,9 +134,10 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   /** For each upgrade whose token is being checked: the events since then, which the check may not have seen. */
   const eventsDuringChecks = new Set<GateEvent[]>()
+  const deliveries = new EventDelivery<GateEvent>(peers)
   const unsubscribe = bus.subscribe((event: GateEvent) => {
     for (const events of eventsDuringChecks) events.push(event)
-    for (const peer of peers) peer.onEvent(event)
+    deliveries.deliver(event)
   })
   const sweep = setInterval(() => {
     const now = { time: clock(), monotonic: monotonic() }

@@ -8,13 +8,15 @@ export interface LogOptions {
   readonly format: 'json' | 'pretty'
   /** On every line, so that the lines of several nodes can be told apart. */
   readonly node?: string
+  /** The number of a worker, beside the node. */
+  readonly worker?: number
   readonly destination?: DestinationStream
 }
 
-export function createLogger({ level, format, node, destination }: LogOptions): Logger {
+export function createLogger({ level, format, node, worker, destination }: LogOptions): Logger {
   const options = {
     level,
-    base: node === undefined ? null : { node },
+    base: node === undefined ? null : { node, ...(worker !== undefined && { worker }) },
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { req: describeRequest, res: describeReply, err: describeError },

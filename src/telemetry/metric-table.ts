@@ -3,7 +3,7 @@ const FAST = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5
 const SLOW = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60] as const
 
 export const METRICS = {
-  gatehouse_build_info: gauge(
+  gatehouse_build_info: processGauge(
     'Always 1; the labels have the versions of Gatehouse and Node, and the name of this node.',
     'version',
     'node',
@@ -79,35 +79,35 @@ export const METRICS = {
     'Live statements resumed: "recovered", or "reset" with a new snapshot.',
     'outcome',
   ),
-  gatehouse_live_log_changes: gauge(
+  gatehouse_live_log_changes: sharedGauge(
     'Changes kept in the change logs of "all" tables, and of the "largest" log. Counted once a minute.',
     'of',
   ),
   gatehouse_live_resets_total: counter('Snapshots sent anew, by the reason that the client is told.', 'reason'),
   gatehouse_bus_events_total: counter('Events received from the event bus, by kind.', 'kind'),
-  gatehouse_bus_lag_seconds: gauge('Time since this node last knew that it had received every event.'),
+  gatehouse_bus_lag_seconds: processGauge('Time since this node last knew that it had received every event.'),
   gatehouse_database_connections: gauge(
     'Connections of the identity database: "busy", "idle" and callers "waiting" for one.',
     'state',
   ),
   gatehouse_audit_waiting_rows: gauge('Audit rows that are not yet durable.'),
   gatehouse_audit_lost_total: counter('Audit rows lost because the database was unavailable for too long.'),
-  gatehouse_tls_certificate_expiry_seconds: gauge(
+  gatehouse_tls_certificate_expiry_seconds: sharedGauge(
     'Time until the TLS certificate expires; negative once it has. Only where TLS is set.',
   ),
   gatehouse_pruned_rows_total: counter('Expired rows removed, by table.', 'table'),
-  gatehouse_disk_free_bytes: gauge('Bytes that the server may still write to the disk of the data folder.'),
-  gatehouse_disk_size_bytes: gauge('Size of the disk of the data folder.'),
-  gatehouse_last_backup_timestamp_seconds: gauge(
+  gatehouse_disk_free_bytes: sharedGauge('Bytes that the server may still write to the disk of the data folder.'),
+  gatehouse_disk_size_bytes: sharedGauge('Size of the disk of the data folder.'),
+  gatehouse_last_backup_timestamp_seconds: sharedGauge(
     'When the last backup in the audit log was taken, in Unix time; absent if there is none.',
   ),
-  process_open_fds: gauge('Open file descriptors of this process; on Linux only.'),
-  process_max_fds: gauge('Maximum of open file descriptors; on Linux only.'),
+  process_open_fds: processGauge('Open file descriptors of this process; on Linux only.'),
+  process_max_fds: processGauge('Maximum of open file descriptors; on Linux only.'),
   process_cpu_seconds_total: counter('CPU time of this process.'),
-  process_resident_memory_bytes: gauge('Resident memory of this process.'),
-  process_heap_bytes: gauge('JavaScript heap in use.'),
-  process_start_time_seconds: gauge('When this process started, in Unix time.'),
-  nodejs_eventloop_lag_seconds: gauge(
+  process_resident_memory_bytes: processGauge('Resident memory of this process.'),
+  process_heap_bytes: processGauge('JavaScript heap in use.'),
+  process_start_time_seconds: processGauge('When this process started, in Unix time.'),
+  nodejs_eventloop_lag_seconds: processGauge(
     'How late timers ran since the last scrape: "mean", "p99" and "max".',
     'statistic',
   ),
@@ -128,7 +128,17 @@ function counter<const Label extends string>(help: string, ...labels: Label[]) {
 }
 
 function gauge<const Label extends string>(help: string, ...labels: Label[]) {
-  return { type: 'gauge', help, labels } as const
+  return { type: 'gauge', over: 'sum', help, labels } as const
+}
+
+/** A gauge of one process: of several workers each has its own series, with the label `worker`. */
+function processGauge<const Label extends string>(help: string, ...labels: Label[]) {
+  return { type: 'gauge', over: 'worker', help, labels } as const
+}
+
+/** A gauge of something that all workers share: they report the same, or what the last of them has seen. */
+function sharedGauge<const Label extends string>(help: string, ...labels: Label[]) {
+  return { type: 'gauge', over: 'largest', help, labels } as const
 }
 
 function histogram<const Label extends string>(help: string, buckets: readonly number[], ...labels: Label[]) {

@@ -212,6 +212,43 @@ onEveryEngine('operations', (place, engine) => {
       assert.equal((await call('GET', `/admin/audit?${search}`)).status, 400, search)
   })
 
+  test('who follows the log and loses the token is told at once, and sees nothing that was written since', async () => {
+    const token = await tokenOf('admin', 'admin-please-change')
+    const newest = (await get('/admin/audit?limit=1')).items[0].seq
+    const waiting = call('GET', `/admin/audit?after=${newest + 1000}&wait=30`, { token })
+    // The request is being served once another one after it is.
+    await get('/admin/settings')
+    const revoked = performance.now()
+    const body = new URLSearchParams({ token, client_id: 'demo-cli' })
+    assert.equal((await fetch(`${server.issuer}/connect/revocation`, { method: 'POST', body })).status, 200)
+    const { status, body: problem } = await waiting
+    assert.deepEqual([status, problem.Code ?? problem.code], [401, 'access.invalid_token'])
+    assert.ok(performance.now() - revoked < 20_000)
+  })
+
+  test('a caller holds few requests at once', async () => {
+    const newest = (await get('/admin/audit?limit=1')).items[0].seq
+    const leave = new AbortController()
+    const statuses: number[] = []
+    const held = Array.from({ length: 12 }, async () => {
+      const response = await fetch(`${server.issuer}/admin/audit?after=${newest + 1000}&wait=30`, {
+        headers: { authorization: `Bearer ${admin}` },
+        signal: leave.signal,
+      })
+      statuses.push(response.status)
+    })
+    // Those that are refused answer at once; they are counted before the others are left.
+    await until('the refusals', 10_000, () => statuses.length === 4)
+    assert.deepEqual(new Set(statuses), new Set([429]))
+    leave.abort()
+    await Promise.allSettled(held)
+    assert.equal(statuses.length, 4, 'eight waited')
+    await until('those that left are forgotten', 10_000, async () => {
+      const after = (await get('/admin/audit?limit=1')).items[0].seq - 1
+      return (await call('GET', `/admin/audit?after=${after}&wait=1`)).status === 200
+    })
+  })
+
   test('a rare event in a long log is found step by step', async () => {
     const database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
     const head = (await get('/admin/audit?limit=1')).items[0].seq

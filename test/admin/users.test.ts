@@ -93,6 +93,8 @@ onEveryEngine('administration of users', (place) => {
     ['a wrong type', { username: 'x', disabled: 'yes' }, /disabled: must be true or false/],
     ['an unknown role', { username: 'x', roles: ['nobody'] }, /unknown role/],
     ['a short password', { username: 'x', password: 'short' }, /password: must have 8/],
+    ['an unknown time zone', { username: 'x', zoneinfo: 'Europe/Nowhere' }, /zoneinfo: is not a known time zone/],
+    ['an unknown language', { username: 'x', locale: 'english' }, /locale: is not the tag of a known language/],
     ['a ready hash', { username: 'x', password_hash: '$argon2id$' }, /password_hash/],
   ] as const) {
     test(`a user with ${name} is 422 with the path of the fault`, async () => {

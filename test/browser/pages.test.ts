@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { type BrowserContext, complaintsOf, type Page } from '../support/chromium.ts'
-import { findViolations } from './axe.ts'
+import { findViolations, OF_APPEARANCE } from './axe.ts'
 import { openScene, type Scene, signedInPage, signIn } from './scene.ts'
 
 /** How to open each page, in a new browser or signed in as Alice. */
@@ -157,7 +157,7 @@ describe('pages', () => {
       await page.setViewportSize({ width: 320, height: 640 })
       const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
       assert.ok(Number(overflow) <= 0, `the page is ${overflow} pixels too wide for a phone`)
-      assert.deepEqual(await findViolations(page), [], 'on a phone, dark')
+      assert.deepEqual(await findViolations(page, OF_APPEARANCE), [], 'on a phone, dark')
       await close()
     })
   }

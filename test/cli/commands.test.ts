@@ -5,22 +5,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { COMMANDS } from '../../src/cli/commands.ts'
-import { runGatehouse } from '../support/process.ts'
+import { runInProcess } from '../support/in-process.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-cli-'))
 after(() => rmSync(base, { recursive: true, force: true }))
 const data = ['--data', join(base, 'data')]
 
 test('help lists every command, and each has its own help', async () => {
-  const overview = await runGatehouse(['--help'])
+  const overview = await runInProcess(['--help'])
   assert.equal(overview.status, 0)
   for (const { name, summary } of COMMANDS)
     assert.ok(overview.stdout.includes(name) && overview.stdout.includes(summary))
-  const user = await runGatehouse(['user', '--help'])
+  const user = await runInProcess(['user', '--help'])
   assert.match(user.stdout, /user add/)
-  const add = await runGatehouse(['user', 'add', '--help'])
+  const add = await runInProcess(['user', 'add', '--help'])
   assert.match(add.stdout, /^Usage: gatehouse user add USERNAME/)
-  assert.equal((await runGatehouse(['help', 'user', 'add'])).stdout, add.stdout)
+  assert.equal((await runInProcess(['help', 'user', 'add'])).stdout, add.stdout)
 })
 
 test('an unknown command exits with 2 and suggests the nearest', async () => {
@@ -28,7 +28,7 @@ test('an unknown command exits with 2 and suggests the nearest', async () => {
     [['sreve'], 'serve'],
     [['user', 'ad'], 'user add'],
   ] as const) {
-    const { status, stderr } = await runGatehouse(args)
+    const { status, stderr } = await runInProcess(args)
     assert.equal(status, 2)
     assert.ok(stderr.includes(`did you mean "${near}"?`), stderr)
   }
@@ -38,7 +38,7 @@ test('config shows each setting and its source, with secrets masked', async () =
   const file = join(base, 'settings.yaml')
   writeFileSync(file, 'settings:\n  log_level: warn\n  database_url: {env: DB}\n  port: 7000\n')
   const environment = { GATEHOUSE_CONFIG: file, GATEHOUSE_PORT: '7001', DB: 'postgres://u:hidden@h/d' }
-  const table = await runGatehouse(['config', '--host', '::1'], { environment })
+  const table = await runInProcess(['config', '--host', '::1'], { environment })
   assert.equal(table.status, 0, table.stderr)
   assert.ok(!table.stdout.includes('hidden'))
   const rows = table.stdout.split('\n').map((line) => line.split(/ {2,}/))
@@ -49,7 +49,7 @@ test('config shows each setting and its source, with secrets masked', async () =
   assert.deepEqual(rowOf('database_url'), ['********', `file ${file}`])
   assert.deepEqual(rowOf('log_format'), ['json', 'default'])
   assert.deepEqual(rowOf('issuer'), ['http://[::1]:7001', 'default'])
-  const json = await runGatehouse(['config', '--json'], { environment })
+  const json = await runInProcess(['config', '--json'], { environment })
   assert.partialDeepStrictEqual(JSON.parse(json.stdout), {
     port: { value: '7001', source: 'environment' },
     database_url: { value: '********', source: 'file' },
@@ -59,7 +59,7 @@ test('config shows each setting and its source, with secrets masked', async () =
 test('an unknown setting in the file is named with its path and the nearest name', async () => {
   const file = join(base, 'misspelled.yaml')
   writeFileSync(file, 'settings: {log_levle: warn}\n')
-  const { status, stderr } = await runGatehouse(['config', '--config', file])
+  const { status, stderr } = await runInProcess(['config', '--config', file])
   assert.equal(status, 1)
   assert.match(stderr, /settings\.log_levle; did you mean settings\.log_level\?/)
 })
@@ -71,12 +71,12 @@ test('apply shows the changes with --dry-run, makes them, and finds none afterwa
     'roles:\n  - {name: trader, scopes: [Platform/Market]}\nusers:\n  - {username: alice, password: wonderland-1, roles: [trader]}\n',
   )
   const args = ['apply', '--config', file, ...data]
-  const dry = await runGatehouse([...args, '--dry-run'])
+  const dry = await runInProcess([...args, '--dry-run'])
   assert.equal(dry.stdout, '+ role trader\n+ user alice\n2 to be created, 0 to be changed, 0 to be removed.\n')
-  assert.equal((await runGatehouse(args)).stdout, '+ role trader\n+ user alice\n2 created, 0 changed, 0 removed.\n')
-  assert.equal((await runGatehouse(args)).stdout, 'Nothing to change.\n')
+  assert.equal((await runInProcess(args)).stdout, '+ role trader\n+ user alice\n2 created, 0 changed, 0 removed.\n')
+  assert.equal((await runInProcess(args)).stdout, 'Nothing to change.\n')
   writeFileSync(file, 'roles:\n  - {name: trader, scopes: [Platform/News]}\n')
-  const json = await runGatehouse([...args, '--json', '--dry-run'])
+  const json = await runInProcess([...args, '--json', '--dry-run'])
   assert.deepEqual(JSON.parse(json.stdout), {
     applied: false,
     changes: [
@@ -88,13 +88,13 @@ test('apply shows the changes with --dry-run, makes them, and finds none afterwa
       },
     ],
   })
-  const none = await runGatehouse(['apply', ...data])
+  const none = await runInProcess(['apply', ...data])
   assert.equal(none.status, 2)
   assert.match(none.stderr, /--config/)
 })
 
 test('user add reads the password from stdin and refuses invalid input', async () => {
-  const added = await runGatehouse(['user', 'add', 'bob', '--role', 'trader', '--name', 'Bob', ...data], {
+  const added = await runInProcess(['user', 'add', 'bob', '--role', 'trader', '--name', 'Bob', ...data], {
     stdin: 'long enough\n',
   })
   assert.match(added.stdout, /^User bob was added as usr_\S+\.\n$/)
@@ -107,7 +107,7 @@ test('user add reads the password from stdin and refuses invalid input', async (
     [['carol', 'her-password'], '', 2, /takes USERNAME; 2 arguments were given/],
   ]
   for (const [args, stdin, expected, message] of cases) {
-    const { status, stderr, stdout } = await runGatehouse(['user', 'add', ...args, ...data], { stdin })
+    const { status, stderr, stdout } = await runInProcess(['user', 'add', ...args, ...data], { stdin })
     assert.match(stderr, message)
     assert.equal(status, expected, args.join(' '))
     assert.equal(stdout, '')
@@ -115,7 +115,7 @@ test('user add reads the password from stdin and refuses invalid input', async (
 })
 
 test('schema prints the JSON Schema of the declarative file', async () => {
-  const { status, stdout } = await runGatehouse(['schema'])
+  const { status, stdout } = await runInProcess(['schema'])
   assert.equal(status, 0)
   assert.partialDeepStrictEqual(JSON.parse(stdout), {
     $schema: 'https://json-schema.org/draft/2020-12/schema',

@@ -10,7 +10,8 @@ import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { credentialsFile, writeLogin } from '../../src/cli/credentials.ts'
 import { PrintableText } from '../../src/cli/printable-text.ts'
-import { type Finished, runGatehouse } from '../support/process.ts'
+import { runInProcess } from '../support/in-process.ts'
+import type { Finished } from '../support/process.ts'
 
 /** Sets the title of a terminal, moves the cursor, rings, reverses the text; C1 controls do the same as escapes. */
 const HOSTILE = '\u001b]0;owned\u0007\u001b[2J\r\u009b31m\u202e\u0000'
@@ -77,7 +78,7 @@ test('what a server answers is printed without its control characters', async ()
     ['query', 'SELECT 1', '--server', issuer, '--username', 'a', '--password-file', tokenFile],
   ])
     assertClean(
-      await runGatehouse(args, { environment: { XDG_CONFIG_HOME: base }, stdin: 'SELECT 1;' }),
+      await runInProcess(args, { environment: { XDG_CONFIG_HOME: base }, stdin: 'SELECT 1;' }),
       args.join(' '),
     )
 })
@@ -95,7 +96,7 @@ test('a stream to a terminal has no control characters, wherever it is cut', asy
 })
 
 test('a line break of the server does not begin a line of its own', async () => {
-  const { stderr } = await runGatehouse(['query', 'SELECT 1', '--server', issuer, '--token-file', tokenFile])
+  const { stderr } = await runInProcess(['query', 'SELECT 1', '--server', issuer, '--token-file', tokenFile])
   assert.doesNotMatch(stderr, /^second line/m)
 })
 
@@ -108,7 +109,7 @@ test('names in a declarative file are printed without control characters', async
   ]) {
     writeFileSync(file, JSON.stringify(declaration))
     const args = ['apply', '--config', file, '--data', join(base, 'data')]
-    assertClean(await runGatehouse(args), JSON.stringify(declaration))
+    assertClean(await runInProcess(args), JSON.stringify(declaration))
   }
 })
 
@@ -119,5 +120,5 @@ test('arguments are printed without control characters', async () => {
     ['config', `--x${hostileText}`],
     ['config', '--log-level', `x${hostileText}`],
   ])
-    assertClean(await runGatehouse(args), args.join(' '))
+    assertClean(await runInProcess(args), args.join(' '))
 })

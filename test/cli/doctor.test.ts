@@ -1,6 +1,6 @@
 /** `gatehouse doctor` finds faults, says how to fix them, and finds none in a healthy installation; `gatehouse migrate`. */
 import assert from 'node:assert/strict'
-import { chmod, chown, mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/promises'
+import { chmod, chown, cp, mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -13,6 +13,7 @@ import { openDatabase } from '../../src/store/database.ts'
 import { createCertificate, writeCertificate } from '../support/certificate.ts'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
 import { onEveryEngine, type TestPlace } from '../support/engines.ts'
+import { runInProcess } from '../support/in-process.ts'
 import { runGatehouse } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
 
@@ -24,13 +25,21 @@ before(async () => {
 })
 after(() => rm(base, { recursive: true, force: true }))
 
-/** A data folder after a first start. */
+/** A copy of a data folder after a first start. */
 async function healthy(): Promise<TestPlace> {
+  started ??= startOnce()
   const dataFolder = join(await mkdtemp(join(base, 'place-')), 'data')
+  await cp(await started, dataFolder, { recursive: true })
+  return { engine: 'sqlite', dataFolder, databaseUrl: '' }
+}
+
+let started: Promise<string> | undefined
+async function startOnce(): Promise<string> {
+  const dataFolder = join(base, 'started')
   const place: TestPlace = { engine: 'sqlite', dataFolder, databaseUrl: '' }
   const server = await startTestServer(place, { flags: { '--demo': 'true' } })
   await server.stop()
-  return place
+  return dataFolder
 }
 
 async function codes(
@@ -162,10 +171,15 @@ describe('faults and warnings', () => {
     },
   ]
 
+  let usual: readonly string[]
+  before(async () => {
+    usual = await codes(await healthy())
+  })
+
   for (const { name, finds, cause, flags, now } of faults) {
     test(`${name} is found`, async () => {
       const place = await healthy()
-      assert.ok(!(await codes(place)).includes(finds), 'found before it was caused')
+      assert.ok(!usual.includes(finds), 'found before it was caused')
       await cause?.(place)
       const found = await codes(place, flags, now)
       assert.ok(found.includes(finds), found.join(', '))
@@ -184,7 +198,6 @@ describe('faults and warnings', () => {
 
   test('certificates that have expired, expire soon, or have another key or name are found', async () => {
     const place = await healthy()
-    const usual = await codes(place)
     const files = await writeCertificate(createCertificate(['gate.example']), base)
     const flags = {
       '--tls-certificate': files.certFile,
@@ -246,7 +259,7 @@ test('the command prints each fault and its fix, and exits with status 1', async
   const written = await runGatehouse(['doctor', '--data', place.dataFolder])
   assert.equal(written.status, 1)
   assert.match(written.stdout, /FAULT {4}Other users can read .* \[folder\.open\]\n {9}→ chmod 700/)
-  const json = await runGatehouse(['doctor', '--json', '--port', 'x'])
+  const json = await runInProcess(['doctor', '--json', '--port', 'x'])
   const { findings }: { findings: Finding[] } = JSON.parse(json.stdout)
   assert.equal(json.status, 1)
   assert.deepEqual(
@@ -254,7 +267,7 @@ test('the command prints each fault and its fix, and exits with status 1', async
     ['settings.unreadable'],
   )
   await chmod(place.dataFolder, 0o700)
-  assert.equal((await runGatehouse(['doctor', '--data', place.dataFolder])).status, 0)
+  assert.equal((await runInProcess(['doctor', '--data', place.dataFolder])).status, 0)
 })
 
 test('a folder that cannot be written: the intact databases in it are not called damaged', async () => {
@@ -302,30 +315,30 @@ test('a thousand clients with the same fault are one finding', async () => {
 })
 
 test('no finding contains the password of the database', async () => {
-  const { stdout } = await runGatehouse(['doctor', '--database-url', 'postgres://u:hidden@127.0.0.1:1/d'])
+  const { stdout } = await runInProcess(['doctor', '--database-url', 'postgres://u:hidden@127.0.0.1:1/d'])
   assert.ok(stdout.includes('does not answer') && !stdout.includes('hidden'))
 })
 
 onEveryEngine('migrations', (place) => {
   test('can be rehearsed: they run and are rolled back', async () => {
     const settings = ['--data', place().dataFolder, '--database-url', place().databaseUrl]
-    const migrated = await runGatehouse(['migrate', ...settings])
+    const migrated = await runInProcess(['migrate', ...settings])
     assert.match(migrated.stdout, /was migrated from schema 0 to \d+/)
-    const again = await runGatehouse(['migrate', '--dry-run', '--json', ...settings])
+    const again = await runInProcess(['migrate', '--dry-run', '--json', ...settings])
     assert.deepEqual(JSON.parse(again.stdout).pending, [])
     if (place().engine === 'sqlite') {
       onDatabase(
         place(),
         'drop table set_up_links; alter table users drop column must_change_password; delete from schema_version where version = 7',
       )
-      const rehearsed = JSON.parse((await runGatehouse(['migrate', '--dry-run', '--json', ...settings])).stdout)
+      const rehearsed = JSON.parse((await runInProcess(['migrate', '--dry-run', '--json', ...settings])).stdout)
       assert.partialDeepStrictEqual(rehearsed.pending, [{ version: 7, name: 'set-up links' }])
       assert.ok(rehearsed.pending[0].milliseconds >= 0)
       const database = new SqliteDatabase(join(place().dataFolder, 'identity.db'))
       const found = database.prepare("select count(*) from sqlite_schema where name = 'set_up_links'").pluck().get()
       assert.equal(found, 0)
       database.close()
-      await runGatehouse(['migrate', ...settings])
+      await runInProcess(['migrate', ...settings])
     }
   })
 })

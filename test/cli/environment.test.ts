@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { runInProcess } from '../support/in-process.ts'
 import { launchGatehouse, runGatehouse } from '../support/process.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-environment-'))
@@ -11,7 +12,7 @@ after(() => rmSync(base, { recursive: true, force: true }))
 const data = ['--data', join(base, 'data')]
 
 before(async () => {
-  const { status, stderr } = await runGatehouse(['role', 'add', 'trader', ...data])
+  const { status, stderr } = await runInProcess(['role', 'add', 'trader', ...data])
   assert.equal(status, 0, stderr)
 })
 
@@ -28,7 +29,7 @@ test('a change is made and audited even if nobody reads the output', async () =>
     status: 0,
     stderr: '',
   })
-  const { stdout } = await runGatehouse(['audit', 'list', '--json', ...data])
+  const { stdout } = await runInProcess(['audit', 'list', '--json', ...data])
   assert.partialDeepStrictEqual(JSON.parse(stdout).items[0], { event: 'role.changed', target: 'trader' })
 })
 
@@ -44,7 +45,7 @@ test('a wrong data folder is refused and not created', async () => {
     ['user', 'list'],
     ['keys', 'rotate'],
   ]) {
-    const { status, stderr } = await runGatehouse([...args, '--data', wrong])
+    const { status, stderr } = await runInProcess([...args, '--data', wrong])
     assert.equal(status, 1, args.join(' '))
     assert.match(stderr, /is not a gatehouse data folder: name the folder with --data/)
   }
@@ -59,7 +60,7 @@ test('an error of the file system is reported in one line', async () => {
     ['backup', file, ...data],
     ['backup', join(file, 'copy'), ...data],
   ]) {
-    const { status, stderr } = await runGatehouse(args)
+    const { status, stderr } = await runInProcess(args)
     assert.equal(status, 1, args.join(' '))
     assert.match(stderr, /^gatehouse: [^\n]+\n$/)
   }
@@ -68,21 +69,21 @@ test('an error of the file system is reported in one line', async () => {
 
 test('a damaged database is reported in one line', async () => {
   const damaged = join(base, 'damaged')
-  await runGatehouse(['role', 'add', 'trader', '--data', damaged])
+  await runInProcess(['role', 'add', 'trader', '--data', damaged])
   writeFileSync(join(damaged, 'identity.db'), 'not a database at all')
   for (const args of [
     ['migrate', '--dry-run'],
     ['backup', join(base, 'copy')],
   ]) {
-    const { status, stderr } = await runGatehouse([...args, '--data', damaged])
+    const { status, stderr } = await runInProcess([...args, '--data', damaged])
     assert.equal(status, 1)
     assert.match(stderr, /^gatehouse: .*damaged.*restore[^\n]*\n$/)
   }
 })
 
 test('control characters in names are escaped', async () => {
-  await runGatehouse(['role', 'add', 'paint', '--description', 'a\u001b[31mb\nc\u202e', ...data])
-  const { stdout } = await runGatehouse(['role', 'list', ...data])
+  await runInProcess(['role', 'add', 'paint', '--description', 'a\u001b[31mb\nc\u202e', ...data])
+  const { stdout } = await runInProcess(['role', 'list', ...data])
   assert.ok(stdout.includes('a\\u001b[31mb\\nc\\u202e'), stdout)
 })
 

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { runGatehouse, serveProcess } from '../support/process.ts'
+import { runInProcess } from '../support/in-process.ts'
+import { serveProcess } from '../support/process.ts'
 import { createUserAgent, pageOf } from '../support/user-agent.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-first-'))
@@ -18,7 +19,7 @@ test('without a terminal the log names the command that prints a link; once ther
   const data = ['--data', join(base, 'service')]
   const server = await serveProcess(data)
   try {
-    const printed = await runGatehouse(['user', 'first-admin', ...data])
+    const printed = await runInProcess(['user', 'first-admin', ...data])
     assert.equal(printed.status, 0, printed.stderr)
     const url = LINK.exec(printed.stdout)?.[0] ?? ''
     assert.ok(url.startsWith(`${server.issuer}/`), 'the address is that of the running server')
@@ -28,9 +29,9 @@ test('without a terminal the log names the command that prints a link; once ther
     assert.ok(form !== undefined)
     const done = pageOf(await agent.submit(form, { username: 'root', new_password: 'a long enough password' }))
     assert.equal(done.url.pathname, '/console')
-    assert.equal((await runGatehouse(['user', 'first-admin', ...data])).status, 1)
+    assert.equal((await runInProcess(['user', 'first-admin', ...data])).status, 1)
 
-    const invited = await runGatehouse([
+    const invited = await runInProcess([
       'user',
       'invite',
       'bob',
@@ -44,7 +45,7 @@ test('without a terminal the log names the command that prints a link; once ther
     const { url: link, username, created_at, expires_at } = JSON.parse(invited.stdout)
     assert.deepEqual([username, Date.parse(expires_at) - Date.parse(created_at)], ['bob', 12 * 3_600_000])
     assert.match(await (await fetch(link)).text(), /Welcome to Gatehouse/)
-    const wrong = await runGatehouse(['user', 'invite', 'eve', '--expires', '3', ...data])
+    const wrong = await runInProcess(['user', 'invite', 'eve', '--expires', '3', ...data])
     assert.equal(wrong.status, 2)
     assert.match(wrong.stderr, /--expires takes a time such as 90m, 12h or 3d/)
   } finally {
@@ -71,8 +72,8 @@ test('on a terminal each start prints a new link, until there is an administrato
   }
   assert.ok(links.every((link) => link !== ''))
   assert.notEqual(links[0], links[1])
-  await runGatehouse(['role', 'add', 'chief', '--scope', 'Identity/Admin', '--data', data])
-  await runGatehouse(['user', 'add', 'carol', '--role', 'chief', '--data', data], { stdin: 'a long enough password\n' })
+  await runInProcess(['role', 'add', 'chief', '--scope', 'Identity/Admin', '--data', data])
+  await runInProcess(['user', 'add', 'carol', '--role', 'chief', '--data', data], { stdin: 'a long enough password\n' })
   assert.doesNotMatch(await serveInTerminal(['--data', data]), /administrator yet|token=/)
 })
 

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { matchesGolden, steady } from '../support/golden.ts'
-import { runGatehouse } from '../support/process.ts'
+import { runInProcess } from '../support/in-process.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-golden-'))
 after(() => rmSync(base, { recursive: true, force: true }))
@@ -78,12 +78,12 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
 const UNSTEADY = new Set(['settings list', 'audit list --event nonsense'])
 
 test('every administration command prints JSON with --json', async () => {
-  await runGatehouse(['user', 'add', 'alice', ...data], { stdin: 'long enough 1\n' })
+  await runInProcess(['user', 'add', 'alice', ...data], { stdin: 'long enough 1\n' })
   const kept = new Map<string, string>()
   const written: string[] = []
   for (const { args, stdin, status = 0, keep = {} } of STEPS) {
     const words = args.split(' ').map((word) => kept.get(word) ?? word)
-    const run = await runGatehouse([...words, '--json', ...data], stdin === undefined ? {} : { stdin })
+    const run = await runInProcess([...words, '--json', ...data], stdin === undefined ? {} : { stdin })
     assert.equal(run.status, status, `${args}: ${run.stderr}`)
     if (status === 0) JSON.parse(run.stdout)
     for (const [name, pattern] of Object.entries(keep)) kept.set(name, pattern.exec(run.stdout)?.[1] ?? '')
@@ -97,7 +97,7 @@ test('every administration command prints JSON with --json', async () => {
 })
 
 test('without --json the output is a table', async () => {
-  const run = await runGatehouse(['role', 'list', ...data])
+  const run = await runInProcess(['role', 'list', ...data])
   assert.match(
     run.stdout,
     /^NAME +SCOPES +REQUIRE SECOND FACTOR +DESCRIPTION\nadmin +Identity\/Admin Platform\/Admin +false +Everything\n$/,
@@ -105,7 +105,7 @@ test('without --json the output is a table', async () => {
 })
 
 test('the export is complete NDJSON', async () => {
-  const { stdout, status } = await runGatehouse(['audit', 'export', ...data])
+  const { stdout, status } = await runInProcess(['audit', 'export', ...data])
   assert.equal(status, 0)
   const rows = stdout
     .trimEnd()
@@ -119,11 +119,11 @@ test('the export is complete NDJSON', async () => {
 
 test('without a terminal a destructive command is refused unless --yes is given', async () => {
   for (const command of ['user remove alice', 'client disable kiosk', 'role remove admin', 'keys retire x']) {
-    const { status, stderr } = await runGatehouse([...command.split(' '), ...data])
+    const { status, stderr } = await runInProcess([...command.split(' '), ...data])
     assert.equal(status, 2)
     assert.match(stderr, /Confirm with --yes/)
   }
-  assert.match((await runGatehouse(['client', 'show', 'kiosk', ...data])).stdout, /disabled +false/)
+  assert.match((await runInProcess(['client', 'show', 'kiosk', ...data])).stdout, /disabled +false/)
 })
 
 test('a wrong command line is one line on stderr and status 2', async () => {
@@ -134,7 +134,7 @@ test('a wrong command line is one line on stderr and status 2', async () => {
     'client set x --set nonsense',
     'session kick --yes',
   ]) {
-    const { status, stderr } = await runGatehouse([...command.split(' '), ...data])
+    const { status, stderr } = await runInProcess([...command.split(' '), ...data])
     assert.equal(status, 2, command)
     assert.match(stderr, /^gatehouse: [^\n]+\n$/, command)
   }
@@ -143,9 +143,9 @@ test('a wrong command line is one line on stderr and status 2', async () => {
 test('completion scripts contain every command', async () => {
   const names = COMMANDS.map(({ name }) => name)
   for (const shell of ['bash', 'zsh', 'fish']) {
-    const { stdout } = await runGatehouse(['completion', shell])
+    const { stdout } = await runInProcess(['completion', shell])
     for (const word of new Set(names.flatMap((name) => name.split(' '))))
       assert.match(stdout, new RegExp(`\\b${word}\\b`), `${shell}: ${word}`)
   }
-  assert.equal((await runGatehouse(['completion', 'csh'])).status, 2)
+  assert.equal((await runInProcess(['completion', 'csh'])).status, 2)
 })

@@ -8,7 +8,8 @@ import { detectDelimiter } from '../../src/cli/query/delimiter.ts'
 import { guessType } from '../../src/csv/column-types.ts'
 import { typeName } from '../../src/query/iql/types.ts'
 import { openPlace } from '../support/engines.ts'
-import { type Finished, runGatehouse } from '../support/process.ts'
+import { runInProcess } from '../support/in-process.ts'
+import type { Finished } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-import-'))
@@ -30,7 +31,7 @@ after(async () => {
 
 function run(args: readonly string[]): Promise<Finished> {
   const login = ['--server', server.issuer, '--username', 'admin', '--password-file', passwordFile]
-  return runGatehouse([...args, ...login], { environment: { XDG_CONFIG_HOME: base } })
+  return runInProcess([...args, ...login], { environment: { XDG_CONFIG_HOME: base } })
 }
 
 function write(name: string, text: string): string {
@@ -111,7 +112,7 @@ test('delimiter and date formats are shown, and dates are converted', async () =
   const { stdout } = await run(['query', '--csv', 'SELECT id, day, at FROM europe ORDER BY id'])
   assert.equal(stdout, 'id,day,at\r\n1,2026-01-31,2026-01-31T10:30:00Z\r\n2,2026-02-01,2026-02-01T23:59:59Z\r\n')
   assert.deepEqual(readFileSync(`${file}.rejected.csv`, 'utf8').split('\r\n').slice(0, 2), [
-    'line;reason;id;day;at',
+    'rejected_line;rejected_reason;id;day;at',
     '4;"day: ""wrong"" is not a date such as 2026-01-31";3;wrong;',
   ])
 })

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { WebSocketServer } from 'ws'
 import { credentialsFile, writeLogin } from '../../src/cli/credentials.ts'
-import { runGatehouse } from '../support/process.ts'
+import { runInProcess } from '../support/in-process.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'gatehouse-issuer-'))
 const environment = { XDG_CONFIG_HOME: home }
@@ -86,7 +86,7 @@ for (const [name, args] of Object.entries(COMMANDS)) {
     for (const other of ['https://gate.example', `${address}/`, undefined]) {
       issuer = other
       writeExpiredLogin()
-      const { status, stderr } = await runGatehouse(args(), { environment })
+      const { status, stderr } = await runInProcess(args(), { environment })
       assert.deepEqual(received, [], stderr)
       assert.equal(status, 1, stderr)
       assert.match(stderr, /^gatehouse: [^\n]*issuer[^\n]*\n$/)
@@ -106,14 +106,14 @@ test('a token from a file is sent to its issuer and to nobody else', async () =>
     ['whoami', '--server', address],
     ['stream', address],
   ]) {
-    const { status, stderr } = await runGatehouse([...args, '--token-file', tokenFile], { environment })
+    const { status, stderr } = await runInProcess([...args, '--token-file', tokenFile], { environment })
     assert.deepEqual([status, received], [1, []], stderr)
     assert.match(stderr, /^gatehouse: The token in \S+ is for its issuer https:\/\/gate\.example and was not sent/)
   }
   // A token that cannot be read is sent to a server that is an issuer.
   writeFileSync(tokenFile, 'opaque\n')
   issuer = 'https://gate.example'
-  const opaque = await runGatehouse(['query', 'SELECT 1 AS a', '--server', address, '--token-file', tokenFile], {
+  const opaque = await runInProcess(['query', 'SELECT 1 AS a', '--server', address, '--token-file', tokenFile], {
     environment,
   })
   assert.deepEqual([opaque.status, received], [1, []], opaque.stderr)
@@ -122,13 +122,13 @@ test('a token from a file is sent to its issuer and to nobody else', async () =>
 test('a token endpoint that redirects gets no password at the other address', async () => {
   issuer = address
   redirects = true
-  const { status, stderr } = await runGatehouse(COMMANDS.query?.() ?? [], { environment })
+  const { status, stderr } = await runInProcess(COMMANDS.query?.() ?? [], { environment })
   redirects = false
   assert.deepEqual([status, received], [1, []], stderr)
 })
 
 test('the same endpoints are used when the issuer is the server that was asked for', async () => {
   issuer = address
-  await runGatehouse(['query', 'SELECT 1 AS a', '--server', address, ...password], { environment })
+  await runInProcess(['query', 'SELECT 1 AS a', '--server', address, ...password], { environment })
   assert.match(received[0] ?? '', /grant_type=password&.*password=wonderland-1/)
 })

@@ -13,7 +13,8 @@ import { loginAuth } from '../../src/cli/sign-in.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
 import { createStores, type Stores } from '../../src/store/stores.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
-import { type Finished, launchGatehouse, runGatehouse } from '../support/process.ts'
+import { runInProcess } from '../support/in-process.ts'
+import { type Finished, launchGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -40,11 +41,11 @@ after(async () => {
 })
 
 const remote = (...args: string[]): Promise<Finished> =>
-  runGatehouse([...args, '--server', server.issuer], { environment: { XDG_CONFIG_HOME: home } })
+  runInProcess([...args, '--server', server.issuer], { environment: { XDG_CONFIG_HOME: home } })
 
 /** The server is in the environment, as it is in the demonstration by default. */
 const here = (args: readonly string[], stdin = ''): Promise<Finished> =>
-  runGatehouse(args, { environment: { XDG_CONFIG_HOME: home, GATEHOUSE_SERVER: server.issuer }, stdin })
+  runInProcess(args, { environment: { XDG_CONFIG_HOME: home, GATEHOUSE_SERVER: server.issuer }, stdin })
 
 /** Confirms the first pending device code as alice. */
 async function approve(): Promise<void> {
@@ -134,14 +135,14 @@ test('--scope asks for less, and what was not granted is told', async () => {
   const environment = { XDG_CONFIG_HOME: join(home, 'less'), GATEHOUSE_SERVER: `${server.issuer}/` }
   const scopes = ['--scope', 'openid profile', '--scope', 'Platform/Market', '--scope', 'Platform/Nonsense']
   const login = ['login', '--username', 'admin', '--password-file', passwordFile]
-  const { stdout, stderr } = await runGatehouse([...login, ...scopes], { environment })
+  const { stdout, stderr } = await runInProcess([...login, ...scopes], { environment })
   assert.match(
     stdout,
     /^Logged in to \S+ as admin \(Demo Administrator\)\.\nRights: Platform\/Market\nNot granted: Platform\/Nonsense\nThe login ends at \S+Z: /,
     stderr,
   )
-  assert.match((await runGatehouse(['user', 'list'], { environment })).stderr, /\(403\)/)
-  const wrong = await runGatehouse(['login', '--username', 'admin', '--password-file', rowsOf('wrong')], {
+  assert.match((await runInProcess(['user', 'list'], { environment })).stderr, /\(403\)/)
+  const wrong = await runInProcess(['login', '--username', 'admin', '--password-file', rowsOf('wrong')], {
     environment,
   })
   assert.equal(wrong.status, 1)
@@ -158,7 +159,7 @@ function rowsOf(line: string): string {
 test('without a terminal the password is the first line of stdin', async () => {
   const environment = { XDG_CONFIG_HOME: join(home, 'piped') }
   const login = (stdin: string) =>
-    runGatehouse(['login', '--username', 'alice', '--server', server.issuer], { environment, stdin })
+    runInProcess(['login', '--username', 'alice', '--server', server.issuer], { environment, stdin })
   assert.match((await login('wonderland-1\n')).stdout, /^Logged in to \S+ as alice /)
   const none = await login('')
   assert.deepEqual(
@@ -178,7 +179,7 @@ test('the login of an administrator serves the administration', async () => {
   assert.ok(exported.every((line) => JSON.parse(line).hash.length === 64))
   const client = JSON.parse((await remote('client', 'add', 'far', '--grant', 'client_credentials', '--json')).stdout)
   assert.ok(client.client_secret.length >= 43)
-  const added = await runGatehouse(['user', 'add', 'far-away', '--role', 'admin', '--server', server.issuer], {
+  const added = await runInProcess(['user', 'add', 'far-away', '--role', 'admin', '--server', server.issuer], {
     environment: { XDG_CONFIG_HOME: home },
     stdin: 'long enough 2\n',
   })
@@ -219,7 +220,7 @@ test('a command never goes on with the login of another user, and does not undo 
   const { XDG_CONFIG_HOME: usual } = process.env
   const environment = { XDG_CONFIG_HOME: join(home, 'two') }
   const logIn = (username: string, word: string) =>
-    runGatehouse(['login', '--username', username, '--server', server.issuer], { environment, stdin: `${word}\n` })
+    runInProcess(['login', '--username', username, '--server', server.issuer], { environment, stdin: `${word}\n` })
   assert.equal((await logIn('alice', 'wonderland-1')).status, 0)
   process.env.XDG_CONFIG_HOME = environment.XDG_CONFIG_HOME
   const [one, other] = [1, 2].map(() => createGate(server.issuer, loginAuth(server.issuer)))
@@ -233,7 +234,7 @@ test('a command never goes on with the login of another user, and does not undo 
     await assert.rejects(async () => one?.auth.token(renewed), /^CommandError: Another user or client has logged in/)
     await other?.auth.keep({ accessToken: renewed })
     assert.equal(readFileSync(credentialsFile(environment), 'utf8'), stored)
-    const { stdout } = await runGatehouse(['whoami', '--server', server.issuer], { environment })
+    const { stdout } = await runInProcess(['whoami', '--server', server.issuer], { environment })
     assert.match(stdout, /admin \(Demo Administrator\)/)
   } finally {
     one?.close()
@@ -245,7 +246,7 @@ test('a command never goes on with the login of another user, and does not undo 
 
 test('a login of a user who is disabled is told to be over, also by a live query that is running', async (t) => {
   const environment = { XDG_CONFIG_HOME: join(home, 'disabled'), GATEHOUSE_SERVER: server.issuer }
-  const login = await runGatehouse(['login', '--username', 'alice', '--password-file', rowsOf('wonderland-1')], {
+  const login = await runInProcess(['login', '--username', 'alice', '--password-file', rowsOf('wonderland-1')], {
     environment,
   })
   assert.equal(login.status, 0, login.stderr)
@@ -256,7 +257,7 @@ test('a login of a user who is disabled is told to be over, also by a live query
   const over = `gatehouse: The login is no longer valid. Run: gatehouse login --server ${server.issuer}\n`
   assert.equal(await live.ended, 1)
   assert.ok(live.output().stderr.endsWith(over), live.output().stderr)
-  assert.equal((await runGatehouse(['query', 'SELECT 1 AS a'], { environment })).stderr, over)
+  assert.equal((await runInProcess(['query', 'SELECT 1 AS a'], { environment })).stderr, over)
   assert.equal((await remote('user', 'enable', 'alice')).status, 0)
 })
 
@@ -278,7 +279,7 @@ test('logout revokes and deletes the tokens', async () => {
 })
 
 test('an address that is not the issuer is refused', async () => {
-  const { status, stderr } = await runGatehouse(['login', '--server', server.issuer.replace('localhost', '127.0.0.1')])
+  const { status, stderr } = await runInProcess(['login', '--server', server.issuer.replace('localhost', '127.0.0.1')])
   assert.equal(status, 1)
   assert.match(stderr, /The issuer of http:\/\/127\.0\.0\.1:\d+ is http:\/\/localhost:\d+: use that/)
 })
@@ -295,7 +296,7 @@ test('an unreachable server, or a proxy that answers with a page, is reported in
     { clientId: 'x', accessToken: 'x', expiresAt: Number.MAX_SAFE_INTEGER, refreshToken: undefined },
     credentialsFile(environment),
   )
-  const list = () => runGatehouse(['user', 'list', '--server', address], { environment })
+  const list = () => runInProcess(['user', 'list', '--server', address], { environment })
   assert.deepEqual(await list(), {
     status: 1,
     stdout: '',
@@ -321,7 +322,7 @@ test('a damaged credentials file is reported and not used', async () => {
     `{"${server.issuer}":{"accessToken":1}}`,
   ]) {
     writeFileSync(damaged, content, { mode: 0o600 })
-    const { status, stderr } = await runGatehouse(['user', 'list', '--server', server.issuer], { environment })
+    const { status, stderr } = await runInProcess(['user', 'list', '--server', server.issuer], { environment })
     assert.deepEqual(
       { status, stderr },
       { status: 1, stderr: `gatehouse: ${damaged} is damaged: remove it and log in again.\n` },

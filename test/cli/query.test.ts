@@ -9,7 +9,8 @@ import { credentialsFile, writeLogin } from '../../src/cli/credentials.ts'
 import { startBreakingProxy } from '../support/breaking-proxy.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
-import { type Finished, runGatehouse } from '../support/process.ts'
+import { runInProcess } from '../support/in-process.ts'
+import type { Finished } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-query-'))
@@ -41,7 +42,7 @@ after(async () => {
 
 function run(args: readonly string[], stdin = '', address = server.issuer): Promise<Finished> {
   const login = ['--server', address, '--username', 'admin', '--password-file', passwordFile]
-  return runGatehouse([...args, ...login], { stdin, environment: { XDG_CONFIG_HOME: base } })
+  return runInProcess([...args, ...login], { stdin, environment: { XDG_CONFIG_HOME: base } })
 }
 
 test('a result is a table: numbers aligned to the right, NULL shown, nothing rounded', async () => {
@@ -114,7 +115,7 @@ test('a usage error is one line and status 2', async () => {
     assert.match(stderr, message)
     assert.equal(stderr.trim().split('\n').length, 1, stderr)
   }
-  const anonymous = await runGatehouse(['query', 'SELECT 1 AS a', '--server', server.issuer], {
+  const anonymous = await runInProcess(['query', 'SELECT 1 AS a', '--server', server.issuer], {
     environment: { XDG_CONFIG_HOME: base },
   })
   assert.deepEqual([anonymous.status, /You are not logged in/.test(anonymous.stderr)], [1, true])
@@ -186,9 +187,9 @@ test('rejected rows go to a file with the line and the reason; the others are in
   const { status, stdout, stderr } = await run(['import', file, '--table', 'notes', '--batch', '4'])
   assert.equal(status, 1, stderr)
   assert.match(stdout, /\n3 rows inserted\n$/)
-  assert.equal(stderr, `5 rows were rejected; see ${file}.rejected.csv\n`)
+  assert.equal(stderr, `5 rows were rejected; see ${file}.rejected.csv, which can be corrected and imported\n`)
   assert.deepEqual(readFileSync(`${file}.rejected.csv`, 'utf8').split('\r\n'), [
-    'line,reason,id,body,price',
+    'rejected_line,rejected_reason,id,body,price',
     '3,"price: ""many"" is not a number",11,b,many',
     '4,Data.UniqueViolation: A row with this id already exists,1,taken,2',
     '7,"has 4 fields, not 3",13,too,few,4',
@@ -198,6 +199,21 @@ test('rejected rows go to a file with the line and the reason; the others are in
   ])
   const kept = await run(['query', '--csv', 'SELECT id, body FROM notes WHERE id >= 10 ORDER BY id'])
   assert.equal(kept.stdout, 'id,body\r\n10,a\r\n12,"c\nd"\r\n15,f\r\n')
+
+  // Corrected in part, the file is imported as it is; what is rejected again has the same form.
+  const corrected = readFileSync(`${file}.rejected.csv`, 'utf8')
+    .replace('11,b,many', '11,b,5')
+    .replace(',1,taken', ',16,taken')
+  writeFileSync(`${file}.rejected.csv`, corrected)
+  const again = await run(['import', `${file}.rejected.csv`, '--table', 'notes'])
+  assert.match(again.stdout, /\n2 rows inserted\n$/, again.stderr)
+  const twice = readFileSync(`${file}.rejected.csv.rejected.csv`, 'utf8').split('\r\n')
+  assert.deepEqual(twice.slice(0, 2), [
+    'rejected_line,rejected_reason,id,body,price',
+    '4,"has 4 fields, not 3",13,too,few,4',
+  ])
+  const found = await run(['query', '--csv', 'SELECT id, body, price FROM notes WHERE id IN (11, 16) ORDER BY id'])
+  assert.equal(found.stdout, 'id,body,price\r\n11,b,5.0000\r\n16,taken,2.0000\r\n')
 })
 
 test('a rejected row has its line, whatever the lines of the header and of the rows before it', async () => {
@@ -228,12 +244,12 @@ test('an interrupted import resumes, and no row is inserted twice or lost', asyn
   try {
     // The request of the fifth batch arrives, its response is lost, and the server is unreachable from then on.
     proxy.loseAnswerAfter(4)
-    const interrupted = await runGatehouse(args, { environment })
+    const interrupted = await runInProcess(args, { environment })
     assert.notEqual(interrupted.status, 0)
     const state = JSON.parse(readFileSync(`${file}.import.json`, 'utf8'))
     assert.ok(state.offset > 0 && state.inserted < 1000, JSON.stringify(state))
     proxy.mend()
-    const resumed = await runGatehouse(args, { environment })
+    const resumed = await runInProcess(args, { environment })
     assert.equal(resumed.status, 1, resumed.stderr)
     assert.match(resumed.stderr, /^Resuming at line \d+, after \d+ rows\n11 rows were rejected/)
   } finally {

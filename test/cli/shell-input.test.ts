@@ -44,6 +44,9 @@ test('a semicolon ends a statement, except in texts, names and comments', () => 
     ['\\x\nselect 1;', ['\\x', 'select 1']],
     ['select 1; \\x', ['select 1', '\\x']],
     ['  \\d trades  ', ['\\d trades']],
+    ['exit', ['exit']],
+    ['select 1; quit ;', ['select 1', 'quit']],
+    ['select\nquit;', ['select\nquit']],
     ['/* a\n\\x */ select 1;', ['/* a\n\\x */ select 1']],
     ["select '\n\\x';", ["select '\n\\x'"]],
   ] as const)
@@ -68,7 +71,7 @@ test('commands are read with their arguments, and an unknown one is refused with
   assert.deepEqual(parseCommand('\\x off'), { kind: 'expanded', on: false })
   assert.deepEqual(parseCommand('\\format csv'), { kind: 'format', format: 'csv' })
   assert.deepEqual(parseCommand('\\live select 1 ;'), { kind: 'live', statement: 'select 1 ' })
-  assert.deepEqual(parseCommand('\\q'), { kind: 'quit' })
+  for (const word of ['\\q', 'exit', 'QUIT;']) assert.deepEqual(parseCommand(word), { kind: 'quit' })
   for (const [text, message] of [
     ['\\timng', /did you mean \\timing\?/],
     ['\\toString', /Unknown command \\toString/],

@@ -17,7 +17,8 @@ import { runShell } from '../../src/cli/query/shell/shell.ts'
 import { authOf } from '../../src/cli/sign-in.ts'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
-import { type Finished, runGatehouse } from '../support/process.ts'
+import { runInProcess } from '../support/in-process.ts'
+import type { Finished } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -45,7 +46,7 @@ after(async () => {
 
 const access = () => ['--server', server.issuer, '--token-file', tokenFile]
 const script = (stdin: string, ...args: string[]): Promise<Finished> =>
-  runGatehouse(['query', ...args, ...access()], { stdin, environment })
+  runInProcess(['query', ...args, ...access()], { stdin, environment })
 
 interface Prompt {
   /** Types the keys and waits until the screen shows the text after them; returns what was shown since. */

@@ -14,7 +14,7 @@ import { createPlatformController, Feeds } from '../../src/streaming/controllers
 import { Controllers } from '../../src/streaming/controllers/registry.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
-import { runGatehouse } from '../support/process.ts'
+import { runInProcess } from '../support/in-process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect } from '../support/stream-client.ts'
 
@@ -77,7 +77,7 @@ test('the completed topics are those of every server', () => {
 test('in a pipe: sends lines, prints messages in order, and ends when all requests are answered', async () => {
   const stdin =
     'Platform/QueryServerInfo\n# a comment\n{"Controller":"Auth","Topic":"QueryIdentify","TransactionID":9007199254740993}\n'
-  const { status, stdout, stderr } = await runGatehouse(['stream', address], { stdin })
+  const { status, stdout, stderr } = await runInProcess(['stream', address], { stdin })
   assert.equal(status, 0, stderr)
   const [info = '', identity = '', ...rest] = stdout.trim().split('\n')
   assert.equal(JSON.parse(info).Data.Class, 'Gatehouse')
@@ -91,7 +91,7 @@ test('in a pipe: sends lines, prints messages in order, and ends when all reques
 test('in a pipe: signs in with a password file or a token file', async () => {
   const passwordFile = join(place.dataFolder, 'password.txt')
   await writeFile(passwordFile, 'wonderland-1\n')
-  const byPassword = await runGatehouse(
+  const byPassword = await runInProcess(
     ['stream', server.issuer, '--username', 'alice', '--password-file', passwordFile],
     {
       stdin: 'Auth/QueryIdentify\n',
@@ -109,7 +109,7 @@ test('in a pipe: signs in with a password file or a token file', async () => {
   const reply = await fetch(`${address}/connect/token`, { method: 'POST', body })
   const tokenFile = join(place.dataFolder, 'token.txt')
   await writeFile(tokenFile, `${((await reply.json()) as { access_token: string }).access_token}\n`)
-  const byToken = await runGatehouse(['stream', server.issuer, '--token-file', tokenFile, '--version', '2.0'], {
+  const byToken = await runInProcess(['stream', server.issuer, '--token-file', tokenFile, '--version', '2.0'], {
     stdin: 'Auth/QueryIdentify\n',
   })
   assert.equal(byToken.status, 0, byToken.stderr)
@@ -140,7 +140,7 @@ test('failures are one line: a wrong password, an unreachable server, a wrong op
     [2, [address, '--token-file', '--wait', '1'], /--token-file needs a value/],
     [2, [address, '--token-file', emptyFile], /is empty/],
   ] as const) {
-    const finished = await runGatehouse(['stream', ...args], { stdin: '' })
+    const finished = await runInProcess(['stream', ...args], { stdin: '' })
     const { stderr } = finished
     assert.equal(finished.status, status, stderr)
     assert.match(stderr, message)
@@ -150,21 +150,21 @@ test('failures are one line: a wrong password, an unreachable server, a wrong op
 
 test('in a pipe an invalid line is reported in one line', async () => {
   for (const line of ['nonsense', 'quit', 'Platform/QueryServerInfo {']) {
-    const { status, stderr } = await runGatehouse(['stream', address], { stdin: `${line}\n` })
+    const { status, stderr } = await runInProcess(['stream', address], { stdin: `${line}\n` })
     assert.equal(status, 2, line)
     assert.match(stderr, /^gatehouse: [^\n]*\n$/, line)
   }
 })
 
 test('a session that ends normally writes nothing to stderr', async () => {
-  const { status, stdout, stderr } = await runGatehouse(['stream', address], { stdin: 'Platform/QueryServerInfo\n' })
+  const { status, stdout, stderr } = await runInProcess(['stream', address], { stdin: 'Platform/QueryServerInfo\n' })
   assert.deepEqual([status, stderr], [0, ''])
   assert.match(stdout, /"Class":"Gatehouse"/)
 })
 
 test('in a pipe: messages of subscriptions are printed until the wait is over', async () => {
   const started = performance.now()
-  const { status, stdout } = await runGatehouse(['stream', address, '--wait', '2'], {
+  const { status, stdout } = await runInProcess(['stream', address, '--wait', '2'], {
     stdin: 'sub Platform/ServerInfo\n',
   })
   assert.equal(status, 0)
@@ -232,7 +232,7 @@ test('a server whose issuer has a path serves the stream below it', async (t) =>
   ;(await connect(below.port, { path: '/gate/Platform?version=1.1' })).socket.terminate()
   const origin = `127.0.0.1:${below.port}`
   for (const url of [`http://${origin}/gate`, `ws://${origin}/gate/Platform`, `http://${origin}/`]) {
-    const { status, stdout } = await runGatehouse(['stream', url], { stdin: 'Platform/QueryServerInfo\n' })
+    const { status, stdout } = await runInProcess(['stream', url], { stdin: 'Platform/QueryServerInfo\n' })
     assert.equal(status, 0, url)
     assert.match(stdout, /"Class":"Gatehouse"/, url)
   }

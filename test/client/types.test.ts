@@ -8,7 +8,7 @@ import { Gatehouse, password } from '../../client/src/index.ts'
 import { writeTypes } from '../../src/cli/types.ts'
 import { ADMIN, ALICE } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
-import { runGatehouse } from '../support/process.ts'
+import { runInProcess } from '../support/in-process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
 let server: TestServer
@@ -32,7 +32,7 @@ test('only tables that the caller may read, with their descriptions', async () =
   await admin.query`create table secrets (id Integer primary key) read scope 'Platform/Admin'`
   admin.close()
   const login = ['--server', server.issuer, '--username', 'alice', '--password-file', join(folder, 'password.txt')]
-  const { status, stdout, stderr } = await runGatehouse(['types', ...login])
+  const { status, stdout, stderr } = await runInProcess(['types', ...login])
   assert.equal(status, 0, stderr)
   assert.match(
     stdout,
@@ -43,9 +43,9 @@ test('only tables that the caller may read, with their descriptions', async () =
   assert.match(stdout, / {2}venue: string \| null\n/)
   assert.match(stdout, / {2}id: number\n/)
   assert.doesNotMatch(stdout, /secrets/)
-  const dates = await runGatehouse(['types', '--integer', 'bigint', '--timestamp', 'date', ...login])
+  const dates = await runInProcess(['types', '--integer', 'bigint', '--timestamp', 'date', ...login])
   assert.match(dates.stdout, / {2}id: bigint\n[\s\S]* {2}executed_at: Date\n/)
-  const wrong = await runGatehouse(['types', '--integer', 'double', ...login])
+  const wrong = await runInProcess(['types', '--integer', 'double', ...login])
   assert.equal(wrong.status, 2)
   assert.match(wrong.stderr, /--integer must be one of number, bigint, text/)
 })

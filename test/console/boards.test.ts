@@ -82,6 +82,16 @@ test('values are exact at the pointer and in the table of a chart, and the theme
   await volume.locator('.chart-tooltip').getByText('CORN').waitFor()
   const [sum] = await admin.query<{ v: number }>`select sum(quantity) as v from trades where symbol = 'CORN'`
   assert.equal(await volume.locator('.chart-tooltip .number').innerText(), sum?.v.toLocaleString('en-US'))
+  await page.mouse.move(0, 0)
+  const said = volume.getByRole('status').filter({ hasText: /^[A-Z]+: / })
+  await volume.getByRole('img').focus()
+  await page.keyboard.press('Home')
+  await said.getByText(/^ACME: /).waitFor()
+  await page.keyboard.press('ArrowRight')
+  const second = (await said.filter({ hasNotText: 'ACME' }).textContent()) ?? ''
+  assert.equal(await volume.locator('.chart-tooltip .chart-when').innerText(), second.split(':')[0])
+  await page.keyboard.press('Escape')
+  await volume.locator('.chart-tooltip').waitFor({ state: 'detached' })
   await volume.getByRole('button', { name: 'Show the values as a table' }).click()
   await volume
     .getByRole('rowheader', { name: 'CORN' })
@@ -208,6 +218,22 @@ test('a board is shared by its link, within the rights of who opens it', async (
   await tile(hers, 'Turnover').getByRole('img').waitFor()
   assert.equal(await button(hers, 'Edit').count(), 0)
   assert.equal(await button(hers, 'Share').count(), 0)
+  hers.check(/404/)
+})
+
+test('a tile is opened in Query with its parameters, and runs when its user wants it', async () => {
+  const { page } = hers
+  await button(hers, 'Actions for Turnover').click()
+  await page.getByRole('menuitem', { name: 'Open in Query' }).click()
+  await page.waitForURL(/\/console\/query\?tab=/)
+  assert.match((await page.locator('.cm-content').textContent()) ?? '', /^select symbol, sum\(quantity\)/)
+  assert.equal(await page.getByRole('textbox', { name: ':without' }).inputValue(), 'ACME')
+  await page.getByText('Write a statement and run it').waitFor()
+  await page.locator('.page-actions .primary').click()
+  const [others] = await admin.query<{
+    n: number
+  }>`select count(distinct symbol) as n from trades where symbol <> 'ACME'`
+  await page.locator('.query-summary').getByText(`${others?.n} rows`).waitFor()
   hers.check(/404/)
 })
 

@@ -108,7 +108,21 @@ test('the first load is small', async (t) => {
   )
   const sum = sizes.reduce((total, size) => total + size, 0)
   t.diagnostic(`${sum} bytes compressed`)
-  assert.ok(sum <= 60_000, `${sum} bytes`)
+  assert.ok(sum <= 55_000, `${sum} bytes`)
+})
+
+test('the style sheet of an area is loaded with the area, and only then', async () => {
+  const html = await (await get('/console')).text()
+  const linked = [...html.matchAll(/<link rel="stylesheet" href="([^"]+)"/g)].map(([, url = '']) => url)
+  const first = (await Promise.all(linked.map(async (url) => (await get(url.slice('/gate'.length))).text()))).join()
+  const told = html.match(/<meta name="gatehouse" content="([^"]+)"/)?.[1]?.replaceAll('&quot;', '"') ?? ''
+  const { areaStyles } = JSON.parse(told.replaceAll('&amp;', '&')) as { areaStyles: Record<string, string> }
+  for (const [area, rule] of Object.entries({ query: '.query-result', boards: '.tile', streams: '.message-log' })) {
+    assert.ok(!first.includes(rule), `${area} is not part of the first load`)
+    const own = await (await get((areaStyles[area] ?? '').slice('/gate'.length))).text()
+    assert.ok(own.includes(rule), area)
+  }
+  assert.match(first, /\.shell/)
 })
 
 test('encodings: the best that is accepted, none that is refused', () => {

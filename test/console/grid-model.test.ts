@@ -123,6 +123,44 @@ test('rows that are appended later take their place in the sort and the filter',
   assert.deepEqual(await settled(model), [0, 1, 4, 5])
 })
 
+test('many rows are packed: every value, sort, filter and change stays exact', async () => {
+  const columns = ['Integer', 'Text', 'Text', 'Double', 'Json', 'Integer', 'Text'].map((type, at) => ({
+    name: `c${at}`,
+    type,
+  }))
+  const rows = Array.from({ length: 3000 }, (_, at) => [
+    at,
+    `text ${at} \u{1f600}`,
+    at % 3 === 0 ? null : at % 3 === 1 ? '' : `ü${at}`,
+    at % 2 === 0 ? at / 7 : Number.NaN,
+    at % 5 === 0 ? null : { at },
+    at % 4 === 0 ? 9007199254740993n + BigInt(at) : at,
+    at === 700 ? 'x'.repeat(5_000_000) : 'same',
+  ])
+  const model = new GridModel(columns)
+  // In pieces of other sizes than the blocks.
+  for (let at = 0; at < rows.length; at += 700) model.append(rows.slice(at, at + 700))
+  assert.equal(model.total, rows.length)
+  for (const [at, row] of rows.entries()) assert.deepEqual(model.row(at), row)
+  assert.equal(model.row(1000), model.row(1000), 'what is in view is not drawn again')
+  assert.deepEqual(model.row(3000), [])
+  const after = [1, 'changed', 'b', 1, null, 1, 'same']
+  for (const at of [2, 2999]) model.replace(model.row(at), after)
+  assert.equal(model.row(2), after)
+  assert.equal(model.row(2999), after)
+  assert.ok(model.changeOf(model.row(2))?.columns.includes(1))
+  model.setFilter(1, 'changed')
+  assert.deepEqual(await settled(model), [1, 1])
+  model.clearFilters()
+  model.setSort({ column: 1, descending: true })
+  assert.deepEqual((await settled(model)).slice(0, 2), [999, 998])
+  // Becoming live, they are a list.
+  model.setSort(undefined)
+  model.put('a', [-1], 0)
+  assert.deepEqual((await settled(model)).slice(0, 3), [-1, 0, 1])
+  assert.equal(model.total, rows.length + 1)
+})
+
 test('live rows are replaced, moved and removed by key; what is different is noted', async () => {
   const model = new GridModel([
     { name: 'k', type: 'Text' },

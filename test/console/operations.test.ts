@@ -1,8 +1,11 @@
 /** The area Operations of the console in a real browser: nodes, metrics, queries, keys, audit log, settings, backups. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { openAuditLog } from '../../src/store/audit.ts'
+import { openDatabase } from '../../src/store/database.ts'
 import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
 import { signIn } from '../support/demo-user.ts'
+import { startTestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 /** Longer than any test waits. */
@@ -36,6 +39,20 @@ test('the overview shows the node, and its charts move with the metrics', async 
   await until('the chart has moved', 30_000, async () => (await requests.getAttribute('aria-label')) !== first)
   await page.getByRole('img', { name: /HTTP latency: p50 [\d.]+ ms/ }).waitFor()
   assert.deepEqual(await admin.axe(), [])
+  admin.check()
+})
+
+test('each node of several is shown, and one that has stopped is gone', async () => {
+  const { page } = admin
+  const nodes = page.locator('.node', { hasText: 'ready' })
+  const other = await startTestServer(scene.place, { flags: { '--demo': 'true' } })
+  try {
+    await nodes.nth(1).waitFor()
+    await page.getByText('2 reply').waitFor()
+  } finally {
+    await other.stop()
+  }
+  await nodes.nth(1).waitFor({ state: 'detached' })
   admin.check()
 })
 
@@ -111,6 +128,29 @@ test('the audit log is filtered, followed, opened and verified', async () => {
   admin.check()
 })
 
+test('a verification that runs is cancelled, and can be started again', async () => {
+  const { page } = admin
+  await page.goto(`${scene.server.issuer}/console/operations/audit/verify`)
+  const held = Promise.withResolvers<void>()
+  await page.route('**/admin/audit/verify*', async (route) => {
+    await held.promise
+    await route.continue().catch(() => {})
+  })
+  await page.getByRole('button', { name: 'Verify' }).click()
+  const ended = page.waitForEvent('requestfailed', (request) => request.url().includes('/audit/verify'))
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByText('Cancelled. 0 rows verified').waitFor()
+  await ended
+  held.resolve()
+  await page.unroute('**/admin/audit/verify*')
+  await page.getByRole('button', { name: 'Verify' }).click()
+  await page
+    .getByText(/The log is intact: \d+ rows verified/)
+    .first()
+    .waitFor()
+  admin.check()
+})
+
 test('settings are searched; each says where it came from and leads to its documentation', async () => {
   const { page } = admin
   await page.getByRole('link', { name: 'Settings' }).click()
@@ -124,7 +164,28 @@ test('settings are searched; each says where it came from and leads to its docum
   await page.getByRole('row', { name: /master_key/ }).waitFor()
   assert.deepEqual(await admin.axe(), [])
   await page.getByRole('link', { name: 'Backups' }).click()
-  await page.getByText('No backup is known').waitFor()
+  await page.getByText('No backups yet').waitFor()
+  assert.deepEqual(await admin.axe(), [])
+  admin.check()
+})
+
+test('backups are listed as the log has them, and one that is old is a warning', async () => {
+  const { page } = admin
+  const database = await openDatabase({ dataFolder: scene.place.dataFolder, url: scene.place.databaseUrl })
+  const log = openAuditLog(database, {
+    clock: Date.now,
+    node: 'elsewhere',
+    onError: (error) => assert.fail(String(error)),
+  })
+  log.record({ event: 'backup.taken', details: { rows: 1234, bytes: 5_000_000 } })
+  await log.close()
+  await database.close()
+  await page.reload()
+  await page.getByRole('row', { name: /taken.*1,234.*elsewhere/s }).waitFor()
+  assert.equal(await page.getByText('there should be one every day').count(), 0)
+  await page.clock.setFixedTime(Date.now() + 3 * 86_400_000)
+  await page.reload()
+  await page.getByText('there should be one every day').waitFor()
   assert.deepEqual(await admin.axe(), [])
   admin.check()
 })

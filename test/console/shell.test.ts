@@ -119,24 +119,6 @@ test('a right that is removed while the console is open is gone from it', async 
   await view.context.close()
 })
 
-test('an access token that is revoked while the session goes on is replaced at once', async () => {
-  const view = await scene.open('', { user: ALICE })
-  const [reply] = await Promise.all([view.page.waitForResponse('**/connect/token'), view.page.reload()])
-  const { access_token: token } = (await reply.json()) as { access_token: string }
-  await view.page.getByText('Online').waitFor()
-  const [replaced] = await Promise.all([
-    view.page.waitForResponse('**/connect/token'),
-    fetch(`${scene.server.issuer}/connect/revocation`, {
-      method: 'POST',
-      body: new URLSearchParams({ client_id: 'gatehouse-console', token }),
-    }),
-  ])
-  assert.notEqual(((await replaced.json()) as { access_token: string }).access_token, token)
-  await view.page.getByText('Online').waitFor()
-  view.check()
-  await view.context.close()
-})
-
 test('a connection that an administrator closes can be opened again', async () => {
   const user = await createUser('kicked', ['trader'])
   const view = await scene.open('', { user })

@@ -8,7 +8,7 @@ let scene: ConsoleScene
 let view: ConsolePage
 
 before(async () => {
-  scene = await openConsole()
+  scene = await openConsole({ engine: 'postgres' })
   view = await scene.open('/tables')
 })
 after(() => scene.stop())
@@ -155,6 +155,7 @@ test('pages of rows follow each other by key as the grid is scrolled; the server
     .getByRole('button', { name: /^price/ })
     .click()
   await page.getByText('The first 500 rows; scroll for more').waitFor()
+  await cell(0, 0).waitFor()
   assert.equal(await page.getByRole('columnheader', { name: /^price/ }).getAttribute('aria-sort'), 'ascending')
   assert.deepEqual(await view.axe(), [])
   view.check()

@@ -60,8 +60,9 @@ test('the commands name tables and columns that exist', async () => {
   for (const [, statement = ''] of [...quoted, ...sent]) await query(statement)
 })
 
+const [, program = ''] = /```js\n([\s\S]*?)```/.exec(page) ?? []
+
 test('the program holds the result, applies changes and resumes after a lost connection', async () => {
-  const [, program = ''] = /```js\n([\s\S]*?)```/.exec(page) ?? []
   const here = program.replace('https://gate.example.com', `http://127.0.0.1:${server.port}`)
   assert.notEqual(here, program)
   const statement = 'select symbol, price from trades where id > 100000'
@@ -111,4 +112,36 @@ test('the program holds the result, applies changes and resumes after a lost con
   )
   cut()
   await assert.rejects(second)
+})
+
+test('the program does not resume at a position that a Reset has voided, and joins the lines of data', async () => {
+  const replies = [
+    `event: snapshot
+id: p1
+data: {"Kind":"Snapshot","Columns":{},"Put":[
+data: {"Key":[1],"Row":{"a":1}}],"More":false,"Position":"p1"}
+
+event: reset
+id
+data: {"Kind":"Reset","Reason":"Definition"}
+
+`,
+    '',
+  ]
+  const resumed: unknown[] = []
+  const answer = async (_address: string, { headers }: { headers: Record<string, string> }): Promise<Response> => {
+    resumed.push(headers['last-event-id'])
+    return new Response(replies.shift())
+  }
+  const { follow } = new Function('fetch', `${program}\nreturn { follow }`)(answer)
+  const sizes: number[] = []
+  for (let count = 0; count < 2; count++)
+    await follow('select 1', 'token', (rows: Map<string, unknown>) => sizes.push(rows.size))
+  assert.deepEqual(
+    [sizes, resumed],
+    [
+      [1, 0],
+      [undefined, undefined],
+    ],
+  )
 })

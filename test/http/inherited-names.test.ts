@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
-import { runGatehouse } from '../support/process.ts'
+import { runInProcess } from '../support/in-process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
 const INHERITED = ['constructor', 'toString', 'hasOwnProperty', 'valueOf', '__proto__', '__defineGetter__']
@@ -106,7 +106,7 @@ describe('names that every object inherits', () => {
     test(`a declarative file has no setting ${name}`, async () => {
       const file = join(folder, 'settings.json')
       writeFileSync(file, `{"settings":{"${name}":"x"}}`)
-      const { status, stderr } = await runGatehouse(['config', '--config', file])
+      const { status, stderr } = await runInProcess(['config', '--config', file])
       assert.equal(status, 1)
       assert.match(stderr, new RegExp(`settings\\.${name}`))
     })
@@ -115,7 +115,7 @@ describe('names that every object inherits', () => {
       const file = join(folder, 'client.json')
       const client = { client_id: 'c', client_secret: { env: name }, grant_types: ['client_credentials'] }
       writeFileSync(file, JSON.stringify({ clients: [client] }))
-      const { status, stderr } = await runGatehouse([
+      const { status, stderr } = await runInProcess([
         'apply',
         '--dry-run',
         '--config',
@@ -136,7 +136,7 @@ describe('names that every object inherits', () => {
       ['config', '--constructor', 'x'],
       ['completion', 'toString'],
     ]) {
-      const { status, stderr } = await runGatehouse(args)
+      const { status, stderr } = await runInProcess(args)
       assert.equal(status, 2, `${args.join(' ')}: ${stderr}`)
       assert.doesNotMatch(stderr, /native code|\n {4}at /)
     }

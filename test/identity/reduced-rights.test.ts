@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { sql } from 'kysely'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { addOperator, basic, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect } from '../support/stream-client.ts'
 import { until } from '../support/until.ts'
 
-onEveryEngine('reduced rights', (place) => {
+onEveryEngineInLongRuns('reduced rights', (place) => {
   let gate: TestGate
   let other: TestServer
   let operator: string

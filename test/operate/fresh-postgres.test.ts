@@ -53,22 +53,23 @@ const CASES: readonly Case[] = [
 
 describe('a PostgreSQL server that has never seen the product', () => {
   let base: string
-  const servers: PostgresServer[] = []
+  let server: PostgresServer | undefined
   after(async () => {
-    for (const server of servers) await server.stop()
+    await server?.stop()
     await rm(base, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
   })
 
-  /** A server of its own for each case: roles belong to the whole server. */
+  /** Roles belong to the whole server, which is made as it was before the first case. */
   async function install({
     user,
     before,
   }: Pick<Case, 'user' | 'before'>): Promise<{ place: TestPlace; admin: pg.Client }> {
     base ??= await mkdtemp(join(tmpdir(), 'gatehouse-fresh-'))
-    const server = await startPostgres()
-    servers.push(server)
+    server ??= await startPostgres()
     const admin = new pg.Client({ connectionString: server.url })
     await admin.connect()
+    await admin.query('drop database if exists gatehouse with (force)')
+    await admin.query('drop role if exists gatehouse_query, gatehouse')
     assert.equal(await hasRole(admin), false, 'the server is fresh')
     await admin.query(`create role gatehouse login password 'plain' ${user}`)
     await admin.query(`create database gatehouse owner gatehouse template template0 encoding 'UTF8' locale 'C'`)

@@ -12,8 +12,9 @@ import pg from 'pg'
 import { MIGRATIONS } from '../../src/store/migrations/list.ts'
 import { createCertificate, writeCertificate } from '../support/certificate.ts'
 import { IS_LONG_RUN, onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
+import { runInProcess } from '../support/in-process.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
-import { runGatehouse, serveProcess } from '../support/process.ts'
+import { type Finished, runGatehouse, serveProcess } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
 import { takeSnapshot } from '../support/snapshot.ts'
 
@@ -43,6 +44,8 @@ interface Kind {
   readonly only?: 'sqlite' | 'postgres'
   /** Found in files, flags and ports alone: on PostgreSQL in long runs only. */
   readonly isOfSettings?: true
+  /** Refused late, when much is open: a process of its own must end by itself. */
+  readonly isLate?: true
 }
 
 const declaring = (declaration: object) => async (folder: string) => ({
@@ -116,6 +119,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     name: 'a controller that throws when it is started',
+    isLate: true,
     flags: controller(`export default { name: 'X', ${CONTROLLER}, start() { throw new Error('no feed') } }`),
     says: /The controller X could not start: Error: no feed/,
   },
@@ -132,6 +136,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     name: 'a port in use',
+    isLate: true,
     flags: () => ({ '--port': String(portInUse()) }),
     says: /Port \d+ is in use.*GATEHOUSE_PORT/,
   },
@@ -222,6 +227,7 @@ const KINDS: readonly Kind[] = [
   {
     name: 'a database user with few connections',
     only: 'postgres',
+    isLate: true,
     prepare: async (place) => {
       await onPostgres(place, `alter role ${fewUser} connection limit 3`)
       return () => onPostgres(place, `alter role ${fewUser} connection limit -1`)
@@ -288,7 +294,10 @@ onEveryEngine('a refused start has changed nothing:', (place, engine) => {
       const undo = await kind.prepare?.(place())
       try {
         const earlier = await takeSnapshot(place())
-        const { status, stdout, stderr } = await runGatehouse(['serve', ...Object.entries(flags).flat()])
+        const { status, stdout, stderr } = await (kind.isLate ? runGatehouse : serveInProcess)([
+          'serve',
+          ...Object.entries(flags).flat(),
+        ])
         assert.equal(stderr.trimEnd().split('\n').length, 1, stderr)
         assert.match(stderr, /^gatehouse: /)
         assert.match(stderr, kind.says)
@@ -315,7 +324,7 @@ onEveryEngine('a refused start has changed nothing:', (place, engine) => {
   test('`gatehouse apply` with another master key is refused too', async () => {
     const config = await written(base, 'third.json', JSON.stringify(FIRST))
     const earlier = await takeSnapshot(place())
-    const { status, stderr } = await runGatehouse([
+    const { status, stderr } = await runInProcess([
       ...['apply', '--config', config, '--data', place().dataFolder, '--database-url', place().databaseUrl],
       ...['--master-key', randomBytes(32).toString('base64')],
     ])
@@ -340,7 +349,7 @@ for (const [name, flagsIn] of FIRST_STARTS) {
         const folder = await mkdtemp(join(base, 'first-'))
         const data = join(folder, 'never')
         const flags = { '--data': data, '--database-url': place.databaseUrl, ...(await flagsIn(folder)) }
-        const { status } = await runGatehouse(['serve', '--port', '0', ...Object.entries(flags).flat()])
+        const { status } = await serveInProcess(['serve', '--port', '0', ...Object.entries(flags).flat()])
         assert.equal(status, 1)
         assert.ok(!existsSync(data))
         if (engine === 'postgres') assert.deepEqual(await schemasOf(place), [])
@@ -375,7 +384,7 @@ for (const [what, table, csv, says] of [
     ]
     const declaration = { tables: [{ name: 'rows', columns, csv: 'rows.csv', ...table }] }
     const config = await written(folder, 'bad.json', JSON.stringify(declaration))
-    const { status, stderr } = await runGatehouse([
+    const { status, stderr } = await serveInProcess([
       ...['serve', '--port', '0', '--data', join(folder, 'data'), '--config', config],
     ])
     assert.equal(status, 1)
@@ -404,6 +413,11 @@ test('a second server on a SQLite folder is refused if its issuer differs, and s
   const later = await serveProcess(['--data', folder, '--issuer', 'https://b.example'])
   assert.equal(await later.stop(), 0, 'a killed server does not block the folder')
 })
+
+/** The log of a server goes to the descriptor, which belongs to the test runner here: nothing may be written to it. */
+function serveInProcess(args: readonly string[]): Promise<Finished> {
+  return runInProcess([...args, '--log-level', 'fatal'])
+}
 
 async function written(folder: string, name: string, content: string): Promise<string> {
   await writeFile(join(folder, name), content)

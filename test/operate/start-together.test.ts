@@ -11,7 +11,7 @@ import { createPostgresDatabase, stopOwnPostgres } from '../support/postgres.ts'
 import { serveProcess } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
-const ROUNDS = IS_LONG_RUN ? 6 : 2
+const ROUNDS = IS_LONG_RUN ? 6 : 1
 const NODES = 4
 const MASTER_KEY = randomBytes(32).toString('base64')
 const DECLARATION = {

@@ -1,4 +1,4 @@
-/** first and last hold one value at a time in PostgreSQL, not all of them. */
+/** first and last hold one value at a time in PostgreSQL, not all of them; medians hold a limited number. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -36,6 +36,17 @@ onEveryEngine('the memory of aggregates', (place, engine) => {
       assert.ok(growth < MAX_GROWTH_MIB, `${growth} MiB`)
     })
   }
+
+  test('medians share the values that they may hold, and a larger group is refused', async () => {
+    // 64 medians of more than 18 digits, which count as four each: 16,383 values for each.
+    const medians = Array.from({ length: 64 }, (_, k) => `median(CAST(a.n AS Decimal(38, 0))) AS m${k}`)
+    const select = `SELECT ${medians.join(', ')} FROM many a`
+    const small = await server.query(select)
+    assert.equal(small.status, 200, small.text.slice(0, 300))
+    assert.equal(Number(small.json.Rows[0]?.m1), 49.5)
+    const large = await server.query(`${select} CROSS JOIN many b CROSS JOIN many c WHERE c.n < 2`)
+    assert.deepEqual([large.status, large.json.Code], [422, 'Limit.Memory'], large.text.slice(0, 300))
+  })
 })
 
 /** The most memory that a process of a query connection has used, in MiB; undefined where it cannot be seen. */

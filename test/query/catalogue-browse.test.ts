@@ -61,7 +61,13 @@ onEveryEngine('the catalogue', (place) => {
       'Trades',
       'über 1/2',
     ])
-    for (const search of ['?limit=0', '?limit=x', '?what=1', '?prefix=a&prefix=b', '?after=%00'])
+    assert.deepEqual(names(await get('/catalogue/tables?system=false&limit=3', 'market')), [
+      'tr',
+      'trade_days',
+      'Trades',
+    ])
+    assert.deepEqual(names(await get('/catalogue/tables?system=true', 'market')), seen.slice(0, 3))
+    for (const search of ['?limit=0', '?system=1', '?limit=x', '?what=1', '?prefix=a&prefix=b', '?after=%00'])
       assert.equal((await server.call(`/catalogue/tables${search}`, undefined, { method: 'GET' })).status, 400, search)
   })
 

@@ -6,6 +6,8 @@ import type { AuditEvent } from '../../src/protocol/audit-events.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
 import { until } from '../support/until.ts'
+import { longestTurn } from './event-loop.ts'
+import { endWriters, queryProcesses } from './query-processes.ts'
 import { type QueryServer, type Reply, startQueryServer } from './query-server.ts'
 
 /** Another node learns of a change shortly after it was made. */
@@ -19,7 +21,7 @@ async function soon(read: () => Promise<unknown[]>, expected: readonly unknown[]
 
 const ID = { name: 'id', type: 'Integer', primarykey: true }
 
-onEveryEngine('writes to the catalogue', (place) => {
+onEveryEngine('writes to the catalogue', (place, engine) => {
   const bus = createLocalBus()
   const recorded: AuditEvent[] = []
   const audit = { record: (event: AuditEvent) => void recorded.push(event) }
@@ -188,10 +190,13 @@ onEveryEngine('writes to the catalogue', (place) => {
     assert.deepEqual(expected, ['READ', 'WRITE', 'ROW', 'COMMENT', 'WITH'])
   })
 
-  test('a write to the catalogue with an endless query ends at its time limit and blocks no other', async () => {
+  test('a write to the catalogue with an endless query ends at its time limit and blocks no other', async (t) => {
     await server.query('CREATE TABLE digits (n Integer PRIMARY KEY)')
     const rows = Array.from({ length: 1000 }, (_row, n) => ({ n }))
     assert.equal((await server.call('/query/digits/insert', rows)).status, 200)
+    // Little but what is endless is asked of it, so its time limit is short.
+    const hasty = await startQueryServer(place(), { bus, limits: { milliseconds: 700 } })
+    t.after(() => hasty.stop())
     const endless = '(SELECT count(*) FROM digits a, digits b, digits c, digits d WHERE a.n + b.n + c.n + d.n < 0)'
     for (const statement of [
       `INSERT INTO CatalogueTable (name, columns) SELECT 'x' || CAST(${endless} AS Text), JSON '[]'`,
@@ -202,12 +207,12 @@ onEveryEngine('writes to the catalogue', (place) => {
       const started = performance.now()
       let slowest = 0
       let isDone = false
-      const write = server.query(statement).finally(() => {
+      const write = hasty.query(statement).finally(() => {
         isDone = true
       })
       while (!isDone) {
         const asked = performance.now()
-        await server.query("SELECT name FROM cataloguetables WHERE name = 'digits'")
+        await hasty.query("SELECT name FROM cataloguetables WHERE name = 'digits'")
         slowest = Math.max(slowest, performance.now() - asked)
         await new Promise((resolve) => setTimeout(resolve, 20))
       }
@@ -224,5 +229,42 @@ onEveryEngine('writes to the catalogue', (place) => {
       "INSERT INTO CatalogueTable (name, columns) SELECT 'y' || CAST(a.n * 1000 + b.n AS Text), JSON '[]' FROM digits a, digits b",
     )
     assert.deepEqual([reply.status, reply.json.Code], [400, 'Limit.Complexity'])
+  })
+
+  test('many tables at once do not hold the event loop', async (t) => {
+    const columns = JSON.stringify([ID, { name: 't', type: 'Text' }])
+    let [count, attempt] = [0, 0]
+    await endWriters()
+    const turn = await longestTurn(async () => {
+      const prefix = `many_${attempt++}`
+      const rows = Array.from({ length: 100 }, (_row, index) => `('${prefix}_${index}', '${columns}')`)
+      // The time limit of the other node is the usual one.
+      const reply = await other.query(`INSERT INTO CatalogueTable (name, columns) VALUES ${rows}`)
+      assert.equal(reply.status, 200, reply.text)
+      count += reply.json.RowsAffected
+    })
+    if (engine === 'sqlite' && process.platform === 'linux')
+      assert.equal((await queryProcesses('write')).length, 1, 'they are defined in the process for long writes')
+    t.diagnostic(`${Math.round(turn.milliseconds)} of ${Math.round(turn.limit)} ms`)
+    assert.ok(turn.milliseconds <= turn.limit, `${turn.milliseconds} ms of CPU in one turn, limit ${turn.limit} ms`)
+    const { json } = await other.query("SELECT count(*) AS n FROM cataloguetables WHERE name LIKE 'many_%'")
+    assert.deepEqual(json.Rows, [{ n: count }])
+    assert.equal((await other.query("DELETE FROM CatalogueTable WHERE name LIKE 'many_%'")).json.RowsAffected, count)
+  })
+
+  test('the embedded engine has a limit of tables', async (t) => {
+    if (engine !== 'sqlite') return t.skip('PostgreSQL has none')
+    const { json } = await server.query('SELECT count(*) AS n FROM cataloguetables WHERE NOT issystem')
+    const small = await startQueryServer(place(), { limits: { maxTables: Number(json.Rows[0]?.n) + 1 } })
+    try {
+      assert.equal((await small.query('CREATE TABLE last_one (id Integer)')).status, 200)
+      const refused = await small.query('CREATE TABLE one_more (id Integer)')
+      assert.deepEqual([refused.status, refused.json.Code], [422, 'Limit.Tables'])
+      assert.equal((await insert({ name: 'one_more', columns: [ID] }, undefined, small)).json.Code, 'Limit.Tables')
+      assert.equal((await small.query('DROP TABLE last_one')).status, 200)
+      assert.equal((await small.query('CREATE TABLE one_more (id Integer)')).status, 200)
+    } finally {
+      await small.stop()
+    }
   })
 })

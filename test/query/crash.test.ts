@@ -5,9 +5,9 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { onEveryEngine, type TestPlace } from '../support/engines.ts'
+import { IS_LONG_RUN, onEveryEngine, type TestPlace } from '../support/engines.ts'
 
-const ROUNDS = Number(process.env.CRASH_ROUNDS ?? 4)
+const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (IS_LONG_RUN ? 8 : 2))
 const PROGRAM = fileURLToPath(new URL('./crash-server.ts', import.meta.url))
 
 onEveryEngine('kill -9', (place) => {

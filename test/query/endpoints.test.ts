@@ -263,6 +263,33 @@ onEveryEngine('the query service', (place) => {
     }
   })
 
+  test('statements that differ in their literals share a plan, and each has its own rows and errors', async () => {
+    const before = server.service.planner.size
+    for (const [id, symbol] of ['', 'BHP', 'RIO', 'CBA', ''].entries()) {
+      const { json } = await server.query(`SELECT symbol FROM trades WHERE id = ${id} AND symbol <> 'it''s ${id}'`)
+      assert.deepEqual(json.Rows, symbol === '' ? [] : [{ symbol }], String(id))
+    }
+    assert.equal(server.service.planner.size, before + 1)
+    for (const [since, rows] of [
+      ['2026-01-01', 1],
+      ['2026-01-03T00:00:00Z', 0],
+    ] as const) {
+      const { json } = await server.query(`SELECT id FROM trades WHERE price = 45.1 AND at >= '${since}'`)
+      assert.equal(json.RowCount, rows, since)
+    }
+    const wrong = await server.query("SELECT id FROM trades WHERE price = 45.1000000 AND at >= '2026-02-30'")
+    assert.deepEqual([wrong.json.Code, wrong.json.Position.Offset], ['IQL.BadLiteral', 57])
+    for (const [id, qty] of [
+      [101, 5],
+      [102, 6],
+    ] as const) {
+      const inserted = await server.query(`INSERT INTO trades (id, symbol, qty) VALUES (${id}, 'S${id}', ${qty})`)
+      assert.equal(inserted.json.RowsAffected, 1, inserted.text)
+      const deleted = await server.query(`DELETE FROM trades WHERE id = ${id} RETURNING symbol, qty`)
+      assert.deepEqual(deleted.json.Rows, [{ symbol: `S${id}`, qty }])
+    }
+  })
+
   test('plans of large calls are not cached', async () => {
     const before = server.service.planner.size
     const value = Array.from({ length: 2000 }, (_item, index) => index)

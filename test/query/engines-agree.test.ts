@@ -34,6 +34,9 @@ test('the generator reaches every function, operator and cast', () => {
     ...FUNCTION_USES.map(({ definition }) => (definition.kind === 'window' ? `${definition.id} over` : definition.id)),
     ...['inner', 'left', 'right', 'full', 'cross', 'asof', 'asof-left'].map((join) => `join ${join}`),
     ...[
+      'latest',
+      'series',
+      'series of times',
       'union',
       'union all',
       'intersect',

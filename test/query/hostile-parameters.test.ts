@@ -29,6 +29,16 @@ const STATEMENTS = [
   'SELECT n + :p AS x FROM h ORDER BY id',
   'SELECT CAST(CAST(:p AS Text) AS Integer) AS x',
   'SELECT lag(id, :p) OVER (ORDER BY id) AS x FROM h ORDER BY id',
+  'SELECT lead(id, :p, 7) OVER (ORDER BY id) AS x FROM h ORDER BY id',
+  'SELECT lag(n, 2, :p) OVER (ORDER BY id) AS x FROM h ORDER BY id',
+  'SELECT nth_value(id, :p) OVER (ORDER BY id) AS x FROM h ORDER BY id',
+  'SELECT percentile_cont(:p, n) AS x, percentile_disc(:p, d) AS y FROM h',
+  'SELECT count(*) AS x FROM generate_series(1, :p) AS n',
+  'SELECT count(*) AS x FROM generate_series(:p, 3) AS n',
+  'SELECT count(*) AS x FROM generate_series(1, 3, :p) AS n',
+  "SELECT count(*) AS x FROM generate_series('2026-01-30T10:00:00Z', :p, '1 day') AS n",
+  "SELECT count(*) AS x FROM generate_series('2026-01-30T10:00:00Z', '2026-01-30T11:00:00Z', :p) AS n",
+  'SELECT id FROM h WHERE n < :p LATEST ON at PARTITION BY t ORDER BY id',
   'SELECT ntile(:p) OVER (ORDER BY id) AS x FROM h ORDER BY id',
 ]
 

@@ -46,13 +46,19 @@ onEveryEngine('under load', (place, engine) => {
     await server.stop()
   })
 
-  test('a query past its time limit is 408, and its process or backend is freed', async () => {
+  test('a query past its time limit is 408, and its process or backend is freed', async (t) => {
+    const hasty = await startQueryServer(place(), { limits: { milliseconds: 1000, concurrency: 1 } })
+    t.after(() => hasty.stop())
     const started = performance.now()
-    const reply = await server.query(ENDLESS)
+    const reply = await hasty.query(ENDLESS)
     assert.deepEqual([reply.status, reply.json.Code], [408, 'Limit.Time'])
-    assert.ok(performance.now() - started < 9000)
-    assert.equal((await server.query('SELECT count(*) AS n FROM nums WHERE n % 2 = 0')).json.Rows[0]?.n, 2500)
-    assert.equal(server.service.running.size, 0)
+    assert.ok(performance.now() - started < 6000)
+    let next = reply
+    // A new process may take longer to start than the time limit, on a busy machine.
+    for (let count = 0; count < 10 && next.status === 408; count++)
+      next = await hasty.query('SELECT count(*) AS n FROM nums WHERE n % 2 = 0')
+    assert.equal(next.json.Rows[0]?.n, 2500)
+    assert.equal(hasty.service.running.size, 0)
   })
 
   test('a query is cancelled by its Request-Id, but not by another user', async () => {
@@ -99,7 +105,8 @@ onEveryEngine('under load', (place, engine) => {
   })
 
   test('the rows that a write returns are bounded: JSON reports that some are missing, CSV and Arrow undo the write', async () => {
-    const update = `UPDATE nums SET t = 'changed' ALL RETURNING n, repeat('x', 50000) AS x`
+    // 70 MB in all, little more than is held in memory.
+    const update = `UPDATE nums SET t = 'changed' ALL RETURNING n, repeat('x', 14000) AS x`
     for (const accept of ['text/csv', 'application/vnd.apache.arrow.stream']) {
       const { status, json } = await patient.query(update, { headers: { accept } })
       assert.deepEqual([status, json.Code], [422, 'Limit.Bytes'], accept)

@@ -6,6 +6,7 @@ import { connect } from 'node:net'
 import { constants, getPriority } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { encodeFrame, FRAME, FrameReader } from '../../src/query/engines/sqlite/frames.ts'
 import { openPlace } from '../support/engines.ts'
@@ -101,6 +102,43 @@ test('every thread of a reader has a lower priority than the server', async (t) 
     const threads = await readdir(`/proc/${reader}/task`)
     assert.ok(threads.length > 1, 'the garbage collector has threads too')
     for (const thread of threads) assert.equal(getPriority(Number(thread)), constants.priority.PRIORITY_BELOW_NORMAL)
+  } finally {
+    await server.stop()
+    await leave()
+  }
+})
+
+test('a query that runs for long goes on with the lowest priority while others ask too', async (t) => {
+  if (process.platform !== 'linux') return t.skip('there is no /proc')
+  const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority
+  const { place, leave } = await openPlace('sqlite')
+  const server = await startQueryServer(place)
+  const endless = server.query(
+    `SELECT count(*) AS n FROM ${'cataloguecolumns a'}${[...'bcdefghij']
+      .map((name) => `, cataloguecolumns ${name}`)
+      .join('')}`,
+    { as: 'trader', headers: { 'request-id': 'endless' } },
+  )
+  try {
+    await until('it runs', 10_000, async () => (await queryProcesses()).length === 1)
+    const [reader = 0] = await queryProcesses()
+    const prioritiesOf = async (id: number) =>
+      (await readdir(`/proc/${id}/task`)).map((thread) => getPriority(Number(thread)))
+    await until('it has a lower priority than the server', 10_000, async () =>
+      (await prioritiesOf(reader)).every((priority) => priority === PRIORITY_BELOW_NORMAL),
+    )
+    await sleep(1200)
+    assert.deepEqual(new Set(await prioritiesOf(reader)), new Set([PRIORITY_BELOW_NORMAL]), 'nobody else asks')
+    const short = 'SELECT count(*) AS n FROM cataloguecolumns a, cataloguecolumns b'
+    assert.equal((await server.query(short, { as: 'market' })).status, 200)
+    await until('it has the lowest priority', 10_000, async () =>
+      (await prioritiesOf(reader)).every((priority) => priority === PRIORITY_LOW),
+    )
+    await server.call('/query/endless', undefined, { method: 'DELETE', as: 'trader' })
+    await endless
+    assert.equal((await server.query(short, { as: 'market' })).status, 200)
+    for (const id of await queryProcesses())
+      if (id !== reader) assert.deepEqual(new Set(await prioritiesOf(id)), new Set([PRIORITY_BELOW_NORMAL]))
   } finally {
     await server.stop()
     await leave()

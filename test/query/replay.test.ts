@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
+import { longestTurn } from './event-loop.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
 onEveryEngine('repeated writes', (place) => {
@@ -25,6 +26,20 @@ onEveryEngine('repeated writes', (place) => {
     const neutral = (text: string): string => text.replace(/,"RequestId".*/, '')
     assert.equal(neutral(again.text), neutral(first.text))
     assert.match(again.text, /"f":"NaN","b":"AP8="/)
+  })
+
+  test('a long binary value is stored and replayed without holding the event loop', async () => {
+    assert.equal((await server.query('CREATE TABLE long (id Integer PRIMARY KEY, b Binary)')).status, 200)
+    const b = Buffer.alloc(4_000_000, 7).toString('base64')
+    let id = 0
+    const turn = await longestTurn(async () => {
+      const body = { id: ++id, b }
+      for (const round of ['first', 'again']) {
+        const { status, json } = await server.call('/query/long/insert', body, once(`long-${id}`))
+        assert.deepEqual([round, status, json.RowsAffected, json.Rows[0]?.b === b], [round, 200, 1, true])
+      }
+    })
+    assert.ok(turn.milliseconds <= turn.limit, `${turn.milliseconds} ms in one turn, limit ${turn.limit} ms`)
   })
 
   test('the replayed response has the columns that the table had then', async () => {

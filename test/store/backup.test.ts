@@ -1,6 +1,5 @@
 /** A backup taken under load is consistent and contains every write that was acknowledged before it began. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { appendFile, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,12 +9,11 @@ import pg from 'pg'
 import { verifyAuditLog } from '../../src/store/audit-verify.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { onEveryEngine, type TestPlace } from '../support/engines.ts'
+import { runInProcess } from '../support/in-process.ts'
 import { createPostgresDatabase } from '../support/postgres.ts'
-import { launchGatehouse } from '../support/process.ts'
+import { launchGatehouse, runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
-
-const PROGRAM = new URL('../../bin/gatehouse.js', import.meta.url).pathname
 
 onEveryEngine('backup', (place) => {
   let scratch: string
@@ -47,14 +45,14 @@ onEveryEngine('backup', (place) => {
     while (acknowledged < 200) await new Promise((resolve) => setTimeout(resolve, 5))
     const before = acknowledged
     const target = join(scratch, 'under-load')
-    const taken = JSON.parse(await gatehouse(place(), ['backup', target, '--json']))
+    const taken = JSON.parse(await gatehouse(place(), ['backup', target, '--json'], runGatehouse))
     writing = false
     await work
     await writer.close()
     assert.equal(taken.engine, place().engine)
 
     const other = await freshPlace(place())
-    await gatehouse(other.place, ['restore', target])
+    await gatehouse(other.place, ['restore', target], runGatehouse)
     const database = await openDatabase({ dataFolder: other.place.dataFolder, url: other.place.databaseUrl })
     const roles = await database.db.selectFrom('roles').select('name').execute()
     const numbers = roles.map(({ name }) => Number(name.slice(5))).sort((one, two) => one - two)
@@ -291,21 +289,12 @@ async function freshPlace(like: TestPlace): Promise<{ place: TestPlace; leave():
   }
 }
 
-function gatehouse(place: TestPlace, args: string[]): Promise<string> {
-  const environment = { ...process.env, GATEHOUSE_DATA: place.dataFolder, GATEHOUSE_DATABASE_URL: place.databaseUrl }
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [PROGRAM, ...args], { env: environment, stdio: ['ignore', 'pipe', 'pipe'] })
-    let output = ''
-    let errors = ''
-    child.stdout.on('data', (chunk) => {
-      output += chunk
-    })
-    child.stderr.on('data', (chunk) => {
-      errors += chunk
-    })
-    child.once('error', reject)
-    child.once('close', (code) => (code === 0 ? resolve(output) : reject(new Error(errors))))
-  })
+/** Resolves with what the command prints; rejects with its error. */
+async function gatehouse(place: TestPlace, args: readonly string[], run = runInProcess): Promise<string> {
+  const environment = { GATEHOUSE_DATA: place.dataFolder, GATEHOUSE_DATABASE_URL: place.databaseUrl }
+  const { status, stdout, stderr } = await run(args, { environment })
+  if (status !== 0) throw new Error(stderr)
+  return stdout
 }
 
 /** Runs `work` with a demonstration server; `run` returns the rows of a statement. */

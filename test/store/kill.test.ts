@@ -5,11 +5,11 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Acknowledged } from '../support/acknowledging-writer.ts'
-import { onEveryEngine, type TestPlace } from '../support/engines.ts'
+import { IS_LONG_RUN, onEveryEngine, type TestPlace } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
 
 const WRITER = fileURLToPath(new URL('../support/acknowledging-writer.ts', import.meta.url))
-const TIMES = 4
+const TIMES = IS_LONG_RUN ? 8 : 2
 
 onEveryEngine('kill -9', (place) => {
   test(`during writes, ${TIMES} times: no acknowledged write is lost, and nothing spent can be spent again`, async () => {

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { encode } from '@msgpack/msgpack'
 import { unpackMessage } from '../../src/streaming/codec/message-pack.ts'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { openEvents } from '../support/event-client.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect, type StreamClient } from '../support/stream-client.ts'
@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 
 type Message = Record<string, unknown>
 
-onEveryEngine('limits of live statements on the wire', (place) => {
+onEveryEngineInLongRuns('limits of live statements on the wire', (place) => {
   let server: TestServer
   let admin: string
   let alice: string

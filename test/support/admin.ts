@@ -85,7 +85,7 @@ export async function startTestAdmin(
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   const logger = createLogger({ level: 'fatal', format: 'json' })
   const options = { logger, metrics: createMetrics(), addressOf: clientAddress([]), authenticate }
-  listener.answerWith(createPipeline({ ...options, groups: [adminGroup(env)] }))
+  listener.answerWith(createPipeline({ ...options, groups: [adminGroup(env, options.authenticate)] }))
   return {
     env,
     events,

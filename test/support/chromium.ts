@@ -55,7 +55,6 @@ export function complaintsOf(page: Page): string[] {
 export type { Browser, BrowserContext, Page }
 
 const ARGUMENTS = [
-  '--no-zygote',
   '--disable-gpu',
   '--disable-dev-shm-usage',
   '--disable-background-networking',

@@ -6,12 +6,15 @@ import { buildConsole } from '../../console/build.js'
 import type { Engine } from '../../src/store/database.ts'
 import { type BrowserContext, type Page, startChromium, type TestBrowser } from './chromium.ts'
 import { ADMIN, ALICE } from './demo-user.ts'
-import { openPlace } from './engines.ts'
+import { IS_LONG_RUN, openPlace, type TestPlace } from './engines.ts'
+import { stopOwnPostgres } from './postgres.ts'
 import { startTestServer, type TestServer, type TestServerOptions } from './server.ts'
 
 export { ADMIN, ALICE }
 
 export interface ConsoleScene {
+  /** Where the server keeps its data: for another node, or for what another process writes. */
+  readonly place: TestPlace
   readonly server: TestServer
   readonly browser: TestBrowser
   /** A page of a fresh browser, signed in, at a path below /console such as `/people`. */
@@ -39,15 +42,27 @@ export interface ConsolePage {
   close(): Promise<void>
 }
 
-export async function openConsole(
-  options: TestServerOptions & { readonly engine?: Engine } = {},
-): Promise<ConsoleScene> {
+export interface ConsoleOptions extends TestServerOptions {
+  /** Of short runs; long ones try the tests on both. */
+  readonly engine?: Engine
+  /** Runs before the server starts. */
+  readonly prepare?: (place: TestPlace) => Promise<void>
+}
+
+/** Names an engine for all files: test/console/on-postgres.test.ts runs them a second time. */
+export const CONSOLE_ENGINE = 'TEST_CONSOLE_ENGINE'
+
+export async function openConsole(options: ConsoleOptions = {}): Promise<ConsoleScene> {
   await buildConsole()
-  const { place, leave } = await openPlace(options.engine ?? 'sqlite')
+  const usual = IS_LONG_RUN ? 'sqlite' : (options.engine ?? 'sqlite')
+  const engine = process.env[CONSOLE_ENGINE] === 'postgres' ? 'postgres' : usual
+  const { place, leave } = await openPlace(engine)
+  await options.prepare?.(place)
   const flags = { '--demo': 'true', '--stream-drain-time': '0', ...options.flags }
   const server = await startTestServer(place, { ...options, flags })
   const browser = await startChromium()
   return {
+    place,
     server,
     browser,
     async open(path = '', { user = ADMIN, dark, width, beside } = {}) {
@@ -62,6 +77,7 @@ export async function openConsole(
       await browser.stop()
       await server.stop()
       await leave()
+      if (engine === 'postgres') await stopOwnPostgres()
     },
   }
 }
@@ -103,7 +119,7 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 /** Evaluated by the debugger of the browser, which the policy of the page does not concern. */
 async function findFaults(page: Page): Promise<string[]> {
-  await page.evaluate(`${AXE}; undefined`)
+  if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(`${AXE}; undefined`)
   return page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html + ' ' + failureSummary)))`)
 }

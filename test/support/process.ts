@@ -87,7 +87,7 @@ export function launchGatehouse(
 }
 
 /** Keeps the GATEHOUSE_ settings of the environment out of the tests. */
-function withoutOurs(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+export function withoutOurs(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('GATEHOUSE_')))
 }
 

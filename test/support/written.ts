@@ -7,9 +7,24 @@ import { join } from 'node:path'
 /** Names the folder that the test command has made for it. */
 export const WRITTEN_FOLDER = 'TEST_WRITTEN_FOLDER'
 
+const BUFFERED = 200_000
+let buffered = ''
+let folderOfRun: string | undefined
+
+/** Written in large pieces: a server of a test logs a line for each request. */
 export function keepWritten(text: string): void {
-  const folder = process.env[WRITTEN_FOLDER]
-  if (folder !== undefined) appendFileSync(join(folder, `${process.pid}.txt`), text)
+  if (folderOfRun === undefined) {
+    folderOfRun = process.env[WRITTEN_FOLDER]
+    if (folderOfRun === undefined) return
+    process.once('exit', write)
+  }
+  buffered += text
+  if (buffered.length > BUFFERED) write()
+}
+
+function write(): void {
+  if (folderOfRun !== undefined && buffered !== '') appendFileSync(join(folderOfRun, `${process.pid}.txt`), buffered)
+  buffered = ''
 }
 
 export function makeWrittenFolder(): Promise<string> {

@@ -10,7 +10,7 @@ import { Legend } from './legend.tsx'
 import { Plot, shapeOf } from './plot.ts'
 import { type ChartSource, type PointedAt, type Points, pointsOf } from './points.ts'
 import { ChartTable, Tooltip } from './values.tsx'
-import { boundText, summaryOf } from './words.ts'
+import { boundText, pointText, summaryOf } from './words.ts'
 
 export type { ChartView } from './choose.ts'
 
@@ -92,6 +92,7 @@ function Drawing({ points, label }: { readonly points: Points; readonly label: s
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<Plot>(undefined)
   const [at, setAt] = useState<PointedAt>()
+  const [said, setSaid] = useState('')
   const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set())
   const shape = shapeOf(points)
   const theme = themeVersion.value
@@ -119,13 +120,49 @@ function Drawing({ points, label }: { readonly points: Points; readonly label: s
     plot.current?.show(index, !next.has(index))
     setHidden(next)
   }
+  const onKeyDown = (event: KeyboardEvent) => {
+    const to = event.key === 'Escape' ? undefined : movedPoint(at?.index, event.key, points.x.length)
+    if (to === undefined && (event.key !== 'Escape' || at === undefined)) return
+    event.preventDefault()
+    plot.current?.point(to)
+    setSaid(to === undefined ? '' : pointText(points, to, hidden))
+  }
   return (
     <>
       <Legend points={points} at={at?.index} hidden={hidden} onToggle={toggle} />
       <div class="chart-plot">
-        <div ref={place} class="chart-place" role="img" aria-label={summary} />
+        <div
+          ref={place}
+          class="chart-place"
+          role="img"
+          aria-label={summary}
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys move from point to point
+          tabIndex={0}
+          onKeyDown={onKeyDown}
+          onBlur={() => plot.current?.point(undefined)}
+        />
+        <p class="visually-hidden" role="status">
+          {said}
+        </p>
         {at !== undefined && at.index < points.x.length && <Tooltip points={points} at={at} hidden={hidden} />}
       </div>
     </>
   )
+}
+
+const STEPS: ReadonlyMap<string, number> = new Map([
+  ['ArrowLeft', -1],
+  ['ArrowRight', 1],
+  ['PageUp', -10],
+  ['PageDown', 10],
+  ['Home', Number.NEGATIVE_INFINITY],
+  ['End', Number.POSITIVE_INFINITY],
+])
+
+/** Undefined for a key that does not move. From nowhere, to the left leads to the last point. */
+function movedPoint(from: number | undefined, key: string, size: number): number | undefined {
+  const step = STEPS.get(key)
+  if (step === undefined) return undefined
+  const start = from ?? (step < 0 ? size : -1)
+  return Math.max(0, Math.min(size - 1, start + step))
 }

@@ -79,6 +79,13 @@ export class Plot {
     this.#plot.setSeries(index + 1, { show: isShown })
   }
 
+  /** As if the pointer were there; undefined as if it had left. */
+  point(index: number | undefined): void {
+    const x = index === undefined ? undefined : this.#points.x[index]
+    const isPoint = x !== undefined && x !== null
+    this.#plot.setCursor(isPoint ? { left: this.#plot.valToPos(x, 'x'), top: 0 } : { left: -10, top: -10 })
+  }
+
   destroy(): void {
     this.#plot.destroy()
   }

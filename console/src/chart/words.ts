@@ -80,6 +80,14 @@ export function summaryOf(points: Points, label: string): string {
   return `${KINDS[kind]} of ${label}: ${exactX.length} points, ${range}. Last values: ${values.join(', ')}.`
 }
 
+/** For screen readers: the values at a point. */
+export function pointText({ exactX, xType, series }: Points, index: number, hidden: ReadonlySet<number>): string {
+  const values = series.flatMap(({ name, exact }, at) =>
+    hidden.has(at) || exact[index] === undefined ? [] : [`${name} ${exactText(exact[index])}`],
+  )
+  return `${xText(exactX[index], xType)}: ${values.join(', ')}`
+}
+
 export function lastOf(values: readonly unknown[]): unknown {
   for (let at = values.length - 1; at >= 0; at--) if (values[at] !== undefined) return values[at]
   return undefined

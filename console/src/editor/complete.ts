@@ -89,7 +89,7 @@ async function tableOptions(prefix: string, catalogue: Catalogue | undefined): P
     label: name,
     apply: printed(name),
     type: 'class',
-    detail: `${columns} columns`,
+    detail: columns === 1 ? '1 column' : `${columns} columns`,
     ...(description !== null && { info: description }),
   }))
 }
@@ -122,8 +122,8 @@ export function printed(name: string): string {
 }
 
 const UPPER_WORDS: readonly Completion[] = [
-  ...KEYWORDS.map((label) => ({ label, type: 'keyword', boost: -1 })),
-  ...TYPES.map((label) => ({ label, type: 'type', boost: -2 })),
+  ...KEYWORDS.map((label) => ({ label, type: 'keyword', detail: 'keyword', boost: -1 })),
+  ...TYPES.map((label) => ({ label, type: 'type', detail: 'type', boost: -2 })),
 ]
 const LOWER_WORDS: readonly Completion[] = UPPER_WORDS.map((word) =>
   word.type === 'keyword' ? { ...word, label: word.label.toLowerCase() } : word,

@@ -121,7 +121,12 @@ function stateOf(latest: { readonly current: EditorProps }, checker: Checker, do
         checker.start(view)
         latest.current.onChange(view.state.doc.toString())
       }),
-      autocompletion({ override: [completionSource(() => latest.current.complete)], maxRenderedOptions: 60 }),
+      autocompletion({
+        override: [completionSource(() => latest.current.complete)],
+        maxRenderedOptions: 60,
+        // What a word is, its text on the right tells.
+        icons: false,
+      }),
       placeholderOf(placeholder),
       common,
     ],

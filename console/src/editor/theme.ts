@@ -54,15 +54,16 @@ const frame = EditorView.theme({
     fontFamily: 'var(--font)',
   },
   '.cm-tooltip.cm-tooltip-autocomplete > ul': { fontFamily: 'var(--mono)', fontSize: '12px', maxHeight: '240px' },
-  '.cm-tooltip.cm-tooltip-autocomplete > ul > li': { padding: '2px 10px 2px 6px', lineHeight: '20px' },
+  '.cm-tooltip.cm-tooltip-autocomplete > ul > li': { padding: '2px 10px', lineHeight: '20px' },
   '.cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]': {
     color: 'var(--text)',
     backgroundColor: 'var(--accent-background)',
   },
   '.cm-completionMatchedText': { textDecoration: 'none', color: 'var(--accent)', fontWeight: '600' },
   '.cm-completionDetail': { color: 'var(--quiet)', fontStyle: 'normal', marginLeft: '12px' },
-  '.cm-completionIcon': { color: 'var(--quiet)', opacity: '1', width: '1.2em' },
   '.cm-tooltip.cm-completionInfo': { maxWidth: '340px', padding: '8px 10px', fontSize: '12px', lineHeight: '18px' },
+  // It would cover the list.
+  '.cm-completionInfo-left-narrow, .cm-completionInfo-right-narrow': { display: 'none' },
   '.cm-completionInfo code': { fontFamily: 'var(--mono)', fontSize: '12px' },
   '.cm-completionInfo p': { margin: '4px 0' },
   '.cm-diagnostic': {

@@ -1,7 +1,7 @@
 /** The rows to show, filtered and sorted, as their indexes: worked out in slices, so that no frame waits for it. */
 import { orderOf, type ValueOrder } from './compare.ts'
 import type { Test } from './filter.ts'
-import type { GridRow } from './model.ts'
+import type { Rows } from './rows.ts'
 
 export interface Arrangement {
   readonly sort: { readonly column: number; readonly type: string; readonly descending: boolean } | undefined
@@ -25,7 +25,7 @@ export class Arranger {
     this.#order = arrangement.sort && orderOf(arrangement.sort.type)
   }
 
-  *arrange(rows: readonly GridRow[], from: number, to: number, before: ArrayLike<number>): Work {
+  *arrange(rows: Rows, from: number, to: number, before: ArrayLike<number>): Work {
     const added = yield* this.#pick(rows, from, to)
     const { sort } = this.#arrangement
     if (sort === undefined || this.#order === undefined) return yield* concat(before, added)
@@ -34,19 +34,18 @@ export class Arranger {
     return yield* merge(before, yield* sorted(added, compare), compare)
   }
 
-  *#pick(rows: readonly GridRow[], from: number, to: number): Generator<void, Uint32Array, void> {
+  *#pick(rows: Rows, from: number, to: number): Generator<void, Uint32Array, void> {
     const picked = new Uint32Array(to - from)
     const { tests } = this.#arrangement
     let size = 0
     for (let index = from; index < to; index++) {
-      const row = rows[index] as GridRow
-      if (tests.every(([column, test]) => test(row[column]))) picked[size++] = index
+      if (tests.every(([column, test]) => test(rows.value(index, column)))) picked[size++] = index
       if (index % STEP === 0) yield
     }
     return picked.subarray(0, size)
   }
 
-  *#computeKeys(rows: readonly GridRow[], added: Uint32Array, to: number, column: number, order: ValueOrder) {
+  *#computeKeys(rows: Rows, added: Uint32Array, to: number, column: number, order: ValueOrder) {
     if (this.#keys.length < to) {
       const grown = new Float64Array(Math.max(to, this.#keys.length * 2))
       grown.set(this.#keys)
@@ -54,14 +53,14 @@ export class Arranger {
     }
     for (let at = 0; at < added.length; at++) {
       const index = added[at] as number
-      const value = (rows[index] as GridRow)[column]
+      const value = rows.value(index, column)
       this.#keys[index] = value === null || value === undefined ? Number.NaN : order.key(value)
       if (at % STEP === 0) yield
     }
   }
 
   /** Equal rows stay in the order in which they came, also when descending. */
-  #comparison(rows: readonly GridRow[], column: number, descending: boolean, order: ValueOrder) {
+  #comparison(rows: Rows, column: number, descending: boolean, order: ValueOrder) {
     const keys = this.#keys
     const sign = descending ? -1 : 1
     return (a: number, b: number): number => {
@@ -69,7 +68,7 @@ export class Arranger {
       if (x < y) return -sign
       if (x > y) return sign
       if (x !== y && Number.isNaN(x) !== Number.isNaN(y)) return Number.isNaN(x) ? sign : -sign
-      return sign * order.compare((rows[a] as GridRow)[column], (rows[b] as GridRow)[column]) || a - b
+      return sign * order.compare(rows.value(a, column), rows.value(b, column)) || a - b
     }
   }
 }

@@ -4,11 +4,15 @@ import { kindOf } from './compare.ts'
 /** More than a cell can ever show. */
 const SHOWN = 300
 
-/** What a cell shows. Never longer than a few hundred characters, however large the value is. */
-export function cellText(value: unknown, type: string): string {
+/** What a cell shows. Never longer than a few hundred characters, however large the value is. `digits` are those of a second. */
+export function cellText(value: unknown, type: string, digits = 0): string {
   if (value === null || value === undefined) return 'NULL'
   if (typeof value === 'string')
-    return kindOf(type) === 'Timestamp' ? localTime(value) : value.length > SHOWN ? `${value.slice(0, SHOWN)}…` : value
+    return kindOf(type) === 'Timestamp'
+      ? localTime(value, digits)
+      : value.length > SHOWN
+        ? `${value.slice(0, SHOWN)}…`
+        : value
   if (value instanceof Uint8Array) return `${hexOf(value.subarray(0, 32))}${value.length > 32 ? '…' : ''}`
   return typeof value === 'object' ? previewOf(value) : String(value)
 }
@@ -35,13 +39,20 @@ export function isLong(value: unknown): boolean {
   return typeof value === 'object' && value !== null
 }
 
-/** 2026-11-16 09:30:00.000001 in the zone of the viewer, with all digits that the server sent. */
-export function localTime(timestamp: string): string {
+/** 2026-11-16 09:30:00.000001 in the zone of the viewer, with all digits that matter, and at least so many. */
+export function localTime(timestamp: string, digits = 0): string {
   const at = new Date(timestamp)
   if (Number.isNaN(at.getTime())) return timestamp
-  const fraction = /\.\d+/.exec(timestamp)?.[0] ?? ''
+  const shown = Math.max(digits, fractionOf(timestamp))
+  const fraction = shown === 0 ? '' : `.${(/\.(\d+)/.exec(timestamp)?.[1] ?? '').padEnd(shown, '0').slice(0, shown)}`
   const date = `${pad(at.getFullYear(), 4)}-${pad(at.getMonth() + 1)}-${pad(at.getDate())}`
   return `${date} ${pad(at.getHours())}:${pad(at.getMinutes())}:${pad(at.getSeconds())}${fraction}`
+}
+
+/** 0, 3 or 6: how many digits of a second a timestamp needs. */
+export function fractionOf(timestamp: unknown): number {
+  const digits = /\.(\d*[1-9])/.exec(typeof timestamp === 'string' ? timestamp : '')?.[1]?.length ?? 0
+  return Math.ceil(digits / 3) * 3
 }
 
 export function utcTime(timestamp: string): string {

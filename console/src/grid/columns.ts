@@ -24,11 +24,12 @@ const NARROWEST = 48
 const WIDEST = 1200
 /** How much narrower columns may be made to fit. */
 const NARROWER = 0.8
-/** Of a character of the font of the data. */
+/** Of a character of the data, in a font of usual width. */
 const CHARACTER = 7.4
 
 export class Columns {
   readonly #model: GridModel
+  readonly #hasTypes: boolean
   readonly #widths: number[]
   #pinned: readonly number[] = []
   #scrolled: readonly number[]
@@ -43,9 +44,11 @@ export class Columns {
   readonly version = signal(0)
   isMeasured = false
 
-  constructor(model: GridModel) {
+  /** `hasTypes`: whether the types stand below the names. */
+  constructor(model: GridModel, hasTypes = true) {
     this.#model = model
-    this.#widths = model.columns.map((column) => widthFor(column, []))
+    this.#hasTypes = hasTypes
+    this.#widths = model.columns.map((column) => widthFor(column, [], hasTypes))
     this.#scrolled = model.columns.map((_, index) => index)
     this.#place()
   }
@@ -160,7 +163,7 @@ export class Columns {
     const texts: string[] = []
     for (let row = from; row < Math.min(to, this.#model.size); row++)
       texts.push(cellText(this.#model.row(row)[index], column.type))
-    return Math.min(most, widthFor(column, texts))
+    return Math.min(most, widthFor(column, texts, this.#hasTypes))
   }
 
   #place(): void {
@@ -174,12 +177,24 @@ export class Columns {
   }
 }
 
-function widthFor({ name, type }: GridColumn, texts: readonly string[]): number {
+function widthFor({ name, type }: GridColumn, texts: readonly string[], hasTypes: boolean): number {
   const longest = texts.reduce((most, text) => Math.max(most, text.length), 0)
   // Sort arrow and menu stand beside the name.
-  const header = Math.max(name.length * 8.2 + 48, type.length * 6.2 + 44)
+  const header = Math.max(name.length * 8.2 * wideness() + 52, hasTypes ? type.length * 6.2 * wideness() + 44 : 0)
   const least = kindOf(type) === 'Timestamp' && texts.length === 0 ? 170 : 72
-  return Math.round(Math.max(least, header, longest * CHARACTER + 20))
+  return Math.round(Math.max(least, header, longest * CHARACTER * wideness() + 20))
+}
+
+let measured: number | undefined
+
+/** How much wider than usual the digits of the font are: a number that is cut would be another number. */
+function wideness(): number {
+  if (measured !== undefined) return measured
+  const context = globalThis.document?.createElement('canvas').getContext('2d')
+  if (!context) return 1
+  context.font = `13px ${getComputedStyle(document.body).fontFamily}`
+  measured = Math.max(1, context.measureText('0').width / CHARACTER)
+  return measured
 }
 
 /** The first index whose value is greater, in ascending numbers. */

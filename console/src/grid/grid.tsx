@@ -8,6 +8,7 @@ import { Details } from './details.tsx'
 import type { Editing } from './editing.tsx'
 import './grid.css'
 import { count } from '../ui/index.ts'
+import { fractionsInView, timestampsOf } from './fractions.ts'
 import { Header, nextSort } from './header.tsx'
 import type { GridColumn, GridModel, GridRow, Sort } from './model.ts'
 import { Row } from './row.tsx'
@@ -57,7 +58,7 @@ let lastKey = 0
 function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill, types = true, sorting }: GridProps) {
   const id = useId()
   const scroller = useRef<HTMLDivElement>(null)
-  const columns = useMemo(() => new Columns(model), [])
+  const columns = useMemo(() => new Columns(model, types), [])
   const [view, setView] = useState<Viewport>({ top: 0, left: 0, width: 0, height: 0 })
   const [selection, setSelection] = useState<Selection>()
   const [filtering, setFiltering] = useState<number>()
@@ -79,6 +80,9 @@ function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill, types =
   }
   const shown = rowsInView(rows, body)
   const window = columns.window(body.left, body.width)
+  const timestamps = useMemo(() => timestampsOf(model.columns), [])
+  const fractions = useRef<readonly number[]>([])
+  fractions.current = fractionsInView(fractions.current, model, timestamps, shown)
   const active = selection?.to
   const range = selection && rangeOf(selection)
   const activeColumn = active === undefined ? undefined : columns.at(active.place)
@@ -106,6 +110,10 @@ function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill, types =
   useEffect(() => {
     onSelect?.(range === undefined || range.bottom < 0 ? undefined : { top: range.top, bottom: range.bottom })
   }, [range?.top, range?.bottom])
+  // Rows that were sorted elsewhere are others: the end of those before must not ask for more of them.
+  useLayoutEffect(() => {
+    if (sorting !== undefined) scroller.current?.scrollTo({ top: 0 })
+  }, [sorting?.sort])
   useEffect(() => {
     if (rows > 0 && shown.last >= rows) onEnd?.()
   }, [shown.last, rows])
@@ -266,6 +274,7 @@ function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill, types =
                       index={index}
                       anchor={shown.anchor}
                       columns={model.columns}
+                      fractions={fractions.current}
                       window={window}
                       left={isIn ? range.left : -1}
                       right={isIn ? range.right : -1}

@@ -3,15 +3,15 @@ import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { Arranger, type Work } from './arrange.ts'
 import { jsonOf } from './cell-text.ts'
 import { filterOf } from './filter.ts'
+import { type GridRow, ListedRows, PackedRows, type Rows } from './rows.ts'
+
+export type { GridRow }
 
 /** `type` as the server says it: `Decimal(18, 4)`. */
 export interface GridColumn {
   readonly name: string
   readonly type: string
 }
-
-/** Values in the order of the columns. */
-export type GridRow = readonly unknown[]
 
 export interface Sort {
   readonly column: number
@@ -27,7 +27,7 @@ export interface Change {
 
 interface Arranging {
   readonly steps: Work
-  readonly rows: readonly GridRow[]
+  readonly rows: Rows
   readonly to: number
 }
 
@@ -42,14 +42,14 @@ export class GridModel {
   readonly #filters: Signal<ReadonlyMap<number, string>> = signal(new Map())
   readonly #isArranging = signal(false)
   /** In the order of the result. */
-  #rows: GridRow[] = []
+  #rows: PackedRows | ListedRows
   /** Of the rows of a live result, parallel to them; where each key was last. */
   #keys: string[] = []
   readonly #places = new Map<string, number>()
   #changes = new WeakMap<GridRow, Change>()
   /** What is shown, if it is not all rows in their order: indexes of `#base`. */
   #order: ArrayLike<number> | undefined
-  #base: readonly GridRow[] = this.#rows
+  #base: Rows
   #arranger: Arranger | undefined
   /** How many rows of `#base` the order has taken in. */
   #arranged = 0
@@ -59,6 +59,8 @@ export class GridModel {
 
   constructor(columns: readonly GridColumn[]) {
     this.columns = columns
+    this.#rows = new PackedRows(columns.length)
+    this.#base = this.#rows
   }
 
   /** Rises after a change, at most once in a frame. */
@@ -92,26 +94,27 @@ export class GridModel {
 
   /** A row in the order shown. */
   row(index: number): GridRow {
-    if (this.#order === undefined) return this.#rows[index] ?? NO_ROW
-    return this.#base[this.#order[index] ?? -1] ?? NO_ROW
+    if (this.#order === undefined) return this.#rows.at(index) ?? NO_ROW
+    return this.#base.at(this.#order[index] ?? -1) ?? NO_ROW
   }
 
   append(rows: readonly GridRow[]): void {
-    for (const row of rows) this.#rows.push(row)
+    if (this.#rows instanceof PackedRows) this.#rows.push(rows)
+    else for (const row of rows) this.#rows.list.push(row)
     this.#changed()
   }
 
   /** Adds or replaces a row of a live result; `at` is its place in the result, at the end or where it was by default. */
   put(key: string, row: GridRow, at?: number): void {
-    this.#own()
+    const list = this.#ownList()
     const place = this.#placeOf(key)
-    if (place === undefined) this.#insert(key, row, at ?? this.#rows.length)
+    if (place === undefined) this.#insert(list, key, row, at ?? list.length)
     else {
-      this.#noteChange(this.#rows[place] ?? NO_ROW, row)
-      if (at === undefined || at === place) this.#rows[place] = row
+      this.#noteChange(list[place] ?? NO_ROW, row)
+      if (at === undefined || at === place) list[place] = row
       else {
-        this.#delete(place)
-        this.#insert(key, row, at)
+        this.#delete(list, place)
+        this.#insert(list, key, row, at)
       }
     }
     this.#isStale = true
@@ -120,11 +123,15 @@ export class GridModel {
 
   /** A row without a key that was changed, for example by its user. */
   replace(before: GridRow, after: GridRow): void {
-    this.#own()
-    const place = this.#rows.indexOf(before)
-    if (place === -1) return
+    if (this.#rows instanceof PackedRows) {
+      if (!this.#rows.replace(before, after)) return
+    } else {
+      const list = this.#ownList()
+      const place = list.indexOf(before)
+      if (place === -1) return
+      list[place] = after
+    }
     this.#noteChange(before, after)
-    this.#rows[place] = after
     this.#isStale = true
     this.#changed()
   }
@@ -132,15 +139,14 @@ export class GridModel {
   remove(key: string): void {
     const place = this.#placeOf(key)
     if (place === undefined) return
-    this.#own()
-    this.#delete(place)
+    this.#delete(this.#ownList(), place)
     this.#places.delete(key)
     this.#isStale = true
     this.#changed()
   }
 
   clear(): void {
-    this.#rows = []
+    this.#rows = new PackedRows(this.columns.length)
     this.#keys = []
     this.#places.clear()
     this.#restart()
@@ -171,15 +177,15 @@ export class GridModel {
     return this.#changes.get(row)
   }
 
-  #insert(key: string, row: GridRow, at: number): void {
-    const place = Math.min(at, this.#rows.length)
-    this.#rows.splice(place, 0, row)
+  #insert(list: GridRow[], key: string, row: GridRow, at: number): void {
+    const place = Math.min(at, list.length)
+    list.splice(place, 0, row)
     this.#keys.splice(place, 0, key)
     this.#places.set(key, place)
   }
 
-  #delete(place: number): void {
-    this.#rows.splice(place, 1)
+  #delete(list: GridRow[], place: number): void {
+    list.splice(place, 1)
     this.#keys.splice(place, 1)
   }
 
@@ -202,9 +208,14 @@ export class GridModel {
     if (columns.length > 0) this.#changes.set(after, { at: performance.now(), columns, count })
   }
 
-  /** The order that is shown, and the work on the next one, need the rows as they were. */
-  #own(): void {
-    if (this.#rows === this.#base || this.#rows === this.#work?.rows) this.#rows = this.#rows.slice()
+  /** To be changed: the order that is shown, and the work on the next one, need the rows as they were. */
+  #ownList(): GridRow[] {
+    if (this.#rows instanceof PackedRows) {
+      const rows = this.#rows
+      this.#rows = new ListedRows(Array.from({ length: rows.length }, (_, index) => rows.at(index) ?? NO_ROW))
+    } else if (this.#rows === this.#base || this.#rows === this.#work?.rows)
+      this.#rows = new ListedRows(this.#rows.list.slice())
+    return this.#rows.list
   }
 
   #restart(): void {

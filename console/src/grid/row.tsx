@@ -15,6 +15,8 @@ export interface RowProps {
   readonly index: number
   readonly anchor: number
   readonly columns: readonly GridColumn[]
+  /** By column, the digits of a second that timestamps show. */
+  readonly fractions: readonly number[]
   readonly window: ColumnWindow
   /** Places of the cells that are selected; -1 for none. */
   readonly left: number
@@ -62,7 +64,8 @@ export class Row extends Component<RowProps> {
   }
 
   #cell({ index, place, width }: PlacedColumn) {
-    const { row, columns, left, right, active, editing, editedPlace, onEdited, id, index: rowIndex } = this.props
+    const { row, columns, fractions, left, right, active, id, index: rowIndex } = this.props
+    const { editing, editedPlace, onEdited } = this.props
     const { name, type } = columns[index] as GridColumn
     const value = row[index]
     const isNull = value === null || value === undefined
@@ -89,7 +92,7 @@ export class Row extends Component<RowProps> {
         {isEdited ? (
           <CellEditor editing={editing} row={row} column={index} name={name} type={type} onDone={onEdited} />
         ) : (
-          cellText(value, type)
+          cellText(value, type, fractions[index])
         )}
       </div>
     )

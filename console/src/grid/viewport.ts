@@ -1,10 +1,9 @@
 /** Which rows are in view. */
 
 /*
- * All rows have the same height, so this is arithmetic; @tanstack/virtual-core keeps a measurement
- * for each row, which for a million rows is slow to build and again after each append. Browsers limit the height of an
- * element to some 17 million pixels (Firefox), fewer than a million rows need: beyond `TALLEST` the scroll bar covers the
- * rows in proportion.
+ * All rows have the same height, so this is arithmetic; libraries keep a measurement for each row, which for a million
+ * rows is slow to build and again after each append. Browsers limit the height of an element to some 17 million pixels
+ * (Firefox), fewer than a million rows need: beyond `TALLEST` the scroll bar covers the rows in proportion.
  */
 export const ROW_HEIGHT = 28
 export const HEADER_HEIGHT = 36

@@ -25,11 +25,15 @@ export function Page({ title, parents = [], beside, actions, bar, full = false, 
     <div class="page">
       <header class="page-header">
         <div class="page-title">
-          {parents.map((parent) => (
-            <a key={parent.href} class="page-parent" href={parent.href}>
-              {parent.title}
-            </a>
-          ))}
+          {parents.length > 0 && (
+            <span class="page-parents">
+              {parents.map((parent) => (
+                <a key={parent.href} class="page-parent" href={parent.href}>
+                  {parent.title}
+                </a>
+              ))}
+            </span>
+          )}
           <h1 tabIndex={-1}>{title}</h1>
           {beside}
         </div>

@@ -1,5 +1,6 @@
 /** Tabs: links to the parts of a page, so that each part has an address. */
 import type { ComponentChildren } from 'preact'
+import { useEffect, useRef } from 'preact/hooks'
 
 export interface Tab {
   readonly title: ComponentChildren
@@ -8,10 +9,16 @@ export interface Tab {
 }
 
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }) {
+  const nav = useRef<HTMLElement>(null)
+  const current = tabs.find((tab) => tab.current)?.href
+  // Of many tabs on a narrow screen the current one is in view.
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [current])
   return (
-    <nav class="tabs" aria-label={label}>
-      {tabs.map(({ title, href, current }) => (
-        <a key={href} href={href} class="tab" aria-current={current ? 'page' : undefined}>
+    <nav ref={nav} class="tabs" aria-label={label}>
+      {tabs.map(({ title, href, current: isCurrent }) => (
+        <a key={href} href={href} class="tab" aria-current={isCurrent ? 'page' : undefined}>
           {title}
         </a>
       ))}

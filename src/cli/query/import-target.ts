@@ -2,15 +2,16 @@
 import { GatehouseError, statement as statementOf } from '../../../client/src/index.ts'
 import { type Guess, guessType, parseType } from '../../csv/column-types.ts'
 import { DATE_FORMATS, dateFormatsOfMost, findDateFormat } from '../../csv/date-formats.ts'
-import { readCsvRecords } from '../../csv/file.ts'
+import { type CsvRecord, readCsvRecords } from '../../csv/file.ts'
 import { findNumberFormat, NUMBER_FORMATS, numberFormatsFor, usualNumberFormat } from '../../csv/number-formats.ts'
 import { parseCsvRecord } from '../../csv/record.ts'
+import { hasNotes, withoutNotes } from '../../csv/rejected.ts'
 import { fieldsOf, rowFields, type TargetColumn } from '../../csv/row.ts'
 import type { ValueFormat } from '../../csv/value-format.ts'
 import { sameName } from '../../query/iql/names.ts'
 import { printName } from '../../query/iql/printer.ts'
 import { type IqlType, typeName } from '../../query/iql/types.ts'
-import { UsageError } from '../errors.ts'
+import { CommandError, UsageError } from '../errors.ts'
 import type { Gate } from '../gate.ts'
 import { parseExactly } from '../json.ts'
 import type { ImportedRow } from './insert-rows.ts'
@@ -20,6 +21,8 @@ export interface CsvSource {
   readonly file: string
   readonly names: readonly string[]
   readonly delimiter: string
+  /** Whether it is a file of rejected rows: each record begins with where it was and why. */
+  readonly isRejected: boolean
   /** What stands for NULL, besides an empty field. */
   readonly nulls: ReadonlySet<string>
   /** The byte and the line after the header. */
@@ -49,16 +52,27 @@ export async function openCsv(
     const texts = parsed.fields.map((name) => (name ?? '').trim())
     const twice = texts.find((name, index) => texts.findIndex((other) => sameName(other, name)) !== index)
     if (twice !== undefined) throw new UsageError(`${file} has two columns named ${twice}`)
-    return { file, names: texts, delimiter, nulls, start: end, nextLine }
+    const isRejected = hasNotes(texts)
+    const names = isRejected ? texts.slice(2) : texts
+    return { file, names, delimiter, isRejected, nulls, start: end, nextLine }
   }
   throw new UsageError(`${file} is empty`)
 }
 
+/** The records below the header, or from a later place. */
+export async function* recordsOf(
+  { file, delimiter, isRejected, start, nextLine }: CsvSource,
+  from: { readonly offset: number; readonly line: number } = { offset: start, line: nextLine },
+): AsyncGenerator<CsvRecord> {
+  const records = readCsvRecords(file, from.offset, from.line)
+  if (!isRejected) return yield* records
+  for await (const record of records) yield { ...record, raw: withoutNotes(record.raw, delimiter) }
+}
+
 export async function sampleColumns(source: CsvSource): Promise<Sample[]> {
-  const { file, names, start, nextLine } = source
-  const samples = names.map(() => ({ values: [] as string[], lines: [] as number[] }))
+  const samples = source.names.map(() => ({ values: [] as string[], lines: [] as number[] }))
   let rows = 0
-  for await (const { raw, line } of readCsvRecords(file, start, nextLine)) {
+  for await (const { raw, line } of recordsOf(source)) {
     const parsed = fieldsOf(raw, source)
     const fields = 'problem' in parsed ? [] : parsed.fields
     for (const [index, field] of fields.entries()) {
@@ -193,7 +207,15 @@ export async function createTable(
   if (missing !== undefined) throw new UsageError(`--key names ${missing}, which is not a column of the file`)
   const parts = columns.map(({ name, type }) => `${quoted(name)} ${typeName(type)}`)
   if (keys.length > 0) parts.push(`PRIMARY KEY (${keys.map(quoted).join(', ')})`)
-  await gate.query(statementOf(`CREATE TABLE ${quoted(table)} (${parts.join(', ')})`))
+  try {
+    await gate.query(statementOf(`CREATE TABLE ${quoted(table)} (${parts.join(', ')})`))
+  } catch (error) {
+    // The user has not written the statement: a picture of it would tell them nothing.
+    if (!(error instanceof GatehouseError) || error.status !== 403) throw error
+    throw new CommandError(
+      `You may not create the table ${table}: ${error.message}. Ask somebody with that right to create it, then repeat the command without --create.`,
+    )
+  }
 }
 
 /** The table's columns, in the order of the file. */

@@ -1,9 +1,8 @@
 /** `gatehouse import`: inserts the rows of a CSV file into a table, in batches; an interrupted import can resume. */
 import { appendFileSync, existsSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { delimiterName, readDelimiter } from '../../csv/delimiter.ts'
-import { readCsvRecords } from '../../csv/file.ts'
 import { NUMBER_FORMATS } from '../../csv/number-formats.ts'
-import { csvField } from '../../csv/record.ts'
+import { rejectedHeader, rejectedLine } from '../../csv/rejected.ts'
 import type { TargetColumn } from '../../csv/row.ts'
 import { typeName } from '../../query/iql/types.ts'
 import type { Arguments } from '../args.ts'
@@ -21,6 +20,7 @@ import {
   matchColumns,
   openCsv,
   readFormats,
+  recordsOf,
   rowOf,
   sampleColumns,
   withFormats,
@@ -166,13 +166,13 @@ interface Batch {
 }
 
 /** Rows that cannot be converted are rejected without being sent. */
-async function* batchesOf({ file, columns, delimiter, nulls }: Transfer, state: ImportState): AsyncGenerator<Batch> {
+async function* batchesOf(work: Transfer, state: ImportState): AsyncGenerator<Batch> {
   let rows: PendingRow[] = []
   let bad: RejectedRow[] = []
   let bytes = 0
   let place = { offset: state.offset, line: state.line }
-  for await (const { raw, end, line, nextLine } of readCsvRecords(file, state.offset, state.line)) {
-    const row = rowOf(raw, { delimiter, nulls }, columns)
+  for await (const { raw, end, line, nextLine } of recordsOf(work, state)) {
+    const row = rowOf(raw, work, work.columns)
     if ('reason' in row) bad.push({ line, raw, reason: row.reason })
     else rows.push({ line, raw, row: row.row })
     bytes += raw.length
@@ -189,8 +189,7 @@ async function* batchesOf({ file, columns, delimiter, nulls }: Transfer, state: 
 async function send(work: Transfer, state: ImportState, { rows, bad, offset, line }: Batch): Promise<ImportState> {
   const refused = await insertRows(work.gate, work.table, rows, `import-${state.id}-${state.batch}`)
   const rejected = [...bad, ...refused].sort((a, b) => a.line - b.line)
-  const { delimiter } = work
-  const lines = rejected.map((row) => [row.line, csvField(row.reason, delimiter), `${row.raw}\r\n`].join(delimiter))
+  const lines = rejected.map((row) => `${rejectedLine(row, work.delimiter)}\r\n`)
   appendFileSync(work.rejected, lines.join(''))
   return {
     ...state,
@@ -206,10 +205,7 @@ async function send(work: Transfer, state: ImportState, { rows, bad, offset, lin
 /** Truncated to the end of the last complete batch, so that no row is reported twice. */
 function openRejected({ rejected, names, delimiter }: Transfer, state: ImportState): void {
   if (state.rejectedBytes > 0 && existsSync(rejected)) truncateSync(rejected, state.rejectedBytes)
-  else {
-    const header = ['line', 'reason', ...names].map((name) => csvField(name, delimiter))
-    writeFileSync(rejected, `${header.join(delimiter)}\r\n`)
-  }
+  else writeFileSync(rejected, `${rejectedHeader(names, delimiter)}\r\n`)
 }
 
 function report({ inserted, rejected }: ImportState, file: string, rejectedFile: string): void {
@@ -219,6 +215,7 @@ function report({ inserted, rejected }: ImportState, file: string, rejectedFile:
     rmSync(rejectedFile, { force: true })
     return
   }
-  process.stderr.write(`${rejected} ${rejected === 1 ? 'row was' : 'rows were'} rejected; see ${rejectedFile}\n`)
+  const were = rejected === 1 ? 'row was' : 'rows were'
+  process.stderr.write(`${rejected} ${were} rejected; see ${rejectedFile}, which can be corrected and imported\n`)
   process.exitCode = 1
 }

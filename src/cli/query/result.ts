@@ -10,6 +10,7 @@ import {
 import { CommandError } from '../errors.ts'
 import type { Gate } from '../gate.ts'
 import { PrintableText } from '../printable-text.ts'
+import { programName } from '../program.ts'
 import { cellText, formatRecords, formatResult } from '../table.ts'
 
 export const FORMATS = ['table', 'json', 'csv'] as const
@@ -98,5 +99,5 @@ export function showResult({ columns, rows }: Result, expanded = false): string 
 export function summarise({ rows, rowsAffected, isTruncated }: Result): string {
   const count = (amount: number) => `${amount} ${amount === 1 ? 'row' : 'rows'}`
   if (rowsAffected !== undefined) return `${count(rowsAffected)} affected`
-  return isTruncated ? `the first ${count(rows.length)}; use "gatehouse export" for all` : count(rows.length)
+  return isTruncated ? `the first ${count(rows.length)}; use "${programName()} export" for all` : count(rows.length)
 }

@@ -78,6 +78,7 @@ async function showSignIn(
   const page = signInPage(frame, {
     flow: flow.handle,
     client: client?.name,
+    isDevice: details.kind === 'own' && details.page.name === 'device',
     username: username === '' ? undefined : username,
     formError: shown.told?.(frame.language.messages),
     again: context.user !== undefined && shown.username !== '',

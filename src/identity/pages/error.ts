@@ -27,7 +27,7 @@ export function errorPage(frame: PageFrame, data: ErrorData): Html {
 <h1>${data.title}</h1>
 <p class="lead">${data.lead}</p>
 <dl class="facts">
-${code !== undefined && html`<dt>${messages.errorCode}</dt><dd>${explained(frame, code)}</dd>`}${detail !== undefined && html`<dt>${messages.errorDetail}</dt><dd id="error-description">${detail}</dd>`}
+${code !== undefined && html`<dt>${messages.errorCode}</dt><dd>${explained(frame, code)}</dd>`}${detail !== undefined && detail !== data.title && html`<dt>${messages.errorDetail}</dt><dd id="error-description">${detail}</dd>`}
 <dt>${messages.errorReference}</dt><dd><code id="request-id">${data.requestId}</code></dd>
 </dl>
 ${data.isMistake !== true && html`<p class="quiet">${fill(messages.errorHelp, contact(frame))}</p>`}

@@ -142,11 +142,14 @@ export function signedInUser(text: string, name: string): Html {
 }
 
 export function avatar(name: string): Html {
-  return html`<span class="avatar" aria-hidden="true">${initial(name)}</span>`
+  return html`<span class="avatar" aria-hidden="true">${initials(name)}</span>`
 }
 
-function initial(name: string): string {
-  return (name.match(/\p{L}|\p{N}/u)?.[0] ?? '•').toUpperCase()
+/** Of the first and the last word, as in the console. */
+function initials(name: string): string {
+  const words = name.match(/[\p{L}\p{N}]+/gu) ?? ['•']
+  const letters = [words[0], words.length > 1 ? words.at(-1) : ''].map((word) => [...(word ?? '')][0] ?? '')
+  return letters.join('').toUpperCase()
 }
 
 export function scopeList(frame: PageFrame, scopes: readonly string[]): Html {

@@ -2,11 +2,14 @@
 import { contact, errorSummary, type FormError, field, hidden, passwordField, postForm } from './form-parts.ts'
 import { fill, type Html, html } from './html.ts'
 import { type PageFrame, page } from './layout.ts'
+import type { Messages } from './messages/en.ts'
 
 export interface SignInData {
   readonly flow: string
   /** Name of the application; undefined for our own pages. */
   readonly client: string | undefined
+  /** Which of our own pages follows. */
+  readonly isDevice: boolean
   readonly username: string | undefined
   readonly formError: FormError | undefined
   /** There is a session already, but the user must authenticate again. */
@@ -21,7 +24,7 @@ export function signInPage(frame: PageFrame, data: SignInData): Html {
   const values = { flow: data.flow }
   const body = html`
 <h1>${messages.signIn}</h1>
-<p class="lead">${data.again ? messages.signInAgain : data.client === undefined ? messages.signInHere : messages.signInTo(data.client)}</p>
+<p class="lead">${purposeOf(messages, data)}</p>
 ${errorSummary(frame, data.formError)}
 ${postForm(
   frame,
@@ -39,6 +42,12 @@ ${passwordField(frame, { name: 'password', label: messages.password, autocomplet
 ${passkeyForm(frame, { flow: data.flow, path: '/sign-in/passkey', label: messages.withPasskey, options: data.passkeyOptions })}
 ${data.client !== undefined && html`<p class="secondary"><button type="submit" form="sign-in" class="text" id="sign-in-cancel" name="action" value="cancel" formnovalidate>${messages.cancel}</button></p>`}`
   return page(frame, { title: messages.signIn, body, scripts: [assets.controlsScript, assets.passkeyScript] })
+}
+
+function purposeOf(messages: Messages, { again, client, isDevice }: SignInData): string {
+  if (again) return messages.signInAgain
+  if (client !== undefined) return messages.signInTo(client)
+  return isDevice ? messages.signInForDevice : messages.signInHere
 }
 
 function errorOf(data: SignInData, name: string): string | undefined {

@@ -11,7 +11,7 @@ export class Catalogue {
   #loading: Promise<void> | undefined
   #isStale = false
   readonly #unsubscribe: () => void
-  readonly #listeners = new Set<(before: Snapshot) => void>()
+  readonly #listeners = new Set<() => void>()
 
   private constructor(engine: Engine, bus: Bus, onError: (error: unknown) => void) {
     this.#engine = engine
@@ -31,8 +31,8 @@ export class Catalogue {
     return this.#snapshot
   }
 
-  /** Calls the listener after each load, with the snapshot before. Returns the function that ends it. */
-  onChange(listener: (before: Snapshot) => void): () => void {
+  /** Calls the listener after each load. Returns the function that ends it. */
+  onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
@@ -70,9 +70,8 @@ export class Catalogue {
     do {
       this.#isStale = false
       const rows = await this.#engine.loadCatalogue()
-      const before = this.#snapshot
       this.#snapshot = createSnapshot(rows.map(readDefinition))
-      for (const listener of this.#listeners) listener(before)
+      for (const listener of this.#listeners) listener()
     } while (this.#isStale)
   }
 }

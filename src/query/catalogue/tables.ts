@@ -120,7 +120,7 @@ async function insert(
     if (batch.length === 0) return
     await env.engine.write({
       owner: undefined,
-      unlogged: table.isLive ? [] : [name],
+      tables: [table],
       steps: stepsOf(table, columns, batch, env),
       returning: [],
       isChecked: false,

@@ -66,22 +66,23 @@ export class BoundedRows<Raw> {
 
 /** Rows that a write returns are held in memory until it is committed. */
 const MAX_RETURNED_BYTES = 64 * 1024 * 1024
+/** Those of a write with an Idempotency-Key are stored too, as one text. */
+const MAX_STORED_BYTES = 24 * 1024 * 1024
 /** Estimated memory of a row and of a value, beside its text. */
 const ROW_BYTES = 64
 const CELL_BYTES = 16
 
+type ReturningRequest = Pick<WriteRequest, 'returning' | 'rowLimit' | 'mustBeWhole' | 'idempotencyKey'>
+
 export class ReturnedRows<Raw> {
-  readonly #request: Pick<WriteRequest, 'returning' | 'rowLimit' | 'mustBeWhole'>
+  readonly #request: ReturningRequest
   readonly #collector = new RowCollector()
   readonly #rows: BoundedRows<Raw>
 
-  constructor(request: Pick<WriteRequest, 'returning' | 'rowLimit' | 'mustBeWhole'>, readRow: RowReader<Raw>) {
+  constructor(request: ReturningRequest, readRow: RowReader<Raw>) {
     this.#request = request
-    this.#rows = new BoundedRows(
-      this.#collector,
-      { skip: 0, rows: request.rowLimit, bytes: MAX_RETURNED_BYTES },
-      readRow,
-    )
+    const bytes = request.idempotencyKey === undefined ? MAX_RETURNED_BYTES : MAX_STORED_BYTES
+    this.#rows = new BoundedRows(this.#collector, { skip: 0, rows: request.rowLimit, bytes }, readRow)
   }
 
   add(raw: Raw): void {

@@ -1,17 +1,27 @@
 /** Those who want to know of commits: calls that come together are one, in a later turn of the event loop. */
 
+/** A table that is written to; one that is not live has no change log. */
+export interface WrittenTable {
+  readonly name: string
+  readonly isLive: boolean
+}
+
+/** Is told the names of the tables that were written to, as in the catalogue; undefined: possibly any. */
+export type CommitListener = (tables: ReadonlySet<string> | undefined) => void
+
 export class CommitListeners {
-  readonly #listeners = new Set<() => void>()
+  readonly #listeners = new Set<CommitListener>()
   readonly #onChange: (count: number) => void
   #isPending = false
+  #tables: Set<string> | undefined = new Set()
 
   /** `onChange` is called with the number of listeners when it changes. */
   constructor(onChange: (count: number) => void) {
     this.#onChange = onChange
   }
 
-  add(listener: () => void): () => void {
-    const entry = (): void => listener()
+  add(listener: CommitListener): () => void {
+    const entry: CommitListener = (tables) => listener(tables)
     this.#listeners.add(entry)
     this.#onChange(this.#listeners.size)
     return () => {
@@ -24,12 +34,18 @@ export class CommitListeners {
     this.#onChange(0)
   }
 
-  wake(): void {
-    if (this.#isPending || this.#listeners.size === 0) return
+  /** Undefined: it is not known which tables were written to. */
+  wake(tables?: readonly WrittenTable[]): void {
+    if (this.#listeners.size === 0) return
+    if (tables === undefined) this.#tables = undefined
+    else for (const { name } of tables) this.#tables?.add(name)
+    if (this.#isPending) return
     this.#isPending = true
     setImmediate(() => {
+      const written = this.#tables
       this.#isPending = false
-      for (const listener of [...this.#listeners]) listener()
+      this.#tables = new Set()
+      for (const listener of [...this.#listeners]) listener(written)
     })
   }
 }

@@ -3,6 +3,7 @@ import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
 import type { ResultColumn } from '../iql/bound-query.ts'
 import type { Cell, Encoding } from '../results/encoding.ts'
 import type { AuditCopy } from './audit-copy.ts'
+import type { WrittenTable } from './commit-listeners.ts'
 import type { CostClass } from './cost-class.ts'
 import type { DocumentRows } from './document-rows.ts'
 import type { Dialect } from './emit/dialect.ts'
@@ -100,8 +101,7 @@ export interface WholeRead {
 export interface WriteRequest {
   /** Undefined for the service itself. */
   readonly owner: string | undefined
-  /** The tables without a change log that are written to. */
-  readonly unlogged: readonly string[]
+  readonly tables: readonly WrittenTable[]
   readonly steps: readonly WriteStep[]
   /** The columns that each step returns. */
   readonly returning: readonly ResultColumn[]

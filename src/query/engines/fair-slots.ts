@@ -79,6 +79,13 @@ export class FairSlots {
     return this.#waiting > (this.#owners.get(owner)?.waiting.length ?? 0)
   }
 
+  /** Whether others than the owner have a slot, wait for one, or were served in the last ten seconds. */
+  isUsedBeside(owner: string): boolean {
+    if (this.#owners.size > (this.#owners.has(owner) ? 1 : 0)) return true
+    const { at } = this.#lastServed.name === owner ? this.#servedBefore : this.#lastServed
+    return at > performance.now() - RECENT_MS
+  }
+
   /** Throws the signal's reason when it aborts the wait. */
   acquire(name: string, signal: AbortSignal): Promise<Slot> {
     return new Promise((resolve, reject) => {
@@ -157,10 +164,7 @@ export class FairSlots {
   }
 
   #isWantedByOthers(name: string): boolean {
-    if (!this.#isHalfForOthers) return false
-    if (this.#owners.size > (this.#owners.has(name) ? 1 : 0)) return true
-    const { at } = this.#lastServed.name === name ? this.#servedBefore : this.#lastServed
-    return at > performance.now() - RECENT_MS
+    return this.#isHalfForOthers && this.isUsedBeside(name)
   }
 
   #grantFree(): void {

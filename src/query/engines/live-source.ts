@@ -1,5 +1,6 @@
 /** The interface between live queries and the databases: which tables have changed since a position, and reads at a position. */
 import type { Encoding } from '../results/encoding.ts'
+import type { CommitListener } from './commit-listeners.ts'
 import type { Bindable } from './emit/slots.ts'
 import type { LiveStatement } from './live-statement.ts'
 
@@ -70,7 +71,7 @@ export interface LiveSource {
    * Calls the listener soon after commits: of this node, of other nodes, of other programs. Commits that come together are one
    * call, and a call does not mean that anything has changed. Returns the function that ends it.
    */
-  onCommit(listener: () => void): () => void
+  onCommit(listener: CommitListener): () => void
   /** The tables that have changed. `lost`: what has changed is not known, and the position is of no use any more. */
   changedSince(positions: Positions): Promise<ReadonlyMap<string, 'changed' | 'lost'>>
   /** Negative if `a` is older; undefined if positions of different epochs cannot be compared. */

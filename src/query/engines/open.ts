@@ -1,6 +1,7 @@
 /** Opens the engine that the settings choose. */
 import { join } from 'node:path'
 import type { Availability } from '../../lib/availability.ts'
+import type { SharedFile } from '../../store/shared-file.ts'
 import type { Engine } from './engine.ts'
 import type { LogLimits } from './live-source.ts'
 
@@ -16,7 +17,11 @@ export interface EngineOptions {
   readonly exportMilliseconds?: number
   /** How long a write waits for a long one of another owner before that one is stopped; only the embedded engine needs it. */
   readonly writeWaitMs: number
+  /** The most tables of the embedded engine. */
+  readonly maxTables: number
   readonly availability: Availability
+  /** For workers on one file of the embedded engine. */
+  readonly shared?: SharedFile | undefined
   /** What is kept of the change logs. */
   readonly log: LogLimits
 }
@@ -30,8 +35,10 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       readers: options.concurrency,
       waitingReads: options.waiting,
       writeWaitMs: options.writeWaitMs,
+      maxTables: options.maxTables,
       availability: options.availability,
       log: options.log,
+      shared: options.shared,
     })
   }
   const { openPostgresEngine } = await import('./postgres/engine.ts')

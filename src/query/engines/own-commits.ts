@@ -1,6 +1,7 @@
 /** Positions of tables without a change log: how many commits of this node have written to them. */
 import { randomBytes } from 'node:crypto'
 import type { CatalogueRow } from '../catalogue/definition.ts'
+import type { WrittenTable } from './commit-listeners.ts'
 import type { TablePosition } from './live-source.ts'
 
 const FORM = /^#(\d{1,15})\.([0-9a-f]{16})$/
@@ -49,6 +50,10 @@ export class OwnCommits {
     const [, count, node] = FORM.exec(position) ?? []
     return count === undefined || node !== this.#node ? undefined : Number(count)
   }
+}
+
+export function unloggedOf(tables: readonly WrittenTable[]): string[] {
+  return tables.flatMap(({ name, isLive }) => (isLive ? [] : [name]))
 }
 
 /** Whether the position is of a table without a change log. */

@@ -2,6 +2,7 @@
 import { Refusal } from '../../protocol/refusal.ts'
 import { refuse } from '../errors.ts'
 import { ERRORS, type ErrorName } from '../iql/errors.ts'
+import { MAX_SERIES_ROWS } from '../iql/limits.ts'
 
 export function iqlError(name: ErrorName, detail: string): Refusal {
   return new Refusal(`IQL.${name}`, ERRORS[name].status, detail)
@@ -17,6 +18,19 @@ export const rowTwiceError = (): Refusal =>
 export const manyRowsError = (): Refusal =>
   iqlError('ManyRows', 'A sub-query used as a value returned more than one row')
 export const notNullError = (column: string): Refusal => iqlError('NotNull', `The column ${column} must have a value`)
+/** The number of a row for nth_value. */
+export const rowNumberError = (): Refusal => iqlError('BadValue', 'The rows of a frame are counted from 1')
+/** A parameter of percentile_cont or percentile_disc. */
+export const badFractionError = (): Refusal =>
+  iqlError('BadValue', 'The fraction of a percentile is a number from 0 to 1')
+/** A group of a median or a percentile. */
+export const manyValuesError = (): Refusal =>
+  refuse('Limit.Memory', 'A group has more values than the medians and percentiles of a statement may hold')
+
+/** The arguments of generate_series. */
+export const seriesStepError = (): Refusal => iqlError('BadValue', 'The step of a series must be positive')
+export const seriesRowsError = (): Refusal =>
+  iqlError('BadValue', `A series can have at most ${MAX_SERIES_ROWS.toLocaleString('en')} rows`)
 
 /** A function or || would create a longer text than the statement allows each of them. */
 export const valueTooLongError = (maxBytes: number | bigint | string): Refusal =>

@@ -11,7 +11,7 @@ import { KEYWORDS } from '../iql/keywords.ts'
 import { writeTimestamp } from '../iql/time-values.ts'
 import { FORMS, typeName } from '../iql/types.ts'
 import { pageOfTables, requirePlatformAccess, requireTable, rightsOn, viewFor } from '../plan/rights.ts'
-import { nextPage, readListParameters, readPageSize } from './page-parameters.ts'
+import { nextPage, readFlag, readListParameters, readPageSize } from './page-parameters.ts'
 import { replyToError } from './problem.ts'
 
 export function catalogueGroup(catalogue: Pick<Catalogue, 'snapshot'>): RouteGroup {
@@ -35,9 +35,14 @@ export function catalogueGroup(catalogue: Pick<Catalogue, 'snapshot'>): RouteGro
 }
 
 function listTables({ principal, query }: Context, snapshot: Snapshot): object {
-  const text = readListParameters(query, ['prefix', 'after', 'limit'])
+  const text = readListParameters(query, ['prefix', 'system', 'after', 'limit'])
   const view = viewFor(snapshot, principal.scopes)
-  const page = { prefix: text('prefix') ?? '', after: text('after') ?? '', limit: readPageSize(text('limit')) }
+  const page = {
+    prefix: text('prefix') ?? '',
+    isSystem: readFlag('system', text('system')),
+    after: text('after') ?? '',
+    limit: readPageSize(text('limit')),
+  }
   const { tables, next } = pageOfTables(snapshot, view, page)
   return {
     items: tables.map((table) => summaryOf(table, snapshot, view)),

@@ -74,6 +74,12 @@ function describeCatalogue(): ApiRoute[] {
       summary: 'Lists the tables that you may read, by name, page by page.',
       parameters: [
         text('Only names that begin with this; case-insensitive.', 'prefix'),
+        {
+          name: 'system',
+          in: 'query',
+          description: 'true lists system tables alone, false leaves them out.',
+          schema: { type: 'boolean' },
+        },
         text('The name of the last table on the previous page.', 'after'),
         {
           name: 'limit',
@@ -292,7 +298,7 @@ const LANGUAGE_SCHEMA: JsonSchema = {
         type: 'object',
         properties: {
           name: STRING,
-          kind: { enum: ['scalar', 'aggregate', 'window'] },
+          kind: { enum: ['scalar', 'aggregate', 'window', 'table'] },
           group: STRING,
           signature: STRING,
           description: STRING,

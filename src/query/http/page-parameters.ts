@@ -29,6 +29,13 @@ export function readPageSize(text: string | undefined): number {
   return Number(text)
 }
 
+/** `true` or `false`; undefined where it is left out. */
+export function readFlag(name: string, text: string | undefined): boolean | undefined {
+  if (text === undefined) return undefined
+  if (text !== 'true' && text !== 'false') throw refuse('Request.BadParameter', `${name} must be true or false`)
+  return text === 'true'
+}
+
 /** The path of the next page: the same parameters with another `after`. */
 export function nextPage(path: string, query: QueryValues, after: string): string {
   const kept = [...query].flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : []))

@@ -42,7 +42,27 @@ export function readSelect(table: TableView, parameters: QueryValues, body: Json
   const after = readAfter(parameters, identity)
   const page = after?.kind === 'key' ? afterKey(order, after.key, values) : undefined
   const where = criteria === undefined ? page : page === undefined ? criteria : binary('and', criteria, page)
-  const query: Query = {
+  const offset = count(parameters, 'offset') ?? 0
+  return {
+    key: `select ${JSON.stringify([table.name, columns, order, where])}`,
+    statement: () => queryOf(table, columns, order, where),
+    keys: (bound) => (hasKey ? keyColumns(bound, table, order) : []),
+    values,
+    limit: count(parameters, 'limit'),
+    // The offset applies to the first page. Later pages start where their cursor points.
+    offset: after === undefined ? offset : after.kind === 'rows' ? after.rows : 0,
+    identity,
+    hasKey,
+  }
+}
+
+function queryOf(
+  table: TableView,
+  columns: readonly string[],
+  order: readonly Order[],
+  where: Expression | undefined,
+): Query {
+  return {
     kind: 'query',
     with: [],
     body: {
@@ -59,18 +79,6 @@ export function readSelect(table: TableView, parameters: QueryValues, body: Json
     limit: undefined,
     offset: undefined,
     ...AT,
-  }
-  const offset = count(parameters, 'offset') ?? 0
-  return {
-    key: JSON.stringify(query),
-    statement: () => query,
-    keys: (bound) => (hasKey ? keyColumns(bound, table, order) : []),
-    values,
-    limit: count(parameters, 'limit'),
-    // The offset applies to the first page. Later pages start where their cursor points.
-    offset: after === undefined ? offset : after.kind === 'rows' ? after.rows : 0,
-    identity,
-    hasKey,
   }
 }
 

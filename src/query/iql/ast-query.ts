@@ -269,15 +269,23 @@ export interface Cte {
 /** A Query here is in parentheses and has WITH, ORDER BY, LIMIT or OFFSET of its own. */
 export type Body = Select | SetOperation | Query
 
-/** SELECT [DISTINCT] item, … [FROM …] [WHERE …] [GROUP BY …] [HAVING …] */
+/** SELECT [DISTINCT] item, … [FROM …] [WHERE …] [LATEST ON …] [GROUP BY …] [HAVING …] */
 export interface Select {
   readonly kind: 'select'
   readonly distinct: boolean
   readonly items: readonly SelectItem[]
   readonly from: From | undefined
   readonly where: Expression | undefined
+  readonly latest?: Latest | undefined
   readonly groupBy: readonly Expression[]
   readonly having: Expression | undefined
+  readonly at: number
+}
+
+/** LATEST ON column PARTITION BY key, …: of the rows that WHERE keeps, the last of each key. */
+export interface Latest {
+  readonly on: Expression
+  readonly partitionBy: readonly Expression[]
   readonly at: number
 }
 
@@ -295,7 +303,7 @@ export type SelectItem =
   | { readonly kind: 'all'; readonly table: Name | undefined; readonly at: number }
   | { readonly kind: 'item'; readonly expression: Expression; readonly alias: Name | undefined }
 
-export type From = TableRef | DerivedTable | Join
+export type From = TableRef | DerivedTable | FunctionTable | Join
 
 export interface TableRef {
   readonly kind: 'table'
@@ -308,6 +316,16 @@ export interface DerivedTable {
   readonly kind: 'derived'
   readonly query: Query
   readonly alias: Name
+}
+
+/** name(argument, …) [AS alias [(column)]] */
+export interface FunctionTable {
+  readonly kind: 'function'
+  readonly name: Name
+  readonly arguments: readonly Expression[]
+  readonly alias: Name | undefined
+  /** Only with an alias. */
+  readonly column: Name | undefined
 }
 
 export type JoinKind = 'inner' | 'left' | 'right' | 'full' | 'cross' | 'asof' | 'asof-left'

@@ -1,18 +1,21 @@
 /** Matches the arguments of a call with the signatures of a function, and types literals and parameters accordingly. */
 import type { Call, Expression } from './ast-query.ts'
-import { isFlexible, literal } from './bind-literal.ts'
+import { isFlexible, literal, widen } from './bind-literal.ts'
 import { widenToCommonType } from './bind-operators.ts'
 import { type Binding, startOf } from './binding.ts'
 import type { BoundExpression } from './bound-query.ts'
 import { didYouMean } from './did-you-mean.ts'
-import { type ArgumentKind, PARTS, SPANS, signatureOf, UNITS } from './function-entry.ts'
+import { ARGUMENT_WORDS, type ArgumentKind, PARTS, SPANS, signatureOf, UNITS } from './function-entry.ts'
 import type { FunctionDefinition } from './functions.ts'
+import { FRACTION_SCALE } from './operators.ts'
 import type { Scope } from './scope.ts'
 import { readInterval } from './time-values.ts'
 import {
+  asDecimal,
   BOOLEAN,
   DECIMAL_DIGITS,
   DOUBLE,
+  decimal,
   INTEGER,
   INTERVAL,
   type IqlType,
@@ -20,6 +23,7 @@ import {
   isNumber,
   isStorable,
   JSON_TYPE,
+  sameType,
   TEXT,
   TIME,
   TIMESTAMP,
@@ -50,12 +54,10 @@ export function matchArguments(
   if (chosen === undefined) throw doesNotFit(binding, call, fitting, own)
   const given = call.arguments.map((argument, index) => {
     const kind = kindAt(chosen, index)
-    const bound = own[index] ?? binding.expression(scope, argument, expectedOf(kind, own))
+    const bound = own[index] ?? binding.expression(scope, argument, expectedOf(kind, chosen, own))
     return finish(binding, call, chosen, kind, argument, bound)
   })
-  const args = chosen.arguments.includes('common')
-    ? widenToCommonType(binding, chosen.name, given, call.name.at)
-    : given
+  const args = widenCommon(binding, call, chosen, given)
   const literals = args.map((argument) => {
     return argument.kind === 'literal' && typeof argument.value === 'bigint' ? argument.value : undefined
   })
@@ -67,6 +69,20 @@ export function matchArguments(
         )
       : chosen.result
   return { definition: chosen, arguments: args, type }
+}
+
+/** Widens the arguments of the kind `common`, and leaves the others. */
+function widenCommon(
+  binding: Binding,
+  call: Call,
+  definition: FunctionDefinition,
+  given: readonly BoundExpression[],
+): readonly BoundExpression[] {
+  const isCommon = (index: number): boolean => kindAt(definition, index) === 'common'
+  const common = given.filter((_argument, index) => isCommon(index))
+  if (common.length === 0) return given
+  const widened = widenToCommonType(binding, definition.name, common, call.name.at).values()
+  return given.map((argument, index) => (isCommon(index) ? (widened.next().value ?? argument) : argument))
 }
 
 function takesCount({ arguments: kinds, optional = 0, variadic }: FunctionDefinition, count: number): boolean {
@@ -103,6 +119,7 @@ const NOT_FROM_TEXT: ReadonlySet<ArgumentKind> = new Set([
   'number',
   'exact',
   'digits',
+  'fraction',
 ])
 
 function countsMonths(text: string): boolean {
@@ -123,6 +140,7 @@ function acceptsNumber(kind: ArgumentKind, written: Expression): boolean {
       return isWhole
     case 'exact':
     case 'Decimal':
+    case 'fraction':
       return !/e/i.test(text)
     case 'Double':
     case 'number':
@@ -161,6 +179,7 @@ function acceptsType(kind: ArgumentKind, bound: BoundExpression): boolean {
     case 'unit':
     case 'span':
     case 'digits':
+    case 'fraction':
       return false
     default:
       return type.kind === kind
@@ -170,7 +189,11 @@ function acceptsType(kind: ArgumentKind, bound: BoundExpression): boolean {
 /** Types that min, max, first and last can order on both engines. */
 const ORDERED: ReadonlySet<string> = new Set(['Text', 'Integer', 'Decimal', 'Double', 'Timestamp', 'Date', 'Time'])
 
-function expectedOf(kind: ArgumentKind, own: readonly (BoundExpression | undefined)[]): IqlType | undefined {
+function expectedOf(
+  kind: ArgumentKind,
+  definition: FunctionDefinition,
+  own: readonly (BoundExpression | undefined)[],
+): IqlType | undefined {
   switch (kind) {
     case 'Text':
     case 'part':
@@ -182,6 +205,8 @@ function expectedOf(kind: ArgumentKind, own: readonly (BoundExpression | undefin
       return INTEGER
     case 'Double':
       return DOUBLE
+    case 'fraction':
+      return FRACTION
     case 'Boolean':
       return BOOLEAN
     case 'Json':
@@ -195,7 +220,7 @@ function expectedOf(kind: ArgumentKind, own: readonly (BoundExpression | undefin
     case 'months':
       return INTERVAL
     case 'common':
-      return own.find((argument) => argument !== undefined)?.type
+      return own.find((argument, index) => argument !== undefined && kindAt(definition, index) === 'common')?.type
     default:
       return undefined
   }
@@ -226,6 +251,11 @@ function finish(
       if (digits >= 0n && digits <= BigInt(DECIMAL_DIGITS)) return bound
       throw badArguments(binding, call, [definition], startOf(written), `takes from 0 to ${DECIMAL_DIGITS} digits`)
     }
+    case 'fraction': {
+      const fraction = asFraction(bound)
+      if (fraction !== undefined) return fraction
+      throw badArguments(binding, call, [definition], startOf(written), `takes ${ARGUMENT_WORDS.fraction}`)
+    }
     case 'fixed':
     case 'months': {
       const value = bound.kind === 'literal' ? bound.value : null
@@ -250,6 +280,18 @@ function finish(
     default:
       return bound
   }
+}
+
+const FRACTION = decimal(FRACTION_SCALE + 1, FRACTION_SCALE)
+
+/** A literal from 0 to 1, or a parameter that is not used as another type too. */
+function asFraction(bound: BoundExpression): BoundExpression | undefined {
+  if (bound.kind === 'parameter') return sameType(bound.type, FRACTION) ? bound : undefined
+  if (bound.kind === 'literal' && bound.value === null) return literal(FRACTION, null)
+  const scale = asDecimal(bound.type)?.scale
+  if (bound.kind !== 'literal' || typeof bound.value !== 'bigint' || scale === undefined || scale > FRACTION_SCALE)
+    return undefined
+  return bound.value >= 0n && bound.value <= 10n ** BigInt(scale) ? widen(bound, FRACTION) : undefined
 }
 
 function isOfTime(part: string): boolean {

@@ -1,13 +1,14 @@
 /** Binds calls: finds the matching function, and checks where aggregates and window functions are allowed. */
-import type { Call, Expression, Frame } from './ast-query.ts'
+import type { Call, Expression, Frame, Window } from './ast-query.ts'
 import { type BoundArguments, matchArguments } from './bind-arguments.ts'
 import { bindCondition, bindOrder } from './bind-clause.ts'
 import { isFlexible } from './bind-literal.ts'
 import { bindResults, combine, widenToCommonType } from './bind-operators.ts'
 import type { Binding } from './binding.ts'
-import type { BoundExpression, BoundFrame } from './bound-query.ts'
+import type { BoundFrame } from './bound-frame.ts'
+import type { BoundExpression } from './bound-query.ts'
 import { didYouMean } from './did-you-mean.ts'
-import { type FunctionDefinition, functionNames, functionsNamed } from './functions.ts'
+import { type FunctionDefinition, functionNames, functionsNamed, type WindowId } from './functions.ts'
 import { CLAUSES, type Scope } from './scope.ts'
 import { INTEGER, type IqlType, isComparable, typeName } from './types.ts'
 
@@ -34,6 +35,10 @@ export function bindCall(binding: Binding, scope: Scope, call: Call, expected: I
       throw binding.fail('MisplacedWindow', call.name.at, `${name} needs a window`, {
         hint: `write ${name}(…) OVER (ORDER BY …)`,
       })
+    case 'table':
+      throw binding.fail('BadArguments', call.name.at, `${name} gives rows, not a value`, {
+        hint: `write FROM ${name}(…) AS name`,
+      })
   }
 }
 
@@ -50,6 +55,9 @@ const FOREIGN_NAMES: ReadonlyMap<string, string> = new Map(
     strpos: 'did you mean position?',
     ceiling: 'did you mean ceil?',
     pow: 'did you mean power?',
+    var_samp: 'did you mean variance?',
+    stddev_samp: 'did you mean stddev?',
+    quantile: 'did you mean percentile_cont?',
     getdate: 'did you mean now?',
     group_concat: 'did you mean string_agg?',
     to_char: 'write CAST(x AS Text), or take parts with date_part',
@@ -244,7 +252,11 @@ function bindWindow(binding: Binding, scope: Scope, call: Call, name: string): B
   }
   return scope.within(CLAUSES.window, false, () => {
     const { definition, arguments: args, type } = bindAggregateArguments(binding, scope, call, name)
-    if (definition.kind === 'scalar' || (definition.kind === 'aggregate' && definition.overWindow !== true)) {
+    if (
+      definition.kind === 'scalar' ||
+      definition.kind === 'table' ||
+      (definition.kind === 'aggregate' && definition.overWindow !== true)
+    ) {
       throw binding.fail('BadArguments', call.name.at, `${name} cannot be used with OVER`)
     }
     if (call.distinct || call.orderBy.length > 0) {
@@ -263,7 +275,7 @@ function bindWindow(binding: Binding, scope: Scope, call: Call, name: string): B
     const filter = call.filter === undefined ? undefined : bindCondition(binding, scope, call.filter)
     const partitionBy = over.partitionBy.map((key) => comparable(binding, binding.expression(scope, key), over.at))
     const orderBy = over.orderBy.map((item) => bindOrder(binding, scope, item))
-    const frame = over.frame === undefined ? undefined : bindFrame(binding, over.frame, over.at)
+    const frame = frameOf(binding, definition, over)
     const nullable = definition.kind === 'window' ? isNullable(definition, args) : definition.id !== 'count'
     return {
       kind: 'window',
@@ -283,6 +295,15 @@ function comparable(binding: Binding, expression: BoundExpression, at: number): 
   if (isComparable(expression.type)) return expression
   throw binding.fail('TypeMismatch', at, `PARTITION BY cannot compare ${typeName(expression.type)}`)
 }
+
+/** Functions that look back to the last known value have a frame of their own. */
+function frameOf(binding: Binding, { id }: FunctionDefinition, { frame, at }: Window): BoundFrame | undefined {
+  if (!FILLING.has(id)) return frame === undefined ? undefined : bindFrame(binding, frame, at)
+  if (frame === undefined) return { unit: 'rows', start: { kind: 'unbounded-preceding' }, end: { kind: 'current-row' } }
+  throw binding.fail('BadArguments', at, 'locf and interpolate have no frame', { hint: 'leave out the frame' })
+}
+
+const FILLING: ReadonlySet<string> = new Set<WindowId>(['locf', 'interpolate', 'interpolate_integer'])
 
 const FRAME_ORDER = ['unbounded-preceding', 'preceding', 'current-row', 'following', 'unbounded-following'] as const
 

@@ -127,7 +127,10 @@ function keyFor(scope: Scope, expression: BoundExpression): BoundExpression | un
 export function fingerprintOf(expression: BoundExpression): string {
   // Most expressions are columns.
   if (expression.kind === 'column') return `${expression.source}.${expression.ordinal}`
-  return JSON.stringify(expression, (_key, value) => (typeof value === 'bigint' ? `${value}n` : value))
+  return JSON.stringify(expression, (key, value) => {
+    if (typeof value === 'bigint') return `${value}n`
+    return key === 'written' ? undefined : value
+  })
 }
 
 function bindParameter(binding: Binding, { name, at }: Parameter, expected: IqlType | undefined): BoundExpression {

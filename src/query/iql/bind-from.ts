@@ -3,6 +3,7 @@ import { childrenOf } from './ast-children.ts'
 import type { Binary, DerivedTable, Expression, From, Join, Name, TableRef } from './ast-query.ts'
 import { bindCondition } from './bind-clause.ts'
 import { bindRowFilter } from './bind-row-filter.ts'
+import { bindSeries } from './bind-series.ts'
 import { type Binding, startOf } from './binding.ts'
 import type { AsofJoin, BoundExpression, BoundOrder, Compare, Source } from './bound-query.ts'
 import type { TableView } from './catalogue-view.ts'
@@ -31,6 +32,10 @@ function bindItem(binding: Binding, outer: Scope, from: From): BoundFrom {
       return bindTable(binding, outer, from)
     case 'derived':
       return bindDerived(binding, outer, from)
+    case 'function': {
+      const source = bindSeries(binding, from)
+      return { source, entries: [entry(source.id, from.alias?.text ?? source.column.name, [source.column])] }
+    }
     case 'join':
       return bindJoin(binding, outer, from)
   }
@@ -104,7 +109,13 @@ function bindJoin(binding: Binding, outer: Scope, written: Join): BoundFrom {
 function bindAsof(binding: Binding, scope: Scope, left: BoundFrom, right: BoundFrom, written: Join): AsofJoin {
   const [entry, another] = right.entries
   const { source } = right
-  if (entry === undefined || another !== undefined || source.kind === 'join' || source.kind === 'asof') {
+  if (
+    entry === undefined ||
+    another !== undefined ||
+    source.kind === 'join' ||
+    source.kind === 'asof' ||
+    source.kind === 'series'
+  ) {
     throw binding.fail('BadJoin', written.at, 'The right side of ASOF JOIN must be a single table or sub-query')
   }
   const keys: { left: BoundExpression; right: BoundExpression }[] = []

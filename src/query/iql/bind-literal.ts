@@ -1,7 +1,7 @@
 /** Types literals: by themselves, or as the type that the context expects. */
 import type { Expression, NumberLiteral, TextLiteral, TypedLiteral } from './ast-query.ts'
 import type { Binding } from './binding.ts'
-import type { BoundExpression, Literal } from './bound-query.ts'
+import type { BoundExpression, Literal, WrittenAt } from './bound-query.ts'
 import {
   asDecimal,
   BINARY,
@@ -43,8 +43,9 @@ export function isFlexible(expression: Expression): boolean {
   }
 }
 
-export function literal(type: IqlType, value: IqlValue): Literal {
-  return { kind: 'literal', type, value, nullable: value === null }
+export function literal(type: IqlType, value: IqlValue, written?: WrittenAt): Literal {
+  const bound: Literal = { kind: 'literal', type, value, nullable: value === null }
+  return written === undefined ? bound : { ...bound, written }
 }
 
 /** Whether it is the same for every row, so that grouping or ordering by it is meaningless. */
@@ -54,14 +55,15 @@ export function isConstant({ kind }: BoundExpression): boolean {
 
 export function bindNumber(
   binding: Binding,
-  { text, at }: NumberLiteral,
+  written: NumberLiteral,
   expected: IqlType | undefined,
   sign: '' | '-' = '',
 ): Literal {
+  const { text, at } = written
   const type = expected?.kind === 'Double' ? DOUBLE : numberType(binding, `${sign}${text}`, at)
   const read = readValue(type, `${sign}${text}`)
   if ('problem' in read) throw binding.fail('BadLiteral', at, `${text} ${read.problem}`)
-  return literal(type, read.value)
+  return literal(type, read.value, binding.writtenAt(written, sign))
 }
 
 /** 42 is an Integer, 4.2 a Decimal with its digits, 4e2 a Double. A whole number beyond 64 bits is a Decimal. */
@@ -82,9 +84,11 @@ function numberType(binding: Binding, text: string, at: number): IqlType {
 /** The types that a text literal is parsed as if the context expects them. */
 const PARSED_FROM_TEXT: ReadonlySet<string> = new Set(['Timestamp', 'Date', 'Time', 'Uuid', 'Json', 'Interval'])
 
-export function bindText(binding: Binding, { value, at }: TextLiteral, expected: IqlType | undefined): Literal {
-  if (expected === undefined || !PARSED_FROM_TEXT.has(expected.kind)) return literal(TEXT, value)
-  return readLiteral(binding, expected, value, at)
+export function bindText(binding: Binding, written: TextLiteral, expected: IqlType | undefined): Literal {
+  const { value, at } = written
+  const writtenAt = binding.writtenAt(written)
+  if (expected === undefined || !PARSED_FROM_TEXT.has(expected.kind)) return literal(TEXT, value, writtenAt)
+  return readLiteral(binding, expected, value, at, writtenAt)
 }
 
 const LITERAL_TYPES: Readonly<Record<TypedLiteral['type'], IqlType>> = {
@@ -96,16 +100,17 @@ const LITERAL_TYPES: Readonly<Record<TypedLiteral['type'], IqlType>> = {
   Interval: INTERVAL,
 }
 
-export function bindTyped(binding: Binding, { type, value, at }: TypedLiteral): Literal {
-  return readLiteral(binding, LITERAL_TYPES[type], value, at)
+export function bindTyped(binding: Binding, written: TypedLiteral): Literal {
+  const { type, value, at } = written
+  return readLiteral(binding, LITERAL_TYPES[type], value, at, binding.writtenAt(written))
 }
 
-export function readLiteral(binding: Binding, type: IqlType, text: string, at: number): Literal {
+export function readLiteral(binding: Binding, type: IqlType, text: string, at: number, writtenAt?: WrittenAt): Literal {
   const read = readValue(type, text)
   if ('problem' in read) throw binding.fail('BadLiteral', at, `'${shorten(text)}' ${read.problem}`)
   const { value } = read
   const isFixed = typeof value === 'object' && 'months' in value && value.months === 0n
-  return literal(isFixed ? FIXED_INTERVAL : type, value)
+  return literal(isFixed ? FIXED_INTERVAL : type, value, writtenAt)
 }
 
 export function bindBytes(hex: string): Literal {
@@ -120,11 +125,12 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
   const from = expression.type
   if (from.kind === 'Interval' && type.kind === 'Interval') {
     if (from.months === type.months) return expression
-    if (expression.kind === 'literal') return literal(type, expression.value)
+    if (expression.kind === 'literal') return literal(type, expression.value, expression.written)
   } else if (from.kind === type.kind && (from.kind !== 'Decimal' || type.kind !== 'Decimal')) return expression
   if (from.kind === 'Decimal' && type.kind === 'Decimal') {
     // Engines represent a Decimal by its scale, and by whether its digits fit into a 64-bit integer.
-    if (from.scale === type.scale && isWide(from) === isWide(type)) return expression
+    if (from.scale === type.scale && isWide(from) === isWide(type))
+      return expression.kind === 'literal' ? literal(type, expression.value, expression.written) : expression
   }
   if (expression.kind === 'literal') {
     const { value } = expression
@@ -134,7 +140,7 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
       const unscaled = value * 10n ** BigInt(type.scale - source.scale)
       // A value that does not fit is an error only if the engine evaluates it.
       if (unscaled < 10n ** BigInt(type.precision) && -unscaled < 10n ** BigInt(type.precision)) {
-        return literal(type, unscaled)
+        return literal(type, unscaled, expression.written)
       }
     }
   }

@@ -4,6 +4,7 @@ import type { Expression, OrderItem, Select, SelectItem } from './ast-query.ts'
 import { bindCondition } from './bind-clause.ts'
 import { fingerprintOf } from './bind-expression.ts'
 import { bindFrom } from './bind-from.ts'
+import { bindLatest } from './bind-latest.ts'
 import { isConstant } from './bind-literal.ts'
 import { type Binding, startOf } from './binding.ts'
 import type * as Bound from './bound-query.ts'
@@ -29,6 +30,7 @@ export function bindSelect(
   const scope = new Scope(outer)
   const from = written.from === undefined ? undefined : bindFrom(binding, outer, scope, written.from)
   const where = bindClause(binding, scope, 'where', written.where)
+  const latest = written.latest === undefined ? undefined : bindLatest(binding, scope, from, written.latest)
   const keys = bindGroupBy(binding, scope, written)
   const grouped = keys.length > 0 || written.having !== undefined || usesAggregate(written, orderBy)
   if (grouped) scope.grouping = keys
@@ -39,7 +41,8 @@ export function bindSelect(
   const { distinct } = written
   if (distinct) refuseIncomparable(binding, written.at, columns)
   const groupBy = keys.map(({ expression }) => expression)
-  return { select: { kind: 'select', distinct, outputs, from, where, grouped, groupBy, having, columns }, scope }
+  const select = { kind: 'select', distinct, outputs, from, where, grouped, groupBy, having, columns } as const
+  return { select: latest === undefined ? select : { ...select, latest }, scope }
 }
 
 function bindClause(binding: Binding, scope: Scope, clause: 'where' | 'having', written: Expression | undefined) {

@@ -5,18 +5,18 @@ import { bindExpression } from './bind-expression.ts'
 import { lookupTable } from './bind-from.ts'
 import { bindQuery } from './bind-query.ts'
 import { bindDelete, bindInsert, bindUpdate } from './bind-write.ts'
-import { Binding, type BindingRules } from './binding.ts'
+import { Binding, type BindingRules, type Literals } from './binding.ts'
 import type { Bound, BoundStatement } from './bound.ts'
 import type { OutputItem, ResultColumn } from './bound-query.ts'
 import type { CatalogueView } from './catalogue-view.ts'
 import { BOOLEAN, INTEGER, JSON_TYPE, TEXT } from './types.ts'
 
-/** `text` is the text that was parsed; errors refer to positions in it. */
-export function bind(statement: Statement, text: string, catalogue: CatalogueView): Bound {
-  let binding = new Binding(text, catalogue, RULES)
+/** `text` is the text that was parsed; errors refer to positions in it. The `literals` are told apart in the result. */
+export function bind(statement: Statement, text: string, catalogue: CatalogueView, literals?: Literals): Bound {
+  let binding = new Binding(text, catalogue, RULES, literals)
   let bound = bindStatement(binding, statement)
   if (binding.lateTypes !== undefined) {
-    binding = new Binding(text, catalogue, RULES, binding.lateTypes)
+    binding = new Binding(text, catalogue, RULES, literals, binding.lateTypes)
     bound = bindStatement(binding, statement)
   }
   return {

@@ -6,6 +6,7 @@ import type * as Bound from './bound-query.ts'
 import type { CatalogueView, TableView } from './catalogue-view.ts'
 import { type ErrorName, refuse } from './errors.ts'
 import type { Scope } from './scope.ts'
+import type { WrittenLiteral } from './shape.ts'
 import { type IqlType, TEXT } from './types.ts'
 
 export interface QueryOptions {
@@ -18,6 +19,9 @@ export interface BindingRules {
   expression(binding: Binding, scope: Scope, expression: Expression, expected?: IqlType): Bound.BoundExpression
   query(binding: Binding, parent: Scope | undefined, query: Query, options?: QueryOptions): Bound.Query
 }
+
+/** The literals of the statement, each with its index in the shape. */
+export type Literals = ReadonlyMap<WrittenLiteral, number>
 
 export class Binding {
   readonly statement: string
@@ -43,16 +47,19 @@ export class Binding {
   readonly #guessed = new Set<string>()
 
   readonly #rules: BindingRules
+  readonly #literals: Literals | undefined
 
   constructor(
     statement: string,
     catalogue: CatalogueView,
     rules: BindingRules,
+    literals?: Literals,
     knownTypes: ReadonlyMap<string, IqlType> = new Map(),
   ) {
     this.statement = statement
     this.catalogue = catalogue
     this.#rules = rules
+    this.#literals = literals
     this.#types = new Map(knownTypes)
   }
 
@@ -101,6 +108,12 @@ export class Binding {
     const index = this.#indexes.get(key) ?? this.parameters.push({ name, type, at }) - 1
     this.#indexes.set(key, index)
     return { kind: 'parameter', index, type, nullable: true }
+  }
+
+  /** Undefined for a literal of another text, such as a row filter. */
+  writtenAt(literal: WrittenLiteral, sign: '' | '-' = ''): Bound.WrittenAt | undefined {
+    const index = this.#literals?.get(literal)
+    return index === undefined ? undefined : { index, sign }
   }
 
   /** The types of the parameters, if some were used before their type was known: then the statement is bound again. */

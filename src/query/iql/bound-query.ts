@@ -2,8 +2,9 @@
  * Bound queries and the expressions in them: every name resolved, every type known, every widening explicit. An engine only
  * needs to know how each node is written in its SQL.
  */
+import type { BoundFrame } from './bound-frame.ts'
 import type { TableView } from './catalogue-view.ts'
-import type { AggregateId, ScalarId, WindowId } from './functions.ts'
+import type { AggregateId, ScalarId, TableFunctionId, WindowId } from './functions.ts'
 import type { OperatorId } from './operators.ts'
 import type { IqlType, IqlValue } from './types.ts'
 
@@ -47,6 +48,14 @@ interface Typed {
 export interface Literal extends Typed {
   readonly kind: 'literal'
   readonly value: IqlValue
+  /** Where the statement has it; set only if the plan may serve statements with other literals. */
+  readonly written?: WrittenAt | undefined
+}
+
+/** The literal at `index` of the statement's shape, behind a sign. */
+export interface WrittenAt {
+  readonly index: number
+  readonly sign: '' | '-'
 }
 
 /** :name or $1. `index` is an index into Bound.parameters and into the values from readParameters. */
@@ -242,17 +251,6 @@ export interface WindowCall extends Typed {
   readonly frame: BoundFrame | undefined
 }
 
-/** ROWS | RANGE BETWEEN start AND end; `rows` counts rows before or after the current one. */
-export interface BoundFrame {
-  readonly unit: 'rows' | 'range'
-  readonly start: BoundFrameEdge
-  readonly end: BoundFrameEdge
-}
-
-export type BoundFrameEdge =
-  | { readonly kind: 'unbounded-preceding' | 'current-row' | 'unbounded-following' }
-  | { readonly kind: 'preceding' | 'following'; readonly rows: number }
-
 /** (query) as a value: the single column of its single row; NULL without a row. A second row is the error IQL.ManyRows. */
 export interface ScalarQuery extends Typed {
   readonly kind: 'scalar-query'
@@ -295,18 +293,27 @@ export interface Cte {
 
 export type Body = Select | SetOperation | Query
 
-/** SELECT [DISTINCT] output, … [FROM …] [WHERE …] [GROUP BY …] [HAVING …] */
+/** SELECT [DISTINCT] output, … [FROM …] [WHERE …] [LATEST ON …] [GROUP BY …] [HAVING …] */
 export interface Select {
   readonly kind: 'select'
   readonly distinct: boolean
   readonly outputs: readonly OutputItem[]
   readonly from: Source | undefined
   readonly where: BoundExpression | undefined
+  readonly latest?: BoundLatest | undefined
   /** True with GROUP BY, HAVING or an aggregate. Without keys the result is one row, even if no rows are read. */
   readonly grouped: boolean
   readonly groupBy: readonly BoundExpression[]
   readonly having: BoundExpression | undefined
   readonly columns: readonly ResultColumn[]
+}
+
+/** LATEST ON: of the rows for which WHERE holds and `on` is not NULL, the first of each key by `order`. FROM is one source. */
+export interface BoundLatest {
+  readonly on: BoundExpression
+  readonly partitionBy: readonly BoundExpression[]
+  /** By `on`, descending, then by what breaks ties. */
+  readonly order: readonly BoundOrder[]
 }
 
 export interface OutputItem {
@@ -325,7 +332,7 @@ export interface SetOperation {
 }
 
 /** Where rows come from. Ids are unique in the statement, so that engines can use them as aliases. */
-export type Source = TableSource | DerivedSource | CteSource | Join | AsofJoin
+export type Source = TableSource | DerivedSource | CteSource | SeriesSource | Join | AsofJoin
 
 /** table [AS alias]. No other part of the statement may see rows for which `filter`, over this source, is not true. */
 export interface TableSource {
@@ -350,6 +357,17 @@ export interface CteSource {
   readonly id: number
   readonly cte: number
   readonly columns: readonly ResultColumn[]
+}
+
+/** generate_series(start, stop, step) AS alias: one column. The arguments have no columns. */
+export interface SeriesSource {
+  readonly kind: 'series'
+  readonly id: number
+  readonly function: TableFunctionId
+  readonly start: BoundExpression
+  readonly stop: BoundExpression
+  readonly step: BoundExpression
+  readonly column: ResultColumn
 }
 
 /** left [INNER | LEFT | RIGHT | FULL | CROSS] JOIN right [ON on] */

@@ -74,9 +74,10 @@ function* partsOfBody(body: Body): Generator<QueryPart, void> {
       yield* partsOfBody(body.right)
       return
     case 'select': {
-      const { outputs, from, where, groupBy, having } = body
+      const { outputs, from, where, latest, groupBy, having } = body
       if (from !== undefined) yield* partsOfSource(from)
-      const expressions = [...outputs.map(({ expression }) => expression), ...present(where), ...groupBy]
+      const last = latest === undefined ? [] : [...latest.partitionBy, ...keysOf(latest.order)]
+      const expressions = [...outputs.map(({ expression }) => expression), ...present(where), ...last, ...groupBy]
       for (const expression of [...expressions, ...present(having)]) yield* partsOfExpression(expression)
     }
   }
@@ -88,6 +89,9 @@ function* partsOfSource(source: Source): Generator<QueryPart, void> {
       if (source.filter !== undefined) yield* partsOfExpression(source.filter, true)
       return
     case 'cte':
+      return
+    case 'series':
+      for (const value of [source.start, source.stop, source.step]) yield* partsOfExpression(value)
       return
     case 'derived':
       yield* partsOf(source.query)

@@ -1,5 +1,5 @@
 /** Decides whether a value can be stored in a column, and adds a check at run time where its type does not tell. */
-import { widen } from './bind-literal.ts'
+import { literal, widen } from './bind-literal.ts'
 import type { Binding } from './binding.ts'
 import type { BoundExpression } from './bound-query.ts'
 import type { ColumnView } from './catalogue-view.ts'
@@ -27,7 +27,7 @@ function fitDecimal(
   const from = asDecimal(value.type)
   if (from === undefined) throw doesNotFit(binding, column, value, at)
   if (value.kind === 'literal' && typeof value.value === 'bigint')
-    return fitLiteral(binding, column, type, value.value, from.scale, at)
+    return literal(type, fitLiteral(binding, column, type, value.value, from.scale, at), value.written)
   if (from.scale > type.scale) {
     throw binding.fail(
       'TypeMismatch',
@@ -55,12 +55,12 @@ function fitLiteral(
   unscaled: bigint,
   scale: number,
   at: number,
-): BoundExpression {
+): bigint {
   const shift = BigInt(Math.abs(type.scale - scale))
   const fitted = type.scale >= scale ? unscaled * 10n ** shift : unscaled / 10n ** shift
   const isExact = type.scale >= scale || fitted * 10n ** shift === unscaled
   const limit = 10n ** BigInt(type.precision)
-  if (isExact && fitted < limit && -fitted < limit) return { kind: 'literal', type, value: fitted, nullable: false }
+  if (isExact && fitted < limit && -fitted < limit) return fitted
   throw binding.fail(
     'TypeMismatch',
     at,

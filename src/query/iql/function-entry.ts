@@ -4,8 +4,8 @@ import type { IqlType, TypeKind } from './types.ts'
 export interface FunctionEntry {
   /** In lower case. Entries with the same name differ in their arguments. */
   readonly name: string
-  readonly kind: 'scalar' | 'aggregate' | 'window'
-  readonly group: 'Text' | 'Numbers' | 'Time' | 'Json and Uuid' | 'Aggregates' | 'Market data' | 'Windows'
+  readonly kind: 'scalar' | 'aggregate' | 'window' | 'table'
+  readonly group: 'Text' | 'Numbers' | 'Time' | 'Json and Uuid' | 'Aggregates' | 'Market data' | 'Windows' | 'Tables'
   readonly arguments: readonly ArgumentKind[]
   /** How many of the last arguments may be omitted. */
   readonly optional?: number
@@ -41,6 +41,7 @@ export const ARGUMENT_WORDS = {
   unit: 'a literal: one of the words in the description',
   span: 'a literal: one of the words in the description',
   digits: 'a literal: a whole number from 0 to 38',
+  fraction: 'a literal or a parameter: a number from 0 to 1, with up to 17 digits after the point',
   fixed: 'an Interval without months',
   months: 'a literal: an Interval of whole months',
 } as const

@@ -1,8 +1,8 @@
 /** The aggregate and window functions of IQL: one value from many rows. */
 import type { FunctionEntry } from './function-entry.ts'
 import type { Unnamed } from './functions-scalar.ts'
-import { QUOTIENT_SCALE } from './operators.ts'
-import { BOOLEAN, DECIMAL_DIGITS, decimal, INTEGER, type IqlType, TEXT } from './types.ts'
+import { quotientScale } from './operators.ts'
+import { asDecimal, BOOLEAN, DECIMAL_DIGITS, DOUBLE, decimal, INTEGER, type IqlType, TEXT } from './types.ts'
 
 export const AGGREGATE_FUNCTIONS = {
   count: {
@@ -25,7 +25,7 @@ export const AGGREGATE_FUNCTIONS = {
   avg: aggregate(
     ['number'],
     averageType,
-    'The mean. For Integer and Decimal a Decimal with scale max(s, 6), rounded half away from zero; for Double a Double: the sum as above, divided by the count.',
+    'The mean. For Integer and Decimal a Decimal with scale max(s, 16), or 12 where the whole part may need the digits, rounded half away from zero; for Double a Double: the sum as above, divided by the count.',
     'avg(price)',
     true,
   ),
@@ -34,16 +34,57 @@ export const AGGREGATE_FUNCTIONS = {
   bool_and: aggregate(['Boolean'], BOOLEAN, 'Whether all values are true.', 'bool_and(quantity > 0)', true),
   bool_or: aggregate(['Boolean'], BOOLEAN, 'Whether any value is true.', 'bool_or(quantity > 100)', true),
   variance: aggregate(
-    ['exact'],
-    averageType,
-    'The sample variance, (n Σx² − (Σx)²) / (n (n − 1)), calculated exactly and rounded once to scale max(s, 6); NULL for fewer than two rows.',
+    ['number'],
+    varianceType,
+    'The sample variance, (n Σx² − (Σx)²) / (n (n − 1)), calculated exactly, for Double over the shortest decimal forms, and rounded once, like avg (for squares the whole part needs twice the digits) or to a Double; NULL for fewer than two rows.',
     'variance(price)',
+    true,
   ),
   stddev: aggregate(
-    ['exact'],
+    ['number'],
     averageType,
-    'The sample standard deviation: the square root of the unrounded variance, rounded once to scale max(s, 6).',
+    'The sample standard deviation: the square root of the unrounded variance, rounded once in the same way.',
     'stddev(price)',
+    true,
+  ),
+  var_pop: aggregate(
+    ['number'],
+    varianceType,
+    'The variance of the population, (n Σx² − (Σx)²) / n², calculated and rounded in the same way; NULL without rows.',
+    'var_pop(price)',
+    true,
+  ),
+  stddev_pop: aggregate(
+    ['number'],
+    averageType,
+    'The standard deviation of the population: the square root of the unrounded var_pop.',
+    'stddev_pop(price)',
+    true,
+  ),
+  corr: aggregate(
+    ['number', 'number'],
+    DOUBLE,
+    'The correlation coefficient of the rows in which neither is NULL, from −1 to 1, from exact sums; NULL if either does not vary.',
+    'corr(price, quantity)',
+    true,
+  ),
+  median: aggregate(
+    ['number'],
+    averageType,
+    'The value in the middle, or the mean of the two in the middle: percentile_cont(0.5, x). NULLs are ignored.',
+    'median(price)',
+  ),
+  percentile_cont: aggregate(
+    ['fraction', 'number'],
+    ([, x]) => averageType(x === undefined ? [] : [x]),
+    'The value at this fraction of the sorted values, interpolated between the two nearest: for Integer and Decimal exactly, rounded once like avg; for Double over the shortest decimal forms. Also `percentile_cont(0.9) WITHIN GROUP (ORDER BY x)`.',
+    'percentile_cont(0.9, price)',
+  ),
+  percentile_disc: aggregate(
+    ['fraction', 'number'],
+    ([, x = INTEGER]) => x,
+    'The first of the sorted values at or after this fraction of them. Also `percentile_disc(0.9) WITHIN GROUP (ORDER BY x)`.',
+    'percentile_disc(0.9) WITHIN GROUP (ORDER BY price)',
   ),
   string_agg: {
     ...aggregate(
@@ -69,8 +110,8 @@ export const AGGREGATE_FUNCTIONS = {
   vwap: {
     ...market(
       ['exact', 'exact'],
-      averageType,
-      'The volume-weighted average price, Σ(price × quantity) / Σ(quantity), rounded half away from zero to scale max(s, 6). Rows with a NULL in either are ignored; NULL if the quantities sum to zero.',
+      vwapType,
+      'The volume-weighted average price, Σ(price × quantity) / Σ(quantity), rounded half away from zero to scale max(s1, s2, 16). Rows with a NULL in either are ignored; NULL if the quantities sum to zero.',
       'vwap(price, quantity)',
     ),
     overWindow: true,
@@ -102,6 +143,16 @@ export const WINDOW_FUNCTIONS = {
     'lag(price) OVER (ORDER BY executed_at)',
     1,
   ),
+  lag_default: {
+    ...window(
+      ['common', 'Integer', 'common'],
+      first,
+      'always',
+      'The same, with the last argument instead of NULL if there is no such row. A NULL in that row stays NULL.',
+      'lag(price, 1, 0) OVER (ORDER BY executed_at)',
+    ),
+    name: 'lag',
+  },
   lead: window(
     ['any', 'Integer'],
     first,
@@ -110,6 +161,16 @@ export const WINDOW_FUNCTIONS = {
     'lead(price, 2) OVER (ORDER BY executed_at)',
     1,
   ),
+  lead_default: {
+    ...window(
+      ['common', 'Integer', 'common'],
+      first,
+      'always',
+      'The same, with the last argument instead of NULL if there is no such row. A NULL in that row stays NULL.',
+      'lead(price, 1, price) OVER (ORDER BY executed_at)',
+    ),
+    name: 'lead',
+  },
   first_value: window(
     ['any'],
     first,
@@ -124,6 +185,37 @@ export const WINDOW_FUNCTIONS = {
     'The value in the last row of the frame.',
     'last_value(price) OVER (ORDER BY executed_at)',
   ),
+  nth_value: window(
+    ['any', 'Integer'],
+    first,
+    'always',
+    'The value in the row of the frame with that number, from 1; NULL if the frame has fewer rows.',
+    'nth_value(price, 2) OVER (ORDER BY executed_at)',
+  ),
+  locf: window(
+    ['any'],
+    first,
+    'always',
+    'The last value that is not NULL in this row and those before it, carried forward into gaps.',
+    'locf(price) OVER (ORDER BY executed_at)',
+  ),
+  interpolate: window(
+    ['number', 'moment'],
+    averageType,
+    'always',
+    'The value, or if it is NULL the value at this time on the line between the last known value before and the next after; NULL where one of them is missing. For Integer and Decimal calculated exactly and rounded to the scale of avg. The rows are ordered by the second argument.',
+    'interpolate(price, executed_at) OVER (ORDER BY executed_at)',
+  ),
+  interpolate_integer: {
+    ...window(
+      ['number', 'Integer'],
+      averageType,
+      'always',
+      'The same along a number.',
+      'interpolate(price, id) OVER (ORDER BY id)',
+    ),
+    name: 'interpolate',
+  },
 } as const satisfies Record<string, Unnamed>
 
 function first([x = INTEGER]: readonly IqlType[]): IqlType {
@@ -136,8 +228,23 @@ function sumType([x = INTEGER]: readonly IqlType[]): IqlType {
 }
 
 function averageType([x = INTEGER]: readonly IqlType[]): IqlType {
-  if (x.kind === 'Double') return x
-  return decimal(DECIMAL_DIGITS, Math.max(x.kind === 'Decimal' ? x.scale : 0, QUOTIENT_SCALE))
+  return meanOf(x, 0, 1)
+}
+
+/** Squares have twice as many digits before the point. */
+function varianceType([x = INTEGER]: readonly IqlType[]): IqlType {
+  return meanOf(x, 0, 2)
+}
+
+function vwapType([price = INTEGER, weight = INTEGER]: readonly IqlType[]): IqlType {
+  return meanOf(price, asDecimal(weight)?.scale ?? 0, 1)
+}
+
+function meanOf(type: IqlType, leastScale: number, times: number): IqlType {
+  const exact = asDecimal(type)
+  if (exact === undefined) return type
+  const scale = quotientScale(Math.max(exact.scale, leastScale), times * (exact.precision - exact.scale))
+  return decimal(DECIMAL_DIGITS, scale)
 }
 
 function aggregate(

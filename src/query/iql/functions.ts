@@ -2,17 +2,20 @@
 import type { FunctionEntry } from './function-entry.ts'
 import { AGGREGATE_FUNCTIONS, WINDOW_FUNCTIONS } from './functions-aggregate.ts'
 import { SCALAR_FUNCTIONS } from './functions-scalar.ts'
+import { TABLE_FUNCTIONS } from './functions-table.ts'
 
 /** Identifies an entry. The engines key their SQL by these ids, so that a missing function does not compile. */
 export type ScalarId = keyof typeof SCALAR_FUNCTIONS
 export type AggregateId = keyof typeof AGGREGATE_FUNCTIONS
 export type WindowId = keyof typeof WINDOW_FUNCTIONS
+export type TableFunctionId = keyof typeof TABLE_FUNCTIONS
 
 /** An entry with its id, by kind. */
 export type FunctionDefinition =
   | (FunctionEntry & { readonly kind: 'scalar'; readonly id: ScalarId })
   | (FunctionEntry & { readonly kind: 'aggregate'; readonly id: AggregateId })
   | (FunctionEntry & { readonly kind: 'window'; readonly id: WindowId })
+  | (FunctionEntry & { readonly kind: 'table'; readonly id: TableFunctionId })
 
 /** Forms that look like calls but have rules of their own. */
 export const SPECIAL_FORMS = [
@@ -25,6 +28,7 @@ export const FUNCTIONS: readonly FunctionDefinition[] = [
   ...entriesOf(SCALAR_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'scalar', id }) as const),
   ...entriesOf(AGGREGATE_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'aggregate', id }) as const),
   ...entriesOf(WINDOW_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'window', id }) as const),
+  ...entriesOf(TABLE_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'table', id }) as const),
 ]
 
 /** All entries with a name in lower case. */
@@ -34,6 +38,11 @@ export function functionsNamed(name: string): readonly FunctionDefinition[] {
 
 export function functionNames(): string[] {
   return [...BY_NAME.keys(), ...SPECIAL_FORMS.map(({ name }) => name)]
+}
+
+/** Those for FROM. */
+export function tableFunctionNames(): string[] {
+  return FUNCTIONS.filter(({ kind }) => kind === 'table').map(({ name }) => name)
 }
 
 const BY_NAME: ReadonlyMap<string, readonly FunctionDefinition[]> = Map.groupBy(FUNCTIONS, ({ name }) => name)

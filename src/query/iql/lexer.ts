@@ -114,37 +114,44 @@ function readBytes(statement: string, at: number, tokens: Token[]): number {
  * Quoted = '"' {any character but '"' | '""'} '"'
  */
 function readQuotes(statement: string, at: number, kind: 'text' | 'quoted', quote: string, tokens: Token[]): number {
-  let end = statement.indexOf(quote, at + 1)
-  let doubled = false
-  while (end !== -1 && statement[end + 1] === quote) {
-    doubled = true
-    end = statement.indexOf(quote, end + 2)
-  }
+  const end = closingQuote(statement, at, quote)
   if (end === -1) {
     const what = kind === 'text' ? 'The text' : 'The quoted name'
     throw fail(statement, at, `${what} is never closed`, 'Syntax', [quote])
   }
   const inner = statement.slice(at + 1, end)
-  const text = doubled ? inner.replaceAll(quote + quote, quote) : inner
+  const text = inner.includes(quote) ? inner.replaceAll(quote + quote, quote) : inner
   if (kind === 'quoted' && text === '') throw fail(statement, at, 'A name has at least one character', 'BadName')
   tokens.push({ kind, text, key: '', at })
   return end + 1
 }
 
-/** Number = (digits ["." digits] | "." digits) [("e" | "E") ["+" | "-"] digits] */
+/** The position of the quote that ends what the one at `at` begins, -1 if there is none. */
+export function closingQuote(statement: string, at: number, quote: string): number {
+  let end = statement.indexOf(quote, at + 1)
+  while (end !== -1 && statement[end + 1] === quote) end = statement.indexOf(quote, end + 2)
+  return end
+}
+
 function readNumber(statement: string, at: number, tokens: Token[]): number {
+  const end = numberEnd(statement, at)
+  if (isWordStart(statement, end, statement.charCodeAt(end))) {
+    throw fail(statement, end, 'A number cannot run into a word: put a space between, or quote the name')
+  }
+  tokens.push({ kind: 'number', text: statement.slice(at, end), key: '', at })
+  return end
+}
+
+/** Number = (digits ["." digits] | "." digits) [("e" | "E") ["+" | "-"] digits] */
+export function numberEnd(statement: string, at: number): number {
   let end = digitsEnd(statement, at)
   if (statement.charCodeAt(end) === DOT && isDigit(statement.charCodeAt(end + 1))) end = digitsEnd(statement, end + 1)
   const exponent = statement.charCodeAt(end) | 0x20
   if (exponent === LETTER_E) {
     const sign = statement.charCodeAt(end + 1)
     const digits = sign === PLUS || sign === MINUS ? end + 2 : end + 1
-    if (isDigit(statement.charCodeAt(digits))) end = digitsEnd(statement, digits)
+    if (isDigit(statement.charCodeAt(digits))) return digitsEnd(statement, digits)
   }
-  if (isWordStart(statement, end, statement.charCodeAt(end))) {
-    throw fail(statement, end, 'A number cannot run into a word: put a space between, or quote the name')
-  }
-  tokens.push({ kind: 'number', text: statement.slice(at, end), key: '', at })
   return end
 }
 
@@ -156,7 +163,10 @@ function readParameter(statement: string, at: number, mark: number, tokens: Toke
   }
   const isName = mark === COLON ? isWordStart(statement, at + 1, first) : isDigit(first)
   if (!isName) {
-    const [message, expected] = mark === COLON ? [': starts a parameter', ':name'] : ['$ starts a parameter', '$1']
+    const [message, expected] =
+      mark === COLON
+        ? [': starts a parameter', ':name']
+        : ['$ starts a parameter with a number; one with a name begins with a colon', '$1']
     throw fail(statement, at, message, 'Syntax', [expected])
   }
   const end = mark === COLON ? wordEnd(statement, at + 1) : digitsEnd(statement, at + 1)
@@ -203,11 +213,11 @@ const [DOT, QUOTE, DOUBLE_QUOTE, COLON, DOLLAR, PLUS, MINUS, UNDERSCORE, LETTER_
   0x2e, 0x27, 0x22, 0x3a, 0x24, 0x2b, 0x2d, 0x5f, 0x65,
 ] as const
 
-function isDigit(code: number): boolean {
+export function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39
 }
 
-function digitsEnd(statement: string, from: number): number {
+export function digitsEnd(statement: string, from: number): number {
   let end = from
   while (isDigit(statement.charCodeAt(end))) end++
   return end

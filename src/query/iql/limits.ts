@@ -43,5 +43,14 @@ export const MAX_RESULT_ROW_BYTES = 2 * MAX_CREATED_BYTES
  */
 export const MAX_KEY_BYTES = 2500
 
+/**
+ * The values of one group that the medians and percentiles of a statement may hold together. Each may hold an equal share, rounded
+ * to a power of two, less one. Those of more than 18 digits count as four.
+ */
+export const MAX_HELD_VALUES = 2 ** 22
+
+/** The rows of generate_series: enough for the minutes of a year. */
+export const MAX_SERIES_ROWS = 1_000_000
+
 /** SQLite copies a WITH query for every use, and those in the copies again: a chain that doubles would never be prepared. */
 export const MAX_WITH_USES = 1000

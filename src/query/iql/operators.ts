@@ -17,8 +17,24 @@ import {
   type TypeKind,
 } from './types.ts'
 
-/** The minimum scale of a quotient or an average. */
-export const QUOTIENT_SCALE = 6
+/** The scale of a quotient or an average, unless its operands have more. */
+export const QUOTIENT_SCALE = 16
+/** What is left of it where the whole part may need the digits. */
+const LEAST_QUOTIENT_SCALE = 12
+
+/** `whole` is the number of digits that the whole part may need. */
+export function quotientScale(scale: number, whole: number): number {
+  const room = Math.max(DECIMAL_DIGITS - whole, LEAST_QUOTIENT_SCALE)
+  return Math.max(scale, Math.min(QUOTIENT_SCALE, room))
+}
+
+/** Digits after the point to which a variance of Doubles is calculated before it becomes a Double: more than the least one has. */
+export const SPREAD_DIGITS = 400
+/** The same for a correlation. */
+export const ROOT_DIGITS = 40
+
+/** Digits after the point of the fraction of a percentile. */
+export const FRACTION_SCALE = 17
 
 /**
  * An operation that engines implement, named by its operand types. For all of them: NULL in, NULL out; a result out of the
@@ -51,7 +67,7 @@ export const OPERATORS = {
     'Decimal',
     'Decimal',
     quotient,
-    'quotient rounded half away from zero; scale max(s1, s2, 6)',
+    'quotient rounded half away from zero; scale max(s1, s2, 16), or 12 where the whole part may need the digits',
   ),
   'decimal%decimal': rule('%', 'Decimal', 'Decimal', sum, 'remainder, with the sign of the dividend', 'result'),
   'double+double': rule('+', 'Double', 'Double', () => DOUBLE, 'IEEE 754 sum'),
@@ -143,8 +159,9 @@ function product(left: IqlType, right: IqlType): IqlType | undefined {
 
 function quotient(left: IqlType, right: IqlType): IqlType | undefined {
   return combine(left, right, (a, b) => {
-    const scale = Math.max(a.scale, b.scale, QUOTIENT_SCALE)
-    return decimal(a.precision - a.scale + b.scale + scale, scale)
+    const whole = a.precision - a.scale + b.scale
+    const scale = quotientScale(Math.max(a.scale, b.scale), whole)
+    return decimal(whole + scale, scale)
   })
 }
 

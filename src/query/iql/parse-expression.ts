@@ -4,8 +4,6 @@ import type {
   Call,
   Case,
   Expression,
-  Frame,
-  FrameBound,
   InList,
   InQuery,
   Like,
@@ -16,6 +14,7 @@ import type {
   Window,
 } from './ast-query.ts'
 import { RESERVED, RESERVED_FUNCTIONS } from './keywords.ts'
+import { parseFrame } from './parse-frame.ts'
 import { BINARY_PRECEDENCE, PRECEDENCE } from './precedence.ts'
 import type { TokenStream } from './token-stream.ts'
 
@@ -317,7 +316,7 @@ function parseExtract(tokens: TokenStream): Call {
 
 /**
  * Call = Name "(" ["*" | ["DISTINCT"] Expression {"," Expression} ["ORDER" "BY" OrderItem {"," OrderItem}]] ")"
- *        ["FILTER" "(" "WHERE" Expression ")"] ["OVER" Window]
+ *        ["WITHIN" "GROUP" "(" "ORDER" "BY" Expression ["ASC"] ")"] ["FILTER" "(" "WHERE" Expression ")"] ["OVER" Window]
  */
 function parseCall(tokens: TokenStream): Call {
   const { text, at } = tokens.take()
@@ -328,11 +327,31 @@ function parseCall(tokens: TokenStream): Call {
     const args = star || (!distinct && tokens.sees(')')) ? [] : tokens.list(parseExpression)
     const orderBy = args.length > 0 && tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
     tokens.expects(')')
+    const within = parseWithinGroup(tokens, text)
     const filter = parseFilter(tokens)
     const over = tokens.accepts('over') ? parseWindow(tokens) : undefined
-    return { ...call({ text, at }, args), star, distinct, orderBy, filter, over }
+    return { ...call({ text, at }, [...args, ...within]), star, distinct, orderBy, filter, over }
   })
 }
+
+/** percentile_cont(f) WITHIN GROUP (ORDER BY x) is percentile_cont(f, x). */
+function parseWithinGroup(tokens: TokenStream, name: string): Expression[] {
+  if (!PERCENTILES.has(name.toLowerCase())) return []
+  if (tokens.token.key !== 'within' || tokens.ahead(1).key !== 'group' || tokens.ahead(2).key !== '(') {
+    tokens.couldBe('WITHIN')
+    return []
+  }
+  tokens.take()
+  tokens.take()
+  tokens.take()
+  tokens.expects('order')
+  tokens.expects('by')
+  const value = parseExpression(tokens)
+  if (!tokens.accepts('asc') && tokens.ahead(0).key === 'desc') throw tokens.unexpected('give 1 minus the fraction')
+  return [tokens.closing(value)]
+}
+
+const PERCENTILES: ReadonlySet<string> = new Set(['percentile_cont', 'percentile_disc'])
 
 function parseFilter(tokens: TokenStream): Expression | undefined {
   if (tokens.token.key !== 'filter' || tokens.ahead(1).key !== '(') {
@@ -351,33 +370,6 @@ function parseWindow(tokens: TokenStream): Window {
   const partitionBy = tokens.acceptsBy('partition') ? tokens.list(parseExpression) : []
   const orderBy = tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
   return tokens.closing({ partitionBy, orderBy, frame: parseFrame(tokens), at })
-}
-
-/** Frame = ("ROWS" | "RANGE") (FrameBound | "BETWEEN" FrameBound "AND" FrameBound) */
-function parseFrame(tokens: TokenStream): Frame | undefined {
-  const unit = tokens.accepts('rows') ? 'rows' : tokens.accepts('range') ? 'range' : undefined
-  if (unit === undefined) return undefined
-  if (!tokens.accepts('between')) return { unit, start: parseFrameBound(tokens), end: { kind: 'current-row' } }
-  const start = parseFrameBound(tokens)
-  tokens.expects('and')
-  return { unit, start, end: parseFrameBound(tokens) }
-}
-
-/** FrameBound = "UNBOUNDED" ("PRECEDING" | "FOLLOWING") | "CURRENT" "ROW" | digits ("PRECEDING" | "FOLLOWING") */
-function parseFrameBound(tokens: TokenStream): FrameBound {
-  if (tokens.accepts('current')) {
-    tokens.expects('row')
-    return { kind: 'current-row' }
-  }
-  if (tokens.accepts('unbounded')) {
-    if (tokens.accepts('preceding')) return { kind: 'unbounded-preceding' }
-    tokens.expects('following')
-    return { kind: 'unbounded-following' }
-  }
-  const rows = tokens.wholeNumber('a number of rows')
-  if (tokens.accepts('preceding')) return { kind: 'preceding', rows }
-  tokens.expects('following')
-  return { kind: 'following', rows }
 }
 
 function call(name: Name, args: readonly Expression[]): Call {

@@ -5,6 +5,7 @@ import type {
   Expression,
   From,
   JoinKind,
+  Latest,
   Name,
   OrderItem,
   Query,
@@ -99,7 +100,7 @@ function isBareQuery({ with: ctes, orderBy, limit, offset }: Query): boolean {
 
 /**
  * Select = "SELECT" ["DISTINCT" | "ALL"] SelectItem {"," SelectItem} ["FROM" From] ["WHERE" Expression]
- *          ["GROUP" "BY" Expression {"," Expression}] ["HAVING" Expression]
+ *          [Latest] ["GROUP" "BY" Expression {"," Expression}] ["HAVING" Expression]
  */
 function parseSelect(tokens: TokenStream): Select {
   const at = tokens.expects('select')
@@ -108,9 +109,27 @@ function parseSelect(tokens: TokenStream): Select {
   const items = tokens.list(parseSelectItem)
   const from = tokens.accepts('from') ? parseFrom(tokens) : undefined
   const where = tokens.accepts('where') ? parseExpression(tokens) : undefined
+  const latest = parseLatest(tokens)
   const groupBy = tokens.acceptsBy('group') ? tokens.list(parseExpression) : []
   const having = tokens.accepts('having') ? parseExpression(tokens) : undefined
-  return { kind: 'select', distinct, items, from, where, groupBy, having, at }
+  const select: Select = { kind: 'select', distinct, items, from, where, groupBy, having, at }
+  return latest === undefined ? select : { ...select, latest }
+}
+
+/** Latest = "LATEST" "ON" Expression "PARTITION" "BY" Expression {"," Expression} */
+function parseLatest(tokens: TokenStream): Latest | undefined {
+  if (!opensLatest(tokens)) return undefined
+  const { at } = tokens.take()
+  tokens.take()
+  const on = parseExpression(tokens)
+  tokens.expects('partition')
+  tokens.expects('by')
+  return { on, partitionBy: tokens.list(parseExpression), at }
+}
+
+/** LATEST is not reserved: it can be an alias, also before the ON of a join. */
+function opensLatest(tokens: TokenStream): boolean {
+  return tokens.token.key === 'latest' && tokens.token.kind === 'word' && tokens.ahead(1).key === 'on'
 }
 
 /** SelectItem = "*" | Name "." "*" | Expression [Alias] */
@@ -150,7 +169,7 @@ function parseFrom(tokens: TokenStream): From {
  *      | "CROSS" "JOIN" TableItem
  */
 function parseJoined(tokens: TokenStream): From {
-  let left = parseTableItem(tokens)
+  let left = parseTableItem(tokens, opensLatest)
   for (;;) {
     const at = tokens.token.at
     const join = parseJoinKind(tokens)
@@ -185,18 +204,32 @@ function parseJoinKind(tokens: TokenStream): JoinKind | undefined {
   return undefined
 }
 
-/** TableItem = Name [Alias] | "(" Query ")" Alias | "(" Joined ")" */
-function parseTableItem(tokens: TokenStream): From {
-  if (!tokens.sees('(')) return { kind: 'table', name: tokens.name('a table'), alias: parseAlias(tokens) }
+/** TableItem = Name [Alias] | FunctionTable | "(" Query ")" Alias | "(" Joined ")" */
+function parseTableItem(tokens: TokenStream, endsBefore: (tokens: TokenStream) => boolean = () => false): From {
+  const parseItsAlias = () => (endsBefore(tokens) ? undefined : parseAlias(tokens))
+  if (!tokens.sees('(')) {
+    if (tokens.ahead(1).key === '(' && tokens.token.kind === 'word') return parseFunctionTable(tokens, parseItsAlias)
+    return { kind: 'table', name: tokens.name('a table'), alias: parseItsAlias() }
+  }
   if (tokens.opensQuery()) {
     const query = parseParenthesisedQuery(tokens)
-    const alias = parseAlias(tokens)
+    const alias = parseItsAlias()
     if (alias !== undefined) return { kind: 'derived', query, alias }
     tokens.couldBe('AS')
     throw tokens.unexpected('a sub-query in FROM needs a name: (…) AS name')
   }
   tokens.take()
   return tokens.nested(() => tokens.closing(parseJoined(tokens)))
+}
+
+/** FunctionTable = Name "(" Expression {"," Expression} ")" [Alias ["(" Name ")"]] */
+function parseFunctionTable(tokens: TokenStream, parseItsAlias: () => Name | undefined): From {
+  const name = tokens.name('a table')
+  tokens.expects('(')
+  const args = tokens.nested(() => tokens.closing(tokens.list(parseExpression)))
+  const alias = parseItsAlias()
+  const column = alias !== undefined && tokens.accepts('(') ? tokens.closing(tokens.columnName()) : undefined
+  return { kind: 'function', name, arguments: args, alias, column }
 }
 
 function parseOrderBy(tokens: TokenStream): OrderItem[] {

@@ -91,10 +91,13 @@ function printBody(body: Body, minimum: number): string {
   }
 }
 
-function printSelect({ distinct, items, from, where, groupBy, having }: Extract<Body, { kind: 'select' }>): string {
+function printSelect(select: Extract<Body, { kind: 'select' }>): string {
+  const { distinct, items, from, where, latest, groupBy, having } = select
   const parts = [`SELECT ${distinct ? 'DISTINCT ' : ''}${printItems(items)}`]
   if (from !== undefined) parts.push(`FROM ${printFrom(from)}`)
   if (where !== undefined) parts.push(`WHERE ${printExpression(where)}`)
+  if (latest !== undefined)
+    parts.push(`LATEST ON ${printExpression(latest.on)} PARTITION BY ${printList(latest.partitionBy)}`)
   if (groupBy.length > 0) parts.push(`GROUP BY ${groupBy.map((key) => printExpression(key)).join(', ')}`)
   if (having !== undefined) parts.push(`HAVING ${printExpression(having)}`)
   return parts.join(' ')
@@ -129,6 +132,8 @@ function printFrom(from: From): string {
       return `${printName(from.name)}${printAlias(from.alias)}`
     case 'derived':
       return `(${printQuery(from.query)})${printAlias(from.alias)}`
+    case 'function':
+      return `${from.name.text}(${printList(from.arguments)})${printAlias(from.alias)}${from.column === undefined ? '' : ` (${printName(from.column)})`}`
     case 'join': {
       const right = from.right.kind === 'join' ? `(${printFrom(from.right)})` : printFrom(from.right)
       const on = from.on === undefined ? '' : ` ON ${printExpression(from.on)}`

@@ -32,6 +32,8 @@ export const CLAUSES = {
   orderBy: { name: 'ORDER BY', aggregates: true, windows: true },
   having: { name: 'HAVING', aggregates: true, windows: false },
   where: { name: 'WHERE', aggregates: false, windows: false },
+  from: { name: 'FROM', aggregates: false, windows: false },
+  latest: { name: 'LATEST ON', aggregates: false, windows: false },
   on: { name: 'ON', aggregates: false, windows: false },
   groupBy: { name: 'GROUP BY', aggregates: false, windows: false },
   limit: { name: 'LIMIT', aggregates: false, windows: false },

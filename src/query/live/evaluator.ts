@@ -1,4 +1,5 @@
 /** Decides when results are evaluated: after changes, not too often, and again after a failure. */
+import type { TurnQueue } from '../../lib/turns.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Positions } from '../engines/live-source.ts'
 import { refuse } from '../errors.ts'
@@ -16,6 +17,8 @@ export interface EvaluatorEnv {
   readonly watches: TableWatches
   readonly counts: LiveCounts
   readonly onError: (error: unknown) => void
+  /** A commit can concern thousands of evaluators. */
+  readonly starts: TurnQueue
   /** A result has other rows than before: its memory has to be counted. */
   readonly hasChanged: (result: LiveResult) => void
 }
@@ -104,8 +107,10 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     clearTimeout(this.#timer)
     if (this.#isClosed || this.#isRunning || this.#dirtySince === undefined) return
     const wait = this.#dueAt() - performance.now()
-    if (wait <= TOLERANCE_MS) void this.#run(this.#dirtySince)
-    else {
+    if (wait <= TOLERANCE_MS) {
+      this.#isRunning = true
+      void this.env.starts.run(() => this.#run())
+    } else {
       this.#timer = setTimeout(() => this.#schedule(), wait)
       this.#timer.unref()
     }
@@ -124,11 +129,12 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     )
   }
 
-  async #run(dirtySince: number): Promise<void> {
+  async #run(): Promise<void> {
+    if (this.#isClosed) return
     const waiting = this.#waiting.splice(0)
-    this.#isRunning = true
-    this.#dirtySince = undefined
     this.#startedAt = performance.now()
+    const dirtySince = this.#dirtySince ?? this.#startedAt
+    this.#dirtySince = undefined
     let ranFrom = this.#startedAt
     const onStart = (): void => {
       ranFrom = performance.now()
@@ -151,10 +157,10 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     this.#schedule()
   }
 
-  /** A change can concern thousands of results, and each message that is sent takes a while. */
+  /** A change can concern thousands of results or followers, and each message that is sent takes a while. */
   *#publish(changed: readonly LiveResult[]): SlicedWork<void> {
     for (const result of changed) {
-      result.publish()
+      yield* result.publish()
       this.env.hasChanged(result)
       yield
     }

@@ -4,9 +4,7 @@ import type { Principal } from '../../protocol/principal.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { Snapshot } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
-import type { TableView } from '../iql/catalogue-view.ts'
 import { viewFor } from '../plan/rights.ts'
 import { ownerOf, shownStatement } from '../run/running.ts'
 import { asUnavailable } from '../unavailable.ts'
@@ -21,7 +19,6 @@ import {
   type LiveSubscription,
   MAX_RATE,
   MIN_RATE,
-  type ResetReason,
 } from './live-query.ts'
 import type { LiveResult } from './live-result.ts'
 import { isPosition } from './position.ts'
@@ -68,15 +65,15 @@ export class LiveStatements implements LiveQueries {
       counts,
       onError,
       release: (result) => this.#results.release(result),
-      replan: (subscriber, principal) => this.#replan(subscriber, principal, 'Rights'),
+      replan: (subscriber, principal) => this.#replan(subscriber, principal),
       hasEnded: (subscriber) => this.#forget(subscriber),
       hold: (messages, reader) => this.#results.hold(messages, reader),
       letGo: (messages, reader) => this.#results.letGo(messages, reader),
     }
     this.#sweep = setInterval(() => this.#tick(), Math.min(SWEEP_MS, limits.progressMs / 2))
     this.#sweep.unref()
-    this.#stopWatching = catalogue.onChange((before) => {
-      inSlices(this.#replanAll(before)).catch(onError)
+    this.#stopWatching = catalogue.onChange(() => {
+      inSlices(this.#replanAll()).catch(onError)
     })
   }
 
@@ -195,7 +192,7 @@ export class LiveStatements implements LiveQueries {
     return targetOf(request, principal, catalogue.snapshot, this.#options)
   }
 
-  #replan(subscriber: Subscriber, principal: Principal, reason: ResetReason): void {
+  #replan(subscriber: Subscriber, principal: Principal): void {
     const before = this.#targets.get(subscriber)
     if (before === undefined) return
     let target: LiveTarget
@@ -211,7 +208,7 @@ export class LiveStatements implements LiveQueries {
     this.#targets.set(subscriber, target)
     // What it still has of the old result may be what the caller may not see any more.
     subscriber.leave()
-    subscriber.reset(reason)
+    subscriber.reset(shapeOf(before) === shapeOf(target) ? 'Rights' : 'Definition')
     this.#follow(subscriber, target).catch((error: unknown) => {
       if (!(error instanceof Refusal)) this.#options.onError(error)
       subscriber.end(error instanceof Refusal ? error : failed())
@@ -252,16 +249,11 @@ export class LiveStatements implements LiveQueries {
     return error instanceof Refusal ? error : failed()
   }
 
-  *#replanAll(before: Snapshot): SlicedWork<void> {
+  *#replanAll(): SlicedWork<void> {
     this.#results.catalogueChanged()
-    const { snapshot } = this.#options.catalogue
-    const redefined = new Set<string>()
-    for (const { name } of before.tables())
-      if (shapeOf(before.table(name)) !== shapeOf(snapshot.table(name))) redefined.add(name)
-    for (const [subscriber, { plan }] of [...this.#targets]) {
+    for (const subscriber of [...this.#targets.keys()]) {
       yield
-      const isRedefined = plan.tables.some(({ name }) => redefined.has(name))
-      this.#replan(subscriber, subscriber.principal, isRedefined ? 'Definition' : 'Rights')
+      this.#replan(subscriber, subscriber.principal)
     }
   }
 
@@ -290,9 +282,9 @@ function keyOf({ principal, requestId }: LiveRequest): string {
   return `${ownerOf(principal)}\n${requestId}`
 }
 
-/** What a caller sees of a table, apart from which rows. */
-function shapeOf(table: TableView | undefined): string {
-  return JSON.stringify(table === undefined ? null : [table.columns, table.primaryKey])
+/** What a caller sees of the tables, apart from which rows. */
+function shapeOf({ plan }: LiveTarget): string {
+  return JSON.stringify(plan.tables.map(({ columns, primaryKey }) => [columns, primaryKey]))
 }
 
 function shuttingDown(): Refusal {

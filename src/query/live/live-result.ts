@@ -38,6 +38,8 @@ export interface Step {
 /** Longer changes are applied and encoded in slices, and so is a longer order. */
 const MAX_AT_ONCE = 1000
 const MAX_ORDER_AT_ONCE = 20_000
+/** Told of a change between two yields: each is sent a message, which takes some microseconds. */
+const FOLLOWERS_PER_STEP = 16
 /** A row that was there, with a text that no row has. */
 const NOT_KNOWN = ''
 /** What a result takes beside its rows and its SQL, about. */
@@ -263,8 +265,12 @@ export class LiveResult {
   }
 
   /** Tells everybody of the new version. */
-  publish(): void {
-    for (const follower of [...this.followers]) follower.resultChanged()
+  *publish(): SlicedWork<void> {
+    let count = 0
+    for (const follower of [...this.followers]) {
+      follower.resultChanged()
+      if (++count % FOLLOWERS_PER_STEP === 0) yield
+    }
   }
 
   /** It cannot be kept up to date any more. */

@@ -1,4 +1,5 @@
 /** All live results of this node: shared by those who follow them, kept for a while for those who come back. */
+import { TurnQueue } from '../../lib/turns.ts'
 import type { LiveCounts } from './counts.ts'
 import type { EvaluatorEnv } from './evaluator.ts'
 import { Family } from './family.ts'
@@ -42,7 +43,8 @@ export class LiveResults {
 
   constructor({ reader, counts, onError }: ResultsEnv) {
     const watches = new TableWatches(reader.source, onError)
-    this.#env = { reader, counts, onError, watches, hasChanged: (result) => this.#limitMemory(result) }
+    const hasChanged = (result: LiveResult): void => this.#limitMemory(result)
+    this.#env = { reader, counts, onError, watches, starts: new TurnQueue(), hasChanged }
   }
 
   get bytes(): number {

@@ -17,6 +17,8 @@ interface Watch {
 }
 
 const RETRY_MS = 1000
+/** The database is not asked of all tables sooner than so many times as long as that took. */
+const PAUSE = 2
 
 export class TableWatches {
   readonly #source: LiveSource
@@ -24,8 +26,13 @@ export class TableWatches {
   readonly #watches = new Map<string, Watch>()
   #stopListening: (() => void) | undefined
   #isAsking = false
-  /** A commit that came while the database was asked. */
-  #isStale = false
+  /** The tables that may have been written to since the database was asked. */
+  #written = new Set<string>()
+  /** Others may have been written to as well: another program has committed, or another node. */
+  #isAnyWritten = false
+  /** When the first of them was, by the monotonic clock. */
+  #writtenAt: number | undefined
+  #notAllBefore = Number.NEGATIVE_INFINITY
   #retry: NodeJS.Timeout | undefined
 
   constructor(source: LiveSource, onError: (error: unknown) => void) {
@@ -41,10 +48,10 @@ export class TableWatches {
       this.#watches.set(table, watch)
     }
     if (this.#watches.size === 0) return
-    this.#stopListening ??= this.#source.onCommit(() => void this.#ask())
+    this.#stopListening ??= this.#source.onCommit((tables) => this.#onCommit(tables))
     this.hasRead(watcher, positions)
     // Nobody told it of commits between its read and now.
-    void this.#ask()
+    this.#onCommit(new Set(watcher.tables))
   }
 
   remove(watcher: Watcher): void {
@@ -84,29 +91,54 @@ export class TableWatches {
     this.#retry = undefined
   }
 
+  #onCommit(tables: ReadonlySet<string> | undefined): void {
+    if (tables === undefined) this.#isAnyWritten = true
+    else for (const table of tables) if (this.#watches.has(table)) this.#written.add(table)
+    this.#writtenAt ??= performance.now()
+    void this.#ask()
+  }
+
+  /** What this node writes is asked for by its table, however many others are watched. */
   async #ask(): Promise<void> {
-    if (this.#isAsking) {
-      this.#isStale = true
-      return
-    }
+    if (this.#isAsking) return
     this.#isAsking = true
-    const at = performance.now()
     try {
-      do {
-        this.#isStale = false
-        await this.#markChanged(at)
-      } while (this.#isStale)
+      for (let tables = this.#takeWritten(); tables !== undefined; tables = this.#takeWritten()) {
+        const began = performance.now()
+        const at = this.#writtenAt ?? began
+        if (!this.#isAnyWritten) this.#writtenAt = undefined
+        await this.#markChanged(tables, at)
+        const now = performance.now()
+        if (tables === this.#watches) this.#notAllBefore = now + PAUSE * (now - began)
+      }
     } catch (error) {
+      // The commit must not be forgotten because the database could not be asked.
+      this.#isAnyWritten = true
       this.#onError(error)
-      this.#retryLater()
+      this.#askLater(RETRY_MS)
     } finally {
       this.#isAsking = false
     }
   }
 
-  async #markChanged(at: number): Promise<void> {
+  /** The tables to ask the database of; undefined if there is nothing to ask now. */
+  #takeWritten(): { keys(): Iterable<string> } | undefined {
+    const wait = this.#notAllBefore - performance.now()
+    const isAllDue = this.#isAnyWritten && wait <= 0
+    if (this.#isAnyWritten && !isAllDue) this.#askLater(wait)
+    if (!isAllDue && this.#written.size === 0) return undefined
+    const written = this.#written
+    this.#written = new Set()
+    if (!isAllDue) return written
+    this.#isAnyWritten = false
+    return this.#watches
+  }
+
+  async #markChanged(tables: { keys(): Iterable<string> }, at: number): Promise<void> {
     const seen = new Map<string, TablePosition>()
-    for (const [table, watch] of this.#watches) {
+    for (const table of tables.keys()) {
+      const watch = this.#watches.get(table)
+      if (watch === undefined) continue
       if (watch.seen === undefined) mark(watch, at)
       else seen.set(table, watch.seen)
     }
@@ -117,11 +149,10 @@ export class TableWatches {
     }
   }
 
-  /** The commit must not be forgotten because the database could not be asked. */
-  #retryLater(): void {
+  #askLater(milliseconds: number): void {
     if (this.#stopListening === undefined) return
     clearTimeout(this.#retry)
-    this.#retry = setTimeout(() => void this.#ask(), RETRY_MS)
+    this.#retry = setTimeout(() => void this.#ask(), milliseconds)
     this.#retry.unref()
   }
 }

@@ -67,7 +67,7 @@ export function targetOf(
   env: TargetEnv,
 ): LiveTarget {
   const { statement: text, encoding } = request
-  const planned = env.planner.plan(principal, snapshot, text)
+  const planned = env.planner.planWithLiterals(principal, snapshot, text)
   const values = readParameters(text, planned.bound, request.parameters)
   const plan = livePlanOf(planned, env.engine)
   const owner = ownerOf(principal)

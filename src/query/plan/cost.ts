@@ -1,9 +1,9 @@
 /** Proves from a bound statement how its rows are found, and that it touches few of them and does little with each. */
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import { BOUNDED_ROWS, type CostClass } from '../engines/cost-class.ts'
+import type { IndexesOf } from '../engines/emit/expression.ts'
 import type { DefaultValue, Delete, Insert, Update } from '../iql/bound.ts'
 import type { BoundExpression, Query, TableSource } from '../iql/bound-query.ts'
-import type { TableView } from '../iql/catalogue-view.ts'
 import { concatOperands, isSmallText } from '../iql/text-bound.ts'
 import { isLongType } from '../iql/types.ts'
 
@@ -15,12 +15,10 @@ export type AccessPath =
   | { readonly kind: 'key' | 'index'; readonly columns: readonly string[] }
   | { readonly kind: 'scan' }
 
-/** The columns of each index of a table. */
-export type IndexesOf = (table: TableView) => readonly (readonly string[])[]
-
 export function costOf(query: Query, indexesOf: IndexesOf): CostClass {
   const { body } = query
-  if (query.with.length > 0 || body.kind !== 'select' || body.distinct || body.grouped) return 'unbounded'
+  if (query.with.length > 0 || body.kind !== 'select' || body.distinct || body.grouped || body.latest !== undefined)
+    return 'unbounded'
   if (
     !body.outputs.every(({ expression }) => isSimple(expression)) ||
     !query.orderBy.every(({ expression }) => isSimple(expression)) ||

@@ -1,7 +1,9 @@
 /** EXPLAIN: how a statement is run, read from its bound tree, so that it tells nothing that the caller may not know. */
+import type { IndexesOf } from '../engines/emit/expression.ts'
+import { latestIndex } from '../engines/emit/latest.ts'
 import type { Delete, Insert, Update } from '../iql/bound.ts'
-import type { Body, BoundExpression, Query, Source, TableSource } from '../iql/bound-query.ts'
-import { accessPath, type IndexesOf, targetOf } from './cost.ts'
+import type { Body, BoundExpression, Query, Select, Source, TableSource } from '../iql/bound-query.ts'
+import { accessPath, targetOf } from './cost.ts'
 
 export function explain(statement: Query | Insert | Update | Delete, indexesOf: IndexesOf): string[] {
   switch (statement.kind) {
@@ -60,7 +62,10 @@ function bodyLines(body: Body, indexesOf: IndexesOf): string[] {
       if (body.having !== undefined) steps.push('filter groups')
       if (body.grouped)
         steps.push(body.groupBy.length === 0 ? 'aggregate all rows' : `group by ${counted(body.groupBy.length, 'key')}`)
-      const source = body.from === undefined ? ['one row'] : sourceLines(body.from, body.where, indexesOf)
+      const index = latestIndex(body, indexesOf)
+      if (body.latest !== undefined && index === undefined)
+        steps.push(`number the rows of each key (${counted(body.latest.partitionBy.length, 'key')}), keep the last`)
+      const source = fromLines(body, index, indexesOf)
       return [
         ...steps.map((step, index) => `${'  '.repeat(index)}${step}`),
         ...source.map((line) => `${'  '.repeat(steps.length)}${line}`),
@@ -69,12 +74,24 @@ function bodyLines(body: Body, indexesOf: IndexesOf): string[] {
   }
 }
 
+function fromLines({ from, where }: Select, index: readonly string[] | undefined, indexesOf: IndexesOf): string[] {
+  if (from === undefined) return ['one row']
+  if (index === undefined || from.kind !== 'table') return sourceLines(from, where, indexesOf)
+  const keys = index.slice(0, -1).join(', ')
+  const filtered = where === undefined ? '' : ', filtered'
+  return [
+    `find in ${from.table.name} the last ${index.at(-1)} of each ${keys} by index on ${index.join(', ')}${filtered}`,
+  ]
+}
+
 function sourceLines(source: Source, where: BoundExpression | undefined, indexesOf: IndexesOf): string[] {
   switch (source.kind) {
     case 'table':
       return [accessLine(source, where, indexesOf)]
     case 'derived':
       return [...(where === undefined ? [] : ['filter']), ...queryLines(source.query, indexesOf)]
+    case 'series':
+      return [`generate a series${where === undefined ? '' : ', filtered'}`]
     case 'cte':
       return [`read a WITH query${where === undefined ? '' : ', filtered'}`]
     case 'join':

@@ -1,5 +1,5 @@
 /** What identifies the rows of a live statement. */
-import type { BoundExpression, Query, ResultColumn, Select, TableSource } from '../iql/bound-query.ts'
+import type { BoundExpression, BoundLatest, Query, ResultColumn, Select, TableSource } from '../iql/bound-query.ts'
 import { sameName } from '../iql/names.ts'
 import { isStorable } from '../iql/types.ts'
 
@@ -9,10 +9,11 @@ export interface LiveKey {
   readonly expressions: readonly BoundExpression[]
 }
 
-/** The primary key of the one table, or the values of GROUP BY. Undefined: the rows have no key of their own. */
+/** The primary key of the one table, the keys of LATEST ON, or the values of GROUP BY. Undefined: the rows have no key of their own. */
 export function liveKey({ body }: Query): LiveKey | undefined {
   if (body.kind !== 'select' || body.distinct) return undefined
   if (body.grouped) return groupKey(body)
+  if (body.latest !== undefined) return latestKey(body.latest)
   return body.from?.kind === 'table' ? primaryKey(body.from) : undefined
 }
 
@@ -25,6 +26,15 @@ function primaryKey({ id, table }: TableSource): LiveKey | undefined {
     return { kind: 'column', source: id, ordinal, name: column.name, type: column.type, nullable: false }
   })
   return keyOf(expressions, table.primaryKey)
+}
+
+/** Each key has one row. */
+function latestKey({ partitionBy }: BoundLatest): LiveKey | undefined {
+  if (!partitionBy.every(({ type }) => isStorable(type))) return undefined
+  return keyOf(
+    partitionBy,
+    partitionBy.map((part, index) => (part.kind === 'column' ? part.name : `key${index + 1}`)),
+  )
 }
 
 function groupKey(select: Select): LiveKey | undefined {

@@ -53,6 +53,7 @@ function rerunReason(query: Query): string | undefined {
   if (source !== undefined) return source
   if (body.grouped) return body.groupBy.length > 0 ? 'GROUP BY combines rows.' : 'An aggregate combines rows.'
   if (body.distinct) return 'DISTINCT combines equal rows.'
+  if (body.latest !== undefined) return 'LATEST ON: which row is the last depends on the other rows.'
   for (const part of partsOf(query)) {
     if (part.kind === 'query' && part.query !== query) return 'It has a sub-query, which reads further rows.'
     if (part.kind === 'expression' && part.expression.kind === 'window') return 'A window function reads further rows.'
@@ -69,6 +70,8 @@ function sourceReason(source: Source): string | undefined {
       return undefined
     case 'derived':
       return 'It reads a sub-query in FROM.'
+    case 'series':
+      return 'It reads a generated series.'
     case 'cte':
       return 'It reads a WITH query.'
     case 'join':

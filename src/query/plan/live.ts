@@ -1,5 +1,5 @@
 /** Whether a statement can be live, by which method, and what identifies its rows. */
-import { createEmission, emitQuery } from '../engines/emit/query.ts'
+import { createEmission, type EmissionOptions, emitQuery } from '../engines/emit/query.ts'
 import type { Plan } from '../engines/emit/slots.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { LiveStatement } from '../engines/live-statement.ts'
@@ -40,7 +40,7 @@ export function planLive({ text, snapshot, bound }: LiveInput, engine: LiveEngin
   const { method, reason, table } = methodOf(query)
   const ordered = withTieBreak(query, key)
   const further = key?.expressions ?? []
-  const plan = emit(ordered, further, engine)
+  const plan = emit(ordered, further, engine, { indexesOf: (view) => snapshot.indexesOf(view) })
   const family = table === undefined || key === undefined ? undefined : familyOf(query, table, key, engine)
   const statement: LiveStatement = {
     sql: plan.sql,
@@ -92,7 +92,7 @@ function emit(
   query: Query,
   further: readonly BoundExpression[],
   { dialect, finish }: LiveEngine,
-  options: { readonly isFormer?: boolean } = {},
+  options: EmissionOptions = {},
 ): Plan {
   const emission = createEmission(dialect, options)
   return finish(emission.slots, emitQuery(query, emission, further))

@@ -1,5 +1,4 @@
 /** From a statement to a plan: parsed, bound with the caller's rights and turned into SQL. Plans are cached. */
-import { LruMap } from '../../lib/lru-map.ts'
 import type { Principal } from '../../protocol/principal.ts'
 import type { Snapshot } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
@@ -13,13 +12,22 @@ import type { Statement } from '../iql/ast.ts'
 import { bind } from '../iql/binder.ts'
 import type { Bound, Delete, Insert, Update } from '../iql/bound.ts'
 import type { BoundExpression, Query } from '../iql/bound-query.ts'
+import type { TableView } from '../iql/catalogue-view.ts'
 import { DEFAULT_LIMITS, type Limits } from '../iql/limits.ts'
 import { parse } from '../iql/parser.ts'
+import { literalsOf, type Shape, shapeOf } from '../iql/shape.ts'
+import type { IqlValue } from '../iql/types.ts'
 import { TextEncoders } from '../results/encoders.ts'
+import { type AutoParameter, autoParametersOf, readAutoParameters } from './auto-parameters.ts'
 import { costOf, isBoundedWrite } from './cost.ts'
-import { sameScopes, viewFor } from './rights.ts'
+import { MAX_KEY_LENGTH, PlanCache } from './plan-cache.ts'
+import { viewFor } from './rights.ts'
+import { ShapeCache } from './shape-cache.ts'
 
-/** A statement that is ready to run. It holds no values, so that callers with the same scopes can share it. */
+/**
+ * A statement that is ready to run. It holds no values but those of its own literals, so that callers with the same scopes can
+ * share it.
+ */
 export interface Planned {
   readonly text: string
   /** The scopes it was bound with. */
@@ -34,7 +42,12 @@ export interface Planned {
   /** For the rows of every other statement. */
   readonly encoders: TextEncoders
   readonly readsAuditLog: boolean
+  /** The literals of the text that the plan takes as parameters, and their values. */
+  readonly autoParameters: readonly AutoParameter[]
+  readonly literals: readonly IqlValue[]
 }
+
+type Unemitted = Pick<Planned, 'text' | 'scopes' | 'snapshot' | 'bound' | 'autoParameters' | 'literals'>
 
 export interface KeyColumn {
   readonly name: string
@@ -49,25 +62,15 @@ export interface BuiltStatement {
   readonly keys?: (bound: Bound) => readonly KeyColumn[]
 }
 
-/** Characters of the statements whose plans are cached: a plan takes memory in proportion to its statement. */
-const CACHED_CHARACTERS = 1_000_000
-const MAX_KEY_LENGTH = 10_000
-/** Plans of one statement, each for other scopes. */
-const MAX_VARIANTS = 8
-
-type PlanCache = LruMap<readonly Planned[]>
-
-function createCache(): PlanCache {
-  return new LruMap(CACHED_CHARACTERS, (plans, key) => plans.length * (key.length + 100))
-}
-
 export class Planner {
   readonly #engine: Engine
   readonly #limits: Limits
   /** By text. */
-  readonly #statements = createCache()
+  readonly #statements = new PlanCache<Planned>()
+  /** By shape. */
+  readonly #shapes = new ShapeCache<Planned>()
   /** By key. */
-  readonly #built = createCache()
+  readonly #built = new PlanCache<Planned>()
   #version = 0
 
   constructor(engine: Engine, limits: Limits = DEFAULT_LIMITS) {
@@ -77,29 +80,59 @@ export class Planner {
 
   /** The number of statements with cached plans. */
   get size(): number {
-    return this.#statements.size + this.#built.size
+    return this.#statements.size + this.#shapes.size + this.#built.size
   }
 
   /** `text` is empty for a built statement. */
   plan({ scopes }: Principal, snapshot: Snapshot, text: string, built?: BuiltStatement): Planned {
-    if (snapshot.version !== this.#version) {
-      this.#statements.clear()
-      this.#built.clear()
-      this.#version = snapshot.version
-    }
-    const cache = built === undefined ? this.#statements : this.#built
-    const key = built === undefined ? text : built.key
-    const plans = cache.get(key) ?? []
-    for (const known of plans) if (sameScopes(known.scopes, scopes)) return known
-    const statement = built === undefined ? parse(text, this.#limits) : built.statement()
-    const bound = bind(statement, text, viewFor(snapshot, scopes))
-    const planned = this.#emit({ text, scopes, snapshot, bound }, built?.keys?.(bound) ?? [])
-    if (key.length <= MAX_KEY_LENGTH) cache.set(key, [planned, ...plans].slice(0, MAX_VARIANTS))
+    this.#follow(snapshot)
+    if (built !== undefined) return this.#built.find(built.key, scopes) ?? this.#planBuilt(scopes, snapshot, built)
+    const known = this.#statements.find(text, scopes)
+    if (known !== undefined) return known
+    const shape = this.#mayShare(text) ? shapeOf(text) : undefined
+    return this.#shapes.find(shape, text, scopes) ?? this.#planText(scopes, snapshot, text, shape)
+  }
+
+  /** A plan with all literals in it: for live statements, which are told apart by their plans. */
+  planWithLiterals({ scopes }: Principal, snapshot: Snapshot, text: string): Planned {
+    this.#follow(snapshot)
+    return this.#statements.find(text, scopes) ?? this.#planText(scopes, snapshot, text, undefined)
+  }
+
+  #follow({ version }: Snapshot): void {
+    if (version === this.#version) return
+    this.#statements.clear()
+    this.#shapes.clear()
+    this.#built.clear()
+    this.#version = version
+  }
+
+  /** A UTF-16 code unit takes at most three bytes: none of these statements is too long, whatever its literals are. */
+  #mayShare(text: string): boolean {
+    return text.length <= MAX_KEY_LENGTH && text.length * 3 <= this.#limits.statementBytes
+  }
+
+  #planText(scopes: ReadonlySet<string>, snapshot: Snapshot, text: string, shape: Shape | undefined): Planned {
+    const statement = parse(text, this.#limits)
+    const written = shape === undefined ? undefined : literalsOf(statement, shape)
+    const bound = bind(statement, text, viewFor(snapshot, scopes), written)
+    const autoParameters = shape === undefined ? [] : autoParametersOf(bound, shape, snapshot)
+    const literals = shape === undefined ? [] : (readAutoParameters(autoParameters, shape) ?? [])
+    const planned = this.#emit({ text, scopes, snapshot, bound, autoParameters, literals }, [])
+    if (shape === undefined || !this.#shapes.add(shape, planned)) this.#statements.add(text, planned)
     return planned
   }
 
-  #emit(given: Pick<Planned, 'text' | 'scopes' | 'snapshot' | 'bound'>, keyColumns: readonly KeyColumn[]): Planned {
-    const { bound, snapshot } = given
+  #planBuilt(scopes: ReadonlySet<string>, snapshot: Snapshot, built: BuiltStatement): Planned {
+    const bound = bind(built.statement(), '', viewFor(snapshot, scopes))
+    const given = { text: '', scopes, snapshot, bound, autoParameters: [], literals: [] }
+    const planned = this.#emit(given, built.keys?.(bound) ?? [])
+    this.#built.add(built.key, planned)
+    return planned
+  }
+
+  #emit(given: Unemitted, keyColumns: readonly KeyColumn[]): Planned {
+    const { bound, snapshot, autoParameters } = given
     const { statement } = bound
     const common = {
       ...given,
@@ -110,7 +143,7 @@ export class Planner {
     switch (statement.kind) {
       case 'query': {
         const keys = keyColumns.map(({ expression }) => expression)
-        const plan = this.#finish((emission) => emitQuery(statement, emission, keys))
+        const plan = this.#finish((emission) => emitQuery(statement, emission, keys), snapshot, autoParameters)
         const cost = costOf(statement, (table) => snapshot.indexesOf(table))
         const read = this.#engine.prepareRead({
           sql: plan.sql,
@@ -125,7 +158,11 @@ export class Planner {
       case 'delete': {
         if (statement.table.isSystem) return { ...common, plan: undefined, cost: 'unbounded' }
         const isBounded = isBoundedWrite(statement)
-        const plan = this.#finish((emission) => emitWrite(statement, emission, snapshot, isBounded))
+        const plan = this.#finish(
+          (emission) => emitWrite(statement, emission, snapshot, isBounded),
+          snapshot,
+          autoParameters,
+        )
         return { ...common, plan, cost: isBounded ? 'bounded' : 'unbounded' }
       }
       default:
@@ -143,8 +180,10 @@ export class Planner {
     return this.#finish((emission) => `SELECT ${emitExpression(expression, emission)} AS c0`)
   }
 
-  #finish(emit: (emission: Emission) => string): Plan {
-    const emission = createEmission(this.#engine.dialect)
+  #finish(emit: (emission: Emission) => string, snapshot?: Snapshot, parameters: readonly AutoParameter[] = []): Plan {
+    const autoParameters = new Map(parameters.map(({ index: written }, index) => [written, index]))
+    const indexesOf = (table: TableView) => snapshot?.indexesOf(table) ?? []
+    const emission = createEmission(this.#engine.dialect, { autoParameters, indexesOf })
     return this.#engine.finish(emission.slots, emit(emission))
   }
 }

@@ -84,7 +84,7 @@ const WRITES = ['insert', 'update', 'delete'] as const
 export function pageOfTables(
   snapshot: Snapshot,
   view: CatalogueView,
-  { prefix, after, limit }: TablePage,
+  { prefix, isSystem, after, limit }: TablePage,
 ): { readonly tables: readonly TableView[]; readonly next: string | undefined } {
   const start = prefix.toLowerCase()
   // With a NUL it is the least name after it.
@@ -93,7 +93,7 @@ export function pageOfTables(
   for (const { name } of snapshot.tablesFrom(following > start ? following : start)) {
     if (!name.toLowerCase().startsWith(start)) break
     const table = view.lookup(name)
-    if (table === undefined) continue
+    if (table === undefined || (isSystem !== undefined && table.isSystem !== isSystem)) continue
     if (tables.length >= limit) return { tables, next: tables.at(-1)?.name }
     tables.push(table)
   }
@@ -103,6 +103,8 @@ export function pageOfTables(
 export interface TablePage {
   /** The beginning of the names, without case. */
   readonly prefix: string
+  /** Only system tables, or only others. */
+  readonly isSystem?: boolean | undefined
   /** The name of the last table on the page before; empty at the start. */
   readonly after: string
   readonly limit: number

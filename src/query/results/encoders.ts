@@ -179,5 +179,9 @@ function csvField(cell: Cell): string {
 const NEEDS_QUOTES = /[",\r\n]|^\s|\s$/
 
 function csvText(text: string): string {
-  return text === '' || NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  return needsQuotes(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+export function needsQuotes(text: string): boolean {
+  return text === '' || NEEDS_QUOTES.test(text)
 }

@@ -55,5 +55,6 @@ export type Result =
 
 export function runValues(call: Call, values: readonly IqlValue[], env: ExecutionEnv): RunValues {
   const { subject, username, clientId, roles, scopes } = call.principal
-  return { parameters: values, subject, username, clientId, roles, scopes, milliseconds: env.clock() }
+  const { literals } = call.planned
+  return { parameters: values, literals, subject, username, clientId, roles, scopes, milliseconds: env.clock() }
 }

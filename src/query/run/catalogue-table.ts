@@ -1,4 +1,5 @@
 /** Writes to CatalogueTable: inserting a row creates a table, deleting it drops the table, updating it changes the table's rights. */
+import { setImmediate as immediate } from 'node:timers/promises'
 import { type ColumnInput, defineTable, expressionText, rebind } from '../catalogue/create-table.ts'
 import { type CatalogueChange, type TableDefinition, writeDefinition } from '../catalogue/definition.ts'
 import { parametersOf } from '../engines/emit/slots.ts'
@@ -56,13 +57,19 @@ function changesOf(statement: Insert | Update | Delete, run: Run, env: Execution
   }
 }
 
+/** Tables that are defined in one turn of the event loop. */
+const DEFINED_AT_ONCE = 20
+
 async function create(run: Run, env: ExecutionEnv): Promise<TableChanges> {
   const tables: TableDefinition[] = []
   for (const { planned, valueSets } of [run, ...(run.further ?? [])]) {
     const { statement } = planned.bound
     if (statement.kind !== 'insert') throw new Error(`Not an INSERT: ${statement.kind}`)
     for (const values of valueSets) {
-      for (const row of await insertedRows(statement, run, values, env)) tables.push(defineFrom(row, run, env))
+      for (const row of await insertedRows(statement, run, values, env)) {
+        tables.push(defineFrom(row, run, env))
+        if (tables.length % DEFINED_AT_ONCE === 0) await immediate()
+      }
     }
   }
   return { tables, changes: tables.map((table) => ({ kind: 'create', table })) }
@@ -76,7 +83,8 @@ async function insertedRows(insert: Insert, run: Run, values: Run['valueSets'][n
   const queries =
     insert.rows.kind === 'query' ? [insert.rows.query] : insert.rows.rows.map((row) => valuesQuery(insert, row))
   const rows: CatalogueRow[] = []
-  for (const query of queries) {
+  for (const [index, query] of queries.entries()) {
+    if (index % DEFINED_AT_ONCE === DEFINED_AT_ONCE - 1) await immediate()
     for (const row of await rowsOf(query, run, values, env))
       rows.push(new Map(insert.columns.map(({ name }, index) => [name, row[index] ?? null])))
   }

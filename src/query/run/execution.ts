@@ -1,5 +1,6 @@
 /** Runs planned statements for a caller. */
 import { inTurns, type Steps } from '../../lib/turns.ts'
+import type { WrittenTable } from '../engines/commit-listeners.ts'
 import { isBounded } from '../engines/cost-class.ts'
 import { type Bindable, parametersOf, sizeOfAll } from '../engines/emit/slots.ts'
 import { rowTrackingOf } from '../engines/emit/write.ts'
@@ -85,7 +86,7 @@ async function write(run: Run, env: ExecutionEnv): Promise<Result> {
   const { steps, rows, length } = bound instanceof Promise ? await bound : bound
   const reply = await env.engine.write({
     owner: ownerOf(run.principal),
-    unlogged: parts.flatMap(({ planned }) => unloggedIn(planned.bound.statement)),
+    tables: parts.flatMap(({ planned }) => writtenBy(planned.bound.statement)),
     steps,
     returning: columns,
     isChecked,
@@ -122,7 +123,7 @@ function* bindWrite(
     if (plan === undefined) throw new Error('A write without a plan')
     const parameterSets: Bindable[][] = []
     for (const parameters of valueSets) {
-      const set = parametersOf(plan, { ...given, parameters }, env.engine.bind)
+      const set = parametersOf(plan, { ...given, parameters, literals: planned.literals }, env.engine.bind)
       parameterSets.push(set)
       rows++
       length += sizeOfAll(set)
@@ -133,9 +134,9 @@ function* bindWrite(
   return { steps, rows, length }
 }
 
-function unloggedIn(statement: BoundStatement): string[] {
+function writtenBy(statement: BoundStatement): WrittenTable[] {
   const isWrite = statement.kind === 'insert' || statement.kind === 'update' || statement.kind === 'delete'
-  return isWrite && !statement.table.isLive ? [statement.table.name] : []
+  return isWrite ? [statement.table] : []
 }
 
 function resultOf({ planned }: Run, { outcome, isReplay }: WriteReply): Result {

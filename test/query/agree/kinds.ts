@@ -9,7 +9,7 @@ export type ColumnKind = (typeof COLUMN_TYPES)[number]
 /** `Fixed` is an interval without months, `Months` one with them. */
 export type Kind = ColumnKind | 'Fixed' | 'Months'
 /** An argument: an expression of a kind, or a literal specific to the function. */
-export type ArgumentOf = Kind | 'part' | 'time-part' | 'unit' | 'span' | 'digits' | 'bucket'
+export type ArgumentOf = Kind | 'part' | 'time-part' | 'unit' | 'span' | 'digits' | 'fraction' | 'bucket'
 
 export interface OperatorUse {
   readonly id: OperatorId
@@ -40,16 +40,22 @@ export const OPERATOR_USES: readonly OperatorUse[] = operatorIds().flatMap((id) 
 })
 
 /** Every signature of every deterministic function. */
-export const FUNCTION_USES: readonly FunctionUse[] = FUNCTIONS.filter(({ id }) => id !== 'gen_uuid').flatMap(usesOf)
+export const FUNCTION_USES: readonly FunctionUse[] = FUNCTIONS.filter(
+  ({ id, kind }) => id !== 'gen_uuid' && kind !== 'table',
+).flatMap(usesOf)
 
 export const CAST_USES: readonly { readonly from: ColumnKind; readonly to: ColumnKind }[] = COLUMN_TYPES.flatMap(
   (from) => [from, ...CASTS[from]].map((to) => ({ from, to })),
 )
 
 function usesOf(definition: FunctionDefinition): FunctionUse[] {
-  const choices = definition.arguments.map((kind) => choicesOf(kind, definition.id === 'date_part_time'))
-  const isCommon = definition.arguments.includes('common')
-  return combinations(choices).map((args) => {
+  const all = definition.arguments.map((kind) => choicesOf(kind, definition.id === 'date_part_time'))
+  const kinds = definition.arguments
+  // Arguments of a common type have the same kind.
+  const combined = kinds.includes('common')
+    ? COMPARABLE.flatMap((kind) => combinations(all.map((some, at) => (kinds[at] === 'common' ? [kind] : some))))
+    : combinations(all)
+  return combined.map((args) => {
     const types = args.map((arg) => (isKind(arg) ? sample(arg) : sample('Integer')))
     const { result } = definition
     const type =
@@ -59,8 +65,8 @@ function usesOf(definition: FunctionDefinition): FunctionUse[] {
             types.map(() => 2n),
           )
         : result
-    const all = isCommon ? args.flatMap((arg) => [arg, arg]) : args
-    return { definition, arguments: all, result: kindOf(type) }
+    const isRepeated = kinds.length === 1 && kinds.includes('common')
+    return { definition, arguments: isRepeated ? [...args, ...args] : args, result: kindOf(type) }
   })
 }
 

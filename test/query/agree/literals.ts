@@ -41,6 +41,8 @@ export function literalOf(choice: Choice, kind: ArgumentOf, isTame: boolean): Ex
       return text(choice.of(SPANS))
     case 'digits':
       return number(choice.of(['0', '1', '2', '6', '18']))
+    case 'fraction':
+      return number(choice.of(['0', '1', '0.5', '0.25', '0.9', '0.12345678901234567']))
     case 'bucket':
       return typed('Interval', choice.of(['1 month', '3 months', '1 year', '7 months', '100 years']))
   }

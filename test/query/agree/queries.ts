@@ -8,6 +8,7 @@ import type {
   FrameBound,
   From,
   JoinKind,
+  Latest,
   OrderItem,
   Query,
   Select,
@@ -26,7 +27,7 @@ import {
   type Source,
 } from './expressions.ts'
 import { COMPARABLE, type ColumnKind, FUNCTION_USES, isKind } from './kinds.ts'
-import { number } from './literals.ts'
+import { number, text } from './literals.ts'
 
 const at = 0
 const TABLES = ['a', 'b'] as const
@@ -114,13 +115,14 @@ export class Queries {
       ...(subquery === undefined ? {} : { subquery }),
     }
     const where = choice.oneIn(2) ? this.#make.make('Boolean', context, 2) : undefined
-    const common = { kind: 'select', from, where, at } as const
+    const latest = this.#latest(from, sources)
+    const common = { kind: 'select', from, where, ...(latest === undefined ? {} : { latest }), at } as const
     if (sources.length > 0 && outer.length === 0 && choice.oneIn(3))
       return { ...common, ...this.#grouped(kinds, sources) }
     const canWindow = isKeyed && outer.length === 0
     const items = kinds.map((kind, index) =>
       itemOf(
-        canWindow && choice.oneIn(5)
+        canWindow && choice.oneIn(3)
           ? (this.#window(kind, sources) ?? this.#make.make(kind, context, 3))
           : this.#make.make(kind, context, 3),
         index,
@@ -128,6 +130,16 @@ export class Queries {
     )
     const distinct = !kinds.includes('Json') && choice.oneIn(6)
     return { ...common, distinct, items, groupBy: [], having: undefined }
+  }
+
+  /** The key breaks ties. */
+  #latest(from: From | undefined, [source, another]: readonly Source[]): Latest | undefined {
+    const { choice } = this.#make
+    if (from?.kind !== 'table' || source?.key === undefined || another !== undefined || !choice.oneIn(8))
+      return undefined
+    this.#make.used.add('latest')
+    const column = (names: readonly string[]) => columnOf(source.alias, choice.of(names))
+    return { on: column(['ts', 'k', 'd', 't', 'id']), partitionBy: [column(['k', 'ok', 't', 'dt', 'id'])], at }
   }
 
   #grouped(kinds: readonly ColumnKind[], sources: readonly Source[]) {
@@ -206,6 +218,21 @@ export class Queries {
       ctes.push({ name: { text: name, at }, columns: [], query })
       return { from: { kind: 'table', name: { text: name, at }, alias: { text: alias, at } }, source }
     }
+    if (choice.oneIn(12)) {
+      const isTime = choice.oneIn(2)
+      const args = isTime
+        ? [
+            text('2026-01-30T10:00:00Z'),
+            text('2026-01-30T13:00:00Z'),
+            text(choice.of(['20 minutes', '1 hour', '1 month'])),
+          ]
+        : [number('0'), number(choice.of(['-1', '0', '7'])), number(choice.of(['1', '3']))]
+      this.#make.used.add(isTime ? 'series of times' : 'series')
+      const columns = [{ name: alias, kind: isTime ? 'Timestamp' : 'Integer' }] as const
+      const name = { text: 'generate_series', at }
+      const from: From = { kind: 'function', name, arguments: args, alias: { text: alias, at }, column: undefined }
+      return { from, source: { alias, columns } }
+    }
     const name = { text: choice.of(TABLES), at }
     return { from: { kind: 'table', name, alias: { text: alias, at } }, source: { alias, columns: COLUMNS, key: 'id' } }
   }
@@ -242,17 +269,13 @@ export class Queries {
     const { choice } = this.#make
     const uses = WINDOW_USES.filter(({ result, arguments: args }) => result === kind && args.every(isKind))
     if (uses.length === 0) return undefined
-    const use = choice.of(uses)
+    // By function, since some have many signatures.
+    const use = choice.of(choice.of([...Map.groupBy(uses, ({ definition }) => definition.id).values()]))
     this.#make.used.add(`${use.definition.id} over`)
     const context: ExpressionContext = { sources }
     const args = use.arguments.map((argument, index) => {
-      if (
-        use.definition.kind === 'window' &&
-        index === use.arguments.length - 1 &&
-        argument === 'Integer' &&
-        use.arguments.length > 1
-      )
-        return number(choice.of(['0', '1', '2', '5']))
+      if (use.definition.kind === 'window' && index === 1 && argument === 'Integer')
+        return number(choice.of(use.definition.id === 'nth_value' ? ['1', '2', '5'] : ['0', '1', '2', '5']))
       if (use.definition.id === 'ntile') return number(choice.of(['1', '2', '3', '100']))
       return this.#make.make(isKind(argument) ? argument : 'Integer', context, 1)
     })

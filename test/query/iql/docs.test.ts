@@ -28,12 +28,18 @@ test('every example binds, and its rows match the columns of its result', () => 
   const catalogue = exampleCatalogue()
   for (const { statement, rows } of [...READS, ...CHANGES]) {
     const { columns } = bind(parse(statement), statement, catalogue)
-    for (const row of rows)
+    for (const row of rows) {
       assert.deepEqual(
         Object.keys(row),
         columns.map(({ name }) => name),
         statement,
       )
+      for (const [index, value] of Object.values(row).entries()) {
+        const type = columns[index]?.type
+        if (type?.kind !== 'Decimal' || value === null) continue
+        assert.equal(String(value).split('.')[1]?.length ?? 0, type.scale, `${value} in ${statement}`)
+      }
+    }
   }
   assert.equal(SETUP.length, 4)
 })
@@ -41,7 +47,8 @@ test('every example binds, and its rows match the columns of its result', () => 
 test('the example of every function binds', () => {
   const catalogue = exampleCatalogue()
   for (const { kind, example, id } of FUNCTIONS) {
-    const statement = `SELECT ${example} AS x${kind === 'scalar' ? '' : ' FROM trades'}`
+    const call = `SELECT ${example} AS x${kind === 'scalar' ? '' : ' FROM trades'}`
+    const statement = kind === 'table' ? `SELECT * FROM ${example}` : call
     assert.equal(bind(parse(statement), statement, catalogue).columns.length, 1, id)
   }
   for (const { example } of SPECIAL_FORMS) {

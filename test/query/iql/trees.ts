@@ -213,16 +213,24 @@ const trees = fc.letrec((tie: fc.LetrecTypedTie<Trees>) => {
       }),
       query.filter((made) => !isBare(made)),
     ),
-    select: fc.record({
-      kind: fc.constant('select' as const),
-      distinct: fc.boolean(),
-      items: some(tie('item')),
-      from: maybe(tie('from')),
-      where: maybe(expression),
-      groupBy: few(expression),
-      having: maybe(expression),
-      at: fc.constant(at),
-    }),
+    select: fc
+      .record({
+        kind: fc.constant('select' as const),
+        distinct: fc.boolean(),
+        items: some(tie('item')),
+        from: maybe(tie('from')),
+        where: maybe(expression),
+        latest: maybe(fc.record({ on: expression, partitionBy: some(expression), at: fc.constant(at) })),
+        groupBy: few(expression),
+        having: maybe(expression),
+        at: fc.constant(at),
+      })
+      // The binder refuses LATEST ON without a table and of a join.
+      .map(({ latest, ...select }) =>
+        latest === undefined || select.from === undefined || select.from.kind === 'join'
+          ? select
+          : { ...select, latest },
+      ),
     item: fc.oneof(
       fc.record({ kind: fc.constant('all' as const), table: maybe(name), at: fc.constant(at) }),
       fc.record({ kind: fc.constant('item' as const), expression, alias: maybe(name) }),
@@ -231,6 +239,15 @@ const trees = fc.letrec((tie: fc.LetrecTypedTie<Trees>) => {
       { maxDepth: 2, depthIdentifier: 'from' },
       { weight: 3, arbitrary: fc.record({ kind: fc.constant('table' as const), name, alias: maybe(name) }) },
       fc.record({ kind: fc.constant('derived' as const), query, alias: name }),
+      fc
+        .record({
+          kind: fc.constant('function' as const),
+          name: fc.constant({ text: 'generate_series', at }),
+          arguments: some(expression),
+          alias: maybe(name),
+          column: maybe(name),
+        })
+        .map((made) => (made.alias === undefined ? { ...made, column: undefined } : made)),
       fc
         .record({
           kind: fc.constant('join' as const),

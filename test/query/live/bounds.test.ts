@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../../support/engines.ts'
+import { until } from '../../support/until.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
 import { LiveClient } from './live-client.ts'
 
@@ -87,5 +88,68 @@ onEveryEngine('bounds of live statements', (place) => {
       await short.holds([{ body: `round ${round}` }])
     }
     assert.equal(isOver, false, 'ten changes were delivered while it ran')
+  })
+
+  /** The turns of the event loop between the first of so many messages and the last. */
+  const turnsBetween = async (clients: readonly LiveClient[], change: string, onMessage = (): void => {}) => {
+    const seen: number[] = []
+    let turns = 0
+    const turn = (): void => {
+      turns++
+      if (seen.length < clients.length) setImmediate(turn)
+    }
+    for (const client of clients)
+      client.onMessage(() => {
+        seen.push(turns)
+        onMessage()
+      })
+    setImmediate(turn)
+    await run(change)
+    await until('everybody has the change', 30_000, () => seen.length >= clients.length)
+    return (seen.at(-1) ?? 0) - (seen[0] ?? 0)
+  }
+
+  test('a change for many subscribers leaves the event loop to others in between', async () => {
+    const clients = await Promise.all(
+      Array.from({ length: 96 }, () => LiveClient.follow(server, 'SELECT id, body FROM t WHERE id = 1')),
+    )
+    const takeLong = (): void => {
+      const end = performance.now() + 1
+      while (performance.now() < end);
+    }
+    const turns = await turnsBetween(clients, "UPDATE t SET body = 'for many' WHERE id = 1", takeLong)
+    assert.ok(turns >= 3, `${turns} turns while 96 ms of messages were sent`)
+    for (const client of clients) client.close()
+  })
+
+  test('a change of many rows that many statements read leaves the event loop to others in between', async () => {
+    await run('CREATE TABLE many (id Integer PRIMARY KEY, v Integer)')
+    const rows = Array.from({ length: 200 }, (_row, id) => ({ id, v: id }))
+    assert.equal((await server.call('/query/many/insert', rows)).status, 200)
+    const clients = await Promise.all(
+      Array.from({ length: 80 }, (_client, n) =>
+        LiveClient.follow(server, `SELECT v FROM many WHERE id = 3 AND v > ${n - 80}`),
+      ),
+    )
+    const turns = await turnsBetween(clients, 'UPDATE many SET v = v + 1 ALL')
+    assert.ok(turns >= 10, `${turns} turns while 80 statements were read`)
+    for (const client of clients) client.close()
+  })
+
+  test('a table that is altered while many statements are planned again is a Definition to all of them', async () => {
+    await run('CREATE TABLE d (id Integer PRIMARY KEY)')
+    const clients = await Promise.all(
+      Array.from({ length: 200 }, (_client, n) =>
+        LiveClient.follow(server, `SELECT d.*, ${n} AS n FROM d WHERE id = ${n}`),
+      ),
+    )
+    await Promise.all([
+      run('CREATE TABLE other (id Integer PRIMARY KEY)'),
+      run('ALTER TABLE d ADD COLUMN t Text'),
+      run('CREATE TABLE another (id Integer PRIMARY KEY)'),
+    ])
+    for (const client of clients) await client.until('a Reset', () => client.applier.seen.Reset > 0)
+    assert.deepEqual(new Set(clients.flatMap(({ applier }) => applier.reasons)), new Set(['Definition']))
+    for (const client of clients) client.close()
   })
 })

@@ -1,13 +1,15 @@
-/** Many live subscribers over real sockets: they all come back after a crash, do not read, or follow a row that never rests. */
+/** Many live subscribers over real sockets: they all come back after a crash or a stop, do not read, or follow a row that never rests. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngineInLongRuns } from '../../support/engines.ts'
+import { until } from '../../support/until.ts'
 import { CHANGES, Crowd } from './crowd.ts'
 
 /** `fuzz/live-crowd.ts` has more of everything. */
 const SUBSCRIBERS = 100
 const STALLED = 25
 const UPDATES = 400
+const ABOVE = 'SELECT id, price FROM ticks WHERE price > 100'
 
 onEveryEngineInLongRuns('a crowd of live subscribers', (place) => {
   let crowd: Crowd
@@ -29,6 +31,32 @@ onEveryEngineInLongRuns('a crowd of live subscribers', (place) => {
     )
     await crowd.query('UPDATE ticks SET price = price + 1 WHERE id < 50')
     await crowd.agree(back)
+    crowd.hangUp()
+  })
+
+  test('SIGTERM during writes: streams are closed with 1012, event streams end, and everybody continues without a gap', async () => {
+    const left = await crowd.subscribe(16)
+    const events = await crowd.followEvents(ABOVE)
+    let isStopped = false
+    const writing = async (): Promise<void> => {
+      while (!isStopped) {
+        const write = crowd.query('UPDATE ticks SET price = price + 1 WHERE id < 120')
+        await write.catch(() => {
+          isStopped = true
+        })
+      }
+    }
+    const writes = [writing(), writing()]
+    await until('changes are sent', 60_000, () => events.applier.seen.Change > 2)
+    const codes = await crowd.restart('SIGTERM')
+    await Promise.all(writes)
+    assert.deepEqual(codes, new Set([1012]))
+    assert.match(events.ended ?? '', /Limit\.Overload.*shutting down/)
+    for (const change of ['UPDATE ticks SET price = 7 WHERE id < 60', 'DELETE FROM ticks WHERE id = 20'])
+      await crowd.query(change)
+    const back = [...(await crowd.subscribe(16, left)), await crowd.followEvents(ABOVE, events)]
+    await crowd.agree(back)
+    for (const { answers, statement } of back) assert.deepEqual(answers, { recovered: 1, reset: 0 }, statement.text)
     crowd.hangUp()
   })
 

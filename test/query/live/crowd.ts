@@ -5,7 +5,7 @@ import { ADMIN, signIn } from '../../support/demo-user.ts'
 import type { TestPlace } from '../../support/engines.ts'
 import { type RunningProcess, serveProcess } from '../../support/process.ts'
 import { until } from '../../support/until.ts'
-import { type Held, ModelClient, openStream, type Transport, textOf } from './model-client.ts'
+import { type Held, ModelClient, openEvents, openStream, type Transport, textOf } from './model-client.ts'
 import type { ModelStatement } from './model-statements.ts'
 
 const SYMBOLS = Array.from({ length: 20 }, (_symbol, index) => `S${index}`)
@@ -31,7 +31,8 @@ export class Crowd {
     const server = await serve(place)
     const crowd = new Crowd(place, server, (await signIn(server, ADMIN)).access_token)
     const rows = Array.from({ length: ROWS }, (_row, id) => `(${id}, '${SYMBOLS[id % 20]}', ${id}, '')`)
-    await crowd.query('CREATE TABLE ticks (id Integer PRIMARY KEY, symbol Text NOT NULL, price Integer, note Text)')
+    await crowd.query(`CREATE TABLE ticks (id Integer PRIMARY KEY, symbol Text NOT NULL, price Integer, note Text)
+      READ SCOPE 'Platform/Market'`)
     await crowd.query(`INSERT INTO ticks VALUES ${rows.join(', ')}`)
     return crowd
   }
@@ -115,14 +116,29 @@ export class Crowd {
     return Math.round(Number(/^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024)
   }
 
-  async restart(signal: NodeJS.Signals): Promise<void> {
+  /** Resolves with the codes that the streams were closed with. */
+  async restart(signal: NodeJS.Signals): Promise<ReadonlySet<number | undefined>> {
     await this.server.stop(signal)
+    await until('everybody is cut off', PATIENCE_MS, () => this.#transports.every(({ isClosed }) => isClosed))
+    const streams = this.#transports.filter(({ kind }) => kind !== 'events')
+    const codes = new Set(streams.map(({ closeCode }) => closeCode))
     this.hangUp()
     this.server = await serve(this.#place)
+    return codes
   }
 
   /** One subscriber on a connection of its own. */
   async follow(text: string, maxRate = 20): Promise<{ client: ModelClient; transport: Transport }> {
+    return this.#follow(text, maxRate, await this.connect())
+  }
+
+  /** The same by server-sent events. It continues where `before` left off. */
+  async followEvents(text: string, before?: ModelClient): Promise<ModelClient> {
+    const transport = openEvents({ port: this.server.port, token: this.token })
+    return (await this.#follow(text, 20, transport, before?.kept.at(-1))).client
+  }
+
+  async #follow(text: string, maxRate: number, transport: Transport, held?: Held) {
     const statement: ModelStatement = {
       text,
       parameters: {},
@@ -132,9 +148,8 @@ export class Crowd {
       isOrdered: false,
     }
     const client = new ModelClient(statement, maxRate, () => {})
-    const transport = await this.connect()
     this.#transports.push(transport)
-    await transport.subscribe(client)
+    await transport.subscribe(client, held)
     await until('it has a state', PATIENCE_MS, () => client.applier.isWhole && client.applier.seen.pieces > 0)
     return { client, transport }
   }

@@ -16,6 +16,7 @@ import { caller } from '../query-server.ts'
 
 export interface LiveEngine {
   readonly engine: Engine
+  readonly catalogue: Catalogue
   /** Runs a definition or a write. Several writes succeed or fail as one. */
   run(...statements: readonly string[]): Promise<void>
   /** The SQL of the changed rows. */
@@ -35,14 +36,14 @@ const LIMITS: LogLimits = { milliseconds: 600_000, changes: 1_000_000 }
 
 export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<LiveEngine> {
   const { dataFolder, databaseUrl } = place
-  const limits = { concurrency: 2, waiting: 100, milliseconds: 30_000, writeWaitMs: 5000 }
+  const limits = { concurrency: 2, waiting: 100, milliseconds: 30_000, writeWaitMs: 5000, maxTables: 1000 }
   const engine = await openEngine({ dataFolder, databaseUrl, ...limits, availability: new Availability(() => {}), log })
   const bus = createLocalBus()
   const catalogue = await Catalogue.open(engine, bus, (error) => {
     throw error
   })
   const planner = new Planner(engine)
-  const planned = (text: string) => planner.plan(ADMIN, catalogue.snapshot, text)
+  const planned = (text: string) => planner.planWithLiterals(ADMIN, catalogue.snapshot, text)
   const values = (since?: Positions): RunValues => ({
     parameters: [],
     subject: 'admin',
@@ -76,6 +77,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
   }
   return {
     engine,
+    catalogue,
     restricted(statement, position) {
       const { family } = plan(statement)
       if (family === undefined) throw new Error(`Not by keys: ${statement}`)
@@ -92,7 +94,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
       }
       await engine.write({
         owner: 'admin',
-        unlogged: all.flatMap(({ bound }) => bound.tables.filter(({ isLive }) => !isLive).map(({ name }) => name)),
+        tables: all.flatMap(({ bound }) => bound.tables),
         steps: all.flatMap(({ plan: sql }) =>
           sql === undefined ? [] : [{ sql: sql.sql, parameterSets: [parameters(sql)] }],
         ),

@@ -1,13 +1,13 @@
 /** The memory of live results: what counts, what goes first when it is scarce, and that nothing is left behind. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { onEveryEngine } from '../../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../../support/engines.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
 import { LiveClient } from './live-client.ts'
 
 const LIMIT = 1_500_000
 
-onEveryEngine('the memory of live results', (place) => {
+onEveryEngineInLongRuns('the memory of live results', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place(), { liveLimits: { bytes: LIMIT } })

@@ -107,6 +107,8 @@ export interface Transport {
   resume(): void
   close(): void
   readonly isClosed: boolean
+  /** Of a stream that the server has closed. */
+  readonly closeCode?: number | undefined
 }
 
 export interface TransportOptions {
@@ -130,8 +132,10 @@ export async function openStream(
   const clients = new Map<string, ModelClient>()
   let topics = 0
   let isClosed = false
+  let closeCode: number | undefined
   socket.on('error', () => {})
-  socket.on('close', () => {
+  socket.on('close', (code) => {
+    closeCode ??= isClosed ? undefined : code
     isClosed = true
   })
   socket.on('message', (bytes: Buffer) => {
@@ -153,6 +157,9 @@ export async function openStream(
     },
     get isClosed() {
       return isClosed
+    },
+    get closeCode() {
+      return closeCode
     },
     async subscribe(client, resume) {
       const { text: Statement, parameters: Parameters } = client.statement

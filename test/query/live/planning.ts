@@ -48,7 +48,7 @@ const LINES = { format: 'ndjson', rows: 'arrays', integers: 'numbers' } as const
 const LIMITS = { skip: 0, rows: 1000, bytes: 1_000_000 }
 
 export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Promise<Planning> {
-  const limits = { concurrency: 1, waiting: 10, milliseconds: 30_000, writeWaitMs: 5000 }
+  const limits = { concurrency: 1, waiting: 10, milliseconds: 30_000, writeWaitMs: 5000, maxTables: 1000 }
   const engine = await openEngine({
     dataFolder,
     databaseUrl,
@@ -64,7 +64,7 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   const env = { engine, catalogue, planner, clock: () => NOW, audit: noAudit, auditTable }
 
   const planned = (statement: string, options: Options): Planned =>
-    planner.plan(callerOf(options), catalogue.snapshot, statement)
+    planner.planWithLiterals(callerOf(options), catalogue.snapshot, statement)
   const plan = (statement: string, options: Options = {}): LivePlan => {
     const { changed } = options
     const changedKeys = changed === undefined ? engine.dialect.changedKeys : () => onEngine(changed, engine)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Principal } from '../../../src/protocol/principal.ts'
-import { onEveryEngine } from '../../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../../support/engines.ts'
 import { type EventClient, type EventRequest, openEvents } from '../../support/event-client.ts'
 import { createLocalBus } from '../../support/local-bus.ts'
 import { createTestClock } from '../../support/server.ts'
@@ -13,7 +13,7 @@ const TEXT = { 'content-type': 'text/plain; charset=utf-8' }
 const JSON_BODY = { 'content-type': 'application/json' }
 const STATEMENT = 'SELECT price, quantity FROM trades WHERE symbol = :s'
 
-onEveryEngine('live statements over HTTP', (place) => {
+onEveryEngineInLongRuns('live statements over HTTP', (place) => {
   const bus = createLocalBus()
   const clock = createTestClock()
   const opened: EventClient[] = []

@@ -1,14 +1,15 @@
-/** Property test: in whatever order commits, reads and joins come, everybody who is behind is marked in the end. */
+/** In whatever order commits, reads and joins come, everybody who is behind is marked in the end; and what that costs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
 import fc from 'fast-check'
+import type { CommitListener } from '../../../src/query/engines/commit-listeners.ts'
 import type { LiveSource } from '../../../src/query/engines/live-source.ts'
 import { TableWatches, type Watcher } from '../../../src/query/live/table-watches.ts'
 
 /** A database with one table, whose position is the number of its commits. */
 function createDatabase() {
-  const listeners = new Set<() => void>()
+  const listeners = new Set<CommitListener>()
   let head = 0
   const source: LiveSource = {
     onCommit(listener) {
@@ -30,8 +31,9 @@ function createDatabase() {
       return head
     },
     commit: () => head++,
-    wake: () => {
-      for (const listener of listeners) listener()
+    /** Undefined: it is not known which tables were written to. */
+    wake: (tables?: ReadonlySet<string>) => {
+      for (const listener of listeners) listener(tables)
     },
   }
 }
@@ -70,7 +72,7 @@ class Reader implements Watcher {
 }
 
 const steps = fc.array(
-  fc.record({ act: fc.constantFrom('commit', 'wake', 'begin', 'finish', 'turn', 'leave'), who: fc.nat(2) }),
+  fc.record({ act: fc.constantFrom('commit', 'outside', 'wake', 'begin', 'finish', 'turn', 'leave'), who: fc.nat(2) }),
   { maxLength: 40 },
 )
 
@@ -83,10 +85,11 @@ test('everybody who is behind is marked, and those who are not come to rest', as
       for (const { act, who } of sequence) {
         const reader = readers[who]
         assert.ok(reader !== undefined)
-        if (act === 'commit') {
+        if (act === 'commit' || act === 'outside') {
           database.commit()
+          const tables = act === 'commit' ? new Set(['t']) : undefined
           // As an engine does: soon after the commit, but not at once.
-          setImmediate(database.wake)
+          setImmediate(() => database.wake(tables))
         } else if (act === 'wake') database.wake()
         else if (act === 'begin') reader.begin(database.head)
         else if (act === 'finish') reader.finish()
@@ -113,4 +116,40 @@ test('everybody who is behind is marked, and those who are not come to rest', as
     }),
     { numRuns: 500 },
   )
+})
+
+test('a commit of this node is one question about its own table, however many tables are watched', async () => {
+  const asked: number[] = []
+  let tell: CommitListener = () => {}
+  const source: LiveSource = {
+    ...createDatabase().source,
+    onCommit(listener) {
+      tell = listener
+      return () => {}
+    },
+    async changedSince(positions) {
+      asked.push(positions.size)
+      return new Map([...positions.keys()].map((table) => [table, 'changed'] as const))
+    },
+  }
+  const watches = new TableWatches(source, (error) => assert.fail(String(error)))
+  const tables = Array.from({ length: 1000 }, (_table, index) => `t${index}`)
+  const marked = new Set<string>()
+  for (const table of tables) {
+    const watcher = { tables: [table], markDirty: () => void marked.add(table) }
+    watches.add(watcher, new Map([[table, '0']]))
+    await immediate()
+    watches.hasNothingNew(new Map([[table, '0']]))
+  }
+  assert.equal(Math.max(...asked), 1, 'those who join ask for their own tables')
+  asked.length = 0
+  marked.clear()
+  tell(new Set(['t7', 'unwatched']))
+  await immediate()
+  assert.deepEqual([asked, [...marked]], [[1], ['t7']])
+  watches.hasNothingNew(new Map([['t7', '0']]))
+  tell(undefined)
+  await immediate()
+  assert.deepEqual([asked, marked.size], [[1, 1000], 1000], 'another program may have written to any')
+  watches.close()
 })

@@ -53,7 +53,7 @@ const COLUMNS: readonly ColumnOf<Application>[] = [
       </>
     ),
   },
-  { title: 'Kind', cell: (client) => infoOf(kindOf(client)).title },
+  { title: 'Kind', wide: true, cell: (client) => <span class="whole">{infoOf(kindOf(client)).title}</span> },
   {
     title: 'Rights',
     wide: true,

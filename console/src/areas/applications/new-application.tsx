@@ -88,7 +88,7 @@ function Wizard({ info }: { readonly info: KindInfo }) {
     >
       <TextField
         label="Name"
-        hint="Shown to people when they sign in."
+        hint={info.kind === 'service' ? 'For the lists in this console.' : 'Shown to people when they sign in.'}
         value={draft.name}
         onValue={(name) => setDraft({ ...draft, name })}
         required
@@ -96,7 +96,7 @@ function Wizard({ info }: { readonly info: KindInfo }) {
       />
       <TextField
         label="Client id"
-        hint="How the application calls itself; it cannot be changed later."
+        hint="What the application sends as client_id. It is suggested from the name and cannot be changed later."
         error={faults?.get('client_id')}
         value={id}
         onValue={(text) => {

@@ -33,4 +33,8 @@ export function insecureOption({ issuer }: Values): string {
     : ''
 }
 
-export const LIBRARY_NOTE = 'The library is in the folder client/ of Gatehouse: npm install ./client'
+/** How to get the library, which is not on npm. */
+export const LIBRARY = {
+  install: 'npm install /path/to/gatehouse/client',
+  note: 'The library is not on npm: it is the folder client of your copy of Gatehouse. Write its path.',
+} as const

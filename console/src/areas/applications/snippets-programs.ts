@@ -1,21 +1,54 @@
 /** The code of programs without a page: devices and services. */
-import { insecureOption, LIBRARY_NOTE, quote, type Snippet, type Values } from './snippet.ts'
+import { insecureOption, LIBRARY, quote, type Snippet, type Values } from './snippet.ts'
 
-const SHOW_TOKEN = 'console.log(await gate.auth.token())'
+const SECRET_NOTE = 'The secret is read from the environment: set CLIENT_SECRET to it before you start the code.'
 
-/** A first call that the scopes allow. */
-function firstCall(scope: string): string {
-  return scope.includes('Platform/') ? 'console.table(await gate.query`select name from cataloguetables`)' : SHOW_TOKEN
+/** A first call that the scopes allow. A token is never printed: it would stay in logs and in the history of a terminal. */
+function gatehouseCall({ scope }: Values): string {
+  return mayQuery(scope)
+    ? 'console.table(await gate.query`select name from cataloguetables`)'
+    : "await gate.auth.token()\nconsole.log('Signed in')"
 }
 
+function openidClientCall({ issuer, scope }: Values): string {
+  return mayQuery(scope)
+    ? `const reply = await oidc.fetchProtectedResource(
+  provider,
+  tokens.access_token,
+  new URL('${issuer}/query'),
+  'POST',
+  'SELECT name FROM cataloguetables',
+  new Headers({ 'Content-Type': 'text/plain' }),
+)
+console.log((await reply.json()).Rows)`
+    : `console.log(\`Signed in for \${tokens.expires_in} seconds\`)`
+}
+
+function pythonCall({ scope }: Values): string {
+  return mayQuery(scope)
+    ? `rows = requests.post(
+    f"{gate}/query",
+    headers={"Authorization": f"Bearer {token}", "Content-Type": "text/plain"},
+    data="SELECT name FROM cataloguetables",
+).json()["Rows"]
+print(rows)`
+    : 'print("Signed in")'
+}
+
+/** Of a JSON reply, with what every shell has. */
+const member = (name: string) => `sed 's/.*"${name}":"\\([^"]*\\)".*/\\1/'`
+
 function curlCall({ issuer, scope }: Values): string {
-  if (!scope.includes('Platform/')) return ''
-  return `
-curl ${issuer}/query \\
+  return mayQuery(scope)
+    ? `curl ${issuer}/query \\
   --header "Authorization: Bearer $TOKEN" \\
   --header 'Content-Type: text/plain' \\
-  --data 'SELECT name FROM cataloguetables'
-`
+  --data 'SELECT name FROM cataloguetables'`
+    : 'test -n "$TOKEN" && echo Signed in'
+}
+
+function mayQuery(scope: string): boolean {
+  return scope.includes('Platform/')
 }
 
 export function deviceSnippets(values: Values): readonly Snippet[] {
@@ -32,10 +65,10 @@ const auth = device({
   prompt: ({ url, userCode }) => console.log(\`Open \${url} and enter \${userCode}\`),
 })
 const gate = new Gatehouse(${quote(issuer)}, { auth })
-${firstCall(scope)}
+${gatehouseCall(values)}
 gate.close()
 `,
-      note: LIBRARY_NOTE,
+      ...LIBRARY,
     },
     {
       title: 'openid-client',
@@ -47,7 +80,7 @@ const provider = await oidc.discovery(new URL(${quote(issuer)}), ${quote(clientI
 const started = await oidc.initiateDeviceAuthorization(provider, { scope: ${quote(scope)} })
 console.log(\`Open \${started.verification_uri} and enter \${started.user_code}\`)
 const tokens = await oidc.pollDeviceAuthorizationGrant(provider, started)
-console.log(tokens.access_token)
+${openidClientCall(values)}
 `,
     },
     {
@@ -69,25 +102,29 @@ while True:
         "device_code": started["device_code"],
     }).json()
     if "access_token" in reply:
-        print(reply["access_token"])
+        token = reply["access_token"]
         break
     if reply["error"] not in ("authorization_pending", "slow_down"):
         raise SystemExit(reply["error_description"])
+${pythonCall(values)}
 `,
     },
     {
       title: 'curl',
       file: 'In a shell',
-      text: `curl ${issuer}/connect/deviceauthorization \\
+      text: `STARTED=$(curl --silent ${issuer}/connect/deviceauthorization \\
   --data-urlencode client_id='${clientId}' \\
-  --data-urlencode scope='${scope}'
+  --data-urlencode scope='${scope}')
+echo "$STARTED"
 
 # Open verification_uri, enter user_code, then:
-curl ${issuer}/connect/token \\
+TOKEN=$(curl --silent ${issuer}/connect/token \\
   --data-urlencode client_id='${clientId}' \\
   --data grant_type=urn:ietf:params:oauth:grant-type:device_code \\
-  --data-urlencode device_code="$DEVICE_CODE"
-${curlCall(values)}`,
+  --data-urlencode device_code="$(echo "$STARTED" | ${member('device_code')})" \\
+  | ${member('access_token')})
+${curlCall(values)}
+`,
     },
   ]
 }
@@ -106,10 +143,11 @@ const auth = clientCredentials({
   scope: ${quote(scope)},
 })
 const gate = new Gatehouse(${quote(issuer)}, { auth })
-${firstCall(scope)}
+${gatehouseCall(values)}
 gate.close()
 `,
-      note: LIBRARY_NOTE,
+      ...LIBRARY,
+      note: `${LIBRARY.note} ${SECRET_NOTE}`,
     },
     {
       title: 'openid-client',
@@ -123,8 +161,9 @@ const provider = await oidc.discovery(
   process.env.CLIENT_SECRET${insecureOption(values) === '' ? ',' : ',\n  undefined'}${insecureOption(values)}
 )
 const tokens = await oidc.clientCredentialsGrant(provider, { scope: ${quote(scope)} })
-console.log(tokens.access_token)
+${openidClientCall(values)}
 `,
+      note: SECRET_NOTE,
     },
     {
       title: 'Python',
@@ -139,27 +178,21 @@ token = requests.post(
     auth=("${clientId}", os.environ["CLIENT_SECRET"]),
     data={"grant_type": "client_credentials", "scope": "${scope}"},
 ).json()["access_token"]
-print(token)
-${
-  scope.includes('Platform/')
-    ? `rows = requests.post(
-    f"{gate}/query",
-    headers={"Authorization": f"Bearer {token}", "Content-Type": "text/plain"},
-    data="SELECT name FROM cataloguetables",
-).json()["Rows"]
-print(rows)
-`
-    : ''
-}`,
+${pythonCall(values)}
+`,
+      note: SECRET_NOTE,
     },
     {
       title: 'curl',
       file: 'In a shell',
-      text: `curl ${issuer}/connect/token \\
+      text: `TOKEN=$(curl --silent ${issuer}/connect/token \\
   --user "${clientId}:$CLIENT_SECRET" \\
   --data grant_type=client_credentials \\
-  --data-urlencode scope='${scope}'
-${curlCall(values)}`,
+  --data-urlencode scope='${scope}' \\
+  | ${member('access_token')})
+${curlCall(values)}
+`,
+      note: SECRET_NOTE,
     },
   ]
 }

@@ -1,6 +1,6 @@
 /** The code to connect an application, by kind and library. */
 import type { Kind } from './kinds.ts'
-import { insecureOption, LIBRARY_NOTE, quote, type Snippet, type Values } from './snippet.ts'
+import { insecureOption, LIBRARY, quote, type Snippet, type Values } from './snippet.ts'
 import { deviceSnippets, serviceSnippets } from './snippets-programs.ts'
 
 export function snippetsOf(kind: Kind, values: Values): readonly Snippet[] {
@@ -38,7 +38,7 @@ const gate = new Gatehouse(${quote(issuer)}, { auth })
 if (!(await gate.auth.signedIn())) await gate.auth.signIn()
 console.log(await gate.auth.user())${query}
 `,
-    note: LIBRARY_NOTE,
+    ...LIBRARY,
   }
 }
 
@@ -60,7 +60,7 @@ const manager = new UserManager({
 
 const isReturning = new URLSearchParams(location.search).has('code')
 const user = isReturning ? await manager.signinCallback() : await manager.getUser()
-if (user) console.log(user.profile, user.access_token)
+if (user) console.log(user.profile)
 else await manager.signinRedirect()
 `,
   }

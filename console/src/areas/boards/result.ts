@@ -2,8 +2,8 @@
 import { effect, signal } from '@preact/signals'
 import { statement as statementOf, type Tile } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
+import { LiveRows } from '../../grid/live-rows.ts'
 import { GridModel } from '../../grid/model.ts'
-import { LiveRows } from './live-rows.ts'
 
 export type TileStatement = Pick<Tile, 'statement' | 'parameters' | 'view' | 'live'>
 
@@ -79,7 +79,7 @@ export class TileResult {
     for await (const change of live) {
       if (signal.aborted) return
       if (this.#live?.hasColumns(live.columns) !== true) this.#live = new LiveRows(live.columns)
-      this.#live.apply(live, change)
+      this.#live.apply(live, change, true)
       const { model } = this.#live
       const before = this.state.peek()
       // The model tells of its rows itself; the tile is drawn again when anything else has changed.

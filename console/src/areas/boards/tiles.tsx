@@ -1,6 +1,7 @@
 /** The grid of tiles. While the board is edited they are moved and resized, by pointer or arrow keys. */
 import { useRef } from 'preact/hooks'
 import { announce } from '../../shell/announce.tsx'
+import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { classes, copyText, Icon, Menu, type MenuItem } from '../../ui/index.ts'
 import { moved, type Position, resized } from './layout.ts'
@@ -65,7 +66,8 @@ function PlacedTile({
 
   function itemsOf(): MenuItem[] {
     const copy: MenuItem = { title: 'Copy the statement', icon: 'copy', act: () => void copyStatement(tile.statement) }
-    if (!isEditing) return [copy]
+    const query: MenuItem = { title: 'Open in Query', icon: 'query', act: () => go(queryOf(tile)) }
+    if (!isEditing) return [query, copy]
     const remove = () => {
       const undo = board.remove(key)
       toast(`“${title}” was removed`, { action: { title: 'Undo', act: undo } })
@@ -73,11 +75,18 @@ function PlacedTile({
     return [
       { title: 'Edit', icon: 'edit', act: onEdit },
       { title: 'Duplicate', icon: 'plus', act: () => board.duplicate(key) },
+      query,
       copy,
       'line',
       { title: 'Remove', icon: 'trash', danger: true, act: remove },
     ]
   }
+}
+
+/** A tab with the statement and its parameters, which runs when its user wants it. */
+function queryOf({ statement, parameters = {} }: HeldTile): string {
+  const given = Object.entries(parameters).filter(([, value]) => value !== null)
+  return href('query', { q: statement, ...Object.fromEntries(given.map(([name, value]) => [`p.${name}`, `${value}`])) })
 }
 
 async function copyStatement(statement: string): Promise<void> {

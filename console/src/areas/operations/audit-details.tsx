@@ -1,6 +1,5 @@
 /** One event of the audit log in full. */
 import { may } from '../../gate.ts'
-import { visibleAreas } from '../../shell/area.ts'
 import { href } from '../../shell/router.ts'
 import { Await, Badge, Button, Code, Copy, count, Dialog, Empty, Facts, Time, useLoad } from '../../ui/index.ts'
 import { read } from './api.ts'
@@ -93,10 +92,9 @@ function Who({ id, names }: { readonly id: string | undefined; readonly names: N
   if (id === undefined) return '–'
   const name = Object.hasOwn(names, id) ? names[id] : undefined
   if (name === undefined || name === id) return <Id of={id} label="Copy the id" />
-  const isLinked = may('Identity/Admin') && visibleAreas.value.some((area) => area.name === 'people')
   return (
     <>
-      {isLinked ? <a href={href('people', id)}>{name}</a> : name} <Id of={id} label="Copy the id" />
+      {may('Identity/Admin') ? <a href={href('people', id)}>{name}</a> : name} <Id of={id} label="Copy the id" />
     </>
   )
 }

@@ -30,13 +30,14 @@ export function Backups() {
                   the regular one did not run.
                 </Notice>
               )}
-              {last === undefined && (
+              {last === undefined && items.length > 0 && (
                 <Notice kind="warning">
                   No backup is known. If the disk is lost, so is everything: users, keys and tables.
                 </Notice>
               )}
               {items.length === 0 ? (
                 <Empty icon="save" title="No backups yet">
+                  <p>If the disk is lost, so is everything: users, keys and tables.</p>
                   <p>Take one on the machine with the data, while the server runs:</p>
                   <Code label="Command" text="gatehouse backup /var/backups/gatehouse/$(date +%F)" />
                 </Empty>

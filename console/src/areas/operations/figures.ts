@@ -1,5 +1,5 @@
 /** What the charts show: the figures of two scrapes of a node, and their history, which is bounded. Knows no page. */
-import { increaseOf, type Match, quantileOf, type Scrape, sumOf } from './metrics.ts'
+import { increaseOf, largestOf, type Match, quantileOf, type Scrape, sumOf } from './metrics.ts'
 
 /** How figures of a chart are written. */
 export type Unit = 'per second' | 'ms' | 'bytes' | 'percent'
@@ -98,7 +98,7 @@ function quantiles(name: string, match?: Match): LineOf[] {
 function lag(statistic: string): LineOf['read'] {
   return (_, after) =>
     scale(
-      sumOf(after, 'nodejs_eventloop_lag_seconds', (labels) => labels.statistic === statistic),
+      largestOf(after, 'nodejs_eventloop_lag_seconds', (labels) => labels.statistic === statistic),
       1000,
     )
 }

@@ -50,6 +50,12 @@ export function sumOf(scrape: Scrape, name: string, match: Match = ALL): number 
   return series.length === 0 ? undefined : series.reduce((sum, { value }) => sum + value, 0)
 }
 
+/** The largest of the series; undefined if there is none. */
+export function largestOf(scrape: Scrape, name: string, match: Match = ALL): number | undefined {
+  const values = (scrape.get(name) ?? []).filter(({ labels }) => match(labels)).map(({ value }) => value)
+  return values.length === 0 ? undefined : Math.max(...values)
+}
+
 /** How much counters grew between two scrapes. One that is smaller than before began anew at zero. */
 export function increaseOf(before: Scrape, after: Scrape, name: string, match: Match = ALL): number {
   const earlier = new Map((before.get(name) ?? []).map(({ labels, value }) => [keyOf(labels), value]))

@@ -76,7 +76,7 @@ export function Trend({
 
 function draw(place: HTMLElement, lines: number, unit: Unit, onPoint: (index: number | undefined) => void): uPlot {
   const colours: Colours = coloursOf(place)
-  const axis = { stroke: colours.text, font: '11px system-ui, sans-serif', ticks: { show: false }, gap: 4 }
+  const axis = { stroke: colours.text, font: '11px system-ui, sans-serif', ticks: { show: false }, gap: 6 }
   return new uPlot(
     {
       width: Math.max(60, place.clientWidth),
@@ -85,11 +85,11 @@ function draw(place: HTMLElement, lines: number, unit: Unit, onPoint: (index: nu
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, sync: { key: 'operations' }, points: { size: 6 } },
       scales: {
-        x: { time: true, range: (_, min, max) => [Math.min(min, max - SHORTEST_SPAN_S), max] },
+        x: { time: true, range: spanOf },
         y: { range: (_, __, max) => [0, (max ?? 0) > 0 ? max * 1.1 : 1] },
       },
       axes: [
-        { ...axis, grid: { show: false }, size: 24, space: 80, values: (_, ticks) => ticks.map(clock) },
+        { ...axis, grid: { show: false }, size: 26, space: 80, values: (_, ticks) => ticks.map(clock) },
         {
           ...axis,
           grid: { stroke: colours.line, width: 1 },
@@ -115,6 +115,12 @@ function draw(place: HTMLElement, lines: number, unit: Unit, onPoint: (index: nu
     [[], ...Array.from({ length: lines }, () => [])] as unknown as uPlot.AlignedData,
     place,
   )
+}
+
+/** Up to the newest point: for a single one the library would show the whole day after it. */
+function spanOf({ data: [times] }: uPlot, min: number): [number, number] {
+  const last = times.at(-1) ?? Date.now() / 1000
+  return [Math.min(times.length > 1 ? min : last, last - SHORTEST_SPAN_S), last]
 }
 
 function tableOf(points: readonly Point[], index: number, lines: number): uPlot.AlignedData {

@@ -77,12 +77,13 @@ export function Verify() {
           hint="A head that you kept elsewhere: it must still be in the log. Only so is a log found that was rewritten as a whole."
           error={wrong ? 'A head has the form SEQ:HASH' : undefined}
         />
+        {/* Two elements: one that became a submit button while it is pressed would start the verification again. */}
         {isRunning ? (
-          <Button onClick={cancel} icon="stop">
+          <Button key="cancel" onClick={cancel} icon="stop">
             Cancel
           </Button>
         ) : (
-          <Button type="submit" kind="primary" icon="shield" disabled={wrong}>
+          <Button key="verify" type="submit" kind="primary" icon="shield" disabled={wrong}>
             Verify
           </Button>
         )}

@@ -26,8 +26,8 @@ const FIELDS = [
   ['given_name', 'Given name'],
   ['family_name', 'Family name'],
   ['email', 'E-mail address'],
-  ['zoneinfo', 'Time zone'],
-  ['locale', 'Language'],
+  ['zoneinfo', 'Time zone', 'Such as Europe/Paris'],
+  ['locale', 'Language', 'A tag such as en-GB'],
 ] as const
 
 function Details({ user, person }: Props) {
@@ -88,10 +88,11 @@ function EditDetails({
   readonly onDraft: (draft: Readonly<Record<string, string>> | undefined) => void
 }) {
   const [busy, setBusy] = useState(false)
-  const field = (name: string, title: string) => (
+  const field = (name: string, title: string, hint?: string) => (
     <TextField
       key={name}
       label={title}
+      {...(hint !== undefined && { hint })}
       value={draft[name] ?? ''}
       onValue={(value) => onDraft({ ...draft, [name]: value })}
     />
@@ -114,7 +115,7 @@ function EditDetails({
         }}
       >
         {field('username', 'Username')}
-        {FIELDS.map(([name, title]) => field(name, title))}
+        {FIELDS.map(([name, title, hint]) => field(name, title, hint))}
         <div class="row">
           <Button type="submit" kind="primary" busy={busy} disabled={draft.username?.trim() === ''}>
             Save

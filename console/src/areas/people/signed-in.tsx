@@ -97,7 +97,7 @@ export function SessionTable({ path, ofOne = false }: ListProps) {
           cell: (session) => <span title={session.user_agent}>{browserOf(session.user_agent)}</span>,
         },
         { title: 'Address', wide: true, cell: ({ address }) => address },
-        { title: 'Signed in by', wide: true, cell: ({ methods }) => methods.join(', ') },
+        { title: 'Signed in by', wide: true, cell: ({ methods }) => methodsText(methods) },
         { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
         { title: 'Last seen', cell: ({ seen_at: at }) => <Time at={at} as="relative" /> },
         {
@@ -205,6 +205,20 @@ export function ConnectionTable({ path, ofOne = false }: ListProps) {
       }
     />
   )
+}
+
+/** Of RFC 8176, in the order in which they are told. */
+const METHODS: readonly (readonly [string, string])[] = [
+  ['pwd', 'password'],
+  ['otp', 'one-time code'],
+  ['pop', 'passkey'],
+]
+/** What they add, the others say. */
+const IMPLIED = new Set(['mfa', 'user', ...METHODS.map(([name]) => name)])
+
+function methodsText(methods: readonly string[]): string {
+  const known = METHODS.filter(([name]) => methods.includes(name)).map(([, title]) => title)
+  return [...known, ...methods.filter((name) => !IMPLIED.has(name))].join(', ')
 }
 
 const BROWSERS = [

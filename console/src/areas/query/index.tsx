@@ -73,13 +73,19 @@ function useAddress(path: readonly string[], query: URLSearchParams, isReady: bo
         if (!abort.signal.aborted) failed.value = error
       })
     } else {
-      if (text !== null) addTab({ text })
+      if (text !== null) addTab({ text, parameters: parametersIn(query) })
       else if (tabs.value.some((tab) => tab.id === tabId)) currentId.value = tabId ?? ''
       if (currentTab.value !== undefined) go(addressOf(currentTab.value), { replace: true })
     }
     return () => abort.abort()
   }, [address, isReady])
   return failed.value
+}
+
+/** As the query string of the API has them: `p.symbol=ACME`. */
+function parametersIn(query: URLSearchParams): Record<string, string> {
+  const given = [...query].filter(([name]) => name.startsWith('p.'))
+  return Object.fromEntries(given.map(([name, value]) => [name.slice(2), value]))
 }
 
 async function openSaved(id: string, signal: AbortSignal): Promise<void> {

@@ -4,6 +4,23 @@ import { gate } from '../../gate.ts'
 import { Await, Code, Facts, useLoad } from '../../ui/index.ts'
 import type { Outcome } from './run.ts'
 
+/** How a live result is kept up to date, by the name that the server gives it. */
+export const METHODS: ReadonlyMap<string, string> = new Map([
+  ['keys', 'only rows that change are read again'],
+  ['rerun', 'the statement runs again when its tables change'],
+  ['clock', 'the statement runs again every second'],
+])
+
+function methodText(method: string): string {
+  const text = METHODS.get(method)
+  return text === undefined ? method : `Yes, by ${method}: ${text}`
+}
+
+/** Names of columns. */
+function keyText(key: unknown): string {
+  return Array.isArray(key) ? key.join(', ') : JSON.stringify(key)
+}
+
 interface PlanOf {
   readonly lines: string
   readonly live: Readonly<Record<string, unknown>> | undefined
@@ -28,9 +45,9 @@ export function Plan({ outcome: { text, parameters } }: { readonly outcome: Outc
             {live !== undefined && (
               <Facts
                 of={[
-                  ['Live', <code key="method">{String(live.method)}</code>],
-                  ['Key', live.key === null ? 'none' : <code key="key">{JSON.stringify(live.key)}</code>],
-                  ['Reason', String(live.reason)],
+                  ['Live', methodText(String(live.method))],
+                  ['Rows are known by', live.key === null ? 'nothing' : <code key="key">{keyText(live.key)}</code>],
+                  ['Why', String(live.reason)],
                 ]}
               />
             )}

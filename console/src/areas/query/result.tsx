@@ -30,7 +30,7 @@ import {
 import { ChartPanel } from './chart-panel.tsx'
 import { download, FORMATS, startDownload } from './download.ts'
 import { type LiveState, openLive } from './live-result.ts'
-import { Plan } from './plan.tsx'
+import { METHODS, Plan } from './plan.tsx'
 import { MOST_ROWS, type Outcome, type OutcomeState } from './run.ts'
 
 export interface ResultProps {
@@ -109,12 +109,6 @@ function useLive(outcome: Outcome, isWanted: boolean): LiveState | undefined {
   return live?.state.value
 }
 
-const METHODS: ReadonlyMap<string, string> = new Map([
-  ['keys', 'only rows that change are read again'],
-  ['rerun', 'the statement runs again when its tables change'],
-  ['clock', 'the statement runs again every second'],
-])
-
 function Summary({
   outcome,
   state,
@@ -147,7 +141,7 @@ function Summary({
         <StateSummary state={state} rows={rows} since={outcome.startedAt} />
       )}
       {following?.kind === 'opening' && <Spinner />}
-      {requestId !== undefined && requestId !== '' && following?.kind !== 'live' && (
+      {requestId !== undefined && requestId !== '' && following?.kind !== 'live' && state.kind !== 'failed' && (
         <span class="query-request">
           <span class="quiet" title={requestId}>
             Request <code>{requestId.slice(0, 8)}</code>

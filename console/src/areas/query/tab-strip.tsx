@@ -1,4 +1,5 @@
 /** The tabs at the top: select, open, close. */
+import { useEffect, useRef } from 'preact/hooks'
 import { go } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { classes, Icon, IconButton } from '../../ui/index.ts'
@@ -8,9 +9,11 @@ import { addressOf, closeTab, currentTab, isChanged, newTab, type QueryTab, tabs
 export function TabStrip() {
   return (
     <nav class="query-tabs" aria-label="Open queries">
-      {tabs.value.map((tab) => (
-        <TabItem key={tab.id} tab={tab} />
-      ))}
+      <div class="query-tabs-list">
+        {tabs.value.map((tab) => (
+          <TabItem key={tab.id} tab={tab} />
+        ))}
+      </div>
       <IconButton icon="plus" label="New tab" size="small" onClick={() => go(addressOf(newTab()))} />
     </nav>
   )
@@ -20,8 +23,12 @@ function TabItem({ tab }: { readonly tab: QueryTab }) {
   const isCurrent = currentTab.value?.id === tab.id
   const title = titleOf(tab)
   const isUnsaved = tab.saved !== undefined && isChanged(tab)
+  const element = useRef<HTMLSpanElement>(null)
+  useEffect(() => {
+    if (isCurrent) element.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [isCurrent])
   return (
-    <span class={classes('query-tab', isCurrent && 'current')}>
+    <span ref={element} class={classes('query-tab', isCurrent && 'current')}>
       <a href={addressOf(tab)} aria-current={isCurrent ? 'page' : undefined} title={title}>
         {runOf(tab.id).value.isRunning ? <span class="spinner" aria-hidden="true" /> : tab.live && <Icon name="bolt" />}
         <span class="query-tab-title">{title}</span>

@@ -1,6 +1,6 @@
 /** The inspector: topics, a form that sends any operation, and the messages in both directions. */
 import { useComputed, useSignal } from '@preact/signals'
-import { useEffect, useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { gate } from '../../gate.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { Badge, Button, useLoad } from '../../ui/index.ts'
@@ -37,14 +37,17 @@ export function InspectorPage() {
     ],
     [],
   )
+  const log = useRef<HTMLDivElement>(null)
+  // On a narrow screen it is below the form, out of sight.
+  const showLog = () => matchMedia(NARROW).matches && log.current?.scrollIntoView({ block: 'start' })
   const { state, reason, code } = inspector.state.value
   return (
     <div class="inspector">
       <div class="inspector-side">
         <div class="inspector-connection">
-          <Badge kind={STATE_KINDS[state]}>{state}</Badge>
+          <Badge kind={STATES[state].kind}>{STATES[state].title}</Badge>
           <span class="quiet" title={reason}>
-            {code === undefined ? reason : `${code}: ${reason}`}
+            {code === undefined ? '' : `${code}: ${reason}`}
           </span>
           {isOpen.value ? (
             <Button size="small" icon="stop" onClick={() => inspector.disconnect()}>
@@ -56,18 +59,23 @@ export function InspectorPage() {
             </Button>
           )}
         </div>
-        <SendForm inspector={inspector} draft={draft} />
+        <SendForm inspector={inspector} draft={draft} onSent={showLog} />
         <Topics topics={topics} inspector={inspector} draft={draft} />
       </div>
-      <MessageLog inspector={inspector} />
+      <div ref={log} class="inspector-log">
+        <MessageLog inspector={inspector} />
+      </div>
     </div>
   )
 }
 
-const STATE_KINDS = {
-  connecting: 'warning',
-  online: 'good',
-  lapsed: 'warning',
-  offline: undefined,
-  ended: 'danger',
+/** As in the style sheet. */
+const NARROW = '(max-width: 760px)'
+
+const STATES = {
+  connecting: { title: 'Connecting …', kind: 'warning' },
+  online: { title: 'Connected', kind: 'good' },
+  lapsed: { title: 'Renewing access …', kind: 'warning' },
+  offline: { title: 'Not connected', kind: undefined },
+  ended: { title: 'Closed', kind: 'danger' },
 } as const

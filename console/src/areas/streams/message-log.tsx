@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { Badge, Button, bytes, Code, Empty, IconButton, SearchField, Segments, Time } from '../../ui/index.ts'
 import type { Entry, Inspector } from './inspector.ts'
-import { pretty } from './message-text.ts'
+import { dataOf, pretty } from './message-text.ts'
 
 /** Enough to scroll through; the rest is found by the filter. */
 const SHOWN = 400
@@ -84,7 +84,7 @@ export function MessageLog({ inspector }: { readonly inspector: Inspector }) {
                   <Badge kind={entry.action === 'Error' ? 'danger' : entry.action === 'Publish' ? undefined : 'accent'}>
                     {entry.action}
                   </Badge>
-                  <span class="message-text">{entry.text.slice(0, 300)}</span>
+                  <span class="message-text">{dataOf(entry.text)}</span>
                   <span class="message-took quiet">
                     {entry.took === undefined ? '' : `${entry.took.toFixed(1)} ms`}
                   </span>

@@ -5,6 +5,12 @@ export function withoutTokens(raw: string): string {
   return raw.replace(/("AccessToken"\s*:\s*")[^"]*"/g, '$1…"')
 }
 
+/** The beginning of the data of a message, whose other members have columns of their own. */
+export function dataOf(text: string): string {
+  const at = text.indexOf('"Data":')
+  return (at === -1 ? text : text.slice(at + 7).replace(/\}$/, '')).slice(0, 300)
+}
+
 /** With one member per line; what is not JSON stays as it is, and all digits of numbers are kept. */
 export function pretty(text: string): string {
   let depth = 0

@@ -26,7 +26,15 @@ export const EMPTY_DRAFT: Draft = {
   raw: '{"Controller":"Platform","Topic":"QueryServerInfo","TransactionID":1}',
 }
 
-export function SendForm({ inspector, draft }: { readonly inspector: Inspector; readonly draft: Signal<Draft> }) {
+export function SendForm({
+  inspector,
+  draft,
+  onSent,
+}: {
+  readonly inspector: Inspector
+  readonly draft: Signal<Draft>
+  readonly onSent: () => void
+}) {
   const [fault, setFault] = useState<string>()
   const { mode, controller, topic, action, confirm, data, raw } = draft.value
   const set = (change: Partial<Draft>) => {
@@ -38,6 +46,7 @@ export function SendForm({ inspector, draft }: { readonly inspector: Inspector; 
       inspector.send(mode === 'raw' ? raw : messageOf(draft.value, inspector.newId()))
       setFault(undefined)
       announce('Sent')
+      onSent()
     } catch (error) {
       setFault(error instanceof Error ? error.message : String(error))
     }

@@ -43,10 +43,18 @@ export interface TablePage {
   readonly next: string | null
 }
 
-/** `next` of the page before, or the beginning of the names. */
-export async function readTables(from: { readonly prefix: string } | string, signal?: AbortSignal): Promise<TablePage> {
+export interface TableSearch {
+  /** The beginning of the names. */
+  readonly prefix: string
+  readonly system: boolean
+}
+
+/** `from` is a search, or `next` of the page before. */
+export async function readTables(from: TableSearch | string, signal?: AbortSignal): Promise<TablePage> {
   const path =
-    typeof from === 'string' ? from : `/catalogue/tables?${new URLSearchParams({ limit: '100', prefix: from.prefix })}`
+    typeof from === 'string'
+      ? from
+      : `/catalogue/tables?${new URLSearchParams({ limit: '100', prefix: from.prefix, system: String(from.system) })}`
   return (await gate.json(path, { signal })) as TablePage
 }
 

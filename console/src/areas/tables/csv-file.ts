@@ -4,6 +4,7 @@ import { dateFormatsOfMost, findDateFormat } from '../../../../src/csv/date-form
 import { DELIMITER_SAMPLE, delimiterOf } from '../../../../src/csv/delimiter.ts'
 import { findNumberFormat, numberFormatsFor, usualNumberFormat } from '../../../../src/csv/number-formats.ts'
 import { parseCsvRecord } from '../../../../src/csv/record.ts'
+import { hasNotes, withoutNotes } from '../../../../src/csv/rejected.ts'
 import { rowFields, type TargetColumn } from '../../../../src/csv/row.ts'
 import type { ValueFormat } from '../../../../src/csv/value-format.ts'
 import { sameName } from '../../../../src/query/iql/names.ts'
@@ -65,6 +66,8 @@ export async function* readRecords(file: Blob, signal?: AbortSignal): AsyncGener
 export interface CsvSample {
   readonly delimiter: string
   readonly names: readonly string[]
+  /** Whether it is a file of rejected rows: each record begins with where it was and why. */
+  readonly isRejected: boolean
   readonly lines: readonly CsvLine[]
   /** Non-empty values of each column. */
   readonly values: readonly (readonly string[])[]
@@ -84,19 +87,22 @@ export async function sampleFile(file: Blob, delimiter?: string): Promise<CsvSam
     }
     records.push(record)
   }
-  const [header, ...lines] = records
+  const [header, ...below] = records
   if (header === undefined) throw new Error('The file is empty')
   const used = delimiter ?? delimiterOf(records.slice(0, DELIMITER_SAMPLE).map(({ raw }) => raw))
   const parsed = parseCsvRecord(header.raw, used)
   if ('problem' in parsed || parsed.fields.includes(null)) throw new Error('The first line must name the columns')
-  const names = parsed.fields.map((name) => (name ?? '').trim())
+  const all = parsed.fields.map((name) => (name ?? '').trim())
+  const isRejected = hasNotes(all)
+  const names = isRejected ? all.slice(2) : all
+  const lines = isRejected ? below.map((line) => ({ ...line, raw: withoutNotes(line.raw, used) })) : below
   const values: string[][] = names.map(() => [])
   for (const { raw } of lines) {
     const record = parseCsvRecord(raw, used)
     if ('problem' in record) continue
     for (const [index, field] of record.fields.entries()) if (field !== null) values[index]?.push(field)
   }
-  return { delimiter: used, names, lines, values, isAll }
+  return { delimiter: used, names, isRejected, lines, values, isAll }
 }
 
 export function guessColumns({ names, values }: CsvSample): { readonly name: string; readonly guess: Guess }[] {

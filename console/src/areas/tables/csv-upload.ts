@@ -1,8 +1,9 @@
 /** Sends the rows of a CSV file in batches, each once, and finds those that the table does not take. */
 import { GatehouseError } from '../../../../client/src/index.ts'
+import { withoutNotes } from '../../../../src/csv/rejected.ts'
 import { rowFields, rowJson, type TargetColumn } from '../../../../src/csv/row.ts'
 import { gate } from '../../gate.ts'
-import { type Misfit, readRecords } from './csv-file.ts'
+import { type CsvSample, type Misfit, readRecords } from './csv-file.ts'
 
 export interface Upload {
   readonly inserted: number
@@ -25,7 +26,7 @@ const ROW_STATUSES: readonly number[] = [400, 409, 413, 422]
 export async function uploadFile(
   file: Blob,
   table: string,
-  delimiter: string,
+  { delimiter, isRejected }: Pick<CsvSample, 'delimiter' | 'isRejected'>,
   targets: readonly (TargetColumn | undefined)[],
   signal: AbortSignal,
   onProgress: (upload: Upload) => void,
@@ -49,11 +50,13 @@ export async function uploadFile(
       isHeader = false
       continue
     }
-    const row = rowFields(record.raw, { delimiter }, targets)
-    if ('reason' in row) rejected.push({ line: record.line, raw: record.raw, reason: row.reason })
+    const { line } = record
+    const raw = isRejected ? withoutNotes(record.raw, delimiter) : record.raw
+    const row = rowFields(raw, { delimiter }, targets)
+    if ('reason' in row) rejected.push({ line, raw, reason: row.reason })
     else {
       const json = rowJson(row.fields)
-      pending.push({ line: record.line, raw: record.raw, json })
+      pending.push({ line, raw, json })
       characters += json.length
     }
     if (pending.length >= BATCH_ROWS || characters >= BATCH_CHARACTERS) await flush()

@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { DATE_FORMATS } from '../../../../src/csv/date-formats.ts'
 import { NUMBER_FORMATS } from '../../../../src/csv/number-formats.ts'
-import { csvField } from '../../../../src/csv/record.ts'
+import { rejectedHeader, rejectedLine } from '../../../../src/csv/rejected.ts'
 import { typeName } from '../../../../src/query/iql/types.ts'
 import { toast } from '../../shell/toasts.tsx'
 import {
@@ -150,7 +150,7 @@ function Mapping({
     }
     show(NOTHING)
     try {
-      upload = await uploadFile(file, table.name, sample.delimiter, targets, controller.signal, show)
+      upload = await uploadFile(file, table.name, sample, targets, controller.signal, show)
       setState({ kind: 'done', upload })
       toast(`Imported ${count(upload.inserted)} rows into ${table.name}`, { kind: 'good' })
     } catch (error) {
@@ -260,8 +260,8 @@ function Outcome({
   const { inserted, rejected, read } = state.upload
   const saveRejected = () => {
     const { delimiter } = sample
-    const header = ['line', 'reason', ...sample.names].map((name) => csvField(name, delimiter)).join(delimiter)
-    const lines = rejected.map(({ line, reason, raw }) => [line, csvField(reason, delimiter), raw].join(delimiter))
+    const header = rejectedHeader(sample.names, delimiter)
+    const lines = rejected.map((row) => rejectedLine(row, delimiter))
     saveFile(new Blob([[header, ...lines, ''].join('\r\n')], { type: 'text/csv' }), `${file.name}.rejected.csv`)
   }
   return (

@@ -27,18 +27,19 @@ export function TablePage({
       </Page>
     )
   const { data } = table
+  const shown = part === 'structure' || part === 'import' ? part : 'rows'
   return (
     <Page
       title={data.name}
       parents={parents}
       beside={<Badges table={data} />}
       actions={<ExportMenu table={data} />}
-      bar={<Tabs label="Parts of the table" tabs={tabsOf(data, part)} />}
-      full={part === 'rows'}
+      bar={<Tabs label="Parts of the table" tabs={tabsOf(data, shown)} />}
+      full={shown === 'rows'}
     >
-      {part === 'structure' ? (
+      {shown === 'structure' ? (
         <Structure table={data} onDefined={onDefined} />
-      ) : part === 'import' ? (
+      ) : shown === 'import' ? (
         <Import table={data} />
       ) : (
         <Rows key={definitions} table={data} />

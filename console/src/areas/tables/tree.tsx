@@ -1,7 +1,7 @@
-/** The tree of tables: a page at a time, found by the beginning of the name, columns read when a table is opened. */
-import { useEffect, useState } from 'preact/hooks'
+/** The tree of tables: a page at a time, found by the beginning of the name, columns read when opened, system tables last. */
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { href } from '../../shell/router.ts'
-import { Await, Badge, Button, ButtonLink, Icon, IconButton, SearchField, useLoad } from '../../ui/index.ts'
+import { Await, Button, ButtonLink, Icon, IconButton, SearchField, useLoad } from '../../ui/index.ts'
 import { readTable, readTables, type TableSummary } from './catalogue.ts'
 
 export function Tree({
@@ -15,7 +15,16 @@ export function Tree({
 }) {
   const [text, setText] = useState('')
   const prefix = useLate(text.trim())
-  const first = useLoad((signal) => readTables({ prefix }, signal), [prefix, definitions])
+  const first = useLoad(
+    async (signal) => {
+      const [own, system] = await Promise.all([
+        readTables({ prefix, system: false }, signal),
+        readTables({ prefix, system: true }, signal),
+      ])
+      return { own, system }
+    },
+    [prefix, definitions],
+  )
   return (
     <nav class="tree" aria-label="Tables">
       <div class="tree-search">
@@ -27,21 +36,63 @@ export function Tree({
         )}
       </div>
       <Await of={first} title="The tables could not be read">
-        {({ items, next }) => (
+        {({ own, system }) => (
           <ul class="tree-list">
-            {items.length === 0 && (
+            {own.items.length === 0 && (prefix === '' || system.items.length === 0) && (
               <li class="tree-none quiet">
-                {prefix === '' ? 'Your rights let you read no table.' : `No table begins with “${prefix}”.`}
+                {prefix === ''
+                  ? 'There is no table that your rights let you read.'
+                  : `No table begins with “${prefix}”.`}
               </li>
             )}
-            {items.map((table) => (
+            {own.items.map((table) => (
               <Branch key={table.name} table={table} current={current} definitions={definitions} />
             ))}
-            {next !== null && <More key={next} from={next} current={current} definitions={definitions} />}
+            {own.next !== null && <More key={own.next} from={own.next} current={current} definitions={definitions} />}
+            {system.items.length > 0 && (
+              <SystemTables
+                // What was searched for is shown.
+                key={prefix === '' ? '' : 'found'}
+                isOpen={prefix !== '' || system.items.some(({ name }) => name === current)}
+                tables={system.items}
+                current={current}
+                definitions={definitions}
+              />
+            )}
           </ul>
         )}
       </Await>
     </nav>
+  )
+}
+
+/** Few, and seldom what somebody looks for. */
+function SystemTables({
+  isOpen: isOpenFirst,
+  tables,
+  ...context
+}: {
+  readonly isOpen: boolean
+  readonly tables: readonly TableSummary[]
+  readonly current: string | undefined
+  readonly definitions: number
+}) {
+  const [isOpen, setOpen] = useState(isOpenFirst)
+  return (
+    <li class="tree-group">
+      <button type="button" class="tree-heading" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Icon name={isOpen ? 'down' : 'right'} />
+        System tables
+        <span class="quiet">{tables.length}</span>
+      </button>
+      {isOpen && (
+        <ul class="tree-list">
+          {tables.map((table) => (
+            <Branch key={table.name} table={table} {...context} />
+          ))}
+        </ul>
+      )}
+    </li>
   )
 }
 
@@ -93,7 +144,11 @@ function Branch({
   readonly definitions: number
 }) {
   const [isOpen, setOpen] = useState(false)
-  const { name, issystem, description } = table
+  const { name, description } = table
+  const link = useRef<HTMLAnchorElement>(null)
+  useEffect(() => {
+    if (name === current) link.current?.scrollIntoView({ block: 'nearest' })
+  }, [name === current])
   return (
     <li>
       <div class="tree-table">
@@ -104,10 +159,14 @@ function Branch({
           size="small"
           onClick={() => setOpen(!isOpen)}
         />
-        <a href={href('tables', name)} aria-current={name === current ? 'page' : undefined} title={description ?? name}>
+        <a
+          ref={link}
+          href={href('tables', name)}
+          aria-current={name === current ? 'page' : undefined}
+          title={description ?? name}
+        >
           <Icon name="table" />
           <span>{name}</span>
-          {issystem && <Badge>system</Badge>}
         </a>
       </div>
       {isOpen && <ColumnsOf name={name} definitions={definitions} />}

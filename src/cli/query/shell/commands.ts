@@ -61,12 +61,13 @@ const ENTRIES: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     },
   ],
   ['\\?', { help: 'shows this help', read: () => ({ kind: 'help' }) }],
-  ['\\q', { help: 'quits, like Ctrl-D', read: () => ({ kind: 'quit' }) }],
+  ['\\q', { help: 'quits, like exit, quit and Ctrl-D', read: () => ({ kind: 'quit' }) }],
 ])
 
 export const COMMAND_WORDS: readonly string[] = [...ENTRIES.keys()]
 
 export function parseCommand(text: string): ShellCommand {
+  if (!text.startsWith('\\')) return { kind: 'quit' }
   const [, word = '', rest = ''] = /^(\S+)\s*([\s\S]*)$/.exec(text.trim()) ?? []
   const entry = ENTRIES.get(word)
   if (entry === undefined) {

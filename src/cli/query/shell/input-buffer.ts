@@ -1,4 +1,4 @@
-/** Divides lines into statements, which end with a semicolon, and commands of the shell, which begin with a backslash. */
+/** Divides lines into statements, which end with a semicolon, and commands of the shell, which begin with a backslash or are exit or quit. */
 
 export type Input =
   | { readonly kind: 'statement'; readonly text: string }
@@ -15,7 +15,7 @@ export class InputBuffer {
 
   /** Adds a line without its line end; returns what is complete. */
   push(line: string): Input[] {
-    if (this.isEmpty && this.#scan.place !== 'block-comment' && line.trimStart().startsWith('\\')) {
+    if (this.isEmpty && this.#scan.place !== 'block-comment' && isCommand(line)) {
       this.clear()
       return [{ kind: 'command', text: line.trim() }]
     }
@@ -27,7 +27,7 @@ export class InputBuffer {
       this.#text = this.#text.slice(end + 1)
       this.#scan = newScan()
     }
-    if (found.length > 0 && this.#text.trimStart().startsWith('\\')) {
+    if (found.length > 0 && isCommand(this.#text)) {
       found.push({ kind: 'command', text: this.#text.trim() })
       this.clear()
     }
@@ -67,6 +67,11 @@ export class InputBuffer {
   get place(): Place {
     return this.#scan.place
   }
+}
+
+/** No statement begins with exit or quit, and other shells end by them. */
+function isCommand(line: string): boolean {
+  return /^\s*(\\|(exit|quit)\s*;?\s*$)/i.test(line)
 }
 
 /** Where the end of the text is. */

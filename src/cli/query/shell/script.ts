@@ -2,6 +2,7 @@
 import { text } from 'node:stream/consumers'
 import { UsageError } from '../../errors.ts'
 import type { Gate } from '../../gate.ts'
+import { programName } from '../../program.ts'
 import { copyToStdout } from '../result.ts'
 import { type Input, InputBuffer } from './input-buffer.ts'
 import { parameterNames, type Screen, Session, type SessionOptions } from './session.ts'
@@ -32,6 +33,6 @@ const SCREEN: Screen = {
   copy: copyToStdout,
   say: (remark) => void process.stderr.write(`${remark}\n`),
   live() {
-    throw new UsageError('\\live needs a terminal; in a pipe use "gatehouse query --live"')
+    throw new UsageError(`\\live needs a terminal; in a pipe use "${programName()} query --live"`)
   },
 }

@@ -5,6 +5,7 @@ export const de: Messages = {
   signIn: 'Anmelden',
   signInTo: (client) => `um mit ${client} fortzufahren`,
   signInHere: 'um Ihr Konto zu verwalten',
+  signInForDevice: 'um ein Gerät oder ein Programm zu verbinden',
   username: 'Benutzername',
   password: 'Passwort',
   showPassword: 'Passwort anzeigen',

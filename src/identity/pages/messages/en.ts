@@ -3,6 +3,7 @@ export const en = {
   signIn: 'Sign in',
   signInTo: (client: string) => `to continue to ${client}`,
   signInHere: 'to manage your account',
+  signInForDevice: 'to connect a device or a program',
   username: 'Username',
   password: 'Password',
   showPassword: 'Show password',

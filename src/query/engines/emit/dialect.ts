@@ -9,7 +9,8 @@ import type {
   WindowCall,
 } from '../../iql/bound-query.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
-import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
+import type { AggregateId, ScalarId, TableFunctionId, WindowId } from '../../iql/functions.ts'
+import { sameName } from '../../iql/names.ts'
 import type { OperatorId } from '../../iql/operators.ts'
 import type { IqlType } from '../../iql/types.ts'
 import type { Slots } from './slots.ts'
@@ -23,6 +24,20 @@ export type AggregateSql = (args: readonly Sql[], node: Aggregate | WindowCall, 
 
 /** Functions whose result can be much longer than their arguments. */
 export type GrowingId = 'repeat' | 'replace' | 'lpad' | 'rpad'
+
+/** Aggregates that hold the values of a group. */
+export type PercentileId = 'median' | 'percentile_cont' | 'percentile_disc'
+
+export interface PercentileParts {
+  readonly isDiscrete: boolean
+  readonly fraction: Sql
+  readonly value: Sql
+  readonly from: IqlType
+  readonly to: IqlType
+  readonly shape: AggregateShape
+  /** The number of values that it may hold. */
+  readonly limit: Sql
+}
 
 export interface ConcatCheck {
   /** The number of bytes that the result may have. */
@@ -93,9 +108,17 @@ export interface Dialect {
   readonly scalars: Readonly<Record<Exclude<ScalarId, 'now' | 'current_date' | 'concat' | GrowingId>, ScalarSql>>
   /** `limit` is the number of bytes that the result may have; undefined if it is known to be small. */
   readonly growing: Readonly<Record<GrowingId, (args: readonly Sql[], node: Call, limit: Sql | undefined) => Sql>>
-  readonly aggregates: Readonly<Record<Exclude<AggregateId, 'string_agg'>, AggregateSql>>
+  readonly aggregates: Readonly<Record<Exclude<AggregateId, 'string_agg' | PercentileId>, AggregateSql>>
+  /** The sum of products of columns that are Integers or Decimals of up to 18 digits; undefined if `aggregates.sum` is as fast. */
+  readonly sumOfProducts: ((left: Sql, right: Sql, product: Arithmetic, shape: AggregateShape) => Sql) | undefined
+  readonly percentile: (parts: PercentileParts) => Sql
   readonly stringAgg: (args: readonly Sql[], node: Aggregate | WindowCall, shape: AggregateShape, limit: Sql) => Sql
-  readonly windows: Readonly<Record<WindowId, (args: readonly Sql[], node: WindowCall, tail: Sql) => Sql>>
+  /** `reversed` is the tail in the opposite order. */
+  readonly windows: Readonly<
+    Record<WindowId, (args: readonly Sql[], node: WindowCall, tail: Sql, reversed: Sql) => Sql>
+  >
+  /** generate_series as a query in parentheses, whose column is c0. */
+  readonly series: (kind: TableFunctionId, start: Sql, stop: Sql, step: Sql) => Sql
   /** `query` has one column, c0. No row is NULL, several are an error. */
   readonly scalarQuery: (query: Sql) => Sql
   readonly setOperation: (left: Sql, right: Sql, node: SetOperation) => Sql
@@ -125,6 +148,11 @@ export interface AsofParts {
 /** Names are case-insensitive by Unicode's rules: the database knows only the lower-case spelling. */
 export function quoteIdentifier(name: string): Sql {
   return `"${name.toLowerCase().replaceAll('"', '""')}"`
+}
+
+/** A name that is none of the columns. */
+export function freeName(wanted: string, columns: readonly string[]): string {
+  return columns.some((column) => sameName(column, wanted)) ? freeName(`${wanted}_`, columns) : wanted
 }
 
 export const SET_OPERATORS = { union: 'UNION', intersect: 'INTERSECT', except: 'EXCEPT' } as const

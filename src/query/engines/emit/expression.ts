@@ -1,23 +1,29 @@
 /** Emits bound expressions as SQL; every operation has its own parentheses. */
 import { refuse } from '../../errors.ts'
+import type { BoundFrame, BoundFrameEdge } from '../../iql/bound-frame.ts'
 import type {
   Aggregate,
   Arithmetic,
   BoundExpression,
-  BoundFrame,
-  BoundFrameEdge,
   BoundOrder,
   Call,
+  Literal,
   NullIf,
   Query,
   WindowCall,
 } from '../../iql/bound-query.ts'
 import { operandsOf } from '../../iql/bound-walk.ts'
+import type { TableView } from '../../iql/catalogue-view.ts'
 import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
+import { WINDOW_FUNCTIONS } from '../../iql/functions-aggregate.ts'
+import { FRACTION_SCALE } from '../../iql/operators.ts'
 import { concatOperands, isShrinking, isSmallText } from '../../iql/text-bound.ts'
-import { TEXT } from '../../iql/types.ts'
-import type { AggregateShape, Dialect, GrowingId, Sql } from './dialect.ts'
-import type { Slots } from './slots.ts'
+import { asDecimal, decimal, type IqlValue, isWide, TEXT } from '../../iql/types.ts'
+import type { AggregateShape, Dialect, GrowingId, PercentileId, Sql } from './dialect.ts'
+import type { SlotSource, Slots } from './slots.ts'
+
+/** The columns of each index of a table. */
+export type IndexesOf = (table: TableView) => readonly (readonly string[])[]
 
 /** The state of one statement while it is emitted. */
 export interface Emission {
@@ -27,6 +33,9 @@ export interface Emission {
   readonly sources: Map<number, (ordinal: number, name: string) => Sql>
   /** All tables are read as they were at the positions in the slots `since`. */
   readonly isFormer: boolean
+  readonly indexesOf: IndexesOf
+  /** The indexes of the slots of literals that become parameters, by `WrittenAt.index`. */
+  readonly autoParameters: ReadonlyMap<number, number>
   /** Emits the query of a sub-query. */
   readonly subquery: (query: Query) => Sql
 }
@@ -47,7 +56,7 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'literal':
       if (node.value === null) return dialect.nullOf(node.type)
       if (typeof node.value === 'boolean') return dialect.truth(node.value)
-      return dialect.value(slots.placeholder({ kind: 'literal', value: node.value }, node.type), node.type)
+      return dialect.value(slots.placeholder(literalSource(node, node.value, emission), node.type), node.type)
     case 'parameter':
       return dialect.value(slots.placeholder({ kind: 'parameter', index: node.index }, node.type), node.type)
     case 'claim':
@@ -122,7 +131,8 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
         const shape = aggregateShape(node, emission)
         return dialect.stringAgg(node.arguments.map(emit), node, shape, slots.createdLimit())
       }
-      return dialect.aggregates[node.function](node.arguments.map(emit), node, aggregateShape(node, emission))
+      if (isPercentile(node.function)) return emitPercentile(node, emission)
+      return emitPlainAggregate(node, node.function, emission)
     case 'window':
       return emitWindow(node, emission)
     case 'scalar-query':
@@ -130,6 +140,11 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'exists':
       return `(EXISTS (${emission.subquery(node.query)}))`
   }
+}
+
+function literalSource({ written }: Literal, value: IqlValue, { autoParameters }: Emission): SlotSource {
+  const index = written === undefined ? undefined : autoParameters.get(written.index)
+  return index === undefined ? { kind: 'literal', value } : { kind: 'auto-parameter', index }
 }
 
 /** a || b || c, or concat(a, b, c), which counts NULL as empty. The length is checked unless it is proven to be small. */
@@ -187,12 +202,71 @@ function aggregateShape(node: Aggregate, emission: Emission): AggregateShape {
 function emitWindow(node: WindowCall, emission: Emission): Sql {
   const args = node.arguments.map((argument) => emitExpression(argument, emission))
   const over = ` OVER (${windowClauses(node, emission).join(' ')})`
-  if (isWindowFunction(node.function)) return emission.dialect.windows[node.function](args, node, over)
+  if (isWindowFunction(node.function)) {
+    const orderBy = node.orderBy.map(opposite)
+    const reversed = ` OVER (${windowClauses({ ...node, orderBy }, emission).join(' ')})`
+    return emission.dialect.windows[node.function](args, node, over, reversed)
+  }
   const filter = node.filter === undefined ? undefined : emitExpression(node.filter, emission)
   const shape = shapeOf(false, '', filter, over)
+  if (isPercentile(node.function)) throw new Error(`${node.function} over a window`)
   if (node.function === 'string_agg')
     return emission.dialect.stringAgg(args, node, shape, emission.slots.createdLimit())
-  return emission.dialect.aggregates[node.function](args, node, shape)
+  return emitSum(node, shape, emission) ?? emission.dialect.aggregates[node.function](args, node, shape)
+}
+
+function emitPlainAggregate(node: Aggregate, id: keyof Dialect['aggregates'], emission: Emission): Sql {
+  const shape = aggregateShape(node, emission)
+  const args = (): Sql[] => node.arguments.map((argument) => emitExpression(argument, emission))
+  return emitSum(node, shape, emission) ?? emission.dialect.aggregates[id](args(), node, shape)
+}
+
+/** sum(a * b) of two columns, where the dialect has a faster way than to sum the products. */
+function emitSum(node: Aggregate | WindowCall, shape: AggregateShape, emission: Emission): Sql | undefined {
+  const { sumOfProducts } = emission.dialect
+  const [product] = node.arguments
+  if (sumOfProducts === undefined || node.function !== 'sum' || shape.distinct || product?.kind !== 'arithmetic')
+    return undefined
+  if (product.operator !== 'decimal*decimal' && product.operator !== 'integer*integer') return undefined
+  const [left, right] = [shortColumn(product.left), shortColumn(product.right)]
+  if (left === undefined || right === undefined) return undefined
+  return sumOfProducts(emitExpression(left, emission), emitExpression(right, emission), product, shape)
+}
+
+/** The column, if its values are integers of 64 bits, scaled or not. */
+function shortColumn(factor: BoundExpression): BoundExpression | undefined {
+  const column = factor.kind === 'widen' ? factor.operand : factor
+  const [type, widened] = [asDecimal(column.type), asDecimal(factor.type)]
+  if (column.kind !== 'column' || type === undefined || type.scale !== widened?.scale) return undefined
+  return isWide(column.type) ? undefined : column
+}
+
+function isPercentile(id: WindowId | AggregateId): id is PercentileId {
+  return id === 'median' || id === 'percentile_cont' || id === 'percentile_disc'
+}
+
+/** median(x) is percentile_cont(0.5, x). */
+function emitPercentile(node: Aggregate, emission: Emission): Sql {
+  const [first, second] = node.arguments
+  const [fraction, value] = second === undefined ? [HALF, first] : [first, second]
+  if (fraction === undefined || value === undefined) throw new Error(`${node.function} without an argument`)
+  const isLong = isWide(value.type)
+  return emission.dialect.percentile({
+    isDiscrete: node.function === 'percentile_disc',
+    fraction: emitExpression(fraction, emission),
+    value: emitExpression(value, emission),
+    from: value.type,
+    to: node.type,
+    shape: aggregateShape(node, emission),
+    limit: emission.slots.heldLimit(isLong ? 4 : 1),
+  })
+}
+
+const HALF: BoundExpression = {
+  kind: 'literal',
+  type: decimal(FRACTION_SCALE + 1, FRACTION_SCALE),
+  value: 5n * 10n ** BigInt(FRACTION_SCALE - 1),
+  nullable: false,
 }
 
 function shapeOf(distinct: boolean, orderBy: Sql, filter: Sql | undefined, over: Sql): AggregateShape {
@@ -210,6 +284,10 @@ function windowClauses(node: WindowCall, emission: Emission): Sql[] {
   if (node.orderBy.length > 0) clauses.push(`ORDER BY ${emitOrder(node.orderBy, emission)}`)
   if (node.frame !== undefined) clauses.push(emitFrame(node.frame))
   return clauses
+}
+
+function opposite({ expression, descending, nulls }: BoundOrder): BoundOrder {
+  return { expression, descending: !descending, nulls: nulls === 'first' ? 'last' : 'first' }
 }
 
 export function emitOrder(items: readonly BoundOrder[], emission: Emission): Sql {
@@ -231,19 +309,8 @@ function emitEdge(edge: BoundFrameEdge): Sql {
   return 'rows' in edge ? `${edge.rows} ${words}` : words
 }
 
-const WINDOW_IDS: ReadonlySet<string> = new Set<WindowId>([
-  'row_number',
-  'rank',
-  'dense_rank',
-  'ntile',
-  'lag',
-  'lead',
-  'first_value',
-  'last_value',
-])
-
 function isWindowFunction(id: WindowId | AggregateId): id is WindowId {
-  return WINDOW_IDS.has(id)
+  return Object.hasOwn(WINDOW_FUNCTIONS, id)
 }
 
 /** Whether the expression contains an aggregate of the same select; those of sub-queries do not count. */

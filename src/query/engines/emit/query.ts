@@ -10,19 +10,30 @@ import type {
   TableSource,
 } from '../../iql/bound-query.ts'
 import type { Dialect, Sql } from './dialect.ts'
-import { containsAggregate, type Emission, emitExpression, emitOrder } from './expression.ts'
+import { containsAggregate, type Emission, emitExpression, emitOrder, type IndexesOf } from './expression.ts'
+import { emitLatest } from './latest.ts'
 import { Slots } from './slots.ts'
 
-export function createEmission(dialect: Dialect, { isFormer = false } = {}): Emission {
+export interface EmissionOptions extends Partial<Pick<Emission, 'isFormer' | 'autoParameters'>> {
+  /** Without it no indexes are known. */
+  readonly indexesOf?: IndexesOf
+}
+
+export function createEmission(dialect: Dialect, options: EmissionOptions = {}): Emission {
+  const { isFormer = false, autoParameters = NONE, indexesOf = () => [] } = options
   const emission: Emission = {
     dialect,
     isFormer,
+    autoParameters,
+    indexesOf,
     slots: new Slots(),
     sources: new Map(),
     subquery: (query) => emitQuery(query, emission),
   }
   return emission
 }
+
+const NONE: Emission['autoParameters'] = new Map()
 
 /** `extra` are expressions over the select's input that follow its outputs: the key columns of a cursor. */
 export function emitQuery(query: Query, emission: Emission, extra: readonly BoundExpression[] = []): Sql {
@@ -68,7 +79,7 @@ function emitSet(node: SetOperation, emission: Emission): Sql {
 
 function emitSelect(select: Select, emission: Emission, extra: readonly BoundExpression[]): BodyParts {
   const ctes: Sql[] = []
-  const from = select.from === undefined ? undefined : emitSource(select.from, emission, ctes)
+  const from = select.from === undefined ? undefined : emitFrom(select, select.from, emission, ctes)
   let outputs = select.outputs.map(
     ({ expression }, ordinal) => `${emitExpression(expression, emission)} AS c${ordinal}`,
   )
@@ -84,12 +95,23 @@ function emitSelect(select: Select, emission: Emission, extra: readonly BoundExp
   outputs.push(...extra.map((expression, index) => `${emitExpression(expression, emission)} AS k${index}`))
   const clauses = [`SELECT ${select.distinct ? 'DISTINCT ' : ''}${outputs.join(', ')}`]
   if (from !== undefined) clauses.push(`FROM ${from}`)
-  if (select.where !== undefined) clauses.push(`WHERE ${emitExpression(select.where, emission)}`)
+  if (select.where !== undefined && select.latest === undefined)
+    clauses.push(`WHERE ${emitExpression(select.where, emission)}`)
   if (select.groupBy.length > 0) {
     clauses.push(`GROUP BY ${select.groupBy.map((key) => emitExpression(key, emission)).join(', ')}`)
   }
   if (select.having !== undefined) clauses.push(`HAVING ${emitExpression(select.having, emission)}`)
   return { sql: clauses.join(' '), with: ctes }
+}
+
+/** With LATEST ON, its WHERE is applied too. */
+function emitFrom({ latest, ...select }: Select, source: Source, emission: Emission, ctes: Sql[]): Sql {
+  const rows = emitSource(source, emission, ctes)
+  if (latest === undefined) return rows
+  if (source.kind === 'join' || source.kind === 'asof') throw new Error('LATEST ON of a join')
+  const parts = emitLatest({ ...select, latest }, latest, source.id, rows, emission)
+  ctes.push(...parts.with)
+  return parts.from
 }
 
 function emitSource(source: Source, emission: Emission, ctes: Sql[]): Sql {
@@ -99,6 +121,13 @@ function emitSource(source: Source, emission: Emission, ctes: Sql[]): Sql {
     case 'derived':
       nameByOrdinal(source.id, emission)
       return `(${emitQuery(source.query, emission)}) AS s${source.id}`
+    case 'series': {
+      nameByOrdinal(source.id, emission)
+      const [start, stop, step] = [source.start, source.stop, source.step].map((value) =>
+        emitExpression(value, emission),
+      )
+      return `${emission.dialect.series(source.function, start ?? '', stop ?? '', step ?? '')} AS s${source.id}`
+    }
     case 'cte':
       nameByOrdinal(source.id, emission)
       return `w${source.cte} AS s${source.id}`

@@ -1,6 +1,6 @@
 /** Parameters of emitted SQL. The text holds no values, so one plan serves many callers; each run fills the slots. */
 import type { ClaimName } from '../../iql/bound-query.ts'
-import { MAX_CREATED_BYTES } from '../../iql/limits.ts'
+import { MAX_CREATED_BYTES, MAX_HELD_VALUES } from '../../iql/limits.ts'
 import { floorDivide, MICROS_PER_DAY } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
 import { keyTooLongError, rowCountError } from '../runtime-error.ts'
@@ -18,6 +18,8 @@ export interface SharedValues {
 
 export type SlotSource =
   | { readonly kind: 'literal'; readonly value: IqlValue }
+  /** A literal of the statement that differs from run to run. */
+  | { readonly kind: 'auto-parameter'; readonly index: number }
   | { readonly kind: 'parameter'; readonly index: number }
   /** A number of rows: a parameter that must be neither NULL nor negative. */
   | { readonly kind: 'row-count'; readonly index: number }
@@ -43,6 +45,8 @@ export interface KeyLimit {
 /** What one run of a plan supplies. */
 export interface RunValues {
   readonly parameters: readonly IqlValue[]
+  /** For the slots `auto-parameter`. */
+  readonly literals?: readonly IqlValue[]
   readonly subject: string
   readonly username: string | undefined
   readonly clientId: string
@@ -62,13 +66,15 @@ export interface Plan {
 }
 
 /** Placeholders while the text is put together, in any order. A name cannot contain control characters. */
-const PLACEHOLDER = /\u0001(\d+|limit)\u0002/g
+const PLACEHOLDER = /\u0001(\d+|limit|held)\u0002/g
 const CREATED_LIMIT = '\u0001limit\u0002'
+const HELD_LIMIT = '\u0001held\u0002'
 
 export class Slots {
   readonly #slots: Slot[] = []
   readonly #byKey = new Map<string, number>()
   #created = 0
+  #held = 0
 
   /** Text that stands for the value. Equal sources share a slot, so that PostgreSQL sees equal expressions as equal. */
   placeholder(source: SlotSource, type: IqlType): string {
@@ -95,12 +101,19 @@ export class Slots {
     return CREATED_LIMIT
   }
 
+  /** Text that stands for the number of values that each median or percentile may hold. `count` is how many this one counts as. */
+  heldLimit(count: number): string {
+    this.#held += count
+    return HELD_LIMIT
+  }
+
   /** The text with `?` for each use of a slot, but with a name for a parameter that may be long and is used several times. */
   positional(text: string): Plan {
     const slots: Slot[] = []
     const names = this.#sharedNames(text)
     const sql = text.replace(PLACEHOLDER, (_placeholder, index: string) => {
-      if (index === 'limit') return this.#share()
+      const share = this.#share(index)
+      if (share !== undefined) return share
       const name = names?.get(index)
       if (name !== undefined) return `@${name}`
       slots.push(this.#at(Number(index)))
@@ -116,7 +129,7 @@ export class Slots {
     const seen = new Set<string>()
     const names = new Map<string, string>()
     for (const [, index = ''] of text.matchAll(PLACEHOLDER)) {
-      if (index === 'limit' || !mayBeLong(this.#at(Number(index)))) continue
+      if (this.#share(index) !== undefined || !mayBeLong(this.#at(Number(index)))) continue
       if (seen.has(index)) names.set(index, `p${index}`)
       seen.add(index)
     }
@@ -128,7 +141,8 @@ export class Slots {
     const slots: Slot[] = []
     const numbers = new Map<string, number>()
     const sql = text.replace(PLACEHOLDER, (_placeholder, index: string) => {
-      if (index === 'limit') return this.#share()
+      const share = this.#share(index)
+      if (share !== undefined) return share
       let number = numbers.get(index)
       if (number === undefined) {
         number = slots.push(this.#at(Number(index)))
@@ -139,8 +153,10 @@ export class Slots {
     return { sql, slots }
   }
 
-  #share(): string {
-    return String(Math.floor(MAX_CREATED_BYTES / Math.max(1, this.#created)))
+  /** The number that stands for a limit; undefined for a slot. */
+  #share(placeholder: string): string | undefined {
+    if (placeholder === 'limit') return String(Math.floor(MAX_CREATED_BYTES / Math.max(1, this.#created)))
+    return placeholder === 'held' ? String(2 ** Math.floor(Math.log2(MAX_HELD_VALUES / this.#held)) - 1) : undefined
   }
 
   #at(index: number): Slot {
@@ -180,6 +196,8 @@ function slotValue(source: SlotSource, values: RunValues): IqlValue {
   switch (source.kind) {
     case 'literal':
       return source.value
+    case 'auto-parameter':
+      return literalValue(source.index, values)
     case 'parameter':
       return values.parameters[source.index] ?? null
     case 'row-count':
@@ -197,6 +215,12 @@ function slotValue(source: SlotSource, values: RunValues): IqlValue {
     case 'since':
       return values.since?.get(source.table) ?? null
   }
+}
+
+function literalValue(index: number, { literals }: RunValues): IqlValue {
+  const value = literals?.[index]
+  if (value === undefined) throw new Error('A plan without the literals of its statement')
+  return value
 }
 
 function rowCountOf(value: IqlValue): IqlValue {
@@ -236,7 +260,8 @@ function keyOf(source: SlotSource, type: IqlType): string {
           : String(value)
     return `literal ${typeKey} ${typeof value} ${text}`
   }
-  if (source.kind === 'parameter' || source.kind === 'row-count') return `${source.kind} ${typeKey} ${source.index}`
+  if (source.kind === 'parameter' || source.kind === 'row-count' || source.kind === 'auto-parameter')
+    return `${source.kind} ${typeKey} ${source.index}`
   if (source.kind === 'since') return `since ${source.table}`
   return `${source.kind} ${typeKey} ${source.kind === 'claim' ? source.claim : ''}`
 }

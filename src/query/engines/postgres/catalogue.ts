@@ -18,9 +18,9 @@ import { logChangeOf } from '../change-log.ts'
 import type { ChangeRequest, ChangeStep, WriteReply } from '../engine.ts'
 import { createLog, dropLog } from './change-log.ts'
 import { POSTGRES } from './dialect.ts'
-import { failureOf } from './failure.ts'
-import { type Acquire, borrow } from './pool.ts'
+import type { Acquire } from './pool.ts'
 import { columnType, SCHEMA, toPostgres } from './representation.ts'
+import { withRetries } from './retry.ts'
 import { runOnce } from './write.ts'
 
 export const CATALOGUE: CatalogueDialect = {
@@ -73,21 +73,13 @@ export async function readStoredCatalogue(url: string): Promise<CatalogueRow[]> 
 
 const NEVER = new AbortController().signal
 
-export async function change(acquire: Acquire, request: ChangeRequest): Promise<WriteReply | undefined> {
-  const { signal = NEVER } = request
-  const { client, giveBack } = await borrow(acquire, request.owner ?? '', signal)
-  let isBroken = false
-  try {
+/** Writers that hold a table which it alters can be in a deadlock with it. */
+export function change(acquire: Acquire, request: ChangeRequest): Promise<WriteReply | undefined> {
+  const { owner, signal = NEVER } = request
+  return withRetries(acquire, { owner, signal, inTransaction: true }, async (client) => {
     await client.query('BEGIN')
-    return await applyAll(client, request)
-  } catch (error) {
-    await client.query('ROLLBACK').catch(() => {
-      isBroken = true
-    })
-    throw failureOf(error, signal)
-  } finally {
-    await giveBack(isBroken)
-  }
+    return applyAll(client, request)
+  })
 }
 
 async function applyAll(client: PoolClient, { changes, response }: ChangeRequest): Promise<WriteReply | undefined> {

@@ -1,7 +1,8 @@
 /** Tells of commits: of this node at once, of other nodes by NOTIFY, of other programs by polling. */
 import { randomUUID } from 'node:crypto'
 import pg, { type Client, type Pool } from 'pg'
-import { CommitListeners } from '../commit-listeners.ts'
+import { type CommitListener, CommitListeners, type WrittenTable } from '../commit-listeners.ts'
+import { unloggedOf } from '../own-commits.ts'
 
 /** Without a payload, so that PostgreSQL folds several into one; except for tables without a change log, which are named. */
 const CHANNEL = 'gatehouse_commits'
@@ -36,14 +37,14 @@ export class CommitSignal {
     this.#notifying = notifying
   }
 
-  onCommit(listener: () => void): () => void {
+  onCommit(listener: CommitListener): () => void {
     return this.#listeners.add(listener)
   }
 
-  /** This node has committed, also to these tables without a change log. */
-  committed(unlogged: readonly string[] = []): void {
-    for (const table of unlogged) this.#written.add(table)
-    this.#listeners.wake()
+  /** This node has committed writes to these tables; undefined: possibly to any. */
+  committed(tables?: readonly WrittenTable[]): void {
+    for (const name of unloggedOf(tables ?? [])) this.#written.add(name)
+    this.#listeners.wake(tables)
     this.#notifyTimer ??= setTimeout(() => {
       this.#notifyTimer = undefined
       // A node that misses it polls.

@@ -1,11 +1,12 @@
 /** The SQL dialect of PostgreSQL. */
 import type { Like, SetOperation } from '../../iql/bound-query.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
+import type { TableFunctionId } from '../../iql/functions.ts'
 import { asDecimal, type IqlType, TEXT } from '../../iql/types.ts'
 import { formerOutputs, logName } from '../change-log.ts'
 import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
 import type { Slots } from '../emit/slots.ts'
-import { POSTGRES_AGGREGATES, POSTGRES_WINDOWS } from './dialect-aggregates.ts'
+import { POSTGRES_AGGREGATES, POSTGRES_WINDOWS, percentileSql } from './dialect-aggregates.ts'
 import { castSql } from './dialect-casts.ts'
 import { POSTGRES_OPERATORS } from './dialect-operators.ts'
 import { POSTGRES_SCALARS } from './dialect-scalars.ts'
@@ -46,14 +47,38 @@ export const POSTGRES: Dialect = {
   scalars: POSTGRES_SCALARS,
   growing: POSTGRES_GROWING,
   aggregates: POSTGRES_AGGREGATES,
+  sumOfProducts: undefined,
+  percentile: percentileSql,
   stringAgg: stringAggSql,
   windows: POSTGRES_WINDOWS,
+  series: seriesSql,
   scalarQuery: (query) => `(${query})`,
   setOperation: setSql,
   loneGroup: (output) => output,
   asof: asofSql,
   // The column's NOT NULL constraint checks it.
   required: (operand) => operand,
+}
+
+/** The count is only asked for its errors. Months are counted from the start, whose day of the month may be a late one. */
+function seriesSql(kind: TableFunctionId, start: Sql, stop: Sql, step: Sql): Sql {
+  const given = `(SELECT ${start} AS b, ${stop} AS e, ${step} AS s) AS a`
+  switch (kind) {
+    case 'generate_series':
+      return `(SELECT i AS c0 FROM ${given}, generate_series(b, ${checkedStop('b', 'e')}, s) AS g (i))`
+    case 'generate_series_time': {
+      const [b, e] = [`${SCHEMA}.gh_micros(b)`, `${SCHEMA}.gh_micros(e)`]
+      const day = `(date '0001-01-01' + ((i + 62135596800000000) / 86400000000)::int)`
+      const value = `${day} + interval '1 microsecond' * ((i + 62135596800000000) % 86400000000)`
+      return `(SELECT ${value} AS c0 FROM ${given}, generate_series(${b}, ${checkedStop(b, e)}, s) AS g (i))`
+    }
+    case 'generate_series_months':
+      return `(SELECT b + ${SCHEMA}.gh_times(s, i) AS c0 FROM ${given}, generate_series(0, ${SCHEMA}.gh_series_months(b, e, s)) AS g (i))`
+  }
+}
+
+function checkedStop(start: Sql, stop: Sql): Sql {
+  return `CASE WHEN ${SCHEMA}.gh_series(${start}, ${stop}, s) IS NOT NULL THEN ${stop} END`
 }
 
 function changedKeysSql(table: TableView, slots: Slots): Sql {

@@ -112,7 +112,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
         return batched ?? (await write(request.isShort ? acquireShort : acquireLong, request))
       } finally {
         // What failed may have been committed, or not.
-        live.committed(request.unlogged)
+        live.committed(request.tables)
       }
     },
     async loadCatalogue() {

@@ -9,13 +9,15 @@ import {
   iqlError,
   keyTooLongError,
   manyRowsError,
+  manyValuesError,
   notNullError,
+  rowNumberError,
   rowTooLongError,
   rowTwiceError,
   underflowError,
   valueTooLongError,
 } from '../runtime-error.ts'
-import { IQL_ERROR_STATE } from './functions.ts'
+import { IQL_ERROR_STATE } from './helper-function.ts'
 
 export function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error
@@ -33,6 +35,8 @@ export function asRefusal(error: unknown): Refusal | undefined {
     case '22008':
     case '22015':
       if (isUnderflow(message)) return underflowError()
+      // Only gh_at_most adds integers of 32 bits.
+      if (error.routine === 'int4pl') return manyValuesError()
       return iqlError('Overflow', overflowText(message))
     case '2201E':
       return iqlError('BadValue', 'The logarithm of a number that is not positive')
@@ -44,6 +48,8 @@ export function asRefusal(error: unknown): Refusal | undefined {
     case '2201G':
     case '22014':
       return iqlError('BadValue', 'The number of parts must be positive')
+    case '22016':
+      return rowNumberError()
     case '22025':
       return iqlError('BadValue', 'The pattern of LIKE ends with its escape character')
     case '22019':

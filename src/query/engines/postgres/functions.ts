@@ -1,41 +1,15 @@
 /** Helper functions that give PostgreSQL the semantics of IQL; replaced at every start. */
+import { STATISTICS_FUNCTIONS } from './functions-statistics.ts'
+import { checked, fail, type HelperFunction, plain } from './helper-function.ts'
 import { SCHEMA } from './representation.ts'
 
 const S = SCHEMA
-
-/** The SQLSTATE of IQL errors; the message is the error's name. */
-export const IQL_ERROR_STATE = 'GH001'
-
-interface HelperFunction {
-  readonly signature: string
-  readonly returns: string
-  readonly body: string
-  /** plpgsql for functions that raise errors or need control flow; otherwise SQL, which the planner can inline. */
-  readonly language?: 'plpgsql'
-}
-
-export function functionSql({ signature, returns, body, language = undefined }: HelperFunction): string {
-  const code = language === undefined ? `SELECT ${body}` : `BEGIN ${body} END`
-  return `CREATE OR REPLACE FUNCTION ${S}.${signature} RETURNS ${returns} LANGUAGE ${language ?? 'sql'} IMMUTABLE STRICT PARALLEL SAFE AS $gh$ ${code} $gh$`
-}
-
-function fail(code: string, detail: string): string {
-  return `RAISE EXCEPTION USING ERRCODE = '${IQL_ERROR_STATE}', MESSAGE = '${code}', DETAIL = ${detail}`
-}
 
 /** The parameter `most` is the number of bytes that a created text may have. */
 const TOO_LONG = fail('Limit.Value', 'most::text')
 
 function refuseLonger(length: string): string {
   return `IF ${length} > most THEN ${TOO_LONG}; END IF;`
-}
-
-function plain(signature: string, returns: string, body: string): HelperFunction {
-  return { signature, returns, body }
-}
-
-function checked(signature: string, returns: string, body: string): HelperFunction {
-  return { signature, returns, body, language: 'plpgsql' }
 }
 
 /** Parses a text of a strict form. `value` may still fail (30 February), which is also a bad value. */
@@ -63,32 +37,7 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
     'numeric',
     `CASE WHEN d = 0 THEN n / d ELSE sign(n) * sign(d) * div(2 * abs(n) * ('1e' || s)::numeric + abs(d), 2 * abs(d)) * ('1e-' || s)::numeric END`,
   ),
-  plain(
-    'gh_variance(n bigint, total numeric, squares numeric, s int)',
-    'numeric',
-    `CASE WHEN n > 1 THEN ${S}.gh_round_div(n * squares - total * total, n::numeric * (n - 1), s) END`,
-  ),
-  plain(
-    'gh_stddev(n bigint, total numeric, squares numeric, s int)',
-    'numeric',
-    `CASE WHEN n > 1 THEN ${S}.gh_round_root(n * squares - total * total, n::numeric * (n - 1), s) END`,
-  ),
-  plain(
-    'gh_variance(xs numeric[], s int)',
-    'numeric',
-    `${S}.gh_variance(count(x), sum(x), sum(x * x), s) FROM unnest(xs) AS u(x)`,
-  ),
-  plain(
-    'gh_stddev(xs numeric[], s int)',
-    'numeric',
-    `${S}.gh_stddev(count(x), sum(x), sum(x * x), s) FROM unnest(xs) AS u(x)`,
-  ),
-  plain(
-    'gh_round_root(n numeric, d numeric, s int)',
-    'numeric',
-    `(CASE WHEN (2 * r.low + 1) * (2 * r.low + 1) * d <= 4 * n * r.grown THEN r.low + 1 ELSE r.low END) * ('1e-' || s)::numeric
-     FROM (SELECT g.grown, trunc(sqrt(div(n * g.grown, d))) AS low FROM (SELECT ('1e' || 2 * s)::numeric AS grown) AS g) AS r`,
-  ),
+  ...STATISTICS_FUNCTIONS,
   plain(
     'gh_twelve_digits(x float8)',
     'float8',
@@ -305,6 +254,7 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
     'text',
     `CASE WHEN n BETWEEN 0 AND 2147483647 THEN x::json ->> n::int END`,
   ),
+  { ...plain('gh_keep_known(a anyelement, b anyelement)', 'anyelement', 'coalesce(b, a)'), takesNull: true },
   plain('gh_keep(a anyelement, b anyelement)', 'anyelement', 'a'),
 ]
 
@@ -312,10 +262,16 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
 export const HELPER_AGGREGATES: readonly string[] = [
   /** The length of the texts that string_agg would join; fails as soon as it is too long. */
   aggregate('gh_total(text, text, int)', 'gh_add_length', "STYPE = bigint, INITCOND = '0'"),
+  /** The last value that is not NULL. */
+  aggregate('gh_locf(anyelement)', 'gh_keep_known', 'STYPE = anyelement'),
+  /** The sum of squares, for DISTINCT. */
+  aggregate('gh_squares(numeric)', 'gh_add_square', "STYPE = numeric, INITCOND = '0'"),
+  /** The sum of steps, which fails where it exceeds an int: a count with a limit, without a function of ours for each row. */
+  aggregate('gh_at_most(int)', 'int4pl', "STYPE = int, INITCOND = '0'", 'pg_catalog'),
   /** The first value in the order of the call. The functions are strict, so that NULL is left out. */
   aggregate('gh_first(anyelement)', 'gh_keep', 'STYPE = anyelement'),
 ]
 
-function aggregate(signature: string, step: string, state: string): string {
-  return `CREATE OR REPLACE AGGREGATE ${S}.${signature} (SFUNC = ${S}.${step}, ${state}, PARALLEL = SAFE)`
+function aggregate(signature: string, step: string, state: string, schema: string = S): string {
+  return `CREATE OR REPLACE AGGREGATE ${S}.${signature} (SFUNC = ${schema}.${step}, ${state}, PARALLEL = SAFE)`
 }

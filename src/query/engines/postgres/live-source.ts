@@ -5,6 +5,7 @@ import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { createLiveEncoder, liveKeyWriter, readLiveRows } from '../../results/live-rows.ts'
 import { CHUNK_BYTES } from '../bounded-rows.ts'
 import { LOG_OP, logName } from '../change-log.ts'
+import type { CommitListener, WrittenTable } from '../commit-listeners.ts'
 import { isBounded } from '../cost-class.ts'
 import {
   type ChangedKey,
@@ -19,7 +20,7 @@ import {
   type Since,
   type TablePosition,
 } from '../live-source.ts'
-import { isCounted, OwnCommits } from '../own-commits.ts'
+import { isCounted, OwnCommits, unloggedOf } from '../own-commits.ts'
 import { boundedRows } from './bounded-sql.ts'
 import { LOGS } from './change-log.ts'
 import type { CommitSignal } from './commit-signal.ts'
@@ -83,10 +84,10 @@ export class PostgresLiveSource implements LiveSource {
     options.signal.onElsewhere = (tables) => this.#own.add(tables)
   }
 
-  /** This node has committed writes, also to these tables without a change log. */
-  committed(unlogged: readonly string[]): void {
-    this.#own.add(unlogged)
-    this.#options.signal.committed(unlogged)
+  /** This node has committed writes to these tables. */
+  committed(tables: readonly WrittenTable[]): void {
+    this.#own.add(unloggedOf(tables))
+    this.#options.signal.committed(tables)
   }
 
   /** The system tables show the catalogue. */
@@ -94,7 +95,7 @@ export class PostgresLiveSource implements LiveSource {
     if (this.#own.addCatalogue(rows)) this.#options.signal.committed()
   }
 
-  onCommit(listener: () => void): () => void {
+  onCommit(listener: CommitListener): () => void {
     return this.#options.signal.onCommit(listener)
   }
 

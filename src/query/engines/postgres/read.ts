@@ -2,6 +2,7 @@
 import { setImmediate as immediate } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
 import { createEncoder } from '../../results/encoders.ts'
+import { LongRows } from '../../results/long-rows.ts'
 import { BoundedRows, CHUNK_BYTES, type RowReader } from '../bounded-rows.ts'
 import type { ReadOutcome, ReadRun, ReadStatement } from '../engine.ts'
 import { failureOf, isOutdated } from './failure.ts'
@@ -22,13 +23,20 @@ export async function* streamRows(
   let portal: Portal | undefined
   try {
     const encoder = await createEncoder(run.encoding, columns)
-    const rows = new BoundedRows(encoder, run.limits, readRow)
+    const longRows = new LongRows(encoder, columns, run.encoding)
+    const rows = new BoundedRows(longRows, run.limits, readRow)
     const opened = await openPortal(client, sql, run)
     portal = opened.portal
     for (let batch = opened.first; ; batch = await portal.next()) {
       for (const raw of batch.rows) {
         signal.throwIfAborted()
         if (!rows.add(raw)) break
+        if (longRows.hasLongRow) {
+          for (const piece of longRows.pieces()) {
+            yield rows.count(piece)
+            await immediate()
+          }
+        }
         if (encoder.pending < CHUNK_BYTES) continue
         // Rows are encoded on the event loop: long ones one by one, with a turn for others in between.
         yield rows.count(encoder.take())

@@ -6,34 +6,21 @@ import type { Bindable } from '../emit/slots.ts'
 import type { IdempotencyKey, WriteOutcome, WriteReply, WriteRequest } from '../engine.ts'
 import { type ResponseRow, readResponse, writeOutcome } from '../idempotency.ts'
 import { rowFilterError } from '../runtime-error.ts'
-import { failureOf, isOutdated, isTransient } from './failure.ts'
 import { BEGIN, COMMIT, type PipelineStatement, runPipelined } from './pipeline.ts'
-import { type Acquire, borrow } from './pool.ts'
+import type { Acquire } from './pool.ts'
 import type { RawRow } from './protocol.ts'
 import { rowReader, SCHEMA, toPostgres } from './representation.ts'
+import { withRetries } from './retry.ts'
 
-const MAX_ATTEMPTS = 5
 /** Statements of one write that are sent in one round trip. */
 const PIPELINE_SIZE = 200
 
-export async function write(acquire: Acquire, request: WriteRequest): Promise<WriteReply> {
-  const { signal } = request.running
-  for (let attempt = 1; ; attempt++) {
-    const { client, giveBack } = await borrow(acquire, request.owner ?? '', signal)
-    let isBroken = false
-    try {
-      return isOneStatement(request) ? await runAlone(client, request) : await runTransaction(client, request)
-    } catch (error) {
-      if (!isOneStatement(request))
-        await client.query('ROLLBACK').catch(() => {
-          isBroken = true
-        })
-      if ((isTransient(error) || isOutdated(error)) && attempt < MAX_ATTEMPTS && !signal.aborted) continue
-      throw failureOf(error, signal)
-    } finally {
-      await giveBack(isBroken)
-    }
-  }
+export function write(acquire: Acquire, request: WriteRequest): Promise<WriteReply> {
+  const isAlone = isOneStatement(request)
+  const options = { owner: request.owner, signal: request.running.signal, inTransaction: !isAlone }
+  return withRetries(acquire, options, (client) =>
+    isAlone ? runAlone(client, request) : runTransaction(client, request),
+  )
 }
 
 /** Needs no explicit transaction: the statement is atomic, and durable when the server is ready for the next query. */

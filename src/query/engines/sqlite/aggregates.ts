@@ -1,26 +1,42 @@
-/** Aggregates that SQLite lacks or computes inexactly: sums, means, variances, first and last, and the check for a single row. */
+/** Aggregates that SQLite lacks or computes inexactly: sums, means, first and last, and the check for a single row. */
 import type { Database } from 'better-sqlite3'
+import { QUOTIENT_SCALE } from '../../iql/operators.ts'
+import { MAX_INTEGER, MIN_INTEGER } from '../../iql/types.ts'
 import { readDigits, writeDecimal } from '../../iql/values.ts'
 import { manyRowsError } from '../runtime-error.ts'
-import { exact, fitted, overflow, real, roundedQuotient, storedDouble } from './functions-number.ts'
+import { aggregate, exactOf, type Raw } from './aggregate.ts'
+import { registerPercentiles } from './aggregates-percentile.ts'
+import { registerSpread } from './aggregates-spread.ts'
+import { fitted, overflow, real, roundedQuotient, storedDouble } from './functions-number.ts'
 import { requireFit } from './functions-text.ts'
-
-export type Raw = null | bigint | number | string | Uint8Array
 
 const RESULT_DIGITS = 38n
 
 export function registerAggregates(database: Database): void {
   registerExact(database, 'gh_sum', (sum) => fitted(sum.total, RESULT_DIGITS))
-  for (let shift = 0n; shift <= 6n; shift++) {
+  for (let shift = 0n; shift <= QUOTIENT_SCALE; shift++) {
     registerExact(database, `gh_avg_${shift}`, (sum) =>
       fitted(roundedQuotient(sum.total * 10n ** shift, sum.count), RESULT_DIGITS),
     )
   }
   registerSpread(database)
+  registerPercentiles(database)
   registerDoubles(database)
+  registerProducts(database)
   registerVwap(database)
   registerEnds(database)
   registerJoins(database)
+  aggregate(database, 'gh_locf', {
+    start: () => ({ value: null as Raw }),
+    step: (last: { value: Raw }, value: Raw) => {
+      if (value !== null) last.value = value
+    },
+    // Its frame begins with the partition, so that no row leaves it. SQLite wants the function all the same.
+    inverse: () => {
+      throw new Error('gh_locf over a moving frame')
+    },
+    result: (last: { value: Raw }) => last.value,
+  })
   aggregate(database, 'gh_single', {
     start: () => ({ rows: 0, value: null as Raw }),
     step: (seen, value) => {
@@ -29,21 +45,6 @@ export function registerAggregates(database: Database): void {
     },
     result: (seen) => seen.value,
   })
-}
-
-interface AggregateParts<State> {
-  readonly start: () => State
-  readonly step: (state: State, ...values: Raw[]) => void
-  /** Removes a row; an aggregate without it cannot be used over a window. */
-  readonly inverse?: (state: State, ...values: Raw[]) => void
-  readonly result: (state: State) => Raw
-}
-
-/** States are changed in place, although the library's types expect a step to return a new one. */
-function aggregate<State>(database: Database, name: string, parts: AggregateParts<State>): void {
-  database.aggregate(name, { ...parts, safeIntegers: true, directOnly: true } as unknown as Parameters<
-    Database['aggregate']
-  >[1])
 }
 
 interface ExactSum {
@@ -68,70 +69,6 @@ function registerExact(database: Database, name: string, result: (sum: ExactSum)
     inverse,
     result: (sum: ExactSum) => (sum.count === 0n ? null : result(sum)),
   })
-}
-
-interface Spread {
-  total: bigint
-  squares: bigint
-  count: bigint
-}
-
-/** The name ends with the scales of the argument and of the result, for example gh_variance_2_6. */
-export function spreadName(id: 'variance' | 'stddev', from: number, to: number): string {
-  return `gh_${id}_${from}_${to}`
-}
-
-function registerSpread(database: Database): void {
-  const start = (): Spread => ({ total: 0n, squares: 0n, count: 0n })
-  const step = (spread: Spread, value: Raw): void => {
-    if (value === null) return
-    const number = exactOf(value)
-    spread.total += number
-    spread.squares += number * number
-    spread.count++
-  }
-  for (let from = 0; from <= 38; from++) {
-    const to = Math.max(from, 6)
-    // The numerator has the scale 2 × from.
-    const numerator = ({ total, squares, count }: Spread): bigint => count * squares - total * total
-    const denominator = ({ count }: Spread): bigint => count * (count - 1n)
-    const shift = 10n ** BigInt(Math.max(0, to - 2 * from))
-    const cut = 10n ** BigInt(Math.max(0, 2 * from - to))
-    aggregate(database, spreadName('variance', from, to), {
-      start,
-      step,
-      result: (spread: Spread) =>
-        spread.count < 2n
-          ? null
-          : fitted(roundedQuotient(numerator(spread) * shift, denominator(spread) * cut), RESULT_DIGITS),
-    })
-    const rootShift = 10n ** BigInt(2 * to - 2 * from)
-    aggregate(database, spreadName('stddev', from, to), {
-      start,
-      step,
-      result: (spread: Spread) =>
-        spread.count < 2n
-          ? null
-          : fitted(roundedRoot(numerator(spread) * rootShift, denominator(spread)), RESULT_DIGITS),
-    })
-  }
-}
-
-/** The square root of n/d, rounded to the nearest integer. */
-function roundedRoot(n: bigint, d: bigint): bigint {
-  const low = integerRoot(n / d)
-  const middle = 2n * low + 1n
-  return middle * middle * d <= 4n * n ? low + 1n : low
-}
-
-function integerRoot(value: bigint): bigint {
-  if (value < 2n) return value
-  let guess = 1n << BigInt((value.toString(2).length + 1) >> 1)
-  for (;;) {
-    const next = (guess + value / guess) >> 1n
-    if (next >= guess) return guess
-    guess = next
-  }
 }
 
 /** The exact sum of doubles as a decimal; NaN and infinities are counted separately. */
@@ -198,6 +135,25 @@ interface Weighted {
   weight: bigint
 }
 
+/** What is missing in sums of products that exceed 64 bits, if each counts as the nearest integer of 64 bits. */
+function registerProducts(database: Database): void {
+  const add = (sum: ExactSum, left: Raw, right: Raw, sign: bigint): void => {
+    const product = exactOf(left) * exactOf(right)
+    const nearest = product > MAX_INTEGER ? MAX_INTEGER : product < MIN_INTEGER ? MIN_INTEGER : product
+    sum.total += sign * (product - nearest)
+  }
+  aggregate(database, 'gh_missing_products', {
+    start: (): ExactSum => ({ total: 0n, count: 0n }),
+    step: (sum: ExactSum, left: Raw, right: Raw) => add(sum, left, right, 1n),
+    inverse: (sum: ExactSum, left: Raw, right: Raw) => add(sum, left, right, -1n),
+    result: (sum: ExactSum) => fitted(sum.total, RESULT_DIGITS),
+  })
+  const refuseReal = (_state: object, value: Raw): void => {
+    if (typeof value === 'number') throw overflow('Integer')
+  }
+  aggregate(database, 'gh_no_real', { start: () => ({}), step: refuseReal, inverse: refuseReal, result: () => null })
+}
+
 /** The scale of the weights cancels out; `shift` is the difference between the scales of the result and the price. */
 function registerVwap(database: Database): void {
   const add = (sum: Weighted, price: Raw, weight: Raw, sign: bigint): void => {
@@ -206,7 +162,7 @@ function registerVwap(database: Database): void {
     sum.value += exactOf(price) * quantity
     sum.weight += quantity
   }
-  for (let shift = 0n; shift <= 6n; shift++) {
+  for (let shift = 0n; shift <= QUOTIENT_SCALE; shift++) {
     aggregate(database, `gh_vwap_${shift}`, {
       start: (): Weighted => ({ value: 0n, weight: 0n }),
       step: (sum: Weighted, price: Raw, weight: Raw) => add(sum, price, weight, 1n),
@@ -271,9 +227,4 @@ function compareRaw(a: Raw, b: Raw): number {
 
 function rankOf(value: Raw): number {
   return value === null ? 0 : typeof value === 'string' ? 2 : value instanceof Uint8Array ? 3 : 1
-}
-
-function exactOf(value: Raw): bigint {
-  if (typeof value === 'bigint' || value instanceof Uint8Array) return exact(value)
-  throw new TypeError('Not an exact number')
 }

@@ -2,6 +2,7 @@
 import Sqlite, { type Database } from 'better-sqlite3'
 import { type CatalogueChange, type CatalogueRow, readDefinition } from '../../catalogue/definition.ts'
 import { systemDefinitions } from '../../catalogue/system-tables.ts'
+import { refuse } from '../../errors.ts'
 import {
   type CatalogueDialect,
   changeStatements,
@@ -96,9 +97,34 @@ export function readStoredCatalogue(path: string): CatalogueRow[] {
 
 /** The rows that a change may go through on the event loop. */
 const MAX_INLINE_ROWS = 10_000
+/** Changes times tables, on the event loop: about 40 ms. */
+const MAX_INLINE_WORK = 5_000
+
+/**
+ * Whether the changes would take long. SQLite goes through its whole schema for each object that it creates or drops, and a table
+ * has several.
+ */
+export function areLong(database: Database, steps: readonly ChangeStep[]): boolean {
+  const work = steps.length * (countTables(database) + steps.length)
+  return work > MAX_INLINE_WORK || steps.some(({ change }) => isLong(database, change))
+}
+
+/**
+ * Every connection reads the whole schema again after any change of it, on the event loop too: 0.1 ms for each table. PostgreSQL has
+ * no such limit.
+ */
+export function refuseTooMany(database: Database, steps: readonly ChangeStep[], maximum: number): void {
+  const created = steps.filter(({ change }) => change.kind === 'create').length
+  if (created > 0 && countTables(database) + created > maximum)
+    throw refuse('Limit.Tables', `The embedded engine has at most ${maximum} tables`)
+}
+
+function countTables(database: Database): number {
+  return Number(database.prepare(`SELECT count(*) FROM main.${ENTRIES} WHERE issystem = 0`).pluck().get())
+}
 
 /** Whether the change goes through the rows of a large table. */
-export function isLong(database: Database, change: CatalogueChange): boolean {
+function isLong(database: Database, change: CatalogueChange): boolean {
   if (change.kind === 'create') return false
   if (change.kind === 'alter' && (change.step.kind === 'rights' || change.step.kind === 'rename-column')) return false
   const dialect = catalogueOf(database)

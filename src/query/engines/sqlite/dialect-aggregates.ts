@@ -1,15 +1,18 @@
 /** IQL's aggregate and window functions in SQLite. */
-import type { Aggregate, WindowCall } from '../../iql/bound-query.ts'
+import type { Aggregate, Arithmetic, WindowCall } from '../../iql/bound-query.ts'
 import { asDecimal, type IqlType, isWide } from '../../iql/types.ts'
 import {
   type AggregateShape,
+  type AggregateSql,
   aggregateCall,
   COMMON_WINDOWS,
   type Dialect,
   isDouble,
+  type PercentileParts,
   type Sql,
 } from '../emit/dialect.ts'
-import { spreadName } from './aggregates.ts'
+import { percentileName } from './aggregates-percentile.ts'
+import { doubleSpreadName, type SpreadId, spreadName } from './aggregates-spread.ts'
 
 type Node = Aggregate | WindowCall
 
@@ -28,11 +31,37 @@ export const SQLITE_AGGREGATES: Dialect['aggregates'] = {
   max: (args, _node, shape) => aggregateCall('max', args, shape),
   bool_and: (args, _node, shape) => aggregateCall('min', args, shape),
   bool_or: (args, _node, shape) => aggregateCall('max', args, shape),
-  variance: (args, node, shape) => aggregateCall(spreadName('variance', ...scalesOf(node)), args, shape),
-  stddev: (args, node, shape) => aggregateCall(spreadName('stddev', ...scalesOf(node)), args, shape),
+  variance: spread('variance'),
+  stddev: spread('stddev'),
+  var_pop: spread('var_pop'),
+  stddev_pop: spread('stddev_pop'),
+  corr: (args, _node, shape) => aggregateCall('gh_corr', args, shape),
   first: (args, _node, shape) => aggregateCall('gh_first', args, shape),
   last: (args, _node, shape) => aggregateCall('gh_last', args, shape),
   vwap: (args, node, shape) => aggregateCall(`gh_vwap_${shiftOf(node)}`, args, shape),
+}
+
+/**
+ * SQLite multiplies and sums by itself. A product that exceeds 64 bits is a real there, which its bit operators take as the nearest
+ * integer of 64 bits; only for those our function is called, and adds what is missing. An Integer must not exceed 64 bits.
+ */
+export function sumOfProductsSql(left: Sql, right: Sql, { operator }: Arithmetic, shape: AggregateShape): Sql {
+  const product = `(${left} * ${right})`
+  // One test for each row: typeof would cost more. The real next to the least integer is equal to it.
+  const long = shape.tailWhere(`${product} NOT BETWEEN -9223372036854775807 AND 9223372036854775807`)
+  const missing =
+    operator === 'integer*integer' ? `gh_no_real(${product})${long}` : `gh_missing_products(${left}, ${right})${long}`
+  return `gh_joined_products(${halves([product], shape)}, ${missing})`
+}
+
+export function percentileSql({ isDiscrete, fraction, value, from, to, shape, limit }: PercentileParts): Sql {
+  const call = (name: string): Sql => `${name}(${value}, ${fraction}, ${limit})${shape.tail}`
+  if (isDiscrete) {
+    if (from.kind === 'Double') return call('gh_percentile_disc_double')
+    return call(isWide(from) ? 'gh_percentile_disc_wide' : 'gh_percentile_disc')
+  }
+  const shift = from.kind === 'Double' ? 'double' : scaleOf(to) - scaleOf(from)
+  return call(percentileName(shift, shape.distinct))
 }
 
 export const SQLITE_WINDOWS: Dialect['windows'] = {
@@ -41,11 +70,35 @@ export const SQLITE_WINDOWS: Dialect['windows'] = {
   ntile: ([parts], _node, over) => `(CASE WHEN ${parts} IS NOT NULL THEN ntile(coalesce(${parts}, 1))${over} END)`,
   lag: ([x, rows = '1'], _node, over) => `lag(${x}, ${near(rows)})${over}`,
   lead: ([x, rows = '1'], _node, over) => `lead(${x}, ${near(rows)})${over}`,
+  lag_default: ([x, rows = '1', other], _node, over) => knownRows(rows, `lag(${x}, ${near(rows)}, ${other})${over}`),
+  lead_default: ([x, rows = '1', other], _node, over) => knownRows(rows, `lead(${x}, ${near(rows)}, ${other})${over}`),
+  locf: ([x], _node, over) => `gh_locf(${x})${over}`,
+  interpolate: interpolateSql,
+  interpolate_integer: interpolateSql,
+  // SQLite refuses NULL, and adds the number to that of the first row.
+  nth_value: ([x, n = '1'], _node, over) => knownRows(n, `nth_value(${x}, min(coalesce(${n}, 1), 2147483647))${over}`),
+}
+
+function interpolateSql([x = '', at]: readonly Sql[], node: WindowCall, over: Sql, reversed: Sql): Sql {
+  const known = `CASE WHEN ${x} IS NOT NULL THEN ${at} END`
+  const around = [over, reversed].flatMap((tail) => [`gh_locf(${x})${tail}`, `gh_locf(${known})${tail}`])
+  if (isDouble(node)) return `gh_finterpolate(${[x, at, ...around].join(', ')})`
+  return `gh_interpolate(${[x, at, ...around, shiftOf(node)].join(', ')})`
+}
+
+/** Without a number of rows the result is NULL, not the default. */
+function knownRows(rows: Sql, call: Sql): Sql {
+  return `(CASE WHEN ${rows} IS NOT NULL THEN ${call} END)`
 }
 
 /** A number of rows that SQLite can add to that of the row. */
 function near(rows: Sql): Sql {
   return `max(min(${rows}, 2147483647), -2147483647)`
+}
+
+function spread(id: SpreadId): AggregateSql {
+  return (args, node, shape) =>
+    aggregateCall(isDouble(node) ? doubleSpreadName(id) : spreadName(id, ...scalesOf(node)), args, shape)
 }
 
 /** A column stored as 64-bit integers can be summed by SQLite itself, without calling our function for each row. */

@@ -1,12 +1,13 @@
 /** The SQL dialect of SQLite. */
 import type { SetOperation } from '../../iql/bound-query.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
+import type { TableFunctionId } from '../../iql/functions.ts'
 import { sameName } from '../../iql/names.ts'
 import { type IqlType, isWide, TEXT } from '../../iql/types.ts'
 import { formerOutputs, logName } from '../change-log.ts'
-import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
+import { type AsofParts, type Dialect, freeName, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
 import type { Slots } from '../emit/slots.ts'
-import { SQLITE_AGGREGATES, SQLITE_WINDOWS } from './dialect-aggregates.ts'
+import { percentileSql, SQLITE_AGGREGATES, SQLITE_WINDOWS, sumOfProductsSql } from './dialect-aggregates.ts'
 import { castSql, rescale } from './dialect-casts.ts'
 import { SQLITE_OPERATORS } from './dialect-operators.ts'
 import { SQLITE_SCALARS } from './dialect-scalars.ts'
@@ -49,8 +50,11 @@ export const SQLITE: Dialect = {
   scalars: SQLITE_SCALARS,
   growing: SQLITE_GROWING,
   aggregates: SQLITE_AGGREGATES,
+  sumOfProducts: sumOfProductsSql,
+  percentile: percentileSql,
   stringAgg: stringAggSql,
   windows: SQLITE_WINDOWS,
+  series: seriesSql,
   scalarQuery: (query) => `(SELECT gh_single(c0) FROM (${query}))`,
   setOperation: setSql,
   // An aggregate makes SQLite form one group.
@@ -93,6 +97,16 @@ function negateSql(operand: Sql, type: IqlType): Sql {
   }
 }
 
+/** Each row is the one before and the step; months are counted from the start, whose day of the month may be a late one. */
+function seriesSql(kind: TableFunctionId, start: Sql, stop: Sql, step: Sql): Sql {
+  const isMonths = kind === 'generate_series_months'
+  const given = `SELECT ${start} AS b, ${stop} AS e, ${step} AS s`
+  const counted = `SELECT b, s, ${isMonths ? 'gh_series_months' : 'gh_series'}(b, e, s) AS n FROM (${given})`
+  if (!isMonths)
+    return `(WITH RECURSIVE r (c0, s, n) AS (SELECT b, s, n FROM (${counted}) WHERE n >= 0 UNION ALL SELECT c0 + s, s, n - 1 FROM r WHERE n > 0) SELECT c0 FROM r)`
+  return `(WITH RECURSIVE r (k, b, s, n) AS (SELECT 0, b, s, n FROM (${counted}) WHERE n >= 0 UNION ALL SELECT k + 1, b, s, n FROM r WHERE k < n) SELECT gh_ts_add(b, gh_iv_mul(s, k), 1) AS c0 FROM r)`
+}
+
 /** SQLite has ALL only for UNION: for the others equal rows are numbered, and the number is one more column. */
 function setSql(left: Sql, right: Sql, { operator, all, columns }: SetOperation): Sql {
   const names = columns.map((_column, ordinal) => `c${ordinal}`).join(', ')
@@ -125,8 +139,4 @@ function asofSql({ outer, left, right, isPlainTable, names, id, condition, order
 /** SQLite's name of the row identifier; undefined when columns use all three names. */
 function rowId(columns: readonly string[]): string | undefined {
   return ['rowid', '_rowid_', 'oid'].find((name) => !columns.some((column) => sameName(column, name)))
-}
-
-function freeName(wanted: string, columns: readonly string[]): string {
-  return columns.some((column) => sameName(column, wanted)) ? freeName(`${wanted}_`, columns) : wanted
 }

@@ -5,13 +5,14 @@ import { abortable } from '../../../lib/abortable.ts'
 import type { Availability } from '../../../lib/availability.ts'
 import { SEVERAL_PAGES } from '../../../store/database.ts'
 import { GroupCommit } from '../../../store/group-commit.ts'
+import type { SharedFile } from '../../../store/shared-file.ts'
 import { isLocked, retryWhileLocked } from '../../../store/write-lock.ts'
 import { AUDIT_COLUMNS, type AuditPosition, createAuditCopy } from '../audit-copy.ts'
 import { createDocumentRows, type DocumentStatement } from '../document-rows.ts'
 import type { Bindable } from '../emit/slots.ts'
 import type { ChangeRequest, Engine, PreparedRead, ReadStatement, WriteReply, WriteRequest } from '../engine.ts'
 import type { LogLimits } from '../live-source.ts'
-import { isLong, prepareCatalogue, readCatalogue } from './catalogue.ts'
+import { areLong, prepareCatalogue, readCatalogue, refuseTooMany } from './catalogue.ts'
 import { doNotBlock, openForReading, openForWriting } from './connection.ts'
 import { SQLITE } from './dialect.ts'
 import { asRefusal } from './failure.ts'
@@ -32,8 +33,12 @@ export interface SqliteOptions {
   readonly waitingReads: number
   /** How long a write waits for a long one of another owner before that one is stopped. */
   readonly writeWaitMs: number
+  /** The most tables that can be created. */
+  readonly maxTables: number
   readonly availability: Availability
   readonly log: LogLimits
+  /** For workers on one file. */
+  readonly shared?: SharedFile | undefined
 }
 
 /** Of processes. */
@@ -41,13 +46,13 @@ const IDLE_MS = 60_000
 const NEVER = new AbortController().signal
 
 export function openSqliteEngine(options: SqliteOptions): Engine {
-  const { path, readers, waitingReads, writeWaitMs, availability, log } = options
+  const { path, readers, waitingReads, writeWaitMs, maxTables, availability, log, shared } = options
   const writing = openForWriting(path)
   prepareCatalogue(writing)
   const reading = openForReading(path)
   doNotBlock(writing, reading)
   refuseLongRows(writing)
-  const commits = new GroupCommit(writing, path)
+  const commits = new GroupCommit(writing, path, shared)
   const readingStatements = new StatementCache(reading)
   const pool = new ReaderPool({
     path,
@@ -55,7 +60,15 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     maximumWaiting: waitingReads,
     idleMilliseconds: IDLE_MS,
   })
-  const live = new SqliteLiveSource({ reading, statements: readingStatements, writing, commits, pool, limits: log })
+  const live = new SqliteLiveSource({
+    reading,
+    statements: readingStatements,
+    writing,
+    commits,
+    pool,
+    limits: log,
+    shared,
+  })
   const open: OpenDatabase = {
     writing,
     writingStatements: new StatementCache(writing),
@@ -65,9 +78,11 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     pool,
     longWrites: new LongWrites(writeWaitMs),
     writer: new Writer(path, IDLE_MS),
+    maxTables,
     availability,
   }
   const { longWrites, writer } = open
+  shared?.onWaiting(() => longWrites.wantedElsewhere())
   return {
     kind: 'sqlite',
     dialect: SQLITE,
@@ -79,7 +94,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
         return await write(open, request)
       } finally {
         // What failed may have been committed, or not.
-        live.committed(request.unlogged)
+        live.committed(request.tables)
       }
     },
     async loadCatalogue() {
@@ -133,6 +148,7 @@ interface OpenDatabase {
   readonly pool: ReaderPool
   readonly longWrites: LongWrites
   readonly writer: Writer
+  readonly maxTables: number
   readonly availability: Availability
 }
 
@@ -175,7 +191,7 @@ function prepareRead({ pool, readingStatements }: OpenDatabase, query: ReadState
   }
 }
 
-async function write(open: OpenDatabase, { running, owner, unlogged: _, ...job }: WriteRequest): Promise<WriteReply> {
+async function write(open: OpenDatabase, { running, owner, tables: _, ...job }: WriteRequest): Promise<WriteReply> {
   try {
     if (job.isShort) {
       const reply = await writeShort(open, owner, job, running)
@@ -220,10 +236,13 @@ async function change(
   open: OpenDatabase,
   { signal = NEVER, owner, ...job }: ChangeRequest,
 ): Promise<WriteReply | undefined> {
-  const { reading, writing, commits, longWrites } = open
+  const { reading, writing, commits, longWrites, maxTables } = open
   try {
-    const isAnyLong = await retryWhileLocked(() => job.changes.some(({ change: step }) => isLong(reading, step)))
-    if (isAnyLong) return await runApart(open, owner, job, signal)
+    const isApart = await retryWhileLocked(() => {
+      refuseTooMany(reading, job.changes, maxTables)
+      return areLong(reading, job.changes)
+    })
+    if (isApart) return await runApart(open, owner, job, signal)
     return await longWrites.countShort(
       owner,
       watched(open, () => commits.write(() => runChange(writing, job), { owner, running: { signal } })),
@@ -246,7 +265,9 @@ function runApart(
       await abortable(acquired, stopped)
       // The other process must not build on a commit that may be lost: it would not learn of the loss.
       await commits.synced()
-      return await writer.run(job, stopped)
+      const reply = await writer.run(job, stopped)
+      commits.committed()
+      return reply
     } finally {
       void acquired.then((release) => release())
     }

@@ -3,7 +3,7 @@ import { Refusal } from '../../../protocol/refusal.ts'
 import { WritesStopped } from '../../../store/wal-sync.ts'
 import { type QueryErrorCode, refuse } from '../../errors.ts'
 import { asUnavailable } from '../../unavailable.ts'
-import { iqlError, notNullError } from '../runtime-error.ts'
+import { iqlError, notNullError, rowNumberError } from '../runtime-error.ts'
 
 export type Failure =
   | {
@@ -55,6 +55,7 @@ export function asRefusal(error: unknown): Refusal | undefined {
   if (/integer overflow/.test(error.message)) return iqlError('Overflow', 'The result is out of range for Integer')
   if (/ntile must be a positive/.test(error.message))
     return iqlError('BadValue', 'The number of parts must be positive')
+  if (/nth_value must be a positive/.test(error.message)) return rowNumberError()
   for (const [pattern, name, detail] of BY_MESSAGE) {
     if (pattern.test(error.message)) return refuse(name, detail, { cause: error })
   }

@@ -1,4 +1,6 @@
 /** Arithmetic that SQLite lacks: checked 64-bit integers, decimals of up to 38 digits, doubles with IQL's errors. */
+import { SPREAD_DIGITS } from '../../iql/operators.ts'
+import { readDigits, writeDecimal } from '../../iql/values.ts'
 import { iqlError, underflowError } from '../runtime-error.ts'
 import { fromWide, toWide } from './representation.ts'
 
@@ -6,6 +8,7 @@ export type SqliteFunction = (...args: never[]) => unknown
 
 type Exact = bigint | Uint8Array | null
 type Real = number | bigint | string | null
+type Integer = bigint | null
 
 export const NUMBER_FUNCTIONS = {
   /** SQLite turns an integer result that exceeds 64 bits into a real. */
@@ -41,10 +44,30 @@ export const NUMBER_FUNCTIONS = {
   /** Combines the sums of the upper and the lower halves. */
   gh_joined: (upper: bigint | null, lower: bigint | null) =>
     upper === null || lower === null ? null : fitted((upper << 32n) + lower, 38n),
+  /** The same, with what is missing in them. */
+  gh_joined_products: (upper: bigint | null, lower: bigint | null, missing: Exact) =>
+    upper === null || lower === null
+      ? null
+      : fitted((upper << 32n) + lower + (missing === null ? 0n : exact(missing)), 38n),
   gh_joined_mean: (upper: bigint | null, lower: bigint | null, count: bigint, shift: bigint) =>
     upper === null || lower === null
       ? null
       : fitted(roundedQuotient(((upper << 32n) + lower) * 10n ** shift, count), 38n),
+
+  gh_interpolate: (x: Exact, at: Integer, x0: Exact, at0: Integer, x1: Exact, at1: Integer, shift: bigint) => {
+    if (x !== null) return fitted(exact(x) * 10n ** shift, 38n)
+    if (at === null || x0 === null || at0 === null || x1 === null || at1 === null) return null
+    if (at <= at0 || at1 <= at0) return fitted(exact(x0) * 10n ** shift, 38n)
+    const weighted = exact(x0) * (at1 - at) + exact(x1) * (at - at0)
+    return fitted(roundedQuotient(weighted * 10n ** shift, at1 - at0), 38n)
+  },
+  gh_finterpolate: (x: Real, at: Integer, x0: Real, at0: Integer, x1: Real, at1: Integer) => {
+    if (x !== null) return x
+    const [low, high] = [real(x0), real(x1)]
+    if (at === null || low === null || at0 === null || high === null || at1 === null) return null
+    if (at <= at0 || at1 <= at0) return x0
+    return storedDouble(between(low, high, at - at0, at1 - at0))
+  },
 
   gh_fadd: (a: Real, b: Real) => doubles(a, b, (x, y) => inRange(x + y, x, y)),
   gh_fsub: (a: Real, b: Real) => doubles(a, b, (x, y) => inRange(x - y, x, y)),
@@ -110,6 +133,18 @@ export function integer(value: bigint): bigint {
 export function real(value: Real): number | null {
   if (value === null) return null
   return typeof value === 'string' ? Number.NaN : Number(value)
+}
+
+/** low + (high − low) × part / whole: exact over the shortest decimal forms, and rounded once. */
+export function between(low: number, high: number, part: bigint, whole: bigint): number {
+  const [first, second] = [readDigits(String(low)), readDigits(String(high))]
+  // With a NaN or an infinity the weights do not matter.
+  if (first === undefined || second === undefined) return low + high
+  const scale = Math.max(first.scale, second.scale, 0)
+  const unscaled = (digits: typeof first): bigint => digits.unscaled * 10n ** BigInt(scale - digits.scale)
+  const weighted = unscaled(first) * (whole - part) + unscaled(second) * part
+  const digits = scale + SPREAD_DIGITS
+  return Number(writeDecimal(roundedQuotient(weighted * 10n ** BigInt(SPREAD_DIGITS), whole), digits))
 }
 
 /** NaN is stored as text, because SQLite would make it NULL. */

@@ -1,6 +1,8 @@
 /** Calendar arithmetic on microseconds and days. An interval with months is the text 'months:micros'. */
+
+import { MAX_SERIES_ROWS } from '../../iql/limits.ts'
 import { floorDivide, MAX_DATE, MAX_TIMESTAMP, MICROS_PER_DAY, MIN_DATE, MIN_TIMESTAMP } from '../../iql/time-values.ts'
-import { iqlError } from '../runtime-error.ts'
+import { iqlError, seriesRowsError, seriesStepError } from '../runtime-error.ts'
 import { integer, overflow, type SqliteFunction } from './functions-number.ts'
 
 type Integer = bigint | null
@@ -33,6 +35,19 @@ export const TIME_FUNCTIONS = {
     const { months, micros } = parts(span)
     return whole(months * times, micros * times)
   },
+  /** The number of steps of a series, without its start; negative if it has no rows. */
+  gh_series: (start: Integer, stop: Integer, step: Integer) => {
+    if (start === null || stop === null || step === null) return null
+    if (step <= 0n) throw seriesStepError()
+    return seriesSteps(floorDivide(stop - start, step))
+  },
+  gh_series_months: (start: Integer, stop: Integer, step: Span) => {
+    if (start === null || stop === null || step === null) return null
+    const { months } = parts(step)
+    if (months <= 0n) throw seriesStepError()
+    const steps = floorDivide(monthOf(stop) - monthOf(start), months)
+    return seriesSteps(steps >= 0n && addMonths(start, steps * months) > stop ? steps - 1n : steps)
+  },
   gh_date_trunc: (unit: string, micros: Integer) => (micros === null ? null : truncated(unit, micros)),
   gh_date_part: (name: string, micros: Integer) => (micros === null ? null : partOf(name, micros)),
   gh_date_diff: (unit: string, from: Integer, to: Integer) =>
@@ -46,9 +61,7 @@ export const TIME_FUNCTIONS = {
     if (width === null || micros === null) return null
     const { months } = parts(width)
     if (months <= 0n) throw iqlError('BadValue', 'The width of a bucket must be positive')
-    const date = dateOf(micros)
-    const month = BigInt((date.getUTCFullYear() - 2000) * 12 + date.getUTCMonth())
-    return timestamp(monthStart(Number(floorDivide(month, months) * months)))
+    return timestamp(monthStart(Number(floorDivide(monthOf(micros), months) * months)))
   },
 } as const satisfies Record<string, SqliteFunction>
 
@@ -97,6 +110,17 @@ function addMonths(micros: bigint, months: bigint): bigint {
   const day = Math.min(date.getUTCDate(), target.getUTCDate())
   target.setUTCDate(day)
   return BigInt(target.getTime()) * 1000n + (micros - midnight)
+}
+
+/** Months since January 2000. */
+function monthOf(micros: bigint): bigint {
+  const date = dateOf(micros)
+  return BigInt((date.getUTCFullYear() - 2000) * 12 + date.getUTCMonth())
+}
+
+function seriesSteps(steps: bigint): bigint {
+  if (steps >= BigInt(MAX_SERIES_ROWS)) throw seriesRowsError()
+  return steps < 0n ? -1n : steps
 }
 
 /** The first moment of a month counted from January 2000. */

@@ -1,7 +1,8 @@
 /** Registers the SQL functions that the emitted SQL calls. */
 import type { Database } from 'better-sqlite3'
 import { rowTwiceError } from '../runtime-error.ts'
-import { extremeOf, type Raw, registerAggregates } from './aggregates.ts'
+import type { Raw } from './aggregate.ts'
+import { extremeOf, registerAggregates } from './aggregates.ts'
 import { CAST_FUNCTIONS } from './functions-cast.ts'
 import { NUMBER_FUNCTIONS, type SqliteFunction } from './functions-number.ts'
 import { concat, TEXT_FUNCTIONS } from './functions-text.ts'

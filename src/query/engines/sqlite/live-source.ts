@@ -1,12 +1,13 @@
 /** Live queries on SQLite: small reads on the event loop, others in reader processes; other processes are noticed by polling. */
 import type { Database } from 'better-sqlite3'
-import { inTurns } from '../../../lib/turns.ts'
+import { inTurns, TurnQueue } from '../../../lib/turns.ts'
 import type { GroupCommit } from '../../../store/group-commit.ts'
+import type { SharedFile } from '../../../store/shared-file.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { createLiveEncoder, readLiveRows } from '../../results/live-rows.ts'
 import { CHUNK_BYTES } from '../bounded-rows.ts'
 import { LOG_PREFIX } from '../change-log.ts'
-import { CommitListeners } from '../commit-listeners.ts'
+import { type CommitListener, CommitListeners, type WrittenTable } from '../commit-listeners.ts'
 import { BOUNDED_ROWS } from '../cost-class.ts'
 import { sizeOfAll } from '../emit/slots.ts'
 import {
@@ -21,7 +22,7 @@ import {
   type TablePosition,
 } from '../live-source.ts'
 import type { LiveStatement } from '../live-statement.ts'
-import { isCounted, OwnCommits } from '../own-commits.ts'
+import { isCounted, OwnCommits, unloggedOf } from '../own-commits.ts'
 import { asRefusal } from './failure.ts'
 import { boundedSql } from './inline-read.ts'
 import {
@@ -45,10 +46,13 @@ export interface SqliteLiveOptions {
   readonly commits: GroupCommit
   readonly pool: ReaderPool
   readonly limits: LogLimits
+  readonly shared: Pick<SharedFile, 'onCommit'> | undefined
 }
 
 /** How soon commits of other processes are noticed. */
 const POLL_MS = 250
+/** How long all reads on the event loop take before it has its turn. */
+const INLINE_MS = 2
 /** Changes whose rows may be read on the event loop. */
 const MAX_INLINE_CHANGES = 250
 /** Characters of a result that may be read there. */
@@ -60,7 +64,10 @@ export class SqliteLiveSource implements LiveSource {
   readonly #options: SqliteLiveOptions
   readonly #own = new OwnCommits()
   readonly #listeners = new CommitListeners((count) => this.#watch(count > 0))
+  /** After a commit thousands of statements may have something to read, while queries are to be answered. */
+  readonly #inlineReads = new TurnQueue(INLINE_MS)
   #poll: NodeJS.Timeout | undefined
+  #stopListening: (() => void) | undefined
   /** The last number of each log at some times. */
   #notes: { readonly at: number; readonly last: ReadonlyMap<string, number> }[] = []
 
@@ -70,10 +77,10 @@ export class SqliteLiveSource implements LiveSource {
     this.#options = options
   }
 
-  /** This node has committed writes, also to these tables without a change log. */
-  committed(unlogged: readonly string[]): void {
-    this.#own.add(unlogged)
-    this.#listeners.wake()
+  /** This node has committed writes to these tables. */
+  committed(tables: readonly WrittenTable[]): void {
+    this.#own.add(unloggedOf(tables))
+    this.#listeners.wake(tables)
   }
 
   /** The system tables show the catalogue. */
@@ -81,7 +88,7 @@ export class SqliteLiveSource implements LiveSource {
     if (this.#own.addCatalogue(rows)) this.#listeners.wake()
   }
 
-  onCommit(listener: () => void): () => void {
+  onCommit(listener: CommitListener): () => void {
     return this.#listeners.add(listener)
   }
 
@@ -112,7 +119,11 @@ export class SqliteLiveSource implements LiveSource {
     const counted = request.tables.map((table) => this.#own.position(table))
     const job = jobOf(request)
     try {
-      const { outcome, text } = this.#readInline(request, job) ?? (await this.#readApart(request, job, signal))
+      const inline = isCheap(request, job)
+        ? await this.#inlineReads.run(() => (signal.aborted ? undefined : this.#readInline(job)))
+        : undefined
+      signal.throwIfAborted()
+      const { outcome, text } = inline ?? (await this.#readApart(request, job, signal))
       if (outcome.isLost) throw new LostPosition(request.tables)
       const positions = request.tables.map(
         (table, index) => [table, outcome.positions[index] ?? counted[index] ?? ''] as const,
@@ -124,10 +135,8 @@ export class SqliteLiveSource implements LiveSource {
     }
   }
 
-  /** Undefined when it is not certain to be little work. */
-  #readInline({ statement }: LiveReadRequest, job: LiveJob): LiveRead | undefined {
-    const isCheap = job.since === undefined ? statement.cost !== 'unbounded' : isSimpleChange(job.since, statement)
-    if (!isCheap || sizeOfAll(job.parameters) > CHUNK_BYTES) return undefined
+  /** Undefined when it turns out to be more work. */
+  #readInline(job: LiveJob): LiveRead | undefined {
     const { reading, statements } = this.#options
     return inTransaction(reading, () => {
       const heads = job.tables.map((table) => headOf(statements, table))
@@ -232,15 +241,19 @@ export class SqliteLiveSource implements LiveSource {
     if (hasListeners === (this.#poll !== undefined)) return
     clearInterval(this.#poll)
     this.#poll = undefined
+    this.#stopListening?.()
+    this.#stopListening = undefined
     if (!hasListeners) return
     const versionOf = (): unknown => this.#options.reading.pragma('data_version', { simple: true })
     let known = versionOf()
-    this.#poll = setInterval(() => {
+    const poll = (): void => {
       const version = versionOf()
       if (version === known) return
       known = version
       this.#listeners.wake()
-    }, POLL_MS).unref()
+    }
+    this.#poll = setInterval(poll, POLL_MS).unref()
+    this.#stopListening = this.#options.shared?.onCommit(poll)
   }
 }
 
@@ -258,6 +271,12 @@ function forgetRow(writing: Database, log: string, seq: number): void {
 interface LiveRead {
   readonly outcome: LiveOutcome
   readonly text: string
+}
+
+/** Whether it is likely to be little work. */
+function isCheap({ statement }: LiveReadRequest, { since, parameters }: LiveJob): boolean {
+  const isBounded = since === undefined ? statement.cost !== 'unbounded' : isSimpleChange(since, statement)
+  return isBounded && sizeOfAll(parameters) <= CHUNK_BYTES
 }
 
 function isSimpleChange(since: Since, { isSimple }: LiveStatement): boolean {

@@ -15,6 +15,8 @@ export class LongWrites {
   readonly #short = new Map<string, number>()
   #current: Current | undefined
   #timer: NodeJS.Timeout | undefined
+  /** Another worker waits for the current one. */
+  #isWantedElsewhere = false
   /** Long writes that were stopped because others waited. */
   stopped = 0
 
@@ -34,6 +36,7 @@ export class LongWrites {
       return await task(AbortSignal.any([signal, current.stop.signal]))
     } finally {
       this.#current = undefined
+      this.#isWantedElsewhere = false
       this.#watch()
       slot.release()
     }
@@ -54,6 +57,13 @@ export class LongWrites {
     }
   }
 
+  /** A write of another worker waits, of whatever owner. */
+  wantedElsewhere(): void {
+    if (this.#current === undefined) return
+    this.#isWantedElsewhere = true
+    this.#watch()
+  }
+
   /** The time starts when the first other owner waits, and ends with the current write or when nobody waits any more. */
   #watch(): void {
     const current = this.#current
@@ -69,6 +79,7 @@ export class LongWrites {
   }
 
   #isWantedBeside(owner: string): boolean {
+    if (this.#isWantedElsewhere) return true
     return this.#turns.isWantedBeside(owner) || this.#short.size > (this.#short.has(owner) ? 1 : 0)
   }
 }

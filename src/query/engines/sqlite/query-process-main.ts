@@ -1,7 +1,5 @@
 /** The program of a process that runs queries: takes jobs from its input one by one, and can be killed at any time. */
-import { readdirSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
-import { constants, setPriority } from 'node:os'
 import { serialize } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import Sqlite, { type Database } from 'better-sqlite3'
@@ -13,12 +11,11 @@ import { openForReading, openForWriting } from './connection.ts'
 import { describeFailure } from './failure.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
 import { type LiveJob, readLive } from './live-read.ts'
+import { BACKGROUND_PRIORITY, lowerPriority, READ_PRIORITY } from './process-priority.ts'
 import type { ReadJob } from './query-process.ts'
 import { type RawRow, rowReader } from './representation.ts'
 import { StatementCache } from './statement-cache.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from './write.ts'
-
-const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority
 
 const INPUT = 0
 const OUTPUT = 1
@@ -57,8 +54,9 @@ else await readJobs(path)
 async function readJobs(database: string): Promise<void> {
   const connection = openForReading(database)
   const statements = new StatementCache(connection, 50)
-  // Not before the process has started: on a busy machine the start alone would take seconds.
-  lowerPriority(task === 'background-read' ? PRIORITY_LOW : PRIORITY_BELOW_NORMAL)
+  // Not before the process has started: on a busy machine the start alone would take seconds. Writes keep the usual priority,
+  // because other writes wait for them.
+  lowerPriority(process.pid, task === 'background-read' ? BACKGROUND_PRIORITY : READ_PRIORITY)
   for (let isFirst = true; ; isFirst = false) {
     const frame = readFrameSync(INPUT)
     if (frame === undefined) break
@@ -124,13 +122,4 @@ function write(database: Database, statements: StatementCache, job: WriteJob | C
 function* slicesOf(rows: WriteOutcome['rows']): Generator<WriteOutcome['rows']> {
   const length = Math.max(1, Math.floor(SLICE_CELLS / (rows[0]?.length ?? 1)))
   for (let start = 0; start < rows.length; start += length) yield rows.slice(start, start + length)
-}
-
-/**
- * The server and its lookups come first. Writes keep the usual priority, because other writes wait for them. On Linux every thread
- * has a priority of its own, those that collect garbage too.
- */
-function lowerPriority(priority: number): void {
-  const threads = process.platform === 'linux' ? readdirSync('/proc/self/task').map(Number) : [process.pid]
-  for (const thread of threads) setPriority(thread, priority)
 }

@@ -11,6 +11,7 @@ import { type Failure, reviveFailure } from './failure.ts'
 import { decodePayload, encodeFrame, FRAME, FrameReader } from './frames.ts'
 import type { LiveJob, LiveOutcome } from './live-read.ts'
 import { couldNotRun, watchMemory, withMemoryLimit } from './process-memory.ts'
+import { BACKGROUND_PRIORITY, lowerPriority } from './process-priority.ts'
 import type { ChangeJob, WriteJob } from './write.ts'
 
 /** Plain data, which can cross to another process. */
@@ -104,6 +105,17 @@ export class QueryProcess {
       this.#hasExcess = true
       this.kill()
     })
+  }
+
+  /** Lets the reads of others come first. */
+  lowerPriority(): void {
+    const { pid } = this.#process
+    if (pid === undefined || !this.isAlive) return
+    try {
+      lowerPriority(pid, BACKGROUND_PRIORITY)
+    } catch {
+      // It has just ended, or one of its threads has: the next call finds the others.
+    }
   }
 
   /** A running statement cannot be interrupted from within Node, but its process can be killed. */

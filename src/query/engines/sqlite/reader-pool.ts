@@ -15,12 +15,21 @@ export interface ReaderPoolOptions {
 
 type ReadTask = Exclude<QueryTask, 'write'>
 
+/** A query that has run so long goes on in the background while others ask too. Much longer than a process takes to start. */
+const LONG_MS = 500
+
 class Reader extends QueryProcess {
-  readonly task: ReadTask
+  task: ReadTask
 
   constructor(path: string, task: ReadTask) {
     super(path, task)
     this.task = task
+  }
+
+  /** Permanently: its priority cannot be raised again. */
+  moveToBackground(): void {
+    this.task = 'background-read'
+    this.lowerPriority()
   }
 }
 
@@ -50,6 +59,7 @@ export class ReaderPool {
     background?.onStart()
     let reader: Reader | undefined
     let isReusable = true
+    let timer: NodeJS.Timeout | undefined
     const stop = (): void => reader?.kill()
     try {
       // Aborted after the slot was granted and before this code resumed: no event will follow.
@@ -57,6 +67,7 @@ export class ReaderPool {
       reader = this.#readerFor(slot.isFirst ? 'read' : 'background-read')
       signal.addEventListener('abort', stop, { once: true })
       isReusable = false
+      timer = this.#letOthersFirst(owner, reader)
       const outcome = yield* reader.read(job)
       isReusable = true
       return outcome
@@ -66,6 +77,7 @@ export class ReaderPool {
       throw error
     } finally {
       signal.removeEventListener('abort', stop)
+      clearInterval(timer)
       // A consumer that stops early leaves chunks in the pipe.
       if (!isReusable) reader?.kill()
       this.#release(reader, slot)
@@ -104,6 +116,18 @@ export class ReaderPool {
     const reader = suitable ?? this.#start(task)
     if (task === 'background-read') this.#prepareForOthers()
     return reader
+  }
+
+  /** Short queries come first. The next owner finds a reader that has started, as this one will not be one of those any more. */
+  #letOthersFirst(owner: string, reader: Reader): NodeJS.Timeout | undefined {
+    if (reader.task === 'background-read') return undefined
+    const timer = setInterval(() => {
+      if (!this.#slots.isUsedBeside(owner)) return
+      clearInterval(timer)
+      reader.moveToBackground()
+      this.#prepareForOthers()
+    }, LONG_MS)
+    return timer.unref()
   }
 
   /** An owner with several queries loads the machine, and then a process starts slowly: the next owner finds one that has started. */

@@ -17,7 +17,7 @@ import { type RawRow, rowReader } from './representation.ts'
 import type { StatementCache } from './statement-cache.ts'
 
 /** Plain data, which can cross to the process for long writes. */
-export type WriteJob = Omit<WriteRequest, 'running' | 'owner' | 'unlogged'>
+export type WriteJob = Omit<WriteRequest, 'running' | 'owner' | 'tables'>
 export type ChangeJob = Omit<ChangeRequest, 'signal' | 'owner'>
 
 export function runWrite(database: Database, statements: StatementCache, job: WriteJob): WriteReply {

@@ -1,0 +1,74 @@
+/** What the programs that load the console share: the times between frames, and what a page holds. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Page } from '../test/support/chromium.ts'
+
+/** Keeps the times between two frames that are longer than those of a smooth page. */
+const WATCH = `{
+  globalThis.gaps = []
+  let before = performance.now()
+  const watch = (now) => {
+    if (now - before > 40) gaps.push(now - before)
+    before = now
+    requestAnimationFrame(watch)
+  }
+  requestAnimationFrame(watch)
+}`
+
+export interface Watched {
+  readonly milliseconds: number
+  readonly longest: number
+  /** Frames over 100 ms. */
+  readonly long: number
+}
+
+export async function watchFrames(page: Page): Promise<void> {
+  await page.evaluate(WATCH)
+}
+
+/** The frames while something happens. */
+export async function watched(page: Page, act: () => Promise<unknown>): Promise<Watched> {
+  await page.evaluate('gaps.length = 0')
+  const start = performance.now()
+  await act()
+  const milliseconds = performance.now() - start
+  const gaps = await page.evaluate<number[]>('gaps.splice(0)')
+  return { milliseconds, longest: Math.round(Math.max(0, ...gaps)), long: gaps.filter((gap) => gap > 100).length }
+}
+
+export function report(name: string, { milliseconds, longest, long }: Watched): void {
+  console.log(`${name}: ${Math.round(milliseconds)} ms, longest frame ${longest} ms, over 100 ms: ${long}`)
+}
+
+/** Evaluated by the debugger, which the policy of the page does not concern. */
+export async function untilSeen(page: Page, condition: string, withinMs = 120_000): Promise<void> {
+  const end = Date.now() + withinMs
+  while (!(await page.evaluate<boolean>(`Boolean(${condition})`))) {
+    if (Date.now() > end) throw new Error(`Not within ${withinMs} ms: ${condition}`)
+    await pause(20)
+  }
+}
+
+export interface Holdings {
+  readonly heapMiB: number
+  readonly nodes: number
+  readonly listeners: number
+}
+
+/** After a collection of garbage. */
+export async function holdingsOf(page: Page): Promise<Holdings> {
+  const client = await page.context().newCDPSession(page)
+  try {
+    await client.send('HeapProfiler.collectGarbage')
+    await client.send('HeapProfiler.collectGarbage')
+    await client.send('Performance.enable')
+    const { metrics } = await client.send('Performance.getMetrics')
+    const metric = (name: string) => metrics.find((one) => one.name === name)?.value ?? 0
+    return {
+      heapMiB: Math.round((metric('JSHeapUsedSize') / 2 ** 20) * 10) / 10,
+      nodes: metric('Nodes'),
+      listeners: metric('JSEventListeners'),
+    }
+  } finally {
+    await client.detach()
+  }
+}

@@ -1,0 +1,59 @@
+/** `gatehouse serve` with one process. */
+import type { LoadedConfig } from '../../config/load.ts'
+import { VERSION } from '../../protocol/version.ts'
+import { type RunningServer, startServer } from '../../server/start.ts'
+import { nodeName } from '../../store/nodes.ts'
+import { createLogger, type Logger } from '../../telemetry/log.ts'
+import type { Arguments } from '../args.ts'
+import { loadSettings } from '../settings.ts'
+import { announce } from './announce.ts'
+import { flushCompileCache, logOptions } from './process-options.ts'
+import { stopSignal } from './stop-signal.ts'
+
+export async function serveAlone(args: Arguments, settings: LoadedConfig): Promise<void> {
+  const logger = createLogger({ ...logOptions(settings), node: nodeName() })
+  // Listens before the start: a signal during the start must neither be lost nor end the process in the middle of it.
+  const stopping = new AbortController()
+  const signalled = stopSignal().then(() => stopping.abort())
+  const starting = start(settings, logger, stopping.signal)
+  if (!settings.config.demo) reloadOnSignal(args, starting, logger)
+  const server = await starting
+  if (server === undefined) process.exit(0)
+  await announce(server, settings, logger)
+  flushCompileCache()
+  await signalled
+  try {
+    await server.stop()
+    process.exit(0)
+  } catch (error) {
+    logger.fatal({ err: error }, 'could not stop cleanly')
+    process.exit(1)
+  }
+}
+
+/** Undefined if a signal came while it waited for its turn, before it had changed anything. */
+async function start(settings: LoadedConfig, logger: Logger, signal: AbortSignal): Promise<RunningServer | undefined> {
+  logger.info({ version: VERSION, runtime: process.versions.node }, 'starting')
+  try {
+    return await startServer(settings.config, { logger, settings, signal })
+  } catch (error) {
+    if (error !== signal.reason) throw error
+    logger.info('stopped before it had started')
+    return undefined
+  }
+}
+
+/** Signals during the start wait for its end. A demonstration ends with its terminal, which sends this signal too. */
+function reloadOnSignal(args: Arguments, starting: Promise<RunningServer | undefined>, logger: Logger): void {
+  process.on('SIGHUP', async () => {
+    try {
+      const server = await starting
+      if (server === undefined) return
+      const next = await loadSettings(args)
+      server.reload(next.config)
+      logger.level = next.config.logLevel
+    } catch (error) {
+      logger.error({ err: error }, 'settings could not be reloaded; the earlier ones stay in force')
+    }
+  })
+}

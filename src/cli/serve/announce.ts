@@ -1,0 +1,27 @@
+/** What `serve` prints beside its log: the banner of the demonstration, the link for the first administrator. */
+import type { LoadedConfig } from '../../config/load.ts'
+import type { RunningServer } from '../../server/start.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import { administratorBanner, demoBanner } from '../banner.ts'
+
+export async function announce(server: RunningServer, { config }: LoadedConfig, logger: Logger): Promise<void> {
+  if (config.demo) process.stdout.write(demoBanner({ ...server, config }))
+  else if (config.services.includes('identity')) await askForAdministrator(server, logger)
+}
+
+/**
+ * The link makes anybody an administrator: it is shown on a terminal only, and never where the output is kept, as by a service
+ * manager, a container or a pipe. There the log names the command that prints one.
+ */
+async function askForAdministrator(server: RunningServer, logger: Logger): Promise<void> {
+  const terminal = [process.stderr, process.stdout].find(({ isTTY }) => isTTY)
+  try {
+    const link = await (terminal === undefined ? undefined : server.offerAdministrator())
+    if (link !== undefined) terminal?.write(administratorBanner(link))
+    else if (!(await server.hasAdministrator()))
+      logger.warn('there is no administrator: "gatehouse user first-admin" prints a link with which to create one')
+  } catch (error) {
+    // The database may be away already; the server goes on.
+    logger.warn({ err: error }, 'whether there is an administrator could not be found out')
+  }
+}

@@ -1,0 +1,62 @@
+/** A worker of `gatehouse serve --workers N`: a server that its supervisor starts and stops. */
+import { inspect } from 'node:util'
+import { type LoadedConfig, parseTexts } from '../../config/load.ts'
+import { type RunningServer, startServer } from '../../server/start.ts'
+import { nodeName } from '../../store/nodes.ts'
+import { Link } from '../../supervisor/link.ts'
+import { createLogger, type Logger } from '../../telemetry/log.ts'
+import { explain } from '../main.ts'
+import { announce } from './announce.ts'
+import { flushCompileCache, logOptions } from './process-options.ts'
+
+export async function runWorker(): Promise<void> {
+  const link = new Link()
+  const stopped = Promise.race([link.stopped, ownSignal()])
+  const order = await link.order
+  const { number, texts, sources } = order
+  const settings: LoadedConfig = { texts, sources, config: parseTexts(texts) }
+  const logger = createLogger({ ...logOptions(settings), node: nodeName(), worker: number })
+  const server = await start(settings, { link, order, logger, stopped })
+  if (order.isFirst) await announce(server, settings, logger)
+  flushCompileCache()
+  const { isReplaced } = await stopped
+  try {
+    await server.stop({ isReplaced })
+    await link.sendLastMetrics()
+    process.exit(0)
+  } catch (error) {
+    logger.fatal({ err: error }, 'could not stop cleanly')
+    process.exit(1)
+  }
+}
+
+interface Start {
+  readonly link: Link
+  readonly order: Awaited<Link['order']>
+  readonly logger: Logger
+  readonly stopped: Link['stopped']
+}
+
+/** The supervisor reports why a start is refused. */
+async function start(settings: LoadedConfig, { link, order, logger, stopped }: Start): Promise<RunningServer> {
+  const stopping = new AbortController()
+  void stopped.then(() => stopping.abort())
+  try {
+    const worker = link.workerLink(order)
+    const server = await startServer(settings.config, { logger, settings, signal: stopping.signal, worker })
+    link.send({ kind: 'started' })
+    return server
+  } catch (error) {
+    if (error === stopping.signal.reason) process.exit(0)
+    link.send({ kind: 'refused', reason: explain(error) ?? inspect(error) }, () => process.exit(1))
+    return await new Promise<never>(() => {})
+  }
+}
+
+/** A signal to all processes of a service or a terminal reaches workers too. One to a worker alone ends it, and it is replaced. */
+function ownSignal(): Promise<{ readonly isReplaced: boolean }> {
+  process.on('SIGHUP', () => {})
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => resolve({ isReplaced: false }))
+  })
+}

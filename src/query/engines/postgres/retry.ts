@@ -1,0 +1,45 @@
+/** Runs a write on a connection of its own, and again after a serialization failure or a deadlock. */
+import type { PoolClient } from 'pg'
+import { refuse } from '../../errors.ts'
+import { failureOf, isOutdated, isTransient } from './failure.ts'
+import { type Acquire, borrow } from './pool.ts'
+
+const MAX_ATTEMPTS = 5
+
+export interface RetryOptions {
+  readonly owner: string | undefined
+  readonly signal: AbortSignal
+  /** Without a transaction there is nothing to roll back. */
+  readonly inTransaction: boolean
+}
+
+export async function withRetries<T>(
+  acquire: Acquire,
+  { owner = '', signal, inTransaction }: RetryOptions,
+  run: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const { client, giveBack } = await borrow(acquire, owner, signal)
+    let isBroken = false
+    try {
+      return await run(client)
+    } catch (error) {
+      if (inTransaction)
+        await client.query('ROLLBACK').catch(() => {
+          isBroken = true
+        })
+      const canRetry = isTransient(error) || isOutdated(error)
+      if (canRetry && attempt < MAX_ATTEMPTS && !signal.aborted) continue
+      throw canRetry && !signal.aborted ? stillInConflict(error) : failureOf(error, signal)
+    } finally {
+      await giveBack(isBroken)
+    }
+  }
+}
+
+function stillInConflict(cause: unknown): Error {
+  return refuse('Limit.Overload', 'Other writes to the same rows or tables were always first; nothing was changed', {
+    headers: { 'Retry-After': '1' },
+    cause,
+  })
+}

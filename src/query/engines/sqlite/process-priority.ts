@@ -1,0 +1,14 @@
+/** The priority of a process. On Linux every thread has one of its own, those that collect garbage too. */
+import { readdirSync } from 'node:fs'
+import { constants, setPriority } from 'node:os'
+
+/** Comes after the server and its lookups. */
+export const READ_PRIORITY = constants.priority.PRIORITY_BELOW_NORMAL
+/** Comes after the reads of others. */
+export const BACKGROUND_PRIORITY = constants.priority.PRIORITY_LOW
+
+/** It cannot be raised again: that needs a privilege. */
+export function lowerPriority(pid: number, priority: number): void {
+  const threads = process.platform === 'linux' ? readdirSync(`/proc/${pid}/task`).map(Number) : [pid]
+  for (const thread of threads) setPriority(thread, priority)
+}

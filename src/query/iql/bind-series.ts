@@ -1,0 +1,29 @@
+/** Binds a function in FROM. Its arguments are values: they see no columns. */
+import type { Call, FunctionTable } from './ast-query.ts'
+import { matchArguments } from './bind-arguments.ts'
+import { literal } from './bind-literal.ts'
+import type { Binding } from './binding.ts'
+import type { SeriesSource } from './bound-query.ts'
+import { didYouMean } from './did-you-mean.ts'
+import { functionsNamed, tableFunctionNames } from './functions.ts'
+import { CLAUSES, Scope } from './scope.ts'
+import { INTEGER } from './types.ts'
+
+export function bindSeries(binding: Binding, written: FunctionTable): SeriesSource {
+  const { name, arguments: args, alias } = written
+  const definitions = functionsNamed(name.text.toLowerCase()).filter(({ kind }) => kind === 'table')
+  if (definitions.length === 0) {
+    throw binding.fail('UnknownFunction', name.at, `There is no function ${name.text} for FROM`, {
+      hint: didYouMean(name.text.toLowerCase(), tableFunctionNames()),
+    })
+  }
+  const plain = { star: false, distinct: false, orderBy: [], filter: undefined, over: undefined }
+  const call: Call = { kind: 'call', name, arguments: args, ...plain }
+  const matched = matchArguments(binding, new Scope(undefined, CLAUSES.from), call, definitions)
+  const { definition, type } = matched
+  if (definition.kind !== 'table') throw new Error(`${definition.id} is not for FROM`)
+  const [start, stop, step = literal(INTEGER, 1n)] = matched.arguments
+  if (start === undefined || stop === undefined) throw new Error(`${definition.id} without arguments`)
+  const column = { name: (written.column ?? alias)?.text ?? name.text.toLowerCase(), type, nullable: false }
+  return { kind: 'series', id: binding.nextSource(), function: definition.id, start, stop, step, column }
+}

@@ -1,0 +1,22 @@
+/** What a server that is one of several workers shares with the others of its machine. A server that runs alone has no link. */
+
+import type { RateCount } from '../store/rate-count-sync.ts'
+import type { SharedFile } from '../store/shared-file.ts'
+
+export interface WorkerLink {
+  /** From 1. A worker that is replaced leaves its number to its successor. */
+  readonly number: number
+  /** Other workers answer already: the port is opened last, so that no connection waits for this start or is lost with it. */
+  readonly opensPortLast: boolean
+  /** One worker applies the declarative file; the others find it applied. */
+  readonly appliesFile: boolean
+  /** The name, as a node, of the worker that ended unexpectedly and that this one replaces. */
+  readonly predecessor: string | undefined
+  readonly identityFile: SharedFile
+  readonly queryFile: SharedFile
+  /** Sends counts to the others; the listener gets theirs, with a name of the sender. Returns the end of it. */
+  sendRates(counts: readonly RateCount[]): void
+  onRates(listener: (from: string, counts: readonly RateCount[]) => void): void
+  /** Takes the metrics of this worker, and returns a function that reads those of all. */
+  shareMetrics(own: () => string): () => Promise<string>
+}

@@ -1,0 +1,113 @@
+/** A worker's side of the channel to its supervisor. */
+import type { WorkerLink } from '../server/worker-link.ts'
+import type { RateCount } from '../store/rate-count-sync.ts'
+import type { SharedFile } from '../store/shared-file.ts'
+import type { FromWorker, SharedFileName, StartOrder, ToWorker } from './messages.ts'
+
+type RatesListener = (from: string, counts: readonly RateCount[]) => void
+
+export class Link {
+  /** What the supervisor orders first. */
+  readonly order: Promise<StartOrder>
+  /** Resolves when the supervisor wants this worker to stop. */
+  readonly stopped: Promise<{ readonly isReplaced: boolean }>
+  readonly #files = { identity: newListeners(), query: newListeners() }
+  #onRates: RatesListener = () => {}
+  #ownMetrics: () => string = () => ''
+  readonly #scrapes = new Map<number, (text: string) => void>()
+  #scrapeId = 0
+
+  constructor() {
+    const order = Promise.withResolvers<StartOrder>()
+    const stopped = Promise.withResolvers<{ readonly isReplaced: boolean }>()
+    this.order = order.promise
+    this.stopped = stopped.promise
+    process.on('message', (message: ToWorker) => {
+      switch (message.kind) {
+        case 'start':
+          return order.resolve(message.order)
+        case 'stop':
+          return stopped.resolve(message)
+        case 'committed':
+          for (const listener of this.#files[message.file].onCommit) listener()
+          return
+        case 'waiting':
+          for (const listener of this.#files[message.file].onWaiting) listener()
+          return
+        case 'rates':
+          return this.#onRates(message.from, message.counts)
+        case 'metrics wanted':
+          return this.send({ kind: 'metrics', id: message.id, text: this.#ownMetrics() })
+        case 'all metrics':
+          return this.#scrapes.get(message.id)?.(message.text)
+      }
+    })
+    this.send({ kind: 'online' })
+  }
+
+  /** Nothing is sent once the supervisor has ended: then this process ends too. */
+  send(message: FromWorker, whenSent = (): void => {}): void {
+    if (process.connected) process.send?.(message, undefined, {}, whenSent)
+  }
+
+  /** To be called before the process ends. */
+  sendLastMetrics(): Promise<void> {
+    return new Promise((resolve) => this.send({ kind: 'last metrics', text: this.#ownMetrics() }, resolve))
+  }
+
+  workerLink({ number, opensPortLast, appliesFile, predecessor }: StartOrder): WorkerLink {
+    return {
+      number,
+      opensPortLast,
+      appliesFile,
+      predecessor,
+      identityFile: this.#sharedFile('identity'),
+      queryFile: this.#sharedFile('query'),
+      sendRates: (counts) => this.send({ kind: 'rates', counts }),
+      onRates: (listener) => {
+        this.#onRates = listener
+      },
+      shareMetrics: (own) => {
+        this.#ownMetrics = own
+        return () => this.#scrape()
+      },
+    }
+  }
+
+  #sharedFile(file: SharedFileName): SharedFile {
+    const { onCommit, onWaiting } = this.#files[file]
+    let isPending = false
+    return {
+      // Commits of one turn of the event loop are one message.
+      committed: () => {
+        if (isPending) return
+        isPending = true
+        setImmediate(() => {
+          isPending = false
+          this.send({ kind: 'committed', file })
+        })
+      },
+      onCommit(listener) {
+        onCommit.add(listener)
+        return () => onCommit.delete(listener)
+      },
+      waiting: () => this.send({ kind: 'waiting', file }),
+      onWaiting: (listener) => void onWaiting.add(listener),
+    }
+  }
+
+  #scrape(): Promise<string> {
+    const id = ++this.#scrapeId
+    return new Promise((resolve) => {
+      this.#scrapes.set(id, (text) => {
+        this.#scrapes.delete(id)
+        resolve(text)
+      })
+      this.send({ kind: 'all metrics wanted', id })
+    })
+  }
+}
+
+function newListeners() {
+  return { onCommit: new Set<() => void>(), onWaiting: new Set<() => void>() }
+}

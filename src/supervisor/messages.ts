@@ -1,0 +1,40 @@
+/** What the supervisor and its workers tell each other over the channel between the processes. */
+import type { LoadedConfig } from '../config/load.ts'
+import type { RateCount } from '../store/rate-count-sync.ts'
+
+/** The SQLite files that all workers write. */
+export type SharedFileName = 'identity' | 'query'
+
+export interface StartOrder extends Pick<LoadedConfig, 'texts' | 'sources'> {
+  readonly number: number
+  /** Prints what a start prints beside the log. */
+  readonly isFirst: boolean
+  readonly opensPortLast: boolean
+  readonly appliesFile: boolean
+  readonly predecessor?: string | undefined
+}
+
+export type ToWorker =
+  | { readonly kind: 'start'; readonly order: StartOrder }
+  | { readonly kind: 'stop'; readonly isReplaced: boolean }
+  /** Another worker has committed, or waits for the lock. */
+  | { readonly kind: 'committed' | 'waiting'; readonly file: SharedFileName }
+  /** What another worker has counted. */
+  | { readonly kind: 'rates'; readonly from: string; readonly counts: readonly RateCount[] }
+  /** Its own metrics are wanted. */
+  | { readonly kind: 'metrics wanted'; readonly id: number }
+  /** The metrics of all, which it asked for. */
+  | { readonly kind: 'all metrics'; readonly id: number; readonly text: string }
+
+export type FromWorker =
+  /** The channel is read: the order to start can be sent. */
+  | { readonly kind: 'online' }
+  | { readonly kind: 'started' }
+  /** The start is refused, in words for the operator; the process ends. */
+  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'committed' | 'waiting'; readonly file: SharedFileName }
+  | { readonly kind: 'rates'; readonly counts: readonly RateCount[] }
+  | { readonly kind: 'all metrics wanted'; readonly id: number }
+  | { readonly kind: 'metrics'; readonly id: number; readonly text: string }
+  /** The last ones, before it ends. */
+  | { readonly kind: 'last metrics'; readonly text: string }

@@ -1,0 +1,185 @@
+/** Keeps the workers of `serve --workers N` running: starts, restarts, replaces and stops them. */
+import cluster from 'node:cluster'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileName, type SettingName } from '../config/config.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import { nodeName } from '../store/nodes.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { Exchange } from './exchange.ts'
+import type { StartOrder } from './messages.ts'
+import { withPorts, withTexts } from './settings.ts'
+import { describeEnd, type Ended, StartRefused, WorkerProcess } from './worker-process.ts'
+
+export interface SupervisorOptions {
+  /** The program of a worker. */
+  readonly program: string
+  readonly settings: LoadedConfig
+  readonly logger: Logger
+}
+
+/** Workers of one server agree on these: a change needs a restart of all of them. */
+const FIXED: readonly SettingName[] = [
+  'host',
+  'port',
+  'metricsHost',
+  'metricsPort',
+  'data',
+  'databaseUrl',
+  'masterKey',
+  'issuer',
+  'demo',
+  'workers',
+]
+
+/** The pause before a worker is started again; it doubles with each one that ends soon after its start. */
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 10_000
+const SOON_MS = 10_000
+/** Such ends in a row after which nothing more is tried, if no worker is left. */
+const MOST_FAILURES = 5
+
+export class Supervisor {
+  readonly #logger: Logger
+  readonly #given: LoadedConfig
+  #settings: LoadedConfig
+  readonly #exchange = new Exchange()
+  /** Every process that has not ended. */
+  readonly #all = new Set<WorkerProcess>()
+  /** The one that answers for each number. */
+  readonly #current = new Map<number, WorkerProcess>()
+  readonly #failures = new Map<number, number>()
+  /** The names of those that ended unexpectedly, by number. */
+  readonly #lastNames = new Map<number, string>()
+  readonly #failed = Promise.withResolvers<never>()
+  readonly #stopping = new AbortController()
+  #reloading: Promise<void> = Promise.resolve()
+
+  constructor({ program, settings, logger }: SupervisorOptions) {
+    this.#given = settings
+    this.#settings = settings
+    this.#logger = logger
+    // The supervisor accepts connections and hands them out in turn: where workers accept, the kernel favours a few of them.
+    cluster.schedulingPolicy = cluster.SCHED_RR
+    cluster.setupPrimary({ exec: program, args: [] })
+    this.#failed.promise.catch(() => {})
+  }
+
+  /** Rejects when no worker is left and none can be started. */
+  get failed(): Promise<never> {
+    return this.#failed.promise
+  }
+
+  /** Resolves when all workers answer. Rejects with StartRefused if the first is refused: nothing has changed then. */
+  async start(): Promise<void> {
+    this.#settings = await withPorts(this.#given)
+    await this.#startWorker(1, { isFirst: true, appliesFile: true })
+    const { workers } = this.#settings.config
+    const others = Array.from({ length: workers - 1 }, (_, index) => this.#keepAlive(index + 2))
+    await Promise.all(others)
+    if (!this.#stopping.signal.aborted) this.#logger.info({ workers }, 'all workers have started')
+  }
+
+  /** Replaces the workers one after another by new ones, which have the settings that are loaded now. */
+  reload(load: () => Promise<LoadedConfig>): Promise<void> {
+    this.#reloading = this.#reloading
+      .then(() => this.#reload(load))
+      .catch((error: unknown) => {
+        if (this.#stopping.signal.aborted) return
+        const reason = error instanceof StartRefused ? { reason: error.message } : { err: error }
+        this.#logger.error(reason, 'settings could not be reloaded; the earlier ones stay in force')
+      })
+    return this.#reloading
+  }
+
+  /** Resolves when all workers have ended: true if each did so cleanly. */
+  async stop(): Promise<boolean> {
+    this.#stopping.abort()
+    const ends = await Promise.all([...this.#all].map((worker) => worker.stop(false)))
+    return ends.every(({ code }) => code === 0)
+  }
+
+  async #reload(load: () => Promise<LoadedConfig>): Promise<void> {
+    const loaded = await load()
+    const before = this.#settings
+    this.#settings = withTexts(loaded, Object.fromEntries(FIXED.map((name) => [name, before.texts[name]])))
+    const numbers = [...this.#current.keys()].toSorted((a, b) => a - b)
+    for (const [index, number] of numbers.entries()) {
+      const old = this.#current.get(number)
+      try {
+        await this.#startWorker(number, { appliesFile: index === 0 })
+      } catch (error) {
+        // A later one fails for another reason than its settings.
+        if (index === 0) this.#settings = before
+        throw error
+      }
+      if (index === 0) this.#reportReload(loaded)
+      await old?.stop(true)
+    }
+    this.#logger.info({ workers: numbers.length }, 'all workers have been replaced')
+  }
+
+  #reportReload(loaded: LoadedConfig): void {
+    this.#logger.level = this.#settings.config.logLevel
+    this.#logger.info('settings and certificates reloaded')
+    const waiting = FIXED.filter((name) => loaded.texts[name] !== this.#given.texts[name])
+    if (waiting.length > 0)
+      this.#logger.warn({ settings: waiting.map(fileName) }, 'settings that need a restart were changed')
+  }
+
+  /** Resolves when the worker answers; from then on it is restarted when it ends. */
+  async #startWorker(number: number, order: Partial<StartOrder> = {}): Promise<void> {
+    this.#stopping.signal.throwIfAborted()
+    const { texts, sources } = this.#settings
+    const opensPortLast = this.#current.size > 0
+    const predecessor = this.#lastNames.get(number)
+    const worker = new WorkerProcess({
+      ...{ number, texts, sources, isFirst: false, appliesFile: false, opensPortLast, predecessor },
+      ...order,
+    })
+    this.#all.add(worker)
+    this.#exchange.add(worker)
+    const since = performance.now()
+    void worker.ended.then((end) => {
+      this.#all.delete(worker)
+      if (this.#current.get(number) === worker) this.#lost(worker, end, performance.now() - since)
+    })
+    await worker.started
+    this.#current.set(number, worker)
+  }
+
+  #lost({ number, pid }: WorkerProcess, end: Ended, livedMs: number): void {
+    this.#current.delete(number)
+    this.#lastNames.set(number, nodeName(pid))
+    if (this.#stopping.signal.aborted) return
+    this.#logger.error({ worker: number, pid, ...end }, `a worker ended (${describeEnd(end)}); another one is started`)
+    if (livedMs > SOON_MS) this.#failures.delete(number)
+    else this.#countFailure(number, new StartRefused(`A worker ended soon after its start (${describeEnd(end)}).`))
+    void this.#keepAlive(number)
+  }
+
+  /** Starts a worker, again and again until one answers. */
+  async #keepAlive(number: number): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted && !this.#current.has(number)) {
+      const failures = this.#failures.get(number) ?? 0
+      const pause = failures === 0 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
+      await sleep(pause, undefined, { signal }).catch(() => {})
+      try {
+        // A reload may have started one meanwhile.
+        if (!this.#current.has(number)) await this.#startWorker(number)
+      } catch (error) {
+        if (signal.aborted) return
+        const reason = error instanceof Error ? error.message : String(error)
+        this.#logger.error({ worker: number, reason }, 'a worker could not be started; it is tried again')
+        this.#countFailure(number, error)
+      }
+    }
+  }
+
+  /** Workers that answer go on without the missing one. */
+  #countFailure(number: number, error: unknown): void {
+    const failures = (this.#failures.get(number) ?? 0) + 1
+    this.#failures.set(number, failures)
+    if (failures >= MOST_FAILURES && this.#current.size === 0) this.#failed.reject(error)
+  }
+}

@@ -1,0 +1,76 @@
+/** One worker as the supervisor sees it: a process that starts, answers, stops and ends. */
+import cluster, { type Worker } from 'node:cluster'
+import { closeLostConnections } from './lost-connections.ts'
+import type { FromWorker, StartOrder, ToWorker } from './messages.ts'
+
+/** A worker that did not come up; the message is for the operator. */
+export class StartRefused extends Error {
+  override name = 'StartRefused'
+}
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: string | null
+}
+
+export class WorkerProcess {
+  readonly number: number
+  /** Rejects with StartRefused if the process ends before it answers. */
+  readonly started: Promise<void>
+  readonly ended: Promise<Ended>
+  state: 'starting' | 'answering' | 'stopping' | 'ended' = 'starting'
+  readonly #worker: Worker
+  #onMessage: (message: FromWorker) => void = () => {}
+
+  constructor(order: StartOrder) {
+    this.number = order.number
+    const worker = cluster.fork()
+    this.#worker = worker
+    closeLostConnections(worker)
+    const { promise: ended, resolve: end } = Promise.withResolvers<Ended>()
+    const { promise: started, resolve: start, reject: refuse } = Promise.withResolvers<void>()
+    this.ended = ended
+    this.started = started
+    // The caller may wait for the start and gets the reason, or not.
+    started.catch(() => {})
+    worker.on('message', (message: FromWorker) => {
+      if (message.kind === 'online') this.send({ kind: 'start', order })
+      else if (message.kind === 'refused') refuse(new StartRefused(message.reason))
+      else if (message.kind === 'started') {
+        if (this.state === 'starting') this.state = 'answering'
+        start()
+      } else this.#onMessage(message)
+    })
+    // The process is gone already; its end is told by another event.
+    worker.on('error', () => {})
+    worker.once('exit', (code, signal) => {
+      this.state = 'ended'
+      refuse(new StartRefused(`A worker ended during its start (${describeEnd({ code, signal })}).`))
+      end({ code, signal })
+    })
+  }
+
+  get pid(): number | undefined {
+    return this.#worker.process.pid
+  }
+
+  /** Whatever is not about its start. */
+  onMessage(listener: (message: FromWorker) => void): void {
+    this.#onMessage = listener
+  }
+
+  send(message: ToWorker): void {
+    if (this.#worker.isConnected()) this.#worker.send(message)
+  }
+
+  /** One that is replaced does not say that the machine stops. */
+  async stop(isReplaced: boolean): Promise<Ended> {
+    if (this.state !== 'ended') this.state = 'stopping'
+    this.send({ kind: 'stop', isReplaced })
+    return this.ended
+  }
+}
+
+export function describeEnd({ code, signal }: Ended): string {
+  return signal === null ? `status ${code}` : `signal ${signal}`
+}

@@ -1,0 +1,34 @@
+/** The console on PostgreSQL: in long runs every file of this folder that opens it is run a second time. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { test } from 'node:test'
+import { CONSOLE_ENGINE } from '../support/console.ts'
+import { IS_LONG_RUN } from '../support/engines.ts'
+
+const folder = import.meta.dirname
+const files = readdirSync(folder)
+  .filter((name) => name.endsWith('.test.ts') && name !== basename(import.meta.filename))
+  .filter((name) => readFileSync(join(folder, name), 'utf8').includes('openConsole('))
+
+const options = { timeout: 300_000, ...(IS_LONG_RUN ? {} : { skip: 'runs in npm run test:all' }) }
+
+for (const name of files)
+  test(`${name} on postgres`, options, async () => {
+    const { status, output } = await run(join(folder, name))
+    assert.equal(status, 0, output)
+  })
+
+/** As a run of its own: this process is one of a run already. */
+async function run(file: string): Promise<{ status: number | null; output: string }> {
+  const { NODE_TEST_CONTEXT: _, ...environment } = process.env
+  const child = spawn(process.execPath, ['--test', '--test-timeout=90000', '--test-reporter=spec', file], {
+    env: { ...environment, [CONSOLE_ENGINE]: 'postgres' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk))
+  const status = await new Promise<number | null>((resolve) => child.once('close', resolve))
+  return { status, output }
+}

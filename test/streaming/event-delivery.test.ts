@@ -1,0 +1,40 @@
+/** Events that concern thousands of connections do not hold the event loop. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setImmediate as immediate } from 'node:timers/promises'
+import { EventDelivery } from '../../src/streaming/event-delivery.ts'
+
+function slowReceivers(count: number, received: string[], isSlow: boolean) {
+  return Array.from({ length: count }, (_receiver, number) => ({
+    onEvent(event: string) {
+      const end = performance.now() + (isSlow ? 1 : 0)
+      while (performance.now() < end);
+      received.push(`${event} ${number}`)
+    },
+  }))
+}
+
+test('few connections have an event at once', () => {
+  const received: string[] = []
+  const delivery = new EventDelivery(new Set(slowReceivers(3, received, false)))
+  delivery.deliver('kick')
+  assert.deepEqual(received, ['kick 0', 'kick 1', 'kick 2'])
+})
+
+test('many have it in slices, each event after the one before, and who has left or came later has none', async () => {
+  const received: string[] = []
+  const receivers = slowReceivers(100, received, true)
+  const all = new Set(receivers.slice(0, 99))
+  const delivery = new EventDelivery(all)
+  delivery.deliver('first')
+  delivery.deliver('second')
+  assert.ok(received.length < 50, `${received.length} in one turn`)
+  const [left, late] = [receivers[98], receivers[99]]
+  if (left !== undefined) all.delete(left)
+  if (late !== undefined) all.add(late)
+  for (let turn = 0; received.length < 196 && turn < 1000; turn++) await immediate()
+  const expected = ['first', 'second'].flatMap((event) =>
+    Array.from({ length: 98 }, (_, number) => `${event} ${number}`),
+  )
+  assert.deepEqual(received, expected)
+})
