@@ -1,4 +1,4 @@
-/** Peers that are no npm packages: fetched once from Maven Central and Go's proxy into bench/.peers. Where a tool is missing they are left out. */
+/** Peers that are large or no npm packages: fetched once into bench/.peers, by npm, Maven or Go. What cannot be fetched is left out. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ const FOLDER = benchPath('.peers')
 const KEYCLOAK = '26.0.7'
 const QUESTDB = '9.1.0'
 const NATS = 'v2.10.24'
+const DUCKDB = '1.5.6-r.1'
 
 /** The folder of Keycloak's distribution, prepared for a production start with its embedded database. */
 export function keycloakFolder(): string | undefined {
@@ -25,6 +26,14 @@ export function keycloakFolder(): string | undefined {
 /** QuestDB's jar, which contains the server. */
 export function questdbJar(): string | undefined {
   return fetched('QuestDB', `questdb-${QUESTDB}.jar`, () => copyArtifact(`org.questdb:questdb:${QUESTDB}:jar`))
+}
+
+/** The folder with DuckDB's package. */
+export function duckdbFolder(): string | undefined {
+  return fetched('DuckDB', `duckdb-${DUCKDB}`, (target) => {
+    mkdirSync(target)
+    run('npm', ['install', '--prefix', target, '--no-save', '--loglevel=error', `@duckdb/node-api@${DUCKDB}`])
+  })
 }
 
 /** The program of NATS. */

@@ -22,6 +22,7 @@ export interface LaunchOptions {
   readonly readyMs?: number
   /** The only processor that the program may use, with all its threads and children. */
   readonly processor?: number | undefined
+  readonly environment?: Readonly<Record<string, string>>
   /** Discards the program's log. */
   readonly quiet?: boolean
 }
@@ -37,10 +38,13 @@ export function newPort(): number {
 export async function launch(
   program: string,
   args: readonly string[],
-  { readyAt, readyMs = READY_TIMEOUT_MS, processor, quiet = false }: LaunchOptions = {},
+  { readyAt, readyMs = READY_TIMEOUT_MS, processor, environment, quiet = false }: LaunchOptions = {},
 ): Promise<Program> {
   const [command = '', ...rest] = processor === undefined ? [program, ...args] : onProcessor(processor, program, args)
-  const child = spawn(command, rest, { stdio: ['ignore', 'ignore', quiet ? 'ignore' : 'inherit'] })
+  const child = spawn(command, rest, {
+    stdio: ['ignore', 'ignore', quiet ? 'ignore' : 'inherit'],
+    env: { ...process.env, ...environment },
+  })
   if (readyAt !== undefined) await ready(readyAt, child, readyMs)
   return { pid: child.pid ?? 0, use: () => useOfTree(child.pid ?? 0), stop: () => stop(child) }
 }
