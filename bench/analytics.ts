@@ -1,12 +1,13 @@
-/** Groups, bars and an as-of join over many rows, compared with DuckDB and plain PostgreSQL on the same rows. */
+/** Groups, bars and an as-of join over many rows, compared with DuckDB, QuestDB and plain PostgreSQL on the same rows. */
 import { join } from 'node:path'
 import pg from 'pg'
 import { startPostgres } from '../test/support/postgres.ts'
 import { type Checkout, serve } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
+import { duckdbFolder, questdbJar } from './support/fetched-peers.ts'
 import { load, requestBytes } from './support/http-load.ts'
 import type { TreeUse } from './support/process-tree.ts'
-import { launchPeer, newPort, temporaryFolder } from './support/program.ts'
+import { launch, launchPeer, newPort, temporaryFolder } from './support/program.ts'
 import { adminToken } from './support/tokens.ts'
 
 /** In thousands; a tenth of the rows has a bid. */
@@ -34,8 +35,11 @@ export const analytics: Measurement = {
   ratios: ['groups', 'bars', 'asof'].map((column) => ({ column, to: 'PostgreSQL', most: 1 })),
   subject: startGatehouse,
   async *references() {
-    yield await startDuckDb()
     yield await startPlainPostgres()
+    for (const start of [startDuckDb, startQuestDb]) {
+      const peer = await start()
+      if (peer !== undefined) yield peer
+    }
   },
 }
 
@@ -95,10 +99,13 @@ function slices(thousands: number): { readonly from: number; readonly to: number
   }))
 }
 
-async function startDuckDb(): Promise<Contender> {
+/** Undefined where it cannot be fetched. */
+async function startDuckDb(): Promise<Contender | undefined> {
+  const packages = duckdbFolder()
+  if (packages === undefined) return undefined
   const folder = await temporaryFolder()
   const port = newPort()
-  const program = await launchPeer('duckdb.js', port, [join(folder.path, 'duck.db')])
+  const program = await launchPeer('duckdb.js', port, [join(folder.path, 'duck.db'), packages])
   const ask = (sql: string) => requestBytes('POST', '/query', {}, JSON.stringify({ sql }), 'application/json')
   for (const statement of [
     `CREATE TABLE ticks AS SELECT i AS id, TIMESTAMP '2026-01-01' + to_milliseconds(i * 100) AS ts, 'S' || (i * 7919 % 100) AS symbol, (i % 10000)::DOUBLE / 100 AS price, i % 500 AS qty FROM range(${THOUSANDS * 1000}) AS r(i)`,
@@ -111,6 +118,39 @@ async function startDuckDb(): Promise<Contender> {
     asof: ASOF,
   }
   return contender('DuckDB', port, program, statements, ask, () => folder.remove())
+}
+
+/** Undefined where it cannot be fetched. */
+async function startQuestDb(): Promise<Contender | undefined> {
+  const jar = questdbJar()
+  if (jar === undefined) return undefined
+  const folder = await temporaryFolder()
+  const port = newPort()
+  const environment = {
+    QDB_HTTP_BIND_TO: `127.0.0.1:${port}`,
+    QDB_HTTP_MIN_ENABLED: 'false',
+    QDB_PG_ENABLED: 'false',
+    QDB_LINE_TCP_ENABLED: 'false',
+    QDB_TELEMETRY_ENABLED: 'false',
+  }
+  const ask = (sql: string) => requestBytes('GET', `/exec?limit=0,10000000&query=${encodeURIComponent(sql)}`)
+  const program = await launch('java', ['-p', jar, '-m', 'io.questdb/io.questdb.ServerMain', '-d', folder.path], {
+    readyAt: `http://127.0.0.1:${port}/exec?query=select%201`,
+    environment,
+    quiet: true,
+  })
+  const start = "'2026-01-01T00:00:00.000000Z'::timestamp"
+  for (const statement of [
+    `CREATE TABLE ticks AS (SELECT x - 1 AS id, dateadd('T', ((x - 1) * 100)::int, ${start}) AS ts, ('S' || (x - 1) * 7919 % 100)::symbol AS symbol, ((x - 1) % 10000) / 100.0 AS price, (x - 1) % 500 AS qty FROM long_sequence(${THOUSANDS * 1000})) TIMESTAMP(ts) PARTITION BY DAY`,
+    `CREATE TABLE bids AS (SELECT x - 1 AS id, dateadd('s', (x - 1)::int, ${start}) AS ts, ('S' || (x - 1) * 7907 % 100)::symbol AS symbol, ((x - 1) % 9999) / 100.0 AS bid FROM long_sequence(${THOUSANDS * 100})) TIMESTAMP(ts) PARTITION BY DAY`,
+  ])
+    await load(port, [{ next: () => ask(statement) }], 0)
+  const statements = {
+    groups: GROUPS,
+    bars: 'SELECT symbol, ts AS bar, first(price) AS opening, max(price) AS high, min(price) AS low, last(price) AS closing, sum(qty) AS volume FROM ticks SAMPLE BY 1h',
+    asof: 'SELECT count() AS matches, sum(t.price - q.bid) AS cost FROM ticks AS t ASOF JOIN bids AS q ON (symbol)',
+  }
+  return contender('QuestDB', port, program, statements, ask, () => folder.remove())
 }
 
 async function startPlainPostgres(): Promise<Contender> {

@@ -7,11 +7,13 @@ import { pathToFileURL } from 'node:url'
 import { type Checkout, HERE, serve } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { type Caller, load, requestBytes } from './support/http-load.ts'
+import { KEYCLOAK, OPENID, prepareKeycloak, REALM } from './support/keycloak.ts'
 import { launchPeer, newPort, type Program, temporaryFolder } from './support/program.ts'
 
 const CONNECTIONS = 32
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 3000)
 const WARM_MS = ROUND_MS / 3
+const KEYCLOAK_WARM_MS = 15_000
 const SECRET = 'bench-secret'
 const REDIRECT_URI = 'https://app.example/callback'
 const BASIC = { authorization: `Basic ${Buffer.from(`bench:${SECRET}`).toString('base64')}` }
@@ -20,6 +22,27 @@ const CREDENTIALS_FORM = 'grant_type=client_credentials&scope=Platform%2FNews'
 const BARE_SIGN = 'bare http, signing on the pool'
 const BARE_FASTIFY = 'bare Fastify route'
 const PEER = 'oidc-provider, in memory'
+
+/** Where a server has its endpoints, and the scopes that it knows. */
+interface Endpoints {
+  readonly token: string
+  readonly introspection: string
+  readonly userinfo: string
+  readonly scope: string
+}
+
+const OURS: Endpoints = {
+  token: '/connect/token',
+  introspection: '/connect/introspect',
+  userinfo: '/connect/userinfo',
+  scope: 'openid profile Platform/News',
+}
+const THEIRS: Endpoints = {
+  token: `${OPENID}/token`,
+  introspection: `${OPENID}/token/introspect`,
+  userinfo: `${OPENID}/userinfo`,
+  scope: 'openid profile',
+}
 
 export const clientCredentials: Work = () => always(requestBytes('POST', '/connect/token', BASIC, CREDENTIALS_FORM))
 
@@ -36,6 +59,9 @@ export const identity: readonly Measurement[] = [
     async *references() {
       yield peer(BARE_SIGN, 'bare-sign.js', requestBytes('POST', '/connect/token', BASIC, CREDENTIALS_FORM))
       yield peer(PEER, 'oidc-provider-jwt.js', requestBytes('POST', '/token', BASIC, CREDENTIALS_FORM))
+      yield* keycloak(({ endpoints }) =>
+        always(requestBytes('POST', endpoints.token, BASIC, 'grant_type=client_credentials')),
+      )
       yield openssl()
     },
   },
@@ -47,6 +73,7 @@ export const identity: readonly Measurement[] = [
     subject: (checkout) => gatehouse('refresh_token', checkout, refreshing),
     async *references() {
       yield gatehouse('client_credentials', HERE, clientCredentials)
+      yield* keycloak(refreshing)
     },
   },
   {
@@ -58,8 +85,8 @@ export const identity: readonly Measurement[] = [
       yield gatehouse('client_credentials', HERE, clientCredentials)
     },
   },
-  besideBareRoute('introspection', 'a JWT access token', 0.5, 350, introspecting),
-  besideBareRoute('userinfo', 'claims of a user', 0.5, 200, readingUserinfo),
+  besideBareRoute('introspection', 'a JWT access token', 0.5, 350, introspecting, introspecting),
+  besideBareRoute('userinfo', 'claims of a user', 0.5, 200, readingUserinfo, readingUserinfo),
   besideBareRoute('discovery', 'the discovery document', 0.8, 2500, () =>
     always(requestBytes('GET', '/.well-known/openid-configuration')),
   ),
@@ -69,15 +96,27 @@ export const identity: readonly Measurement[] = [
 ]
 
 /** Prepares the requests of a measurement; returns a caller for each connection. */
-type Work = (server: TestedServer) => (() => Caller) | Promise<() => Caller>
+type Work<Server = TestedCheckout> = (server: Server) => (() => Caller) | Promise<() => Caller>
 
 interface TestedServer {
-  readonly checkout: Checkout
+  readonly endpoints: Endpoints
   readonly port: number
+}
+
+interface TestedCheckout extends TestedServer {
+  readonly checkout: Checkout
   readonly dataFolder: string
 }
 
-function besideBareRoute(name: string, about: string, least: number, size: number, work: Work): Measurement {
+/** `shared`: the same work for a peer. */
+function besideBareRoute(
+  name: string,
+  about: string,
+  least: number,
+  size: number,
+  work: Work,
+  shared?: Work<TestedServer>,
+): Measurement {
   const request = name === 'introspection' ? requestBytes('POST', '/', BASIC, 'token=x') : requestBytes('GET', '/')
   return {
     name,
@@ -87,6 +126,7 @@ function besideBareRoute(name: string, about: string, least: number, size: numbe
     subject: (checkout) => gatehouse('gatehouse', checkout, work),
     async *references() {
       yield peer(BARE_FASTIFY, 'bare-fastify.js', request, [String(size)])
+      if (shared !== undefined) yield* keycloak(shared)
     },
   }
 }
@@ -116,7 +156,7 @@ export async function gatehouse(
   await writeFile(config, JSON.stringify(DECLARATION))
   const flags = { '--port': String(port), '--data': dataFolder, '--config': config, '--log-level': 'warn', ...more }
   const program = await serve(checkout, flags, { readyAt: `http://127.0.0.1:${port}/healthz` })
-  const caller = await work({ checkout, port, dataFolder })
+  const caller = await work({ checkout, port, dataFolder, endpoints: OURS })
   return {
     name,
     measure: () => measure(program, port, caller),
@@ -131,6 +171,25 @@ async function peer(name: string, file: string, request: Buffer, args: readonly 
   const port = newPort()
   const program = await launchPeer(file, port, args)
   return { name, measure: () => measure(program, port, always(request)), close: program.stop }
+}
+
+/** Nothing if it cannot be fetched. */
+async function* keycloak(work: Work<TestedServer>): AsyncGenerator<Contender> {
+  const prepared = await prepareKeycloak('bench', SECRET)
+  if (prepared === undefined) return
+  const { port } = prepared
+  const program = await prepared.start({ readyAt: `http://127.0.0.1:${port}${REALM}`, readyMs: 120_000 })
+  const caller = await work({ port, endpoints: THEIRS })
+  // It runs on a virtual machine that compiles as it goes.
+  await load(port, Array.from({ length: CONNECTIONS }, caller), KEYCLOAK_WARM_MS)
+  yield {
+    name: KEYCLOAK,
+    measure: () => measure(program, port, caller),
+    async close() {
+      await program.stop()
+      await prepared.remove()
+    },
+  }
 }
 
 /** How often all processors together can sign. */
@@ -159,17 +218,17 @@ function always(request: Buffer): () => Caller {
   return () => ({ next: () => request })
 }
 
-async function refreshing({ port }: TestedServer): Promise<() => Caller> {
+async function refreshing(server: TestedServer): Promise<() => Caller> {
   const tokens: string[] = []
   for (let count = 0; count < CONNECTIONS; count++)
-    tokens.push((await signIn(port, 'offline_access Platform/News')).refresh_token)
+    tokens.push((await signIn(server, `${server.endpoints.scope} offline_access`)).refresh_token)
   let next = 0
   // Each connection continues with its own token family from round to round.
   return () => {
     const index = next++ % CONNECTIONS
     return {
       next: () =>
-        requestBytes('POST', '/connect/token', BASIC, `grant_type=refresh_token&refresh_token=${tokens[index]}`),
+        requestBytes('POST', server.endpoints.token, BASIC, `grant_type=refresh_token&refresh_token=${tokens[index]}`),
       onResponse: (_status, body) => {
         tokens[index] = /"refresh_token":"([^"]+)"/.exec(body)?.[1] ?? ''
       },
@@ -180,7 +239,7 @@ async function refreshing({ port }: TestedServer): Promise<() => Caller> {
 const CODES = 60_000
 
 /** Only the redemption is measured: the codes are written to the store of the checkout beforehand. */
-async function redeeming({ checkout, dataFolder }: TestedServer): Promise<() => Caller> {
+async function redeeming({ checkout, dataFolder }: TestedCheckout): Promise<() => Caller> {
   const source = (file: string) => import(pathToFileURL(join(checkout.root, 'src/store', file)).href)
   const { openDatabase }: typeof import('../src/store/database.ts') = await source('database.ts')
   const { createStores }: typeof import('../src/store/stores.ts') = await source('stores.ts')
@@ -221,18 +280,21 @@ async function redeeming({ checkout, dataFolder }: TestedServer): Promise<() => 
   })
 }
 
-async function introspecting({ port }: TestedServer): Promise<() => Caller> {
-  const { access_token } = await signIn(port, 'openid profile Platform/News')
-  return always(requestBytes('POST', '/connect/introspect', BASIC, `token=${access_token}`))
+async function introspecting(server: TestedServer): Promise<() => Caller> {
+  const { access_token } = await signIn(server)
+  return always(requestBytes('POST', server.endpoints.introspection, BASIC, `token=${access_token}`))
 }
 
-async function readingUserinfo({ port }: TestedServer): Promise<() => Caller> {
-  const { access_token } = await signIn(port, 'openid profile Platform/News')
-  return always(requestBytes('GET', '/connect/userinfo', { authorization: `Bearer ${access_token}` }))
+async function readingUserinfo(server: TestedServer): Promise<() => Caller> {
+  const { access_token } = await signIn(server)
+  return always(requestBytes('GET', server.endpoints.userinfo, { authorization: `Bearer ${access_token}` }))
 }
 
-async function signIn(port: number, scope: string): Promise<{ access_token: string; refresh_token: string }> {
-  const response = await fetch(`http://127.0.0.1:${port}/connect/token`, {
+async function signIn(
+  { port, endpoints }: TestedServer,
+  scope = endpoints.scope,
+): Promise<{ access_token: string; refresh_token: string }> {
+  const response = await fetch(`http://127.0.0.1:${port}${endpoints.token}`, {
     method: 'POST',
     body: new URLSearchParams({ grant_type: 'password', username: 'bench', password: SECRET, scope }),
     headers: BASIC,

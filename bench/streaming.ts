@@ -1,7 +1,8 @@
-/** Streaming, compared with a bare `ws` server and Socket.IO: requests, sign-ins, memory at rest, fan-out. */
+/** Streaming, compared with a bare `ws` server, Socket.IO and NATS: requests, sign-ins, memory at rest, fan-out. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HERE } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
+import { natsPeer } from './support/nats-peer.ts'
 import {
   bareWsPeer,
   type Connection,
@@ -65,6 +66,8 @@ export const streamMemory: Measurement = {
     yield contender('bare ws', bareWsPeer(PORT, keys), (server) => atRest(server, false))
     yield contender('bare ws, deflate offered', bareWsPeer(PORT, keys, true), (server) => atRest(server, true))
     yield contender('Socket.IO', socketIoPeer(PORT, keys), (server) => atRest(server, false))
+    const nats = await natsPeer()
+    if (nats !== undefined) yield contender('NATS', nats, (server) => atRest(server, false))
   },
 }
 
@@ -75,6 +78,8 @@ function threeServers(measure: Measure, tokens = 0): Pick<Measurement, 'subject'
       const keys = await makeKeys()
       yield contender('bare ws', bareWsPeer(PORT, keys), measure, tokens)
       yield contender('Socket.IO', socketIoPeer(PORT, keys), measure, tokens)
+      const nats = tokens === 0 ? await natsPeer() : undefined
+      if (nats !== undefined) yield contender('NATS', nats, measure)
     },
   }
 }

@@ -1,8 +1,9 @@
 // node:http and DuckDB in one process, with a database file: what a user would write to query columns beside a service.
 import { createServer } from 'node:http'
-import { DuckDBInstance } from '@duckdb/node-api'
+import { createRequire } from 'node:module'
 
-const [, , port, file] = process.argv
+const [, , port, file, folder] = process.argv
+const { DuckDBInstance } = createRequire(`${folder}/`)('@duckdb/node-api')
 const instance = await DuckDBInstance.create(file)
 const connection = await instance.connect()
 

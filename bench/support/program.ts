@@ -18,8 +18,11 @@ export interface Program {
 export interface LaunchOptions {
   /** Polled until it answers with a status below 500. */
   readonly readyAt?: string
+  /** For how long; half a minute unless told. */
+  readonly readyMs?: number
   /** The only processor that the program may use, with all its threads and children. */
   readonly processor?: number | undefined
+  readonly environment?: Readonly<Record<string, string>>
   /** Discards the program's log. */
   readonly quiet?: boolean
 }
@@ -35,11 +38,14 @@ export function newPort(): number {
 export async function launch(
   program: string,
   args: readonly string[],
-  { readyAt, processor, quiet = false }: LaunchOptions = {},
+  { readyAt, readyMs = READY_TIMEOUT_MS, processor, environment, quiet = false }: LaunchOptions = {},
 ): Promise<Program> {
   const [command = '', ...rest] = processor === undefined ? [program, ...args] : onProcessor(processor, program, args)
-  const child = spawn(command, rest, { stdio: ['ignore', 'ignore', quiet ? 'ignore' : 'inherit'] })
-  if (readyAt !== undefined) await ready(readyAt, child)
+  const child = spawn(command, rest, {
+    stdio: ['ignore', 'ignore', quiet ? 'ignore' : 'inherit'],
+    env: { ...process.env, ...environment },
+  })
+  if (readyAt !== undefined) await ready(readyAt, child, readyMs)
   return { pid: child.pid ?? 0, use: () => useOfTree(child.pid ?? 0), stop: () => stop(child) }
 }
 
@@ -63,8 +69,8 @@ export async function temporaryFolder(): Promise<{ readonly path: string; remove
   return { path, remove: () => rm(path, { recursive: true, force: true }) }
 }
 
-async function ready(address: string, child: ChildProcess): Promise<void> {
-  const deadline = performance.now() + READY_TIMEOUT_MS
+async function ready(address: string, child: ChildProcess, timeoutMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs
   for (;;) {
     const response = await fetch(address).catch(() => undefined)
     await response?.arrayBuffer()
