@@ -5,10 +5,12 @@ import type { Page } from '../test/support/chromium.ts'
 /** Keeps the times between two frames that are longer than those of a smooth page. */
 const WATCH = `{
   globalThis.gaps = []
+  globalThis.frames = 0
   let before = performance.now()
   const watch = (now) => {
     if (now - before > 40) gaps.push(now - before)
     before = now
+    frames++
     requestAnimationFrame(watch)
   }
   requestAnimationFrame(watch)
@@ -16,6 +18,8 @@ const WATCH = `{
 
 export interface Watched {
   readonly milliseconds: number
+  readonly frames: number
+  /** 0 if none was longer than 40 ms. */
   readonly longest: number
   /** Frames over 100 ms. */
   readonly long: number
@@ -27,16 +31,24 @@ export async function watchFrames(page: Page): Promise<void> {
 
 /** The frames while something happens. */
 export async function watched(page: Page, act: () => Promise<unknown>): Promise<Watched> {
-  await page.evaluate('gaps.length = 0')
+  await page.evaluate('gaps.length = frames = 0')
   const start = performance.now()
   await act()
   const milliseconds = performance.now() - start
+  const frames = await page.evaluate<number>('frames')
   const gaps = await page.evaluate<number[]>('gaps.splice(0)')
-  return { milliseconds, longest: Math.round(Math.max(0, ...gaps)), long: gaps.filter((gap) => gap > 100).length }
+  return {
+    milliseconds,
+    frames,
+    longest: Math.round(Math.max(0, ...gaps)),
+    long: gaps.filter((gap) => gap > 100).length,
+  }
 }
 
-export function report(name: string, { milliseconds, longest, long }: Watched): void {
-  console.log(`${name}: ${Math.round(milliseconds)} ms, longest frame ${longest} ms, over 100 ms: ${long}`)
+export function report(name: string, { milliseconds, frames, longest, long }: Watched): void {
+  console.log(
+    `${name}: ${Math.round(milliseconds)} ms, ${frames} frames, longest ${longest === 0 ? 'at most 40' : longest} ms, over 100 ms: ${long}`,
+  )
 }
 
 /** Evaluated by the debugger, which the policy of the page does not concern. */
