@@ -37,8 +37,8 @@ async function runAll(): Promise<number> {
       NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
       ...(isLongRun ? { TEST_LONG: 'true' } : {}),
     }
-    // Three files at a time keep two processors busy, because many tests wait for a timeout or another process.
-    let failed = await runFiles('tests', files.sort(), 3, environment)
+    // Four files at a time keep two processors busy, because many tests wait for a timeout or another process.
+    let failed = await runFiles('tests', files.sort(), 4, environment)
     const isRetrying = wanted.length === 0 || process.argv.includes('--retry')
     if (isRetrying && failed.length > 0 && failed.length <= MOST_RETRIED) {
       const unsteady = failed

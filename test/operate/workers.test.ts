@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { after, before, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { bearer, identify } from '../support/demo-user.ts'
-import { onEveryEngine, openPlace } from '../support/engines.ts'
+import { onEveryEngineInLongRuns, openPlace } from '../support/engines.ts'
 import { freshRequest, type Reply, type RequestOptions } from '../support/fresh-request.ts'
 import { type RunningProcess, runGatehouse, serveProcess } from '../support/process.ts'
 import { connect, type StreamClient } from '../support/stream-client.ts'
@@ -30,7 +30,7 @@ const DECLARED = {
 }
 const LIMIT = 1000
 
-onEveryEngine('two workers', (place, engine) => {
+onEveryEngineInLongRuns('two workers', (place, engine) => {
   let server: RunningProcess
   let file: string
   let token: string
