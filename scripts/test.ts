@@ -21,9 +21,12 @@ process.exit(await runAll())
 
 async function runAll(): Promise<number> {
   if (wanted.length === 0) {
-    if ((await run('types', ['node_modules/.bin/tsc'])) !== 0) return 1
-    if ((await run('types of the console', ['node_modules/.bin/tsc', '-p', 'console'])) !== 0) return 1
-    if ((await run('lint', ['node_modules/.bin/biome', 'check', '--error-on-warnings', '.'])) !== 0) return 1
+    const checks = await Promise.all([
+      run('types', ['node_modules/.bin/tsc']),
+      run('types of the console', ['node_modules/.bin/tsc', '-p', 'console']),
+      run('lint', ['node_modules/.bin/biome', 'check', '--error-on-warnings', '.']),
+    ])
+    if (checks.some((status) => status !== 0)) return 1
   }
   const files = wanted.length > 0 ? wanted : await Array.fromAsync(glob('test/**/*.test.ts', { cwd: root }))
   if (files.length === 0) throw new Error('There are no test files')
