@@ -33,7 +33,13 @@ export class EventDelivery<E> {
     for (let first = this.#queue[0]; first !== undefined; first = this.#queue[0]) {
       while (first.next < first.receivers.length) {
         const receiver = first.receivers[first.next++]
-        if (receiver !== undefined && this.#receivers.has(receiver)) receiver.onEvent(first.event)
+        try {
+          if (receiver !== undefined && this.#receivers.has(receiver)) receiver.onEvent(first.event)
+        } catch (error) {
+          // The others must learn of it all the same, and of every later event.
+          setImmediate(() => this.#run())
+          throw error
+        }
         if (performance.now() < end) continue
         setImmediate(() => this.#run())
         return

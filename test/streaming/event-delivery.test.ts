@@ -38,3 +38,16 @@ test('many have it in slices, each event after the one before, and who has left 
   )
   assert.deepEqual(received, expected)
 })
+
+test('a connection that fails keeps no other from an event, nor from later ones', async () => {
+  const received: string[] = []
+  const failing = {
+    onEvent() {
+      throw new Error('failed')
+    },
+  }
+  const delivery = new EventDelivery<string>(new Set([failing, ...slowReceivers(1, received, false)]))
+  assert.throws(() => delivery.deliver('revoked'), /failed/)
+  await immediate()
+  assert.deepEqual(received, ['revoked 0'])
+})
