@@ -107,4 +107,12 @@ values (1, 2)
 `,
   )
   assert.equal(format('SELECT A FROM T WHERE b'), 'SELECT A\nFROM T\nWHERE b\n')
+  assert.equal(
+    format('select a from t latest on at partition by b order by a'),
+    'select a\nfrom t\nlatest on at partition by b\norder by a\n',
+  )
+  assert.equal(
+    format('select a from t join latest on latest.a = t.a'),
+    'select a\nfrom t\njoin latest on latest.a = t.a\n',
+  )
 })

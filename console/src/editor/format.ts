@@ -84,12 +84,18 @@ function startsClause(nodes: readonly Node[], index: number): boolean {
   const [before, node] = [nodes[index - 1], nodes[index]]
   if (before?.kind === 'token' && before.isLineComment) return true
   if (node?.kind !== 'token') return false
+  if (isLatest(nodes, index)) return true
   if (JOIN_WORDS.has(node.key)) {
     const isCall = nodes[index + 1]?.kind === 'group'
     return !isCall && !(before?.kind === 'token' && JOIN_WORDS.has(before.key))
   }
   const follows = before?.kind === 'token' ? before.key : ''
   return node.isLineComment || (CLAUSES.has(node.key) && !PHRASES.has(`${follows} ${node.key}`))
+}
+
+/** "latest on executed_at partition by symbol" */
+function isLatest(nodes: readonly Node[], index: number): boolean {
+  return isKey(nodes[index], 'latest') && isKey(nodes[index + 1], 'on') && !isKey(nodes[index - 1], 'join')
 }
 
 const LISTS = new Set(['select', 'set', 'group', 'order', 'values', 'returning'])

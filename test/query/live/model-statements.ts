@@ -83,6 +83,10 @@ function rerun(choice: Choice): Part {
     { ...onT, text: 'SELECT DISTINCT g, n FROM t' },
     { ...onT, text: 'SELECT id, row_number() OVER (PARTITION BY g ORDER BY id) AS r FROM t' },
     { ...onT, text: 'SELECT x.g FROM (SELECT g, n FROM t WHERE n > 3) x' },
+    { ...onT, text: 'SELECT g, n, v FROM t LATEST ON at PARTITION BY g' },
+    { ...onT, text: `SELECT count(*) AS c FROM t WHERE n < ${n} LATEST ON id PARTITION BY g, n` },
+    { ...onT, text: 'SELECT g, median(n) AS m, corr(n, id) AS r FROM t GROUP BY g' },
+    { ...onT, text: `SELECT s, count(t.id) AS c FROM generate_series(0, ${n}) AS s LEFT JOIN t ON t.n = s GROUP BY s` },
     { ...base, tables: ['p'], text: 'SELECT a, b FROM p' },
     { ...base, tables: ['p'], text: 'SELECT a, count(*) AS c FROM p GROUP BY a' },
     { ...base, tables: ['p', 'u'], text: 'SELECT p.b, u.w FROM p JOIN u ON u.g = p.a' },
@@ -97,6 +101,7 @@ function ordered(choice: Choice): Part {
     { ...base, tables: ['t'], text: `SELECT id, n FROM t ORDER BY n DESC, id LIMIT ${limit}` },
     { ...base, tables: ['t'], text: `SELECT g, v FROM t ORDER BY id DESC LIMIT ${limit} OFFSET ${limit % 4}` },
     { ...base, tables: ['t'], text: 'SELECT g, sum(n) AS s FROM t GROUP BY g ORDER BY s DESC, g' },
+    { ...base, tables: ['t'], text: 'SELECT id, g, note FROM t LATEST ON at PARTITION BY g ORDER BY g' },
     { ...base, tables: ['u'], text: `SELECT g, k, w FROM u ORDER BY w, k DESC, g LIMIT ${limit}` },
     { ...base, tables: ['t', 'u'], text: 'SELECT t.id, u.k, u.w FROM t JOIN u ON u.g = t.g ORDER BY u.w, t.id, u.k' },
   ])
