@@ -141,8 +141,20 @@ FROM trades GROUP BY symbol ORDER BY symbol`,
     ],
   },
   {
-    about:
-      'Bars without gaps: a grid of times, the last known price carried forward, and the price on the line between.',
+    about: 'Bars without gaps, the last known price carried forward, and the price on the line between.',
+    statement: `SELECT time_bucket_gapfill('2 minutes', executed_at, '2026-01-30T10:00:00Z', '2026-01-30T10:10:00Z') AS bar,
+  last(price, executed_at) AS close, locf(last(price, executed_at)) AS carried, interpolate(last(price, executed_at)) AS line
+FROM trades WHERE symbol = 'ACME' GROUP BY bar ORDER BY bar`,
+    rows: [
+      { bar: '2026-01-30T10:00:00Z', close: '45.1000', carried: '45.1000', line: '45.1000000000000000' },
+      { bar: '2026-01-30T10:02:00Z', close: '45.2000', carried: '45.2000', line: '45.2000000000000000' },
+      { bar: '2026-01-30T10:04:00Z', close: null, carried: '45.2000', line: '45.1000000000000000' },
+      { bar: '2026-01-30T10:06:00Z', close: '45.0000', carried: '45.0000', line: '45.0000000000000000' },
+      { bar: '2026-01-30T10:08:00Z', close: null, carried: '45.0000', line: null },
+    ],
+  },
+  {
+    about: 'The same with a grid of its own.',
     statement: `WITH bars AS (SELECT time_bucket('2 minutes', executed_at) AS start, last(price, executed_at) AS close
   FROM trades WHERE symbol = 'ACME' GROUP BY start)
 SELECT bar, close, locf(close) OVER (ORDER BY bar) AS carried, interpolate(close, bar) OVER (ORDER BY bar) AS line

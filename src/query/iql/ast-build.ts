@@ -20,6 +20,14 @@ export function boolean(value: boolean): Expression {
   return { kind: 'boolean', value, ...AT }
 }
 
+export function number(text: string): Expression {
+  return { kind: 'number', text, ...AT }
+}
+
+export function text(value: string): Expression {
+  return { kind: 'text', value, ...AT }
+}
+
 export function binary(operator: BinaryOperator, left: Expression, right: Expression): Expression {
   return { kind: 'binary', operator, left, right, ...AT }
 }

@@ -31,6 +31,54 @@ export function childrenOf(expression: Expression): readonly Expression[] {
   }
 }
 
+/** The expression with other children; one without children is returned as it is. */
+export function withChildren(expression: Expression, map: (child: Expression) => Expression): Expression {
+  const orders = (items: readonly OrderItem[]) => items.map((item) => ({ ...item, expression: map(item.expression) }))
+  const optional = (child: Expression | undefined) => child && map(child)
+  switch (expression.kind) {
+    case 'unary':
+    case 'is-null':
+    case 'is-truth':
+    case 'cast':
+    case 'in-query':
+      return { ...expression, operand: map(expression.operand) }
+    case 'binary':
+      return { ...expression, left: map(expression.left), right: map(expression.right) }
+    case 'like': {
+      const { operand, pattern } = expression
+      return { ...expression, operand: map(operand), pattern: map(pattern), escape: optional(expression.escape) }
+    }
+    case 'between': {
+      const { operand, low, high } = expression
+      return { ...expression, operand: map(operand), low: map(low), high: map(high) }
+    }
+    case 'in-list':
+      return { ...expression, operand: map(expression.operand), items: expression.items.map(map) }
+    case 'case': {
+      const branches = expression.branches.map(({ when, result }) => ({ when: map(when), result: map(result) }))
+      return {
+        ...expression,
+        operand: optional(expression.operand),
+        branches,
+        otherwise: optional(expression.otherwise),
+      }
+    }
+    case 'call': {
+      const { arguments: args, orderBy, filter, over } = expression
+      const window = over && { ...over, partitionBy: over.partitionBy.map(map), orderBy: orders(over.orderBy) }
+      return {
+        ...expression,
+        arguments: args.map(map),
+        orderBy: orders(orderBy),
+        filter: optional(filter),
+        over: window,
+      }
+    }
+    default:
+      return expression
+  }
+}
+
 /** Whether the test holds for the expression or any expression within it. */
 export function someWithin(expression: Expression, test: (expression: Expression) => boolean): boolean {
   return test(expression) || childrenOf(expression).some((child) => someWithin(child, test))

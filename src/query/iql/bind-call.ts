@@ -73,7 +73,15 @@ const SPECIAL_BINDERS: ReadonlyMap<string, BindSpecial> = new Map([
   ['coalesce', bindCoalesce],
   ['nullif', bindNullIf],
   ['mod', bindMod],
+  ['time_bucket_gapfill', refuseGapfill],
 ])
+
+/** Where it is allowed, the statement has been rewritten. */
+function refuseGapfill(binding: Binding, _scope: Scope, { name }: Call): never {
+  throw binding.fail('BadArguments', name.at, 'time_bucket_gapfill must be a key of GROUP BY', {
+    hint: 'group by it or by its alias; elsewhere use time_bucket',
+  })
+}
 
 function bindCoalesce(binding: Binding, scope: Scope, call: Call, expected: IqlType | undefined): BoundExpression {
   if (call.arguments.length === 0)

@@ -7,6 +7,7 @@ import { type BoundSelect, bindSelect } from './bind-select.ts'
 import { type Binding, type QueryOptions, startOf } from './binding.ts'
 import type * as Bound from './bound-query.ts'
 import type { BoundExpression, BoundOrder } from './bound-query.ts'
+import { fillGaps } from './fill-gaps.ts'
 import { firstDuplicate, type Ordinals, ordinalsOf } from './names.ts'
 import { CLAUSES, Scope } from './scope.ts'
 import { commonType, INTEGER, isComparable, isStorable, TEXT, typeName } from './types.ts'
@@ -15,9 +16,10 @@ import { widenBody } from './widen-body.ts'
 export function bindQuery(
   binding: Binding,
   parent: Scope | undefined,
-  query: Query,
+  written: Query,
   options: QueryOptions = {},
 ): Bound.Query {
+  const query = fillGaps(binding, written)
   const scope = new Scope(parent)
   const ctes = query.with.map((cte) => bindCte(binding, scope, cte))
   const { body: untyped, order } = bindBody(binding, scope, query.body, query.orderBy)

@@ -22,6 +22,12 @@ export const SPECIAL_FORMS = [
   { name: 'coalesce', description: 'The first argument that is not NULL.', example: "coalesce(NULL, 'x')" },
   { name: 'nullif', description: 'NULL if both are equal, otherwise the first.', example: 'nullif(5, 0)' },
   { name: 'mod', description: 'The same as the operator %.', example: 'mod(5, 3)' },
+  {
+    name: 'time_bucket_gapfill',
+    description:
+      'In GROUP BY: time_bucket of the width and the time, with a row for every bucket from that of the start to the last before the end. Where there are no rows the aggregates are NULL; locf(x) and interpolate(x) fill them along the buckets, within the other keys.',
+    example: "time_bucket_gapfill('1 hour', executed_at, '2026-01-30T00:00:00Z', '2026-01-31T00:00:00Z')",
+  },
 ] as const
 
 export const FUNCTIONS: readonly FunctionDefinition[] = [

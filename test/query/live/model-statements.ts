@@ -85,6 +85,10 @@ function rerun(choice: Choice): Part {
     { ...onT, text: 'SELECT x.g FROM (SELECT g, n FROM t WHERE n > 3) x' },
     { ...onT, text: 'SELECT g, n, v FROM t LATEST ON at PARTITION BY g' },
     { ...onT, text: `SELECT count(*) AS c FROM t WHERE n < ${n} LATEST ON id PARTITION BY g, n` },
+    {
+      ...onT,
+      text: "SELECT g, time_bucket_gapfill('1 day', at, '2001-02-01T00:00:00Z', '2001-02-06T00:00:00Z') AS day, locf(count(*)) AS c FROM t GROUP BY g, day",
+    },
     { ...onT, text: 'SELECT g, median(n) AS m, corr(n, id) AS r FROM t GROUP BY g' },
     { ...onT, text: `SELECT s, count(t.id) AS c FROM generate_series(0, ${n}) AS s LEFT JOIN t ON t.n = s GROUP BY s` },
     { ...base, tables: ['p'], text: 'SELECT a, b FROM p' },
