@@ -41,14 +41,14 @@ test('every check of a batch gets its own result, under its own key', async (t) 
 })
 
 test('few checks are done on the event loop, also while there is a worker', async (t) => {
-  const verifier = open(t, { program: REFUSES, workerThreshold: 4 })
+  const verifier = open(t, { program: REFUSES })
   await untilThreadAnswers(verifier)
   assert.deepEqual(await checkAtOnce(verifier, 3), [true, true, true])
   assert.deepEqual(await checkAtOnce(verifier, 4), [false, false, false, false])
 })
 
 test('no worker is started for few checks', async (t) => {
-  const verifier = open(t, { program: REFUSES, workerThreshold: 4 })
+  const verifier = open(t, { program: REFUSES })
   for (let turn = 0; turn < 50; turn++) assert.deepEqual(await checkAtOnce(verifier, 3), [true, true, true])
   assert.deepEqual(await checkAtOnce(verifier, 16), Array(16).fill(true), 'the worker is still starting')
 })
@@ -66,7 +66,7 @@ test('when the worker crashes, the event loop takes over, and the error is repor
 })
 
 test('the event loop does the checks beyond maxPending, and what the worker has not answered when it is closed', async (t) => {
-  const verifier = open(t, { program: IS_SILENT, workerThreshold: 4, maxPending: 10 })
+  const verifier = open(t, { program: IS_SILENT, maxPending: 10 })
   const answered: boolean[] = []
   const unanswered: Promise<unknown>[] = []
   const deadline = performance.now() + 20_000
@@ -94,6 +94,7 @@ function open(t: { after(end: () => Promise<void>): void }, options: Partial<Ver
     onError: (error) => {
       throw error
     },
+    workerThreshold: 4,
     ...options,
   })
   t.after(() => verifier.close())

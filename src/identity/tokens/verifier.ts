@@ -37,7 +37,7 @@ const PROGRAM = new URL('./verifier-thread.ts', import.meta.url)
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 }
 
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { onError, program = PROGRAM, workerThreshold = 8, maxPending = 1_024, idleMs = 10_000 } = options
+  const { onError, program = PROGRAM, workerThreshold = BATCH_SIZE, maxPending = 1_024, idleMs = 10_000 } = options
   let waiting: Check[] = []
   let isScheduled = false
   let thread: VerifierThread | undefined
