@@ -5,7 +5,14 @@ import { live } from './live.ts'
 import { overload } from './overload.ts'
 import { query } from './query.ts'
 import { start } from './start.ts'
-import { streamFanOut, streamMemory, streamRequests, streamSignIns } from './streaming.ts'
+import {
+  streamConnects,
+  streamFanOut,
+  streamMemory,
+  streamMemoryDeflate,
+  streamRequests,
+  streamSignIns,
+} from './streaming.ts'
 import type { Measurement } from './support/compare.ts'
 import { workers } from './workers.ts'
 
@@ -17,7 +24,9 @@ export const MEASUREMENTS: readonly Measurement[] = [
   overload,
   streamRequests,
   streamSignIns,
+  streamConnects,
   streamMemory,
+  streamMemoryDeflate,
   streamFanOut,
   ...live,
   ...workers,

@@ -1,6 +1,5 @@
-/** Streaming, compared with a bare `ws` server, Socket.IO and NATS: requests, sign-ins, memory at rest, fan-out. */
+/** Streaming, compared with a bare `ws` server, Socket.IO and NATS: requests, sign-ins, connections, memory, fan-out. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { HERE } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { natsPeer } from './support/nats-peer.ts'
 import {
@@ -20,18 +19,20 @@ const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 4_000)
 /** After half as many sign-ins all three servers are still compiling their code. */
 const WARM_SIGN_INS = 20_000
 const SIGN_INS = 8_000
+/** A short warm-up, as a user would have it who starts the server and connects. */
+const WARM_CONNECTS = 2_000
+const CONNECTS = Number(process.env.BENCH_CONNECTS ?? 6_000)
 const IDLE = 10_000
+/** A reply of so many bytes is compressed with the settings that the server starts with. */
+const COMPRESSED_BYTES = 2_000
 const RATES = { rate: '1/s', cpu: 'ms per 1000' }
-const TARGETS = [
-  { column: 'rate', to: 'bare ws', least: 0.75 },
-  { column: 'rate', to: 'Socket.IO', least: 1 },
-]
+const AHEAD_OF_SOCKET_IO = { column: 'rate', to: 'Socket.IO', least: 1 }
 
 export const streamRequests: Measurement = {
   name: 'stream-requests',
   about: 'requests and replies on 64 connections, one at a time on each',
   columns: RATES,
-  ratios: TARGETS,
+  ratios: [{ column: 'rate', to: 'bare ws', least: 0.85 }, AHEAD_OF_SOCKET_IO],
   ...threeServers(requests),
 }
 
@@ -39,15 +40,23 @@ export const streamSignIns: Measurement = {
   name: 'stream-signins',
   about: 'tokens that are new to the server, checked on 64 open connections',
   columns: RATES,
-  ratios: TARGETS,
+  ratios: [{ column: 'rate', to: 'bare ws', least: 0.75 }, AHEAD_OF_SOCKET_IO],
   ...threeServers(signIns, WARM_SIGN_INS + SIGN_INS),
+}
+
+export const streamConnects: Measurement = {
+  name: 'stream-connects',
+  about: 'connections that each sign in with a token new to the server and close, 64 at a time',
+  columns: RATES,
+  ratios: [{ column: 'rate', to: 'bare ws', least: 0.75 }, AHEAD_OF_SOCKET_IO],
+  ...threeServers(connects, WARM_CONNECTS + CONNECTS),
 }
 
 export const streamFanOut: Measurement = {
   name: 'stream-fanout',
   about: 'messages delivered when one connection publishes to 1,000 subscribers',
   columns: RATES,
-  ratios: [{ column: 'rate', to: 'Socket.IO', least: 1 }],
+  ratios: [AHEAD_OF_SOCKET_IO],
   ...threeServers(fanOut),
 }
 
@@ -55,19 +64,25 @@ export const streamMemory: Measurement = {
   name: 'stream-memory',
   about: `resident memory of the server for each of ${IDLE.toLocaleString('en')} idle connections, ours authenticated`,
   columns: { each: 'KiB' },
-  targets: { each: { most: 14 } },
-  subject: async (checkout) =>
-    contender('gatehouse', await gatehousePeer(PORT, checkout), (server) => atRest(server, false)),
+  targets: { each: { most: 12 } },
+  subject: async (checkout) => contender('gatehouse', await gatehousePeer(PORT, checkout), atRest),
   async *references() {
     const keys = await makeKeys()
-    yield contender('gatehouse, deflate offered', await gatehousePeer(PORT, HERE), (server) => atRest(server, true))
-    const compressing = await gatehousePeer(PORT, HERE, { '--stream-deflate-threshold': '16' })
-    yield contender('gatehouse, deflate in use', compressing, (server) => atRest(server, true, true))
-    yield contender('bare ws', bareWsPeer(PORT, keys), (server) => atRest(server, false))
-    yield contender('bare ws, deflate offered', bareWsPeer(PORT, keys, true), (server) => atRest(server, true))
-    yield contender('Socket.IO', socketIoPeer(PORT, keys), (server) => atRest(server, false))
+    yield contender('bare ws', bareWsPeer(PORT, keys), atRest)
+    yield contender('Socket.IO', socketIoPeer(PORT, keys), atRest)
     const nats = await natsPeer()
-    if (nats !== undefined) yield contender('NATS', nats, (server) => atRest(server, false))
+    if (nats !== undefined) yield contender('NATS', nats, atRest)
+  },
+}
+
+export const streamMemoryDeflate: Measurement = {
+  name: 'stream-memory-deflate',
+  about: 'the same when each connection has agreed on compression and has been sent a compressed reply',
+  columns: { each: 'KiB' },
+  targets: { each: { most: 20 } },
+  subject: async (checkout) => contender('gatehouse', await gatehousePeer(PORT, checkout), atRestCompressed),
+  async *references() {
+    yield contender('bare ws', bareWsPeer(PORT, await makeKeys(), true), atRestCompressed)
   },
 }
 
@@ -153,6 +168,22 @@ async function signInAll(connections: readonly Connection[], tokens: string[]): 
   return count
 }
 
+async function connects(server: StreamServer, peer: StreamPeer): Promise<Figures> {
+  const tokens = [...(await peer.tokens(WARM_CONNECTS + CONNECTS))]
+  await connectAll(server, tokens.splice(0, WARM_CONNECTS))
+  return measured(server, () => connectAll(server, tokens))
+}
+
+async function connectAll(server: StreamServer, tokens: string[]): Promise<number> {
+  const count = tokens.length
+  await Promise.all(
+    Array.from({ length: CONNECTIONS }, async () => {
+      for (let token = tokens.pop(); token !== undefined; token = tokens.pop()) await server.signInOnce(token)
+    }),
+  )
+  return count
+}
+
 async function fanOut(server: StreamServer): Promise<Figures> {
   const subscribers: Connection[] = []
   let delivered = 0
@@ -186,18 +217,26 @@ async function measured(server: StreamServer, work: () => Promise<number>): Prom
   return { rate: done / seconds, cpu: ((server.use().cpuMs - before) / done) * 1000 }
 }
 
-/** If compression is in use, each connection has received a compressed message and sent one. */
-async function atRest(server: StreamServer, deflate: boolean, inUse = false): Promise<Figures> {
-  const warm = await Promise.all(Array.from({ length: 200 }, () => server.connect({ deflate })))
+function atRest(server: StreamServer): Promise<Figures> {
+  return memoryOfEach(server, false)
+}
+
+function atRestCompressed(server: StreamServer): Promise<Figures> {
+  return memoryOfEach(server, true)
+}
+
+async function memoryOfEach(server: StreamServer, deflate: boolean): Promise<Figures> {
+  const connect = async (): Promise<Connection> => {
+    const connection = await server.connect({ deflate })
+    if (deflate) await connection.request(COMPRESSED_BYTES)
+    return connection
+  }
+  const warm = await Promise.all(Array.from({ length: 200 }, connect))
   for (const connection of warm) await connection.request()
   await sleep(500)
   const before = server.use().residentMiB
   const connections: Connection[] = []
-  while (connections.length < IDLE) {
-    const some = await Promise.all(Array.from({ length: 100 }, () => server.connect({ deflate })))
-    if (inUse) await Promise.all(some.map((connection) => connection.request()))
-    connections.push(...some)
-  }
+  while (connections.length < IDLE) connections.push(...(await Promise.all(Array.from({ length: 100 }, connect))))
   await sleep(3_000)
   const each = ((server.use().residentMiB - before) * 1024) / IDLE
   for (const connection of [...warm, ...connections]) connection.end()

@@ -8,12 +8,13 @@ import { type RawData, WebSocket } from 'ws'
 import { type Checkout, serve } from './checkout.ts'
 import type { TreeUse } from './process-tree.ts'
 import { launchPeer, temporaryFolder } from './program.ts'
+import { converse } from './raw-websocket.ts'
 import { serviceToken } from './tokens.ts'
 
 /** One connection of a client. */
 export interface Connection {
-  /** One request and its reply. */
-  request(): Promise<void>
+  /** One request and its reply, each with so many bytes of data. */
+  request(bytes?: number): Promise<void>
   signIn(token: string): Promise<void>
   subscribe(onMessage: () => void): Promise<void>
   publish(): Promise<void>
@@ -23,6 +24,8 @@ export interface Connection {
 export interface StreamServer {
   use(): TreeUse
   connect(options?: { deflate?: boolean }): Promise<Connection>
+  /** A connection of its own that signs in with a message and closes. */
+  signInOnce(token: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -35,6 +38,7 @@ export interface StreamPeer {
 }
 
 const PAYLOAD = 'x'.repeat(100)
+const STREAM = '/Platform?version=1.1'
 
 export async function gatehousePeer(
   port: number,
@@ -71,26 +75,28 @@ export async function gatehousePeer(
     async start() {
       const [token = ''] = await tokens(1)
       const program = await start()
-      return { ...program, connect: ({ deflate = false } = {}) => connectGatehouse(port, token, deflate) }
+      return {
+        ...program,
+        connect: ({ deflate = false } = {}) => connectGatehouse(port, token, deflate),
+        signInOnce: (fresh) =>
+          converse(port, STREAM, 'PlatformJson', [{ send: authToken(fresh), expect: '"Success"' }]),
+      }
     },
     close: folder.remove,
   }
 }
 
 async function connectGatehouse(port: number, token: string, deflate: boolean): Promise<Connection> {
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/Platform?version=1.1`, ['PlatformJson'], {
+  const socket = new WebSocket(`ws://127.0.0.1:${port}${STREAM}`, ['PlatformJson'], {
     // Compresses every message.
     perMessageDeflate: deflate && { threshold: 0 },
     headers: { Authorization: `Bearer ${token}` },
   })
-  const ask = await requester(socket)
+  const ask = await requester(socket, deflate)
   return {
-    request: () => ask(`{"Controller":"Bench","Topic":"Echo","TransactionID":1234567890,"Data":"${PAYLOAD}"}`),
-    signIn: (fresh) =>
-      ask(
-        `{"Controller":"Auth","Topic":"AuthToken","TransactionID":1,"Data":{"Provider":"Bearer","AccessToken":"${fresh}"}}`,
-        '"Success"',
-      ),
+    request: (bytes) =>
+      ask(`{"Controller":"Bench","Topic":"Echo","TransactionID":1234567890,"Data":"${payload(bytes)}"}`),
+    signIn: (fresh) => ask(authToken(fresh), '"Success"'),
     async subscribe(onMessage) {
       await ask('{"Controller":"Bench","Topic":"All","Action":"Sub","Confirm":true}')
       socket.on('message', onMessage)
@@ -100,12 +106,24 @@ async function connectGatehouse(port: number, token: string, deflate: boolean): 
   }
 }
 
+function authToken(token: string): string {
+  return `{"Controller":"Auth","Topic":"AuthToken","TransactionID":1,"Data":{"Provider":"Bearer","AccessToken":"${token}"}}`
+}
+
+function payload(bytes: number | undefined): string {
+  return bytes === undefined ? PAYLOAD : 'x'.repeat(bytes)
+}
+
 export function bareWsPeer(port: number, keys: Keys, deflate = false): StreamPeer {
   return {
     tokens: keys.tokens,
     async start() {
       const program = await launchPeer('ws-echo.js', port, [keys.file, ...(deflate ? ['--deflate'] : [])])
-      return { ...program, connect: () => connectBareWs(port, deflate) }
+      return {
+        ...program,
+        connect: () => connectBareWs(port, deflate),
+        signInOnce: (token) => converse(port, '/', '', [{ send: `token ${token}`, expect: 'ok' }]),
+      }
     },
     close: keys.close,
   }
@@ -113,9 +131,9 @@ export function bareWsPeer(port: number, keys: Keys, deflate = false): StreamPee
 
 async function connectBareWs(port: number, deflate: boolean): Promise<Connection> {
   const socket = new WebSocket(`ws://127.0.0.1:${port}`, { perMessageDeflate: deflate })
-  const ask = await requester(socket)
+  const ask = await requester(socket, deflate)
   return {
-    request: () => ask(PAYLOAD),
+    request: (bytes) => ask(payload(bytes)),
     signIn: (token) => ask(`token ${token}`, 'ok'),
     async subscribe(onMessage) {
       await ask('sub')
@@ -140,10 +158,19 @@ export function socketIoPeer(port: number, keys: Keys): StreamPeer {
     tokens: keys.tokens,
     async start() {
       const program = await launchPeer('socket-io.js', port, [keys.file], { path: '/socket.io/' })
-      return { ...program, connect: () => connectSocketIo(port) }
+      return { ...program, connect: () => connectSocketIo(port), signInOnce: (token) => signInOnSocketIo(port, token) }
     },
     close: keys.close,
   }
+}
+
+/** The packets of Engine.IO 4 and Socket.IO 5: open, connect, then an event that is acknowledged. */
+function signInOnSocketIo(port: number, token: string): Promise<void> {
+  return converse(port, '/socket.io/?EIO=4&transport=websocket', '', [
+    { expect: '0{' },
+    { send: '40', expect: '40{' },
+    { send: `420["token","${token}"]`, expect: '"Success"' },
+  ])
 }
 
 async function connectSocketIo(port: number): Promise<Connection> {
@@ -152,7 +179,7 @@ async function connectSocketIo(port: number): Promise<Connection> {
   const socket = io(`http://127.0.0.1:${port}`, { transports: ['websocket'], forceNew: true, reconnection: false })
   await new Promise<void>((resolve, reject) => socket.once('connect', resolve).once('connect_error', reject))
   return {
-    request: async () => void (await socket.emitWithAck('request', PAYLOAD)),
+    request: async (bytes) => void (await socket.emitWithAck('request', payload(bytes))),
     async signIn(token) {
       if ((await socket.emitWithAck('token', token)) === false) throw new Error('Socket.IO refused a token')
     },
@@ -168,10 +195,11 @@ async function connectSocketIo(port: number): Promise<Connection> {
 /** Sends a request and waits for the next message, which must contain a text; one request at a time. */
 type Ask = (text: string, expected?: string) => Promise<void>
 
-async function requester(socket: WebSocket): Promise<Ask> {
+async function requester(socket: WebSocket, deflate: boolean): Promise<Ask> {
   let onReply: (data: RawData) => void = () => {}
   socket.on('message', (data) => onReply(data))
   await once(socket, 'open')
+  if (deflate !== socket.extensions.includes('permessage-deflate')) throw new Error('The compression is not as agreed')
   return (text, expected = '') =>
     new Promise((resolve, reject) => {
       onReply = (data) =>

@@ -1,8 +1,7 @@
 /** Bounds the connections of one address. Streaming connections are released: the gateway has bounds of its own. */
 import type http from 'node:http'
 import type { Socket } from 'node:net'
-import { bareAddress, networkList } from './client-address.ts'
-import { networkOf } from './rate-limits.ts'
+import { countedNetworks } from './rate-limits.ts'
 
 export interface ConnectionBound {
   /** 0: no bound. */
@@ -14,14 +13,13 @@ export interface ConnectionBound {
 /** Connections beyond the bound are closed at once: a reply would cost what the bound saves. */
 export function boundConnections(server: http.Server, { most, exempt }: ConnectionBound, onRefused: () => void): void {
   if (most === 0) return
-  const isExempt = networkList(exempt)
+  const networkCounted = countedNetworks(exempt)
   const counts = new Map<string, number>()
   /** Releases by remote address and port: under TLS the socket of an upgrade is not the one that was accepted. */
   const open = new Map<string, () => void>()
   server.on('connection', (socket: Socket) => {
-    const address = bareAddress(socket.remoteAddress ?? '')
-    if (isExempt(address)) return
-    const network = networkOf(address)
+    const network = networkCounted(socket.remoteAddress ?? '')
+    if (network === undefined) return
     const count = counts.get(network) ?? 0
     if (count >= most) {
       onRefused()

@@ -1,5 +1,5 @@
 /** Reads a WebSocket upgrade request (RFC 6455 §4.2.1): version, sub-protocol, origin, access token; and answers it. */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { queryStringOf } from '../http/request-target.ts'
@@ -96,7 +96,7 @@ export function acceptUpgrade(
     'HTTP/1.1 101 Switching Protocols',
     'Upgrade: websocket',
     'Connection: Upgrade',
-    `Sec-WebSocket-Accept: ${createHash('sha1').update(`${key}${ACCEPT_GUID}`).digest('base64')}`,
+    `Sec-WebSocket-Accept: ${hash('sha1', `${key}${ACCEPT_GUID}`, 'base64')}`,
     ...(subProtocol === undefined ? [] : [`Sec-WebSocket-Protocol: ${subProtocol}`]),
     ...(windows === undefined ? [] : [`Sec-WebSocket-Extensions: ${describeWindows(windows)}`]),
     `Request-Id: ${request.headers['request-id']}`,

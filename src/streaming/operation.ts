@@ -107,13 +107,13 @@ export class Operation implements Call {
     this.#topic = topic
     if ((request.action === 'Publish' ? topic.publish : topic.subscription) === undefined)
       throw refuse('Operation.Unknown', request.topic)
-    const key = topicKey(request.controller, request.topic)
     if (request.action === 'Unsub') {
-      subscriptions.remove(key)
+      subscriptions.remove(topicKey(request.controller, request.topic))
       return undefined
     }
     if (!this.caller.auth.satisfies(topic.needs, env.clock())) throw refuse('Authority')
     if (request.action === 'Publish') return topic.publish?.(this)
+    const key = topicKey(request.controller, request.topic)
     if (topic.subscription?.open !== undefined && subscriptions.has(key)) throw refuse('Data', 'Topic')
     if (subscriptions.repeat(key)) return undefined
     if (subscriptions.size >= env.settings.streamMaxSubscriptions) throw refuse('Limited', 'subscriptions')

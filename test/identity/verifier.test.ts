@@ -1,4 +1,4 @@
-/** Signature checks on the thread pool and in the worker thread. */
+/** Signature checks on the event loop and in the worker thread. */
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ const ours = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const successor = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const THREAD = new URL('../../src/identity/tokens/verifier-thread.ts', import.meta.url).href
 
-/** Refuses every token, so that a test can tell its results from those of the pool. */
+/** Refuses every token, so that a test can tell its results from those of the event loop. */
 const REFUSES = program(
   `port.on('message', (m) => typeof m === 'string' && port.postMessage(m.replace(/[^ ]+ ?/g, 'n')))`,
 )
@@ -40,20 +40,20 @@ test('every check of a batch gets its own result, under its own key', async (t) 
   channel.close()
 })
 
-test('few checks go to the pool, also while there is a worker', async (t) => {
-  const verifier = open(t, { program: REFUSES, workerThreshold: 4 })
+test('few checks are done on the event loop, also while there is a worker', async (t) => {
+  const verifier = open(t, { program: REFUSES })
   await untilThreadAnswers(verifier)
   assert.deepEqual(await checkAtOnce(verifier, 3), [true, true, true])
   assert.deepEqual(await checkAtOnce(verifier, 4), [false, false, false, false])
 })
 
 test('no worker is started for few checks', async (t) => {
-  const verifier = open(t, { program: REFUSES, workerThreshold: 4 })
+  const verifier = open(t, { program: REFUSES })
   for (let turn = 0; turn < 50; turn++) assert.deepEqual(await checkAtOnce(verifier, 3), [true, true, true])
   assert.deepEqual(await checkAtOnce(verifier, 16), Array(16).fill(true), 'the worker is still starting')
 })
 
-test('when the worker crashes, the pool takes over, and the error is reported', async (t) => {
+test('when the worker crashes, the event loop takes over, and the error is reported', async (t) => {
   const errors: unknown[] = []
   const verifier = open(t, { program: BREAKS, onError: (error) => errors.push(error) })
   const deadline = performance.now() + 20_000
@@ -65,8 +65,8 @@ test('when the worker crashes, the pool takes over, and the error is reported', 
   assert.equal(errors.length, 1)
 })
 
-test('checks beyond maxPending go to the pool, and so does what the worker has not answered when it is closed', async (t) => {
-  const verifier = open(t, { program: IS_SILENT, workerThreshold: 4, maxPending: 10 })
+test('the event loop does the checks beyond maxPending, and what the worker has not answered when it is closed', async (t) => {
+  const verifier = open(t, { program: IS_SILENT, maxPending: 10 })
   const answered: boolean[] = []
   const unanswered: Promise<unknown>[] = []
   const deadline = performance.now() + 20_000
@@ -94,6 +94,7 @@ function open(t: { after(end: () => Promise<void>): void }, options: Partial<Ver
     onError: (error) => {
       throw error
     },
+    workerThreshold: 4,
     ...options,
   })
   t.after(() => verifier.close())

@@ -104,7 +104,6 @@ function withoutDefaultAction(codec: Codec): Codec {
 }
 
 const ID_KEY = '"TransactionID"'
-const SHORT_INTEGER = /\s*:\s*(-?(?:0|[1-9]\d{0,14}))\s*[,}]/y
 /** Parsing a BigInt with more digits would take too long. */
 const INTEGER = /^-?(?:0|[1-9]\d{0,999})$/
 
@@ -113,13 +112,19 @@ function readJsonId(text: string, value: unknown): unknown {
   if (typeof value !== 'number') return value
   const at = text.indexOf(ID_KEY)
   if (at >= 0 && text.indexOf(ID_KEY, at + 1) < 0) {
-    SHORT_INTEGER.lastIndex = at + ID_KEY.length
-    const short = SHORT_INTEGER.exec(text)?.[1]
-    if (short !== undefined && Number(short) === value) return value
+    if (Number.isSafeInteger(value) && isWrittenAs(text, at + ID_KEY.length, String(value))) return value
   }
   const source = sourceOfId(text)
   if (source === undefined || !INTEGER.test(source)) return Number.NaN
   return Number.isSafeInteger(value) ? value : BigInt(source)
+}
+
+/** Whether these digits, and no others, follow a key of valid JSON. */
+function isWrittenAs(text: string, afterKey: number, digits: string): boolean {
+  let at = afterKey
+  while (text[at] === ':' || text[at] === ' ') at++
+  const after = text[at + digits.length]
+  return text.startsWith(digits, at) && (after === ',' || after === '}')
 }
 
 /**

@@ -72,8 +72,10 @@ export class FrameReader {
   /** Only an incomplete header stays in the input, at most 13 bytes: its size does not grow with each piece. */
   #readHeader(): OpenFrame | undefined {
     const input = this.#input
-    const [first = 0, second = 0] = input
     if (input.length < 2) return this.#keepHeader()
+    // Not by destructuring: the iterator of a buffer is slow until it is compiled.
+    const first = input[0] ?? 0
+    const second = input[1] ?? 0
     const short = second & 0x7f
     const extended = short === 126 ? 2 : short === 127 ? 8 : 0
     this.#checkHeader(first, second)

@@ -35,16 +35,16 @@ export function framePong(payload: Buffer): Buffer {
 
 /** The payload of a control frame is at most 125 bytes (§5.5), of which two are the code. */
 const MAX_REASON_BYTES = 123
+const reasonRoom = Buffer.alloc(MAX_REASON_BYTES)
 
 /** A longer reason is cut between two characters. 1005 stands for no code, so none is sent. */
 export function frameClose(code: number, reason = ''): Buffer {
   if (code === 1005) return openFrame(FIN | OPCODE.close, 0)
-  const room = Buffer.alloc(MAX_REASON_BYTES)
   // Writes whole characters only.
-  const length = room.write(reason)
+  const length = reasonRoom.write(reason)
   const frame = openFrame(FIN | OPCODE.close, 2 + length)
   frame.writeUInt16BE(code, 2)
-  room.copy(frame, 4, 0, length)
+  reasonRoom.copy(frame, 4, 0, length)
   return frame
 }
 

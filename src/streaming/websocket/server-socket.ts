@@ -86,7 +86,7 @@ export class ServerSocket implements TurnTaker {
     const tcp = this.#tcp
     this.#handler = handler
     this.#sendQueue.open(handler)
-    tcp.setTimeout(0)
+    if (tcp.timeout !== undefined && tcp.timeout > 0) tcp.setTimeout(0)
     tcp.setNoDelay()
     if (head.length > 0) tcp.unshift(head)
     tcp.on('data', (chunk: Buffer) => this.#onData(chunk))
