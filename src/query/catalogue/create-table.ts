@@ -4,7 +4,7 @@ import { bind } from '../iql/binder.ts'
 import type { BoundColumn, CreateTable } from '../iql/bound.ts'
 import { type CatalogueView, NO_TABLES } from '../iql/catalogue-view.ts'
 import { parse, parseExpressionText } from '../iql/parser.ts'
-import { printExpression } from '../iql/printer.ts'
+import { printExpression } from '../iql/print-query.ts'
 import { typeName } from '../iql/types.ts'
 import type { ColumnDefinition, TableDefinition } from './definition.ts'
 

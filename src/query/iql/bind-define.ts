@@ -19,7 +19,7 @@ import type * as Bound from './bound.ts'
 import type { TableView } from './catalogue-view.ts'
 import { fitColumn } from './fit-column.ts'
 import { firstDuplicate, sameName } from './names.ts'
-import { printExpression } from './printer.ts'
+import { printExpression } from './print-query.ts'
 import { CLAUSES, Scope } from './scope.ts'
 import { type IqlType, isComparable, typeName } from './types.ts'
 
