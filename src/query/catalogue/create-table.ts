@@ -55,9 +55,12 @@ function bindCreateTable(text: string, view: CatalogueView): CreateTable {
 /** Names that the engines reserve for themselves. */
 const RESERVED = /^(_gh_|sqlite_)/i
 
+export function refuseReserved(name: string): void {
+  if (RESERVED.test(name)) throw refuse('Data.ReservedName', `Names like ${name} are reserved for the service`)
+}
+
 export function definitionOf(statement: CreateTable, now: bigint): TableDefinition {
-  if (RESERVED.test(statement.name))
-    throw refuse('Data.ReservedName', `Names like ${statement.name} are reserved for the service`)
+  refuseReserved(statement.name)
   const uniqueColumns = statement.columns.filter(({ unique }) => unique).map(({ name }) => [name])
   return {
     name: statement.name,

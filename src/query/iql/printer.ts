@@ -1,5 +1,14 @@
 /** Prints a syntax tree as a statement in canonical form: parse(print(x)) equals x except for positions. */
-import type { ColumnDefinition, CreateTable, Insert, OnConflict, Statement, TableChanges } from './ast.ts'
+import type {
+  ColumnDefinition,
+  CreateTable,
+  CreateView,
+  Insert,
+  OnConflict,
+  Statement,
+  TableChanges,
+  ViewChanges,
+} from './ast.ts'
 import type { SelectItem } from './ast-query.ts'
 import { printAlias, printExpression, printItems, printName, printQuery, printText, printType } from './print-query.ts'
 
@@ -24,6 +33,12 @@ export function print(statement: Statement): string {
       return `ALTER TABLE ${printName(statement.table)} ${printAlteration(statement.action)}`
     case 'drop-table':
       return `DROP TABLE ${statement.ifExists ? 'IF EXISTS ' : ''}${printName(statement.name)}`
+    case 'create-view':
+      return printCreateView(statement)
+    case 'alter-view':
+      return `ALTER VIEW ${printName(statement.name)} SET${printViewChanges(statement.changes)}`
+    case 'drop-view':
+      return `DROP VIEW ${statement.ifExists ? 'IF EXISTS ' : ''}${printName(statement.name)}`
     case 'create-index': {
       const { unique, ifNotExists, name, table, columns } = statement
       const list = columns.map((column) => `${printName(column.name)}${column.descending ? ' DESC' : ''}`).join(', ')
@@ -85,6 +100,16 @@ function printCreateTable(table: CreateTable): string {
   const parts = [...table.columns.map(printColumnDefinition), ...keys].join(', ')
   const head = `CREATE TABLE ${table.ifNotExists ? 'IF NOT EXISTS ' : ''}${printName(table.name)}`
   return `${head} (${parts})${printTableChanges(table)}`
+}
+
+function printCreateView(view: CreateView): string {
+  const words = view.orReplace ? 'CREATE OR REPLACE VIEW' : `CREATE VIEW${view.ifNotExists ? ' IF NOT EXISTS' : ''}`
+  const list = view.columns.length === 0 ? '' : ` (${view.columns.map(printName).join(', ')})`
+  return `${words} ${printName(view.name)}${list}${printViewChanges(view)} AS ${printQuery(view.query)}`
+}
+
+function printViewChanges({ readScope, comment }: ViewChanges): string {
+  return `${printChange('READ SCOPE', readScope, printText)}${printChange('COMMENT', comment, printText)}`
 }
 
 function printColumnDefinition(column: ColumnDefinition): string {
