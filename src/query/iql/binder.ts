@@ -25,6 +25,7 @@ export function bind(statement: Statement, text: string, catalogue: CatalogueVie
     parameters: binding.parameters,
     columns: columnsOf(bound),
     tables: [...binding.tables],
+    views: [...binding.expansion.views],
     usesClaims: binding.usesClaims,
   }
 }

@@ -12,6 +12,8 @@ export interface Bound {
   readonly columns: readonly ResultColumn[]
   /** The tables that the statement reads or writes, without duplicates. */
   readonly tables: readonly TableView[]
+  /** The views that it reads, those in views included. Their tables are among the tables. */
+  readonly views: readonly TableView[]
   /** Whether a row filter uses claims, so that callers with the same rights may see different rows. */
   readonly usesClaims: boolean
 }

@@ -211,19 +211,26 @@ function parseIndexColumn(tokens: TokenStream): CreateIndex['columns'][number] {
   return { name, descending }
 }
 
+/** Alter = AlterTable | AlterView */
+export function parseAlter(tokens: TokenStream): AlterTable | AlterView {
+  const at = tokens.expects('alter')
+  return tokens.sees('view') ? parseAlterView(tokens, at) : parseAlterTable(tokens, at)
+}
+
 /**
  * AlterTable = "ALTER" "TABLE" Name ("ADD" ["COLUMN"] ColumnDefinition | "DROP" ["COLUMN"] Name
  *            | "RENAME" ["COLUMN"] Name "TO" Name | "SET" TableChange {TableChange})
  */
-export function parseAlter(tokens: TokenStream): AlterTable | AlterView {
-  const at = tokens.expects('alter')
-  if (tokens.sees('view')) return parseAlterView(tokens, at)
+function parseAlterTable(tokens: TokenStream, at: number): AlterTable {
   tokens.expects('table')
   const table = tokens.name('a table')
   return { kind: 'alter-table', table, action: parseAlteration(tokens), at }
 }
 
-/** AlterView = "ALTER" "VIEW" Name "SET" ViewChange {ViewChange}; ViewChange = ("READ" "SCOPE" | "COMMENT") (Text | "NULL") */
+/**
+ * AlterView = "ALTER" "VIEW" Name "SET" ViewChange {ViewChange}
+ * ViewChange = ("READ" "SCOPE" | "COMMENT") (Text | "NULL")
+ */
 function parseAlterView(tokens: TokenStream, at: number): AlterView {
   tokens.expects('view')
   const name = tokens.name('a view')
