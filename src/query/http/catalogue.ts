@@ -68,6 +68,7 @@ function showTable(context: Context, snapshot: Snapshot): object {
     uniques,
     indexes,
     rowfilter: rowFilter ?? null,
+    view: definition.view?.text ?? null,
   }
 }
 
@@ -84,7 +85,6 @@ function summaryOf(table: TableView, snapshot: Snapshot, caller: CatalogueView):
     created: writeTimestamp(created),
     live: isLive,
     isview: view !== undefined,
-    view: view?.text ?? null,
     rights: rightsOn(table, caller),
   }
 }

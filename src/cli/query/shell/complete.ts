@@ -8,7 +8,7 @@ import { COMMAND_WORDS } from './commands.ts'
 import { placeAfter } from './input-buffer.ts'
 
 /** After these a table is named. */
-const BEFORE_TABLE = new Set(['from', 'join', 'into', 'update', 'table', 'describe'])
+const BEFORE_TABLE = new Set(['from', 'join', 'into', 'update', 'table', 'view', 'describe'])
 
 /**
  * `text` is what was typed up to the cursor, with the earlier lines of the statement. As readline expects: the candidates, and
