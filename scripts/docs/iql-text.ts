@@ -75,6 +75,22 @@ for which it is not true do not exist for the caller either, and cannot be writt
 'Platform/Trading' ROW FILTER NULL\` changes scopes, row filter and comment; \`NULL\` removes one. The change applies to every
 later statement on every node, and is recorded in the audit log.
 
+**Views.** \`CREATE VIEW\` gives a query a name, under which it is read like a table:
+
+\`\`\`sql
+CREATE VIEW turnover (symbol, day, amount) READ SCOPE 'Platform/Trading' COMMENT 'What was paid, by day'
+AS SELECT symbol, CAST(executed_at AS Date), sum(price * quantity) FROM trades GROUP BY 1, 2
+\`\`\`
+
+It runs with the rights of the caller: the scopes and row filters of the tables apply as if the caller had written the query, and the read
+scope of the view comes in addition. A view over a table that you may not read does not exist for you. A view has no rows of its
+own, so that it cannot be written or indexed, has no parameters, and takes no row filter. It can read other views. Its columns stay
+as they are when a table gets more columns, even with \`*\`. \`CREATE OR REPLACE VIEW\` gives it another query, and keeps its scope and
+comment unless the statement names others; \`ALTER VIEW turnover SET READ SCOPE NULL COMMENT 'By day'\` changes these, and
+\`DROP VIEW\` removes the view. What a view uses cannot be dropped or changed so that the view would fail or have other columns: the
+error \`Data.InUse\` names the views. The limits of a statement count the query of each view as often as the view is used. Like
+tables, views are defined with \`Platform/Admin\`; \`cataloguetables\` shows their texts.
+
 **Live queries.** \`EXPLAIN LIVE select …\` says how the result of a query is kept up to date for subscribers: the \`method\`, the
 \`key\` that identifies its rows (\`[]\` for a result of one row, NULL if rows have no key of their own) and the \`reason\`.
 

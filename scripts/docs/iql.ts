@@ -169,8 +169,8 @@ const LIMIT_TEXTS: Readonly<Record<keyof typeof DEFAULT_LIMITS, string>> = {
   nesting: 'nested parentheses, sub-queries, calls and CASE',
   height: 'nested operators other than AND and OR',
   conditions: 'AND and OR operators in one expression',
-  joins: 'joins in a statement',
-  setOperations: 'UNION, INTERSECT and EXCEPT in a statement',
+  joins: 'joins in a statement, with those of its views',
+  setOperations: 'UNION, INTERSECT and EXCEPT in a statement, with those of its views',
   inItems: 'items of IN',
 }
 

@@ -173,7 +173,9 @@ With \`Platform/Admin\`, rows of the table \`CatalogueTable\` define tables:
 \`{"name": "Notes", "columns": [{"name": "id", "type": "Integer", "primarykey": true}, {"name": "body", "type": "Text"}]}\`
 creates one. Deleting the row drops the table, and updating its \`readscope\`, \`writescope\`, \`rowfilter\`, \`live\` or \`description\`
 does the same as \`ALTER TABLE … SET\` in IQL. One statement can define or change up to 1,000 tables. \`cataloguetables\` and
-\`cataloguecolumns\` list the tables and columns that the caller may see.
+\`cataloguecolumns\` list the tables and columns that the caller may see. [Views](iql.md#semantics) are in these too (\`isview\`, and their
+text in \`view\`), but not in \`CatalogueTable\`: they are defined in IQL. A view is read by Select like a table; Insert, Update and
+Delete are refused with \`IQL.NotWritable\`.
 
 ## System tables
 
@@ -191,7 +193,7 @@ Editors and trees of tables read the catalogue as it is opened, without going th
 | call | |
 |---|---|
 | \`GET /catalogue/tables?prefix=tr&limit=50\` | the tables that the caller may read whose names begin with \`tr\`: \`{"items": […], "next": path or null}\`, ordered by name without regard to case; \`system=false\` leaves out the system tables, \`system=true\` lists only them |
-| \`GET /catalogue/tables/trades\` | one table: its columns, primary key, unique columns, indexes, scopes and row filter |
+| \`GET /catalogue/tables/trades\` | one table: its columns, primary key, unique columns, indexes, scopes and row filter; of a view its query in \`view\` |
 | \`GET /catalogue/language\` | keywords, types and functions of IQL, with signatures, descriptions and examples |
 
 The members have the names of the columns of \`cataloguetables\` and \`cataloguecolumns\`. \`rights\` lists what the caller may do with a

@@ -102,6 +102,11 @@ export const QUERY_ERRORS = {
     advice: 'Choose a name that does not begin with _gh_ or sqlite_.',
   },
   'Data.Conflict': { status: 409, title: 'The change conflicts with another', advice: 'Try again.' },
+  'Data.InUse': {
+    status: 409,
+    title: 'A view uses it',
+    advice: 'Drop the views in `Views`, or replace them so that they no longer use it.',
+  },
   'Data.ReadOnly': {
     status: 403,
     title: 'The table cannot be written',

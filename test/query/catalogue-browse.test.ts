@@ -96,6 +96,8 @@ onEveryEngine('the catalogue', (place) => {
       readscope: 'Platform/Market',
       writescope: 'Platform/Trading',
       live: true,
+      isview: false,
+      view: null,
       rights: ['select'],
       columns: [
         { ...column, name: 'id', type: 'Integer', nullable: false, isprimarykey: true },

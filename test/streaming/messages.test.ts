@@ -5,6 +5,7 @@ import { decode, encode } from '@msgpack/msgpack'
 import { createTestController } from '../support/controllers.ts'
 import { startGateway } from '../support/gateway.ts'
 import { connect } from '../support/stream-client.ts'
+import { until } from '../support/until.ts'
 
 test('Controller defaults to Platform, Action to Publish; unknown members are ignored; names are case-sensitive', async (t) => {
   const { port } = await startGateway(t)
@@ -261,6 +262,7 @@ test('Cancel ends a running or waiting operation with Operation.Abort, in order'
   assert.equal((await client.next()).Data, 'Operation.Abort')
   assert.equal(controller.aborted(), 1)
   controller.release('too late')
+  await until('the third operation waits', 100, () => controller.waiting() === 1)
   controller.release('third')
   assert.deepEqual(await client.next(), {
     Controller: 'Test',

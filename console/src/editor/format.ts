@@ -171,7 +171,7 @@ function needsSpace(nodes: readonly Node[], index: number): boolean {
 
 /** "insert into t (a, b)", "with t (a) as", "create table t (" */
 function isTableName(nodes: readonly Node[], index: number): boolean {
-  return ['into', 'with', 'table', 'exists', 'on', 'key', 'unique'].some((key) => isKey(nodes[index - 1], key))
+  return ['into', 'with', 'table', 'view', 'exists', 'on', 'key', 'unique'].some((key) => isKey(nodes[index - 1], key))
 }
 
 function isSign(nodes: readonly Node[], index: number): boolean {

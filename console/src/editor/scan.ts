@@ -102,7 +102,7 @@ export function tablesOf(spans: readonly Span[]): TableUse[] {
 }
 
 export function isTableExpected(before: Span | undefined): boolean {
-  return before !== undefined && (BEFORE_TABLE.has(before.key) || before.key === 'table')
+  return before !== undefined && (BEFORE_TABLE.has(before.key) || before.key === 'table' || before.key === 'view')
 }
 
 export function isName({ kind }: Span): boolean {

@@ -1,7 +1,7 @@
 /** Turns bound definition statements into changes of the catalogue. */
 import { refuse } from '../errors.ts'
-import type { BoundStatement, SetRights } from '../iql/bound.ts'
-import { columnDefinitionOf, definitionOf } from './create-table.ts'
+import type { BoundStatement, CreateView, SetRights } from '../iql/bound.ts'
+import { columnDefinitionOf, definitionOf, refuseReserved } from './create-table.ts'
 import type { AlterStep, CatalogueChange, TableDefinition } from './definition.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -11,7 +11,17 @@ export function changeOf(statement: BoundStatement, snapshot: Snapshot, now: big
     case 'create-table':
       return statement.exists ? undefined : { kind: 'create', table: definitionOf(statement, now) }
     case 'drop-table':
-      return statement.table === undefined ? undefined : { kind: 'drop', name: statement.table.name }
+      return statement.table === undefined ? undefined : { kind: 'drop', name: statement.table.name, isView: false }
+    case 'create-view':
+      return statement.exists ? undefined : viewChange(statement, snapshot, now)
+    case 'drop-view':
+      return statement.view === undefined ? undefined : { kind: 'drop', name: statement.view.name, isView: true }
+    case 'set-view-rights': {
+      const view = existing(snapshot, statement.view.name)
+      const { readScope, comment } = statement
+      const unset = { writeScope: undefined, rowFilter: undefined, isLive: undefined }
+      return altered(view, withRights(view, { readScope, comment, ...unset }), { kind: 'rights' })
+    }
     case 'add-column': {
       const table = existing(snapshot, statement.table.name)
       const { column } = statement
@@ -75,7 +85,29 @@ function altered(from: TableDefinition, table: TableDefinition, step: AlterStep)
   return { kind: 'alter', name: table.name, from, table, step }
 }
 
-function withRights(table: TableDefinition, set: SetRights): TableDefinition {
+/** A view that is replaced keeps its read scope and its description where the statement names none. */
+function viewChange(statement: CreateView, snapshot: Snapshot, now: bigint): CatalogueChange {
+  const { name, replaced, columns, text, uses, readScope, comment } = statement
+  refuseReserved(name)
+  const from = replaced === undefined ? undefined : existing(snapshot, replaced.name)
+  const table: TableDefinition = {
+    name,
+    columns: columns.map((column) => ({ ...column, default: undefined })),
+    primaryKey: [],
+    uniques: [],
+    indexes: [],
+    readScope: readScope ?? from?.readScope,
+    writeScope: undefined,
+    rowFilter: undefined,
+    description: comment ?? from?.description,
+    isLive: false,
+    created: from?.created ?? now,
+    view: { text, uses },
+  }
+  return from === undefined ? { kind: 'create', table } : altered(from, table, { kind: 'replace-view' })
+}
+
+function withRights(table: TableDefinition, set: Omit<SetRights, 'kind' | 'table'>): TableDefinition {
   const chosen = (wanted: string | null | undefined, current: string | undefined): string | undefined =>
     wanted === undefined ? current : (wanted ?? undefined)
   return {

@@ -4,7 +4,7 @@ import { bind } from '../iql/binder.ts'
 import type { BoundColumn, CreateTable } from '../iql/bound.ts'
 import { type CatalogueView, NO_TABLES } from '../iql/catalogue-view.ts'
 import { parse, parseExpressionText } from '../iql/parser.ts'
-import { printExpression } from '../iql/printer.ts'
+import { printExpression } from '../iql/print-query.ts'
 import { typeName } from '../iql/types.ts'
 import type { ColumnDefinition, TableDefinition } from './definition.ts'
 
@@ -55,9 +55,12 @@ function bindCreateTable(text: string, view: CatalogueView): CreateTable {
 /** Names that the engines reserve for themselves. */
 const RESERVED = /^(_gh_|sqlite_)/i
 
+export function refuseReserved(name: string): void {
+  if (RESERVED.test(name)) throw refuse('Data.ReservedName', `Names like ${name} are reserved for the service`)
+}
+
 export function definitionOf(statement: CreateTable, now: bigint): TableDefinition {
-  if (RESERVED.test(statement.name))
-    throw refuse('Data.ReservedName', `Names like ${statement.name} are reserved for the service`)
+  refuseReserved(statement.name)
   const uniqueColumns = statement.columns.filter(({ unique }) => unique).map(({ name }) => [name])
   return {
     name: statement.name,

@@ -1,4 +1,4 @@
-/** Table definitions as the catalogue stores them: plain data, the same in both engines. */
+/** Definitions of tables and views as the catalogue stores them: plain data, the same in both engines. */
 import { refuse } from '../errors.ts'
 import { decimal, type IqlType, typeName } from '../iql/types.ts'
 
@@ -18,6 +18,15 @@ export interface TableDefinition {
   readonly isLive: boolean
   /** Microseconds since the epoch. */
   readonly created: bigint
+  /** Set for a view, which has no rows of its own: neither keys nor indexes, neither a write scope nor a row filter. */
+  readonly view?: ViewDefinition | undefined
+}
+
+export interface ViewDefinition {
+  /** The query as IQL text. */
+  readonly text: string
+  /** The tables and views that the text names. */
+  readonly uses: readonly string[]
 }
 
 export interface ColumnDefinition {
@@ -49,6 +58,7 @@ export function writeDefinition(table: TableDefinition): string {
     uniques: table.uniques,
     indexes: table.indexes,
     ...(table.isLive ? {} : { live: false }),
+    ...(table.view === undefined ? {} : { view: table.view }),
   })
 }
 
@@ -82,6 +92,7 @@ export function readDefinition(row: CatalogueRow): TableDefinition {
     description: row.description ?? undefined,
     isLive: stored.live ?? true,
     created: row.created,
+    ...(stored.view === undefined ? {} : { view: stored.view }),
   }
 }
 
@@ -104,6 +115,7 @@ interface StoredDefinition {
   readonly indexes: readonly IndexDefinition[]
   /** Absent: true. */
   readonly live?: boolean
+  readonly view?: ViewDefinition
 }
 
 const SIMPLE_TYPES: ReadonlyMap<string, IqlType> = new Map<string, IqlType>(
@@ -124,7 +136,7 @@ function readTypeName(name: string): IqlType {
 /** A change of the catalogue. It is made in one transaction with the table itself. */
 export type CatalogueChange =
   | { readonly kind: 'create'; readonly table: TableDefinition }
-  | { readonly kind: 'drop'; readonly name: string }
+  | { readonly kind: 'drop'; readonly name: string; readonly isView: boolean }
   | {
       readonly kind: 'alter'
       readonly name: string
@@ -142,3 +154,5 @@ export type AlterStep =
   | { readonly kind: 'rename-column'; readonly column: string; readonly to: string }
   | { readonly kind: 'create-index'; readonly index: IndexDefinition }
   | { readonly kind: 'drop-index'; readonly index: string }
+  /** Another query, of the same view. */
+  | { readonly kind: 'replace-view' }

@@ -3,10 +3,10 @@
 import { keyLimitOf } from '../engines/emit/key-limit.ts'
 import type { BoundExpression } from '../iql/bound-query.ts'
 import type { TableView } from '../iql/catalogue-view.ts'
-import { parseExpressionText } from '../iql/parser.ts'
 import { rebind } from './create-table.ts'
 import type { TableDefinition } from './definition.ts'
-import { SYSTEM_TABLES, type SystemTable, systemDefinitions } from './system-tables.ts'
+import { SYSTEM_TABLES, systemDefinitions } from './system-tables.ts'
+import { tableViewOf } from './table-view.ts'
 
 export interface Snapshot {
   /** Unique in the process. Plans made from another version are void. */
@@ -17,6 +17,10 @@ export interface Snapshot {
   /** In the order of their names in lower case: those from this name on. */
   tablesFrom(key: string): Iterable<TableView>
   definitionOf(name: string): TableDefinition | undefined
+  /** All tables but the system's. */
+  readonly definitions: readonly TableDefinition[]
+  /** The scopes that are needed to read the table. A view needs its own and those of everything that it reads. */
+  readScopesOf(name: string): ReadonlySet<string>
   index(name: string): { readonly name: string; readonly table: TableView } | undefined
   /** The columns of each index of the table. */
   indexesOf(table: TableView): readonly (readonly string[])[]
@@ -32,16 +36,29 @@ export function createSnapshot(definitions: readonly TableDefinition[]): Snapsho
   const entries = new Map<string, { view: TableView; definition: TableDefinition }>()
   const indexes = new Map<string, { name: string; table: TableView }>()
   for (const definition of systemDefinitions()) {
-    const view = viewOf(definition, SYSTEM_TABLES.get(definition.name))
+    const view = tableViewOf(definition, SYSTEM_TABLES.get(definition.name))
     entries.set(definition.name.toLowerCase(), { view, definition })
   }
   // A table that was created before a system table took its name keeps the name.
   for (const definition of definitions) {
-    const view = viewOf(definition, undefined)
+    const view = tableViewOf(definition, undefined)
     entries.set(definition.name.toLowerCase(), { view, definition })
     for (const { name } of definition.indexes) indexes.set(name.toLowerCase(), { name, table: view })
   }
   let sorted: readonly string[] | undefined
+  const scopes = new Map<string, ReadonlySet<string>>()
+  const readScopesOf = (name: string): ReadonlySet<string> => {
+    const key = name.toLowerCase()
+    const known = scopes.get(key)
+    if (known !== undefined) return known
+    const found = new Set<string>()
+    // Set before it is complete: views cannot use themselves, and if one did, this would still end.
+    scopes.set(key, found)
+    const { readScope, view } = entries.get(key)?.definition ?? {}
+    if (readScope !== undefined) found.add(readScope)
+    for (const used of view?.uses ?? []) for (const scope of readScopesOf(used)) found.add(scope)
+    return found
+  }
   const defaults = new Map<string, ReadonlyMap<string, BoundExpression>>()
   const indexesOf = ({ name }: TableView): string[][] =>
     (entries.get(name.toLowerCase())?.definition.indexes ?? []).map(({ columns }) =>
@@ -61,6 +78,8 @@ export function createSnapshot(definitions: readonly TableDefinition[]): Snapsho
       }
     },
     definitionOf: (name) => entries.get(name.toLowerCase())?.definition,
+    definitions,
+    readScopesOf,
     index: (name) => indexes.get(name.toLowerCase()),
     indexesOf,
     keyLimitOf: (table, column) => keyLimitOf(table, indexesOf(table), column),
@@ -87,25 +106,6 @@ function firstFrom(sorted: readonly string[], key: string): number {
     else low = middle + 1
   }
   return low
-}
-
-function viewOf(definition: TableDefinition, system: SystemTable | undefined): TableView {
-  const uniqueIndexes = definition.indexes.filter(({ unique }) => unique)
-  return {
-    name: definition.name,
-    columns: definition.columns.map((column) => ({
-      name: column.name,
-      type: column.type,
-      nullable: column.nullable,
-      hasDefault: column.default !== undefined,
-    })),
-    primaryKey: definition.primaryKey,
-    uniques: [...definition.uniques, ...uniqueIndexes.map(({ columns }) => columns.map(({ name }) => name))],
-    rowFilter: definition.rowFilter === undefined ? undefined : parseExpressionText(definition.rowFilter),
-    isSystem: system !== undefined,
-    isWritable: system?.isWritable ?? true,
-    isLive: definition.isLive,
-  }
 }
 
 /** Defaults are typed when their definition is bound, so the stored definition is bound again. */

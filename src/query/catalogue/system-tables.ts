@@ -20,7 +20,7 @@ export const SYSTEM_TABLES: ReadonlyMap<string, SystemTable> = new Map<string, S
   [
     CATALOGUE_TABLES,
     {
-      description: 'The tables that you may read',
+      description: 'The tables and views that you may read',
       isWritable: false,
       columns: [
         ['name', TEXT, false],
@@ -31,6 +31,8 @@ export const SYSTEM_TABLES: ReadonlyMap<string, SystemTable> = new Map<string, S
         ['columns', INTEGER, false],
         ['created', TIMESTAMP, false],
         ['live', BOOLEAN, false],
+        ['isview', BOOLEAN, false],
+        ['view', TEXT, true],
       ],
       primaryKey: ['name'],
     },
@@ -38,7 +40,7 @@ export const SYSTEM_TABLES: ReadonlyMap<string, SystemTable> = new Map<string, S
   [
     CATALOGUE_COLUMNS,
     {
-      description: 'The columns of the tables that you may read',
+      description: 'The columns of the tables and views that you may read',
       isWritable: false,
       columns: [
         ['tablename', TEXT, false],

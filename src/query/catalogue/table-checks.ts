@@ -53,7 +53,7 @@ export function createTableChecks(snapshot: () => Snapshot, clock: Clock): Table
 
 function specOf(snapshot: Snapshot, view: TableView): TableSpec[] {
   const table = snapshot.definitionOf(view.name)
-  if (table === undefined || view.isSystem) return []
+  if (table === undefined || view.isSystem || table.view !== undefined) return []
   return [
     {
       name: table.name,
@@ -89,6 +89,7 @@ export function define(table: TableSpec, clock: Clock): TableDefinition {
 function problemsOf(table: TableSpec, snapshot: Snapshot, clock: Clock): { path: string; text: string }[] {
   const view = snapshot.table(table.name)
   if (view?.isSystem) return [{ path: 'name', text: `${table.name} is a system table` }]
+  if (view?.view !== undefined) return [{ path: 'name', text: `${table.name} is a view` }]
   for (const [path, candidate] of [
     ['columns', { ...table, rowFilter: null }],
     ['row_filter', table],

@@ -63,7 +63,7 @@ export function createTables(env: TablesEnv): Tables {
       await catalogue.change(changes.map((change) => ({ change, fill: null })))
     },
     async drop(name) {
-      await catalogue.change([{ change: { kind: 'drop', name }, fill: null }])
+      await catalogue.change([{ change: { kind: 'drop', name, isView: false }, fill: null }])
     },
     insert: (name, columns, rows) => insert(name, columns, rows, env),
   }

@@ -6,6 +6,7 @@ import {
   type CatalogueRow,
   type ColumnDefinition,
   type IndexDefinition,
+  readDefinition,
   refuseStale,
   type TableDefinition,
   writeDefinition,
@@ -127,14 +128,17 @@ export function changeStatements(
     case 'create': {
       const { table } = change
       if (entry !== undefined) throw refuse('Data.TableExists', `The name ${table.name} is taken`)
+      if (table.view !== undefined) return [storeEntry(table, false, dialect)]
       const indexes = table.indexes.map((index) => createIndex(table.name, index, dialect))
       return [plain(createTable(table, dialect)), ...indexes, storeEntry(table, false, dialect)]
     }
     case 'drop': {
       if (entry === undefined) throw refuse('Data.UnknownTable', `There is no table ${change.name}`)
+      if ((readDefinition(entry).view !== undefined) !== change.isView)
+        throw refuse('Data.Conflict', `${change.name} has just changed`)
       const remove = `DELETE FROM ${dialect.schema}._gh_tables WHERE key = ${dialect.placeholder(1)}`
       return [
-        plain(`DROP TABLE ${tableName(change.name, dialect)}`),
+        ...(change.isView ? [] : [plain(`DROP TABLE ${tableName(change.name, dialect)}`)]),
         { sql: remove, parameters: [change.name.toLowerCase()] },
       ]
     }
@@ -206,6 +210,7 @@ function alterTable(
   const target = tableName(table, dialect)
   switch (step.kind) {
     case 'rights':
+    case 'replace-view':
       return []
     case 'add-column':
       return addColumn(table, { ...step.column, isUnique: step.isUnique }, fill)

@@ -78,12 +78,13 @@ export function logChangeOf(change: CatalogueChange): LogChange {
     case 'create':
       return { drop: undefined, create: logged(change.table) }
     case 'drop':
-      return { drop: change.name, create: undefined }
+      return { drop: change.isView ? undefined : change.name, create: undefined }
     case 'alter': {
       const { from, table, step } = change
       const isKept =
         step.kind === 'create-index' ||
         step.kind === 'drop-index' ||
+        step.kind === 'replace-view' ||
         (step.kind === 'rights' && from.isLive === table.isLive)
       return isKept ? { drop: undefined, create: undefined } : { drop: change.name, create: logged(table) }
     }

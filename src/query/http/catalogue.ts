@@ -68,12 +68,13 @@ function showTable(context: Context, snapshot: Snapshot): object {
     uniques,
     indexes,
     rowfilter: rowFilter ?? null,
+    view: definition.view?.text ?? null,
   }
 }
 
 /** The members have the names of the columns of cataloguetables. */
-function summaryOf(table: TableView, snapshot: Snapshot, view: CatalogueView): object {
-  const { description, readScope, writeScope, created, isLive } = definitionOf(table, snapshot)
+function summaryOf(table: TableView, snapshot: Snapshot, caller: CatalogueView): object {
+  const { description, readScope, writeScope, created, isLive, view } = definitionOf(table, snapshot)
   return {
     name: table.name,
     issystem: table.isSystem,
@@ -83,7 +84,8 @@ function summaryOf(table: TableView, snapshot: Snapshot, view: CatalogueView): o
     columns: table.columns.length,
     created: writeTimestamp(created),
     live: isLive,
-    rights: rightsOn(table, view),
+    isview: view !== undefined,
+    rights: rightsOn(table, caller),
   }
 }
 

@@ -71,7 +71,7 @@ function describeCatalogue(): ApiRoute[] {
       ...COMMON,
       method: 'GET',
       path: '/catalogue/tables',
-      summary: 'Lists the tables that you may read, by name, page by page.',
+      summary: 'Lists the tables and views that you may read, by name, page by page.',
       parameters: [
         text('Only names that begin with this; case-insensitive.', 'prefix'),
         {
@@ -104,7 +104,7 @@ function describeCatalogue(): ApiRoute[] {
       ...COMMON,
       method: 'GET',
       path: '/catalogue/tables/{TableName}',
-      summary: 'Shows a table that you may read: columns, keys, indexes, scopes, row filter, and your rights.',
+      summary: 'Shows a table or view that you may read: columns, keys, indexes, scopes, row filter, and your rights.',
       parameters: [TABLE],
       replies: reply('The table.', TABLE_DETAILS, 401, 403, 404, 429),
     },
@@ -245,6 +245,7 @@ const SUMMARY_MEMBERS = {
   writescope: OPTIONAL_STRING,
   created: STRING,
   live: { type: 'boolean', description: 'Whether changes are logged for live queries.' },
+  isview: { type: 'boolean', description: 'A view is only read; its rows are those of its query.' },
   rights: { type: 'array', items: { enum: ['select', 'insert', 'update', 'delete', 'alter'] } },
 }
 const TABLE_SUMMARY: JsonSchema = {
@@ -285,6 +286,7 @@ const TABLE_DETAILS: JsonSchema = {
       },
     },
     rowfilter: OPTIONAL_STRING,
+    view: { ...OPTIONAL_STRING, description: 'The query of a view, as IQL.' },
   },
 }
 const LANGUAGE_SCHEMA: JsonSchema = {

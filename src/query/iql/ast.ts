@@ -9,6 +9,9 @@ export type Statement =
   | CreateTable
   | AlterTable
   | DropTable
+  | CreateView
+  | AlterView
+  | DropView
   | CreateIndex
   | DropIndex
   | Explain
@@ -137,6 +140,38 @@ export interface TableChanges {
 /** DROP TABLE [IF EXISTS] name */
 export interface DropTable {
   readonly kind: 'drop-table'
+  readonly ifExists: boolean
+  readonly name: Name
+  readonly at: number
+}
+
+/** CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name [(column, …)] [READ SCOPE 'x'] [COMMENT 'x'] AS query */
+export interface CreateView {
+  readonly kind: 'create-view'
+  readonly orReplace: boolean
+  readonly ifNotExists: boolean
+  readonly name: Name
+  readonly columns: readonly Name[]
+  readonly readScope: string | undefined
+  readonly comment: string | undefined
+  readonly query: Query
+  readonly at: number
+}
+
+/** ALTER VIEW name SET … */
+export interface AlterView {
+  readonly kind: 'alter-view'
+  readonly name: Name
+  readonly changes: ViewChanges
+  readonly at: number
+}
+
+/** Undefined: unchanged. Null: removed. */
+export type ViewChanges = Pick<TableChanges, 'readScope' | 'comment'>
+
+/** DROP VIEW [IF EXISTS] name */
+export interface DropView {
+  readonly kind: 'drop-view'
   readonly ifExists: boolean
   readonly name: Name
   readonly at: number

@@ -19,7 +19,7 @@ import type * as Bound from './bound.ts'
 import type { TableView } from './catalogue-view.ts'
 import { fitColumn } from './fit-column.ts'
 import { firstDuplicate, sameName } from './names.ts'
-import { printExpression } from './printer.ts'
+import { printExpression } from './print-query.ts'
 import { CLAUSES, Scope } from './scope.ts'
 import { type IqlType, isComparable, typeName } from './types.ts'
 
@@ -27,7 +27,10 @@ export function bindCreateTable(binding: Binding, written: CreateTable): Bound.C
   requireDefine(binding, written.at)
   const { name, ifNotExists, readScope, writeScope, comment, live } = written
   checkName(binding, name)
-  const exists = binding.catalogue.lookup(name.text) !== undefined
+  const existing = binding.catalogue.lookup(name.text)
+  if (existing?.view !== undefined)
+    throw binding.fail('TableExists', name.at, `${existing.name} is a view, not a table`)
+  const exists = existing !== undefined
   if (exists && !ifNotExists) throw binding.fail('TableExists', name.at, `There is already a table ${name.text}`)
   const twice = firstDuplicate(written.columns, (column) => column.name.text)
   if (twice !== undefined) throw binding.fail('DuplicateColumn', twice.name.at, `${twice.name.text} is defined twice`)
@@ -53,7 +56,7 @@ export function bindCreateTable(binding: Binding, written: CreateTable): Bound.C
   }
 }
 
-function requireDefine(binding: Binding, at: number): void {
+export function requireDefine(binding: Binding, at: number): void {
   const missing = binding.catalogue.missingDefineScope()
   if (missing !== undefined) throw binding.fail('Forbidden', at, `Defining tables needs the scope ${missing}`)
 }
@@ -64,7 +67,7 @@ const MAX_NAME_BYTES = 63
 /** The engines prefix the name of an index with ten bytes. */
 const MAX_INDEX_NAME_BYTES = MAX_NAME_BYTES - 10
 
-function checkName(binding: Binding, { text, at }: Name, max = MAX_NAME_BYTES): void {
+export function checkName(binding: Binding, { text, at }: Name, max = MAX_NAME_BYTES): void {
   const bytes = new TextEncoder().encode(text).length
   if (bytes > max) throw binding.fail('BadName', at, `The name has ${bytes} bytes, the maximum is ${max}`)
   if (/[\p{Cc}]/u.test(text)) throw binding.fail('BadName', at, 'A name cannot contain control characters')
@@ -189,8 +192,11 @@ function refuseFiltered(binding: Binding, { name: tableName, rowFilter }: TableV
 
 function ownTable(binding: Binding, name: Name): TableView {
   const table = lookupTable(binding, name)
-  if (!table.isSystem) return table
-  throw binding.fail('SystemTable', name.at, `${table.name} is a system table`)
+  if (table.isSystem) throw binding.fail('SystemTable', name.at, `${table.name} is a system table`)
+  if (table.view === undefined) return table
+  throw binding.fail('BadDefinition', name.at, `${table.name} is a view, not a table`, {
+    hint: 'use CREATE OR REPLACE VIEW, ALTER VIEW or DROP VIEW',
+  })
 }
 
 export function bindDropTable(binding: Binding, { name, ifExists, at }: DropTable): Bound.DropTable {

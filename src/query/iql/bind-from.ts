@@ -8,7 +8,8 @@ import { type Binding, startOf } from './binding.ts'
 import type { AsofJoin, BoundExpression, BoundOrder, Compare, Source } from './bound-query.ts'
 import type { TableView } from './catalogue-view.ts'
 import { didYouMean } from './did-you-mean.ts'
-import { MAX_WITH_USES } from './limits.ts'
+import { expandView } from './expand-view.ts'
+import { DEFAULT_LIMITS, MAX_WITH_USES } from './limits.ts'
 import { sameName } from './names.ts'
 import { CLAUSES, Scope, type ScopeColumn, type ScopeSource } from './scope.ts'
 import { isComparable } from './types.ts'
@@ -42,9 +43,9 @@ function bindItem(binding: Binding, outer: Scope, from: From): BoundFrom {
 }
 
 function bindTable(binding: Binding, outer: Scope, { name, alias }: TableRef): BoundFrom {
-  const id = binding.nextSource()
   const cte = outer.cte(name.text)
   if (cte !== undefined) {
+    const id = binding.nextSource()
     const { columns } = cte
     binding.withUses += binding.withSizes.get(cte.id) ?? 1
     if (binding.withUses > MAX_WITH_USES)
@@ -56,6 +57,11 @@ function bindTable(binding: Binding, outer: Scope, { name, alias }: TableRef): B
     return { source: { kind: 'cte', id, cte: cte.id, columns }, entries: [entry(id, alias?.text ?? cte.name, columns)] }
   }
   const table = lookupTable(binding, name, outer)
+  if (table.view !== undefined) {
+    const { source, columns } = expandView(binding, name, table, table.view)
+    return { source, entries: [entry(source.id, alias?.text ?? table.name, columns)] }
+  }
+  const id = binding.nextSource()
   const filter = bindRowFilter(binding, table, id)
   return {
     source: { kind: 'table', id, table, filter },
@@ -64,15 +70,16 @@ function bindTable(binding: Binding, outer: Scope, { name, alias }: TableRef): B
 }
 
 /** A table that the caller may not read is unknown, as if it did not exist. */
-export function lookupTable(binding: Binding, name: Name, scope?: Scope): TableView {
+export function lookupTable(binding: Binding, name: Name, scope?: Scope, what = 'table'): TableView {
   const table = binding.catalogue.lookup(name.text)
   if (table === undefined) {
     const names = [...cteNames(scope), ...binding.catalogue.tableNames()]
-    throw binding.fail('UnknownTable', name.at, `There is no table ${name.text}`, {
+    throw binding.fail('UnknownTable', name.at, `There is no ${what} ${name.text}`, {
       hint: didYouMean(name.text, names),
     })
   }
-  binding.tables.add(table)
+  if (table.view === undefined) binding.tables.add(table)
+  if (!binding.expansion.isOpen) binding.uses.add(table)
   return table
 }
 
@@ -88,6 +95,12 @@ function bindDerived(binding: Binding, outer: Scope, { query: written, alias }: 
 }
 
 function bindJoin(binding: Binding, outer: Scope, written: Join): BoundFrom {
+  if (binding.expansion.addJoin())
+    throw binding.fail(
+      'TooComplex',
+      written.at,
+      `A statement has at most ${DEFAULT_LIMITS.joins} joins, with those of its views`,
+    )
   const left = bindItem(binding, outer, written.left)
   const right = bindItem(binding, outer, written.right)
   const entries = [...left.entries, ...right.entries]

@@ -8,6 +8,7 @@ import { type Binding, type QueryOptions, startOf } from './binding.ts'
 import type * as Bound from './bound-query.ts'
 import type { BoundExpression, BoundOrder } from './bound-query.ts'
 import { fillGaps } from './fill-gaps.ts'
+import { DEFAULT_LIMITS } from './limits.ts'
 import { firstDuplicate, type Ordinals, ordinalsOf } from './names.ts'
 import { CLAUSES, Scope } from './scope.ts'
 import { commonType, INTEGER, isComparable, isStorable, TEXT, typeName } from './types.ts'
@@ -93,6 +94,10 @@ function bindBody(binding: Binding, scope: Scope, body: Body, orderBy: readonly 
 }
 
 function bindSet(binding: Binding, scope: Scope, written: SetOperation): Bound.SetOperation {
+  if (binding.expansion.addSetOperation()) {
+    const message = `A statement has at most ${DEFAULT_LIMITS.setOperations} set operations, with those of its views`
+    throw binding.fail('TooComplex', written.at, message)
+  }
   const left = bindBody(binding, scope, written.left).body
   const right = bindBody(binding, scope, written.right).body
   const { operator, all, at } = written

@@ -1,6 +1,6 @@
 /** Binds a SELECT: its sources, conditions, groups and outputs. Binds the items of RETURNING too. */
 import { sizeOf, someWithin } from './ast-children.ts'
-import type { Expression, OrderItem, Select, SelectItem } from './ast-query.ts'
+import type { ColumnRef, Expression, OrderItem, Select, SelectItem } from './ast-query.ts'
 import { bindCondition } from './bind-clause.ts'
 import { fingerprintOf } from './bind-expression.ts'
 import { bindFrom } from './bind-from.ts'
@@ -118,11 +118,8 @@ export function bindItems(binding: Binding, scope: Scope, items: readonly Select
 }
 
 /** `*` is every column of every source, `t.*` every column of one. */
-function bindAll(
-  binding: Binding,
-  scope: Scope,
-  { table, at }: Extract<SelectItem, { kind: 'all' }>,
-): Bound.OutputItem[] {
+function bindAll(binding: Binding, scope: Scope, item: Extract<SelectItem, { kind: 'all' }>): Bound.OutputItem[] {
+  const { table, at } = item
   const names = scope.sources.map(({ name }) => name)
   if (table !== undefined && scope.source(table.text) === undefined) {
     throw binding.fail('UnknownTable', table.at, `Nothing in FROM is named ${table.text}`, {
@@ -134,14 +131,20 @@ function bindAll(
   const sources = scope.sources.filter(
     ({ name }) => table === undefined || name.toLowerCase() === table.text.toLowerCase(),
   )
-  return sources.flatMap((source) => columnsOf(binding, scope, source, at))
+  const columns = sources.flatMap((source) => columnsOf(source, at))
+  binding.stars?.set(
+    item,
+    columns.map((expression) => ({ kind: 'item', expression, alias: undefined })),
+  )
+  return columns.map((column) => ({ name: column.name.text, expression: binding.expression(scope, column) }))
 }
 
-function columnsOf(binding: Binding, scope: Scope, source: ScopeSource, at: number): Bound.OutputItem[] {
-  return source.columns.map(({ name }) => {
-    const column: Expression = { kind: 'column', table: { text: source.name, at }, name: { text: name, at } }
-    return { name, expression: binding.expression(scope, column) }
-  })
+function columnsOf(source: ScopeSource, at: number): ColumnRef[] {
+  return source.columns.map(({ name }) => ({
+    kind: 'column',
+    table: { text: source.name, at },
+    name: { text: name, at },
+  }))
 }
 
 /** A column keeps the spelling of its definition; a call is named after its function. */

@@ -51,6 +51,10 @@ export function bindDelete(binding: Binding, written: Delete): Bound.Delete {
 
 function writableTable(binding: Binding, name: Name): TableView {
   const table = lookupTable(binding, name)
+  if (table.view !== undefined)
+    throw binding.fail('NotWritable', name.at, `${table.name} is a view, which is only read`, {
+      hint: 'write to the tables that it reads',
+    })
   if (!table.isWritable) throw binding.fail('NotWritable', name.at, `${table.name} is read-only`)
   const missing = binding.catalogue.missingWriteScope(table)
   if (missing === undefined) return table

@@ -4,6 +4,7 @@ import { bindAlterTable, bindCreateIndex, bindCreateTable, bindDropIndex, bindDr
 import { bindExpression } from './bind-expression.ts'
 import { lookupTable } from './bind-from.ts'
 import { bindQuery } from './bind-query.ts'
+import { bindAlterView, bindCreateView, bindDropView } from './bind-view.ts'
 import { bindDelete, bindInsert, bindUpdate } from './bind-write.ts'
 import { Binding, type BindingRules, type Literals } from './binding.ts'
 import type { Bound, BoundStatement } from './bound.ts'
@@ -13,10 +14,10 @@ import { BOOLEAN, INTEGER, JSON_TYPE, TEXT } from './types.ts'
 
 /** `text` is the text that was parsed; errors refer to positions in it. The `literals` are told apart in the result. */
 export function bind(statement: Statement, text: string, catalogue: CatalogueView, literals?: Literals): Bound {
-  let binding = new Binding(text, catalogue, RULES, literals)
+  let binding = new Binding(statement, text, catalogue, RULES, literals)
   let bound = bindStatement(binding, statement)
   if (binding.lateTypes !== undefined) {
-    binding = new Binding(text, catalogue, RULES, literals, binding.lateTypes)
+    binding = new Binding(statement, text, catalogue, RULES, literals, binding.lateTypes)
     bound = bindStatement(binding, statement)
   }
   return {
@@ -24,6 +25,7 @@ export function bind(statement: Statement, text: string, catalogue: CatalogueVie
     parameters: binding.parameters,
     columns: columnsOf(bound),
     tables: [...binding.tables],
+    views: [...binding.expansion.views],
     usesClaims: binding.usesClaims,
   }
 }
@@ -47,6 +49,12 @@ function bindStatement(binding: Binding, statement: Statement): BoundStatement {
       return bindAlterTable(binding, statement)
     case 'drop-table':
       return bindDropTable(binding, statement)
+    case 'create-view':
+      return bindCreateView(binding, statement)
+    case 'alter-view':
+      return bindAlterView(binding, statement)
+    case 'drop-view':
+      return bindDropView(binding, statement)
     case 'create-index':
       return bindCreateIndex(binding, statement)
     case 'drop-index':
@@ -79,6 +87,7 @@ const TABLE_COLUMNS: readonly ResultColumn[] = [
   { name: 'name', type: TEXT, nullable: false },
   { name: 'issystem', type: BOOLEAN, nullable: false },
   { name: 'description', type: TEXT, nullable: true },
+  { name: 'isview', type: BOOLEAN, nullable: false },
 ]
 const COLUMN_COLUMNS: readonly ResultColumn[] = [
   { name: 'name', type: TEXT, nullable: false },

@@ -1,6 +1,7 @@
 /** The state of binding one statement: source ids, parameters, tables, and errors with positions. */
 import type { Refusal } from '../../protocol/refusal.ts'
-import type { Expression, Query } from './ast-query.ts'
+import type { Statement } from './ast.ts'
+import type { Expression, Query, SelectItem } from './ast-query.ts'
 import type { ParameterSlot } from './bound.ts'
 import type * as Bound from './bound-query.ts'
 import type { CatalogueView, TableView } from './catalogue-view.ts'
@@ -8,6 +9,7 @@ import { type ErrorName, refuse } from './errors.ts'
 import type { Scope } from './scope.ts'
 import type { WrittenLiteral } from './shape.ts'
 import { type IqlType, TEXT } from './types.ts'
+import { ViewExpansion } from './view-expansion.ts'
 
 export interface QueryOptions {
   /** EXISTS and INSERT ignore the names of columns, so names may repeat. */
@@ -27,7 +29,13 @@ export class Binding {
   readonly statement: string
   readonly catalogue: CatalogueView
   readonly parameters: ParameterSlot[] = []
+  /** The tables that are read or written, those of views included. */
   readonly tables = new Set<TableView>()
+  /** The tables and views that the statement itself names. */
+  readonly uses = new Set<TableView>()
+  readonly expansion: ViewExpansion
+  /** What each * stands for; recorded only where it is set. */
+  stars: Map<SelectItem, readonly SelectItem[]> | undefined
   usesClaims = false
   /** Sizes of expressions, counted once. */
   readonly sizes = new Map<Expression, number>()
@@ -50,6 +58,7 @@ export class Binding {
   readonly #literals: Literals | undefined
 
   constructor(
+    written: Statement,
     statement: string,
     catalogue: CatalogueView,
     rules: BindingRules,
@@ -57,6 +66,7 @@ export class Binding {
     knownTypes: ReadonlyMap<string, IqlType> = new Map(),
   ) {
     this.statement = statement
+    this.expansion = new ViewExpansion(written, statement)
     this.catalogue = catalogue
     this.#rules = rules
     this.#literals = literals

@@ -12,6 +12,8 @@ export interface Bound {
   readonly columns: readonly ResultColumn[]
   /** The tables that the statement reads or writes, without duplicates. */
   readonly tables: readonly TableView[]
+  /** The views that it reads, those in views included. Their tables are among the tables. */
+  readonly views: readonly TableView[]
   /** Whether a row filter uses claims, so that callers with the same rights may see different rows. */
   readonly usesClaims: boolean
 }
@@ -34,6 +36,9 @@ export type BoundStatement =
   | RenameColumn
   | SetRights
   | DropTable
+  | CreateView
+  | SetViewRights
+  | DropView
   | CreateIndex
   | DropIndex
   | Explain
@@ -186,6 +191,37 @@ export interface SetRights {
 export interface DropTable {
   readonly kind: 'drop-table'
   readonly table: TableView | undefined
+}
+
+/** CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name … AS query */
+export interface CreateView {
+  readonly kind: 'create-view'
+  readonly name: string
+  /** The view exists and the statement has IF NOT EXISTS: there is nothing to do. */
+  readonly exists: boolean
+  /** The view that it replaces. */
+  readonly replaced: TableView | undefined
+  readonly columns: readonly ResultColumn[]
+  /** The query as IQL text, in which each * is a list of columns. */
+  readonly text: string
+  /** The tables and views that the text names. */
+  readonly uses: readonly string[]
+  readonly readScope: string | undefined
+  readonly comment: string | undefined
+}
+
+/** ALTER VIEW name SET …; undefined: unchanged, null: removed. */
+export interface SetViewRights {
+  readonly kind: 'set-view-rights'
+  readonly view: TableView
+  readonly readScope: string | null | undefined
+  readonly comment: string | null | undefined
+}
+
+/** DROP VIEW [IF EXISTS] name; undefined if IF EXISTS found no view. */
+export interface DropView {
+  readonly kind: 'drop-view'
+  readonly view: TableView | undefined
 }
 
 /** CREATE [UNIQUE] INDEX [IF NOT EXISTS] name ON table (…) */

@@ -1,5 +1,5 @@
 /** The catalogue as the binder sees it: the tables of one caller, and what the caller may do with them. */
-import type { Expression } from './ast-query.ts'
+import type { Expression, Query } from './ast-query.ts'
 import type { IqlType } from './types.ts'
 
 /** A table that the caller may not read is not part of the view. */
@@ -32,6 +32,16 @@ export interface TableView {
   readonly isWritable: boolean
   /** Whether changes are logged, so that live queries can read only what has changed. */
   readonly isLive: boolean
+  /** Set for a view: it has no rows of its own, and the query takes its place. */
+  readonly view?: ViewQuery | undefined
+}
+
+/** The query of a view, parsed when it is first used. */
+export interface ViewQuery {
+  readonly text: string
+  readonly query: Query
+  /** See nestingOf. */
+  readonly nesting: number
 }
 
 export interface ColumnView {

@@ -8,7 +8,7 @@ import type { Call, Expression, From, Name, OrderItem, Query, Select, SelectItem
 import { type Binding, startOf } from './binding.ts'
 import { functionsNamed } from './functions.ts'
 import { sameName } from './names.ts'
-import { printExpression } from './printer.ts'
+import { printExpression } from './print-query.ts'
 
 const GAPFILL = 'time_bucket_gapfill'
 

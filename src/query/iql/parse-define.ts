@@ -1,21 +1,26 @@
-/** Parses the statements that define tables and indexes: CREATE, ALTER, DROP. */
+/** Parses the statements that define tables, views and indexes: CREATE, ALTER, DROP. */
 import type {
   AlterTable,
+  AlterView,
   ColumnDefinition,
   CreateIndex,
   CreateTable,
+  CreateView,
   KeyDefinition,
   Statement,
   TableChanges,
+  ViewChanges,
 } from './ast.ts'
 import type { Expression } from './ast-query.ts'
 import { parseExpression, parseType } from './parse-expression.ts'
+import { parseQuery } from './parse-select.ts'
 import type { TokenStream } from './token-stream.ts'
 
-/** Create = CreateTable | CreateIndex */
+/** Create = CreateTable | CreateView | CreateIndex */
 export function parseCreate(tokens: TokenStream): Statement {
   const at = tokens.expects('create')
   if (tokens.sees('table')) return parseCreateTable(tokens, at)
+  if (tokens.sees('view') || tokens.sees('or')) return parseCreateView(tokens, at)
   const unique = tokens.accepts('unique')
   return parseCreateIndex(tokens, unique, at)
 }
@@ -38,6 +43,37 @@ function parseCreateTable(tokens: TokenStream, at: number): CreateTable {
   } while (tokens.accepts(','))
   tokens.expects(')')
   return { kind: 'create-table', ifNotExists, name, columns, keys, ...parseTableOptions(tokens), at }
+}
+
+/**
+ * CreateView = "CREATE" ("OR" "REPLACE" "VIEW" | "VIEW" ["IF" "NOT" "EXISTS"]) Name ["(" Name {"," Name} ")"]
+ *              {"READ" "SCOPE" Text | "COMMENT" Text} "AS" Query
+ */
+function parseCreateView(tokens: TokenStream, at: number): CreateView {
+  const orReplace = tokens.accepts('or')
+  if (orReplace) tokens.expects('replace')
+  tokens.expects('view')
+  const ifNotExists = !orReplace && acceptsIfNotExists(tokens)
+  const name = tokens.name('a view')
+  const columns = tokens.accepts('(') ? tokens.closing(tokens.list((tokens) => tokens.columnName())) : []
+  const { readScope, comment } = parseViewChanges(tokens, (part) => part(tokens))
+  tokens.expects('as')
+  if (!(tokens.sees('select') || tokens.sees('with') || tokens.sees('('))) throw tokens.unexpected()
+  const options = { readScope: readScope ?? undefined, comment: comment ?? undefined }
+  return { kind: 'create-view', orReplace, ifNotExists, name, columns, ...options, query: parseQuery(tokens), at }
+}
+
+/** Each option at most once. */
+function parseViewChanges(tokens: TokenStream, read: ReadPart): ViewChanges {
+  let changes: ViewChanges = { readScope: undefined, comment: undefined }
+  for (;;) {
+    if (changes.readScope === undefined && tokens.accepts('read')) {
+      tokens.expects('scope')
+      changes = { ...changes, readScope: read(parseScope) }
+    } else if (changes.comment === undefined && tokens.accepts('comment')) {
+      changes = { ...changes, comment: read(parseComment) }
+    } else return changes
+  }
 }
 
 function acceptsIfNotExists(tokens: TokenStream): boolean {
@@ -175,15 +211,33 @@ function parseIndexColumn(tokens: TokenStream): CreateIndex['columns'][number] {
   return { name, descending }
 }
 
+/** Alter = AlterTable | AlterView */
+export function parseAlter(tokens: TokenStream): AlterTable | AlterView {
+  const at = tokens.expects('alter')
+  return tokens.sees('view') ? parseAlterView(tokens, at) : parseAlterTable(tokens, at)
+}
+
 /**
  * AlterTable = "ALTER" "TABLE" Name ("ADD" ["COLUMN"] ColumnDefinition | "DROP" ["COLUMN"] Name
  *            | "RENAME" ["COLUMN"] Name "TO" Name | "SET" TableChange {TableChange})
  */
-export function parseAlterTable(tokens: TokenStream): AlterTable {
-  const at = tokens.expects('alter')
+function parseAlterTable(tokens: TokenStream, at: number): AlterTable {
   tokens.expects('table')
   const table = tokens.name('a table')
   return { kind: 'alter-table', table, action: parseAlteration(tokens), at }
+}
+
+/**
+ * AlterView = "ALTER" "VIEW" Name "SET" ViewChange {ViewChange}
+ * ViewChange = ("READ" "SCOPE" | "COMMENT") (Text | "NULL")
+ */
+function parseAlterView(tokens: TokenStream, at: number): AlterView {
+  tokens.expects('view')
+  const name = tokens.name('a view')
+  tokens.expects('set')
+  const changes = parseViewChanges(tokens, (part) => (tokens.accepts('null') ? null : part(tokens)))
+  if (changes.readScope === undefined && changes.comment === undefined) throw tokens.unexpected()
+  return { kind: 'alter-view', name, changes, at }
 }
 
 function parseAlteration(tokens: TokenStream): AlterTable['action'] {
@@ -213,12 +267,13 @@ function parseSet(tokens: TokenStream): AlterTable['action'] {
   return { kind: 'set', ...changes }
 }
 
-/** Drop = "DROP" ("TABLE" | "INDEX") ["IF" "EXISTS"] Name */
+/** Drop = "DROP" ("TABLE" | "VIEW" | "INDEX") ["IF" "EXISTS"] Name */
 export function parseDrop(tokens: TokenStream): Statement {
   const at = tokens.expects('drop')
-  const isTable = tokens.accepts('table')
-  if (!isTable) tokens.expects('index')
+  const kind = tokens.accepts('table') ? 'drop-table' : tokens.accepts('view') ? 'drop-view' : 'drop-index'
+  if (kind === 'drop-index') tokens.expects('index')
   const ifExists = acceptsIfExists(tokens)
-  const name = tokens.name(isTable ? 'a table' : 'an index')
-  return { kind: isTable ? 'drop-table' : 'drop-index', ifExists, name, at }
+  return { kind, ifExists, name: tokens.name(DROPPED[kind]), at }
 }
+
+const DROPPED = { 'drop-table': 'a table', 'drop-view': 'a view', 'drop-index': 'an index' } as const

@@ -4,7 +4,7 @@ import type { Explain, ExplainLive, Statement } from './ast.ts'
 import type { Expression } from './ast-query.ts'
 import { tokenize } from './lexer.ts'
 import { DEFAULT_LIMITS, type Limits } from './limits.ts'
-import { parseAlterTable, parseCreate, parseDrop } from './parse-define.ts'
+import { parseAlter, parseCreate, parseDrop } from './parse-define.ts'
 import { parseExpression } from './parse-expression.ts'
 import { parseParenthesisedQuery, parseQuery } from './parse-select.ts'
 import { parseDelete, parseInsert, parseUpdate } from './parse-write.ts'
@@ -42,14 +42,14 @@ function parseToEnd<Tree>(tokens: TokenStream, rule: (tokens: TokenStream) => Tr
   throw tokens.unexpected()
 }
 
-/** Statement = Query | Insert | Update | Delete | Create | AlterTable | Drop | Explain | Describe | Show */
+/** Statement = Query | Insert | Update | Delete | Create | Alter | Drop | Explain | Describe | Show */
 function parseStatement(tokens: TokenStream): Statement {
   if (tokens.sees('select') || tokens.sees('with') || tokens.sees('(')) return parseQuery(tokens)
   if (tokens.sees('insert')) return parseInsert(tokens)
   if (tokens.sees('update')) return parseUpdate(tokens)
   if (tokens.sees('delete')) return parseDelete(tokens)
   if (tokens.sees('create')) return parseCreate(tokens)
-  if (tokens.sees('alter')) return parseAlterTable(tokens)
+  if (tokens.sees('alter')) return parseAlter(tokens)
   if (tokens.sees('drop')) return parseDrop(tokens)
   if (tokens.sees('explain')) return parseExplain(tokens)
   if (tokens.sees('describe')) return parseDescribe(tokens)

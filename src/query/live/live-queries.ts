@@ -242,7 +242,7 @@ export class LiveStatements implements LiveQueries {
   #whyUnbound({ plan }: LiveTarget, { scopes }: Principal, error: unknown): Refusal {
     const { snapshot } = this.#options.catalogue
     const view = viewFor(snapshot, scopes)
-    const isHidden = plan.tables.some(
+    const isHidden = [...plan.tables, ...plan.views].some(
       ({ name }) => view.lookup(name) === undefined && snapshot.table(name) !== undefined,
     )
     if (isHidden) return refuse('Auth.MissingScope', 'You may not read the tables of this statement any more')
@@ -282,9 +282,10 @@ function keyOf({ principal, requestId }: LiveRequest): string {
   return `${ownerOf(principal)}\n${requestId}`
 }
 
-/** What a caller sees of the tables, apart from which rows. */
+/** What a caller sees of the tables and views, apart from which rows. */
 function shapeOf({ plan }: LiveTarget): string {
-  return JSON.stringify(plan.tables.map(({ columns, primaryKey }) => [columns, primaryKey]))
+  const tables = plan.tables.map(({ columns, primaryKey }) => [columns, primaryKey])
+  return JSON.stringify([tables, plan.views.map(({ columns, view }) => [columns, view?.text])])
 }
 
 function shuttingDown(): Refusal {

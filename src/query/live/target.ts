@@ -1,8 +1,9 @@
 /** What a live statement means for its caller: the plan, its values, and the identity of the result that callers share. */
 import { createHash } from 'node:crypto'
 import type { Principal } from '../../protocol/principal.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Snapshot } from '../catalogue/snapshot.ts'
-import { type Bindable, type Plan, parametersOf, type RunValues } from '../engines/emit/slots.ts'
+import { type Bindable, type Plan, parametersOf, type RunValues, type SlotSource } from '../engines/emit/slots.ts'
 import type { Engine } from '../engines/engine.ts'
 import { type LiveReadRequest, type Positions, positionsOf, type Since } from '../engines/live-source.ts'
 import { readParameters } from '../iql/parameters.ts'
@@ -11,6 +12,7 @@ import { type LivePlan, planLive } from '../plan/live.ts'
 import type { FormerPlan, LiveFamily } from '../plan/live-family.ts'
 import type { LiveMethod } from '../plan/live-method.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
+import { readableViews } from '../plan/rights.ts'
 import { describeColumns } from '../results/encoders.ts'
 import type { LiveEncoding } from '../results/live-rows.ts'
 import { ownerOf } from '../run/running.ts'
@@ -57,6 +59,7 @@ export interface TargetEnv {
   readonly engine: Engine
   readonly planner: Planner
   readonly clock: () => number
+  readonly catalogue: Pick<Catalogue, 'snapshot'>
 }
 
 /** Throws a Refusal if the statement does not bind, or cannot be live. */
@@ -131,12 +134,18 @@ function livePlanOf(planned: Planned, engine: Engine): LivePlan {
 
 function runValuesOf(principal: Principal, parameters: readonly IqlValue[], env: TargetEnv): () => RunValues {
   const { subject, username, clientId, roles, scopes } = principal
-  return () => ({ parameters, subject, username, clientId, roles, scopes, milliseconds: env.clock() })
+  const claims = { subject, username, clientId, roles, scopes }
+  // A system table is read again whenever the catalogue changes.
+  const views = () => readableViews(env.catalogue.snapshot, scopes)
+  return () => ({ parameters, ...claims, views, milliseconds: env.clock() })
 }
+
+/** Which views a caller may read follows from the scopes, which are fixed, and the catalogue. */
+const CHANGING: ReadonlySet<SlotSource['kind']> = new Set<SlotSource['kind']>(['now', 'today', 'since', 'views'])
 
 /** The values that do not change from one run to the next, in a form that JSON can write. */
 function fixedParameters(plan: Plan, values: RunValues, { engine }: TargetEnv): unknown[] {
-  const slots = plan.slots.filter(({ source: { kind } }) => kind !== 'now' && kind !== 'today' && kind !== 'since')
+  const slots = plan.slots.filter(({ source: { kind } }) => !CHANGING.has(kind))
   return parametersOf({ ...plan, slots }, values, engine.bind).map(written)
 }
 

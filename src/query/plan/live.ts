@@ -22,6 +22,8 @@ export interface LivePlan {
   readonly statement: LiveStatement
   /** The tables that it reads, without duplicates. */
   readonly tables: readonly TableView[]
+  /** The views that it reads. */
+  readonly views: readonly TableView[]
   /** The whole result: `statement.sql` and its parameters. */
   readonly plan: Plan
   /** The whole result as it was at positions of its tables; undefined if not all of these have a log of their rows. */
@@ -60,6 +62,7 @@ export function planLive({ text, snapshot, bound }: LiveInput, engine: LiveEngin
     isOrdered: query.orderBy.length > 0,
     statement,
     tables: bound.tables,
+    views: bound.views,
     plan,
     former: once(() => {
       if (!hasFormer) return undefined

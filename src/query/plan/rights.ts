@@ -33,12 +33,21 @@ export function sameScopes(a: ReadonlySet<string>, b: ReadonlySet<string>): bool
   return true
 }
 
+function mayReadTable(snapshot: Snapshot, scopes: ReadonlySet<string>, { name, view }: TableView): boolean {
+  if (view !== undefined) return snapshot.readScopesOf(name).isSubsetOf(scopes)
+  const scope = snapshot.definitionOf(name)?.readScope
+  return scope === undefined || scopes.has(scope)
+}
+
+/** The names of the views that these scopes may read, in lower case. */
+export function readableViews(snapshot: Snapshot, scopes: ReadonlySet<string>): string[] {
+  const views = snapshot.definitions.filter(({ view }) => view !== undefined).map(({ name }) => name.toLowerCase())
+  return views.filter((name) => snapshot.readScopesOf(name).isSubsetOf(scopes))
+}
+
 /** The view omits every table that these scopes may not read. */
 export function viewFor(snapshot: Snapshot, scopes: ReadonlySet<string>): CatalogueView {
-  const mayRead = (table: TableView): boolean => {
-    const scope = snapshot.definitionOf(table.name)?.readScope
-    return scope === undefined || scopes.has(scope)
-  }
+  const mayRead = (table: TableView): boolean => mayReadTable(snapshot, scopes, table)
   return {
     lookup(name) {
       const table = snapshot.table(name)

@@ -7,6 +7,7 @@ import type { RunValues } from '../engines/emit/slots.ts'
 import type { Engine, IdempotencyKey, ReadLimits, ReadOutcome, Stoppable, WholeRead } from '../engines/engine.ts'
 import type { IqlValue } from '../iql/types.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
+import { readableViews } from '../plan/rights.ts'
 import type { TextEncoders } from '../results/encoders.ts'
 import type { Cell, Encoding } from '../results/encoding.ts'
 import type { AuditTable } from './audit-table.ts'
@@ -55,6 +56,13 @@ export type Result =
 
 export function runValues(call: Call, values: readonly IqlValue[], env: ExecutionEnv): RunValues {
   const { subject, username, clientId, roles, scopes } = call.principal
-  const { literals } = call.planned
-  return { parameters: values, literals, subject, username, clientId, roles, scopes, milliseconds: env.clock() }
+  const { literals, snapshot } = call.planned
+  const claims = { subject, username, clientId, roles, scopes }
+  return {
+    parameters: values,
+    literals,
+    ...claims,
+    views: () => readableViews(snapshot, scopes),
+    milliseconds: env.clock(),
+  }
 }

@@ -14,7 +14,7 @@ import { costOf } from '../plan/cost.ts'
 import { viewFor } from '../plan/rights.ts'
 import type { Cell } from '../results/encoding.ts'
 import { type ExecutionEnv, type Run, runValues } from './call.ts'
-import { recordChanges } from './define.ts'
+import { readableBy, recordChanges } from './define.ts'
 import { readRows } from './read-rows.ts'
 import { ownerOf } from './running.ts'
 
@@ -34,7 +34,7 @@ export async function writeToCatalogue(
   const response = idempotencyKey === undefined ? undefined : { idempotencyKey, outcome }
   const reply = await env.catalogue.change(
     changes.map((change) => ({ change, fill: null })),
-    { owner: ownerOf(run.principal), signal: running.signal, response },
+    { owner: ownerOf(run.principal), signal: running.signal, response, mayName: readableBy(run) },
   )
   if (reply?.isReplay) return reply
   recordChanges(env.audit, run, changes)
@@ -214,7 +214,7 @@ function flag(members: ReadonlyMap<string, Json>, name: string, otherwise: boole
 async function drop(statement: Delete, run: Run, env: ExecutionEnv): Promise<TableChanges> {
   const names = await matchingRows(statement, [], run, env)
   const tables = names.map(([name]) => definitionNamed(name, run))
-  return { tables, changes: tables.map(({ name }) => ({ kind: 'drop', name })) }
+  return { tables, changes: tables.map(({ name }) => ({ kind: 'drop', name, isView: false })) }
 }
 
 /** The columns of CatalogueTable that UPDATE may set. The name and the columns of a table change by ALTER TABLE. */

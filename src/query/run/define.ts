@@ -6,6 +6,7 @@ import type { Bindable } from '../engines/emit/slots.ts'
 import { parametersOf } from '../engines/emit/slots.ts'
 import type { AddColumn, BoundStatement } from '../iql/bound.ts'
 import { isSimple } from '../plan/cost.ts'
+import { viewFor } from '../plan/rights.ts'
 import { type ExecutionEnv, type Run, runValues } from './call.ts'
 import { readRows } from './read-rows.ts'
 import { ownerOf } from './running.ts'
@@ -17,8 +18,15 @@ export async function define(statement: BoundStatement, run: Run, env: Execution
   await env.catalogue.change([{ change, fill: value }], {
     owner: ownerOf(run.principal),
     signal: run.running.signal,
+    mayName: readableBy(run),
   })
   recordChanges(env.audit, run, [change])
+}
+
+/** The tables and views that an error may name. */
+export function readableBy({ planned, principal }: Run): (name: string) => boolean {
+  const view = viewFor(planned.snapshot, principal.scopes)
+  return (name) => view.lookup(name) !== undefined
 }
 
 /** The default of a new column, evaluated once for all existing rows. */
@@ -51,8 +59,19 @@ export function recordChanges(
       target: table,
       address,
       requestId,
-      details: { statement: change.kind === 'alter' ? change.step.kind : change.kind, table, ...changedBy(change) },
+      details: { statement: statementOf(change), table, ...changedBy(change) },
     })
+  }
+}
+
+function statementOf(change: CatalogueChange): string {
+  switch (change.kind) {
+    case 'create':
+      return change.table.view === undefined ? 'create' : 'create-view'
+    case 'drop':
+      return change.isView ? 'drop-view' : 'drop'
+    case 'alter':
+      return change.step.kind
   }
 }
 

@@ -23,6 +23,7 @@ export function introspect(statement: Introspection, run: Run, engine: Engine): 
         name,
         snapshot.table(name)?.isSystem ?? false,
         snapshot.definitionOf(name)?.description ?? null,
+        snapshot.table(name)?.view !== undefined,
       ])
     case 'describe':
     case 'show-columns': {

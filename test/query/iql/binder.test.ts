@@ -226,7 +226,7 @@ const RESULTS: readonly (readonly [string, string])[] = [
   ['DELETE FROM trades ALL', ''],
   ['DELETE FROM trades t WHERE t.id IN (SELECT id FROM trades) RETURNING t.id', 'id Integer'],
   ['EXPLAIN SELECT 1', 'plan Text'],
-  ['SHOW TABLES', 'name Text, issystem Boolean, description Text?'],
+  ['SHOW TABLES', 'name Text, issystem Boolean, description Text?, isview Boolean'],
   ['DESCRIBE trades', 'name Text, type Text, ordinal Integer, nullable Boolean, isprimarykey Boolean, default Text?'],
   [
     'SHOW COLUMNS FROM trades',

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { caretPicture, positionOf } from '../../../src/query/iql/errors.ts'
 import { parse, parseExpressionText } from '../../../src/query/iql/parser.ts'
-import { print, printExpression } from '../../../src/query/iql/printer.ts'
+import { printExpression } from '../../../src/query/iql/print-query.ts'
+import { print } from '../../../src/query/iql/printer.ts'
 import { refusalOf } from './refusals.ts'
 
 /** A statement and its canonical form. */

@@ -50,6 +50,7 @@ function targetWith(isOrdered: boolean, keyNames: readonly string[] | null): Liv
       isOrdered,
       statement,
       tables: [],
+      views: [],
       plan,
       former: () => undefined,
       family: undefined,

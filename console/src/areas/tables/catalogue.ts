@@ -1,4 +1,4 @@
-/** The tables that the user may see, read as they are needed. */
+/** The tables and views that the user may see, read as they are needed. */
 import { gate } from '../../gate.ts'
 
 export type Right = 'select' | 'insert' | 'update' | 'delete' | 'alter'
@@ -13,6 +13,7 @@ export interface TableSummary {
   readonly columns: number
   readonly created: string
   readonly live: boolean
+  readonly isview: boolean
   readonly rights: readonly Right[]
 }
 
@@ -36,6 +37,8 @@ export interface TableDetail extends Omit<TableSummary, 'columns'> {
   readonly uniques: readonly (readonly string[])[]
   readonly indexes: readonly TableIndex[]
   readonly rowfilter: string | null
+  /** The query of a view. */
+  readonly view: string | null
 }
 
 export interface TablePage {

@@ -1,8 +1,9 @@
 /** The definition of a table: columns, keys, indexes, scopes and row filter; changed by forms that show their statement. */
 import { useState } from 'preact/hooks'
+import { format } from '../../editor/format.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
-import { Badge, Button, Facts, Menu, Section, Table, Time } from '../../ui/index.ts'
+import { Badge, Button, Code, Facts, Menu, Section, Table, Time } from '../../ui/index.ts'
 import { AddColumn, AddIndex, ChangeSettings, RenameColumn, run } from './alter.tsx'
 import type { TableColumn, TableDetail, TableIndex } from './catalogue.ts'
 import { nameOf } from './statements.ts'
@@ -11,7 +12,9 @@ type Open = { readonly kind: 'column' | 'index' | 'settings' } | { readonly kind
 
 export function Structure({ table, onDefined }: { readonly table: TableDetail; readonly onDefined: () => void }) {
   const [open, setOpen] = useState<Open>()
-  const mayAlter = table.rights.includes('alter')
+  const mayDefine = table.rights.includes('alter')
+  const mayAlter = mayDefine && !table.isview
+  const kind = table.isview ? 'view' : 'table'
   const dialog = {
     table,
     onClose: () => setOpen(undefined),
@@ -34,11 +37,9 @@ export function Structure({ table, onDefined }: { readonly table: TableDetail; r
     if (await ask(`DROP INDEX ${nameOf(name)}`, `Drop the index ${name}?`, lost, `Dropped ${name}`)) onDefined()
   }
   const dropTable = async () => {
-    const lost = 'All of its rows are lost.'
-    if (
-      !(await ask(`DROP TABLE ${nameOf(table.name)}`, `Drop the table ${table.name}?`, lost, `Dropped ${table.name}`))
-    )
-      return
+    const lost = table.isview ? 'The tables that it reads keep their rows.' : 'All of its rows are lost.'
+    const statement = `DROP ${kind.toUpperCase()} ${nameOf(table.name)}`
+    if (!(await ask(statement, `Drop the ${kind} ${table.name}?`, lost, `Dropped ${table.name}`))) return
     go(href('tables'))
     onDefined()
   }
@@ -91,52 +92,59 @@ export function Structure({ table, onDefined }: { readonly table: TableDetail; r
           ]}
         />
       </Section>
-      <Section
-        title="Keys and indexes"
-        actions={
-          mayAlter && (
-            <Button size="small" icon="plus" onClick={() => setOpen({ kind: 'index' })}>
-              Add an index
-            </Button>
-          )
-        }
-      >
-        <Facts
-          of={[
-            ['Primary key', table.primarykey.length === 0 ? <None /> : <code>{table.primarykey.join(', ')}</code>],
-            ...table.uniques.map((columns): [string, preact.ComponentChild] => [
-              'Unique',
-              <code key="columns">{columns.join(', ')}</code>,
-            ]),
-          ]}
-        />
-        {table.indexes.length > 0 && (
-          <Table
-            label="Indexes"
-            rows={table.indexes}
-            keyOf={({ name }) => name}
-            columns={[
-              { title: 'Index', cell: ({ name }) => name },
-              { title: 'Columns', cell: (index) => <code>{columnsOf(index)}</code> },
-              { title: 'Unique', cell: ({ unique }) => (unique === true ? 'yes' : 'no'), wide: true },
-              ...(mayAlter
-                ? [
-                    {
-                      title: 'Actions',
-                      kind: 'actions' as const,
-                      cell: (index: TableIndex) => (
-                        <Menu
-                          label={`Change ${index.name}`}
-                          items={[{ title: 'Drop…', icon: 'trash', danger: true, act: () => void dropIndex(index) }]}
-                        />
-                      ),
-                    },
-                  ]
-                : []),
+      {table.view !== null && (
+        <Section title="Query">
+          <Code text={format(table.view)} label="the query of the view" />
+        </Section>
+      )}
+      {!table.isview && (
+        <Section
+          title="Keys and indexes"
+          actions={
+            mayAlter && (
+              <Button size="small" icon="plus" onClick={() => setOpen({ kind: 'index' })}>
+                Add an index
+              </Button>
+            )
+          }
+        >
+          <Facts
+            of={[
+              ['Primary key', table.primarykey.length === 0 ? <None /> : <code>{table.primarykey.join(', ')}</code>],
+              ...table.uniques.map((columns): [string, preact.ComponentChild] => [
+                'Unique',
+                <code key="columns">{columns.join(', ')}</code>,
+              ]),
             ]}
           />
-        )}
-      </Section>
+          {table.indexes.length > 0 && (
+            <Table
+              label="Indexes"
+              rows={table.indexes}
+              keyOf={({ name }) => name}
+              columns={[
+                { title: 'Index', cell: ({ name }) => name },
+                { title: 'Columns', cell: (index) => <code>{columnsOf(index)}</code> },
+                { title: 'Unique', cell: ({ unique }) => (unique === true ? 'yes' : 'no'), wide: true },
+                ...(mayAlter
+                  ? [
+                      {
+                        title: 'Actions',
+                        kind: 'actions' as const,
+                        cell: (index: TableIndex) => (
+                          <Menu
+                            label={`Change ${index.name}`}
+                            items={[{ title: 'Drop…', icon: 'trash', danger: true, act: () => void dropIndex(index) }]}
+                          />
+                        ),
+                      },
+                    ]
+                  : []),
+              ]}
+            />
+          )}
+        </Section>
+      )}
       <Section
         title="Rights and settings"
         actions={
@@ -150,19 +158,17 @@ export function Structure({ table, onDefined }: { readonly table: TableDetail; r
         <Facts
           of={[
             ['Read scope', table.readscope === null ? 'any scope of the platform' : <code>{table.readscope}</code>],
-            ['Write scope', <code key="write">{table.writescope ?? 'Platform/Admin'}</code>],
-            ['Row filter', table.rowfilter === null ? <None /> : <code>{table.rowfilter}</code>],
+            ...(table.isview ? [] : writeFacts(table)),
             ['You may', table.rights.join(', ')],
             ['Comment', table.description ?? <None />],
-            ['Changes are logged', table.live ? 'yes, for live queries' : 'no: live queries run again as a whole'],
             ['Created', <Time key="created" at={table.created} />],
           ]}
         />
       </Section>
-      {mayAlter && (
+      {mayDefine && (
         <Section title="Danger">
           <Button kind="danger" icon="trash" onClick={dropTable}>
-            Drop the table
+            Drop the {kind}
           </Button>
         </Section>
       )}
@@ -180,6 +186,15 @@ function ColumnName({ column: { name, isprimarykey } }: { readonly column: Table
       {name} {isprimarykey && <Badge kind="accent">key</Badge>}
     </>
   )
+}
+
+/** A view has no rows that could be written, and no changes of its own. */
+function writeFacts({ writescope, rowfilter, live }: TableDetail): [string, preact.ComponentChild][] {
+  return [
+    ['Write scope', <code key="write">{writescope ?? 'Platform/Admin'}</code>],
+    ['Row filter', rowfilter === null ? <None /> : <code>{rowfilter}</code>],
+    ['Changes are logged', live ? 'yes, for live queries' : 'no: live queries run again as a whole'],
+  ]
 }
 
 function None() {

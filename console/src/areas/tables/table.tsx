@@ -48,11 +48,12 @@ export function TablePage({
   )
 }
 
-function Badges({ table: { issystem, rights, rowfilter } }: { readonly table: TableDetail }) {
+function Badges({ table: { issystem, isview, rights, rowfilter } }: { readonly table: TableDetail }) {
   return (
     <>
       {issystem && <Badge>system</Badge>}
-      {!rights.includes('update') && <Badge>read only</Badge>}
+      {isview && <Badge kind="accent">view</Badge>}
+      {!rights.includes('update') && !isview && <Badge>read only</Badge>}
       {rowfilter !== null && <Badge kind="accent">row filter</Badge>}
     </>
   )

@@ -1,4 +1,4 @@
-/** The tree of tables: a page at a time, found by the beginning of the name, columns read when opened, system tables last. */
+/** The tree of tables and views: a page at a time, found by the beginning of the name, columns read when opened, system tables last. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { href } from '../../shell/router.ts'
 import { Await, Button, ButtonLink, Icon, IconButton, SearchField, useLoad } from '../../ui/index.ts'
@@ -144,7 +144,7 @@ function Branch({
   readonly definitions: number
 }) {
   const [isOpen, setOpen] = useState(false)
-  const { name, description } = table
+  const { name, description, isview } = table
   const link = useRef<HTMLAnchorElement>(null)
   useEffect(() => {
     if (name === current) link.current?.scrollIntoView({ block: 'nearest' })
@@ -165,8 +165,9 @@ function Branch({
           aria-current={name === current ? 'page' : undefined}
           title={description ?? name}
         >
-          <Icon name="table" />
+          <Icon name={isview ? 'eye' : 'table'} />
           <span>{name}</span>
+          {isview && <span class="quiet">view</span>}
         </a>
       </div>
       {isOpen && <ColumnsOf name={name} definitions={definitions} />}

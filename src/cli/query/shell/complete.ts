@@ -1,14 +1,14 @@
 /** Completes keywords, functions, tables and columns of a statement, and the commands of the shell. */
 import { functionNames } from '../../../query/iql/functions.ts'
 import { KEYWORDS } from '../../../query/iql/keywords.ts'
-import { printName } from '../../../query/iql/printer.ts'
+import { printName } from '../../../query/iql/print-query.ts'
 import { FORMATS } from '../result.ts'
 import type { KnownTable, KnownTables } from './catalogue.ts'
 import { COMMAND_WORDS } from './commands.ts'
 import { placeAfter } from './input-buffer.ts'
 
 /** After these a table is named. */
-const BEFORE_TABLE = new Set(['from', 'join', 'into', 'update', 'table', 'describe'])
+const BEFORE_TABLE = new Set(['from', 'join', 'into', 'update', 'table', 'view', 'describe'])
 
 /**
  * `text` is what was typed up to the cursor, with the earlier lines of the statement. As readline expects: the candidates, and

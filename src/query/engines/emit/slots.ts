@@ -25,7 +25,7 @@ export type SlotSource =
   | { readonly kind: 'row-count'; readonly index: number }
   | { readonly kind: 'claim'; readonly claim: ClaimName }
   /** JSON arrays of texts. */
-  | { readonly kind: 'roles' | 'scopes' }
+  | { readonly kind: 'roles' | 'scopes' | 'views' }
   | { readonly kind: 'now' | 'today' }
   /** The position of a table, as text: what has changed since. */
   | { readonly kind: 'since'; readonly table: string }
@@ -52,6 +52,8 @@ export interface RunValues {
   readonly clientId: string
   readonly roles: readonly string[]
   readonly scopes: ReadonlySet<string>
+  /** The names of the views that the caller may read, in lower case: for the system tables. */
+  readonly views?: () => readonly string[]
   /** When the statement began, since the epoch. */
   readonly milliseconds: number
   /** For the slots `since`, by the name of the table. */
@@ -208,6 +210,8 @@ function slotValue(source: SlotSource, values: RunValues): IqlValue {
       return JSON.stringify(values.roles)
     case 'scopes':
       return JSON.stringify([...values.scopes])
+    case 'views':
+      return JSON.stringify(values.views?.() ?? [])
     case 'now':
       return nowOf(values)
     case 'today':

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import type { ClientBase, PoolClient } from 'pg'
 import { loadPg } from '../../../store/pg.ts'
-import type { CatalogueRow } from '../../catalogue/definition.ts'
+import { type CatalogueRow, readDefinition } from '../../catalogue/definition.ts'
+import { concernsViews, ViewGuard } from '../../catalogue/view-guard.ts'
 import { readTimestamp } from '../../iql/time-values.ts'
 import {
   type CatalogueDialect,
@@ -84,7 +85,13 @@ export function change(acquire: Acquire, request: ChangeRequest): Promise<WriteR
 
 async function applyAll(client: PoolClient, { changes, response }: ChangeRequest): Promise<WriteReply | undefined> {
   const apply = async (): Promise<void> => {
-    for (const step of changes) await applyChange(client, step)
+    await client.query(CATALOGUE_LOCK)
+    const checksViews = changes.some(({ change }) => concernsViews(change))
+    const guard = checksViews ? new ViewGuard((await readCatalogue(client)).map(readDefinition)) : undefined
+    for (const step of changes) {
+      guard?.accept(step.change)
+      await applyChange(client, step)
+    }
   }
   if (response === undefined) {
     await apply()
@@ -98,7 +105,6 @@ async function applyAll(client: PoolClient, { changes, response }: ChangeRequest
 }
 
 async function applyChange(client: PoolClient, step: ChangeStep): Promise<void> {
-  await client.query(CATALOGUE_LOCK)
   const [entry] = await readRows(client, selectEntry(step.change, CATALOGUE))
   const statements = changeStatements(step, entry, CATALOGUE)
   const log = logChangeOf(step.change)

@@ -14,16 +14,22 @@ const FENCE = 'OFFSET 0'
 /** Definitions name it only where it is off. */
 const LIVE = `coalesce((t.definition::json ->> 'live')::boolean, TRUE)`
 
+/** The text of a view. */
+const VIEW = `((t.definition::json #>> '{view,text}') COLLATE "C")`
+
 export function systemTableSql(table: TableView, slots: Slots): Sql {
   if (table.name === AUDIT_LOG) return POSTGRES_AUDIT_TABLE
   const scopes = slots.placeholder({ kind: 'scopes' }, TEXT)
-  const visible = `(t.readscope IS NULL OR t.readscope IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${scopes}::jsonb) AS j(v)))`
+  const readable = `(t.readscope IS NULL OR t.readscope IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${scopes}::jsonb) AS j(v)))`
+  const views = slots.placeholder({ kind: 'views' }, TEXT)
+  const isReadable = `(${VIEW} IS NULL OR t.key IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${views}::jsonb) AS j(v)))`
+  const visible = `${readable} AND ${isReadable}`
   const tables = `${SCHEMA}._gh_tables AS t`
   switch (table.name.toLowerCase()) {
     case 'cataloguetables':
       return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
         json_array_length(t.definition::json -> 'columns')::bigint AS columns, t.created,
-        ${LIVE} AS live FROM ${tables} WHERE ${visible} ${FENCE})`
+        ${LIVE} AS live, ${VIEW} IS NOT NULL AS isview, ${VIEW} AS view FROM ${tables} WHERE ${visible} ${FENCE})`
     case 'cataloguecolumns':
       return `(SELECT t.name AS tablename, (c.value ->> 'name') COLLATE "C" AS name, (c.value ->> 'type') COLLATE "C" AS type,
         c.ordinal - 1 AS ordinal, (c.value ->> 'nullable')::boolean AS nullable, (c.value ->> 'primarykey')::boolean AS isprimarykey,
@@ -31,6 +37,6 @@ export function systemTableSql(table: TableView, slots: Slots): Sql {
         FROM ${tables} CROSS JOIN json_array_elements(t.definition::json -> 'columns') WITH ORDINALITY AS c(value, ordinal) WHERE ${visible} ${FENCE})`
     default:
       return `(SELECT t.name, (t.definition::json -> 'columns')::text COLLATE "C" AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live
-        FROM ${tables} WHERE NOT t.issystem AND ${visible} ${FENCE})`
+        FROM ${tables} WHERE NOT t.issystem AND ${VIEW} IS NULL AND ${readable} ${FENCE})`
   }
 }

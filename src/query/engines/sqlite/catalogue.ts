@@ -1,7 +1,8 @@
 /** The catalogue in SQLite: a table and its entry change in one transaction. */
 import Sqlite, { type Database } from 'better-sqlite3'
-import { type CatalogueChange, type CatalogueRow, readDefinition } from '../../catalogue/definition.ts'
+import { type AlterStep, type CatalogueChange, type CatalogueRow, readDefinition } from '../../catalogue/definition.ts'
 import { systemDefinitions } from '../../catalogue/system-tables.ts'
+import { concernsViews, ViewGuard } from '../../catalogue/view-guard.ts'
 import { refuse } from '../../errors.ts'
 import {
   type CatalogueDialect,
@@ -63,7 +64,16 @@ export function prepareCatalogue(database: Database): void {
 }
 
 /** To be called in a transaction. */
-export function applyChange(database: Database, step: ChangeStep): void {
+export function applyChanges(database: Database, steps: readonly ChangeStep[]): void {
+  const checksViews = steps.some(({ change }) => concernsViews(change))
+  const guard = checksViews ? new ViewGuard(readCatalogue(database).map(readDefinition)) : undefined
+  for (const step of steps) {
+    guard?.accept(step.change)
+    applyChange(database, step)
+  }
+}
+
+function applyChange(database: Database, step: ChangeStep): void {
   const dialect = catalogueOf(database)
   const { sql, parameters } = selectEntry(step.change, dialect)
   const entry = database
@@ -123,10 +133,17 @@ function countTables(database: Database): number {
   return Number(database.prepare(`SELECT count(*) FROM main.${ENTRIES} WHERE issystem = 0`).pluck().get())
 }
 
+/** Alterations that leave the rows as they are. */
+const IMMEDIATE: ReadonlySet<AlterStep['kind']> = new Set<AlterStep['kind']>([
+  'rights',
+  'rename-column',
+  'replace-view',
+])
+
 /** Whether the change goes through the rows of a large table. */
 function isLong(database: Database, change: CatalogueChange): boolean {
-  if (change.kind === 'create') return false
-  if (change.kind === 'alter' && (change.step.kind === 'rights' || change.step.kind === 'rename-column')) return false
+  if (change.kind === 'create' || (change.kind === 'drop' && change.isView)) return false
+  if (change.kind === 'alter' && IMMEDIATE.has(change.step.kind)) return false
   const dialect = catalogueOf(database)
   const { sql, parameters } = selectEntry(change, dialect)
   if (database.prepare(sql).get(...parameters) === undefined) return false

@@ -13,21 +13,27 @@ const FENCE = 'LIMIT -1'
 /** Definitions name it only where it is off. */
 const LIVE = `coalesce(t.definition ->> 'live', 1)`
 
+/** The text of a view. */
+const VIEW = `(t.definition ->> '$.view.text')`
+
 export function systemTableSql(table: TableView, slots: Slots): Sql {
   if (table.name === AUDIT_LOG) return SQLITE_AUDIT_TABLE
   const scopes = slots.placeholder({ kind: 'scopes' }, TEXT)
-  const visible = `(t.readscope IS NULL OR t.readscope IN (SELECT value FROM json_each(${scopes})))`
+  const views = slots.placeholder({ kind: 'views' }, TEXT)
+  const isReadable = `(${VIEW} IS NULL OR t.key IN (SELECT value FROM json_each(${views})))`
+  const readable = `(t.readscope IS NULL OR t.readscope IN (SELECT value FROM json_each(${scopes})))`
+  const visible = `${readable} AND ${isReadable}`
   switch (table.name.toLowerCase()) {
     case 'cataloguetables':
       return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
         json_array_length(t.definition, '$.columns') AS columns, t.created,
-        ${LIVE} AS live FROM main._gh_tables AS t WHERE ${visible} ${FENCE})`
+        ${LIVE} AS live, ${VIEW} IS NOT NULL AS isview, ${VIEW} AS view FROM main._gh_tables AS t WHERE ${visible} ${FENCE})`
     case 'cataloguecolumns':
       return `(SELECT t.name AS tablename, c.value ->> 'name' AS name, c.value ->> 'type' AS type, c.key AS ordinal,
         c.value ->> 'nullable' AS nullable, c.value ->> 'primarykey' AS isprimarykey, c.value ->> 'default' AS "default"
         FROM main._gh_tables AS t JOIN json_each(t.definition, '$.columns') AS c WHERE ${visible} ${FENCE})`
     default:
       return `(SELECT t.name, t.definition -> 'columns' AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live
-        FROM main._gh_tables AS t WHERE t.issystem = 0 AND ${visible} ${FENCE})`
+        FROM main._gh_tables AS t WHERE t.issystem = 0 AND ${VIEW} IS NULL AND ${readable} ${FENCE})`
   }
 }

@@ -11,7 +11,7 @@ import type {
 } from '../engine.ts'
 import { type ResponseRow, readResponse, writeOutcome } from '../idempotency.ts'
 import { rowFilterError } from '../runtime-error.ts'
-import { applyChange } from './catalogue.ts'
+import { applyChanges } from './catalogue.ts'
 import { resetTrackedRows } from './functions.ts'
 import { type RawRow, rowReader } from './representation.ts'
 import type { StatementCache } from './statement-cache.ts'
@@ -31,7 +31,7 @@ export function runWrite(database: Database, statements: StatementCache, job: Wr
 export function runChange(database: Database, { changes, response }: ChangeJob): WriteReply | undefined {
   const first = response === undefined ? undefined : findResponse(database, response.idempotencyKey)
   if (first !== undefined) return { outcome: first, isReplay: true }
-  for (const step of changes) applyChange(database, step)
+  applyChanges(database, changes)
   return response === undefined ? undefined : storeResponse(database, response)
 }
 

@@ -1,0 +1,150 @@
+/** Refuses changes of the catalogue that would break a view: every view binds at any time, with the columns it was defined with. */
+import { Refusal } from '../../protocol/refusal.ts'
+import { refuse } from '../errors.ts'
+import { bind } from '../iql/binder.ts'
+import type { CreateView } from '../iql/bound.ts'
+import { type CatalogueView, NO_TABLES, type TableView } from '../iql/catalogue-view.ts'
+import { sameType } from '../iql/types.ts'
+import type { CatalogueChange, TableDefinition, ViewDefinition } from './definition.ts'
+import { SYSTEM_TABLES, systemDefinitions } from './system-tables.ts'
+import { parseView, tableViewOf } from './table-view.ts'
+
+/** The text of all views that one change may bind again: about a third of a second. */
+const MAX_CHECKED_CHARACTERS = 1024 * 1024
+
+/** Whether a change can break a view, or defines one. New tables, indexes and rights cannot. */
+export function concernsViews(change: CatalogueChange): boolean {
+  switch (change.kind) {
+    case 'create':
+      return change.table.view !== undefined
+    case 'drop':
+      return true
+    case 'alter':
+      return ['add-column', 'drop-column', 'rename-column', 'replace-view'].includes(change.step.kind)
+  }
+}
+
+export class ViewGuard {
+  /** By the name in lower case. */
+  readonly #definitions = new Map<string, TableDefinition>()
+  readonly #mayName: (view: string) => boolean
+
+  /** `definitions` are those of all tables but the system's. Errors name the views for which `mayName` is true. */
+  constructor(definitions: Iterable<TableDefinition>, mayName: (view: string) => boolean = () => false) {
+    for (const table of systemDefinitions()) this.#set(table)
+    for (const table of definitions) this.#set(table)
+    this.#mayName = mayName
+  }
+
+  /** Refuses the change, or counts on it from now on. */
+  accept(change: CatalogueChange): void {
+    if (change.kind === 'drop') {
+      this.#refuseIfAny(this.#usersOf(change.name), change.name)
+      this.#definitions.delete(change.name.toLowerCase())
+      return
+    }
+    const { table } = change
+    this.#set(table)
+    if (!concernsViews(change)) return
+    if (table.view !== undefined) this.#bindAsDefined(table, table.view)
+    const broken = this.#brokenBy(table, table.view !== undefined)
+    if (change.kind === 'alter') this.#refuseIfAny(broken, table.name)
+  }
+
+  /** While the columns of a view stay as they are, only the size of its query matters to the views that use it. */
+  #brokenBy({ name }: TableDefinition, mayGrow: boolean): TableDefinition[] {
+    const broken: TableDefinition[] = []
+    const seen = new Set<TableDefinition>()
+    const rest = this.#usersOf(name)
+    let characters = 0
+    for (let user = rest.shift(); user !== undefined; user = rest.shift()) {
+      if (seen.has(user) || user.view === undefined) continue
+      seen.add(user)
+      characters += user.view.text.length
+      if (characters > MAX_CHECKED_CHARACTERS)
+        throw refuse('Limit.Complexity', `Too many views depend on ${name}; drop some of them first`)
+      if (!this.#binds(user, user.view)) broken.push(user)
+      else if (mayGrow) rest.push(...this.#usersOf(user.name))
+    }
+    return broken
+  }
+
+  #usersOf(name: string): TableDefinition[] {
+    const key = name.toLowerCase()
+    return [...this.#definitions.values()].filter(({ view }) => view?.uses.some((used) => used.toLowerCase() === key))
+  }
+
+  #binds(table: TableDefinition, view: ViewDefinition): boolean {
+    try {
+      this.#bindAsDefined(table, view)
+      return true
+    } catch (error) {
+      if (error instanceof Refusal) return false
+      throw error
+    }
+  }
+
+  /** Like the CREATE VIEW that defined it. */
+  #bindAsDefined(table: TableDefinition, { text }: ViewDefinition): void {
+    const { columns } = bindView(table, text, this.#catalogue())
+    const isSame = table.columns.every((column, index) => {
+      const bound = columns[index]
+      return bound !== undefined && sameType(bound.type, column.type) && bound.nullable === column.nullable
+    })
+    if (!isSame || columns.length !== table.columns.length)
+      throw refuse('Data.Conflict', `What the view ${table.name} reads has just changed`)
+  }
+
+  /** Every table, with every right. */
+  #catalogue(): CatalogueView {
+    const views = new Map<string, TableView>()
+    return {
+      ...NO_TABLES,
+      lookup: (name) => {
+        const key = name.toLowerCase()
+        const definition = this.#definitions.get(key)
+        const known = views.get(key)
+        if (definition === undefined || known !== undefined) return known
+        const view = tableViewOf({ ...definition, rowFilter: undefined }, SYSTEM_TABLES.get(definition.name))
+        views.set(key, view)
+        return view
+      },
+    }
+  }
+
+  #refuseIfAny(views: readonly TableDefinition[], used: string): void {
+    if (views.length === 0) return
+    const named = views.filter(({ name }) => this.#mayName(name)).map(({ name }) => name)
+    const others = views.length - named.length
+    const names = [...named, ...(others === 0 ? [] : [`${others === 1 ? 'one' : others} that you may not see`])]
+    const subject = views.length === 1 ? 'view' : 'views'
+    throw refuse(
+      'Data.InUse',
+      `${used} is used by the ${subject} ${names.join(', ')}: drop or replace ${views.length === 1 ? 'it' : 'them'} first`,
+      { members: { Views: named } },
+    )
+  }
+
+  #set(table: TableDefinition): void {
+    this.#definitions.set(table.name.toLowerCase(), table)
+  }
+}
+
+function bindView(table: TableDefinition, text: string, catalogue: CatalogueView): CreateView {
+  const at = 0
+  const names = table.columns.map((column) => ({ text: column.name, at }))
+  const written = {
+    kind: 'create-view',
+    orReplace: true,
+    ifNotExists: false,
+    name: { text: table.name, at },
+    columns: names,
+    readScope: undefined,
+    comment: undefined,
+    query: parseView(text),
+    at,
+  } as const
+  const { statement } = bind(written, text, catalogue)
+  if (statement.kind !== 'create-view') throw new Error(`Not a CREATE VIEW: ${statement.kind}`)
+  return statement
+}
