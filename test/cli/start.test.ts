@@ -10,6 +10,7 @@ import { after, describe, test } from 'node:test'
 import { TLSSocket } from 'node:tls'
 import SqliteDatabase from 'better-sqlite3'
 import { createCertificate } from '../support/certificate.ts'
+import { runInProcess } from '../support/in-process.ts'
 import { runGatehouse, serveProcess } from '../support/process.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-start-'))
@@ -25,8 +26,9 @@ describe('a start that fails prints one line that says what to do', () => {
     args: readonly string[],
     environment: Record<string, string> = {},
     expected = 1,
+    run: typeof runInProcess = runGatehouse,
   ): Promise<string> {
-    const { status, stdout, stderr } = await runGatehouse(['serve', ...args], { environment })
+    const { status, stdout, stderr } = await run(['serve', ...args], { environment })
     const logged = stdout.split('\n').filter((line) => line !== '' && !line.includes('"msg":"starting"'))
     assert.deepEqual(logged, [], 'nothing but that it is starting')
     assert.equal(stderr.trimEnd().split('\n').length, 1, stderr)
@@ -100,10 +102,13 @@ describe('a start that fails prints one line that says what to do', () => {
 
   test('a setting is misspelled or has an invalid value', async () => {
     assert.match(await refusal(['--prot', '1'], {}, 2), /Unknown option --prot; did you mean --port\?/)
-    assert.match(await refusal(['--prot'], {}, 2), /Unknown option --prot; did you mean --port\?/)
-    assert.match(await refusal([], { GATEHOUSE_DATABSE_URL: 'x' }), /did you mean GATEHOUSE_DATABASE_URL\?/)
-    assert.match(await refusal(['--port', 'http']), /--port: "http" is not a whole number/)
-    assert.match(await refusal(['--demo', '--host', '0.0.0.0']), /loopback only/)
+    // Refused before anything is opened or logged, so that a process of its own shows nothing more.
+    const refused = (args: readonly string[], environment?: Record<string, string>, status?: number) =>
+      refusal(args, environment, status, runInProcess)
+    assert.match(await refused(['--prot'], {}, 2), /Unknown option --prot; did you mean --port\?/)
+    assert.match(await refused([], { GATEHOUSE_DATABSE_URL: 'x' }), /did you mean GATEHOUSE_DATABASE_URL\?/)
+    assert.match(await refused(['--port', 'http']), /--port: "http" is not a whole number/)
+    assert.match(await refused(['--demo', '--host', '0.0.0.0']), /loopback only/)
   })
 
   test('the database server does not answer', async () => {

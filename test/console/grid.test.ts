@@ -1,8 +1,7 @@
 /** The data grid in a real Chromium: a million rows, a thousand columns, keys, copies, and frames that stay short. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { after, before, test } from 'node:test'
+import { loadAxe } from '../support/axe.ts'
 import { type BrowserContext, complaintsOf, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { openGridPage } from '../support/grid-page.ts'
 import { longestTask } from '../support/long-tasks.ts'
@@ -172,9 +171,7 @@ test('a value of a megabyte is cut where it is drawn, and a change of a live row
 test('axe-core finds nothing, and the policy of the console is kept', async () => {
   await page.evaluate('globalThis.model = new GridModel(columns); model.append(range(0, 100)); show(model)')
   await cell(0, 0).click()
-  await page.evaluate(
-    `${readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')}; undefined`,
-  )
+  await loadAxe(page)
   const faults = await page.evaluate(`axe.run(document.querySelector('main'), { resultTypes: ['violations'] })
     .then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes[0].html + nodes[0].failureSummary))`)
   assert.deepEqual(faults, [])

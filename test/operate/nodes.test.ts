@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { ADMIN, bearer, identify, post, signIn } from '../support/demo-user.ts'
 import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
+import { runInProcess } from '../support/in-process.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { type RunningProcess, runGatehouse, serveProcess } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
@@ -199,14 +200,16 @@ onEveryEngine('the command line beside a server', (place) => {
   after(() => server.stop())
 
   const local = () => ['--data', place().dataFolder, '--database-url', place().databaseUrl]
-  const run = (...words: string[]) => runGatehouse([...words, '--json', ...local()])
+  const run = (...words: string[]) => runInProcess([...words, '--json', ...local()])
 
   test('lists and closes streaming connections without a login', async () => {
     const stream = await connect(server.port, bearer((await signIn(server)).access_token))
-    const { stdout, stderr } = await run('session', 'list')
+    // As a process of its own, like an operator; the others run in this one.
+    const { stdout, stderr } = await runGatehouse(['session', 'list', '--json', ...local()])
     const { items } = JSON.parse(stdout || '{}')
     assert.partialDeepStrictEqual(items, [{ username: 'alice', node: `${hostname()}:${process.pid}` }], stderr)
-    assert.equal((await run('session', 'kick', '--connection', items[0].id, '--yes')).status, 0)
+    const kick = ['session', 'kick', '--connection', items[0].id, '--yes']
+    assert.equal((await runGatehouse([...kick, '--json', ...local()])).status, 0)
     assert.equal((await stream.closed).code, 4000)
   })
 
@@ -215,7 +218,7 @@ onEveryEngine('the command line beside a server', (place) => {
       [1, 2].map(async () => connect(server.port, bearer((await signIn(server)).access_token))),
     )
     const told = async (...args: string[]) => {
-      const { status, stdout, stderr } = await runGatehouse([...args, ...local()])
+      const { status, stdout, stderr } = await runInProcess([...args, ...local()])
       return [status, stdout + stderr]
     }
     const kick = (user: string) => told('session', 'kick', '--user', user, '--yes')

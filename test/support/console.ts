@@ -1,9 +1,8 @@
 /** The console on a demonstration server in a real Chromium, for the tests of its areas. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { buildConsole } from '../../console/build.js'
 import type { Engine } from '../../src/store/database.ts'
+import { loadAxe } from './axe.ts'
 import { type BrowserContext, type Page, startChromium, type TestBrowser } from './chromium.ts'
 import { ADMIN, ALICE } from './demo-user.ts'
 import { IS_LONG_RUN, openPlace, type TestPlace } from './engines.ts'
@@ -115,11 +114,8 @@ function watch(page: Page, context: BrowserContext, issuer: string): ConsolePage
   }
 }
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-/** Evaluated by the debugger of the browser, which the policy of the page does not concern. */
 async function findFaults(page: Page): Promise<string[]> {
-  if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(`${AXE}; undefined`)
+  await loadAxe(page)
   return page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html + ' ' + failureSummary)))`)
 }
