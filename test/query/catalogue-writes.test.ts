@@ -1,23 +1,13 @@
 /** Tables defined as rows and changed by ALTER TABLE: idempotency keys, changes of rights on every node, limits. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { isDeepStrictEqual } from 'node:util'
 import type { AuditEvent } from '../../src/protocol/audit-events.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
-import { until } from '../support/until.ts'
+import { soon } from '../support/until.ts'
 import { longestTurn } from './event-loop.ts'
 import { endWriters, queryProcesses } from './query-processes.ts'
 import { type QueryServer, type Reply, startQueryServer } from './query-server.ts'
-
-/** Another node learns of a change shortly after it was made. */
-async function soon(read: () => Promise<unknown[]>, expected: readonly unknown[]): Promise<void> {
-  let found: unknown[] = []
-  await until(`every node sees ${expected}`, 1000, async () => {
-    found = await read()
-    return isDeepStrictEqual(found, expected)
-  }).catch(() => assert.deepEqual(found, expected))
-}
 
 const ID = { name: 'id', type: 'Integer', primarykey: true }
 
