@@ -92,7 +92,7 @@ function tooManyRequests(state: LimitState): Refusal {
 
 /** A host with IPv6 usually has a whole /64: it is counted as one address. */
 export function networkOf(address: string): string {
-  if (!isIPv6(address)) return address
+  if (!address.includes(':') || !isIPv6(address)) return address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
   if (mapped !== undefined) return mapped
   const [head = '', tail] = address.split('::')
