@@ -30,6 +30,8 @@ interface Endpoints {
   readonly introspection: string
   readonly userinfo: string
   readonly scope: string
+  /** Without openid, with which a refresh would sign an ID token too: client_credentials signs one token. */
+  readonly refreshScope: string
 }
 
 const OURS: Endpoints = {
@@ -37,12 +39,14 @@ const OURS: Endpoints = {
   introspection: '/connect/introspect',
   userinfo: '/connect/userinfo',
   scope: 'openid profile Platform/News',
+  refreshScope: 'offline_access Platform/News',
 }
 const THEIRS: Endpoints = {
   token: `${OPENID}/token`,
   introspection: `${OPENID}/token/introspect`,
   userinfo: `${OPENID}/userinfo`,
   scope: 'openid profile',
+  refreshScope: 'offline_access',
 }
 
 export const clientCredentials: Work = () => always(requestBytes('POST', '/connect/token', BASIC, CREDENTIALS_FORM))
@@ -243,7 +247,7 @@ function always(request: Buffer): () => Caller {
 async function refreshing(server: TestedServer): Promise<() => Caller> {
   const tokens: string[] = []
   for (let count = 0; count < CONNECTIONS; count++)
-    tokens.push((await signIn(server, `${server.endpoints.scope} offline_access`)).refresh_token)
+    tokens.push((await signIn(server, server.endpoints.refreshScope)).refresh_token)
   let next = 0
   // Each connection continues with its own token family from round to round.
   return () => {
