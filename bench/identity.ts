@@ -46,7 +46,7 @@ const THEIRS: Endpoints = {
   introspection: `${OPENID}/token/introspect`,
   userinfo: `${OPENID}/userinfo`,
   scope: 'openid profile',
-  refreshScope: 'offline_access',
+  refreshScope: 'profile',
 }
 
 export const clientCredentials: Work = () => always(requestBytes('POST', '/connect/token', BASIC, CREDENTIALS_FORM))
