@@ -1,4 +1,4 @@
-# Gatehouse in a container. Only the console and one file of Kysely are built: Node runs the sources.
+# Gatehouse in a container. The console, one file of Kysely and the bundle of the server are built; there is no other build.
 FROM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
@@ -6,9 +6,11 @@ RUN npm ci --omit=dev --no-audit --no-fund
 COPY client ./client
 COPY console ./console
 COPY src ./src
-COPY scripts/bundle-kysely.js ./scripts/
+COPY bin ./bin
+COPY scripts/bundle-kysely.js scripts/bundle-server.js ./scripts/
 RUN node --input-type=module -e "import { buildConsole } from './console/build.js'; await buildConsole()" \
-  && node --input-type=module -e "import { bundleKysely } from './scripts/bundle-kysely.js'; await bundleKysely()"
+  && node --input-type=module -e "import { bundleKysely } from './scripts/bundle-kysely.js'; await bundleKysely()" \
+  && node --input-type=module -e "import { bundleServer } from './scripts/bundle-server.js'; await bundleServer()"
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
@@ -24,6 +26,7 @@ COPY bin ./bin
 COPY client ./client
 COPY --from=packages /app/console/dist ./console/dist
 COPY --from=packages /app/src ./src
+COPY --from=packages /app/dist ./dist
 COPY docs ./docs
 COPY CHANGELOG.md ./
 RUN install -d -m 0700 -o node -g node /var/lib/gatehouse && ln -s /app/bin/gatehouse.js /usr/local/bin/gatehouse

@@ -21,6 +21,7 @@ const COLUMNS = { rate: '/s', cpu: 'ms each' }
 const CREDENTIALS_FORM = 'grant_type=client_credentials&scope=Platform%2FNews'
 const BARE_SIGN = 'bare http, signing on the pool'
 const BARE_FASTIFY = 'bare Fastify route'
+const BARE_SAME = 'bare node:http doing the same'
 const PEER = 'oidc-provider, in memory'
 
 /** Where a server has its endpoints, and the scopes that it knows. */
@@ -29,6 +30,8 @@ interface Endpoints {
   readonly introspection: string
   readonly userinfo: string
   readonly scope: string
+  /** Without openid, with which a refresh would sign an ID token too: client_credentials signs one token. */
+  readonly refreshScope: string
 }
 
 const OURS: Endpoints = {
@@ -36,12 +39,14 @@ const OURS: Endpoints = {
   introspection: '/connect/introspect',
   userinfo: '/connect/userinfo',
   scope: 'openid profile Platform/News',
+  refreshScope: 'offline_access Platform/News',
 }
 const THEIRS: Endpoints = {
   token: `${OPENID}/token`,
   introspection: `${OPENID}/token/introspect`,
   userinfo: `${OPENID}/userinfo`,
   scope: 'openid profile',
+  refreshScope: 'profile',
 }
 
 export const clientCredentials: Work = () => always(requestBytes('POST', '/connect/token', BASIC, CREDENTIALS_FORM))
@@ -69,7 +74,7 @@ export const identity: readonly Measurement[] = [
     name: 'refresh',
     about: 'refresh_token: rotated and durable, beside client_credentials',
     columns: COLUMNS,
-    ratios: [{ column: 'rate', to: 'client_credentials', least: 0.6 }],
+    ratios: [{ column: 'rate', to: 'client_credentials', least: 0.65 }],
     subject: (checkout) => gatehouse('refresh_token', checkout, refreshing),
     async *references() {
       yield gatehouse('client_credentials', HERE, clientCredentials)
@@ -85,14 +90,10 @@ export const identity: readonly Measurement[] = [
       yield gatehouse('client_credentials', HERE, clientCredentials)
     },
   },
-  besideBareRoute('introspection', 'a JWT access token', 0.5, 350, introspecting, introspecting),
-  besideBareRoute('userinfo', 'claims of a user', 0.5, 200, readingUserinfo, readingUserinfo),
-  besideBareRoute('discovery', 'the discovery document', 0.8, 2500, () =>
-    always(requestBytes('GET', '/.well-known/openid-configuration')),
-  ),
-  besideBareRoute('jwks', 'the published keys', 0.8, 450, () =>
-    always(requestBytes('GET', '/.well-known/openid-configuration/jwks')),
-  ),
+  besideSameWork('introspection', 'a JWT access token', 350, introspecting),
+  besideSameWork('userinfo', 'claims of a user', 200, readingUserinfo),
+  besideBareRoute('discovery', 'the discovery document', 2500, '/.well-known/openid-configuration'),
+  besideBareRoute('jwks', 'the published keys', 450, '/.well-known/openid-configuration/jwks'),
 ]
 
 /** Prepares the requests of a measurement; returns a caller for each connection. */
@@ -108,25 +109,38 @@ interface TestedCheckout extends TestedServer {
   readonly dataFolder: string
 }
 
-/** `shared`: the same work for a peer. */
-function besideBareRoute(
-  name: string,
-  about: string,
-  least: number,
-  size: number,
-  work: Work,
-  shared?: Work<TestedServer>,
-): Measurement {
-  const request = name === 'introspection' ? requestBytes('POST', '/', BASIC, 'token=x') : requestBytes('GET', '/')
+function besideBareRoute(name: string, about: string, size: number, path: string): Measurement {
   return {
     name,
     about,
     columns: COLUMNS,
-    ratios: [{ column: 'rate', to: BARE_FASTIFY, least }],
+    ratios: [{ column: 'rate', to: BARE_FASTIFY, least: 0.8 }],
+    subject: (checkout) => gatehouse('gatehouse', checkout, () => always(requestBytes('GET', path))),
+    async *references() {
+      yield bareFastify(requestBytes('GET', '/'), size)
+    },
+  }
+}
+
+/** `tokenRequest`: the request that is measured, with an access token of the server. */
+function besideSameWork(
+  name: string,
+  about: string,
+  size: number,
+  tokenRequest: (endpoints: Endpoints, token: string) => Buffer,
+): Measurement {
+  const work: Work<TestedServer> = async (server) =>
+    always(tokenRequest(server.endpoints, (await signIn(server)).access_token))
+  return {
+    name,
+    about,
+    columns: COLUMNS,
+    ratios: [{ column: 'rate', to: BARE_SAME, least: 0.8 }],
     subject: (checkout) => gatehouse('gatehouse', checkout, work),
     async *references() {
-      yield peer(BARE_FASTIFY, 'bare-fastify.js', request, [String(size)])
-      if (shared !== undefined) yield* keycloak(shared)
+      yield bareSame((token) => tokenRequest(OURS, token))
+      yield bareFastify(tokenRequest(OURS, 'x'), size)
+      yield* keycloak(work)
     },
   }
 }
@@ -171,6 +185,18 @@ async function peer(name: string, file: string, request: Buffer, args: readonly 
   const port = newPort()
   const program = await launchPeer(file, port, args)
   return { name, measure: () => measure(program, port, always(request)), close: program.stop }
+}
+
+function bareFastify(request: Buffer, size: number): Promise<Contender> {
+  return peer(BARE_FASTIFY, 'bare-fastify.js', request, [String(size)])
+}
+
+async function bareSame(requestWith: (token: string) => Buffer): Promise<Contender> {
+  const port = newPort()
+  const program = await launchPeer('bare-identity.js', port, [SECRET])
+  const { access_token } = (await (await fetch(`http://127.0.0.1:${port}/token`)).json()) as { access_token: string }
+  const request = requestWith(access_token)
+  return { name: BARE_SAME, measure: () => measure(program, port, always(request)), close: program.stop }
 }
 
 /** Nothing if it cannot be fetched. */
@@ -221,7 +247,7 @@ function always(request: Buffer): () => Caller {
 async function refreshing(server: TestedServer): Promise<() => Caller> {
   const tokens: string[] = []
   for (let count = 0; count < CONNECTIONS; count++)
-    tokens.push((await signIn(server, `${server.endpoints.scope} offline_access`)).refresh_token)
+    tokens.push((await signIn(server, server.endpoints.refreshScope)).refresh_token)
   let next = 0
   // Each connection continues with its own token family from round to round.
   return () => {
@@ -280,14 +306,12 @@ async function redeeming({ checkout, dataFolder }: TestedCheckout): Promise<() =
   })
 }
 
-async function introspecting(server: TestedServer): Promise<() => Caller> {
-  const { access_token } = await signIn(server)
-  return always(requestBytes('POST', server.endpoints.introspection, BASIC, `token=${access_token}`))
+function introspecting({ introspection }: Endpoints, token: string): Buffer {
+  return requestBytes('POST', introspection, BASIC, `token=${token}`)
 }
 
-async function readingUserinfo(server: TestedServer): Promise<() => Caller> {
-  const { access_token } = await signIn(server)
-  return always(requestBytes('GET', server.endpoints.userinfo, { authorization: `Bearer ${access_token}` }))
+function readingUserinfo({ userinfo }: Endpoints, token: string): Buffer {
+  return requestBytes('GET', userinfo, { authorization: `Bearer ${token}` })
 }
 
 async function signIn(

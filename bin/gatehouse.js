@@ -5,13 +5,14 @@ import { existsSync } from 'node:fs'
 import module from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { programOf } from './program.js'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const packaged = join(root, 'node_modules', '.bin', process.platform === 'win32' ? 'node.cmd' : 'node')
 
 if (Number.parseInt(process.versions.node, 10) >= 24) {
   module.enableCompileCache?.()
-  const { main } = await import('../src/cli/main.ts')
+  const { main } = await import(programOf('cli/main.ts'))
   await main(process.argv.slice(2))
 } else if (existsSync(packaged)) {
   runPackaged()

@@ -1,4 +1,4 @@
-// Installs the packages of the lock file if node_modules is out of date, and builds the client, the console and one file of Kysely. Runs on Node ≥ 20.
+// Installs the packages of the lock file if node_modules is out of date, and builds the client, the console, one file of Kysely and the bundle of the server. Runs on Node ≥ 20.
 // `--production` omits the development dependencies.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, statSync } from 'node:fs'
@@ -15,6 +15,8 @@ const { buildConsole } = await import('../console/build.js')
 await buildConsole()
 const { bundleKysely } = await import('./bundle-kysely.js')
 await bundleKysely()
+const { bundleServer } = await import('./bundle-server.js')
+await bundleServer()
 
 function isCurrent() {
   const installed = join(root, 'node_modules', '.package-lock.json')

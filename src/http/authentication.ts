@@ -8,7 +8,7 @@ import type { Context } from './context.ts'
 export function authenticateRequest({ request }: Context, authenticate: Authenticate): Principal | Promise<Principal> {
   const { authorization = '' } = request.headers
   if (authorization === '') throw challenge(401, 'access.token_needed', 'An access token is needed')
-  const token = tokenOf(authorization, request.socket)
+  const token = bearerOn(request.socket, authorization)
   const principal = token === undefined ? undefined : authenticate(token)
   return principal instanceof Promise ? principal.then(orRefuse) : orRefuse(principal)
 }
@@ -30,7 +30,7 @@ export function readBearer(header: string): string | undefined {
 /** Most connections send the same token again and again: kept as the same string, it is parsed once and found faster. */
 const LAST_TOKENS = new WeakMap<Socket, { readonly header: string; readonly token: string | undefined }>()
 
-function tokenOf(header: string, socket: Socket): string | undefined {
+export function bearerOn(socket: Socket, header: string): string | undefined {
   const last = LAST_TOKENS.get(socket)
   if (last?.header === header) return last.token
   const token = readBearer(header)

@@ -6,7 +6,8 @@ import type { GateEvent } from '../protocol/gate-event.ts'
 import type { User, Users } from '../store/users.ts'
 
 export interface UserDirectory {
-  findById(id: string): Promise<User | undefined>
+  /** Without a promise if the user is cached. */
+  findById(id: string): User | Promise<User | undefined>
   close(): void
 }
 
@@ -31,16 +32,19 @@ export function createUserDirectory(users: Pick<Users, 'findById'>, bus: Bus, cl
   })
 
   return {
-    async findById(id) {
+    findById(id) {
       const now = clock()
       const known = cached.get(id)
-      if (known !== undefined && Math.abs(now - known.at) < CACHED_MS) return known.user
-      const before = changes
-      const user = await users.findById(id)
-      if (user !== undefined && changes === before) cached.set(id, { user, at: now })
-      return user
+      return known !== undefined && Math.abs(now - known.at) < CACHED_MS ? known.user : read(id, now)
     },
     close: unsubscribe,
+  }
+
+  async function read(id: string, now: number): Promise<User | undefined> {
+    const before = changes
+    const user = await users.findById(id)
+    if (user !== undefined && changes === before) cached.set(id, { user, at: now })
+    return user
   }
 }
 

@@ -76,8 +76,8 @@ const PRINCIPAL: Principal = {
 const INTERVAL_MS = 250
 const KEPT = 10_000
 const PATIENCE_MS = 5_000
-/** Trades between two deletions of old rows. */
-const DELETE_EVERY = 200
+/** Old rows that are deleted with each new one: more than one, so that a table that has grown too long becomes shorter. */
+const DELETED_AT_ONCE = 3
 
 export function startMarket(options: MarketOptions): RunningMarket {
   const stopping = new AbortController()
@@ -91,6 +91,8 @@ export function startMarket(options: MarketOptions): RunningMarket {
 }
 
 /**
+ * Every statement is so small that the server runs it on its event loop: at rest, no process is kept for a query.
+ *
  * Of several nodes on one database one trades and the others follow it: they publish its quotes on their own streams. No
  * lock decides who trades but the primary key of the trades: whose insert is refused follows.
  */
@@ -102,9 +104,8 @@ class Market {
   readonly #intervalMs: number
   readonly #patienceMs: number
   #lastId = 0
-  /** The time of the newest quote that was published, as text of the database. */
-  #quotedAt = ''
-  #trades = 0
+  /** The time of the last quote of each instrument. */
+  readonly #quotedAt = new Map<string, number>()
   #hasFailed = false
 
   constructor(options: MarketOptions, signal: AbortSignal) {
@@ -134,9 +135,8 @@ class Market {
   /** Takes prices and the last trade from the tables; false if another node traded a moment ago. */
   async #resume(): Promise<boolean> {
     await this.#readLastId()
-    const rows = await this.#publishQuotes('order by quoted_at desc limit 1000', {})
-    const newest = rows.at(-1)?.quoted_at
-    return newest === undefined || this.#options.clock() - Date.parse(String(newest)) > this.#patienceMs
+    await this.#publishQuotes()
+    return this.#options.clock() - Math.max(0, ...this.#quotedAt.values()) > this.#patienceMs
   }
 
   /** Returns when nobody trades any more. */
@@ -146,9 +146,7 @@ class Market {
       await this.#pause(this.#patienceMs / 5)
       const before = this.#lastId
       await this.#readLastId()
-      await this.#publishQuotes('where quoted_at > :after order by quoted_at desc limit 1000', {
-        after: this.#quotedAt,
-      })
+      await this.#publishQuotes()
       if (this.#lastId !== before) changedAt = performance.now()
       else if (performance.now() - changedAt > this.#patienceMs) return
     }
@@ -161,8 +159,8 @@ class Market {
     while (!this.#signal.aborted) {
       const { quote, trade } = this.#walk.next()
       const time = this.#now()
-      await this.#insertQuotes([quote], time)
-      if (trade !== undefined) await this.#insertTrade(trade, time)
+      await Promise.all([this.#insertQuotes([quote], time), this.#deleteOldQuotes(quote.symbol, time)])
+      if (trade !== undefined) await Promise.all([this.#insertTrade(trade, time), this.#deleteOldTrades()])
       this.#hasFailed = false
       await this.#pause(this.#intervalMs)
     }
@@ -177,36 +175,48 @@ class Market {
       Object.entries(quote).map(([name, value]) => [`${name}${row}`, String(value)] as const),
     )
     await this.#run(statement, { time, ...Object.fromEntries(values) })
-    this.#quotedAt = time
-    for (const { symbol, bid, ask } of quotes)
-      this.#options.publish({ Symbol: symbol, Bid: Number(bid), Ask: Number(ask), Time: time })
+    for (const { symbol, bid, ask } of quotes) this.#publish(symbol, time, bid, ask)
   }
 
   async #insertTrade({ symbol, side, quantity, price, venue }: Trade, time: string): Promise<void> {
     const id = this.#lastId + 1
     await this.#run(INSERT_TRADE, { id: String(id), symbol, side, quantity: String(quantity), price, venue, time })
     this.#lastId = id
-    if (++this.#trades % Math.min(DELETE_EVERY, this.#kept) !== 0) return
-    await this.#run('delete from trades where id <= :id', { id: String(id - this.#kept) })
-    const oldest = new Date(Date.parse(time) - this.#kept * this.#intervalMs).toISOString()
-    await this.#run('delete from quotes where quoted_at < :oldest', { oldest })
+  }
+
+  async #deleteOldTrades(): Promise<void> {
+    const newest = this.#lastId - this.#kept
+    const { rows } = await this.#run(`select id from trades order by id limit ${DELETED_AT_ONCE}`, {})
+    const old = rows.map(({ id }) => Number(id)).filter((id) => id <= newest)
+    await Promise.all(old.map((id) => this.#run('delete from trades where id = :id', { id: String(id) })))
+  }
+
+  async #deleteOldQuotes(symbol: string, now: string): Promise<void> {
+    const oldest = Date.parse(now) - this.#kept * this.#intervalMs
+    const { rows } = await this.#run(OLDEST_QUOTES, { symbol })
+    const old = rows.map(({ quoted_at }) => String(quoted_at)).filter((time) => Date.parse(time) < oldest)
+    await Promise.all(old.map((time) => this.#run(DELETE_QUOTE, { symbol, time })))
   }
 
   async #readLastId(): Promise<void> {
-    const { rows } = await this.#run('select max(id) as id from trades', {})
+    const { rows } = await this.#run('select id from trades order by id desc limit 1', {})
     this.#lastId = Number(rows[0]?.id ?? 0)
   }
 
-  /** Oldest first, so that the newest counts. */
-  async #publishQuotes(rest: string, parameters: Readonly<Record<string, string>>) {
-    const { rows } = await this.#run(`select symbol, quoted_at, bid, ask from quotes ${rest}`, parameters)
-    const ordered = rows.toReversed()
-    for (const { symbol, quoted_at: time, bid, ask } of ordered) {
-      this.#quotedAt = String(time)
-      this.#walk.resume(String(symbol), Math.round((ticksOf(String(bid)) + ticksOf(String(ask))) / 2))
-      this.#options.publish({ Symbol: String(symbol), Bid: Number(bid), Ask: Number(ask), Time: String(time) })
+  /** Those of another node, and on a start those of the time before. */
+  async #publishQuotes(): Promise<void> {
+    for (const { symbol } of this.#options.instruments) {
+      const [row] = (await this.#run(LAST_QUOTE, { symbol })).rows
+      const { time, bid, ask } = { time: String(row?.quoted_at), bid: String(row?.bid), ask: String(row?.ask) }
+      if (row === undefined || Date.parse(time) === this.#quotedAt.get(symbol)) continue
+      this.#walk.resume(symbol, Math.round((ticksOf(bid) + ticksOf(ask)) / 2))
+      this.#publish(symbol, time, bid, ask)
     }
-    return ordered
+  }
+
+  #publish(symbol: string, time: string, bid: string, ask: string): void {
+    this.#quotedAt.set(symbol, Date.parse(time))
+    this.#options.publish({ Symbol: symbol, Bid: Number(bid), Ask: Number(ask), Time: time })
   }
 
   #now(): string {
@@ -232,6 +242,10 @@ class Market {
 
 const INSERT_TRADE = `insert into trades (id, symbol, side, quantity, price, venue, executed_at)
   values (:id, :symbol, :side, :quantity, :price, :venue, :time)`
+
+const LAST_QUOTE = 'select quoted_at, bid, ask from quotes where symbol = :symbol order by quoted_at desc limit 1'
+const OLDEST_QUOTES = `select quoted_at from quotes where symbol = :symbol order by quoted_at limit ${DELETED_AT_ONCE}`
+const DELETE_QUOTE = 'delete from quotes where symbol = :symbol and quoted_at = :time'
 
 function isTaken(error: unknown): boolean {
   return error instanceof Refusal && error.code === 'Data.UniqueViolation'

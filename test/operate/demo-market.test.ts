@@ -10,6 +10,7 @@ import { tableTarget } from '../../src/declarative/targets.ts'
 import { createDemoMarket, type MarketOptions, startMarket } from '../../src/server/demo-market.ts'
 import type { Price } from '../../src/server/demo-ticker.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
+import { queryProcesses } from '../query/query-processes.ts'
 import { type QueryServer, startQueryServer } from '../query/query-server.ts'
 import { signIn } from '../support/demo-user.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
@@ -109,6 +110,7 @@ describe('a market on the query service', () => {
     const market = startMarket({ ...optionsFor(server, log), kept: 5 })
     await until('it made 20 trades', LATE_MS, async () => (await lastId(server)) >= 20)
     await market.stop()
+    assert.deepEqual(await queryProcesses(), [], 'neither its reads nor its deletions need a process')
     const { json } = await server.query('select count(*) as n, min(id) as least, max(id) as most from trades')
     const { n, least, most } = json.Rows[0] ?? {}
     assert.ok(Number(n) <= 10 && Number(most) - Number(least) < 10, JSON.stringify(json.Rows))
@@ -206,6 +208,6 @@ async function createTables({ service }: QueryServer, names: readonly string[] =
 }
 
 async function lastId(server: QueryServer): Promise<number> {
-  const { json } = await server.query('select max(id) as id from trades')
+  const { json } = await server.query('select id from trades order by id desc limit 1')
   return Number(json.Rows?.[0]?.id ?? 0)
 }

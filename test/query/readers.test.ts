@@ -38,6 +38,53 @@ test('a reader writes its compile cache for the next one, although it will be ki
   }
 })
 
+test('the first rows in the order of a primary key are read without a process', async () => {
+  const { place, leave } = await openPlace('sqlite')
+  const server = await startQueryServer(place)
+  const rowsOf = async (statement: string) => {
+    const { status, json } = await server.query(statement)
+    assert.equal(status, 200, statement)
+    return json.Rows.map((row) => Object.values(row).join(' '))
+  }
+  const isReadApart = async (statement: string) => {
+    await rowsOf(statement)
+    return server.service.load().total > 0
+  }
+  try {
+    await server.query('CREATE TABLE steps (id Integer PRIMARY KEY, word Text)')
+    await server.query('CREATE TABLE ticks (symbol Text, at Integer, day Integer, PRIMARY KEY (symbol, at, day))')
+    const steps = Array.from({ length: 300 }, (_step, index) => ({ id: index, word: `w${index % 7}` }))
+    const ticks = steps.map(({ id }) => ({ symbol: 'abc'[id % 3], at: id, day: -id }))
+    for (const [table, rows] of Object.entries({ steps, ticks }))
+      assert.equal((await server.call(`/query/${table}/insert`, rows)).status, 200)
+    assert.deepEqual(await rowsOf('SELECT id FROM steps ORDER BY id DESC LIMIT 3'), ['299', '298', '297'])
+    assert.deepEqual(await rowsOf('SELECT word, id AS n FROM steps ORDER BY n LIMIT 2'), ['w0 0', 'w1 1'])
+    assert.deepEqual(await rowsOf("SELECT at FROM ticks WHERE symbol = 'b' ORDER BY at DESC LIMIT 2"), ['298', '295'])
+    assert.deepEqual(await rowsOf("SELECT day FROM ticks WHERE 4 = at AND symbol = 'b' ORDER BY day LIMIT 1"), ['-4'])
+    assert.equal(server.service.load().total, 0)
+    const others = [
+      'SELECT word FROM steps ORDER BY word LIMIT 1',
+      'SELECT id FROM steps ORDER BY id LIMIT 101',
+      'SELECT id FROM steps ORDER BY id LIMIT 1 OFFSET 200',
+      "SELECT id FROM steps WHERE word = 'w3' ORDER BY id LIMIT 1",
+      'SELECT at FROM ticks ORDER BY symbol LIMIT 1',
+      "SELECT at FROM ticks WHERE symbol = 'b' ORDER BY at, day DESC LIMIT 1",
+      "SELECT at FROM ticks WHERE symbol = 'b' ORDER BY day LIMIT 1",
+      "SELECT at FROM ticks WHERE symbol > 'b' ORDER BY at LIMIT 1",
+    ]
+    for (const statement of others) {
+      assert.ok(await isReadApart(statement), statement)
+      for (const id of await queryProcesses('read')) process.kill(id, 'SIGKILL')
+      await until('the reader has ended', 5000, () => server.service.load().total === 0)
+    }
+    await server.query('CREATE INDEX ticks_by_symbol ON ticks (symbol)')
+    assert.ok(await isReadApart("SELECT at FROM ticks WHERE symbol = 'b' ORDER BY at LIMIT 1"))
+  } finally {
+    await server.stop()
+    await leave()
+  }
+})
+
 for (const task of ['read', 'write']) {
   test(`a process to ${task} starts, whichever of its threads is first`, async () => {
     const { place, leave } = await openPlace('sqlite')

@@ -7,7 +7,7 @@ import { createLogger, type Logger } from '../../telemetry/log.ts'
 import type { Arguments } from '../args.ts'
 import { loadSettings } from '../settings.ts'
 import { announce } from './announce.ts'
-import { flushCompileCache, logOptions } from './process-options.ts'
+import { logOptions, settle } from './process-options.ts'
 import { stopSignal } from './stop-signal.ts'
 
 export async function serveAlone(args: Arguments, settings: LoadedConfig): Promise<void> {
@@ -20,7 +20,7 @@ export async function serveAlone(args: Arguments, settings: LoadedConfig): Promi
   const server = await starting
   if (server === undefined) process.exit(0)
   await announce(server, settings, logger)
-  flushCompileCache()
+  settle()
   await signalled
   try {
     await server.stop()

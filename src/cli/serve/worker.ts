@@ -7,9 +7,10 @@ import { Link } from '../../supervisor/link.ts'
 import { createLogger, type Logger } from '../../telemetry/log.ts'
 import { explain } from '../main.ts'
 import { announce } from './announce.ts'
-import { flushCompileCache, logOptions } from './process-options.ts'
+import { keepYoungGeneration, logOptions, settle } from './process-options.ts'
 
 export async function runWorker(): Promise<void> {
+  keepYoungGeneration()
   const link = new Link()
   const stopped = Promise.race([link.stopped, ownSignal()])
   const order = await link.order
@@ -18,7 +19,7 @@ export async function runWorker(): Promise<void> {
   const logger = createLogger({ ...logOptions(settings), node: nodeName(), worker: number })
   const server = await start(settings, { link, order, logger, stopped })
   if (order.isFirst) await announce(server, settings, logger)
-  flushCompileCache()
+  settle()
   const { isReplaced } = await stopped
   try {
     await server.stop({ isReplaced })

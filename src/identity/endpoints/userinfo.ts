@@ -1,5 +1,5 @@
 /** /connect/userinfo (OpenID Connect Core §5.3): the current claims about the user of an access token. */
-import { readBearer } from '../../http/authentication.ts'
+import { bearerOn } from '../../http/authentication.ts'
 import type { Context } from '../../http/context.ts'
 import { FORM, isForm } from '../../http/form.ts'
 import { callerOf, type RateLimits } from '../../http/rate-limits.ts'
@@ -32,20 +32,32 @@ export function userinfoRoutes({ authenticate, users, stores, rateLimits }: User
   /** The last reply for a token; principal and user stay the same objects as long as nothing about them changes. */
   const replies = new WeakMap<Principal, { readonly user: User; readonly text: string }>()
 
-  const handle = async (context: Context): Promise<void> => {
-    const principal = await authenticate(tokenOf(context))
-    if (principal === undefined) throw notValid()
-    context.setLimits(rateLimits.countCaller('token', context.address, callerOf(principal)))
-    if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
-    const user = await users.findById(principal.subject)
-    if (user === undefined || user.disabled) throw notValid()
-    const last = replies.get(principal)
-    context.send(JSON_TYPE, last?.user === user ? last.text : await describe(principal, user))
+  /** With a known token and a cached user, the request is served in one turn. */
+  const handle = (context: Context): void | Promise<void> => {
+    const principal = authenticate(tokenOf(context))
+    return principal instanceof Promise ? principal.then((found) => admit(context, found)) : admit(context, principal)
   }
   return [
     { method: 'GET', path: '/connect/userinfo', head: false, handle },
     { method: 'POST', path: '/connect/userinfo', body: FORM, handle },
   ]
+
+  function admit(context: Context, principal: Principal | undefined): void | Promise<void> {
+    if (principal === undefined) throw notValid()
+    context.setLimits(rateLimits.countCaller('token', context.address, callerOf(principal)))
+    if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
+    const user = users.findById(principal.subject)
+    return user instanceof Promise
+      ? user.then((found) => reply(context, principal, found))
+      : reply(context, principal, user)
+  }
+
+  function reply(context: Context, principal: Principal, user: User | undefined): void | Promise<void> {
+    if (user === undefined || user.disabled) throw notValid()
+    const last = replies.get(principal)
+    if (last?.user !== user) return describe(principal, user).then((text) => context.send(JSON_TYPE, text))
+    context.send(JSON_TYPE, last.text)
+  }
 
   async function describe(principal: Principal, user: User): Promise<string> {
     const claims = claimsAbout(user, principal.scopes, await requestedOf(principal))
@@ -79,7 +91,7 @@ function tokenOf(context: Context): string {
     if (inBody === undefined) throw new Refusal(TOKEN_NEEDED, 401, 'An access token is needed', bearer())
     return inBody
   }
-  const token = readBearer(authorization)
+  const token = bearerOn(context.request.socket, authorization)
   if (token === undefined) throw malformed()
   if (inBody !== undefined)
     throw challenge(400, 'invalid_request', 'The access token was sent both in the header and in the body')

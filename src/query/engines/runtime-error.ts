@@ -2,7 +2,7 @@
 import { Refusal } from '../../protocol/refusal.ts'
 import { refuse } from '../errors.ts'
 import { ERRORS, type ErrorName } from '../iql/errors.ts'
-import { MAX_SERIES_ROWS } from '../iql/limits.ts'
+import { MAX_SERIES_ROWS_TEXT } from '../iql/limits.ts'
 
 export function iqlError(name: ErrorName, detail: string): Refusal {
   return new Refusal(`IQL.${name}`, ERRORS[name].status, detail)
@@ -30,7 +30,7 @@ export const manyValuesError = (): Refusal =>
 /** The arguments of generate_series. */
 export const seriesStepError = (): Refusal => iqlError('BadValue', 'The step of a series must be positive')
 export const seriesRowsError = (): Refusal =>
-  iqlError('BadValue', `A series can have at most ${MAX_SERIES_ROWS.toLocaleString('en')} rows`)
+  iqlError('BadValue', `A series can have at most ${MAX_SERIES_ROWS_TEXT} rows`)
 
 /** A function or || would create a longer text than the statement allows each of them. */
 export const valueTooLongError = (maxBytes: number | bigint | string): Refusal =>

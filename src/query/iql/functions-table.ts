@@ -1,16 +1,14 @@
 /** The functions of IQL that are used in FROM: many rows from a few values. */
 import type { FunctionEntry } from './function-entry.ts'
 import type { Unnamed } from './functions-scalar.ts'
-import { MAX_SERIES_ROWS } from './limits.ts'
+import { MAX_SERIES_ROWS_TEXT } from './limits.ts'
 import { INTEGER, type IqlType, TIMESTAMP } from './types.ts'
-
-const ROWS = MAX_SERIES_ROWS.toLocaleString('en')
 
 export const TABLE_FUNCTIONS = {
   generate_series: series(
     ['Integer', 'Integer', 'Integer'],
     INTEGER,
-    `The numbers from the first to the last, in steps of the third argument, by default 1, which must be positive. There are no rows if an argument is NULL, and at most ${ROWS}. The column has the name of its alias.`,
+    `The numbers from the first to the last, in steps of the third argument, by default 1, which must be positive. There are no rows if an argument is NULL, and at most ${MAX_SERIES_ROWS_TEXT}. The column has the name of its alias.`,
     'generate_series(1, 10) AS n',
     1,
   ),

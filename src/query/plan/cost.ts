@@ -3,7 +3,7 @@ import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import { BOUNDED_ROWS, type CostClass } from '../engines/cost-class.ts'
 import type { IndexesOf } from '../engines/emit/expression.ts'
 import type { DefaultValue, Delete, Insert, Update } from '../iql/bound.ts'
-import type { BoundExpression, Query, TableSource } from '../iql/bound-query.ts'
+import type { BoundExpression, Query, Select, TableSource } from '../iql/bound-query.ts'
 import { concatOperands, isSmallText } from '../iql/text-bound.ts'
 import { isLongType } from '../iql/types.ts'
 
@@ -39,7 +39,9 @@ export function costOf(query: Query, indexesOf: IndexesOf): CostClass {
   }
   if (sum(inOutputs) > 0) return 'unbounded'
   // A sort or an offset reads many rows before the first one is returned.
-  if (query.orderBy.length > 0 || query.offset !== undefined) return 'unbounded'
+  if (query.offset !== undefined) return 'unbounded'
+  if (query.orderBy.length > 0)
+    return isBoundedLimit(query.limit) && isInKeyOrder(body, query.orderBy, source, indexesOf) ? 'bounded' : 'unbounded'
   if (path.kind === 'index') return 'indexed'
   return body.where === undefined && isBoundedLimit(query.limit) ? 'bounded' : 'unbounded'
 }
@@ -95,6 +97,31 @@ export function accessPath(
     (columns) => fixed.size <= columns.length && columns.slice(0, fixed.size).every((column) => fixed.has(column)),
   )
   return index === undefined ? { kind: 'scan' } : { kind: 'index', columns: index.slice(0, fixed.size) }
+}
+
+/**
+ * Whether the primary key gives the rows in the order of the query, without a sort: conditions fix its first columns, and the order
+ * is that of the next ones. Nothing else is certain: without conditions SQLite may prefer to sort the table, unless the key is a
+ * single Integer, and with them it may find the rows in another index.
+ */
+function isInKeyOrder(
+  { outputs, where }: Select,
+  orderBy: Query['orderBy'],
+  { id, table }: TableSource,
+  indexesOf: IndexesOf,
+): boolean {
+  const { primaryKey, uniques, columns } = table
+  const fixed = new Set(conjuncts(where).map((condition) => fixedColumn(condition, id)))
+  if (!primaryKey.slice(0, fixed.size).every((column) => fixed.has(column))) return false
+  if (fixed.size === 0) {
+    const type = columns.find(({ name }) => name === primaryKey[0])?.type
+    if (primaryKey.length !== 1 || type?.kind !== 'Integer') return false
+  } else if ([...uniques, ...indexesOf(table)].some(([first]) => fixed.has(first))) return false
+  return orderBy.every(({ expression: written, descending }, index) => {
+    const expression = written.kind === 'output' ? outputs[written.ordinal]?.expression : written
+    const column = expression?.kind === 'column' && expression.source === id ? expression.name : undefined
+    return column !== undefined && column === primaryKey[fixed.size + index] && descending === orderBy[0]?.descending
+  })
 }
 
 /** The column that the condition requires to equal a value. */

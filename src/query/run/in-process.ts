@@ -5,7 +5,7 @@ import { readParameters } from '../iql/parameters.ts'
 import type { Encoding } from '../results/encoding.ts'
 import { asUnavailable } from '../unavailable.ts'
 import type { ExecutionEnv, Result } from './call.ts'
-import { execute } from './execution.ts'
+import { execute, readInline } from './execution.ts'
 import type { RunningQueries } from './running.ts'
 
 export type RunStatement = (
@@ -32,6 +32,8 @@ export function createRunner(env: ExecutionEnv & { readonly running: RunningQuer
     const inputs = new Map(Object.entries(parameters).map(([name, text]) => [name, { text }]))
     const valueSets = [readParameters(statement, planned.bound, inputs)]
     const call = { principal, requestId, address: '', planned, valueSets, encoding: ENCODING, limits: LIMITS }
+    const small = readInline(call, env)
+    if (small !== undefined) return { rows: parseLines(small.text), rowsAffected: undefined }
     const running = env.running.begin(principal, requestId, statement)
     try {
       const result = await execute({ ...call, running }, env)

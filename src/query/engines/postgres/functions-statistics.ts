@@ -1,5 +1,5 @@
 /** Helper functions of PostgreSQL for variances, percentiles, correlation, interpolation and series. */
-import { MAX_SERIES_ROWS } from '../../iql/limits.ts'
+import { MAX_SERIES_ROWS, MAX_SERIES_ROWS_TEXT } from '../../iql/limits.ts'
 import { ROOT_DIGITS, SPREAD_DIGITS } from '../../iql/operators.ts'
 import { checked, fail, type HelperFunction, plain } from './helper-function.ts'
 import { SCHEMA } from './representation.ts'
@@ -108,7 +108,7 @@ export const STATISTICS_FUNCTIONS: readonly HelperFunction[] = [
   checked(
     'gh_series_steps(n numeric)',
     'bigint',
-    `IF n >= ${MAX_SERIES_ROWS} THEN ${fail('BadValue', `'A series can have at most ${MAX_SERIES_ROWS.toLocaleString('en')} rows'`)}; END IF;
+    `IF n >= ${MAX_SERIES_ROWS} THEN ${fail('BadValue', `'A series can have at most ${MAX_SERIES_ROWS_TEXT} rows'`)}; END IF;
      RETURN greatest(n, -1)::bigint;`,
   ),
   checked(

@@ -1,0 +1,48 @@
+// Finds a program of src/: in the bundle in dist/, if it was built from the sources as they are now, or the source itself. The
+// bundle loads in half the time, and with less memory.
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+/** Written last by a build. */
+export const STATE_FILE = join(root, 'dist', 'sources.json')
+
+/** `source` is a path below src/. Returns what to import. */
+export function programOf(source) {
+  const file = isBuilt() ? join('dist', `${basename(source, '.ts')}.js`) : join('src', source)
+  return pathToFileURL(join(root, file)).href
+}
+
+/** Whether dist/ was built from the files that are there now. A folder is newer if a file was added, removed or replaced. */
+export function isBuilt() {
+  try {
+    const state = JSON.parse(readFileSync(STATE_FILE, 'utf8'))
+    return state.every(([path, time, size]) => {
+      const now = statSync(`${root}/${path}`)
+      return secondsOf(now) === time && (size === undefined || now.size === size)
+    })
+  } catch {
+    return false
+  }
+}
+
+/** The path and the time of every folder and source, and the length of a source. */
+export function sourcesState() {
+  const folders = []
+  const files = ['package.json']
+  for (const entry of readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name).slice(root.length + 1)
+    if (entry.isDirectory()) folders.push(path)
+    else if (entry.name.endsWith('.ts')) files.push(path)
+  }
+  return [
+    ...folders.map((path) => [path, secondsOf(statSync(join(root, path)))]),
+    ...files.map((path) => [path, secondsOf(statSync(join(root, path))), statSync(join(root, path)).size]),
+  ]
+}
+
+/** Whole ones: copies and images may not keep more. */
+function secondsOf({ mtimeMs }) {
+  return Math.floor(mtimeMs / 1000)
+}
