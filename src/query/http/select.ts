@@ -72,7 +72,7 @@ function readRows(table: TableView, parameters: QueryValues): Rows {
 const NO_PARAMETERS: QueryValues = new Map()
 const USUAL_ROWS = new WeakMap<TableView, Rows>()
 
-/** All columns in the order of the primary key. With a short key: building and hashing a long one takes 3 % of a lookup by key. */
+/** All columns in the order of the primary key. With a short key, because it is built and hashed for each lookup. */
 function usualRows(table: TableView): Rows {
   let rows = USUAL_ROWS.get(table)
   if (rows === undefined) {
