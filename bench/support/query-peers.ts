@@ -66,6 +66,8 @@ export async function startGatehouse(
   const port = newPort()
   const flags = {
     '--demo': 'true',
+    // Its trades would be counted with the requests, and peers have none.
+    '--demo-market': 'false',
     '--port': String(port),
     '--log-level': 'warn',
     '--data': join(folder.path, 'data'),

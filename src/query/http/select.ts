@@ -32,10 +32,8 @@ interface Order {
 
 export function readSelect(table: TableView, parameters: QueryValues, body: Json): SelectCall {
   const values = new CallParameters()
-  const columns = readColumns(table, parameters)
-  const requested = readOrder(table, parameters)
+  const { columns, order, key } = parameters.size === 0 ? usualRows(table) : readRows(table, parameters)
   const hasKey = table.primaryKey.length > 0
-  const order = hasKey ? [...requested, ...tieBreakers(table, requested)] : requested
   const criteria = readCriteria(body, table, values)
   // A long body is written again only if there is a cursor.
   const identity = (): string => [table.name, JSON.stringify(order), writeJson(body)].join('\n')
@@ -44,7 +42,7 @@ export function readSelect(table: TableView, parameters: QueryValues, body: Json
   const where = criteria === undefined ? page : page === undefined ? criteria : binary('and', criteria, page)
   const offset = count(parameters, 'offset') ?? 0
   return {
-    key: `select ${JSON.stringify([table.name, columns, order, where])}`,
+    key: `${key} ${JSON.stringify(where)}`,
     statement: () => queryOf(table, columns, order, where),
     keys: (bound) => (hasKey ? keyColumns(bound, table, order) : []),
     values,
@@ -54,6 +52,34 @@ export function readSelect(table: TableView, parameters: QueryValues, body: Json
     identity,
     hasKey,
   }
+}
+
+/** Which columns a call wants, and in which order its rows. */
+interface Rows {
+  readonly columns: readonly string[]
+  readonly order: readonly Order[]
+  /** Equal for equal rows of one table. */
+  readonly key: string
+}
+
+function readRows(table: TableView, parameters: QueryValues): Rows {
+  const columns = readColumns(table, parameters)
+  const requested = readOrder(table, parameters)
+  const order = table.primaryKey.length > 0 ? [...requested, ...tieBreakers(table, requested)] : requested
+  return { columns, order, key: `select ${JSON.stringify([table.name, columns, order])}` }
+}
+
+const NO_PARAMETERS: QueryValues = new Map()
+const USUAL_ROWS = new WeakMap<TableView, Rows>()
+
+/** All columns in the order of the primary key. With a short key, because it is built and hashed for each lookup. */
+function usualRows(table: TableView): Rows {
+  let rows = USUAL_ROWS.get(table)
+  if (rows === undefined) {
+    rows = { ...readRows(table, NO_PARAMETERS), key: `select all ${JSON.stringify(table.name)}` }
+    USUAL_ROWS.set(table, rows)
+  }
+  return rows
 }
 
 function queryOf(

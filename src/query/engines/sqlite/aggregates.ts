@@ -200,7 +200,9 @@ function registerEnds(database: Database): void {
       step: (best: { value: Raw; key: Raw }, value: Raw, key: Raw) => {
         if (value === null || key === null) return
         const order = best.key === null ? sign : compareRaw(key, best.key) || compareRaw(value, best.value)
-        if (order * sign > 0) Object.assign(best, { value, key })
+        if (order * sign <= 0) return
+        best.value = value
+        best.key = key
       },
       result: (best: { value: Raw }) => best.value,
     })
@@ -218,6 +220,8 @@ export function extremeOf(values: readonly Raw[], sign: 1 | -1): Raw {
 
 /** SQLite's own order: numbers, then texts by code point, then bytes. */
 function compareRaw(a: Raw, b: Raw): number {
+  // Most values: the times of first and last.
+  if (typeof a === 'bigint' && typeof b === 'bigint') return a < b ? -1 : a > b ? 1 : 0
   const ranks = rankOf(a) - rankOf(b)
   if (ranks !== 0) return ranks
   if (typeof a === 'string' && typeof b === 'string') return Buffer.compare(Buffer.from(a), Buffer.from(b))

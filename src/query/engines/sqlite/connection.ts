@@ -29,6 +29,20 @@ export function openForReading(path: string): Database {
   return database
 }
 
+/** SQLite sorts for GROUP BY and ORDER BY in runs of the size of its page cache, fastest if a run fits into a processor's cache. */
+const RUN_KIB = 2000
+/** The most that SQLite maps. What lies beyond is read through the page cache. */
+const MAX_MAPPED_BYTES = 0x7fff0000
+
+/**
+ * For long reads in a process of their own. A large page cache makes a grouping of a million rows take twice as long; mapped pages need
+ * none. A mapped page that the disk cannot read ends the process, so that the server's own connections do not map the file.
+ */
+export function prepareLongReads(database: Database): void {
+  database.pragma(`cache_size = -${RUN_KIB}`)
+  database.pragma(`mmap_size = ${MAX_MAPPED_BYTES}`)
+}
+
 /** From now on a statement fails at once while another process has locked the file. */
 export function doNotBlock(...databases: readonly Database[]): void {
   for (const database of databases) database.pragma('busy_timeout = 0')

@@ -4,6 +4,7 @@ import type { IqlType } from '../../iql/types.ts'
 import type { Dialect, ScalarSql, Sql } from '../emit/dialect.ts'
 import { rescale } from './dialect-casts.ts'
 import { DAY } from './dialect-operators.ts'
+import { FIRST_MONDAY } from './functions-time.ts'
 
 const BLANK = "' '"
 
@@ -42,13 +43,20 @@ export const SQLITE_SCALARS: Dialect['scalars'] = {
   date_part_time: named('gh_date_part'),
   date_diff: ([span, from, to], node) =>
     `gh_date_diff(${span}, ${asTimestamp(from, typeOf(node, 1))}, ${asTimestamp(to, typeOf(node, 2))})`,
-  time_bucket: ([width, x], node) => `gh_bucket(${width}, ${asTimestamp(x, typeOf(node, 1))})`,
+  time_bucket: ([width = '', x], node) => bucketSql(width, asTimestamp(x, typeOf(node, 1)), node),
   time_bucket_months: ([width, x], node) => `gh_bucket_months(${width}, ${asTimestamp(x, typeOf(node, 1))})`,
   json_get: named('gh_json_get'),
   json_item: named('gh_json_item'),
   json_text: named('gh_json_text'),
   json_item_text: named('gh_json_item_text'),
   gen_uuid: () => 'gh_uuid()',
+}
+
+/** SQLite computes most buckets by itself; our function is called for early times, a width that is refused, and NULL. */
+function bucketSql(width: Sql, x: Sql, { arguments: args }: Call): Sql {
+  const exact = `gh_bucket(${width}, ${x})`
+  if (!args.every(({ kind }) => kind === 'column' || kind === 'literal' || kind === 'parameter')) return exact
+  return `iif(${width} > 0 AND ${x} >= ${FIRST_MONDAY}, ${x} - (${x} - ${FIRST_MONDAY}) % ${width}, ${exact})`
 }
 
 function named(name: string): ScalarSql {

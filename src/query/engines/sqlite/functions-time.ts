@@ -76,7 +76,7 @@ const UNIT_MICROS: ReadonlyMap<string, bigint> = new Map([
 ])
 
 /** Midnight of 2000-01-03, a Monday: weeks and days are counted from it. */
-const FIRST_MONDAY = 10_959n * MICROS_PER_DAY
+export const FIRST_MONDAY = 10_959n * MICROS_PER_DAY
 
 function timestamp(micros: bigint | number): bigint {
   if (typeof micros === 'number' || micros < MIN_TIMESTAMP || micros > MAX_TIMESTAMP) throw overflow('Timestamp')

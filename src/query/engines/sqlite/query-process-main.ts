@@ -7,7 +7,7 @@ import { createEncoder } from '../../results/encoders.ts'
 import type { TextRowEncoder } from '../../results/encoding.ts'
 import { BoundedRows, CHUNK_BYTES } from '../bounded-rows.ts'
 import type { ReadOutcome, WriteOutcome, WriteReply } from '../engine.ts'
-import { openForReading, openForWriting } from './connection.ts'
+import { openForReading, openForWriting, prepareLongReads } from './connection.ts'
 import { describeFailure } from './failure.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
 import { type LiveJob, readLive } from './live-read.ts'
@@ -53,6 +53,7 @@ else await readJobs(path)
 
 async function readJobs(database: string): Promise<void> {
   const connection = openForReading(database)
+  prepareLongReads(connection)
   const statements = new StatementCache(connection, 50)
   // Not before the process has started: on a busy machine the start alone would take seconds. Writes keep the usual priority,
   // because other writes wait for them.
