@@ -218,10 +218,12 @@ async function* keycloak(work: Work<TestedServer>): AsyncGenerator<Contender> {
   }
 }
 
+export const OPENSSL = 'openssl speed, every processor'
+
 /** How often all processors together can sign. */
-function openssl(): Contender {
+export function openssl(): Contender {
   return {
-    name: 'openssl speed, every processor',
+    name: OPENSSL,
     async measure() {
       const { stdout } = spawnSync('openssl', ['speed', '-seconds', '2', '-multi', '2', '-mr', 'rsa2048'], {
         encoding: 'utf8',

@@ -1,41 +1,73 @@
 /** Two workers beside one process, on the same work. The load generator needs a core of its own to show all of the gain. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { clientCredentials, gatehouse } from './identity.ts'
+import { clientCredentials, gatehouse, OPENSSL, openssl } from './identity.ts'
 import { byKey, inserting, contender as queryContender, type Work } from './query.ts'
 import { PORT, requests, contender as streamContender } from './streaming.ts'
 import { type Checkout, HERE } from './support/checkout.ts'
 import type { Contender, Measurement } from './support/compare.ts'
-import { startGatehouse } from './support/query-peers.ts'
+import { type GatehousePeer, startGatehouse, startRqlite } from './support/query-peers.ts'
 import { gatehousePeer } from './support/stream-peers.ts'
+import { warm } from './support/warm.ts'
 
 /** A server is ready when its first worker is; connections that came then would all be of that one. */
 const ALL_READY_MS = 3000
+/** Beyond the rows that are measured. */
+const WARM_ID = 1_000_000_000
+const ONE = 'one process'
+
+type Ratios = NonNullable<Measurement['ratios']>
 
 export const workers: readonly Measurement[] = [
-  measurement('workers-token', 'client_credentials', (checkout, count) =>
-    gatehouse(nameOf(count), checkout, clientCredentials, flags(count)),
+  measurement(
+    'workers-token',
+    'client_credentials',
+    [{ column: 'rate', to: OPENSSL, least: 1 }],
+    (checkout, count) => gatehouse(nameOf(count), checkout, clientCredentials, flags(count)),
+    async () => openssl(),
   ),
-  measurement('workers-key', 'one row by its key', (checkout, count) => onQueries(checkout, count, byKey)),
-  measurement('workers-insert', 'durable inserts of one row, 64 at once', (checkout, count) =>
-    onQueries(checkout, count, inserting),
+  measurement(
+    'workers-key',
+    'one row by its key',
+    [
+      { column: 'rate', to: ONE, least: 1 },
+      { column: 'rate', to: 'rqlite', least: 1.3 },
+    ],
+    (checkout, count) => onQueries(checkout, count, byKey, (peer) => peer.byKey(0)),
+    async () => queryContender(await startRqlite(), byKey),
   ),
-  measurement('workers-stream', 'requests and replies on 64 streams', async (checkout, count) =>
-    streamContender(nameOf(count), await gatehousePeer(PORT, checkout, flags(count)), async (server) => {
-      await sleep(ALL_READY_MS)
-      return requests(server)
-    }),
+  measurement(
+    'workers-insert',
+    'durable inserts of one row, 64 at once',
+    [{ column: 'rate', to: ONE, least: 1 }],
+    (checkout, count) => {
+      let nextId = WARM_ID
+      return onQueries(checkout, count, inserting, (peer) => peer.insert(nextId++))
+    },
+  ),
+  measurement(
+    'workers-stream',
+    'requests and replies on 64 streams',
+    [{ column: 'rate', to: ONE, least: 1.5 }],
+    async (checkout, count) =>
+      streamContender(nameOf(count), await gatehousePeer(PORT, checkout, flags(count)), async (server) => {
+        await sleep(ALL_READY_MS)
+        return requests(server)
+      }),
   ),
 ]
 
 function measurement(
   name: string,
   about: string,
+  ratios: Ratios,
   start: (checkout: Checkout, count: number) => Promise<Contender>,
+  other?: () => Promise<Contender>,
 ): Measurement {
   return {
     name,
     about: `${about}: two workers, and one process`,
     columns: { rate: '1/s', cpu: 'ms each' },
+    ratios,
     async subject(checkout) {
       const two = await start(checkout, 2)
       await sleep(ALL_READY_MS)
@@ -43,12 +75,21 @@ function measurement(
     },
     async *references() {
       yield start(HERE, 1)
+      if (other !== undefined) yield other()
     },
   }
 }
 
-async function onQueries(checkout: Checkout, count: number, work: Work): Promise<Contender> {
+/** Each worker compiles its own code: with the warm-up of one process, two would still be compiling while they are measured. */
+async function onQueries(
+  checkout: Checkout,
+  count: number,
+  work: Work,
+  request: (peer: GatehousePeer) => Buffer,
+): Promise<Contender> {
   const peer = await startGatehouse(checkout, {}, '', flags(count))
+  if (count > 1) await sleep(ALL_READY_MS)
+  for (let further = 1; further < count; further++) await warm(peer.port, () => request(peer))
   return { ...queryContender(peer, work), name: nameOf(count) }
 }
 
@@ -57,5 +98,5 @@ function flags(count: number): Readonly<Record<string, string>> {
 }
 
 function nameOf(count: number): string {
-  return count === 1 ? 'one process' : `${count} workers`
+  return count === 1 ? ONE : `${count} workers`
 }

@@ -69,7 +69,7 @@ export const SETTINGS = {
   workers: setting(
     '1',
     parseWorkers,
-    'Processes that serve the port together, for machines with several cores; auto: one per core. Limits of a node are limits of each worker.',
+    'Processes that serve the port together, for machines with several cores; auto: one per core. They share the maxima of the node; those of one user or address hold for each of them.',
   ),
   tlsCertificate: reloadable(
     setting('', parseText, 'File with the TLS certificate chain (PEM). With the key it enables HTTPS.'),

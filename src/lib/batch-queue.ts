@@ -22,6 +22,11 @@ export class BatchQueue<Item> {
     return this.#items.length
   }
 
+  /** The oldest first. */
+  get items(): readonly Item[] {
+    return this.#items
+  }
+
   /** The oldest item. */
   get first(): Item | undefined {
     return this.#items[0]

@@ -14,6 +14,13 @@ export interface WriteOptions {
   readonly running?: { readonly signal: AbortSignal } | undefined
 }
 
+interface LockWait {
+  /** When the oldest write was queued. */
+  readonly since?: number | undefined
+  /** Those whose writes wait now; an empty one stands for the service itself. */
+  readonly owners?: () => readonly string[]
+}
+
 interface PendingWrite {
   readonly owner: string | undefined
   readonly isOneStatement: boolean
@@ -41,7 +48,7 @@ const MAX_GROUP_MS = 20
 export class GroupCommit {
   readonly #database: Database
   readonly #file: string
-  readonly #shared: SharedFile | undefined
+  readonly #shared: Pick<SharedFile, 'committed' | 'waiting'> | undefined
   readonly #queue = new BatchQueue<PendingWrite>({
     maxTurns: 8,
     isReady: () => this.#syncing === undefined && this.#exclusive === undefined,
@@ -56,7 +63,7 @@ export class GroupCommit {
   #exclusive: Promise<void> | undefined
 
   /** The connection must have `synchronous = full`, and no busy timeout. `shared` is for one of several workers. */
-  constructor(database: Database, file: string, shared?: SharedFile) {
+  constructor(database: Database, file: string, shared?: Pick<SharedFile, 'committed' | 'waiting'>) {
     this.#database = database
     this.#file = file
     this.#shared = shared
@@ -117,10 +124,13 @@ export class GroupCommit {
 
   /**
    * Begins a transaction once no other process has locked the file, unless the oldest write has waited too long; writes that arrive
-   * meanwhile join the group. A worker that has a long write is told, and may stop it for those who wait.
+   * meanwhile join the group. A worker that has a long write is told who waits, and may stop it for them.
    */
-  async waitForLock(begin: () => void, since = performance.now()): Promise<void> {
-    const asking = this.#shared && setInterval(() => this.#shared?.waiting(), ASK_EVERY_MS)
+  async waitForLock(
+    begin: () => void,
+    { since = performance.now(), owners = () => [''] }: LockWait = {},
+  ): Promise<void> {
+    const asking = this.#shared && setInterval(() => this.#shared?.waiting(owners()), ASK_EVERY_MS)
     try {
       await retryWhileLocked(begin, since + this.#maxWaitMs)
     } finally {
@@ -186,7 +196,10 @@ export class GroupCommit {
       // At once if it can: `acquire` relies on it.
       if (!this.#begin()) {
         endLocking = this.#startLocking()
-        await this.waitForLock(() => this.#database.exec('BEGIN IMMEDIATE'), this.#queue.first?.since)
+        await this.waitForLock(() => this.#database.exec('BEGIN IMMEDIATE'), {
+          since: this.#queue.first?.since,
+          owners: () => [...new Set(this.#queue.items.map(({ owner }) => owner ?? ''))],
+        })
       }
       group = inTurns(this.#queue.take(this.#queue.length))
       const reports = this.#runInTransaction(group, maxMs)

@@ -5,8 +5,8 @@ export interface SharedFile {
   committed(): void
   /** The listener is called after commits of the others. Returns the end of it. */
   onCommit(listener: () => void): () => void
-  /** To be called when this worker has waited for the lock for some time. */
-  waiting(): void
+  /** To be called when writes of these owners have waited for the lock for some time; an empty one stands for the service itself. */
+  waiting(owners: readonly string[]): void
   /** The listener is called when another worker waits for the lock. */
-  onWaiting(listener: () => void): void
+  onWaiting(listener: (owners: readonly string[]) => void): void
 }

@@ -54,7 +54,11 @@ class SqliteDriver implements Driver {
   async init(): Promise<void> {
     const writer = new CachedDatabase(this.#file, false)
     const reader = new CachedDatabase(this.#file, true)
-    this.#open = { writer, reader, commits: new GroupCommit(writer.database, this.#file, this.#shared) }
+    this.#open = {
+      writer,
+      reader,
+      commits: new GroupCommit(writer.database, this.#file, this.#shared && waitingOnly(this.#shared)),
+    }
   }
 
   async acquireConnection(): Promise<SqliteConnection> {
@@ -76,7 +80,7 @@ class SqliteDriver implements Driver {
     const release = await commits.acquire()
     try {
       commits.check()
-      await commits.waitForLock(() => writer.database.exec('begin immediate'), since)
+      await commits.waitForLock(() => writer.database.exec('begin immediate'), { since })
     } catch (error) {
       release()
       this.#availability.failed(error)
@@ -211,6 +215,11 @@ class CachedDatabase {
     }
     return statement
   }
+}
+
+/** Other workers are told of events (`events/open-bus.ts`), not of every commit. */
+function waitingOnly({ waiting }: SharedFile): Pick<SharedFile, 'committed' | 'waiting'> {
+  return { waiting, committed() {} }
 }
 
 function toSqliteValue(value: unknown): unknown {

@@ -1,4 +1,5 @@
 /** Passes on what workers tell each other. */
+import { CommitAudience } from './commit-audience.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
 import { MetricsCollector } from './metrics.ts'
 import type { WorkerProcess } from './worker-process.ts'
@@ -6,10 +7,12 @@ import type { WorkerProcess } from './worker-process.ts'
 export class Exchange {
   readonly #workers = new Set<WorkerProcess>()
   readonly #metrics = new MetricsCollector()
+  readonly #audience = new CommitAudience()
 
   add(worker: WorkerProcess): void {
     this.#workers.add(worker)
     this.#metrics.add(worker)
+    this.#audience.add(worker)
     worker.onMessage((message) => this.#receive(worker, message))
     void worker.ended.then(() => this.#workers.delete(worker))
   }
@@ -17,6 +20,7 @@ export class Exchange {
   /** What is about its start is handled by the process itself. */
   #receive(from: WorkerProcess, message: FromWorker): void {
     if (message.kind === 'committed' || message.kind === 'waiting') this.#sendOthers(from, message)
+    else if (message.kind === 'listening') this.#audience.change(from, message.file, message.isListening)
     else if (message.kind === 'rates') this.#sendOthers(from, { ...message, from: String(from.pid) })
     else if (message.kind === 'metrics') this.#metrics.received(from, message.text, message.id)
     else if (message.kind === 'last metrics') this.#metrics.received(from, message.text)

@@ -32,7 +32,10 @@ export class Link {
           for (const listener of this.#files[message.file].onCommit) listener()
           return
         case 'waiting':
-          for (const listener of this.#files[message.file].onWaiting) listener()
+          for (const listener of this.#files[message.file].onWaiting) listener(message.owners)
+          return
+        case 'listened':
+          this.#files[message.file].isListened = message.isListened
           return
         case 'rates':
           return this.#onRates(message.from, message.counts)
@@ -75,12 +78,14 @@ export class Link {
   }
 
   #sharedFile(file: SharedFileName): SharedFile {
-    const { onCommit, onWaiting } = this.#files[file]
+    const shared = this.#files[file]
+    const { onCommit, onWaiting } = shared
     let isPending = false
+    const listen = (isListening: boolean): void => this.send({ kind: 'listening', file, isListening })
     return {
       // Commits of one turn of the event loop are one message.
       committed: () => {
-        if (isPending) return
+        if (isPending || !shared.isListened) return
         isPending = true
         setImmediate(() => {
           isPending = false
@@ -89,9 +94,12 @@ export class Link {
       },
       onCommit(listener) {
         onCommit.add(listener)
-        return () => onCommit.delete(listener)
+        if (onCommit.size === 1) listen(true)
+        return () => {
+          if (onCommit.delete(listener) && onCommit.size === 0) listen(false)
+        }
       },
-      waiting: () => this.send({ kind: 'waiting', file }),
+      waiting: (owners) => this.send({ kind: 'waiting', file, owners }),
       onWaiting: (listener) => void onWaiting.add(listener),
     }
   }
@@ -109,5 +117,9 @@ export class Link {
 }
 
 function newListeners() {
-  return { onCommit: new Set<() => void>(), onWaiting: new Set<() => void>() }
+  return {
+    onCommit: new Set<() => void>(),
+    onWaiting: new Set<(owners: readonly string[]) => void>(),
+    isListened: false,
+  }
 }

@@ -17,8 +17,12 @@ export interface StartOrder extends Pick<LoadedConfig, 'texts' | 'sources'> {
 export type ToWorker =
   | { readonly kind: 'start'; readonly order: StartOrder }
   | { readonly kind: 'stop'; readonly isReplaced: boolean }
-  /** Another worker has committed, or waits for the lock. */
-  | { readonly kind: 'committed' | 'waiting'; readonly file: SharedFileName }
+  /** Another worker has committed. */
+  | { readonly kind: 'committed'; readonly file: SharedFileName }
+  /** Another worker waits for the lock, with writes of these owners. */
+  | { readonly kind: 'waiting'; readonly file: SharedFileName; readonly owners: readonly string[] }
+  /** Whether any other worker listens to commits: if none does, none needs to be told. */
+  | { readonly kind: 'listened'; readonly file: SharedFileName; readonly isListened: boolean }
   /** What another worker has counted. */
   | { readonly kind: 'rates'; readonly from: string; readonly counts: readonly RateCount[] }
   /** Its own metrics are wanted. */
@@ -32,7 +36,10 @@ export type FromWorker =
   | { readonly kind: 'started' }
   /** The start is refused, in words for the operator; the process ends. */
   | { readonly kind: 'refused'; readonly reason: string }
-  | { readonly kind: 'committed' | 'waiting'; readonly file: SharedFileName }
+  | { readonly kind: 'committed'; readonly file: SharedFileName }
+  | { readonly kind: 'waiting'; readonly file: SharedFileName; readonly owners: readonly string[] }
+  /** It wants to be told of commits of the others, or no longer. */
+  | { readonly kind: 'listening'; readonly file: SharedFileName; readonly isListening: boolean }
   | { readonly kind: 'rates'; readonly counts: readonly RateCount[] }
   | { readonly kind: 'all metrics wanted'; readonly id: number }
   | { readonly kind: 'metrics'; readonly id: number; readonly text: string }

@@ -1,7 +1,34 @@
 /** The settings as workers get them. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
+import type { Config } from '../config/config.ts'
 import { type LoadedConfig, parseTexts } from '../config/load.ts'
+
+/** Maxima that protect the memory and the processors of a machine. Connections are handed out in turn, so that equal parts fit. */
+const DIVIDED = [
+  'queryConcurrency',
+  'queryWaiting',
+  'querySendQueueBytes',
+  'liveStatements',
+  'liveBytes',
+  'streamReceiveQueueBytesPerNode',
+  'streamSendQueueBytesPerNode',
+  'streamMaxConnections',
+] as const
+/** One user gets at most one query slot less than there are. */
+const LEAST_PART = 2
+
+/**
+ * The settings of one worker: its part of what the machine allows. Maxima of one user or address hold for each worker, because those
+ * who lose their worker all come to the others.
+ */
+export function partOf(config: Config): Config {
+  const parts = DIVIDED.map((name) => {
+    const most = config[name]
+    return [name, Math.max(Math.ceil(most / config.workers), Math.min(LEAST_PART, most))]
+  })
+  return { ...config, ...Object.fromEntries(parts) }
+}
 
 /** With other texts for some settings. */
 export function withTexts(settings: LoadedConfig, changed: Partial<LoadedConfig['texts']>): LoadedConfig {

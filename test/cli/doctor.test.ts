@@ -169,6 +169,11 @@ describe('faults and warnings', () => {
       flags: { '--host': '0.0.0.0' },
       finds: 'warning settings.no_tls',
     },
+    {
+      name: 'more workers than cores',
+      flags: { '--workers': '128' },
+      finds: 'warning settings.workers_many',
+    },
   ]
 
   let usual: readonly string[]

@@ -18,17 +18,16 @@ import { until } from '../support/until.ts'
 
 const SCOPE = 'Platform/Market Platform/Trading Platform/Admin'
 const DECLARED = {
-  clients: [
-    {
-      client_id: 'service',
-      client_secret: 'secret-of-the-service',
-      grant_types: ['client_credentials'],
-      response_types: [],
-      scope: SCOPE,
-    },
-  ],
+  clients: ['service', 'another'].map((client_id) => ({
+    client_id,
+    client_secret: 'secret-of-the-service',
+    grant_types: ['client_credentials'],
+    response_types: [],
+    scope: SCOPE,
+  })),
 }
 const LIMIT = 1000
+const MOST_STREAMS = 26
 
 onEveryEngineInLongRuns('two workers', (place, engine) => {
   let server: RunningProcess
@@ -44,6 +43,7 @@ onEveryEngineInLongRuns('two workers', (place, engine) => {
       brand_name: 'Before',
       query_write_wait: 0.5,
       query_per_user: 1000,
+      stream_max_connections: MOST_STREAMS,
     })
     const database = place().databaseUrl === '' ? [] : ['--database-url', place().databaseUrl]
     const folder = ['--data', join(place().dataFolder, 'data'), '--config', file]
@@ -64,8 +64,9 @@ onEveryEngineInLongRuns('two workers', (place, engine) => {
   const form = (path: string, fields: Record<string, string>) =>
     send(path, { body: new URLSearchParams(fields).toString(), type: 'application/x-www-form-urlencoded' })
   const CLIENT = { client_id: 'service', client_secret: 'secret-of-the-service' }
-  const newToken = async (): Promise<string> => {
-    const { body } = await form('/connect/token', { grant_type: 'client_credentials', scope: SCOPE, ...CLIENT })
+  const newToken = async (client = 'service'): Promise<string> => {
+    const fields = { grant_type: 'client_credentials', scope: SCOPE, ...CLIENT, client_id: client }
+    const { body } = await form('/connect/token', fields)
     return JSON.parse(body).access_token
   }
   const query = async (body: string) => {
@@ -116,6 +117,12 @@ onEveryEngineInLongRuns('two workers', (place, engine) => {
     await close(streams)
   })
 
+  test('a maximum of the node is that of all workers together', async () => {
+    const streams = await openStreams(MOST_STREAMS)
+    for (const _worker of [1, 2]) await assert.rejects(connect(server.port, bearer(token)), /refused with 503/)
+    await close(streams)
+  })
+
   test('a revocation is felt on the streams of both workers within a second', async () => {
     const revoked = await newToken()
     const streams = await openStreams(2, revoked)
@@ -150,21 +157,28 @@ onEveryEngineInLongRuns('two workers', (place, engine) => {
   })
 
   if (engine === 'sqlite')
-    test('a long write is stopped when a write of another worker has waited for it', async () => {
+    test('a long write is stopped when a write of another owner has waited for it in another worker', async () => {
       const from = Array.from({ length: 9 }, (_, index) => `ledger t${index}`).join(' CROSS JOIN ')
       const body = `UPDATE ledger SET n = n WHERE (SELECT count(*) FROM ${from}) > 0`
       const long = send('/query', { token, body })
       await until('it runs', 3000, async () => (await list('/admin/queries')).length === 1)
-      // Half of these are on the other worker. Writes of the same owner on its own worker do not stop it.
       const short: Promise<Reply>[] = []
       let isOver = false
       void long.finally(() => {
         isOver = true
       })
-      while (!isOver) {
-        short.push(send('/query', { token, body: `INSERT INTO ledger VALUES ('short-${short.length}', 200)` }))
-        await sleep(50)
+      const insertUntil = async (accessToken: string, isEnough: () => boolean) => {
+        while (!isOver && !isEnough()) {
+          const statement = `INSERT INTO ledger VALUES ('short-${short.length}', 200)`
+          short.push(send('/query', { token: accessToken, body: statement }))
+          await sleep(50)
+        }
       }
+      // Half of these are on the other worker, and wait three times as long as those of others will.
+      const since = performance.now()
+      await insertUntil(token, () => performance.now() - since > 1500)
+      assert.ok(!isOver, 'writes of the same owner do not stop it')
+      await insertUntil(await newToken('another'), () => false)
       for (const { status, body: reply } of await Promise.all(short)) assert.equal(status, 200, reply)
       const { status, body: problem } = await long
       assert.ok(status >= 400 && /Limit\.WriteTime/.test(problem), problem)

@@ -168,6 +168,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
       const { body } = await request('GET', '/admin/nodes')
       const columns = [
         'node',
+        ...(hasWorkers(body) ? ['worker'] : []),
         'version',
         'ready',
         'uptime_seconds',
@@ -200,6 +201,12 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     },
   },
 ]
+
+/** Whether a node of the list is one of several workers of a machine. */
+function hasWorkers(body: unknown): boolean {
+  const { items } = membersOf(body)
+  return Array.isArray(items) && items.some((item) => typeof membersOf(item).worker === 'number')
+}
 
 function filter({ args }: AdminCommandCall, more: readonly OptionName[] = []): URLSearchParams {
   const query = new URLSearchParams()

@@ -1,4 +1,5 @@
 /** Checks for settings that are valid on their own but not together. */
+import { availableParallelism } from 'node:os'
 import type { Config } from '../../config/config.ts'
 import { isLoopback } from '../../protocol/addresses.ts'
 import { type Finding, ok, warning } from './finding.ts'
@@ -45,6 +46,15 @@ export function checkSettings(config: Config): Finding[] {
         'settings.demo',
         'Demonstration users with publicly known passwords are created',
         'Remove --demo before anyone else can reach this server.',
+      ),
+    )
+  const cores = availableParallelism()
+  if (config.workers > cores)
+    findings.push(
+      warning(
+        'settings.workers_many',
+        `There are ${config.workers} workers for ${cores} ${cores === 1 ? 'core' : 'cores'}`,
+        'Set GATEHOUSE_WORKERS to auto or to fewer: more workers than cores take memory and answer no faster.',
       ),
     )
   if (config.databaseUrl !== '' && config.masterKey === undefined)

@@ -80,9 +80,10 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     writer: new Writer(path, IDLE_MS),
     maxTables,
     availability,
+    isShared: shared !== undefined,
   }
   const { longWrites, writer } = open
-  shared?.onWaiting(() => longWrites.wantedElsewhere())
+  shared?.onWaiting((owners) => longWrites.wantedElsewhere(owners))
   return {
     kind: 'sqlite',
     dialect: SQLITE,
@@ -150,6 +151,8 @@ interface OpenDatabase {
   readonly writer: Writer
   readonly maxTables: number
   readonly availability: Availability
+  /** With other workers. */
+  readonly isShared: boolean
 }
 
 /** A row that reaches the disk and is gone again: a full disk is not noticed otherwise. */
@@ -254,7 +257,7 @@ async function change(
 
 /** Runs a long write apart from the event loop. Other writes wait, because its process holds SQLite's write lock. */
 function runApart(
-  { commits, longWrites, writer }: OpenDatabase,
+  { writing, commits, longWrites, writer, isShared }: OpenDatabase,
   owner: string | undefined,
   job: WriteJob | ChangeJob,
   signal: AbortSignal,
@@ -265,6 +268,12 @@ function runApart(
       await abortable(acquired, stopped)
       // The other process must not build on a commit that may be lost: it would not learn of the loss.
       await commits.synced()
+      // Its process would wait in silence: the worker that has locked the file learns here who waits.
+      if (isShared)
+        await abortable(
+          commits.waitForLock(() => tryLock(writing), { owners: () => [owner ?? ''] }),
+          stopped,
+        )
       const reply = await writer.run(job, stopped)
       commits.committed()
       return reply
@@ -272,6 +281,11 @@ function runApart(
       void acquired.then((release) => release())
     }
   })
+}
+
+function tryLock(writing: Database): void {
+  writing.exec('BEGIN IMMEDIATE')
+  writing.exec('ROLLBACK')
 }
 
 /** The statements after the first run only if that one changes something. Returns the rows that it changed. */

@@ -15,7 +15,7 @@ export class LongWrites {
   readonly #short = new Map<string, number>()
   #current: Current | undefined
   #timer: NodeJS.Timeout | undefined
-  /** Another worker waits for the current one. */
+  /** Another owner waits for the current one in another worker. */
   #isWantedElsewhere = false
   /** Long writes that were stopped because others waited. */
   stopped = 0
@@ -57,9 +57,10 @@ export class LongWrites {
     }
   }
 
-  /** A write of another worker waits, of whatever owner. */
-  wantedElsewhere(): void {
-    if (this.#current === undefined) return
+  /** Writes of these owners wait in another worker; an empty one stands for the service itself. */
+  wantedElsewhere(owners: readonly string[]): void {
+    const current = this.#current
+    if (current === undefined || owners.every((owner) => owner === current.owner)) return
     this.#isWantedElsewhere = true
     this.#watch()
   }
