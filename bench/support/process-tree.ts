@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 export interface TreeUse {
-  /** User and system time. */
+  /** User and system time, also of children that have ended. */
   readonly cpuMs: number
   /** The sum of resident memory; shared pages count once per process. */
   readonly residentMiB: number
@@ -37,7 +37,8 @@ function useOf(pid: number): TreeUse {
   const fields = read(`/proc/${pid}/stat`).split(') ').at(-1)?.split(' ') ?? []
   const kibibytes = (text: string, name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0)
   return {
-    cpuMs: (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) * TICK_MS,
+    // Its own, and that of its children once they have ended and been waited for.
+    cpuMs: sum(fields.slice(11, 15).map(Number)) * TICK_MS,
     residentMiB: kibibytes(read(`/proc/${pid}/status`), 'VmRSS') / 1024,
     proportionalMiB: kibibytes(read(`/proc/${pid}/smaps_rollup`), 'Pss') / 1024,
   }
