@@ -199,6 +199,7 @@ const abortedIn = (server: QueryServer): number =>
   metric(server, /^gatehouse_query_answers_aborted_total\{reason="queue"\} (\d+)/m)
 
 async function stopAll(server: QueryServer, as: string): Promise<void> {
-  for (const { requestId } of [...server.service.running.list()])
+  // The newest first: one that waits would begin when the one before it has ended.
+  for (const { requestId } of [...server.service.running.list()].reverse())
     await server.call(`/query/${requestId}`, undefined, { method: 'DELETE', as })
 }

@@ -89,6 +89,8 @@ export async function openPage(page: string, { replace = [], copy, environment }
     async run(contains, { stdin = '' } = {}) {
       const block = take(contains)
       const { child, ended, output } = await launch(block.text)
+      // A command that reads nothing may have ended already.
+      child.stdin?.on('error', () => {})
       child.stdin?.end(stdin)
       const status = await ended
       assert.equal(status, 0, `${page}:${block.line} ended with ${status}:\n${output()}`)
