@@ -191,3 +191,27 @@ test('a user without the right to write reads, and is told what is missing', asy
   assert.deepEqual(await alice.axe(), [])
   alice.check()
 })
+
+test('a view shows its rows and its query, and nothing to change them with', async () => {
+  const { page } = view
+  const { access_token: token } = await signIn(scene.server, ADMIN)
+  const created = await fetch(`${scene.server.issuer}/query`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'text/plain' },
+    body: "CREATE VIEW zinc COMMENT 'Large trades' AS SELECT id, symbol, price FROM trades WHERE quantity >= 100",
+  })
+  assert.equal(created.status, 200, await created.text())
+  await page.goto(`${scene.server.issuer}/console/tables/zinc`)
+  await page.getByText('view', { exact: true }).first().waitFor()
+  await cell(0, 0).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Add a row' }).count(), 0)
+  assert.equal(await page.getByRole('button', { name: 'Delete' }).count(), 0)
+  await page.getByRole('link', { name: 'Structure' }).click()
+  await page.getByText('FROM trades').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Add a column' }).count(), 0)
+  assert.deepEqual(await view.axe(), [])
+  await page.getByRole('button', { name: 'Drop the view' }).click()
+  await page.getByRole('button', { name: 'Drop', exact: true }).click()
+  await page.getByRole('link', { name: 'zinc' }).waitFor({ state: 'detached' })
+  view.check()
+})
