@@ -127,6 +127,7 @@ const FOUND: readonly string[] = [
   'SELECT string_agg(u, right(u, k)) AS c FROM a GROUP BY ts',
   "SELECT replace(lower(t), rpad(t, 0, 'a%'), u) AS c FROM a",
   'SELECT CAST(1e0 - y AS Integer) AS c FROM b',
+  'SELECT vwap(i, f) AS c, vwap(k, CAST(0.5 AS Decimal(38, 38))) AS m FROM a',
 ]
 
 test('statements that once differed agree', async () => {
