@@ -15,7 +15,7 @@ export async function apply(args: Arguments): Promise<void> {
   const dryRun = args.has('--dry-run')
   const changes = await withData(config, async ({ reconcileEnv, audit, withTables }) => {
     const applied =
-      declared.declaration.tables !== undefined && config.services.includes('query')
+      (declared.declaration.tables ?? declared.declaration.views) !== undefined && config.services.includes('query')
         ? await withTables((tables) => reconcile(declared, { ...reconcileEnv, tables }, dryRun))
         : await reconcile(declared, reconcileEnv, dryRun)
     if (!dryRun && applied.length > 0) audit.record({ event: 'declaration.applied', details: summarise(applied) })

@@ -1,4 +1,4 @@
-/** Applies a plan: tables first, since only they are expected to fail, then all identity data in one transaction. */
+/** Applies a plan: tables and views first, since only they are expected to fail, then all identity data in one transaction; drops tables last. */
 import { BadCsv } from '../csv/file.ts'
 import type { CsvRow } from '../csv/record.ts'
 import type { Clock } from '../protocol/clock.ts'
@@ -29,16 +29,17 @@ export interface ApplyEnv {
 export async function apply(source: string, changes: readonly Change[], env: ApplyEnv): Promise<void> {
   // Hashing is slow on purpose, so it happens before the transaction, which blocks other writers.
   const hashes = await hashPasswords(changes, env)
-  const created = await applyTables(source, changes, env)
+  const undo = await applyTables(source, changes, env)
   try {
     // Running nodes receive the events from the database.
     await transactWithEvents({ ...env, receive: () => {} }, (stores, publish) =>
       applyIdentity(changes, stores, hashes, createRevocations({ grants: stores.grants, publish, clock: env.clock })),
     )
   } catch (error) {
-    for (const name of created) await env.tables?.drop(name)
+    await undo()
     throw error
   }
+  await dropTables(source, changes, env)
 }
 
 async function hashPasswords(changes: readonly Change[], env: ApplyEnv): Promise<ReadonlyMap<Change, string>> {
@@ -52,27 +53,57 @@ async function hashPasswords(changes: readonly Change[], env: ApplyEnv): Promise
   return hashes
 }
 
-/** Returns the names of the created tables. When one fails, those created before it are dropped. */
-async function applyTables(source: string, changes: readonly Change[], env: ApplyEnv): Promise<string[]> {
+/**
+ * Returns the function that drops what was created, and restores the views, for when a later step fails. When a step here fails, it
+ * has been called.
+ */
+async function applyTables(source: string, changes: readonly Change[], env: ApplyEnv): Promise<() => Promise<void>> {
   const { tables } = env
-  const created: string[] = []
-  if (tables === undefined) return created
-  for (const change of changes) {
-    if (change.what !== 'table') continue
+  if (tables === undefined) return async () => {}
+  const undoing: (() => Promise<void>)[] = []
+  const undo = async () => {
+    for (const step of undoing.toReversed()) await step()
+  }
+  const attempt = async (path: string, step: () => Promise<unknown>) => {
     try {
-      if (change.action === 'remove') await tables.drop(change.name)
-      else if (change.action === 'update') await tables.change(change.target)
-      else {
-        await createTable(change.target, env.rowsOf(change.name), tables)
-        created.push(change.name)
-      }
+      await step()
     } catch (error) {
-      for (const name of created) await tables.drop(name)
+      await undo()
       if (!(error instanceof BadCsv || error instanceof Refusal)) throw error
-      throw new BadDeclaration(source, [{ path: env.pathOf(change.name), text: error.message }])
+      throw new BadDeclaration(source, [{ path, text: error.message }])
     }
   }
-  return created
+  for (const change of changes) {
+    if (change.what !== 'table' || change.action === 'remove') continue
+    const { name, target } = change
+    await attempt(env.pathOf(name), () =>
+      change.action === 'update' ? tables.change(target) : createTable(target, env.rowsOf(name), tables),
+    )
+    if (change.action === 'create') undoing.push(() => tables.drop(name))
+  }
+  const views = changes.filter((change) => change.what === 'view')
+  if (views.length > 0) {
+    const wanted = views.flatMap((change) => (change.action === 'remove' ? [] : [change.target]))
+    const former = views.flatMap(({ before }) => (before === undefined ? [] : [before]))
+    const namesOf = (action: Change['action']) =>
+      views.filter((change) => change.action === action).map(({ name }) => name)
+    await attempt('views', () => tables.changeViews(wanted, namesOf('remove')))
+    undoing.push(() => tables.changeViews(former, namesOf('create')))
+  }
+  return undo
+}
+
+/** Their rows cannot be restored, so nothing else may fail after this. */
+async function dropTables(source: string, changes: readonly Change[], { tables }: ApplyEnv): Promise<void> {
+  for (const { what, action, name } of changes) {
+    if (what !== 'table' || action !== 'remove') continue
+    try {
+      await tables?.drop(name)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      throw new BadDeclaration(source, [{ path: 'prune', text: error.message }])
+    }
+  }
 }
 
 async function createTable(
@@ -114,6 +145,7 @@ async function applyIdentity(
         await applyClient(change, stores, revocations)
         break
       case 'table':
+      case 'view':
         break
     }
   }

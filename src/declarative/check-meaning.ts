@@ -5,20 +5,22 @@ import { SCOPES } from '../protocol/scopes.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { BUILT_IN_CLIENT_IDS } from '../store/built-in-clients.ts'
 import { USER_ID_PREFIX, usernameKey } from '../store/users.ts'
-import type { Declaration, DeclaredClient, DeclaredTable, DeclaredUser } from './shape.ts'
+import type { Declaration, DeclaredClient, DeclaredTable, DeclaredUser, DeclaredView } from './shape.ts'
 
 /** `existingRoles` are the roles in the database, to which the file may refer. */
 export function checkMeaning(declaration: Declaration, existingRoles: Iterable<string>): Fault[] {
-  const { roles = [], users = [], clients = [], tables = [] } = declaration
+  const { roles = [], users = [], clients = [], tables = [], views = [] } = declaration
   const roleNames = new Set([...existingRoles, ...roles.map(({ name }) => name)])
   return [
     ...duplicates('roles', 'name', roles),
     ...duplicates('users', 'username', users, usernameKey),
     ...duplicates('clients', 'client_id', clients),
     ...duplicates('tables', 'name', tables, (name) => name.toLowerCase()),
+    ...duplicates('views', 'name', views, (name) => name.toLowerCase()),
     ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
     ...clients.flatMap((client, index) => within(`clients[${index}]`, clientFaults(client))),
     ...tables.flatMap((table, index) => within(`tables[${index}]`, tableFaults(table))),
+    ...views.flatMap((view, index) => within(`views[${index}]`, viewFaults(view, tables))),
   ]
 }
 
@@ -121,11 +123,22 @@ function tableFaults(table: DeclaredTable): Fault[] {
   return [
     ...duplicates('columns', 'name', table.columns, (name) => name.toLowerCase()),
     ...table.columns.flatMap((column, index) => within(`columns[${index}]`, columnFaults(column))),
-    ...(['read_scope', 'write_scope'] as const).flatMap((path) => {
-      const scope = table[path]
-      return typeof scope === 'string' && !isScope(scope) ? [{ path, text: unknown('scope', scope, SCOPES) }] : []
-    }),
+    ...scopeFaults('read_scope', table.read_scope),
+    ...scopeFaults('write_scope', table.write_scope),
   ]
+}
+
+function viewFaults(view: DeclaredView, tables: readonly DeclaredTable[]): Fault[] {
+  const same = tables.findIndex(({ name }) => name.toLowerCase() === view.name.toLowerCase())
+  return [
+    ...(same === -1 ? [] : [{ path: 'name', text: `"${view.name}" is already the name of tables[${same}]` }]),
+    ...repeated('columns', view.columns, (name) => name.toLowerCase()),
+    ...scopeFaults('read_scope', view.read_scope),
+  ]
+}
+
+function scopeFaults(path: string, scope: string | null | undefined): Fault[] {
+  return typeof scope === 'string' && !isScope(scope) ? [{ path, text: unknown('scope', scope, SCOPES) }] : []
 }
 
 function columnFaults(column: DeclaredTable['columns'][number]): Fault[] {
@@ -172,11 +185,15 @@ function duplicates<Key extends string, Item extends { readonly [name in Key]: s
   })
 }
 
-function repeated(list: string, items: readonly string[] = []): Fault[] {
+function repeated(
+  list: string,
+  items: readonly string[] = [],
+  fold: (item: string) => string = (item) => item,
+): Fault[] {
   const seen = new Set<string>()
   return items.flatMap((item, index) => {
-    if (seen.has(item)) return [{ path: `${list}[${index}]`, text: `"${item}" is listed twice` }]
-    seen.add(item)
+    if (seen.has(fold(item))) return [{ path: `${list}[${index}]`, text: `"${item}" is listed twice` }]
+    seen.add(fold(item))
     return []
   })
 }

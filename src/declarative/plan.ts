@@ -2,6 +2,7 @@
 import type { Fault } from '../schema/check-schema.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
 import {
+  type BoundView,
   type ClientTarget,
   clientTarget,
   type RoleTarget,
@@ -12,12 +13,13 @@ import {
   userTarget,
 } from './targets.ts'
 
-/** Users are keyed by their normalised name, tables by their lower-case name. */
+/** Users are keyed by their normalised name, tables and views by their lower-case name. */
 export interface CurrentState {
   readonly roles: ReadonlyMap<string, RoleTarget>
   readonly users: ReadonlyMap<string, UserState>
   readonly clients: ReadonlyMap<string, ClientState>
   readonly tables: ReadonlyMap<string, TableTarget>
+  readonly views: ReadonlyMap<string, BoundView>
 }
 
 export interface UserState {
@@ -71,30 +73,31 @@ export type Change =
   | (Upsert<'user', UserTarget> & { readonly password: NewPassword | undefined })
   | (Upsert<'client', ClientTarget> & { readonly secret: string | undefined })
   | (Upsert<'table', TableTarget> & { readonly csv: string | undefined })
+  | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
   | Removal<'role'>
   | Removal<'user'>
   | Removal<'client'>
   | Removal<'table'>
+  | (Removal<'view'> & { readonly before: BoundView })
 
-export interface Plan {
-  readonly changes: readonly Change[]
-  /** Differences that cannot be applied. If there are any, nothing is changed. */
-  readonly faults: readonly Fault[]
-}
-
-/** Roles are created before the users who hold them, and removed after them. */
-export function plan(declaration: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Plan {
-  const tables = planTables(declaration, state)
-  return {
-    changes: [
-      ...planRoles(declaration, state),
-      ...planUsers(declaration, state, rules),
-      ...planClients(declaration, state, rules),
-      ...tables.changes,
-      ...(declaration.prune === true ? planRemovals(declaration, state, rules) : []),
-    ],
-    faults: tables.faults,
-  }
+/**
+ * Roles are created before the users who hold them, and removed after them; so are tables and the views that read them. `views` are
+ * those of the declaration, each after those that it uses.
+ */
+export function plan(
+  declaration: ResolvedDeclaration,
+  state: CurrentState,
+  rules: PlanRules,
+  views: readonly BoundView[] = [],
+): Change[] {
+  return [
+    ...planRoles(declaration, state),
+    ...planUsers(declaration, state, rules),
+    ...planClients(declaration, state, rules),
+    ...planTables(declaration, state),
+    ...planViews(views, state),
+    ...(declaration.prune === true ? planRemovals(declaration, state, rules) : []),
+  ]
 }
 
 function planRoles({ roles = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
@@ -151,23 +154,41 @@ function planClients({ clients = [] }: ResolvedDeclaration, state: CurrentState,
   })
 }
 
-function planTables({ tables = [] }: ResolvedDeclaration, state: CurrentState): Plan {
-  const faults: Fault[] = []
-  const changes = tables.flatMap((table, index): Change[] => {
+function planTables({ tables = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
+  return tables.flatMap((table): Change[] => {
     const target = tableTarget(table)
     const before = state.tables.get(target.name.toLowerCase())
-    if (before !== undefined) faults.push(...columnFaults(before, target, `tables[${index}].columns`))
     const differences = differencesOf(before && { ...before, name: target.name }, target)
     if (before !== undefined && differences.length === 0) return []
     return [
       { action: before ? 'update' : 'create', what: 'table', name: target.name, target, csv: table.csv, differences },
     ]
   })
-  return { changes, faults }
+}
+
+function planViews(views: readonly BoundView[], state: CurrentState): Change[] {
+  return views.flatMap((target): Change[] => {
+    const { name } = target
+    const before = state.views.get(name.toLowerCase())
+    const differences = differencesOf(before, target)
+    if (before !== undefined && differences.length === 0) return []
+    return [{ action: before ? 'update' : 'create', what: 'view', name, target, differences, before }]
+  })
+}
+
+/** Differences from existing tables that cannot be applied. */
+export function impossibleChanges(
+  { tables = [] }: Pick<ResolvedDeclaration, 'tables'>,
+  existing: CurrentState['tables'],
+): Fault[] {
+  return tables.flatMap((table, index) => {
+    const before = existing.get(table.name.toLowerCase())
+    return before === undefined ? [] : columnFaults(before, tableTarget(table), `tables[${index}].columns`)
+  })
 }
 
 /** The table has rows already: a declaration may only add nullable columns. */
-export function columnFaults(before: TableTarget, target: TableTarget, path: string): Fault[] {
+function columnFaults(before: TableTarget, target: TableTarget, path: string): Fault[] {
   const kept = before.columns.flatMap((column, index): Fault[] => {
     const wanted = target.columns.find(({ name }) => name.toLowerCase() === column.name.toLowerCase())
     if (wanted === undefined)
@@ -211,17 +232,40 @@ function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rul
       declaration.clients?.map(({ client_id }) => client_id),
       ({ target }) => target.client_id,
     ),
-    ...removals(
-      'table',
-      state.tables,
-      declaration.tables?.map(({ name }) => name.toLowerCase()),
-      ({ name }) => name,
+    ...droppedViews(declaration, state.views).map(
+      (before): Change => ({ action: 'remove', what: 'view', name: before.name, before }),
     ),
+    ...droppedTables(declaration, state.tables).map(({ name }): Change => ({ action: 'remove', what: 'table', name })),
   ]
 }
 
+/** The views that the declaration removes. */
+export function droppedViews(
+  { prune, views }: Pick<ResolvedDeclaration, 'prune' | 'views'>,
+  existing: CurrentState['views'],
+): BoundView[] {
+  return prune === true ? absentFrom(existing, views) : []
+}
+
+/** The tables that the declaration removes. */
+export function droppedTables(
+  { prune, tables }: Pick<ResolvedDeclaration, 'prune' | 'tables'>,
+  existing: CurrentState['tables'],
+): TableTarget[] {
+  return prune === true ? absentFrom(existing, tables) : []
+}
+
+function absentFrom<Item>(
+  existing: ReadonlyMap<string, Item>,
+  declared: readonly { readonly name: string }[] | undefined,
+): Item[] {
+  if (declared === undefined) return []
+  const kept = new Set(declared.map(({ name }) => name.toLowerCase()))
+  return [...existing].filter(([key]) => !kept.has(key)).map(([, item]) => item)
+}
+
 function removals<Item>(
-  what: 'role' | 'user' | 'client' | 'table',
+  what: 'role' | 'user' | 'client',
   existing: ReadonlyMap<string, Item>,
   kept: readonly string[] | undefined,
   nameOf: (item: Item) => string,

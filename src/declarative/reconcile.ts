@@ -18,12 +18,20 @@ import { apply } from './apply.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
 import type { DeclaredDocument } from './demo-documents.ts'
-import { type Change, columnFaults, type PlanRules, plan } from './plan.ts'
+import {
+  type Change,
+  type CurrentState,
+  droppedTables,
+  droppedViews,
+  impossibleChanges,
+  type PlanRules,
+  plan,
+} from './plan.ts'
 import { resolveSecrets } from './secrets.ts'
 import type { Declaration } from './shape.ts'
-import { existingTables, readState } from './state.ts'
+import { existingTables, existingViews, readState } from './state.ts'
 import type { TableChecks, TablesPort } from './tables-port.ts'
-import { tableTarget } from './targets.ts'
+import { type BoundView, tableTarget, viewTarget } from './targets.ts'
 
 export interface Declared {
   readonly source: string
@@ -79,14 +87,29 @@ export async function checkDeclared(
   ])
   if (tables === undefined) return
   const existing = await existingTables(tables)
-  refuse(
-    source,
-    (declaration.tables ?? []).flatMap((table, index) => {
-      const before = existing.get(table.name.toLowerCase())
-      return before === undefined ? [] : columnFaults(before, tableTarget(table), `tables[${index}].columns`)
-    }),
-  )
-  refuse(source, await rowFaults(declared, tables, existing))
+  await checkCatalogue(declared, tables, { tables: existing, views: await existingViews(tables) })
+}
+
+/** Returns the views as they will be stored, each after those that it uses. */
+async function checkCatalogue(
+  declared: Declared,
+  tables: TableChecks,
+  existing: Pick<CurrentState, 'tables' | 'views'>,
+): Promise<readonly BoundView[]> {
+  const { source, declaration } = declared
+  refuse(source, impossibleChanges(declaration, existing.tables))
+  refuse(source, await rowFaults(declared, tables, existing.tables))
+  const { views, faults } = tables.checkViews({
+    tables: (declaration.tables ?? []).map((table) => ({
+      table: tableTarget(table),
+      exists: existing.tables.has(table.name.toLowerCase()),
+    })),
+    views: (declaration.views ?? []).map(viewTarget),
+    droppedTables: droppedTables(declaration, existing.tables).map(({ name }) => name),
+    droppedViews: droppedViews(declaration, existing.views).map(({ name }) => name),
+  })
+  refuse(source, faults)
+  return views
 }
 
 /** Returns the changes, which are applied unless `dryRun`. If there is any fault, nothing is changed. */
@@ -105,9 +128,10 @@ async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: bo
     ...tableFaults(declaration, folder, env.tables),
   ])
   const { tables, ...withoutTables } = resolved
-  const { changes, faults: impossible } = plan(env.tables === undefined ? withoutTables : resolved, state, rulesOf(env))
-  refuse(source, impossible)
-  if (env.tables !== undefined) refuse(source, await rowFaults(declared, env.tables, state.tables))
+  const changes =
+    env.tables === undefined
+      ? plan(withoutTables, state, rulesOf(env))
+      : plan(resolved, state, rulesOf(env), await checkCatalogue(declared, env.tables, state))
   if (!dryRun)
     await apply(source, changes, {
       ...env,

@@ -10,6 +10,7 @@ export type DeclaredRole = XStatic<typeof ROLE>
 export type DeclaredUser = XStatic<typeof USER>
 export type DeclaredClient = XStatic<typeof CLIENT>
 export type DeclaredTable = XStatic<typeof TABLE>
+export type DeclaredView = XStatic<typeof VIEW>
 export type DeclaredSecret = XStatic<typeof SECRET>
 
 const NAME = anyName.source
@@ -161,6 +162,14 @@ const TABLE = closed(['name', 'columns'], {
   }),
 })
 
+const VIEW = closed(['name', 'query'], {
+  name: text({ pattern: TABLE_NAME }),
+  description: words(),
+  query: text({ minLength: 1, description: 'An IQL query without parameters, over tables and other views.' }),
+  columns: list(text({ pattern: TABLE_NAME }), 'Names of the columns. Default: those of the query.'),
+  read_scope: either(text({ description: 'In addition to the scopes of what the query reads. Default: none.' }), NULL),
+})
+
 const SETTING = either(
   text(),
   number('number'),
@@ -183,6 +192,7 @@ export const DECLARATION = {
     users: list(USER),
     clients: list(CLIENT),
     tables: list(TABLE),
-    prune: flag('Remove roles, users, clients and tables that are not in this file.'),
+    views: list(VIEW),
+    prune: flag('Remove roles, users, clients, tables and views that are not in this file.'),
   }),
 } as const

@@ -6,7 +6,7 @@ import { type User, type Users, usernameKey } from '../store/users.ts'
 import type { ClientState, CurrentState, UserState } from './plan.ts'
 import type { Declaration } from './shape.ts'
 import { BEING_FILLED, type TableChecks, type TablesPort } from './tables-port.ts'
-import type { TableTarget } from './targets.ts'
+import type { BoundView, TableTarget } from './targets.ts'
 
 const PAGE = 500
 
@@ -22,6 +22,7 @@ export async function readState(
     users: new Map(users.map((user) => [usernameKey(user.username), userState(user)])),
     clients: new Map((await readClients(declaration, stores.clients)).map((state) => [state.target.client_id, state])),
     tables: tables === undefined ? new Map() : await existingTables(tables),
+    views: tables === undefined ? new Map() : await existingViews(tables),
   }
 }
 
@@ -29,6 +30,11 @@ export async function readState(
 export async function existingTables(tables: TableChecks): Promise<Map<string, TableTarget>> {
   const complete = (await tables.list()).filter(({ description }) => description !== BEING_FILLED)
   return new Map(complete.map((table) => [table.name.toLowerCase(), table]))
+}
+
+/** By name in lower case. */
+export async function existingViews(tables: TableChecks): Promise<Map<string, BoundView>> {
+  return new Map((await tables.listViews()).map((view) => [view.name.toLowerCase(), view]))
 }
 
 async function readUsers(declaration: Declaration, users: Users): Promise<User[]> {

@@ -1,6 +1,6 @@
 /** What reconciliation needs from the query service. The server passes the implementation. */
 import type { Fault } from '../schema/check-schema.ts'
-import type { TableTarget } from './targets.ts'
+import type { BoundView, TableTarget, ViewTarget } from './targets.ts'
 
 /** The description of a table while its initial rows are inserted. If a crash leaves one, it is dropped and created again. */
 export const BEING_FILLED = 'Being filled by the declarative file'
@@ -13,6 +13,17 @@ export interface TableChecks {
   check(table: TableTarget): readonly Fault[]
   /** Refuses rows that could not be inserted into the new table. */
   checkRows(table: TableTarget, rows: AsyncIterable<readonly (string | null)[]>): Promise<void>
+  listViews(): Promise<readonly BoundView[]>
+  /** The views as they will be stored, each after those that it uses. Faults are by path in the file. */
+  checkViews(catalogue: WantedCatalogue): { readonly views: readonly BoundView[]; readonly faults: readonly Fault[] }
+}
+
+/** The tables and views of the file, and the names of those that it removes. */
+export interface WantedCatalogue {
+  readonly tables: readonly { readonly table: TableTarget; readonly exists: boolean }[]
+  readonly views: readonly ViewTarget[]
+  readonly droppedTables: readonly string[]
+  readonly droppedViews: readonly string[]
 }
 
 export interface TablesPort extends TableChecks {
@@ -24,4 +35,6 @@ export interface TablesPort extends TableChecks {
   /** Changes description, scopes, row filter and whether the table is live, and adds columns. */
   change(table: TableTarget): Promise<void>
   drop(name: string): Promise<void>
+  /** Creates or replaces views and drops others, all or none. */
+  changeViews(views: readonly ViewTarget[], dropped: readonly string[]): Promise<void>
 }

@@ -1,8 +1,8 @@
-/** The desired state of a role, user, client or table: the declaration with its defaults filled in. */
+/** The desired state of a role, user, client, table or view: the declaration with its defaults filled in. */
 import type { ClientMetadata } from '../store/client-metadata.ts'
 import type { Profile } from '../store/users.ts'
 import type { ResolvedClient, ResolvedUser } from './secrets.ts'
-import type { DeclaredRole, DeclaredTable } from './shape.ts'
+import type { DeclaredRole, DeclaredTable, DeclaredView } from './shape.ts'
 
 export interface RoleTarget {
   readonly name: string
@@ -40,6 +40,22 @@ export interface ColumnTarget {
   readonly primaryKey: boolean
   readonly nullable: boolean
   readonly unique: boolean
+}
+
+export interface ViewTarget {
+  readonly name: string
+  readonly description: string
+  readonly readScope: string | null
+  /** Names; empty: those of the query. */
+  readonly columns: readonly string[]
+  /** As IQL text. */
+  readonly query: string
+}
+
+/** As it is stored: the query in canonical form, with every column. */
+export interface BoundView extends ViewTarget {
+  /** Of the columns, such as `Decimal(18,4) NOT NULL`. */
+  readonly types: readonly string[]
 }
 
 export function roleTarget(role: DeclaredRole): RoleTarget {
@@ -80,5 +96,15 @@ export function tableTarget(table: DeclaredTable): TableTarget {
     writeScope: table.write_scope ?? null,
     rowFilter: table.row_filter ?? null,
     live: table.live ?? true,
+  }
+}
+
+export function viewTarget(view: DeclaredView): ViewTarget {
+  return {
+    name: view.name,
+    description: view.description ?? '',
+    readScope: view.read_scope ?? null,
+    columns: view.columns ?? [],
+    query: view.query,
   }
 }

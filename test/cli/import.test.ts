@@ -178,3 +178,21 @@ test('days and months that cannot be told apart are not guessed', async () => {
   ] as const)
     assert.equal((await run([...create, option, value])).status, 2, option)
 })
+
+test('a view is exported like a table; an import into it is refused with the reason', async () => {
+  for (const statement of [
+    'CREATE TABLE desks (id Integer PRIMARY KEY, name Text)',
+    "INSERT INTO desks (id, name) VALUES (1, 'north'), (2, 'south')",
+    'CREATE VIEW "South desks" (id, name) AS SELECT id, name FROM desks WHERE id > 1',
+  ])
+    assert.equal((await run(['query', statement])).status, 0, statement)
+  const exported = await run(['export', '--table', 'South desks'])
+  assert.deepEqual([exported.status, exported.stdout.trim().split(/\r?\n/)], [0, ['id,name', '2,south']])
+  const file = write('desks.csv', 'id,name\n3,east\n')
+  for (const options of [[], ['--create']]) {
+    const { status, stderr } = await run(['import', file, '--table', 'South desks', ...options])
+    assert.equal(status, 1, stderr)
+    assert.match(stderr, /South desks is a view, which is only read\nhint: write to the tables/)
+  }
+  assert.match((await run(['export', 'SELECT count(*) AS n FROM desks'])).stdout, /^n\r?\n2\r?\n$/)
+})

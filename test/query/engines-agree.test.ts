@@ -5,7 +5,7 @@ import { describeDifference, fuzzEngines } from '../../fuzz/engines.ts'
 import { fuzzWrites } from '../../fuzz/writes.ts'
 import { print } from '../../src/query/iql/printer.ts'
 import { Choice } from './agree/choice.ts'
-import { makeRows } from './agree/data.ts'
+import { makeRows, VIEWS } from './agree/data.ts'
 import { type BothEngines, compare, openBothEngines } from './agree/engines.ts'
 import { Expressions } from './agree/expressions.ts'
 import { CAST_USES, FUNCTION_USES, OPERATOR_USES } from './agree/kinds.ts'
@@ -33,6 +33,7 @@ test('the generator reaches every function, operator and cast', () => {
     ...CAST_USES.map(({ from, to }) => `cast ${from} to ${to}`),
     ...FUNCTION_USES.map(({ definition }) => (definition.kind === 'window' ? `${definition.id} over` : definition.id)),
     ...['inner', 'left', 'right', 'full', 'cross', 'asof', 'asof-left'].map((join) => `join ${join}`),
+    ...[...VIEWS.keys()].map((view) => `view ${view}`),
     ...[
       'latest',
       'series',
@@ -126,6 +127,7 @@ const FOUND: readonly string[] = [
   'SELECT string_agg(u, right(u, k)) AS c FROM a GROUP BY ts',
   "SELECT replace(lower(t), rpad(t, 0, 'a%'), u) AS c FROM a",
   'SELECT CAST(1e0 - y AS Integer) AS c FROM b',
+  'SELECT vwap(i, f) AS c, vwap(k, CAST(0.5 AS Decimal(38, 38))) AS m FROM a',
 ]
 
 test('statements that once differed agree', async () => {

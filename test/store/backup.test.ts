@@ -97,23 +97,34 @@ onEveryEngine('backup', (place) => {
     await database.close()
   })
 
-  test('tables created in IQL are restored with rows, indexes and scopes, and accept new rows', async () => {
+  test('tables and views created in IQL are restored with rows, indexes and scopes, and accept new rows', async () => {
     const other = await freshPlace(place())
     const look = 'SELECT * FROM odd'
     const count = 'SELECT count(*) AS n FROM trades'
+    const views = "SELECT * FROM cataloguetables WHERE isview AND name LIKE 'dear%'"
+    const throughViews = 'SELECT dear.id, n.note FROM dear JOIN dear_notes AS n ON n.note = dear.note'
     const kept = await withDemo(place(), async (run) => {
       await run(`CREATE TABLE odd (id Integer PRIMARY KEY, price Decimal(18,6) NOT NULL, at Timestamp, day Date,
         flag Boolean DEFAULT true, note Text UNIQUE) READ SCOPE 'Platform/Trading'`)
       await run(`INSERT INTO odd (id, price, at, day, note) VALUES
         (9007199254740993, 123456789012.345678, TIMESTAMP '2026-11-15T00:26:00.123456Z', DATE '2026-11-15', 'it''s')`)
       await run('CREATE INDEX odd_by_price ON odd (price)')
+      await run(`CREATE VIEW dear (id, note) READ SCOPE 'Platform/Trading' COMMENT 'Above 100'
+        AS SELECT id, note FROM odd WHERE price > 100`)
+      await run('CREATE VIEW dear_notes AS SELECT note FROM dear')
       await gatehouse(place(), ['backup', join(scratch, 'tables')])
-      return [await run(look), await run(count)]
+      return [await run(look), await run(count), await run(views), await run(throughViews)]
     })
+    assert.match(JSON.stringify(kept[2]), /Above 100.*Platform.Trading|Platform.Trading.*Above 100/)
+    assert.match(JSON.stringify(kept[3]), /it's/)
     await gatehouse(other.place, ['restore', join(scratch, 'tables')])
     await withDemo(other.place, async (run) => {
-      assert.deepEqual([await run(look), await run(count)], kept)
-      await run("INSERT INTO odd (id, price, note) VALUES (2, 1, 'two')")
+      assert.deepEqual([await run(look), await run(count), await run(views), await run(throughViews)], kept)
+      await run("INSERT INTO odd (id, price, note) VALUES (2, 1, 'two'), (4, 101, 'four')")
+      assert.match(JSON.stringify(await run(throughViews)), /four/)
+      await assert.rejects(run('DROP TABLE odd'), /409/)
+      await run('DROP VIEW dear_notes')
+      await run('DROP VIEW dear')
       await assert.rejects(run("INSERT INTO odd (id, price, note) VALUES (3, 1, 'two')"), /409/)
       await run('DROP TABLE odd')
     })

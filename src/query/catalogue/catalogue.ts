@@ -74,8 +74,7 @@ export class Catalogue {
   /** The engine checks again in its transaction, but does not know what the caller may see. */
   #checkViews(changes: readonly ChangeStep[], mayName: (view: string) => boolean): void {
     if (!changes.some(({ change }) => concernsViews(change))) return
-    const guard = new ViewGuard(this.#snapshot.definitions, mayName)
-    for (const { change } of changes) guard.accept(change)
+    new ViewGuard(this.#snapshot.definitions, mayName).accept(changes.map(({ change }) => change))
   }
 
   close(): void {

@@ -1,7 +1,8 @@
 /** Turns bound definition statements into changes of the catalogue. */
 import { refuse } from '../errors.ts'
 import type { BoundStatement, CreateView, SetRights } from '../iql/bound.ts'
-import { columnDefinitionOf, definitionOf, refuseReserved } from './create-table.ts'
+import { columnDefinitionOf, definitionOf } from './create-table.ts'
+import { viewDefinitionOf } from './create-view.ts'
 import type { AlterStep, CatalogueChange, TableDefinition } from './definition.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -81,29 +82,19 @@ function existing(snapshot: Snapshot, name: string): TableDefinition {
   return table
 }
 
-function altered(from: TableDefinition, table: TableDefinition, step: AlterStep): CatalogueChange {
+export function altered(from: TableDefinition, table: TableDefinition, step: AlterStep): CatalogueChange {
   return { kind: 'alter', name: table.name, from, table, step }
 }
 
 /** A view that is replaced keeps its read scope and its description where the statement names none. */
 function viewChange(statement: CreateView, snapshot: Snapshot, now: bigint): CatalogueChange {
-  const { name, replaced, columns, text, uses, readScope, comment } = statement
-  refuseReserved(name)
+  const { replaced, readScope, comment } = statement
   const from = replaced === undefined ? undefined : existing(snapshot, replaced.name)
-  const table: TableDefinition = {
-    name,
-    columns: columns.map((column) => ({ ...column, default: undefined })),
-    primaryKey: [],
-    uniques: [],
-    indexes: [],
+  const table = viewDefinitionOf(statement, {
     readScope: readScope ?? from?.readScope,
-    writeScope: undefined,
-    rowFilter: undefined,
     description: comment ?? from?.description,
-    isLive: false,
     created: from?.created ?? now,
-    view: { text, uses },
-  }
+  })
   return from === undefined ? { kind: 'create', table } : altered(from, table, { kind: 'replace-view' })
 }
 

@@ -5,8 +5,9 @@ import { refuse } from '../errors.ts'
 import { NO_TABLES, type TableView } from '../iql/catalogue-view.ts'
 import { type IqlType, type IqlValue, typeName } from '../iql/types.ts'
 import { readValue, writeValue } from '../iql/values.ts'
-import { defineTable } from './create-table.ts'
-import type { TableDefinition } from './definition.ts'
+import { defineTable, rebind } from './create-table.ts'
+import { type BoundViewSpec, type BoundViews, bindViews, type ViewSpec, viewSpecOf } from './declared-views.ts'
+import type { CatalogueChange, TableDefinition } from './definition.ts'
 import type { Snapshot } from './snapshot.ts'
 
 export interface TableSpec {
@@ -39,6 +40,17 @@ export interface TableChecks {
   check(table: TableSpec): readonly { readonly path: string; readonly text: string }[]
   /** Refuses rows that could not be inserted into the new table. The first row holds the column names. */
   checkRows(table: TableSpec, rows: TextRows): Promise<void>
+  listViews(): Promise<readonly BoundViewSpec[]>
+  /** The views as they will be stored, each after those that it uses, and what is wrong with them or would break others. */
+  checkViews(catalogue: WantedCatalogue): Pick<BoundViews, 'views' | 'faults'>
+}
+
+/** Tables and views that are created or changed, and the names of those that are dropped. */
+export interface WantedCatalogue {
+  readonly tables: readonly { readonly table: TableSpec; readonly exists: boolean }[]
+  readonly views: readonly ViewSpec[]
+  readonly droppedTables: readonly string[]
+  readonly droppedViews: readonly string[]
 }
 
 type TextRows = AsyncIterable<TextRow> | Iterable<TextRow>
@@ -48,6 +60,14 @@ export function createTableChecks(snapshot: () => Snapshot, clock: Clock): Table
     list: async () => [...snapshot().tables()].flatMap((view) => specOf(snapshot(), view)),
     check: (table) => problemsOf(table, snapshot(), clock),
     checkRows: (table, rows) => checkRows(define(table, clock), rows),
+    listViews: async () => snapshot().definitions.flatMap(viewSpecOf),
+    checkViews: (wanted) => {
+      const tables = wanted.tables.map(({ table, exists }) =>
+        exists ? changesFor(table, snapshot(), clock) : [{ kind: 'create' as const, table: define(table, clock) }],
+      )
+      const { views, faults } = bindViews({ ...wanted, tables }, snapshot(), clock)
+      return { views, faults }
+    },
   }
 }
 
@@ -84,6 +104,41 @@ export function define(table: TableSpec, clock: Clock): TableDefinition {
     isLive: table.live,
   }
   return defineTable(input, NO_TABLES, BigInt(clock()) * 1000n)
+}
+
+export function changesFor(spec: TableSpec, snapshot: Snapshot, clock: Clock): CatalogueChange[] {
+  const current = snapshot.definitionOf(spec.name)
+  if (current === undefined) throw refuse('Data.UnknownTable', `There is no table ${spec.name}`)
+  const wanted = define(spec, clock)
+  const known = new Set(current.columns.map(({ name }) => name.toLowerCase()))
+  const changes: CatalogueChange[] = []
+  let from = current
+  let table: TableDefinition = {
+    ...current,
+    readScope: wanted.readScope,
+    writeScope: wanted.writeScope,
+    rowFilter: wanted.rowFilter,
+    description: wanted.description,
+    isLive: wanted.isLive,
+  }
+  for (const column of wanted.columns.filter(({ name }) => !known.has(name.toLowerCase()))) {
+    const isUnique = wanted.uniques.some((unique) => unique.length === 1 && unique[0] === column.name)
+    if (!column.nullable)
+      throw refuse(
+        'Data.Conflict',
+        `The new column ${column.name} must be nullable, since existing rows have no value for it`,
+      )
+    table = {
+      ...table,
+      columns: [...table.columns, column],
+      uniques: isUnique ? [...table.uniques, [column.name]] : table.uniques,
+    }
+    changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'add-column', column, isUnique } })
+    from = table
+  }
+  rebind(table)
+  changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'rights' } })
+  return changes
 }
 
 function problemsOf(table: TableSpec, snapshot: Snapshot, clock: Clock): { path: string; text: string }[] {

@@ -10,10 +10,10 @@ import { bind } from '../iql/binder.ts'
 import { type CatalogueView, NO_TABLES, type TableView } from '../iql/catalogue-view.ts'
 import type { IqlValue } from '../iql/types.ts'
 import type { Catalogue } from './catalogue.ts'
-import { rebind } from './create-table.ts'
-import type { CatalogueChange, TableDefinition } from './definition.ts'
+import { bindViews, type ViewSpec } from './declared-views.ts'
 import type { Snapshot } from './snapshot.ts'
 import {
+  changesFor,
   createTableChecks,
   define,
   readRow,
@@ -29,6 +29,8 @@ export interface Tables extends TableChecks {
   /** Changes the description, the scopes, the row filter and whether it is live, and adds new columns. */
   change(table: TableSpec): Promise<void>
   drop(name: string): Promise<void>
+  /** Creates or replaces views and drops others, all or none. */
+  changeViews(views: readonly ViewSpec[], dropped: readonly string[]): Promise<void>
   /** Returns the number of rows. Each batch is one transaction. */
   insert(name: string, columns: readonly string[], rows: AsyncIterable<TextRow> | Iterable<TextRow>): Promise<number>
 }
@@ -59,51 +61,21 @@ export function createTables(env: TablesEnv): Tables {
       }
     },
     async change(table) {
-      const changes = changesFor(table, env)
+      const changes = changesFor(table, catalogue.snapshot, env.clock)
       await catalogue.change(changes.map((change) => ({ change, fill: null })))
     },
     async drop(name) {
       await catalogue.change([{ change: { kind: 'drop', name, isView: false }, fill: null }])
     },
+    async changeViews(views, dropped) {
+      const wanted = { tables: [], views, droppedTables: [], droppedViews: dropped }
+      const { changes, faults } = bindViews(wanted, catalogue.snapshot, env.clock)
+      if (faults[0] !== undefined) throw refuse('Data.Conflict', `${faults[0].path}: ${faults[0].text}`)
+      await catalogue.change(changes.map((change) => ({ change, fill: null })))
+    },
     insert: (name, columns, rows) => insert(name, columns, rows, env),
   }
   return tables
-}
-
-function changesFor(spec: TableSpec, env: TablesEnv): CatalogueChange[] {
-  const { snapshot } = env.catalogue
-  const current = snapshot.definitionOf(spec.name)
-  if (current === undefined) throw refuse('Data.UnknownTable', `There is no table ${spec.name}`)
-  const wanted = define(spec, env.clock)
-  const known = new Set(current.columns.map(({ name }) => name.toLowerCase()))
-  const changes: CatalogueChange[] = []
-  let from = current
-  let table: TableDefinition = {
-    ...current,
-    readScope: wanted.readScope,
-    writeScope: wanted.writeScope,
-    rowFilter: wanted.rowFilter,
-    description: wanted.description,
-    isLive: wanted.isLive,
-  }
-  for (const column of wanted.columns.filter(({ name }) => !known.has(name.toLowerCase()))) {
-    const isUnique = wanted.uniques.some((unique) => unique.length === 1 && unique[0] === column.name)
-    if (!column.nullable)
-      throw refuse(
-        'Data.Conflict',
-        `The new column ${column.name} must be nullable, since existing rows have no value for it`,
-      )
-    table = {
-      ...table,
-      columns: [...table.columns, column],
-      uniques: isUnique ? [...table.uniques, [column.name]] : table.uniques,
-    }
-    changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'add-column', column, isUnique } })
-    from = table
-  }
-  rebind(table)
-  changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'rights' } })
-  return changes
 }
 
 async function insert(

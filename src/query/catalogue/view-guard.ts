@@ -1,13 +1,11 @@
 /** Refuses changes of the catalogue that would break a view: every view binds at any time, with the columns it was defined with. */
 import { Refusal } from '../../protocol/refusal.ts'
 import { refuse } from '../errors.ts'
-import { bind } from '../iql/binder.ts'
-import type { CreateView } from '../iql/bound.ts'
-import { type CatalogueView, NO_TABLES, type TableView } from '../iql/catalogue-view.ts'
 import { sameType } from '../iql/types.ts'
+import { bindView, unrestrictedCatalogue } from './create-view.ts'
 import type { CatalogueChange, TableDefinition, ViewDefinition } from './definition.ts'
-import { SYSTEM_TABLES, systemDefinitions } from './system-tables.ts'
-import { parseView, tableViewOf } from './table-view.ts'
+import { systemDefinitions } from './system-tables.ts'
+import { parseView } from './table-view.ts'
 
 /** The text of all views that one change may bind again: about a third of a second. */
 const MAX_CHECKED_CHARACTERS = 1024 * 1024
@@ -36,19 +34,23 @@ export class ViewGuard {
     this.#mayName = mayName
   }
 
-  /** Refuses the change, or counts on it from now on. */
-  accept(change: CatalogueChange): void {
-    if (change.kind === 'drop') {
-      this.#refuseIfAny(this.#usersOf(change.name), change.name)
-      this.#definitions.delete(change.name.toLowerCase())
-      return
+  /** Refuses the changes, which are made together, or counts on them from now on: views are checked against the result of all. */
+  accept(changes: readonly CatalogueChange[]): void {
+    for (const change of changes) {
+      if (change.kind === 'drop') this.#definitions.delete(change.name.toLowerCase())
+      else this.#set(change.table)
     }
-    const { table } = change
-    this.#set(table)
-    if (!concernsViews(change)) return
+    for (const change of changes) this.#check(change)
+  }
+
+  #check(change: CatalogueChange): void {
+    const name = change.kind === 'create' ? change.table.name : change.name
+    const table = this.#definitions.get(name.toLowerCase())
+    if (table === undefined) this.#refuseIfAny(this.#usersOf(name), name)
+    if (table === undefined || !concernsViews(change)) return
     if (table.view !== undefined) this.#bindAsDefined(table, table.view)
     const broken = this.#brokenBy(table, table.view !== undefined)
-    if (change.kind === 'alter') this.#refuseIfAny(broken, table.name)
+    if (change.kind !== 'create') this.#refuseIfAny(broken, table.name)
   }
 
   /** While the columns of a view stay as they are, only the size of its query matters to the views that use it. */
@@ -86,30 +88,16 @@ export class ViewGuard {
 
   /** Like the CREATE VIEW that defined it. */
   #bindAsDefined(table: TableDefinition, { text }: ViewDefinition): void {
-    const { columns } = bindView(table, text, this.#catalogue())
+    const { columns } = bindView(
+      { name: table.name, columns: table.columns.map(({ name }) => name), text, query: parseView(text) },
+      unrestrictedCatalogue(this.#definitions),
+    )
     const isSame = table.columns.every((column, index) => {
       const bound = columns[index]
       return bound !== undefined && sameType(bound.type, column.type) && bound.nullable === column.nullable
     })
     if (!isSame || columns.length !== table.columns.length)
       throw refuse('Data.Conflict', `What the view ${table.name} reads has just changed`)
-  }
-
-  /** Every table, with every right. */
-  #catalogue(): CatalogueView {
-    const views = new Map<string, TableView>()
-    return {
-      ...NO_TABLES,
-      lookup: (name) => {
-        const key = name.toLowerCase()
-        const definition = this.#definitions.get(key)
-        const known = views.get(key)
-        if (definition === undefined || known !== undefined) return known
-        const view = tableViewOf({ ...definition, rowFilter: undefined }, SYSTEM_TABLES.get(definition.name))
-        views.set(key, view)
-        return view
-      },
-    }
   }
 
   #refuseIfAny(views: readonly TableDefinition[], used: string): void {
@@ -128,23 +116,4 @@ export class ViewGuard {
   #set(table: TableDefinition): void {
     this.#definitions.set(table.name.toLowerCase(), table)
   }
-}
-
-function bindView(table: TableDefinition, text: string, catalogue: CatalogueView): CreateView {
-  const at = 0
-  const names = table.columns.map((column) => ({ text: column.name, at }))
-  const written = {
-    kind: 'create-view',
-    orReplace: true,
-    ifNotExists: false,
-    name: { text: table.name, at },
-    columns: names,
-    readScope: undefined,
-    comment: undefined,
-    query: parseView(text),
-    at,
-  } as const
-  const { statement } = bind(written, text, catalogue)
-  if (statement.kind !== 'create-view') throw new Error(`Not a CREATE VIEW: ${statement.kind}`)
-  return statement
 }

@@ -1,7 +1,8 @@
 /** Types literals: by themselves, or as the type that the context expects. */
 import type { Expression, NumberLiteral, TextLiteral, TypedLiteral } from './ast-query.ts'
 import type { Binding } from './binding.ts'
-import type { BoundExpression, Literal, WrittenAt } from './bound-query.ts'
+import type { Literal, WrittenAt } from './bound-leaf.ts'
+import type { BoundExpression } from './bound-query.ts'
 import {
   asDecimal,
   BINARY,

@@ -3,6 +3,7 @@ import type { Refusal } from '../../protocol/refusal.ts'
 import type { Statement } from './ast.ts'
 import type { Expression, Query, SelectItem } from './ast-query.ts'
 import type { ParameterSlot } from './bound.ts'
+import type { Parameter, WrittenAt } from './bound-leaf.ts'
 import type * as Bound from './bound-query.ts'
 import type { CatalogueView, TableView } from './catalogue-view.ts'
 import { type ErrorName, refuse } from './errors.ts'
@@ -93,7 +94,7 @@ export class Binding {
   }
 
   /** The first use determines the type of a parameter. */
-  parameter(name: string, at: number, expected: IqlType | undefined): Bound.Parameter {
+  parameter(name: string, at: number, expected: IqlType | undefined): Parameter {
     const key = name.toLowerCase()
     const type = this.#types.get(key) ?? expected
     if (type === undefined || type.kind === 'Null') {
@@ -107,13 +108,13 @@ export class Binding {
   }
 
   /** In `:min IS NULL OR price >= :min` only the second use determines the type. */
-  untypedParameter(name: string, at: number): Bound.Parameter {
+  untypedParameter(name: string, at: number): Parameter {
     const type = this.#types.get(name.toLowerCase())
     if (type === undefined) this.#guessed.add(name.toLowerCase())
     return this.#parameterOf(name, at, type ?? TEXT)
   }
 
-  #parameterOf(name: string, at: number, type: IqlType): Bound.Parameter {
+  #parameterOf(name: string, at: number, type: IqlType): Parameter {
     const key = name.toLowerCase()
     const index = this.#indexes.get(key) ?? this.parameters.push({ name, type, at }) - 1
     this.#indexes.set(key, index)
@@ -121,7 +122,7 @@ export class Binding {
   }
 
   /** Undefined for a literal of another text, such as a row filter. */
-  writtenAt(literal: WrittenLiteral, sign: '' | '-' = ''): Bound.WrittenAt | undefined {
+  writtenAt(literal: WrittenLiteral, sign: '' | '-' = ''): WrittenAt | undefined {
     const index = this.#literals?.get(literal)
     return index === undefined ? undefined : { index, sign }
   }

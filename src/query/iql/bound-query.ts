@@ -3,10 +3,11 @@
  * needs to know how each node is written in its SQL.
  */
 import type { BoundFrame } from './bound-frame.ts'
+import type { Claim, Column, Literal, Output, Parameter, Typed } from './bound-leaf.ts'
 import type { TableView } from './catalogue-view.ts'
 import type { AggregateId, ScalarId, TableFunctionId, WindowId } from './functions.ts'
 import type { OperatorId } from './operators.ts'
-import type { IqlType, IqlValue } from './types.ts'
+import type { IqlType } from './types.ts'
 
 export type BoundExpression =
   | Literal
@@ -38,40 +39,6 @@ export type BoundExpression =
   | ScalarQuery
   | Exists
 
-/** `nullable: false` guarantees that the value is not NULL. */
-interface Typed {
-  readonly type: IqlType
-  readonly nullable: boolean
-}
-
-/** A constant, in memory as described at IqlValue. */
-export interface Literal extends Typed {
-  readonly kind: 'literal'
-  readonly value: IqlValue
-  /** Where the statement has it; set only if the plan may serve statements with other literals. */
-  readonly written?: WrittenAt | undefined
-}
-
-/** The literal at `index` of the statement's shape, behind a sign. */
-export interface WrittenAt {
-  readonly index: number
-  readonly sign: '' | '-'
-}
-
-/** :name or $1. `index` is an index into Bound.parameters and into the values from readParameters. */
-export interface Parameter extends Typed {
-  readonly kind: 'parameter'
-  readonly index: number
-}
-
-/** The subject, username or client of the caller, in a row filter. The statement cannot influence it. */
-export interface Claim extends Typed {
-  readonly kind: 'claim'
-  readonly claim: ClaimName
-}
-
-export type ClaimName = 'sub' | 'username' | 'client_id'
-
 /** operand [NOT] IN (:role) or operand = :role in a row filter: whether it is one of the caller's roles. */
 export interface ClaimIn extends Typed {
   readonly kind: 'claim-in'
@@ -80,26 +47,12 @@ export interface ClaimIn extends Typed {
   readonly negated: boolean
 }
 
-/** [table.]column: the column at `ordinal` of the source with the id `source`, in this or an enclosing query. */
-export interface Column extends Typed {
-  readonly kind: 'column'
-  readonly source: number
-  readonly ordinal: number
-  readonly name: string
-}
-
 /** In the output, HAVING and ORDER BY of a grouped select: the value of its GROUP BY expression at `index`. */
 export interface GroupKey extends Typed {
   readonly kind: 'group-key'
   readonly index: number
   /** The GROUP BY expression. */
   readonly expression: BoundExpression
-}
-
-/** In ORDER BY: the output column at `ordinal`, written as its name, its number or its expression. */
-export interface Output extends Typed {
-  readonly kind: 'output'
-  readonly ordinal: number
 }
 
 /** An Integer or Decimal as a Decimal with at least its digits and scale, or NULL as any type. Always exact. */

@@ -4,7 +4,8 @@
  */
 import { isLonger } from '../engines/emit/long-values.ts'
 import type { Assignment, Bound, BoundStatement, DefaultValue, Insert } from '../iql/bound.ts'
-import type { Body, BoundExpression, Query, Source, WrittenAt } from '../iql/bound-query.ts'
+import type { WrittenAt } from '../iql/bound-leaf.ts'
+import type { Body, BoundExpression, Query, Source } from '../iql/bound-query.ts'
 import type { ColumnView, TableView } from '../iql/catalogue-view.ts'
 import type { Shape } from '../iql/shape.ts'
 import { type DecimalType, type IqlType, type IqlValue, MAX_INTEGER, MIN_INTEGER, sameType } from '../iql/types.ts'

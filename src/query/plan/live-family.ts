@@ -1,7 +1,8 @@
 /** Families of live statements: those that differ only in the values compared with columns share one read of the changed rows. */
 import type { Plan, RunValues } from '../engines/emit/slots.ts'
 import type { LiveStatement } from '../engines/live-statement.ts'
-import type { BoundExpression, Column, ResultColumn, Select, TableSource } from '../iql/bound-query.ts'
+import type { Column } from '../iql/bound-leaf.ts'
+import type { BoundExpression, ResultColumn, Select, TableSource } from '../iql/bound-query.ts'
 import { operandsOf } from '../iql/bound-walk.ts'
 import type { ScalarId } from '../iql/functions.ts'
 import { isSmallText } from '../iql/text-bound.ts'

@@ -34,6 +34,19 @@ export const COLUMNS: readonly TableColumn[] = [
   { name: 'b', kind: 'Binary', type: 'Binary' },
 ]
 
+const list = (written: (name: string) => string) => COLUMNS.map(({ name }) => `${written(name)} AS ${name}`).join(', ')
+const JOINED = new Map([
+  ['k', 'b.k + 1'],
+  ['t', 'coalesce(v.t, b.t)'],
+])
+
+/** Over the two tables, with the same columns; `id` is unique in them too. */
+export const VIEWS: ReadonlyMap<string, string> = new Map([
+  ['filtered', 'SELECT * FROM a WHERE k IS NULL OR k <> 2'],
+  ['joined', `SELECT ${list((name) => JOINED.get(name) ?? `b.${name}`)} FROM b LEFT JOIN filtered AS v ON v.id = b.id`],
+  ['both', `SELECT * FROM a UNION ALL SELECT ${list((name) => (name === 'id' ? 'id + 100' : name))} FROM b`],
+])
+
 export type Row = Readonly<Record<string, string | boolean | null>>
 
 /** Tame values are far from the limits of their types, so that arithmetic over them seldom fails. */

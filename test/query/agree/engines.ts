@@ -3,7 +3,7 @@ import { isList, isObject, readJson, writeJson } from '../../../src/query/json.t
 import { openPlace } from '../../support/engines.ts'
 import { stopOwnPostgres } from '../../support/postgres.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
-import { COLUMNS, type Row } from './data.ts'
+import { COLUMNS, type Row, VIEWS } from './data.ts'
 
 export interface BothEngines {
   /** Replaces the rows of the two tables on both engines. */
@@ -66,6 +66,7 @@ async function open(engine: 'sqlite' | 'postgres') {
   })
   const columns = COLUMNS.map(({ name, type }) => `${name} ${type}${name === 'id' ? ' PRIMARY KEY' : ''}`)
   for (const table of ['a', 'b']) await must(server, `CREATE TABLE ${table} (${columns.join(', ')})`)
+  for (const [view, query] of VIEWS) await must(server, `CREATE VIEW ${view} AS ${query}`)
   return {
     server,
     async leave() {

@@ -1,4 +1,4 @@
-/** Generates random well-typed statements over the two tables: joins, groups, windows, set operations, sub-queries, writes. */
+/** Generates random well-typed statements over the two tables and their views: joins, groups, windows, set operations, sub-queries, writes. */
 import type { Statement } from '../../../src/query/iql/ast.ts'
 import type {
   Body,
@@ -16,7 +16,7 @@ import type {
   Window,
 } from '../../../src/query/iql/ast-query.ts'
 import { COLUMN_TYPES } from '../../../src/query/iql/types.ts'
-import { COLUMNS } from './data.ts'
+import { COLUMNS, VIEWS } from './data.ts'
 import {
   AGGREGATE_USES,
   binary,
@@ -31,6 +31,7 @@ import { number, text } from './literals.ts'
 
 const at = 0
 const TABLES = ['a', 'b'] as const
+const VIEW_NAMES = [...VIEWS.keys()]
 const WINDOW_USES = FUNCTION_USES.filter(
   ({ definition }) => definition.kind === 'window' || definition.overWindow === true,
 )
@@ -233,8 +234,16 @@ export class Queries {
       const from: From = { kind: 'function', name, arguments: args, alias: { text: alias, at }, column: undefined }
       return { from, source: { alias, columns } }
     }
-    const name = { text: choice.of(TABLES), at }
+    const name = { text: this.#tableOrView(), at }
     return { from: { kind: 'table', name, alias: { text: alias, at } }, source: { alias, columns: COLUMNS, key: 'id' } }
+  }
+
+  #tableOrView(): string {
+    const { choice } = this.#make
+    if (!choice.oneIn(4)) return choice.of(TABLES)
+    const view = choice.of(VIEW_NAMES)
+    this.#make.used.add(`view ${view}`)
+    return view
   }
 
   /** One column, and at most one row if it is used as a value. */
@@ -250,7 +259,7 @@ export class Queries {
       const isGrouped = uses.length > 0 && choice.oneIn(2)
       const value = isGrouped ? this.#make.aggregate(choice.of(uses), context, 1) : this.#make.make(kind, context, 1)
       const where = isGrouped ? correlated : binary('=', columnOf(source.alias, 'id'), number('3'))
-      const from: From = { kind: 'table', name: { text: choice.of(TABLES), at }, alias: { text: source.alias, at } }
+      const from: From = { kind: 'table', name: { text: this.#tableOrView(), at }, alias: { text: source.alias, at } }
       return plainQuery({
         kind: 'select',
         distinct: false,

@@ -1,13 +1,13 @@
 /** Emits bound expressions as SQL; every operation has its own parentheses. */
 import { refuse } from '../../errors.ts'
 import type { BoundFrame, BoundFrameEdge } from '../../iql/bound-frame.ts'
+import type { Literal } from '../../iql/bound-leaf.ts'
 import type {
   Aggregate,
   Arithmetic,
   BoundExpression,
   BoundOrder,
   Call,
-  Literal,
   NullIf,
   Query,
   WindowCall,

@@ -1,5 +1,5 @@
 /** Parameters of emitted SQL. The text holds no values, so one plan serves many callers; each run fills the slots. */
-import type { ClaimName } from '../../iql/bound-query.ts'
+import type { ClaimName } from '../../iql/bound-leaf.ts'
 import { MAX_CREATED_BYTES, MAX_HELD_VALUES } from '../../iql/limits.ts'
 import { floorDivide, MICROS_PER_DAY } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'

@@ -86,12 +86,9 @@ export function change(acquire: Acquire, request: ChangeRequest): Promise<WriteR
 async function applyAll(client: PoolClient, { changes, response }: ChangeRequest): Promise<WriteReply | undefined> {
   const apply = async (): Promise<void> => {
     await client.query(CATALOGUE_LOCK)
-    const checksViews = changes.some(({ change }) => concernsViews(change))
-    const guard = checksViews ? new ViewGuard((await readCatalogue(client)).map(readDefinition)) : undefined
-    for (const step of changes) {
-      guard?.accept(step.change)
-      await applyChange(client, step)
-    }
+    if (changes.some(({ change }) => concernsViews(change)))
+      new ViewGuard((await readCatalogue(client)).map(readDefinition)).accept(changes.map(({ change }) => change))
+    for (const step of changes) await applyChange(client, step)
   }
   if (response === undefined) {
     await apply()

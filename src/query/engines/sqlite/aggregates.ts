@@ -162,7 +162,8 @@ function registerVwap(database: Database): void {
     sum.value += exactOf(price) * quantity
     sum.weight += quantity
   }
-  for (let shift = 0n; shift <= QUOTIENT_SCALE; shift++) {
+  // The scale of the result is at least that of the weights, which can have any.
+  for (let shift = 0n; shift <= RESULT_DIGITS; shift++) {
     aggregate(database, `gh_vwap_${shift}`, {
       start: (): Weighted => ({ value: 0n, weight: 0n }),
       step: (sum: Weighted, price: Raw, weight: Raw) => add(sum, price, weight, 1n),

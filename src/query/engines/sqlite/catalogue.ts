@@ -65,12 +65,9 @@ export function prepareCatalogue(database: Database): void {
 
 /** To be called in a transaction. */
 export function applyChanges(database: Database, steps: readonly ChangeStep[]): void {
-  const checksViews = steps.some(({ change }) => concernsViews(change))
-  const guard = checksViews ? new ViewGuard(readCatalogue(database).map(readDefinition)) : undefined
-  for (const step of steps) {
-    guard?.accept(step.change)
-    applyChange(database, step)
-  }
+  if (steps.some(({ change }) => concernsViews(change)))
+    new ViewGuard(readCatalogue(database).map(readDefinition)).accept(steps.map(({ change }) => change))
+  for (const step of steps) applyChange(database, step)
 }
 
 function applyChange(database: Database, step: ChangeStep): void {
