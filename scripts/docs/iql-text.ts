@@ -54,8 +54,8 @@ the table without a row filter.
 
 **Gaps.** \`FROM generate_series(start, stop, step) AS name\` gives a grid, to which the rows are joined with \`LEFT JOIN\`; \`locf\` and
 \`interpolate\` fill what is missing. For several symbols, join the grid with the symbols first (\`CROSS JOIN\`), and write
-\`PARTITION BY symbol\` in the window. There is no \`time_bucket_gapfill\`: it would have to take the range of the grid from the
-conditions of the statement, which here is written where it applies.
+\`PARTITION BY symbol\` in the window. \`GROUP BY time_bucket_gapfill(width, time, start, end)\`
+does all this in one step. A name in this GROUP BY is that of an output first, and of a column only if there is no such output.
 
 **Run-time errors**, such as a division by zero, are raised when a value is evaluated. A part of a condition that cannot change
 its outcome, or a column of a sub-query that is not used, may or may not be evaluated; guard it with \`CASE\` or \`NULLIF\`.

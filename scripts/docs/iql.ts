@@ -9,6 +9,7 @@ import { FUNCTIONS, SPECIAL_FORMS } from '../../src/query/iql/functions.ts'
 import { RESERVED } from '../../src/query/iql/keywords.ts'
 import {
   DEFAULT_LIMITS,
+  MAX_COPIED_EXPRESSIONS,
   MAX_CREATED_BYTES,
   MAX_HELD_VALUES,
   MAX_KEY_BYTES,
@@ -186,6 +187,10 @@ may hold an equal share, down to a power of two; values of more than 18 digits c
 function limitsText(): string {
   const rows = Object.entries(LIMIT_TEXTS).map(([key, text]) => [text, limitOf(key).toLocaleString('en')])
   rows.push(['uses of WITH queries, each with those inside it', MAX_WITH_USES.toLocaleString('en')])
+  rows.push([
+    'expressions of a statement, with those that BETWEEN, IN and queries in FROM repeat',
+    MAX_COPIED_EXPRESSIONS.toLocaleString('en'),
+  ])
   rows.push(['bytes of the texts in a key, or in an entry of an index', MAX_KEY_BYTES.toLocaleString('en')])
   rows.push(['bytes of the texts that a statement creates for one row', MAX_CREATED_BYTES.toLocaleString('en')])
   rows.push(['values that medians and percentiles hold of one group', (MAX_HELD_VALUES - 1).toLocaleString('en')])

@@ -45,6 +45,7 @@ function bindItem(binding: Binding, outer: Scope, from: From): BoundFrom {
 function bindTable(binding: Binding, outer: Scope, { name, alias }: TableRef): BoundFrom {
   const cte = outer.cte(name.text)
   if (cte !== undefined) {
+    binding.mayCopy = true
     const id = binding.nextSource()
     const { columns } = cte
     binding.withUses += binding.withSizes.get(cte.id) ?? 1
@@ -58,6 +59,7 @@ function bindTable(binding: Binding, outer: Scope, { name, alias }: TableRef): B
   }
   const table = lookupTable(binding, name, outer)
   if (table.view !== undefined) {
+    binding.mayCopy = true
     const { source, columns } = expandView(binding, name, table, table.view)
     return { source, entries: [entry(source.id, alias?.text ?? table.name, columns)] }
   }
@@ -89,6 +91,7 @@ function* cteNames(scope: Scope | undefined): Generator<string> {
 }
 
 function bindDerived(binding: Binding, outer: Scope, { query: written, alias }: DerivedTable): BoundFrom {
+  binding.mayCopy = true
   const query = binding.query(outer, written)
   const id = binding.nextSource()
   return { source: { kind: 'derived', id, query }, entries: [entry(id, alias.text, query.columns)] }

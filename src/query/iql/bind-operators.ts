@@ -3,6 +3,7 @@ import type { Between, Binary, Case, Expression, InList, InQuery, IsTruth, Like 
 import { isFlexible, literal, tightDecimal, widen } from './bind-literal.ts'
 import { type Binding, startOf } from './binding.ts'
 import type { BoundExpression } from './bound-query.ts'
+import { isPlain } from './copied-operands.ts'
 import { findOperator, OPERATORS } from './operators.ts'
 import type { Scope } from './scope.ts'
 import {
@@ -256,6 +257,7 @@ export function bindBetween(binding: Binding, scope: Scope, between: Between): B
   const [operand, low, high] = widenToCommonType(binding, 'between', bound, between.at)
   if (operand === undefined || low === undefined || high === undefined)
     throw new Error('BETWEEN without three operands')
+  binding.mayCopy ||= !isPlain(operand)
   const nullable = operand.nullable || low.nullable || high.nullable
   return { kind: 'between', operand, low, high, negated: between.negated, type: BOOLEAN, nullable }
 }
@@ -268,6 +270,7 @@ export function bindInList(binding: Binding, scope: Scope, list: InList): BoundE
   const bound = bindGroup(binding, scope, [list.operand, ...list.items])
   const [operand, ...items] = widenToCommonType(binding, 'in', bound, list.at)
   if (operand === undefined) throw new Error('IN without an operand')
+  binding.mayCopy ||= !isPlain(operand)
   const nullable = operand.nullable || items.some((item) => item.nullable)
   return { kind: 'in-list', operand, items, negated: list.negated, type: BOOLEAN, nullable }
 }

@@ -7,6 +7,7 @@ import type { Binding } from './binding.ts'
 import type * as Bound from './bound.ts'
 import type { ResultColumn } from './bound-query.ts'
 import type { TableView } from './catalogue-view.ts'
+import { refuseCopies } from './copied-operands.ts'
 import { firstDuplicate, sameName } from './names.ts'
 import { printQuery } from './print-query.ts'
 
@@ -19,6 +20,7 @@ export function bindCreateView(binding: Binding, written: CreateView): Bound.Cre
   const stars = new Map<SelectItem, readonly SelectItem[]>()
   binding.stars = stars
   const query = binding.query(undefined, written.query, { anyNames: written.columns.length > 0 })
+  refuseCopies(binding, query)
   const [parameter] = binding.parameters
   if (parameter !== undefined)
     throw binding.fail('BadDefinition', parameter.at, 'A view cannot have parameters', {

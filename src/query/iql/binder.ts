@@ -10,6 +10,7 @@ import { Binding, type BindingRules, type Literals } from './binding.ts'
 import type { Bound, BoundStatement } from './bound.ts'
 import type { OutputItem, ResultColumn } from './bound-query.ts'
 import type { CatalogueView } from './catalogue-view.ts'
+import { refuseCopies } from './copied-operands.ts'
 import { BOOLEAN, INTEGER, JSON_TYPE, TEXT } from './types.ts'
 
 /** `text` is the text that was parsed; errors refer to positions in it. The `literals` are told apart in the result. */
@@ -70,7 +71,13 @@ function bindStatement(binding: Binding, statement: Statement): BoundStatement {
 
 type Runnable = Extract<Statement, { kind: 'query' | 'insert' | 'update' | 'delete' }>
 
-function bindRunnable(binding: Binding, statement: Runnable) {
+function bindRunnable(binding: Binding, written: Runnable) {
+  const statement = bindUnchecked(binding, written)
+  refuseCopies(binding, statement)
+  return statement
+}
+
+function bindUnchecked(binding: Binding, statement: Runnable) {
   switch (statement.kind) {
     case 'query':
       return bindQuery(binding, undefined, statement)

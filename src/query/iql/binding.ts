@@ -50,6 +50,8 @@ export class Binding {
   withUses = 0
   /** The same for one use of each WITH query, by its id. */
   readonly withSizes = new Map<number, number>()
+  /** Whether BETWEEN or IN tests more than a column or a value, or a query is in FROM. */
+  mayCopy = false
   #sources = 0
   readonly #types: Map<string, IqlType>
   readonly #indexes = new Map<string, number>()

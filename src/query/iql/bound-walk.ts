@@ -1,6 +1,8 @@
 /** Walks bound queries: the operands of an expression, and everything that a query consists of. */
 import type { Body, BoundExpression, BoundOrder, Query, Source } from './bound-query.ts'
 
+type BoundSelect = Extract<Body, { kind: 'select' }>
+
 /** The direct operands, without the queries of sub-queries. */
 export function operandsOf(node: BoundExpression): readonly BoundExpression[] {
   switch (node.kind) {
@@ -60,8 +62,35 @@ export function* partsOf(query: Query, isExists = false): Generator<QueryPart, v
   yield { kind: 'query', query, isExists }
   for (const cte of query.with) yield* partsOf(cte.query)
   yield* partsOfBody(query.body)
-  for (const expression of [...keysOf(query.orderBy), ...present(query.limit), ...present(query.offset)])
-    yield* partsOfExpression(expression)
+  for (const expression of boundsOf(query)) yield* partsOfExpression(expression)
+}
+
+/** What sorts and cuts the rows of a query. */
+export function boundsOf({ orderBy, limit, offset }: Query): BoundExpression[] {
+  return [...keysOf(orderBy), ...present(limit), ...present(offset)]
+}
+
+/** The expressions of a SELECT, without those of FROM. */
+export function clausesOf({ outputs, where, latest, groupBy, having }: BoundSelect): BoundExpression[] {
+  const last = latest === undefined ? [] : [...latest.partitionBy, ...keysOf(latest.order)]
+  return [...outputs.map(({ expression }) => expression), ...present(where), ...last, ...groupBy, ...present(having)]
+}
+
+/** The expressions of a source itself, without those of the sources in it. */
+export function conditionsOf(source: Source): BoundExpression[] {
+  switch (source.kind) {
+    case 'table':
+      return present(source.filter)
+    case 'cte':
+    case 'derived':
+      return []
+    case 'series':
+      return [source.start, source.stop, source.step]
+    case 'join':
+      return present(source.on)
+    case 'asof':
+      return [...source.keys.flatMap(({ left, right }) => [left, right]), source.near.left, source.near.right]
+  }
 }
 
 function* partsOfBody(body: Body): Generator<QueryPart, void> {
@@ -73,41 +102,19 @@ function* partsOfBody(body: Body): Generator<QueryPart, void> {
       yield* partsOfBody(body.left)
       yield* partsOfBody(body.right)
       return
-    case 'select': {
-      const { outputs, from, where, latest, groupBy, having } = body
-      if (from !== undefined) yield* partsOfSource(from)
-      const last = latest === undefined ? [] : [...latest.partitionBy, ...keysOf(latest.order)]
-      const expressions = [...outputs.map(({ expression }) => expression), ...present(where), ...last, ...groupBy]
-      for (const expression of [...expressions, ...present(having)]) yield* partsOfExpression(expression)
-    }
+    case 'select':
+      if (body.from !== undefined) yield* partsOfSource(body.from)
+      for (const expression of clausesOf(body)) yield* partsOfExpression(expression)
   }
 }
 
 function* partsOfSource(source: Source): Generator<QueryPart, void> {
-  switch (source.kind) {
-    case 'table':
-      if (source.filter !== undefined) yield* partsOfExpression(source.filter, true)
-      return
-    case 'cte':
-      return
-    case 'series':
-      for (const value of [source.start, source.stop, source.step]) yield* partsOfExpression(value)
-      return
-    case 'derived':
-      yield* partsOf(source.query)
-      return
-    case 'join':
-      yield* partsOfSource(source.left)
-      yield* partsOfSource(source.right)
-      if (source.on !== undefined) yield* partsOfExpression(source.on)
-      return
-    case 'asof': {
-      yield* partsOfSource(source.left)
-      yield* partsOfSource(source.right)
-      const keys = source.keys.flatMap(({ left, right }) => [left, right])
-      for (const expression of [...keys, source.near.left, source.near.right]) yield* partsOfExpression(expression)
-    }
+  if (source.kind === 'derived') yield* partsOf(source.query)
+  if (source.kind === 'join' || source.kind === 'asof') {
+    yield* partsOfSource(source.left)
+    yield* partsOfSource(source.right)
   }
+  for (const expression of conditionsOf(source)) yield* partsOfExpression(expression, source.kind === 'table')
 }
 
 function* partsOfExpression(expression: BoundExpression, isOfRowFilter = false): Generator<QueryPart, void> {

@@ -3,7 +3,7 @@
  * all buckets for each combination of the other keys. Aggregates are NULL where a group is missing, unless locf or interpolate fills them.
  */
 import { binary, nameOf, number, text } from './ast-build.ts'
-import { sizeOf, withChildren } from './ast-children.ts'
+import { childrenOf, sizeOf, withChildren } from './ast-children.ts'
 import type { Call, Expression, From, Name, OrderItem, Query, Select, SelectItem } from './ast-query.ts'
 import { type Binding, startOf } from './binding.ts'
 import { functionsNamed } from './functions.ts'
@@ -31,7 +31,12 @@ export function fillGaps(binding: Binding, query: Query): Query {
   const [bucket, second] = written.flatMap(({ expression }) => (isGapfill(expression) ? [expression] : []))
   if (bucket === undefined) return query
   if (second !== undefined) throw binding.fail('BadArguments', second.name.at, `A SELECT can have one ${GAPFILL} only`)
-  const keys = written.filter(({ expression }) => !isGapfill(expression)).map(nameKey)
+  const texts = new Set<string>()
+  const keys = written
+    .filter(({ expression }) => !isGapfill(expression))
+    // A key that is written twice is one column.
+    .filter(({ expression }) => texts.size < texts.add(textOf(expression)).size)
+    .map(nameKey)
   return new Filling(binding, query, select, bucket, keys).query()
 }
 
@@ -150,7 +155,10 @@ class Filling {
   #arguments(): [Expression, Expression, Expression, Expression] {
     const { arguments: args, name } = this.#bucket
     const [width, time, start, end] = args
-    if (args.length === 4 && width && time && start && end) return [width, time, start, end]
+    if (args.length === 4 && width && time && start && end) {
+      for (const value of [width, start, end]) this.#refuseColumns(value)
+      return [width, time, start, end]
+    }
     throw this.#binding.fail(
       'BadArguments',
       name.at,
@@ -159,10 +167,30 @@ class Filling {
     )
   }
 
+  /** The grid is made before any row is read. */
+  #refuseColumns(value: Expression): void {
+    const isAggregate = value.kind === 'call' && functionsNamed(value.name.text.toLowerCase())[0]?.kind === 'aggregate'
+    if (value.kind !== 'column' && !isAggregate) {
+      for (const child of childrenOf(value)) this.#refuseColumns(child)
+      return
+    }
+    throw this.#binding.fail(
+      'BadArguments',
+      startOf(value),
+      `The width, the start and the end of ${GAPFILL} are values: they see no columns`,
+      { hint: 'write a literal, a parameter, or a sub-query such as (SELECT min(executed_at) FROM trades)' },
+    )
+  }
+
   #item(item: SelectItem): SelectItem {
     if (item.kind === 'all') throw this.#binding.fail('NotGrouped', item.at, '* cannot be grouped: name the columns')
     const { expression, alias } = item
-    return { kind: 'item', expression: this.#rewrite(expression), alias: alias ?? ownName(expression) }
+    const rewritten = this.#rewrite(expression)
+    return {
+      kind: 'item',
+      expression: rewritten,
+      alias: alias ?? ownName(expression) ?? formerName(expression, rewritten),
+    }
   }
 
   /** A number or the name of an output stays. */
@@ -256,6 +284,12 @@ function ownName(expression: Expression): Name | undefined {
     default:
       return undefined
   }
+}
+
+/** The name of a column that has another name in the groups. */
+function formerName(expression: Expression, rewritten: Expression): Name | undefined {
+  if (expression.kind !== 'column' || rewritten.kind !== 'column') return undefined
+  return sameName(expression.name.text, rewritten.name.text) ? undefined : expression.name
 }
 
 /** Equal for expressions that differ only in the case of names. */

@@ -56,3 +56,9 @@ export const MAX_SERIES_ROWS_TEXT = '1,000,000'
 
 /** SQLite copies a WITH query for every use, and those in the copies again: a chain that doubles would never be prepared. */
 export const MAX_WITH_USES = 1000
+
+/**
+ * The expressions of a statement, with the copies that databases make of them before they run it. Without copies no statement has as
+ * many.
+ */
+export const MAX_COPIED_EXPRESSIONS = 100_000
