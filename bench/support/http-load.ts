@@ -116,10 +116,8 @@ class ReplyReader {
 
   #addBody(bytes: Buffer): { status: number; body: string } | undefined {
     if (this.#left === Number.POSITIVE_INFINITY) {
-      this.#tail = (this.#tail + bytes.toString('latin1', Math.max(0, bytes.length - LAST_CHUNK.length))).slice(
-        -LAST_CHUNK.length,
-      )
-      if (this.#tail !== LAST_CHUNK) return undefined
+      this.#tail = (this.#tail + bytes.toString('latin1', Math.max(0, bytes.length - TAIL_LENGTH))).slice(-TAIL_LENGTH)
+      if (!LAST_CHUNK.test(this.#tail)) return undefined
     } else {
       if (this.#keepBody || this.#status > 299) this.#body += bytes.toString('latin1')
       this.#left -= bytes.length
@@ -134,4 +132,6 @@ class ReplyReader {
 
 const LENGTH = /\r\ncontent-length: (\d+)/i
 const CHUNKED = /\r\ntransfer-encoding: chunked\r\n/i
-const LAST_CHUNK = '\r\n0\r\n\r\n'
+/** Its length is zero, in one digit or several. */
+const LAST_CHUNK = /\r\n0+\r\n\r\n$/
+const TAIL_LENGTH = 16
