@@ -33,7 +33,7 @@ ${settingNames()
   .join(', ')}.
 The certificate and the key are read again, also if the names of their files are the same. The log names every other setting
 that has changed and needs a restart. With [several workers](scaling.md#several-workers-on-one-machine) nearly all settings are
-taken over, by new workers. The demonstration does not reload.
+taken over, by new workers. The demonstration does not reload: SIGHUP ends it, as closing its terminal does.
 
 ## Descriptions
 
