@@ -1,6 +1,7 @@
 /** Rows that a reader passes to a function of its own: their order, limits and errors are those of the statement. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import Sqlite, { type Database } from 'better-sqlite3'
 import type { RawRow } from '../../src/query/engines/sqlite/representation.ts'
 import { RowFeed } from '../../src/query/engines/sqlite/row-feed.ts'
@@ -62,7 +63,8 @@ const STATEMENTS = [
 
 for (const sql of STATEMENTS) {
   test(`the rows of ${sql}, in their order`, () => {
-    assert.deepEqual(rowsOf(sql, 1, 1), statements.get(sql).all())
+    // Not deepEqual, whose message would take long.
+    assert.ok(isDeepStrictEqual(rowsOf(sql, 1, 1), statements.get(sql).all()))
   })
 }
 
