@@ -4,6 +4,15 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { ResultColumn } from '../../src/query/iql/bound-query.ts'
 import {
+  MAX_DATE,
+  MAX_TIMESTAMP,
+  MIN_DATE,
+  MIN_TIMESTAMP,
+  writeDate,
+  writeTime,
+  writeTimestamp,
+} from '../../src/query/iql/time-values.ts'
+import {
   BINARY,
   BOOLEAN,
   DATE,
@@ -105,7 +114,12 @@ const ENCODINGS: readonly Encoding[] = [
 ]
 const NAMES = ['id', 'größe', 'a "quoted", name', '😀']
 
-function assertSame(encoding: Encoding, types: readonly IqlType[], rows: readonly (readonly Cell[])[]): void {
+function assertSame(
+  encoding: Encoding,
+  types: readonly IqlType[],
+  rows: readonly (readonly Cell[])[],
+  numbers = rows,
+): void {
   const columns = types.map(
     (type, index): ResultColumn => ({ name: NAMES[index % NAMES.length] + String(index), type, nullable: true }),
   )
@@ -114,7 +128,7 @@ function assertSame(encoding: Encoding, types: readonly IqlType[], rows: readonl
   const chunks: Uint8Array[] = []
   for (const [index, row] of rows.entries()) {
     asText.add(row)
-    asBytes.add(row)
+    asBytes.add(numbers[index] ?? [])
     if (index % 3 === 2) chunks.push(asBytes.take())
   }
   chunks.push(asBytes.take())
@@ -126,14 +140,38 @@ function assertSame(encoding: Encoding, types: readonly IqlType[], rows: readonl
   }
 }
 
+/** Times as numbers, and as the text that `TextEncoders` take. */
+const TIMES: readonly { type: IqlType; write: (value: bigint) => string; values: readonly bigint[] }[] = [
+  {
+    type: TIMESTAMP,
+    write: writeTimestamp,
+    values: [0n, -1n, 1n, MIN_TIMESTAMP, MAX_TIMESTAMP, 1_709_164_800_000_000n, 951_868_799_999_900n, 2n ** 53n],
+  },
+  { type: DATE, write: writeDate, values: [0n, -1n, MIN_DATE, MAX_DATE, 11_016n, 19_782n] },
+  { type: TIME, write: writeTime, values: [0n, 1n, 10n, 86_399_999_999n, 3_600_000_000n, 59_999_000n] },
+]
+
 for (const encoding of ENCODINGS) {
   const { format, rows, integers } = encoding
+  test(`${format}, ${rows}, integers as ${integers}: dates and times as numbers`, () => {
+    for (const { type, write, values } of TIMES) {
+      const asText = values.map((value) => [write(value)])
+      assertSame(encoding, [type], asText)
+      assertSame(
+        encoding,
+        [type],
+        asText,
+        values.map((value) => [value]),
+      )
+    }
+  })
+
   test(`${format}, ${rows}, integers as ${integers}: values of every type`, () => {
     for (const { type, cells } of CASES)
       assertSame(encoding, [type, type], [...cells.map((cell) => [cell, null]), [null, null]])
   })
 
-  test(`${format}, ${rows}, integers as ${integers}: any number and any text`, () => {
+  test(`${format}, ${rows}, integers as ${integers}: any number, text and time`, () => {
     const anyText = fc.string({ unit: 'binary', maxLength: 100 })
     const anyRow = fc.tuple(
       fc.option(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n })),
@@ -146,5 +184,8 @@ for (const encoding of ENCODINGS) {
       fc.option(fc.oneof(anyText, fc.string({ maxLength: 100 }))),
     )
     fc.assert(fc.property(fc.array(anyRow), (table) => assertSame(encoding, [INTEGER, DOUBLE, TEXT], table)))
+    const anyTime = fc.bigInt({ min: MIN_TIMESTAMP, max: MAX_TIMESTAMP })
+    const isSame = (value: bigint) => assertSame(encoding, [TIMESTAMP], [[writeTimestamp(value)]], [[value]])
+    fc.assert(fc.property(anyTime, isSame))
   })
 }

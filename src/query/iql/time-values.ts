@@ -52,66 +52,55 @@ export const MIN_DATE = MIN_TIMESTAMP / MICROS_PER_DAY
 export const MAX_DATE = MAX_TIMESTAMP / MICROS_PER_DAY
 
 export function writeDate(days: bigint): string {
-  return days >= MIN_DATE && days <= MAX_DATE
-    ? dateText(Number(days))
-    : new Date(Number(days) * MS_PER_DAY).toISOString().slice(0, 10)
+  if (days < MIN_DATE || days > MAX_DATE) return new Date(Number(days) * MS_PER_DAY).toISOString().slice(0, 10)
+  const date = dateDigits(Number(days))
+  const year = Math.floor(date / 10_000)
+  return `${String(year).padStart(4, '0')}-${two(Math.floor(date / 100) % 100)}-${two(date % 100)}`
 }
 
 /** With a fraction only if it is not zero, without trailing zeros, as PostgreSQL writes it. */
 export function writeTime(micros: bigint): string {
-  return timeText(Number(micros))
+  const ofDay = Number(micros)
+  const seconds = Math.floor(ofDay / 1e6)
+  const minutes = Math.floor(seconds / 60)
+  const fraction = ofDay - seconds * 1e6
+  const text = `${two(Math.floor(minutes / 60))}:${two(minutes % 60)}:${two(seconds % 60)}`
+  return fraction === 0
+    ? text
+    : `${text}.${String(1e6 + fraction)
+        .slice(1)
+        .replace(/0+$/, '')}`
 }
 
 export function writeTimestamp(micros: bigint): string {
-  const number = Number(micros)
-  if (Number.isSafeInteger(number)) {
-    const days = Math.floor(number / DAY)
-    if (days >= FIRST_DAY) return `${dateText(days)}T${timeText(number - days * DAY)}Z`
-  }
-  const time = ((micros % MICROS_PER_DAY) + MICROS_PER_DAY) % MICROS_PER_DAY
-  return `${writeDate((micros - time) / MICROS_PER_DAY)}T${writeTime(time)}Z`
+  const days = floorDivide(micros, MICROS_PER_DAY)
+  return `${writeDate(days)}T${writeTime(micros - days * MICROS_PER_DAY)}Z`
 }
 
-// Numbers instead of bigints or a Date: a timestamp takes a tenth of the time, and a long result has one in each row.
-const SECOND = Number(MICROS_PER_SECOND)
-const DAY = Number(MICROS_PER_DAY)
-const FIRST_DAY = Number(MIN_DATE)
-const TWO_DIGITS = Array.from({ length: 100 }, (_, value) => String(value).padStart(2, '0'))
-/** From 0000-03-01, the beginning of a cycle of 400 years, to 1970-01-01. */
+function two(value: number): string {
+  return value < 10 ? `0${value}` : String(value)
+}
+
+/** From 0000-03-01, when a cycle of 400 years begins, to 1970-01-01. */
 const DAYS_TO_1970 = 719_468
 const DAYS_PER_CYCLE = 146_097
 
-/** A day of the years 0001 to 9999. Counted from March, leap days are at the end of a year. */
-function dateText(days: number): string {
+/**
+ * The digits YYYYMMDD of a day of the years 0001 to 9999, as a number. A Date takes several times as long, and a long result has
+ * one in each row.
+ */
+export function dateDigits(days: number): number {
   const since = days + DAYS_TO_1970
   const cycle = Math.floor(since / DAYS_PER_CYCLE)
   const day = since - cycle * DAYS_PER_CYCLE
-  const yearOfCycle = Math.floor(
-    (day - Math.floor(day / 1460) + Math.floor(day / 36_524) - Math.floor(day / 146_096)) / 365,
-  )
+  const leapDays = Math.floor(day / 1460) - Math.floor(day / 36_524) + Math.floor(day / 146_096)
+  const yearOfCycle = Math.floor((day - leapDays) / 365)
+  // Counted from March, leap days are at the end of a year.
   const dayOfYear = day - (365 * yearOfCycle + Math.floor(yearOfCycle / 4) - Math.floor(yearOfCycle / 100))
   const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153)
   const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
   const year = cycle * 400 + yearOfCycle + (month < 3 ? 1 : 0)
-  const century = Math.floor(year / 100)
-  const dayOfMonth = dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1
-  return `${TWO_DIGITS[century]}${TWO_DIGITS[year - century * 100]}-${TWO_DIGITS[month]}-${TWO_DIGITS[dayOfMonth]}`
-}
-
-/** Microseconds of a day. */
-function timeText(micros: number): string {
-  const seconds = Math.floor(micros / SECOND)
-  const minutes = Math.floor(seconds / 60)
-  const hours = Math.floor(minutes / 60)
-  const text = `${TWO_DIGITS[hours]}:${TWO_DIGITS[minutes - hours * 60]}:${TWO_DIGITS[seconds - minutes * 60]}`
-  const fraction = micros - seconds * SECOND
-  return fraction === 0 ? text : `${text}.${withoutZeros(String(SECOND + fraction).slice(1))}`
-}
-
-function withoutZeros(digits: string): string {
-  let end = digits.length
-  while (digits.charCodeAt(end - 1) === 0x30) end--
-  return digits.slice(0, end)
+  return year * 10_000 + month * 100 + dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1
 }
 
 type Unit = readonly [months: bigint, micros: bigint]

@@ -3,6 +3,8 @@
  * not short and plain is written by these.
  */
 import type { ResultColumn } from '../iql/bound-query.ts'
+import { MAX_DATE, MICROS_PER_DAY, MIN_DATE, writeDate, writeTimestamp } from '../iql/time-values.ts'
+import type { IqlType } from '../iql/types.ts'
 import { csvField, jsonCellWriter, textForm } from './encoders.ts'
 import type { Cell, Encoding, RowEncoder, TextRowEncoder } from './encoding.ts'
 import { plainCharacters, TextBytes } from './text-bytes.ts'
@@ -70,12 +72,25 @@ function jsonRow(encoding: Encoding, columns: readonly ResultColumn[]): RowParts
 }
 
 const QUOTE = 0x22
+const QUOTES = Uint8Array.of(QUOTE)
 /** What JSON does not escape. */
 const JSON_PLAIN = plainCharacters(/[ !#-[\]-~]/)
 
 function jsonWriter(column: ResultColumn, encoding: Encoding): CellWriter {
   const asText = jsonCellWriter(column, encoding)
   const { kind } = column.type
+  const addTime = timeWriter(kind)
+  if (addTime !== undefined) {
+    return (out, cell) => {
+      if (typeof cell !== 'bigint') {
+        if (typeof cell !== 'string' || !out.addPlain(cell, JSON_PLAIN, QUOTE)) out.addText(asText(cell))
+        return
+      }
+      out.addBytes(QUOTES)
+      addTime(out, cell)
+      out.addBytes(QUOTES)
+    }
+  }
   if (kind === 'Integer' && encoding.integers === 'numbers')
     return (out, cell) => {
       if (!addInteger(out, cell)) out.addText(asText(cell))
@@ -99,13 +114,55 @@ function addInteger(out: TextBytes, cell: NonNullable<Cell>): boolean {
   return true
 }
 
+/** Writes the number of a date or time; undefined for other types. */
+function timeWriter(kind: IqlType['kind']): ((out: TextBytes, value: bigint) => void) | undefined {
+  switch (kind) {
+    case 'Timestamp':
+      return addTimestamp
+    case 'Date':
+      return addDate
+    case 'Time':
+      return (out, micros) => out.addTime(Number(micros))
+    default:
+      return undefined
+  }
+}
+
+function addDate(out: TextBytes, days: bigint): void {
+  if (days < MIN_DATE || days > MAX_DATE) out.addText(writeDate(days))
+  else out.addDate(Number(days))
+}
+
+const DAY = Number(MICROS_PER_DAY)
+const FIRST_DAY = Number(MIN_DATE)
+const MARK_TIME = Buffer.from('T')
+const MARK_UTC = Buffer.from('Z')
+
+function addTimestamp(out: TextBytes, micros: bigint): void {
+  const number = Number(BigInt.asIntN(64, micros))
+  const days = Math.floor(number / DAY)
+  // Numbers are exact until the year 2255.
+  if (!Number.isSafeInteger(number) || days < FIRST_DAY) {
+    out.addText(writeTimestamp(micros))
+    return
+  }
+  out.addDate(days)
+  out.addBytes(MARK_TIME)
+  out.addTime(number - days * DAY)
+  out.addBytes(MARK_UTC)
+}
+
 function csvRow(columns: readonly ResultColumn[]): RowParts {
   return {
     open: '',
     leads: columns.map((_, index) => (index === 0 ? '' : ',')),
     absent: '',
     close: '',
-    writers: columns.map(() => addCsvField),
+    writers: columns.map(({ type }) => {
+      const addTime = timeWriter(type.kind)
+      if (addTime === undefined) return addCsvField
+      return (out, cell) => (typeof cell === 'bigint' ? addTime(out, cell) : addCsvField(out, cell))
+    }),
   }
 }
 

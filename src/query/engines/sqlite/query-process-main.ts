@@ -13,7 +13,7 @@ import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts
 import { type LiveJob, readLive } from './live-read.ts'
 import { BACKGROUND_PRIORITY, lowerPriority, READ_PRIORITY } from './process-priority.ts'
 import type { ReadJob } from './query-process.ts'
-import { rowReader } from './representation.ts'
+import { longRowReader } from './representation.ts'
 import { RowFeed } from './row-feed.ts'
 import { StatementCache } from './statement-cache.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from './write.ts'
@@ -82,7 +82,7 @@ function sendText(encoder: TextRowEncoder): void {
 
 async function read(feed: RowFeed, job: ReadJob): Promise<ReadOutcome> {
   const encoder = await createEncoder(job.encoding, job.columns)
-  const rows = new BoundedRows(encoder, job.limits, rowReader([...job.columns, ...job.keyColumns]))
+  const rows = new BoundedRows(encoder, job.limits, longRowReader(job.columns, job.keyColumns))
   const send = (): void => writeFrameSync(OUTPUT, FRAME.chunk, rows.count(encoder.take()))
   feed.read(job, (raw) => {
     if (!rows.add(raw)) return false
