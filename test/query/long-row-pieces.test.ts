@@ -1,7 +1,7 @@
 /** Rows with long texts, encoded in pieces, are byte for byte what the encoders write at once. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createEncoder } from '../../src/query/results/encoders.ts'
+import { createEncoder } from '../../src/query/results/byte-encoder.ts'
 import type { Cell, Encoding } from '../../src/query/results/encoding.ts'
 import { LongRows } from '../../src/query/results/long-rows.ts'
 

@@ -52,21 +52,55 @@ export const MIN_DATE = MIN_TIMESTAMP / MICROS_PER_DAY
 export const MAX_DATE = MAX_TIMESTAMP / MICROS_PER_DAY
 
 export function writeDate(days: bigint): string {
-  return new Date(Number(days) * MS_PER_DAY).toISOString().slice(0, 10)
+  if (days < MIN_DATE || days > MAX_DATE) return new Date(Number(days) * MS_PER_DAY).toISOString().slice(0, 10)
+  const date = dateDigits(Number(days))
+  const year = Math.floor(date / 10_000)
+  return `${String(year).padStart(4, '0')}-${two(Math.floor(date / 100) % 100)}-${two(date % 100)}`
 }
 
 /** With a fraction only if it is not zero, without trailing zeros, as PostgreSQL writes it. */
 export function writeTime(micros: bigint): string {
-  const two = (value: bigint) => value.toString().padStart(2, '0')
-  const whole = [micros / MICROS_PER_HOUR, (micros / MICROS_PER_MINUTE) % 60n, (micros / MICROS_PER_SECOND) % 60n]
-  const fraction = micros % MICROS_PER_SECOND
-  const text = whole.map(two).join(':')
-  return fraction === 0n ? text : `${text}.${fraction.toString().padStart(6, '0').replace(/0+$/, '')}`
+  const ofDay = Number(micros)
+  const seconds = Math.floor(ofDay / 1e6)
+  const minutes = Math.floor(seconds / 60)
+  const fraction = ofDay - seconds * 1e6
+  const text = `${two(Math.floor(minutes / 60))}:${two(minutes % 60)}:${two(seconds % 60)}`
+  return fraction === 0
+    ? text
+    : `${text}.${String(1e6 + fraction)
+        .slice(1)
+        .replace(/0+$/, '')}`
 }
 
 export function writeTimestamp(micros: bigint): string {
-  const time = ((micros % MICROS_PER_DAY) + MICROS_PER_DAY) % MICROS_PER_DAY
-  return `${writeDate((micros - time) / MICROS_PER_DAY)}T${writeTime(time)}Z`
+  const days = floorDivide(micros, MICROS_PER_DAY)
+  return `${writeDate(days)}T${writeTime(micros - days * MICROS_PER_DAY)}Z`
+}
+
+function two(value: number): string {
+  return value < 10 ? `0${value}` : String(value)
+}
+
+/** From 0000-03-01, when a cycle of 400 years begins, to 1970-01-01. */
+const DAYS_TO_1970 = 719_468
+const DAYS_PER_CYCLE = 146_097
+
+/**
+ * The digits YYYYMMDD of a day of the years 0001 to 9999, as a number. A Date takes several times as long, and a long result has
+ * one in each row.
+ */
+export function dateDigits(days: number): number {
+  const since = days + DAYS_TO_1970
+  const cycle = Math.floor(since / DAYS_PER_CYCLE)
+  const day = since - cycle * DAYS_PER_CYCLE
+  const leapDays = Math.floor(day / 1460) - Math.floor(day / 36_524) + Math.floor(day / 146_096)
+  const yearOfCycle = Math.floor((day - leapDays) / 365)
+  // Counted from March, leap days are at the end of a year.
+  const dayOfYear = day - (365 * yearOfCycle + Math.floor(yearOfCycle / 4) - Math.floor(yearOfCycle / 100))
+  const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153)
+  const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+  const year = cycle * 400 + yearOfCycle + (month < 3 ? 1 : 0)
+  return year * 10_000 + month * 100 + dayOfYear - Math.floor((153 * monthFromMarch + 2) / 5) + 1
 }
 
 type Unit = readonly [months: bigint, micros: bigint]

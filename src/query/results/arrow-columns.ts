@@ -38,26 +38,39 @@ const FIRST_ROWS = 1024
 /** Longer texts are written faster by Node than here. */
 const SHORT_TEXT = 40
 
-/** Which values are not null, one bit each. */
+/** Which values are not null, one bit each. The bits are those of the nulls, which are few, until they are taken. */
 class Validity {
   length = 0
   nulls = 0
-  #bits = new Uint8Array(FIRST_ROWS / 8)
+  #nullBits = new Uint8Array(FIRST_ROWS / 8)
 
   add(isValid: boolean): void {
     const index = this.length++
-    if (index >> 3 >= this.#bits.length) this.#bits = grown(this.#bits)
-    if (isValid) this.#bits[index >> 3] = (this.#bits[index >> 3] ?? 0) | (1 << (index & 7))
-    else this.nulls++
+    if (!isValid) this.#addNull(index)
+  }
+
+  #addNull(index: number): void {
+    while (index >> 3 >= this.#nullBits.length) this.#nullBits = grown(this.#nullBits)
+    this.#nullBits[index >> 3] = (this.#nullBits[index >> 3] ?? 0) | (1 << (index & 7))
+    this.nulls++
   }
 
   take(type: DataType, values: ArrayBufferView, offsets?: Int32Array): Data {
-    const buffers = { 0: offsets, 1: values, 2: this.nulls === 0 ? EMPTY : bitsOf(this.#bits, this.length) }
+    const buffers = { 0: offsets, 1: values, 2: this.nulls === 0 ? EMPTY : this.#validBits() }
     const data = new Data(type, 0, this.length, this.nulls, buffers as ConstructorParameters<typeof Data>[4])
-    this.#bits.fill(0)
+    if (this.nulls > 0) this.#nullBits.fill(0)
     this.length = 0
     this.nulls = 0
     return data
+  }
+
+  #validBits(): Uint8Array {
+    const bits = new Uint8Array((this.length + 7) >> 3)
+    for (let index = 0; index < bits.length; index++) bits[index] = ~(this.#nullBits[index] ?? 0)
+    const used = this.length & 7
+    // What follows the last value is zero.
+    if (used > 0) bits[bits.length - 1] = (bits[bits.length - 1] ?? 0) & ((1 << used) - 1)
+    return bits
   }
 }
 
@@ -142,7 +155,8 @@ class BytesColumn implements ArrowColumn {
   }
 
   add(cell: Cell): void {
-    if (cell instanceof Uint8Array) {
+    if (typeof cell === 'string') this.#addText(cell)
+    else if (cell instanceof Uint8Array) {
       this.#reserve(cell.length)
       this.#bytes.set(cell, this.#end)
       this.#end += cell.length
@@ -210,13 +224,20 @@ function putSafe({ int32 }: Words, at: number, value: number): void {
 
 function putInteger(words: Words, at: number, cell: NonNullable<Cell>): boolean {
   if (typeof cell === 'number') putSafe(words, at, cell)
-  else if (typeof cell === 'bigint') words.int64[at >> 1] = cell
+  else if (typeof cell === 'bigint') putBigint(words, at, cell)
   else {
     const text = String(cell)
     if (text.length <= SAFE_DIGITS) putSafe(words, at, Number(text))
     else words.int64[at >> 1] = BigInt(text)
   }
   return true
+}
+
+/** Storing a bigint takes longer than converting it. With `asIntN` the conversion is compiled to a few instructions. */
+function putBigint(words: Words, at: number, cell: bigint): void {
+  const value = Number(BigInt.asIntN(64, cell))
+  if (Number.isSafeInteger(value)) putSafe(words, at, value)
+  else words.int64[at >> 1] = cell
 }
 
 const SAFE_DIGITS = 15
@@ -251,6 +272,10 @@ function putDouble({ float64 }: Words, at: number, cell: NonNullable<Cell>): boo
 }
 
 function putTimestamp(words: Words, at: number, cell: NonNullable<Cell>): boolean {
+  if (typeof cell === 'bigint') {
+    putBigint(words, at, cell)
+    return true
+  }
   const text = String(cell)
   const length = text.length
   // As the engines write it: 2026-01-30T10:00:00.000001Z, with as many digits of the fraction as needed.
@@ -265,6 +290,10 @@ function putTimestamp(words: Words, at: number, cell: NonNullable<Cell>): boolea
 }
 
 function putTime(words: Words, at: number, cell: NonNullable<Cell>): boolean {
+  if (typeof cell === 'bigint') {
+    putBigint(words, at, cell)
+    return true
+  }
   const text = String(cell)
   if (text.length < 8) return putRead(words, at, readTime(text))
   putSafe(words, at, microsOf(text, 0, text.length))
@@ -273,7 +302,8 @@ function putTime(words: Words, at: number, cell: NonNullable<Cell>): boolean {
 
 function putDate({ int32 }: Words, at: number, cell: NonNullable<Cell>): boolean {
   const text = String(cell)
-  int32[at] = text.length === 10 ? daysOf(text) : Number(readDate(text) ?? 0n)
+  if (typeof cell === 'bigint') int32[at] = Number(cell)
+  else int32[at] = text.length === 10 ? daysOf(text) : Number(readDate(text) ?? 0n)
   return true
 }
 

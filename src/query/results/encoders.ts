@@ -1,15 +1,8 @@
-/** Encoders of rows, one per format. The server and its reader processes use the same ones. */
+/** Encoders of rows of small results as strings, one per text format. `byte-encoder.ts` has those of long results. */
 import type { ResultColumn } from '../iql/bound-query.ts'
 import { typeName } from '../iql/types.ts'
 import { doubleText } from '../iql/values.ts'
-import type { Cell, Encoding, RowEncoder, TextRowEncoder } from './encoding.ts'
-
-export async function createEncoder(encoding: Encoding, columns: readonly ResultColumn[]): Promise<RowEncoder> {
-  if (encoding.format !== 'arrow') return new TextEncoders(columns).create(encoding)
-  // Arrow's library is large, and most servers never need it.
-  const { createArrowEncoder } = await import('./arrow.ts')
-  return createArrowEncoder(columns)
-}
+import type { Cell, Encoding, TextRowEncoder } from './encoding.ts'
 
 /** Creates encoders for the results of one plan. What they derive from its columns is computed once. */
 export class TextEncoders {
@@ -25,26 +18,18 @@ export class TextEncoders {
   }
 
   create(encoding: Encoding): TextRowEncoder {
-    switch (encoding.format) {
-      case 'json':
-        return textEncoder(this.jsonHead, ',', '', this.#jsonRowWriter(encoding))
-      case 'ndjson':
-        return textEncoder(this.#linesHead(encoding), '', '\n', this.#jsonRowWriter(encoding))
-      case 'csv':
-        return textEncoder(csvHeader(this.columns), '', '\r\n', csvRowWriter(this.columns.length))
-      case 'arrow':
-        throw new TypeError('An Arrow encoder has to be loaded first')
-    }
+    const { format } = encoding
+    // Described once for all results.
+    const header = format === 'json' ? this.jsonHead : undefined
+    const form = textForm(encoding, this.columns, header)
+    const writeRow = format === 'csv' ? csvRowWriter(this.columns.length) : this.#jsonRowWriter(encoding)
+    return textEncoder(form.header, form.between, form.after, writeRow)
   }
 
   /** Everything before the first row. */
   get jsonHead(): string {
-    this.#jsonHead ??= `{"Columns":${describeColumns(this.columns)},"Rows":[`
+    this.#jsonHead ??= jsonHead(this.columns)
     return this.#jsonHead
-  }
-
-  #linesHead({ header }: Encoding): string {
-    return header === 'columns' ? `{"Columns":${describeColumns(this.columns)}}\n` : ''
   }
 
   #jsonRowWriter(encoding: Encoding): RowWriter {
@@ -53,6 +38,38 @@ export class TextEncoders {
     writers[encoding.integers] = writer
     return writer
   }
+}
+
+/** What stands before, between and after the rows of a text format. */
+export interface TextForm {
+  readonly header: string
+  readonly between: string
+  readonly after: string
+}
+
+export function textForm(
+  { format, header }: Encoding,
+  columns: readonly ResultColumn[],
+  knownJsonHead?: string,
+): TextForm {
+  switch (format) {
+    case 'json':
+      return { header: knownJsonHead ?? jsonHead(columns), between: ',', after: '' }
+    case 'ndjson':
+      return {
+        header: header === 'columns' ? `{"Columns":${describeColumns(columns)}}\n` : '',
+        between: '',
+        after: '\n',
+      }
+    case 'csv':
+      return { header: csvHeader(columns), between: '', after: '\r\n' }
+    case 'arrow':
+      throw new TypeError('Arrow is not a text')
+  }
+}
+
+function jsonHead(columns: readonly ResultColumn[]): string {
+  return `{"Columns":${describeColumns(columns)},"Rows":[`
 }
 
 /** How JSON writes rows and integers. */
@@ -110,7 +127,7 @@ export function jsonRowWriter(encoding: JsonForm, columns: readonly ResultColumn
   }
 }
 
-function jsonCellWriter(column: ResultColumn, encoding: JsonForm): (cell: NonNullable<Cell>) => string {
+export function jsonCellWriter(column: ResultColumn, encoding: JsonForm): (cell: NonNullable<Cell>) => string {
   switch (column.type.kind) {
     case 'Integer':
       return encoding.integers === 'strings' ? quoted : jsonInteger
@@ -169,7 +186,7 @@ function csvRowWriter(width: number): RowWriter {
   }
 }
 
-function csvField(cell: Cell): string {
+export function csvField(cell: Cell): string {
   if (cell === null) return ''
   if (typeof cell === 'string') return csvText(cell)
   if (cell instanceof Uint8Array) return Buffer.from(cell).toString('base64')

@@ -4,7 +4,15 @@ import fc from 'fast-check'
 import { bind } from '../../../src/query/iql/binder.ts'
 import { type ParameterInput, readParameters } from '../../../src/query/iql/parameters.ts'
 import { parse } from '../../../src/query/iql/parser.ts'
-import { MAX_TIMESTAMP, MIN_TIMESTAMP } from '../../../src/query/iql/time-values.ts'
+import {
+  floorDivide,
+  MAX_TIMESTAMP,
+  MICROS_PER_DAY,
+  MIN_TIMESTAMP,
+  writeDate,
+  writeTime,
+  writeTimestamp,
+} from '../../../src/query/iql/time-values.ts'
 import {
   BINARY,
   BOOLEAN,
@@ -139,4 +147,20 @@ test('a missing, an unknown and an invalid value are refused with the name of th
   assert.deepEqual([bad.code, bad.message], ['IQL.BadValue', 'The value of :quantity is not a whole number'])
   const structured = refusalOf(() => parameters(statement, { quantity: { text: undefined, json: '[1]' } }))
   assert.match(structured.message, /object or an array/)
+})
+
+test('dates and times are written as a Date writes them, with microseconds', () => {
+  const micros = fc.bigInt({ min: MIN_TIMESTAMP, max: MAX_TIMESTAMP })
+  const edges = [MIN_TIMESTAMP, MAX_TIMESTAMP, -1n, 0n, 1_709_164_800_000_000n, 951_782_400_000_000n, 2n ** 53n]
+  const isAsDate = (value: bigint): void => {
+    const millis = floorDivide(value, 1000n)
+    const iso = new Date(Number(millis)).toISOString()
+    const fraction = (iso.slice(20, 23) + String(value - millis * 1000n).padStart(3, '0')).replace(/0+$/, '')
+    const time = iso.slice(11, 19) + (fraction === '' ? '' : `.${fraction}`)
+    assert.equal(writeTimestamp(value), `${iso.slice(0, 10)}T${time}Z`)
+    const days = floorDivide(value, MICROS_PER_DAY)
+    assert.equal(writeDate(days), iso.slice(0, 10))
+    assert.equal(writeTime(value - days * MICROS_PER_DAY), time)
+  }
+  fc.assert(fc.property(micros, isAsDate), { examples: edges.map((value): [bigint] => [value]), numRuns: 1000 })
 })

@@ -1,7 +1,7 @@
 /** Reads a result of any size from a portal on a connection of its own, as fast as its rows are consumed. */
 import { setImmediate as immediate } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
-import { createEncoder } from '../../results/encoders.ts'
+import { createEncoder } from '../../results/byte-encoder.ts'
 import { LongRows } from '../../results/long-rows.ts'
 import { BoundedRows, CHUNK_BYTES, type RowReader } from '../bounded-rows.ts'
 import type { ReadOutcome, ReadRun, ReadStatement } from '../engine.ts'

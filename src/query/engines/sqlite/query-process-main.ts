@@ -3,7 +3,7 @@ import { flushCompileCache } from 'node:module'
 import { serialize } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import Sqlite, { type Database } from 'better-sqlite3'
-import { createEncoder } from '../../results/encoders.ts'
+import { createEncoder } from '../../results/byte-encoder.ts'
 import type { TextRowEncoder } from '../../results/encoding.ts'
 import { BoundedRows, CHUNK_BYTES } from '../bounded-rows.ts'
 import type { ReadOutcome, WriteOutcome, WriteReply } from '../engine.ts'
@@ -13,7 +13,8 @@ import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts
 import { type LiveJob, readLive } from './live-read.ts'
 import { BACKGROUND_PRIORITY, lowerPriority, READ_PRIORITY } from './process-priority.ts'
 import type { ReadJob } from './query-process.ts'
-import { type RawRow, rowReader } from './representation.ts'
+import { longRowReader } from './representation.ts'
+import { RowFeed } from './row-feed.ts'
 import { StatementCache } from './statement-cache.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from './write.ts'
 
@@ -55,6 +56,7 @@ async function readJobs(database: string): Promise<void> {
   const connection = openForReading(database)
   prepareLongReads(connection)
   const statements = new StatementCache(connection, 50)
+  const feed = new RowFeed(connection, statements)
   // Not before the process has started: on a busy machine the start alone would take seconds. Writes keep the usual priority,
   // because other writes wait for them.
   lowerPriority(process.pid, task === 'background-read' ? BACKGROUND_PRIORITY : READ_PRIORITY)
@@ -63,7 +65,7 @@ async function readJobs(database: string): Promise<void> {
     if (frame === undefined) break
     try {
       const job = decodePayload(frame.payload) as ReadJob | LiveJob
-      const outcome = 'kind' in job ? readLive(connection, statements, job, sendText) : await read(statements, job)
+      const outcome = 'kind' in job ? readLive(connection, statements, job, sendText) : await read(feed, job)
       writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
     } catch (error) {
       writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
@@ -78,14 +80,15 @@ function sendText(encoder: TextRowEncoder): void {
   writeFrameSync(OUTPUT, FRAME.chunk, encoder.take())
 }
 
-async function read(statements: StatementCache, job: ReadJob): Promise<ReadOutcome> {
+async function read(feed: RowFeed, job: ReadJob): Promise<ReadOutcome> {
   const encoder = await createEncoder(job.encoding, job.columns)
-  const rows = new BoundedRows(encoder, job.limits, rowReader([...job.columns, ...job.keyColumns]))
+  const rows = new BoundedRows(encoder, job.limits, longRowReader(job.columns, job.keyColumns))
   const send = (): void => writeFrameSync(OUTPUT, FRAME.chunk, rows.count(encoder.take()))
-  for (const raw of statements.get(job.sql).iterate(...job.parameters) as Iterable<RawRow>) {
-    if (!rows.add(raw)) break
+  feed.read(job, (raw) => {
+    if (!rows.add(raw)) return false
     if (encoder.pending >= CHUNK_BYTES) send()
-  }
+    return true
+  })
   send()
   return rows.outcome(job.columns.length)
 }
