@@ -2,7 +2,7 @@
 import { flushCompileCache } from 'node:module'
 import { serialize } from 'node:v8'
 import { Worker } from 'node:worker_threads'
-import Sqlite, { type Database } from 'better-sqlite3'
+import Sqlite, { type Database, type Statement } from 'better-sqlite3'
 import { createEncoder } from '../../results/encoders.ts'
 import type { TextRowEncoder } from '../../results/encoding.ts'
 import { BoundedRows, CHUNK_BYTES } from '../bounded-rows.ts'
@@ -14,6 +14,7 @@ import { type LiveJob, readLive } from './live-read.ts'
 import { BACKGROUND_PRIORITY, lowerPriority, READ_PRIORITY } from './process-priority.ts'
 import type { ReadJob } from './query-process.ts'
 import { type RawRow, rowReader } from './representation.ts'
+import { readSplit } from './split-read.ts'
 import { StatementCache } from './statement-cache.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from './write.ts'
 
@@ -63,7 +64,8 @@ async function readJobs(database: string): Promise<void> {
     if (frame === undefined) break
     try {
       const job = decodePayload(frame.payload) as ReadJob | LiveJob
-      const outcome = 'kind' in job ? readLive(connection, statements, job, sendText) : await read(statements, job)
+      const outcome =
+        'kind' in job ? readLive(connection, statements, job, sendText) : await read(connection, statements, job)
       writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
     } catch (error) {
       writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
@@ -78,14 +80,18 @@ function sendText(encoder: TextRowEncoder): void {
   writeFrameSync(OUTPUT, FRAME.chunk, encoder.take())
 }
 
-async function read(statements: StatementCache, job: ReadJob): Promise<ReadOutcome> {
+async function read(connection: Database, statements: StatementCache, job: ReadJob): Promise<ReadOutcome> {
   const encoder = await createEncoder(job.encoding, job.columns)
   const rows = new BoundedRows(encoder, job.limits, rowReader([...job.columns, ...job.keyColumns]))
   const send = (): void => writeFrameSync(OUTPUT, FRAME.chunk, rows.count(encoder.take()))
-  for (const raw of statements.get(job.sql).iterate(...job.parameters) as Iterable<RawRow>) {
-    if (!rows.add(raw)) break
-    if (encoder.pending >= CHUNK_BYTES) send()
+  const writeAll = (statement: Statement, parameters: ReadJob['parameters']): void => {
+    for (const raw of statement.iterate(...parameters) as Iterable<RawRow>) {
+      if (!rows.add(raw)) break
+      if (encoder.pending >= CHUNK_BYTES) send()
+    }
   }
+  const isRead = job.split !== undefined && readSplit(connection, job, job.split, writeAll)
+  if (!isRead) writeAll(statements.get(job.sql), job.parameters)
   send()
   return rows.outcome(job.columns.length)
 }
