@@ -14,6 +14,7 @@ import { type LiveJob, readLive } from './live-read.ts'
 import { BACKGROUND_PRIORITY, lowerPriority, READ_PRIORITY } from './process-priority.ts'
 import type { ReadJob } from './query-process.ts'
 import { type RawRow, rowReader } from './representation.ts'
+import { SplitHelper } from './split-helper.ts'
 import { readSplit } from './split-read.ts'
 import { StatementCache } from './statement-cache.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from './write.ts'
@@ -56,6 +57,7 @@ async function readJobs(database: string): Promise<void> {
   const connection = openForReading(database)
   prepareLongReads(connection)
   const statements = new StatementCache(connection, 50)
+  const helper = task === 'read' ? SplitHelper.open(database) : undefined
   // Not before the process has started: on a busy machine the start alone would take seconds. Writes keep the usual priority,
   // because other writes wait for them.
   lowerPriority(process.pid, task === 'background-read' ? BACKGROUND_PRIORITY : READ_PRIORITY)
@@ -65,7 +67,9 @@ async function readJobs(database: string): Promise<void> {
     try {
       const job = decodePayload(frame.payload) as ReadJob | LiveJob
       const outcome =
-        'kind' in job ? readLive(connection, statements, job, sendText) : await read(connection, statements, job)
+        'kind' in job
+          ? readLive(connection, statements, job, sendText)
+          : await read(connection, statements, helper, job)
       writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
     } catch (error) {
       writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
@@ -80,7 +84,12 @@ function sendText(encoder: TextRowEncoder): void {
   writeFrameSync(OUTPUT, FRAME.chunk, encoder.take())
 }
 
-async function read(connection: Database, statements: StatementCache, job: ReadJob): Promise<ReadOutcome> {
+async function read(
+  connection: Database,
+  statements: StatementCache,
+  helper: SplitHelper | undefined,
+  job: ReadJob,
+): Promise<ReadOutcome> {
   const encoder = await createEncoder(job.encoding, job.columns)
   const rows = new BoundedRows(encoder, job.limits, rowReader([...job.columns, ...job.keyColumns]))
   const send = (): void => writeFrameSync(OUTPUT, FRAME.chunk, rows.count(encoder.take()))
@@ -90,7 +99,7 @@ async function read(connection: Database, statements: StatementCache, job: ReadJ
       if (encoder.pending >= CHUNK_BYTES) send()
     }
   }
-  const isRead = job.split !== undefined && readSplit(connection, job, job.split, writeAll)
+  const isRead = job.split !== undefined && readSplit(connection, job, job.split, helper, writeAll)
   if (!isRead) writeAll(statements.get(job.sql), job.parameters)
   send()
   return rows.outcome(job.columns.length)

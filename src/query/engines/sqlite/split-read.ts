@@ -1,36 +1,37 @@
-/** Runs a grouping of a large table by parts, in a temporary table: see emit/split-groups.ts. */
+/** Reads a grouping of a large table by parts: see emit/split-groups.ts. */
 import type { Database, Statement } from 'better-sqlite3'
 import type { Bindable } from '../emit/slots.ts'
-import { PART_ROWS, PARTS } from '../emit/split-groups.ts'
 import type { SplitRun } from '../engine.ts'
 import type { ReadJob } from './query-process.ts'
+import type { SplitHelper, SplitShare } from './split-helper.ts'
+import { PART_SIZE, PartCursor, PartTable } from './split-parts.ts'
 
-/** The rows of a part: few enough that their sort stays in a processor's cache, many enough that they have few groups. */
-const PART_SIZE = 16_384
-/** A part whose conditions leave fewer rows than this is followed by a larger one. */
-const FEW_ROWS = PART_SIZE / 4
-const MAX_PART_SIZE = 16 * PART_SIZE
-/** With fewer rows to a group the parts take as long as a sort of all rows; */
-const LEAST_ROWS_OF_GROUP = 8
-/** unless conditions leave so few groups that reading the table takes longest. */
-const LEAST_SCANNED_OF_GROUP = 128
-/** A table of fewer parts is sorted: the first one could be in vain. */
-const LEAST_PARTS = 10
+/** A smaller table is sorted: the first part could be in vain. */
+const LEAST_ROWS = 10 * PART_SIZE
+/** From here on a second thread gains more than its start takes. */
+const LEAST_SHARED_ROWS = 20 * PART_SIZE
 
-/** Calls `write` with the statement that reads the result. Returns false, before that, if the usual way is as fast or safer. */
+/**
+ * Calls `write` with the statement that reads the result. Returns false, before that, if the usual way is as fast, or fails. Then that
+ * way says why.
+ */
 export function readSplit(
   connection: Database,
   job: ReadJob,
   split: SplitRun,
+  helper: SplitHelper | undefined,
   write: (statement: Statement, parameters: readonly Bindable[]) => void,
 ): boolean {
-  if (!isLarge(connection, split) || !sortsTable(connection, job)) return false
+  const rows = estimateRows(connection, split)
+  if (rows < LEAST_ROWS || !sortsTable(connection, job)) return false
+  const cursor = new PartCursor()
   // The file itself is open for reading only.
   connection.pragma('query_only = OFF')
   // One transaction: all parts are of the same state of the table.
-  connection.exec('BEGIN')
+  const other = rows < LEAST_SHARED_ROWS ? undefined : helper?.begin(connection, split, cursor)
+  if (other === undefined) connection.exec('BEGIN')
   try {
-    if (!fillParts(connection, split)) return false
+    if (!fillTogether(connection, split, cursor, other)) return false
     const { sql, parameters } = split.whole
     write(connection.prepare(sql).raw(true).safeIntegers(true), parameters)
     return true
@@ -41,11 +42,43 @@ export function readSplit(
   }
 }
 
-function isLarge(connection: Database, { table, rowId }: SplitRun): boolean {
-  return (
-    connection.prepare(`SELECT 1 FROM ${table} ORDER BY ${rowId} LIMIT 1 OFFSET ${LEAST_PARTS * PART_SIZE}`).get() !==
-    undefined
-  )
+function fillTogether(
+  connection: Database,
+  split: SplitRun,
+  cursor: PartCursor,
+  other: SplitShare | undefined,
+): boolean {
+  try {
+    const parts = new PartTable(connection, split)
+    if (parts.first === undefined) return false
+    cursor.startAt(parts.first)
+    other?.start()
+    const isFilled = parts.fill(cursor)
+    const isFilledByOther = other?.finish((rows) => parts.add(rows)) ?? true
+    return isFilled && isFilledByOther
+  } catch {
+    return false
+  } finally {
+    cursor.end()
+    // It must have ended before the next query.
+    other?.close()
+  }
+}
+
+/** 0 if there are fewer than are grouped by parts; otherwise as many as if the others were as close together as the first ones. */
+function estimateRows(connection: Database, { table, rowId }: SplitRun): number {
+  const probes = [
+    `SELECT min(${rowId}) FROM ${table}`,
+    `SELECT max(${rowId}) FROM ${table}`,
+    `SELECT ${rowId} FROM ${table} ORDER BY ${rowId} LIMIT 1 OFFSET ${LEAST_ROWS - 1}`,
+  ]
+  const row = connection
+    .prepare(`SELECT ${probes.map((probe) => `(${probe})`).join(', ')}`)
+    .raw(true)
+    .get()
+  const [first, last, later] = row as (number | null)[]
+  if (first == null || last == null || later == null) return 0
+  return LEAST_ROWS * ((last - first) / Math.max(1, later - first))
 }
 
 /** Whether SQLite would read the whole table and sort it: it uses no index to find rows, or to have them in the order of the groups. */
@@ -58,54 +91,4 @@ function sortsTable(connection: Database, { sql, parameters }: ReadJob): boolean
     steps.includes('USE TEMP B-TREE FOR GROUP BY') &&
     steps.every((step) => !/^(?:SCAN|SEARCH) s\d/.test(step) || /^SCAN s\d+$/.test(step))
   )
-}
-
-/** False if there are too many groups, or a part fails: then the usual way says how, or succeeds. */
-function fillParts(connection: Database, split: SplitRun): boolean {
-  const { table, rowId, part } = split
-  connection.exec(split.create)
-  const ends = connection
-    .prepare(`SELECT (SELECT min(${rowId}) FROM ${table}), (SELECT max(${rowId}) FROM ${table})`)
-    .raw(true)
-    .safeIntegers(true)
-    .get() as [bigint, bigint]
-  const next = connection
-    .prepare<[bigint, number], bigint>(
-      `SELECT ${rowId} FROM ${table} WHERE ${rowId} >= ? ORDER BY ${rowId} LIMIT 1 OFFSET ?`,
-    )
-    .pluck(true)
-    .safeIntegers(true)
-  const insert = connection.prepare(`INSERT INTO ${PARTS} ${part.sql}`)
-  const count = connection
-    .prepare<[number], number>(`SELECT total(${PART_ROWS}) FROM ${PARTS} WHERE rowid > ?`)
-    .pluck(true)
-  let groups = 0
-  let rows = 0
-  let scanned = 0
-  let size = PART_SIZE
-  for (let first: bigint | undefined = ends[0]; first !== undefined; ) {
-    const following: bigint | undefined = next.get(first, size)
-    const last = following === undefined ? ends[1] : following - 1n
-    const before = groups
-    try {
-      groups += insert.run(...withRange(part.parameters, first, last)).changes
-    } catch {
-      return false
-    }
-    const found = count.get(before) ?? 0
-    rows += found
-    scanned += size
-    if (groups * LEAST_ROWS_OF_GROUP > rows && groups * LEAST_SCANNED_OF_GROUP > scanned) return false
-    if (found < FEW_ROWS) size = Math.min(2 * size, MAX_PART_SIZE)
-    first = following
-  }
-  return true
-}
-
-/** The range is in the object with the parameters by name, which is the last. */
-function withRange(parameters: readonly Bindable[], first: bigint, last: bigint): Bindable[] {
-  const named = parameters.at(-1)
-  if (typeof named !== 'object' || named === null || named instanceof Uint8Array)
-    return [...parameters, { first, last }]
-  return [...parameters.slice(0, -1), { ...named, first, last }]
 }
