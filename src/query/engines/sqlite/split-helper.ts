@@ -1,8 +1,9 @@
 /** The second thread of a grouping by parts, as the first one sees it. Both read the same state of the database. */
 import { availableParallelism } from 'node:os'
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
-import type { Database } from 'better-sqlite3'
+import Sqlite, { type Database } from 'better-sqlite3'
 import type { SplitRun } from '../engine.ts'
+import type { RawRow } from './representation.ts'
 import type { PartCursor } from './split-parts.ts'
 
 /** What the threads tell each other, in a number that both see. */
@@ -29,8 +30,9 @@ export interface SplitJob {
   readonly port: MessagePort
 }
 
-/** Waiting longer for the thread, or for a moment without commits, would gain nothing. */
-const START_MS = 300
+/** How long a thread that has started before takes at most to begin, unless the machine is busy. */
+const BEGIN_MS = 5
+/** For a moment without commits. */
 const MAX_ATTEMPTS = 5
 
 /** V8 would otherwise reserve 512 MiB for the code of the thread, and memory is limited. */
@@ -39,6 +41,8 @@ const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb:
 export class SplitHelper {
   readonly #path: string
   #worker: Worker | undefined
+  /** It takes part in no transaction, so that it sees every commit. */
+  #witness: Database | undefined
 
   /** Undefined on a machine with one processor. */
   static open(path: string): SplitHelper | undefined {
@@ -49,19 +53,20 @@ export class SplitHelper {
     this.#path = path
   }
 
-  /** Begins a transaction in both threads. Undefined if it is not certain that both see the same state: then none has begun. */
+  /**
+   * Begins a transaction in both threads; in the second one maybe later, as it may have to be started. Undefined if others commit all the
+   * time: then none has begun.
+   */
   begin(connection: Database, split: SplitRun, cursor: PartCursor): SplitShare | undefined {
+    this.#witness ??= new Sqlite(this.#path, { readonly: true, timeout: 1000 })
+    const waitMs = this.#worker === undefined ? 0 : BEGIN_MS
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      // The number changes with every commit of another connection.
-      const version = dataVersion(connection)
-      const share = new SplitShare()
+      const share = new SplitShare(this.#witness)
       this.#thread().postMessage({ split, cursor: cursor.buffer, ...share.theirs }, [share.theirs.port])
-      if (!share.hasBegun(START_MS)) {
-        share.close()
-        return undefined
-      }
       connection.exec('BEGIN')
-      if (dataVersion(connection) === version) return share
+      beginToRead(connection)
+      share.waitUntilBegun(waitMs)
+      if (share.isUnchanged) return share
       connection.exec('ROLLBACK')
       share.close()
     }
@@ -70,41 +75,58 @@ export class SplitHelper {
 
   /** Kept for the next query. It inherits the priority of this thread. */
   #thread(): Worker {
-    this.#worker ??= new Worker(new URL('./split-thread.ts', import.meta.url), {
+    if (this.#worker !== undefined) return this.#worker
+    const worker = new Worker(new URL('./split-thread.ts', import.meta.url), {
       workerData: this.#path,
-      env: {},
       // Opening process.stdout would make the pipe of the results non-blocking.
       stdout: true,
       stderr: true,
       resourceLimits: RESOURCE_LIMITS,
     })
-    return this.#worker
+    // The next query starts another one.
+    worker.on('error', () => {
+      this.#worker = undefined
+    })
+    this.#worker = worker
+    return worker
   }
 }
 
 /** The share of the other thread in one query. */
 export class SplitShare {
+  readonly #witness: Database
+  readonly #version: unknown
   readonly #turn = new Int32Array(new SharedArrayBuffer(4))
   readonly #channel = new MessageChannel()
+
+  /** Before either thread begins. */
+  constructor(witness: Database) {
+    this.#witness = witness
+    this.#version = dataVersion(witness)
+  }
 
   get theirs(): Pick<SplitJob, 'turn' | 'port'> {
     return { turn: this.#turn, port: this.#channel.port2 }
   }
 
-  hasBegun(milliseconds: number): boolean {
-    Atomics.wait(this.#turn, 0, TURN.asked, milliseconds)
-    // If it has not, it will not do so later.
-    return Atomics.compareExchange(this.#turn, 0, TURN.asked, TURN.cancelled) === TURN.begun
+  /** Whether nobody has committed since: all transactions that have begun since then see the same state. */
+  get isUnchanged(): boolean {
+    return dataVersion(this.#witness) === this.#version
   }
 
-  start(): void {
-    this.#give(TURN.started)
+  waitUntilBegun(milliseconds: number): void {
+    Atomics.wait(this.#turn, 0, TURN.asked, milliseconds)
+  }
+
+  /** Lets the other thread take parts if it has begun in time. To be called now and then. */
+  startIfBegun(): void {
+    if (this.#now === TURN.begun) this.#give(this.isUnchanged ? TURN.started : TURN.cancelled)
   }
 
   /** Waits for the end. False if the other thread has failed. */
-  finish(add: (parts: readonly (readonly unknown[])[]) => void): boolean {
-    while (Atomics.load(this.#turn, 0) === TURN.started) Atomics.wait(this.#turn, 0, TURN.started)
-    if (Atomics.load(this.#turn, 0) !== TURN.done) return false
+  finish(add: (parts: readonly RawRow[]) => void): boolean {
+    this.#end()
+    if (this.#now === TURN.failed) return false
     for (;;) {
       const received = receiveMessageOnPort(this.#channel.port1)
       if (received === undefined) return true
@@ -114,9 +136,19 @@ export class SplitShare {
 
   /** The other thread is free for another query. */
   close(): void {
-    if (Atomics.load(this.#turn, 0) === TURN.begun) this.#give(TURN.cancelled)
-    while (Atomics.load(this.#turn, 0) === TURN.started) Atomics.wait(this.#turn, 0, TURN.started)
+    this.#end()
     this.#channel.port1.close()
+  }
+
+  #end(): void {
+    // If it has not begun yet, it will not do so later.
+    Atomics.compareExchange(this.#turn, 0, TURN.asked, TURN.cancelled)
+    if (this.#now === TURN.begun) this.#give(TURN.cancelled)
+    while (this.#now === TURN.started) Atomics.wait(this.#turn, 0, TURN.started)
+  }
+
+  get #now(): number {
+    return Atomics.load(this.#turn, 0)
   }
 
   #give(turn: number): void {
@@ -125,8 +157,12 @@ export class SplitShare {
   }
 }
 
-/** Begins to read if a transaction has begun. */
-function dataVersion(connection: Database): unknown {
+/** A transaction sees the state in which it first reads. */
+export function beginToRead(connection: Database): void {
   connection.prepare('SELECT 1 FROM main.sqlite_schema LIMIT 1').get()
+}
+
+/** A number that changes with every commit of another connection. */
+function dataVersion(connection: Database): unknown {
   return connection.pragma('data_version', { simple: true })
 }

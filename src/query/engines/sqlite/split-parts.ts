@@ -3,6 +3,7 @@ import type { Database } from 'better-sqlite3'
 import type { Bindable } from '../emit/slots.ts'
 import { PART_ROWS, PARTS } from '../emit/split-groups.ts'
 import type { SplitRun } from '../engine.ts'
+import type { RawRow } from './representation.ts'
 
 /** The rows of a part: few enough that their sort stays in a processor's cache, many enough that they have few groups. */
 export const PART_SIZE = 16_384
@@ -13,6 +14,8 @@ const MAX_PART_SIZE = 16 * PART_SIZE
 const LEAST_ROWS_OF_GROUP = 8
 /** unless conditions leave so few groups that reading the table takes longest. */
 const LEAST_SCANNED_OF_GROUP = 128
+/** The texts and bytes of parts that are held in memory. */
+const MAX_TAKEN_BYTES = 16 * 1024 * 1024
 /** In a table with so few row identifiers, used or not, gaps cost little. */
 const MAX_DENSE = 2n ** 26n
 
@@ -114,16 +117,23 @@ export class PartTable {
     return true
   }
 
-  /** One part of all that there are, which are removed. */
-  take(): unknown[][] {
-    const rows = this.#connection.prepare(this.#split.combine).raw(true).safeIntegers(true).all() as unknown[][]
+  /** One part of all that there are, which are removed. Fails if it is too long. */
+  take(): RawRow[] {
+    const combine = this.#connection.prepare(this.#split.combine).raw(true).safeIntegers(true)
+    const rows: RawRow[] = []
+    let bytes = 0
+    for (const row of combine.iterate() as Iterable<RawRow>) {
+      for (const value of row) if (typeof value === 'string' || value instanceof Uint8Array) bytes += value.length
+      if (bytes > MAX_TAKEN_BYTES) throw new Error('The groups are too long')
+      rows.push(row)
+    }
     this.#connection.exec(`DELETE FROM ${PARTS}`)
     this.groups = 0
     return rows
   }
 
   /** Parts of another thread. */
-  add(rows: readonly (readonly unknown[])[]): void {
+  add(rows: readonly RawRow[]): void {
     const values = rows[0]?.map(() => '?').join(', ')
     if (values === undefined) return
     const insert = this.#connection.prepare(`INSERT INTO ${PARTS} VALUES (${values})`)

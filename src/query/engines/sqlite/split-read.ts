@@ -52,8 +52,10 @@ function fillTogether(
     const parts = new PartTable(connection, split)
     if (parts.first === undefined) return false
     cursor.startAt(parts.first)
-    other?.start()
-    const isFilled = parts.fill(cursor)
+    const isFilled = parts.fill(cursor, () => {
+      other?.startIfBegun()
+      return true
+    })
     const isFilledByOther = other?.finish((rows) => parts.add(rows)) ?? true
     return isFilled && isFilledByOther
   } catch {

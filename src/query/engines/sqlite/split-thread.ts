@@ -1,11 +1,12 @@
 /** The program of the second thread of a grouping by parts: see split-helper.ts. */
+import { flushCompileCache } from 'node:module'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Database } from 'better-sqlite3'
 import { openForReading, prepareLongReads } from './connection.ts'
-import { type SplitJob, TURN } from './split-helper.ts'
+import { beginToRead, type SplitJob, TURN } from './split-helper.ts'
 import { PartCursor, PartTable } from './split-parts.ts'
 
-/** So many parts are made one before more are added: they are sent when all is done. */
+/** So many parts are made one, and sent, before more are added. */
 const MAX_PARTS = 100_000
 /** With more groups sending them takes longer than it gains. */
 const MAX_GROUPS = 20_000
@@ -27,13 +28,15 @@ parentPort?.on('message', (job: SplitJob) => {
     Atomics.store(job.turn, 0, turn)
     Atomics.notify(job.turn, 0)
   }
+  // So that the next one starts faster: this one ends with its process.
+  flushCompileCache()
 })
 
 /** Whether the first thread wants this one to take parts, after both have begun. */
 function begin({ turn }: SplitJob): boolean {
   if (Atomics.load(turn, 0) !== TURN.asked) return false
   connection.exec('BEGIN')
-  connection.prepare('SELECT 1 FROM main.sqlite_schema LIMIT 1').get()
+  beginToRead(connection)
   if (Atomics.compareExchange(turn, 0, TURN.asked, TURN.begun) === TURN.asked) {
     Atomics.notify(turn, 0)
     Atomics.wait(turn, 0, TURN.begun)
