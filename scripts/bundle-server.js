@@ -17,6 +17,7 @@ const ENTRIES = [
   'cli/main.ts',
   'cli/serve/worker.ts',
   'query/engines/sqlite/query-process-main.ts',
+  'query/engines/sqlite/split-thread.ts',
   'identity/tokens/verifier-thread.ts',
 ]
 /** A controller that is loaded imports this class from the sources, and there must be only one of it. */

@@ -7,7 +7,7 @@ import type { WrittenTable } from './commit-listeners.ts'
 import type { CostClass } from './cost-class.ts'
 import type { DocumentRows } from './document-rows.ts'
 import type { Dialect } from './emit/dialect.ts'
-import type { Bind, Bindable, Plan, Slots } from './emit/slots.ts'
+import type { Bind, Bindable, PartsTable, Plan, Slots } from './emit/slots.ts'
 import type { LiveSource } from './live-source.ts'
 
 export interface Engine {
@@ -73,6 +73,19 @@ export interface ReadRun {
   readonly parameters: readonly Bindable[]
   readonly encoding: Encoding
   readonly limits: ReadLimits
+  /** Another way to the same result, which the engine may take. */
+  readonly split?: SplitRun | undefined
+}
+
+/** A grouping of a table by parts: see split-groups.ts. */
+export interface SplitRun extends PartsTable {
+  readonly part: BoundSql
+  readonly whole: BoundSql
+}
+
+export interface BoundSql {
+  readonly sql: string
+  readonly parameters: readonly Bindable[]
 }
 
 export interface ReadLimits {

@@ -5,7 +5,8 @@ import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import type { CostClass } from '../engines/cost-class.ts'
 import { type Emission, emitExpression } from '../engines/emit/expression.ts'
 import { createEmission, emitQuery } from '../engines/emit/query.ts'
-import type { Plan } from '../engines/emit/slots.ts'
+import type { Plan, SplitPlan } from '../engines/emit/slots.ts'
+import { emitSplitGroups } from '../engines/emit/split-groups.ts'
 import { emitDelete, emitInsert, emitUpdate } from '../engines/emit/write.ts'
 import type { Engine, PreparedRead } from '../engines/engine.ts'
 import type { Statement } from '../iql/ast.ts'
@@ -143,7 +144,9 @@ export class Planner {
     switch (statement.kind) {
       case 'query': {
         const keys = keyColumns.map(({ expression }) => expression)
-        const plan = this.#finish((emission) => emitQuery(statement, emission, keys), snapshot, autoParameters)
+        const emitted = this.#finish((emission) => emitQuery(statement, emission, keys), snapshot, autoParameters)
+        const split = keys.length === 0 ? this.#split(statement, autoParameters) : undefined
+        const plan = split === undefined ? emitted : { ...emitted, split }
         const cost = costOf(statement, (table) => snapshot.indexesOf(table))
         const read = this.#engine.prepareRead({
           sql: plan.sql,
@@ -180,12 +183,25 @@ export class Planner {
     return this.#finish((emission) => `SELECT ${emitExpression(expression, emission)} AS c0`)
   }
 
+  #split(query: Query, parameters: readonly AutoParameter[]): SplitPlan | undefined {
+    const emission = createEmission(this.#engine.dialect, { autoParameters: slotsOf(parameters) })
+    const split = emitSplitGroups(query, emission)
+    if (split === undefined) return undefined
+    const finish = (text: string): Plan => this.#engine.finish(emission.slots, text)
+    return { ...split, part: finish(split.part), whole: finish(split.whole) }
+  }
+
   #finish(emit: (emission: Emission) => string, snapshot?: Snapshot, parameters: readonly AutoParameter[] = []): Plan {
-    const autoParameters = new Map(parameters.map(({ index: written }, index) => [written, index]))
+    const autoParameters = slotsOf(parameters)
     const indexesOf = (table: TableView) => snapshot?.indexesOf(table) ?? []
     const emission = createEmission(this.#engine.dialect, { autoParameters, indexesOf })
     return this.#engine.finish(emission.slots, emit(emission))
   }
+}
+
+/** The indexes of the slots, by those of the literals. */
+function slotsOf(parameters: readonly AutoParameter[]): Emission['autoParameters'] {
+  return new Map(parameters.map(({ index: written }, index) => [written, index]))
 }
 
 function emitWrite(

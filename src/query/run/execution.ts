@@ -2,9 +2,9 @@
 import { inTurns, type Steps } from '../../lib/turns.ts'
 import type { WrittenTable } from '../engines/commit-listeners.ts'
 import { isBounded } from '../engines/cost-class.ts'
-import { type Bindable, parametersOf, sizeOfAll } from '../engines/emit/slots.ts'
+import { type Bindable, type Plan, parametersOf, sizeOfAll } from '../engines/emit/slots.ts'
 import { rowTrackingOf } from '../engines/emit/write.ts'
-import type { ReadRun, WholeRead, WriteReply, WriteStep } from '../engines/engine.ts'
+import type { BoundSql, ReadRun, WholeRead, WriteReply, WriteStep } from '../engines/engine.ts'
 import type { BoundStatement } from '../iql/bound.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import { reportsTruncation } from '../results/encoding.ts'
@@ -74,8 +74,16 @@ function readRun(call: Call, env: ExecutionEnv): ReadRun {
   const { planned, valueSets, encoding, limits } = call
   const { plan } = planned
   if (plan === undefined) throw new Error('A query without a plan')
-  const parameters = parametersOf(plan, runValues(call, valueSets[0] ?? [], env), env.engine.bind)
-  return { owner: ownerOf(call.principal), parameters, encoding, limits }
+  const values = runValues(call, valueSets[0] ?? [], env)
+  const parameters = parametersOf(plan, values, env.engine.bind)
+  const run = { owner: ownerOf(call.principal), parameters, encoding, limits }
+  if (plan.split === undefined) return run
+  const { part, whole, ...parts } = plan.split
+  const bound = ({ sql, ...slots }: Plan): BoundSql => ({
+    sql,
+    parameters: parametersOf({ sql, ...slots }, values, env.engine.bind),
+  })
+  return { ...run, split: { ...parts, part: bound(part), whole: bound(whole) } }
 }
 
 async function write(run: Run, env: ExecutionEnv): Promise<Result> {

@@ -65,6 +65,34 @@ export interface RowTracking {
   readonly track: Sql
 }
 
+/** An aggregate as aggregates of parts of its rows, and of these. */
+export interface SplitAggregate {
+  readonly parts: readonly PartAggregate[]
+  /** Over the columns with the parts. */
+  readonly whole: (columns: readonly Sql[]) => Sql
+}
+
+export interface PartAggregate {
+  /** Over the rows of a part. */
+  readonly sql: Sql
+  /** The function that makes one part of several. */
+  readonly combine: 'sum' | 'min' | 'max' | 'gh_sum'
+  /** A value that is not an integer would be an inexact one. */
+  readonly isInteger: boolean
+}
+
+export interface SplitGroupsSql {
+  /** The name of the row identifier; undefined if it has none. */
+  readonly rowId: (table: TableView) => Sql | undefined
+  /** Undefined if the aggregate cannot be had from parts. `product` is the argument, if it is one of short columns. */
+  readonly aggregate: (
+    node: Aggregate,
+    args: readonly Sql[],
+    shape: AggregateShape,
+    product: Sql | undefined,
+  ) => SplitAggregate | undefined
+}
+
 export interface Dialect {
   readonly identifier: (name: string) => Sql
   /** The table's name with its schema. */
@@ -111,6 +139,8 @@ export interface Dialect {
   readonly aggregates: Readonly<Record<Exclude<AggregateId, 'string_agg' | PercentileId>, AggregateSql>>
   /** The sum of products of columns that are Integers or Decimals of up to 18 digits; undefined if `aggregates.sum` is as fast. */
   readonly sumOfProducts: ((left: Sql, right: Sql, product: Arithmetic, shape: AggregateShape) => Sql) | undefined
+  /** How to group a part of a table, and the parts; undefined where the database groups without a sort. */
+  readonly splitGroups: SplitGroupsSql | undefined
   readonly percentile: (parts: PercentileParts) => Sql
   readonly stringAgg: (args: readonly Sql[], node: Aggregate | WindowCall, shape: AggregateShape, limit: Sql) => Sql
   /** `reversed` is the tail in the opposite order. */

@@ -36,6 +36,8 @@ export interface Emission {
   readonly indexesOf: IndexesOf
   /** The indexes of the slots of literals that become parameters, by `WrittenAt.index`. */
   readonly autoParameters: ReadonlyMap<number, number>
+  /** Aggregates and keys of groups that are columns of another table: see split-groups.ts. */
+  readonly replaced?: ReadonlyMap<BoundExpression, Sql>
   /** Emits the query of a sub-query. */
   readonly subquery: (query: Query) => Sql
 }
@@ -51,6 +53,8 @@ export function emitExpression(node: BoundExpression, emission: Emission): Sql {
 
 function emitNode(node: BoundExpression, emission: Emission): Sql {
   const { dialect, slots } = emission
+  const replaced = emission.replaced?.get(node)
+  if (replaced !== undefined) return replaced
   const emit = (operand: BoundExpression): Sql => emitExpression(operand, emission)
   switch (node.kind) {
     case 'literal':
@@ -194,7 +198,7 @@ function negation(node: { readonly negated: boolean }): string {
   return node.negated ? 'NOT ' : ''
 }
 
-function aggregateShape(node: Aggregate, emission: Emission): AggregateShape {
+export function aggregateShape(node: Aggregate, emission: Emission): AggregateShape {
   const filter = node.filter === undefined ? undefined : emitExpression(node.filter, emission)
   return shapeOf(node.distinct, node.orderBy.length === 0 ? '' : emitOrder(node.orderBy, emission), filter, '')
 }
@@ -225,12 +229,18 @@ function emitPlainAggregate(node: Aggregate, id: keyof Dialect['aggregates'], em
 function emitSum(node: Aggregate | WindowCall, shape: AggregateShape, emission: Emission): Sql | undefined {
   const { sumOfProducts } = emission.dialect
   const [product] = node.arguments
-  if (sumOfProducts === undefined || node.function !== 'sum' || shape.distinct || product?.kind !== 'arithmetic')
-    return undefined
+  if (sumOfProducts === undefined || node.function !== 'sum' || shape.distinct) return undefined
+  const factors = product === undefined ? undefined : emitFactors(product, emission)
+  return factors && sumOfProducts(factors.left, factors.right, factors.product, shape)
+}
+
+/** The columns of a product of two whose values are integers of 64 bits. */
+export function emitFactors(product: BoundExpression, emission: Emission) {
+  if (product.kind !== 'arithmetic') return undefined
   if (product.operator !== 'decimal*decimal' && product.operator !== 'integer*integer') return undefined
   const [left, right] = [shortColumn(product.left), shortColumn(product.right)]
   if (left === undefined || right === undefined) return undefined
-  return sumOfProducts(emitExpression(left, emission), emitExpression(right, emission), product, shape)
+  return { product, left: emitExpression(left, emission), right: emitExpression(right, emission) }
 }
 
 /** The column, if its values are integers of 64 bits, scaled or not. */

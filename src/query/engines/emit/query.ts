@@ -42,15 +42,21 @@ export function emitQuery(query: Query, emission: Emission, extra: readonly Boun
     return `w${cte.id} (${columns}) AS (${emitQuery(cte.query, emission)})`
   })
   const parts = emitBody(query.body, emission, extra)
-  const clauses = [parts.sql]
+  const all = [...ctes, ...parts.with]
+  const clauses = [parts.sql, ...emitBounds(query, emission)]
+  return `${all.length === 0 ? '' : `WITH ${all.join(', ')} `}${clauses.join(' ')}`
+}
+
+/** What sorts and cuts the rows of a query. */
+export function emitBounds(query: Query, emission: Emission): Sql[] {
+  const clauses: Sql[] = []
   if (query.orderBy.length > 0) clauses.push(`ORDER BY ${emitOrder(query.orderBy, emission)}`)
   if (query.limit !== undefined) clauses.push(`LIMIT ${emitRowCount(query.limit, emission)}`)
   if (query.offset !== undefined) {
     if (query.limit === undefined) clauses.push('LIMIT 9223372036854775807')
     clauses.push(`OFFSET ${emitRowCount(query.offset, emission)}`)
   }
-  const all = [...ctes, ...parts.with]
-  return `${all.length === 0 ? '' : `WITH ${all.join(', ')} `}${clauses.join(' ')}`
+  return clauses
 }
 
 interface BodyParts {
@@ -145,13 +151,14 @@ function emitSource(source: Source, emission: Emission, ctes: Sql[]): Sql {
 
 const JOIN_WORDS = { inner: 'JOIN', cross: 'JOIN', left: 'LEFT JOIN', right: 'RIGHT JOIN', full: 'FULL JOIN' } as const
 
-function emitTable(source: TableSource, emission: Emission): Sql {
+/** `range` is a condition on the row identifier, for the rows that the row filter leaves. */
+export function emitTable(source: TableSource, emission: Emission, range?: Sql): Sql {
   const { filter, id } = source
   emission.sources.set(id, (_ordinal, name) => `s${id}.${emission.dialect.identifier(name)}`)
   const rows = emitRows(source, emission)
   if (filter === undefined) return `${rows} AS s${id}`
   // Fenced: a condition of the statement that fails on a hidden row would reveal it.
-  return `(SELECT * FROM ${rows} AS s${id} WHERE ${emitExpression(filter, emission)} ${emission.dialect.fence}) AS s${id}`
+  return `(SELECT * FROM ${rows} AS s${id} WHERE ${range === undefined ? '' : `${range} AND `}${emitExpression(filter, emission)} ${emission.dialect.fence}) AS s${id}`
 }
 
 /** Changed rows are fenced: whatever else the statement asks, they are found by their keys. */

@@ -65,6 +65,24 @@ export interface Plan {
   readonly slots: readonly Slot[]
   /** By name. */
   readonly shared?: ReadonlyMap<string, Slot> | undefined
+  /** The same result by another way, which the engine may take. */
+  readonly split?: SplitPlan | undefined
+}
+
+/** A grouping of a table by parts: see split-groups.ts. */
+export interface SplitPlan extends PartsTable {
+  readonly part: Plan
+  readonly whole: Plan
+}
+
+export interface PartsTable {
+  /** The table that is read, and the name of its row identifier. */
+  readonly table: string
+  readonly rowId: string
+  /** Creates the table of the parts. */
+  readonly create: string
+  /** Makes one part of all parts. */
+  readonly combine: string
 }
 
 /** Placeholders while the text is put together, in any order. A name cannot contain control characters. */
@@ -101,6 +119,11 @@ export class Slots {
   createdLimit(count = 1): string {
     this.#created += count
     return CREATED_LIMIT
+  }
+
+  /** Whether the text holds limits of what it creates, which depend on how often it does so. */
+  get hasLimits(): boolean {
+    return this.#created + this.#held > 0
   }
 
   /** Text that stands for the number of values that each median or percentile may hold. `count` is how many this one counts as. */

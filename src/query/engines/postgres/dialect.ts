@@ -48,6 +48,7 @@ export const POSTGRES: Dialect = {
   growing: POSTGRES_GROWING,
   aggregates: POSTGRES_AGGREGATES,
   sumOfProducts: undefined,
+  splitGroups: undefined,
   percentile: percentileSql,
   stringAgg: stringAggSql,
   windows: POSTGRES_WINDOWS,

@@ -102,18 +102,18 @@ function spread(id: SpreadId): AggregateSql {
 }
 
 /** A column stored as 64-bit integers can be summed by SQLite itself, without calling our function for each row. */
-function isHalvable(node: Node, { distinct }: AggregateShape): boolean {
+export function isHalvable(node: Node, { distinct }: AggregateShape): boolean {
   const [argument] = node.arguments
   return !distinct && argument?.kind === 'column' && !isWide(argument.type)
 }
 
 /** The sums of the upper and the lower 32 bits: neither exceeds 64 bits before two billion rows. */
-function halves([x]: readonly Sql[], shape: AggregateShape): Sql {
+export function halves([x]: readonly Sql[], shape: AggregateShape): Sql {
   return `${aggregateCall('sum', [`${x} >> 32`], shape)}, ${aggregateCall('sum', [`${x} & 4294967295`], shape)}`
 }
 
 /** How many more digits after the point the result has than the argument. */
-function shiftOf(node: Node): number {
+export function shiftOf(node: Node): number {
   const [from, to] = scalesOf(node)
   return to - from
 }

@@ -2,7 +2,6 @@
 import type { SetOperation } from '../../iql/bound-query.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
 import type { TableFunctionId } from '../../iql/functions.ts'
-import { sameName } from '../../iql/names.ts'
 import { type IqlType, isWide, TEXT } from '../../iql/types.ts'
 import { formerOutputs, logName } from '../change-log.ts'
 import { type AsofParts, type Dialect, freeName, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
@@ -11,8 +10,10 @@ import { percentileSql, SQLITE_AGGREGATES, SQLITE_WINDOWS, sumOfProductsSql } fr
 import { castSql, rescale } from './dialect-casts.ts'
 import { SQLITE_OPERATORS } from './dialect-operators.ts'
 import { SQLITE_SCALARS } from './dialect-scalars.ts'
+import { SQLITE_SPLIT_GROUPS } from './dialect-split-groups.ts'
 import { concatSql, SQLITE_GROWING, stringAggSql } from './dialect-texts.ts'
 import { likeSql } from './like.ts'
+import { rowId } from './row-id.ts'
 import { systemTableSql } from './system-tables.ts'
 
 export const SQLITE: Dialect = {
@@ -51,6 +52,7 @@ export const SQLITE: Dialect = {
   growing: SQLITE_GROWING,
   aggregates: SQLITE_AGGREGATES,
   sumOfProducts: sumOfProductsSql,
+  splitGroups: SQLITE_SPLIT_GROUPS,
   percentile: percentileSql,
   stringAgg: stringAggSql,
   windows: SQLITE_WINDOWS,
@@ -134,9 +136,4 @@ function asofSql({ outer, left, right, isPlainTable, names, id, condition, order
   const numbered = `a${id} AS MATERIALIZED (SELECT *, row_number() OVER () AS ${number} FROM ${right} AS q)`
   const closest = `SELECT ${alias}.${number} FROM a${id} AS ${alias} WHERE ${condition} ORDER BY ${order} LIMIT 1`
   return { from: `${left} ${join} a${id} AS ${alias} ON ${alias}.${number} = (${closest})`, with: [numbered] }
-}
-
-/** SQLite's name of the row identifier; undefined when columns use all three names. */
-function rowId(columns: readonly string[]): string | undefined {
-  return ['rowid', '_rowid_', 'oid'].find((name) => !columns.some((column) => sameName(column, name)))
 }

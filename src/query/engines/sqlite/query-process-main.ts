@@ -6,7 +6,7 @@ import Sqlite, { type Database } from 'better-sqlite3'
 import { createEncoder } from '../../results/byte-encoder.ts'
 import type { TextRowEncoder } from '../../results/encoding.ts'
 import { BoundedRows, CHUNK_BYTES } from '../bounded-rows.ts'
-import type { ReadOutcome, WriteOutcome, WriteReply } from '../engine.ts'
+import type { BoundSql, ReadOutcome, WriteOutcome, WriteReply } from '../engine.ts'
 import { openForReading, openForWriting, prepareLongReads } from './connection.ts'
 import { describeFailure } from './failure.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
@@ -15,6 +15,8 @@ import { BACKGROUND_PRIORITY, lowerPriority, READ_PRIORITY } from './process-pri
 import type { ReadJob } from './query-process.ts'
 import { longRowReader } from './representation.ts'
 import { RowFeed } from './row-feed.ts'
+import { SplitHelper } from './split-helper.ts'
+import { readSplit } from './split-read.ts'
 import { StatementCache } from './statement-cache.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from './write.ts'
 
@@ -57,6 +59,7 @@ async function readJobs(database: string): Promise<void> {
   prepareLongReads(connection)
   const statements = new StatementCache(connection, 50)
   const feed = new RowFeed(connection, statements)
+  const helper = task === 'read' ? SplitHelper.open(database) : undefined
   // Not before the process has started: on a busy machine the start alone would take seconds. Writes keep the usual priority,
   // because other writes wait for them.
   lowerPriority(process.pid, task === 'background-read' ? BACKGROUND_PRIORITY : READ_PRIORITY)
@@ -65,7 +68,8 @@ async function readJobs(database: string): Promise<void> {
     if (frame === undefined) break
     try {
       const job = decodePayload(frame.payload) as ReadJob | LiveJob
-      const outcome = 'kind' in job ? readLive(connection, statements, job, sendText) : await read(feed, job)
+      const outcome =
+        'kind' in job ? readLive(connection, statements, job, sendText) : await read(connection, feed, helper, job)
       writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
     } catch (error) {
       writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
@@ -80,15 +84,23 @@ function sendText(encoder: TextRowEncoder): void {
   writeFrameSync(OUTPUT, FRAME.chunk, encoder.take())
 }
 
-async function read(feed: RowFeed, job: ReadJob): Promise<ReadOutcome> {
+async function read(
+  connection: Database,
+  feed: RowFeed,
+  helper: SplitHelper | undefined,
+  job: ReadJob,
+): Promise<ReadOutcome> {
   const encoder = await createEncoder(job.encoding, job.columns)
   const rows = new BoundedRows(encoder, job.limits, longRowReader(job.columns, job.keyColumns))
   const send = (): void => writeFrameSync(OUTPUT, FRAME.chunk, rows.count(encoder.take()))
-  feed.read(job, (raw) => {
-    if (!rows.add(raw)) return false
-    if (encoder.pending >= CHUNK_BYTES) send()
-    return true
-  })
+  const addAll = (statement: BoundSql): void =>
+    feed.read({ ...job, ...statement }, (raw) => {
+      if (!rows.add(raw)) return false
+      if (encoder.pending >= CHUNK_BYTES) send()
+      return true
+    })
+  const isRead = job.split !== undefined && readSplit(connection, job, job.split, helper, addAll)
+  if (!isRead) addAll(job)
   send()
   return rows.outcome(job.columns.length)
 }

@@ -1,0 +1,168 @@
+/** The second thread of a grouping by parts, as the first one sees it. Both read the same state of the database. */
+import { availableParallelism } from 'node:os'
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import Sqlite, { type Database } from 'better-sqlite3'
+import type { SplitRun } from '../engine.ts'
+import type { RawRow } from './representation.ts'
+import type { PartCursor } from './split-parts.ts'
+
+/** What the threads tell each other, in a number that both see. */
+export const TURN = {
+  /** The first asks for a transaction. */
+  asked: 0,
+  /** The second has begun one. */
+  begun: 1,
+  /** It is to take parts. */
+  started: 2,
+  /** It is to do nothing. */
+  cancelled: 3,
+  /** It has sent all its parts. */
+  done: 4,
+  /** It has too many groups, or a part has failed. */
+  failed: 5,
+} as const
+
+export interface SplitJob {
+  readonly split: SplitRun
+  readonly cursor: SharedArrayBuffer
+  readonly turn: Int32Array<SharedArrayBuffer>
+  /** Takes lists of parts. */
+  readonly port: MessagePort
+}
+
+/** How long a thread that has started before takes at most to begin, unless the machine is busy. */
+const BEGIN_MS = 5
+/** For a moment without commits. */
+const MAX_ATTEMPTS = 5
+
+/** V8 would otherwise reserve 512 MiB for the code of the thread, and memory is limited. */
+const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4, codeRangeSizeMb: 16 }
+
+export class SplitHelper {
+  readonly #path: string
+  #worker: Worker | undefined
+  /** It takes part in no transaction, so that it sees every commit. */
+  #witness: Database | undefined
+
+  /** Undefined on a machine with one processor. */
+  static open(path: string): SplitHelper | undefined {
+    return availableParallelism() > 1 ? new SplitHelper(path) : undefined
+  }
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  /**
+   * Begins a transaction in both threads; in the second one maybe later, as it may have to be started. Undefined if others commit all the
+   * time: then none has begun.
+   */
+  begin(connection: Database, split: SplitRun, cursor: PartCursor): SplitShare | undefined {
+    this.#witness ??= new Sqlite(this.#path, { readonly: true, timeout: 1000 })
+    const waitMs = this.#worker === undefined ? 0 : BEGIN_MS
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const share = new SplitShare(this.#witness)
+      this.#thread().postMessage({ split, cursor: cursor.buffer, ...share.theirs }, [share.theirs.port])
+      connection.exec('BEGIN')
+      beginToRead(connection)
+      share.waitUntilBegun(waitMs)
+      if (share.isUnchanged) return share
+      connection.exec('ROLLBACK')
+      share.close()
+    }
+    return undefined
+  }
+
+  /** Kept for the next query. It inherits the priority of this thread. */
+  #thread(): Worker {
+    if (this.#worker !== undefined) return this.#worker
+    const worker = new Worker(new URL('./split-thread.ts', import.meta.url), {
+      workerData: this.#path,
+      // Opening process.stdout would make the pipe of the results non-blocking.
+      stdout: true,
+      stderr: true,
+      resourceLimits: RESOURCE_LIMITS,
+    })
+    // The next query starts another one.
+    worker.on('error', () => {
+      this.#worker = undefined
+    })
+    this.#worker = worker
+    return worker
+  }
+}
+
+/** The share of the other thread in one query. */
+export class SplitShare {
+  readonly #witness: Database
+  readonly #version: unknown
+  readonly #turn = new Int32Array(new SharedArrayBuffer(4))
+  readonly #channel = new MessageChannel()
+
+  /** Before either thread begins. */
+  constructor(witness: Database) {
+    this.#witness = witness
+    this.#version = dataVersion(witness)
+  }
+
+  get theirs(): Pick<SplitJob, 'turn' | 'port'> {
+    return { turn: this.#turn, port: this.#channel.port2 }
+  }
+
+  /** Whether nobody has committed since: all transactions that have begun since then see the same state. */
+  get isUnchanged(): boolean {
+    return dataVersion(this.#witness) === this.#version
+  }
+
+  waitUntilBegun(milliseconds: number): void {
+    Atomics.wait(this.#turn, 0, TURN.asked, milliseconds)
+  }
+
+  /** Lets the other thread take parts if it has begun in time. To be called now and then. */
+  startIfBegun(): void {
+    if (this.#now === TURN.begun) this.#give(this.isUnchanged ? TURN.started : TURN.cancelled)
+  }
+
+  /** Waits for the end. False if the other thread has failed. */
+  finish(add: (parts: readonly RawRow[]) => void): boolean {
+    this.#end()
+    if (this.#now === TURN.failed) return false
+    for (;;) {
+      const received = receiveMessageOnPort(this.#channel.port1)
+      if (received === undefined) return true
+      add(received.message)
+    }
+  }
+
+  /** The other thread is free for another query. */
+  close(): void {
+    this.#end()
+    this.#channel.port1.close()
+  }
+
+  #end(): void {
+    // If it has not begun yet, it will not do so later.
+    Atomics.compareExchange(this.#turn, 0, TURN.asked, TURN.cancelled)
+    if (this.#now === TURN.begun) this.#give(TURN.cancelled)
+    while (this.#now === TURN.started) Atomics.wait(this.#turn, 0, TURN.started)
+  }
+
+  get #now(): number {
+    return Atomics.load(this.#turn, 0)
+  }
+
+  #give(turn: number): void {
+    Atomics.store(this.#turn, 0, turn)
+    Atomics.notify(this.#turn, 0)
+  }
+}
+
+/** A transaction sees the state in which it first reads. */
+export function beginToRead(connection: Database): void {
+  connection.prepare('SELECT 1 FROM main.sqlite_schema LIMIT 1').get()
+}
+
+/** A number that changes with every commit of another connection. */
+function dataVersion(connection: Database): unknown {
+  return connection.pragma('data_version', { simple: true })
+}

@@ -1,0 +1,59 @@
+/** The program of the second thread of a grouping by parts: see split-helper.ts. */
+import { flushCompileCache } from 'node:module'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { Database } from 'better-sqlite3'
+import { openForReading, prepareLongReads } from './connection.ts'
+import { beginToRead, type SplitJob, TURN } from './split-helper.ts'
+import { PartCursor, PartTable } from './split-parts.ts'
+
+/** So many parts are made one, and sent, before more are added. */
+const MAX_PARTS = 100_000
+/** With more groups sending them takes longer than it gains. */
+const MAX_GROUPS = 20_000
+
+const connection = openForReading(String(workerData))
+prepareLongReads(connection)
+connection.pragma('query_only = OFF')
+
+parentPort?.on('message', (job: SplitJob) => {
+  if (!begin(job)) return
+  let turn: number = TURN.failed
+  try {
+    if (fill(connection, job)) turn = TURN.done
+  } catch {
+    // The first thread reads the result in the usual way.
+  } finally {
+    connection.exec('ROLLBACK')
+    if (turn === TURN.failed) new PartCursor(job.cursor).end()
+    Atomics.store(job.turn, 0, turn)
+    Atomics.notify(job.turn, 0)
+  }
+  // So that the next one starts faster: this one ends with its process.
+  flushCompileCache()
+})
+
+/** Whether the first thread wants this one to take parts, after both have begun. */
+function begin({ turn }: SplitJob): boolean {
+  if (Atomics.load(turn, 0) !== TURN.asked) return false
+  connection.exec('BEGIN')
+  beginToRead(connection)
+  if (Atomics.compareExchange(turn, 0, TURN.asked, TURN.begun) === TURN.asked) {
+    Atomics.notify(turn, 0)
+    Atomics.wait(turn, 0, TURN.begun)
+    if (Atomics.load(turn, 0) === TURN.started) return true
+  }
+  connection.exec('ROLLBACK')
+  return false
+}
+
+function fill(database: Database, { split, cursor: buffer, port }: SplitJob): boolean {
+  const cursor = new PartCursor(buffer)
+  const parts = new PartTable(database, split)
+  for (;;) {
+    if (!parts.fill(cursor, () => parts.groups < MAX_PARTS)) return false
+    const isFull = parts.groups >= MAX_PARTS
+    const rows = parts.take()
+    port.postMessage(rows)
+    if (!isFull || rows.length > MAX_GROUPS) return true
+  }
+}
