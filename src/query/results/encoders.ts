@@ -27,11 +27,11 @@ export class TextEncoders {
   create(encoding: Encoding): TextRowEncoder {
     switch (encoding.format) {
       case 'json':
-        return textEncoder(this.jsonHead, ',', '', this.#jsonRowWriter(encoding))
+        return new RowText(this.jsonHead, ',', '', this.#jsonRowWriter(encoding))
       case 'ndjson':
-        return textEncoder(this.#linesHead(encoding), '', '\n', this.#jsonRowWriter(encoding))
+        return new RowText(this.#linesHead(encoding), '', '\n', this.#jsonRowWriter(encoding))
       case 'csv':
-        return textEncoder(csvHeader(this.columns), '', '\r\n', csvRowWriter(this.columns.length))
+        return new RowText(csvHeader(this.columns), '', '\r\n', csvRowWriter(this.columns.length))
       case 'arrow':
         throw new TypeError('An Arrow encoder has to be loaded first')
     }
@@ -60,24 +60,37 @@ type JsonForm = Pick<Encoding, 'rows' | 'integers'>
 
 type RowWriter = (row: readonly Cell[]) => string
 
-export function textEncoder(header: string, between: string, after: string, writeRow: RowWriter): TextRowEncoder {
-  let pending = header
-  let separator = ''
-  const takeText = (): string => {
-    const text = pending
-    pending = ''
-    return text
+export class RowText implements TextRowEncoder {
+  #text: string
+  #separator = ''
+  readonly #between: string
+  readonly #after: string
+  readonly #writeRow: RowWriter
+
+  constructor(header: string, between: string, after: string, writeRow: RowWriter) {
+    this.#text = header
+    this.#between = between
+    this.#after = after
+    this.#writeRow = writeRow
   }
-  return {
-    add(row) {
-      pending += separator + writeRow(row) + after
-      separator = between
-    },
-    get pending() {
-      return pending.length
-    },
-    take: () => Buffer.from(takeText()),
-    takeText,
+
+  add(row: readonly Cell[]): void {
+    this.#text += this.#separator + this.#writeRow(row) + this.#after
+    this.#separator = this.#between
+  }
+
+  get pending(): number {
+    return this.#text.length
+  }
+
+  take(): Uint8Array {
+    return Buffer.from(this.takeText())
+  }
+
+  takeText(): string {
+    const text = this.#text
+    this.#text = ''
+    return text
   }
 }
 

@@ -1,6 +1,6 @@
 /** Runs one write, or the changes of a catalogue, in a transaction of the caller: in the server and in the process for long writes. */
 import type { Database } from 'better-sqlite3'
-import { ReturnedRows } from '../bounded-rows.ts'
+import { ReturnedRows, type RowReader } from '../bounded-rows.ts'
 import type {
   ChangeRequest,
   IdempotencyKey,
@@ -54,7 +54,7 @@ function storeResponse(database: Database, { idempotencyKey, outcome }: StoredRe
 
 function execute(database: Database, statements: StatementCache, job: WriteJob): WriteOutcome {
   const { returning, isChecked, isShort } = job
-  const returned = new ReturnedRows(job, rowReader(returning))
+  const returned = new ReturnedRows(job, readerOf(returning))
   let rowsAffected = 0
   for (const { sql, parameterSets } of job.steps) {
     const statement = statements.get(sql)
@@ -74,4 +74,16 @@ function execute(database: Database, statements: StatementCache, job: WriteJob):
     }
   }
   return returned.outcome(rowsAffected)
+}
+
+/** By the columns of a plan, which every run of it shares. */
+const readers = new WeakMap<WriteJob['returning'], RowReader<RawRow>>()
+
+function readerOf(returning: WriteJob['returning']): RowReader<RawRow> {
+  let reader = readers.get(returning)
+  if (reader === undefined) {
+    reader = rowReader(returning)
+    readers.set(returning, reader)
+  }
+  return reader
 }
