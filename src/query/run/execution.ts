@@ -136,7 +136,7 @@ function* bindWrite(
       length += sizeOfAll(set)
       yield
     }
-    steps.push({ sql: plan.sql, parameterSets })
+    steps.push({ sql: plan.sql, parameterSets, returned: plan.returned })
   }
   return { steps, rows, length }
 }

@@ -65,6 +65,8 @@ export interface Plan {
   readonly slots: readonly Slot[]
   /** By name. */
   readonly shared?: ReadonlyMap<string, Slot> | undefined
+  /** The slots whose values an insert returns, where the statement itself returns nothing. */
+  readonly returned?: readonly number[] | undefined
 }
 
 /** Placeholders while the text is put together, in any order. A name cannot contain control characters. */
