@@ -79,6 +79,7 @@ export function* measureJson(text: string): Steps<{ readonly mayLoseDigits: bool
 }
 
 const [QUOTE, BACKSLASH, COMMA, ZERO, NINE] = [0x22, 0x5c, 0x2c, 0x30, 0x39]
+const [POINT, UPPER_E, LOWER_E] = [0x2e, 0x45, 0x65]
 const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /** The position of the closing quote; the length of the text if there is none. */
@@ -104,11 +105,23 @@ function endOfNumber(text: string, start: number): number {
 /** Digits, a point, an exponent and its sign. */
 function isOfNumber(code: number): boolean {
   return (
-    (code >= ZERO && code <= NINE) || code === 0x2e || code === 0x65 || code === 0x45 || code === 0x2b || code === 0x2d
+    (code >= ZERO && code <= NINE) ||
+    code === POINT ||
+    code === LOWER_E ||
+    code === UPPER_E ||
+    code === 0x2b ||
+    code === 0x2d
   )
 }
 
 /** A double keeps 15 significant digits. Longer numbers, exponents and trailing zeros are parsed with their text. */
 export function losesDigits(text: string, start: number, end: number): boolean {
-  return end - start > 15 || /[eE]|\..*0$/.test(text.slice(start, end))
+  if (end - start > 15) return true
+  let hasPoint = false
+  for (let at = start; at < end; at++) {
+    const code = text.charCodeAt(at)
+    if (code === LOWER_E || code === UPPER_E) return true
+    if (code === POINT) hasPoint = true
+  }
+  return hasPoint && text.charCodeAt(end - 1) === ZERO
 }

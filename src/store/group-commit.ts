@@ -10,7 +10,7 @@ export interface WriteOptions {
   readonly owner?: string | undefined
   /** SQLite itself undoes a single statement that fails; anything more gets a savepoint. */
   readonly isOneStatement?: boolean
-  /** Ends the wait behind exclusive use of the connection, or for other workers. The signal is not read otherwise, and a write that has started goes on. */
+  /** Ends the wait behind exclusive use of the connection, or for another process. The signal is not read otherwise, and a write that has started goes on. */
   readonly running?: { readonly signal: AbortSignal } | undefined
 }
 
@@ -29,6 +29,7 @@ interface PendingWrite {
   readonly fail: (error: unknown) => void
   /** When it was queued. */
   readonly since: number
+  readonly running: WriteOptions['running']
   stopListening: (() => void) | undefined
 }
 
@@ -36,6 +37,8 @@ interface PendingWrite {
 const SHARED_LOCK_WAIT_MS = 30_000
 /** A worker that waits says so this often. */
 const ASK_EVERY_MS = 250
+/** The lock of another worker is free again within some milliseconds, and a signal with its timer costs more than the write itself. */
+const LISTEN_AFTER_MS = 20
 
 /** A group blocks the event loop while it is written. */
 const MAX_GROUP_MS = 20
@@ -59,6 +62,8 @@ export class GroupCommit {
   #syncing: Promise<void> | undefined
   /** Resolves when a group that waits for the lock of another process has been committed, or has failed. */
   #locking: Promise<void> | undefined
+  /** Whether that lock has been waited for so long that a write can be stopped meanwhile. */
+  #isLongLocked = false
   /** Resolves when the last caller in line has released the connection. */
   #exclusive: Promise<void> | undefined
 
@@ -81,13 +86,11 @@ export class GroupCommit {
         },
         fail: reject,
         since: performance.now(),
+        running,
         stopListening: undefined,
       }
-      if ((this.#exclusive !== undefined || this.#shared !== undefined) && running !== undefined) {
-        if (running.signal.aborted) return reject(running.signal.reason)
-        this.#listen(write, running.signal)
-      }
       this.#queue.push(write)
+      if (this.#exclusive !== undefined || this.#isLongLocked) this.#listen(write)
     })
   }
 
@@ -167,13 +170,20 @@ export class GroupCommit {
     this.#wal?.close()
   }
 
-  #listen(write: PendingWrite, signal: AbortSignal): void {
+  /** Lets the caller stop a queued write. */
+  #listen(write: PendingWrite): void {
+    const { running, stopListening } = write
+    if (running === undefined || stopListening !== undefined) return
+    const { signal } = running
     const stop = (): void => {
       this.#queue.remove(write)
       write.fail(signal.reason)
     }
-    write.stopListening = () => signal.removeEventListener('abort', stop)
-    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+    else {
+      write.stopListening = () => signal.removeEventListener('abort', stop)
+      signal.addEventListener('abort', stop, { once: true })
+    }
   }
 
   /** What does not fit into the time is left for the next group. */
@@ -231,8 +241,16 @@ export class GroupCommit {
   #startLocking(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#locking = promise
+    const listening = setTimeout(() => {
+      this.#isLongLocked = true
+      for (const write of [...this.#queue.items]) this.#listen(write)
+    }, LISTEN_AFTER_MS)
     return () => {
-      if (this.#locking === promise) this.#locking = undefined
+      clearTimeout(listening)
+      if (this.#locking === promise) {
+        this.#locking = undefined
+        this.#isLongLocked = false
+      }
       resolve()
     }
   }

@@ -43,6 +43,38 @@ onEveryEngine('formats', (place) => {
     )
   })
 
+  test('an insert returns its row as a query reads it, whether or not each value is stored as it was sent', async () => {
+    const usual = {
+      t: 'a',
+      d: '1.5',
+      f: 1,
+      o: false,
+      s: '2026-01-02T03:04:05Z',
+      a: '2026-01-02',
+      m: '03:04',
+      u: '123E4567-E89B-12D3-A456-426614174000',
+      j: { b: 1, a: [1.0, 2] },
+      b: '',
+      w: 1,
+    }
+    const odd = [
+      { t: 'a\u0001b', f: '-0', d: -0.5 },
+      { t: '', f: 'NaN', d: '12.3456', w: '0.000000000000000001' },
+      { t: 'é\u2028😀', f: '-Infinity', j: 'text', b: 'AP8=', m: '23:59:59.999999' },
+      { t: '1', f: '9007199254740993', j: 1e21, s: '1969-12-31T23:59:59.999999Z', o: null },
+      { t: null, f: 5e-324, j: null, b: null, w: null, u: null, d: 123456789 },
+    ]
+    for (const [index, values] of odd.entries()) {
+      const id = 100 + index
+      const inserted = await server.call('/query/every/insert', { id, ...usual, ...values })
+      assert.equal(inserted.status, 200, inserted.text)
+      const selected = await server.query(`SELECT * FROM every WHERE id = ${id}`)
+      assert.deepEqual(inserted.json.Rows, selected.json.Rows)
+      assert.deepEqual(inserted.json.Columns, selected.json.Columns)
+      await server.query(`DELETE FROM every WHERE id = ${id}`)
+    }
+  })
+
   test('NDJSON has one row per line', async () => {
     const reply = await server.query(STATEMENT, { headers: { accept: 'application/x-ndjson' } })
     assert.deepEqual(

@@ -61,6 +61,44 @@ test('writes of different owners take turns, and a group that takes long leaves 
   database.close()
 })
 
+test('beside other workers: a write that waits for their lock can be stopped, and one that does not wait reads no signal', async () => {
+  const file = join(folder, 'shared.db')
+  const [database, other] = [new Sqlite(file), new Sqlite(file)]
+  database.pragma('journal_mode = WAL')
+  database.pragma('synchronous = FULL')
+  database.pragma('busy_timeout = 0')
+  const commits = new GroupCommit(database, file, { committed() {}, waiting() {} })
+  const unread = {
+    get signal(): AbortSignal {
+      throw new Error('A signal costs more than the write')
+    },
+  }
+  assert.equal(await commits.write(() => 'at once', { running: unread }), 'at once')
+  other.exec('BEGIN IMMEDIATE')
+  const [early, late, kept] = [new AbortController(), new AbortController(), new AbortController()]
+  early.abort(new Error('before the wait'))
+  const stopped = assert.rejects(
+    commits.write(() => 'early', { running: early }),
+    /before the wait/,
+  )
+  const stoppedLater = assert.rejects(
+    commits.write(() => 'late', { running: late }),
+    /during the wait/,
+  )
+  const written = commits.write(() => 'kept', { running: kept })
+  await stopped
+  late.abort(new Error('during the wait'))
+  await stoppedLater
+  const joined = commits.write(() => 'joined', { running: late })
+  await assert.rejects(joined, /during the wait/)
+  other.exec('ROLLBACK')
+  assert.equal(await written, 'kept')
+  assert.equal(await commits.write(() => 'at once', { running: unread }), 'at once')
+  await commits.close()
+  database.close()
+  other.close()
+})
+
 test('of concurrent deletes of a row, one gets it', async () => {
   await db.insertInto('notes').values({ text: 'single use' }).execute()
   const spends = await Promise.all(

@@ -140,6 +140,8 @@ export interface Stoppable {
 /** The statement runs once for each parameter set. */
 export interface WriteStep {
   readonly sql: string
+  /** The statement returns nothing, but inserts one row for each set: what is returned are these parameters of it. */
+  readonly returned?: readonly number[] | undefined
   readonly parameterSets: readonly (readonly Bindable[])[]
 }
 

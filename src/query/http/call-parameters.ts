@@ -8,21 +8,62 @@ export function parameterInput(value: Json): ParameterInput {
   return value === null ? null : { text: textOf(value), json: writeJson(value) }
 }
 
-/** The values of a call on a table. The statement built for the call refers to them as the parameters v0, v1, … */
-export class CallParameters {
-  readonly #values: { readonly column: string; readonly value: Json }[] = []
+/** Values for the parameters of a statement that was built for a call on a table, which are named v0, v1, … */
+export interface CallValues {
+  /** In the order of the bound statement's parameters, each read as the type of its column. */
+  read(slots: readonly ParameterSlot[]): IqlValue[]
+}
+
+/** The values that the criteria and assignments of a call name one by one. */
+export class CallParameters implements CallValues {
+  readonly #columns: string[] = []
+  readonly #values: Json[] = []
 
   /** Returns the name of the new parameter. */
   add(column: string, value: Json): string {
-    return `v${this.#values.push({ column, value }) - 1}`
+    this.#columns.push(column)
+    return `v${this.#values.push(value) - 1}`
   }
 
-  /** The values in the order of the bound statement's parameters, each read as the type of its column. */
   read(slots: readonly ParameterSlot[]): IqlValue[] {
-    return slots.map(({ name, type }) => {
-      const added = this.#values[Number(name.slice(1))]
-      if (added === undefined) throw new Error(`The parameter ${name} has no value`)
-      return readColumnValue(added.column, type, added.value)
-    })
+    return readValues(slots, this.#columns, this.#values)
   }
+}
+
+/** The values of a row, one for each of the columns. */
+export class RowValues implements CallValues {
+  readonly #columns: readonly string[]
+  readonly #values: readonly Json[]
+
+  constructor(columns: readonly string[], values: readonly Json[]) {
+    this.#columns = columns
+    this.#values = values
+  }
+
+  read(slots: readonly ParameterSlot[]): IqlValue[] {
+    return readValues(slots, this.#columns, this.#values)
+  }
+}
+
+function readValues(slots: readonly ParameterSlot[], columns: readonly string[], values: readonly Json[]): IqlValue[] {
+  const places = placesOf(slots)
+  return slots.map(({ name, type }, index) => {
+    const place = places[index] ?? -1
+    const column = columns[place]
+    const value = values[place]
+    if (column === undefined || value === undefined) throw new Error(`The parameter ${name} has no value`)
+    return readColumnValue(column, type, value)
+  })
+}
+
+/** The ordinals in the names of parameters, by the list of a plan, which every run of it shares. */
+const knownPlaces = new WeakMap<readonly ParameterSlot[], readonly number[]>()
+
+function placesOf(slots: readonly ParameterSlot[]): readonly number[] {
+  let places = knownPlaces.get(slots)
+  if (places === undefined) {
+    places = slots.map(({ name }) => Number(name.slice(1)))
+    knownPlaces.set(slots, places)
+  }
+  return places
 }

@@ -81,8 +81,9 @@ async function serveLater(context: Context, env: ServeEnv, pending: Pending): Pr
     running.end()
   }
   try {
-    const prepared = await pending.prepared
-    if (pending.prepared instanceof Promise) running.signal.throwIfAborted()
+    const isLater = pending.prepared instanceof Promise
+    const prepared = pending.prepared instanceof Promise ? await pending.prepared : pending.prepared
+    if (isLater) running.signal.throwIfAborted()
     const result = await execute({ ...prepared.call, running }, env)
     if (result.kind === 'stream') {
       env.slowClients.watch(context, running)
@@ -116,7 +117,7 @@ async function serveLater(context: Context, env: ServeEnv, pending: Pending): Pr
     const body =
       result.kind === 'whole'
         ? result.read.text + endOfText(encoding, outcome, tail)
-        : await encodeRows(result, encoding, outcome, tail)
+        : (encodeFew(result, encoding, outcome, tail) ?? (await encodeRows(result, encoding, outcome, tail)))
     done()
     env.slowClients.addQueued(context, sendWhole(context, encoding, coding, body))
     measured.succeeded(outcome.rowCount)
@@ -206,17 +207,25 @@ function returned({ rows, rowsAffected, isTruncated }: RowsResult) {
   return { outcome, rowsAffected }
 }
 
+/** Undefined for more than a few short rows. */
+function encodeFew(
+  { encoders, rows }: RowsResult,
+  encoding: Encoding,
+  outcome: ReadOutcome,
+  tail: ResultEnd,
+): string | undefined {
+  if (encoding.format === 'arrow' || rows.length > FEW_ROWS || !areShort(rows)) return undefined
+  const encoder = encoders.create(encoding)
+  for (const row of rows) encoder.add(row)
+  return encoder.takeText() + endOfText(encoding, outcome, tail)
+}
+
 async function encodeRows(
   { encoders, rows }: RowsResult,
   encoding: Encoding,
   outcome: ReadOutcome,
   tail: ResultEnd,
-): Promise<string | Buffer> {
-  if (encoding.format !== 'arrow' && rows.length <= FEW_ROWS && areShort(rows)) {
-    const encoder = encoders.create(encoding)
-    for (const row of rows) encoder.add(row)
-    return encoder.takeText() + endOfText(encoding, outcome, tail)
-  }
+): Promise<Buffer> {
   const encoder = await createEncoder(encoding, encoders.columns)
   const chunks = await inTurns(encodeAll(encoder, rows))
   return Buffer.concat([...chunks, endOfResult(encoding, outcome, tail)])
@@ -250,6 +259,6 @@ function stopWhenClosed(context: Context, running: RunningQuery): () => void {
     context.log.info({ status: 499 }, 'the client closed the connection')
     running.stop(refuse('Limit.Cancelled', 'The client closed the connection'))
   }
-  response.once('close', onClose)
+  response.on('close', onClose)
   return () => response.off('close', onClose)
 }

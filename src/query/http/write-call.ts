@@ -7,7 +7,7 @@ import { AT, insertOf, nameOf, parameterRef } from '../iql/ast-build.ts'
 import type { SelectItem } from '../iql/ast-query.ts'
 import type { TableView } from '../iql/catalogue-view.ts'
 import { isList, isObject, type Json, membersOf, shown } from '../json.ts'
-import { CallParameters } from './call-parameters.ts'
+import { CallParameters, type CallValues, RowValues } from './call-parameters.ts'
 import { findColumn, requireCriteria } from './criteria.ts'
 
 /** A statement, and one set of values for each time it runs. */
@@ -15,7 +15,7 @@ export interface WriteCall {
   /** Everything but the values: calls with equal keys build equal statements. */
   readonly key: string
   readonly statement: () => Statement
-  readonly sets: readonly CallParameters[]
+  readonly sets: readonly CallValues[]
 }
 
 const MAX_ROWS = 100_000
@@ -27,7 +27,7 @@ export function* readInsert(table: TableView, body: Json): Steps<WriteCall[]> {
   const rows = isList(body) ? body : [body]
   if (rows.length === 0) throw refuse('Request.BadBody', 'The body has no rows')
   if (rows.length > MAX_ROWS) throw refuse('Request.BadBody', `The body has more than ${MAX_ROWS} rows`)
-  const calls: (WriteCall & { sets: CallParameters[] })[] = []
+  const calls: (WriteCall & { sets: CallValues[] })[] = []
   const keys = new Set<string>()
   let shape: RowShape | undefined
   let previous: readonly string[] = []
@@ -39,8 +39,10 @@ export function* readInsert(table: TableView, body: Json): Steps<WriteCall[]> {
     previous = names
     const { columns, places, key, statement } = shape
     const given = Object.values(row)
-    const values = new CallParameters()
-    columns.forEach((column, index) => void values.add(column, given[places[index] ?? -1] ?? null))
+    const values = new RowValues(
+      columns,
+      places.map((place) => given[place] ?? null),
+    )
     const last = calls.at(-1)
     if (last?.key === key) last.sets.push(values)
     else calls.push({ key, statement, sets: [values] })
@@ -73,8 +75,18 @@ interface RowShape {
 /** Most rows of a table name the same columns, so their shapes are cached. */
 const shapes = new LruMap<RowShape>(1_000)
 const MAX_NAMES_LENGTH = 2000
+/** The latest of each table, which most often is the next one too: comparing names is faster than building a key. */
+const latest = new WeakMap<TableView, { readonly names: readonly string[]; readonly shape: RowShape }>()
 
 function shapeOf(table: TableView, names: readonly string[]): RowShape {
+  const last = latest.get(table)
+  if (last !== undefined && isSameList(names, last.names)) return last.shape
+  const shape = findShape(table, names)
+  latest.set(table, { names, shape })
+  return shape
+}
+
+function findShape(table: TableView, names: readonly string[]): RowShape {
   const cacheKey = `${table.name}\n${names.join('\n')}`
   const cached = shapes.get(cacheKey)
   // A shape is valid for one definition of the table. A name may contain a line break, so the key alone is not enough.

@@ -4,6 +4,7 @@ import type { Snapshot } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import type { CostClass } from '../engines/cost-class.ts'
 import { type Emission, emitExpression } from '../engines/emit/expression.ts'
+import { givenRow, returningGiven } from '../engines/emit/given-row.ts'
 import { createEmission, emitQuery } from '../engines/emit/query.ts'
 import type { Plan, SplitPlan } from '../engines/emit/slots.ts'
 import { emitSplitGroups } from '../engines/emit/split-groups.ts'
@@ -161,12 +162,11 @@ export class Planner {
       case 'delete': {
         if (statement.table.isSystem) return { ...common, plan: undefined, cost: 'unbounded' }
         const isBounded = isBoundedWrite(statement)
-        const plan = this.#finish(
-          (emission) => emitWrite(statement, emission, snapshot, isBounded),
-          snapshot,
-          autoParameters,
-        )
-        return { ...common, plan, cost: isBounded ? 'bounded' : 'unbounded' }
+        const finish = (write: Insert | Update | Delete): Plan =>
+          this.#finish((emission) => emitWrite(write, emission, snapshot, isBounded), snapshot, autoParameters)
+        const given = statement.kind === 'insert' ? givenRow(statement, this.#engine.dialect) : undefined
+        const unread = given && returningGiven(finish({ ...statement, returning: [] }), given)
+        return { ...common, plan: unread ?? finish(statement), cost: isBounded ? 'bounded' : 'unbounded' }
       }
       default:
         return { ...common, plan: undefined, cost: 'unbounded' }

@@ -23,7 +23,7 @@ export class TextEncoders {
     const header = format === 'json' ? this.jsonHead : undefined
     const form = textForm(encoding, this.columns, header)
     const writeRow = format === 'csv' ? csvRowWriter(this.columns.length) : this.#jsonRowWriter(encoding)
-    return textEncoder(form.header, form.between, form.after, writeRow)
+    return new RowText(form.header, form.between, form.after, writeRow)
   }
 
   /** Everything before the first row. */
@@ -77,24 +77,37 @@ type JsonForm = Pick<Encoding, 'rows' | 'integers'>
 
 type RowWriter = (row: readonly Cell[]) => string
 
-export function textEncoder(header: string, between: string, after: string, writeRow: RowWriter): TextRowEncoder {
-  let pending = header
-  let separator = ''
-  const takeText = (): string => {
-    const text = pending
-    pending = ''
-    return text
+export class RowText implements TextRowEncoder {
+  #text: string
+  #separator = ''
+  readonly #between: string
+  readonly #after: string
+  readonly #writeRow: RowWriter
+
+  constructor(header: string, between: string, after: string, writeRow: RowWriter) {
+    this.#text = header
+    this.#between = between
+    this.#after = after
+    this.#writeRow = writeRow
   }
-  return {
-    add(row) {
-      pending += separator + writeRow(row) + after
-      separator = between
-    },
-    get pending() {
-      return pending.length
-    },
-    take: () => Buffer.from(takeText()),
-    takeText,
+
+  add(row: readonly Cell[]): void {
+    this.#text += this.#separator + this.#writeRow(row) + this.#after
+    this.#separator = this.#between
+  }
+
+  get pending(): number {
+    return this.#text.length
+  }
+
+  take(): Uint8Array {
+    return Buffer.from(this.takeText())
+  }
+
+  takeText(): string {
+    const text = this.#text
+    this.#text = ''
+    return text
   }
 }
 

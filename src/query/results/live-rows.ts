@@ -2,7 +2,7 @@
 import type { Steps } from '../../lib/turns.ts'
 import type { LiveColumns } from '../engines/live-statement.ts'
 import type { ResultColumn } from '../iql/bound-query.ts'
-import { jsonRowWriter, textEncoder } from './encoders.ts'
+import { jsonRowWriter, RowText } from './encoders.ts'
 import type { Cell, Encoding, TextRowEncoder } from './encoding.ts'
 
 export type LiveEncoding = Pick<Encoding, 'rows' | 'integers'>
@@ -26,7 +26,7 @@ export function createLiveEncoder(columns: LiveColumns, encoding: LiveEncoding):
   const writeRoute = writerFrom(routeStart, routeColumns, encoding)
   // JSON escapes tabs in strings. Only the text of a Json value can hold one, between its members.
   const mayHoldTabs = shown.some(({ type }) => type.kind === 'Json')
-  return textEncoder('', '', '\n', (cells) => {
+  return new RowText('', '', '\n', (cells) => {
     const row = writeRow(cells)
     return `${writeKey(cells)}\t${writeRoute(cells)}\t${mayHoldTabs ? row.replaceAll('\t', ' ') : row}`
   })

@@ -57,11 +57,14 @@ export type Result =
 export function runValues(call: Call, values: readonly IqlValue[], env: ExecutionEnv): RunValues {
   const { subject, username, clientId, roles, scopes } = call.principal
   const { literals, snapshot } = call.planned
-  const claims = { subject, username, clientId, roles, scopes }
   return {
     parameters: values,
     literals,
-    ...claims,
+    subject,
+    username,
+    clientId,
+    roles,
+    scopes,
     views: () => readableViews(snapshot, scopes),
     milliseconds: env.clock(),
   }

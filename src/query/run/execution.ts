@@ -38,7 +38,14 @@ function mayBeSmall({ planned, encoding }: Call): boolean {
   return planned.read !== undefined && planned.cost !== 'unbounded' && encoding.format !== 'arrow'
 }
 
-export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
+export function execute(run: Run, env: ExecutionEnv): Promise<Result> {
+  const { statement } = run.planned.bound
+  const isWrite = statement.kind === 'insert' || statement.kind === 'update' || statement.kind === 'delete'
+  // Not through a further promise, because it is the hot path of writes.
+  return isWrite && !statement.table.isSystem && !run.planned.readsAuditLog ? write(run, env) : executeOther(run, env)
+}
+
+async function executeOther(run: Run, env: ExecutionEnv): Promise<Result> {
   const { bound, encoders, readsAuditLog } = run.planned
   const { statement } = bound
   if (readsAuditLog) await env.auditTable.catchUp(run.running.signal)
@@ -89,7 +96,7 @@ function readRun(call: Call, env: ExecutionEnv): ReadRun {
 async function write(run: Run, env: ExecutionEnv): Promise<Result> {
   const { statement, columns } = run.planned.bound
   const isChecked = (statement.kind === 'insert' || statement.kind === 'update') && statement.check !== undefined
-  const parts = [run, ...(run.further ?? [])]
+  const parts = run.further === undefined || run.further.length === 0 ? [run] : [run, ...run.further]
   const bound = inTurns(bindWrite(run, parts, env))
   const { steps, rows, length } = bound instanceof Promise ? await bound : bound
   const reply = await env.engine.write({
@@ -137,7 +144,7 @@ function* bindWrite(
       length += sizeOfAll(set)
       yield
     }
-    steps.push({ sql: plan.sql, parameterSets })
+    steps.push({ sql: plan.sql, parameterSets, returned: plan.returned })
   }
   return { steps, rows, length }
 }

@@ -151,6 +151,14 @@ export function shownStatement(statement: string): string {
   return statement.length > MAX_SHOWN_LENGTH ? `${statement.slice(0, MAX_SHOWN_LENGTH)}…` : statement
 }
 
+/** Every request of a token has the same Principal: its owner is kept as the same string, which maps find faster. */
+const owners = new WeakMap<Principal, string>()
+
 export function ownerOf(principal: Principal): string {
-  return `${principal.kind}:${principal.subject}`
+  let owner = owners.get(principal)
+  if (owner === undefined) {
+    owner = `${principal.kind}:${principal.subject}`
+    owners.set(principal, owner)
+  }
+  return owner
 }

@@ -107,6 +107,8 @@ export interface Dialect {
   readonly isUnchanged: (key: readonly Sql[], changedKeys: Sql) => Sql
   /** Whether RETURNING accepts an alias of the target. */
   readonly aliasesTargets: boolean
+  /** Whether a column holds a parameter of its type exactly as it was bound. */
+  readonly keepsParameters: boolean
   /** Undefined when the database itself refuses to change a row twice in one statement. */
   readonly rowTracking: ((table: TableView) => RowTracking) | undefined
   /** A condition that fails the statement when a row to be changed has long values and would be changed on the event loop. */

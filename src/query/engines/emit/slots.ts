@@ -65,6 +65,8 @@ export interface Plan {
   readonly slots: readonly Slot[]
   /** By name. */
   readonly shared?: ReadonlyMap<string, Slot> | undefined
+  /** The slots whose values an insert returns, where the statement itself returns nothing. */
+  readonly returned?: readonly number[] | undefined
   /** The same result by another way, which the engine may take. */
   readonly split?: SplitPlan | undefined
 }

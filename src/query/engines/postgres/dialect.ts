@@ -26,6 +26,7 @@ export const POSTGRES: Dialect = {
     return `NOT EXISTS (SELECT FROM (${changedKeys}) AS changed (${names}) WHERE (${names}) = (${key.join(', ')}))`
   },
   aliasesTargets: true,
+  keepsParameters: false,
   rowTracking: undefined,
   shortRow: undefined,
   keyFits: (value, _type, column, maxBytes) =>

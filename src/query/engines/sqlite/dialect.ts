@@ -24,6 +24,7 @@ export const SQLITE: Dialect = {
   formerRows: formerRowsSql,
   isUnchanged: (key, changedKeys) => `(${key.join(', ')}) NOT IN (${changedKeys})`,
   aliasesTargets: false,
+  keepsParameters: true,
   fence: 'LIMIT -1',
   value: (placeholder) => placeholder,
   rowTracking: ({ name, columns }) => {

@@ -92,7 +92,10 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     prepareRead: (query) => prepareRead(open, query),
     async write(request) {
       try {
-        return await write(open, request)
+        const reply = request.isShort ? await writeShort(open, request) : undefined
+        return reply ?? (await writeApart(open, request))
+      } catch (error) {
+        throw asRefusal(error) ?? error
       } finally {
         // What failed may have been committed, or not.
         live.committed(request.tables)
@@ -194,39 +197,33 @@ function prepareRead({ pool, readingStatements }: OpenDatabase, query: ReadState
   }
 }
 
-async function write(open: OpenDatabase, { running, owner, tables: _, ...job }: WriteRequest): Promise<WriteReply> {
+/** Undefined when the write would change a long row; nothing is written then. One promise, because this is every small write. */
+async function writeShort(open: OpenDatabase, request: WriteRequest): Promise<WriteReply | undefined> {
+  const { writing, writingStatements, commits, longWrites, availability } = open
+  const { owner, running } = request
   try {
-    if (job.isShort) {
-      const reply = await writeShort(open, owner, job, running)
-      if (reply !== undefined) return reply
-    }
-    const reply = await runApart(open, owner, job, running.signal)
-    if (reply === undefined) throw new Error('A long write without an outcome')
+    const written = commits.write(() => runWrite(writing, writingStatements, request), {
+      owner,
+      isOneStatement: isOneStatement(request),
+      running,
+    })
+    const reply = await longWrites.countShort(owner, written)
+    availability.succeeded(true)
     return reply
   } catch (error) {
-    throw asRefusal(error) ?? error
-  }
-}
-
-/** Undefined when the write would change a long row; nothing is written then. */
-async function writeShort(
-  open: OpenDatabase,
-  owner: string | undefined,
-  job: WriteJob,
-  running: WriteRequest['running'],
-): Promise<WriteReply | undefined> {
-  const { writing, writingStatements, commits, longWrites } = open
-  const options = { owner, isOneStatement: isOneStatement(job), running }
-  const run = (): WriteReply => runWrite(writing, writingStatements, job)
-  try {
-    return await longWrites.countShort(
-      owner,
-      watched(open, () => commits.write(run, options)),
-    )
-  } catch (error) {
+    availability.failed(error)
     if (error instanceof LongRow) return undefined
     throw error
   }
+}
+
+async function writeApart(
+  open: OpenDatabase,
+  { running, owner, tables: _, ...job }: WriteRequest,
+): Promise<WriteReply> {
+  const reply = await runApart(open, owner, job, running.signal)
+  if (reply === undefined) throw new Error('A long write without an outcome')
+  return reply
 }
 
 /** SQLite undoes a single statement that fails, but not one that is refused for what it returned. */

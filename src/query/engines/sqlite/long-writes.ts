@@ -43,8 +43,11 @@ export class LongWrites {
   }
 
   /** Counts a short write as waiting until it has ended. */
-  async countShort<T>(owner: string | undefined, write: Promise<T>): Promise<T> {
-    if (this.#current === undefined || owner === undefined) return write
+  countShort<T>(owner: string | undefined, write: Promise<T>): Promise<T> {
+    return this.#current === undefined || owner === undefined ? write : this.#countWaiting(owner, write)
+  }
+
+  async #countWaiting<T>(owner: string, write: Promise<T>): Promise<T> {
     this.#short.set(owner, (this.#short.get(owner) ?? 0) + 1)
     this.#watch()
     try {

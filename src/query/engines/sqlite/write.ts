@@ -1,6 +1,8 @@
 /** Runs one write, or the changes of a catalogue, in a transaction of the caller: in the server and in the process for long writes. */
 import type { Database } from 'better-sqlite3'
-import { ReturnedRows } from '../bounded-rows.ts'
+import { MAX_RESULT_ROW_BYTES } from '../../iql/limits.ts'
+import { ReturnedRows, type RowReader } from '../bounded-rows.ts'
+import { type Bindable, sizeOfAll } from '../emit/slots.ts'
 import type {
   ChangeRequest,
   IdempotencyKey,
@@ -10,7 +12,7 @@ import type {
   WriteRequest,
 } from '../engine.ts'
 import { type ResponseRow, readResponse, writeOutcome } from '../idempotency.ts'
-import { rowFilterError } from '../runtime-error.ts'
+import { rowFilterError, rowTooLongError } from '../runtime-error.ts'
 import { applyChanges } from './catalogue.ts'
 import { resetTrackedRows } from './functions.ts'
 import { type RawRow, rowReader } from './representation.ts'
@@ -54,11 +56,17 @@ function storeResponse(database: Database, { idempotencyKey, outcome }: StoredRe
 
 function execute(database: Database, statements: StatementCache, job: WriteJob): WriteOutcome {
   const { returning, isChecked, isShort } = job
-  const returned = new ReturnedRows(job, rowReader(returning))
+  const returned = new ReturnedRows(job, readerOf(returning))
   let rowsAffected = 0
-  for (const { sql, parameterSets } of job.steps) {
+  for (const { sql, parameterSets, returned: places } of job.steps) {
     const statement = statements.get(sql)
     for (const parameters of parameterSets) {
+      if (places !== undefined) {
+        const row = givenRow(parameters, places)
+        rowsAffected += statement.run(...parameters).changes
+        returned.add(row)
+        continue
+      }
       if (!statement.reader) {
         rowsAffected += statement.run(...parameters).changes
         continue
@@ -74,4 +82,32 @@ function execute(database: Database, statements: StatementCache, job: WriteJob):
     }
   }
   return returned.outcome(rowsAffected)
+}
+
+/** By the columns of a plan, which every run of it shares. */
+const readers = new WeakMap<WriteJob['returning'], RowReader<RawRow>>()
+
+function readerOf(returning: WriteJob['returning']): RowReader<RawRow> {
+  let reader = readers.get(returning)
+  if (reader === undefined) {
+    reader = rowReader(returning)
+    readers.set(returning, reader)
+  }
+  return reader
+}
+
+/** A row as SQLite would return it. Refuses one that is too long, as the emitted RETURNING does (emit/long-rows.ts). */
+function givenRow(parameters: readonly Bindable[], places: readonly number[]): RawRow {
+  const row = places.map((place) => parameters[place] ?? null)
+  // A UTF-16 code unit takes at most three bytes.
+  if (sizeOfAll(row) * 3 > MAX_RESULT_ROW_BYTES && bytesOf(row) > MAX_RESULT_ROW_BYTES)
+    throw rowTooLongError(MAX_RESULT_ROW_BYTES)
+  return row
+}
+
+function bytesOf(row: readonly Bindable[]): number {
+  const lengths = row.map((value) =>
+    typeof value === 'string' || value instanceof Uint8Array ? Buffer.byteLength(value) : 0,
+  )
+  return lengths.reduce((sum, length) => sum + length, 0)
 }

@@ -1,0 +1,39 @@
+/** Inserts that return what they were given: the row need not be read back, which SQLite does through a temporary table. */
+import type { Insert } from '../../iql/bound.ts'
+import type { BoundExpression } from '../../iql/bound-query.ts'
+import { typeName } from '../../iql/types.ts'
+import type { Dialect } from './dialect.ts'
+import type { Plan } from './slots.ts'
+
+/** The parameter that each returned column holds; undefined if one holds something else, or if the row may not be inserted. */
+export function givenRow(insert: Insert, dialect: Dialect): readonly BoundExpression[] | undefined {
+  const { rows, returning, onConflict, check, source, table, columns } = insert
+  if (!dialect.keepsParameters || returning.length === 0 || onConflict !== undefined || check !== undefined)
+    return undefined
+  const [row, ...others] = rows.kind === 'values' ? rows.rows : []
+  if (row === undefined || others.length > 0) return undefined
+  const given: BoundExpression[] = []
+  for (const { expression } of returning) {
+    if (expression.kind !== 'column' || expression.source !== source) return undefined
+    const column = table.columns[expression.ordinal]
+    const value = row[columns.findIndex(({ name }) => name === column?.name)]
+    if (column === undefined || value?.kind !== 'parameter') return undefined
+    if (typeName(value.type) !== typeName(column.type)) return undefined
+    given.push(value)
+  }
+  return given
+}
+
+/** The plan of the insert without RETURNING, with the slots of these parameters; undefined if it binds one by its name. */
+export function returningGiven(plan: Plan, given: readonly BoundExpression[]): Plan | undefined {
+  const returned = given.map((value) =>
+    plan.slots.findIndex(
+      ({ source, type }) =>
+        value.kind === 'parameter' &&
+        source.kind === 'parameter' &&
+        source.index === value.index &&
+        typeName(type) === typeName(value.type),
+    ),
+  )
+  return returned.includes(-1) ? undefined : { ...plan, returned }
+}
