@@ -15,6 +15,7 @@ import {
   INTERVAL,
   type IqlType,
   type IqlValue,
+  isExtraWide,
   isWide,
   JSON_TYPE,
   MAX_INTEGER,
@@ -82,6 +83,35 @@ function numberType(binding: Binding, text: string, at: number): IqlType {
   })
 }
 
+/** A number that is compared with an Integer or Decimal can have any number of digits. Undefined for everything else. */
+export function longNumber(expression: Expression, other: IqlType | undefined): Literal | undefined {
+  const isNegative = expression.kind === 'unary' && expression.operator === '-'
+  const number = expression.kind === 'unary' && expression.operator !== 'not' ? expression.operand : expression
+  if (number.kind !== 'number' || (other?.kind !== 'Integer' && other?.kind !== 'Decimal')) return undefined
+  const [written = '', fraction = ''] = number.text.split('.')
+  const whole = written.replace(/^0+/, '')
+  if (/e/i.test(number.text) || whole.length + fraction.length <= DECIMAL_DIGITS) return undefined
+  const value = whole.length > DECIMAL_DIGITS ? beyondAll() : between(whole, fraction)
+  return literal(value.type, isNegative ? -value.unscaled : value.unscaled)
+}
+
+/** No value is as great. */
+function beyondAll() {
+  return {
+    type: { kind: 'Decimal', precision: DECIMAL_DIGITS + 1, scale: 0 },
+    unscaled: 10n ** BigInt(DECIMAL_DIGITS),
+  } as const
+}
+
+/** Of the digits beyond those of any value it matters only whether one is not 0. */
+function between(whole: string, fraction: string) {
+  const rest = /[1-9]/.test(fraction.slice(DECIMAL_DIGITS)) ? '5' : '0'
+  const digits = fraction.slice(0, DECIMAL_DIGITS) + rest
+  const scale = digits.length - (/0*$/.exec(digits)?.[0].length ?? 0)
+  const type = { kind: 'Decimal', precision: Math.max(1, whole.length + scale), scale } as const
+  return { type, unscaled: BigInt(whole + digits.slice(0, scale)) }
+}
+
 /** The types that a text literal is parsed as if the context expects them. */
 const PARSED_FROM_TEXT: ReadonlySet<string> = new Set(['Timestamp', 'Date', 'Time', 'Uuid', 'Json', 'Interval'])
 
@@ -130,7 +160,7 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
   } else if (from.kind === type.kind && (from.kind !== 'Decimal' || type.kind !== 'Decimal')) return expression
   if (from.kind === 'Decimal' && type.kind === 'Decimal') {
     // Engines represent a Decimal by its scale, and by whether its digits fit into a 64-bit integer.
-    if (from.scale === type.scale && isWide(from) === isWide(type))
+    if (from.scale === type.scale && isWide(from) === isWide(type) && isExtraWide(from) === isExtraWide(type))
       return expression.kind === 'literal' ? literal(type, expression.value, expression.written) : expression
   }
   if (expression.kind === 'literal') {

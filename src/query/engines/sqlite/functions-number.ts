@@ -1,8 +1,9 @@
 /** Arithmetic that SQLite lacks: checked 64-bit integers, decimals of up to 38 digits, doubles with IQL's errors. */
 import { SPREAD_DIGITS } from '../../iql/operators.ts'
+import { DECIMAL_DIGITS, SHORT_DIGITS } from '../../iql/types.ts'
 import { readDigits, writeDecimal } from '../../iql/values.ts'
 import { iqlError, underflowError } from '../runtime-error.ts'
-import { fromWide, toWide } from './representation.ts'
+import { fromWide, toExtraWide, toWide } from './representation.ts'
 
 export type SqliteFunction = (...args: never[]) => unknown
 
@@ -113,7 +114,8 @@ export function exact(value: bigint | Uint8Array): bigint {
 export function fitted(value: bigint, digits: bigint): bigint | Uint8Array {
   const limit = 10n ** digits
   if (value >= limit || value <= -limit) throw overflow(`Decimal of ${digits} digits`)
-  return digits > 18n ? toWide(value) : value
+  if (digits > BigInt(DECIMAL_DIGITS)) return toExtraWide(value)
+  return digits > BigInt(SHORT_DIGITS) ? toWide(value) : value
 }
 
 /** Rounds half away from zero. */
