@@ -44,7 +44,14 @@ export function matchArguments(
 ): BoundArguments {
   const fitting = definitions.filter((definition) => takesCount(definition, call.arguments.length))
   if (fitting.length === 0)
-    throw badArguments(binding, call, definitions, call.name.at, `takes ${countsOf(definitions)}`, valueHint(definitions))
+    throw badArguments(
+      binding,
+      call,
+      definitions,
+      call.name.at,
+      `takes ${countsOf(definitions)}`,
+      valueHint(definitions),
+    )
   const own = call.arguments.map((argument) => (isFlexible(argument) ? undefined : binding.expression(scope, argument)))
   const chosen = fitting.find((definition) => {
     return call.arguments.every((argument, index) => {

@@ -62,10 +62,24 @@ export function bindNumber(
   sign: '' | '-' = '',
 ): Literal {
   const { text, at } = written
+  // Most numbers are short integers, and some lists have thousands of them.
+  if (text.length <= SAFE_DIGITS && expected?.kind !== 'Double' && isDigits(text))
+    return literal(INTEGER, BigInt(sign + text), binding.writtenAt(written, sign))
   const type = expected?.kind === 'Double' ? DOUBLE : numberType(binding, `${sign}${text}`, at)
   const read = readValue(type, `${sign}${text}`)
   if ('problem' in read) throw binding.fail('BadLiteral', at, `${text} ${read.problem}`)
   return literal(type, read.value, binding.writtenAt(written, sign))
+}
+
+/** Digits that every 64-bit integer has room for. */
+const SAFE_DIGITS = 18
+
+function isDigits(text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code < 0x30 || code > 0x39) return false
+  }
+  return true
 }
 
 /** 42 is an Integer, 4.2 a Decimal with its digits, 4e2 a Double. A whole number beyond 64 bits is a Decimal. */
@@ -87,7 +101,8 @@ function numberType(binding: Binding, text: string, at: number): IqlType {
 export function longNumber(expression: Expression, other: IqlType | undefined): Literal | undefined {
   const isNegative = expression.kind === 'unary' && expression.operator === '-'
   const number = expression.kind === 'unary' && expression.operator !== 'not' ? expression.operand : expression
-  if (number.kind !== 'number' || (other?.kind !== 'Integer' && other?.kind !== 'Decimal')) return undefined
+  if (number.kind !== 'number' || number.text.length <= DECIMAL_DIGITS) return undefined
+  if (other?.kind !== 'Integer' && other?.kind !== 'Decimal') return undefined
   const [written = '', fraction = ''] = number.text.split('.')
   const whole = written.replace(/^0+/, '')
   if (/e/i.test(number.text) || whole.length + fraction.length <= DECIMAL_DIGITS) return undefined
@@ -168,14 +183,23 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
     if (value === null) return literal(type, null)
     const source = asDecimal(from)
     if (source !== undefined && type.kind === 'Decimal' && typeof value === 'bigint' && type.scale >= source.scale) {
-      const unscaled = value * 10n ** BigInt(type.scale - source.scale)
+      const unscaled = value * powerOf10(type.scale - source.scale)
+      const limit = powerOf10(type.precision)
       // A value that does not fit is an error only if the engine evaluates it.
-      if (unscaled < 10n ** BigInt(type.precision) && -unscaled < 10n ** BigInt(type.precision)) {
+      if (unscaled < limit && -unscaled < limit) {
         return literal(type, unscaled, expression.written)
       }
     }
   }
   return { kind: 'widen', operand: expression, type, nullable: expression.nullable }
+}
+
+const POWERS: bigint[] = []
+
+/** Powers are kept: a long list needs the same one for each of its items. */
+function powerOf10(exponent: number): bigint {
+  POWERS[exponent] ??= 10n ** BigInt(exponent)
+  return POWERS[exponent]
 }
 
 /** As a Decimal, an Integer literal has as many digits as are written. */

@@ -241,6 +241,8 @@ function unify(
   const isDecimal = expressions.some((expression) => expression.type.kind === 'Decimal')
   let type: IqlType = { kind: 'Null' }
   for (const expression of expressions) {
+    // Of a long list most have the type of the one before.
+    if (type === expression.type && !isDecimal) continue
     const common = typeOf(type, isDecimal ? tightDecimal(expression) : expression.type)
     if (common === undefined) throw mismatch(binding, what, type, expression.type, at)
     type = common
@@ -263,22 +265,22 @@ function bindGroup(
   written: readonly Expression[],
   expected?: IqlType,
 ): BoundExpression[] {
-  const bound = new Map<Expression, BoundExpression>()
+  const bound = new Array<BoundExpression | undefined>(written.length)
   let type: IqlType | undefined
-  for (const expression of written) {
+  for (const [index, expression] of written.entries()) {
     if (isFlexible(expression)) continue
     const made = binding.expression(scope, expression, expected)
-    bound.set(expression, made)
+    bound[index] = made
     if (type === undefined || type.kind === 'Null') type = made.type
   }
-  const literals = written.filter((expression) => isFlexible(expression) && expression.kind !== 'parameter')
-  for (const expression of literals) {
+  for (const [index, expression] of written.entries()) {
+    if (bound[index] !== undefined || expression.kind === 'parameter') continue
     const made = longNumber(expression, type) ?? binding.expression(scope, expression, type ?? expected)
-    bound.set(expression, made)
+    bound[index] = made
     if (type === undefined || type.kind === 'Null') type = made.type
   }
-  return written.map((expression) => {
-    return bound.get(expression) ?? binding.expression(scope, expression, comparedWith(type) ?? expected)
+  return written.map((expression, index) => {
+    return bound[index] ?? binding.expression(scope, expression, comparedWith(type) ?? expected)
   })
 }
 
