@@ -194,32 +194,18 @@ function isUntyped(expression: Expression): boolean {
   return expression.kind === 'parameter' || expression.kind === 'null'
 }
 
+/** Widens expressions that are compared to a type that holds all their values. */
+export function widenToCompare(binding: Binding, what: string, expressions: readonly BoundExpression[], at: number) {
+  return widenToCommonType(binding, what, expressions, at, comparedType)
+}
+
 /** Widens expressions of which one is the result to a common type. */
 export function widenToCommonType(
   binding: Binding,
   what: string,
   expressions: readonly BoundExpression[],
   at: number,
-): BoundExpression[] {
-  return widenAll(binding, what, expressions, at, commonType)
-}
-
-/** Widens expressions that are compared to a type that holds all their values. */
-export function widenToCompare(
-  binding: Binding,
-  what: string,
-  expressions: readonly BoundExpression[],
-  at: number,
-): BoundExpression[] {
-  return widenAll(binding, what, expressions, at, comparedType)
-}
-
-function widenAll(
-  binding: Binding,
-  what: string,
-  expressions: readonly BoundExpression[],
-  at: number,
-  typeOf: typeof commonType,
+  typeOf = commonType,
 ): BoundExpression[] {
   const type = unify(binding, what, expressions, at, typeOf)
   if (isComparable(type)) return expressions.map((expression) => widen(expression, type))
