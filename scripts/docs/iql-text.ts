@@ -55,7 +55,8 @@ the table without a row filter.
 **Gaps.** \`FROM generate_series(start, stop, step) AS name\` gives a grid, to which the rows are joined with \`LEFT JOIN\`; \`locf\` and
 \`interpolate\` fill what is missing. For several symbols, join the grid with the symbols first (\`CROSS JOIN\`), and write
 \`PARTITION BY symbol\` in the window. \`GROUP BY time_bucket_gapfill(width, time, start, end)\`
-does all this in one step. A name in this GROUP BY is that of an output first, and of a column only if there is no such output.
+does all this in one step. A sub-query among its outputs cannot use its columns: select the buckets in a WITH query, and write the
+sub-query in a select from it.
 
 **Run-time errors**, such as a division by zero, are raised when a value is evaluated. A part of a condition that cannot change
 its outcome, or a column of a sub-query that is not used, may or may not be evaluated; guard it with \`CASE\` or \`NULLIF\`.
@@ -88,21 +89,22 @@ own, so that it cannot be written or indexed, has no parameters, and takes no ro
 as they are when a table gets more columns, even with \`*\`. \`CREATE OR REPLACE VIEW\` gives it another query, and keeps its scope and
 comment unless the statement names others; \`ALTER VIEW turnover SET READ SCOPE NULL COMMENT 'By day'\` changes these, and
 \`DROP VIEW\` removes the view. What a view uses cannot be dropped or changed so that the view would fail or have other columns: the
-error \`Data.InUse\` names the views. The limits of a statement count the query of each view as often as the view is used. Like
-tables, views are defined with \`Platform/Admin\`; \`cataloguetables\` shows their texts.
+error \`Data.InUse\` names the views. A view that only renames, computes and filters the rows of one table, or of another such view, is as
+fast as the table: a query by its key or an index uses these, and a live query reads only the rows that have changed. The limits of
+a statement count the query of each view as often as the view is used. Like tables, views are defined with \`Platform/Admin\`; \`cataloguetables\` shows their texts.
 
 **Live queries.** \`EXPLAIN LIVE select …\` says how the result of a query is kept up to date for subscribers: the \`method\`, the
 \`key\` that identifies its rows (\`[]\` for a result of one row, NULL if rows have no key of their own) and the \`reason\`.
 
 | method | for | how |
 |---|---|---|
-| \`keys\` | one table with a primary key, without \`ORDER BY\`, sub-queries and window functions | only rows whose keys have changed are read again |
+| \`keys\` | one table with a primary key, or a view or query in FROM that only renames, computes and filters its rows, without \`ORDER BY\`, sub-queries and window functions | only rows whose keys have changed are read again |
 | \`rerun\` | every other query | the query runs again when a table that it reads has changed |
 | \`clock\` | queries that use \`now()\` or \`current_date\` | the query runs again every second |
 | \`refused\` | queries without a table, with \`gen_uuid()\`, or with \`LIMIT\` or \`OFFSET\` but no \`ORDER BY\` | the reason says what to do |
 
 The key is the primary key of the one table in \`FROM\`, or the values of \`GROUP BY\`, whether they are selected or not. Joins, set
-operations, \`DISTINCT\` and queries in \`FROM\` have none. Rows that tie in \`ORDER BY\` are ordered by their keys.
+operations, \`DISTINCT\` and other queries in \`FROM\` have none. Rows that tie in \`ORDER BY\` are ordered by their keys.
 
 Queries that differ only in the values that columns are compared with, as in \`symbol = :s\`, share one read of the changed rows,
 however many subscribers there are. They do not if an output or another condition can fail, as a division can.

@@ -46,6 +46,10 @@ onEveryEngine('the memory of aggregates', (place, engine) => {
     assert.equal(Number(small.json.Rows[0]?.m1), 49.5)
     const large = await server.query(`${select} CROSS JOIN many b CROSS JOIN many c WHERE c.n < 2`)
     assert.deepEqual([large.status, large.json.Code], [422, 'Limit.Memory'], large.text.slice(0, 300))
+    // The same of Integers: 65,535 values for each.
+    const integers = `SELECT ${medians.join(', ').replaceAll('CAST(a.n AS Decimal(38, 0))', 'a.n')} FROM many a`
+    const larger = await server.query(`${integers} CROSS JOIN many b CROSS JOIN many c WHERE c.n < 7`)
+    assert.deepEqual([larger.status, larger.json.Code], [422, 'Limit.Memory'], larger.text.slice(0, 300))
   })
 })
 

@@ -64,7 +64,7 @@ export async function ask(server: QueryServer, statement: string): Promise<Answe
     const lines = [`! ${Code}${Position === undefined ? '' : ` @${Position.Offset}`}`]
     return {
       lines: response.status >= 500 ? [`! ${response.status} ${detail}`] : lines,
-      bytes: `${response.status} ${Code} ${JSON.stringify(Position)}`,
+      bytes: `${response.status} ${Code} ${JSON.stringify(Position)} ${detail}`,
     }
   }
   const { RowsAffected } = body

@@ -22,7 +22,7 @@ for (const file of process.argv.slice(2)) {
       first.lines[0]?.startsWith('=')
     if (first?.bytes !== second?.bytes) {
       console.log(
-        `${file}:${block.line} differs\n${block.statement}\n  sqlite   ${first?.lines.join(' / ')}\n  postgres ${second?.lines.join(' / ')}`,
+        `${file}:${block.line} differs\n${block.statement}\n  sqlite   ${first?.lines.join(' / ')}\n  postgres ${second?.lines.join(' / ')}\n  ${first?.bytes.slice(0, 150)}\n  ${second?.bytes.slice(0, 150)}`,
       )
       recorded.push(block)
     } else if (first?.lines.some((line) => line.startsWith('! 5'))) {

@@ -8,7 +8,12 @@ export function iqlError(name: ErrorName, detail: string): Refusal {
   return new Refusal(`IQL.${name}`, ERRORS[name].status, detail)
 }
 
+/** The types whose values have a range. Which Decimal it was is not known to every database. */
+export type RangedType = 'Integer' | 'Decimal' | 'Double' | 'Timestamp' | 'Date' | 'Interval'
+
 /** Errors that both engines report. */
+export const overflowError = (type: RangedType): Refusal =>
+  iqlError('Overflow', `The result is out of range for ${type}`)
 export const underflowError = (): Refusal =>
   iqlError('Underflow', 'The result is too small for a Double, and is not zero')
 export const rowFilterError = (): Refusal =>
@@ -20,6 +25,9 @@ export const manyRowsError = (): Refusal =>
 export const notNullError = (column: string): Refusal => iqlError('NotNull', `The column ${column} must have a value`)
 /** The number of a row for nth_value. */
 export const rowNumberError = (): Refusal => iqlError('BadValue', 'The rows of a frame are counted from 1')
+export const zeroPowerError = (): Refusal => iqlError('BadValue', 'Zero raised to a negative power')
+export const negativePowerError = (): Refusal =>
+  iqlError('BadValue', 'A negative number raised to a power that is not an integer')
 /** A parameter of percentile_cont or percentile_disc. */
 export const badFractionError = (): Refusal =>
   iqlError('BadValue', 'The fraction of a percentile is a number from 0 to 1')

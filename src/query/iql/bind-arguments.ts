@@ -44,7 +44,14 @@ export function matchArguments(
 ): BoundArguments {
   const fitting = definitions.filter((definition) => takesCount(definition, call.arguments.length))
   if (fitting.length === 0)
-    throw badArguments(binding, call, definitions, call.name.at, `takes ${countsOf(definitions)}`)
+    throw badArguments(
+      binding,
+      call,
+      definitions,
+      call.name.at,
+      `takes ${countsOf(definitions)}`,
+      valueHint(definitions),
+    )
   const own = call.arguments.map((argument) => (isFlexible(argument) ? undefined : binding.expression(scope, argument)))
   const chosen = fitting.find((definition) => {
     return call.arguments.every((argument, index) => {
@@ -348,6 +355,12 @@ function badArguments(
 ) {
   const message = `${call.name.text.toLowerCase()} ${why}`
   return binding.fail('BadArguments', at, message, { expected: definitions.map(signatureOf), hint })
+}
+
+/** A percentile needs the values besides the fraction. */
+function valueHint([definition]: readonly FunctionDefinition[]): string | undefined {
+  if (definition?.arguments[0] !== 'fraction') return undefined
+  return `write ${definition.name}(0.5) WITHIN GROUP (ORDER BY x), or ${definition.name}(0.5, x)`
 }
 
 function countsOf(definitions: readonly FunctionDefinition[]): string {

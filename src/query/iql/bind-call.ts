@@ -3,7 +3,7 @@ import type { Call, Expression, Frame, Window } from './ast-query.ts'
 import { type BoundArguments, matchArguments } from './bind-arguments.ts'
 import { bindCondition, bindOrder } from './bind-clause.ts'
 import { isFlexible } from './bind-literal.ts'
-import { bindResults, combine, widenToCommonType } from './bind-operators.ts'
+import { bindResults, combine, widenToCompare } from './bind-operators.ts'
 import type { Binding } from './binding.ts'
 import type { BoundFrame } from './bound-frame.ts'
 import type { BoundExpression } from './bound-query.ts'
@@ -102,7 +102,7 @@ function bindNullIf(binding: Binding, scope: Scope, call: Call): BoundExpression
   const [writtenValue, writtenOther] = twoArguments(binding, call)
   const before = binding.widenedNullIfs
   const [value, other] = bindTwo(binding, scope, writtenValue, writtenOther)
-  const [left = value, right = other] = widenToCommonType(binding, 'nullif', [value, other], call.name.at)
+  const [left = value, right = other] = widenToCompare(binding, 'nullif', [value, other], call.name.at)
   // A NULL literal takes the type that it is compared with.
   const first = value.type.kind === 'Null' ? left : value
   const common = { kind: 'nullif', value: first, right, type: first.type, nullable: true } as const

@@ -30,6 +30,7 @@ export function bindLatest(binding: Binding, scope: Scope, from: Source | undefi
   }
   const on = bindKey(written.on)
   const partitionBy = written.partitionBy.map(bindKey)
+  const names = partitionBy.map((part, index) => (part.kind === 'column' ? part.name : `key${index + 1}`))
   const given = new Set([on, ...partitionBy].map(fingerprintOf))
   // Of rows that tie the last by the primary key counts, or by all columns: every engine picks the same one.
   const primaryKey = from.kind === 'table' ? from.table.primaryKey : []
@@ -39,7 +40,7 @@ export function bindLatest(binding: Binding, scope: Scope, from: Source | undefi
     return breaksTies && !given.has(fingerprintOf(column)) ? [descending(column)] : []
   })
   // Rows whose `on` is NULL are left out.
-  return { on, partitionBy, order: [descending({ ...on, nullable: false }), ...ties] }
+  return { names, on, partitionBy, order: [descending({ ...on, nullable: false }), ...ties] }
 }
 
 function descending(expression: BoundExpression): BoundOrder {

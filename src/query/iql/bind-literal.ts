@@ -15,6 +15,7 @@ import {
   INTERVAL,
   type IqlType,
   type IqlValue,
+  isExtraWide,
   isWide,
   JSON_TYPE,
   MAX_INTEGER,
@@ -61,10 +62,24 @@ export function bindNumber(
   sign: '' | '-' = '',
 ): Literal {
   const { text, at } = written
+  // Most numbers are short integers, and some lists have thousands of them.
+  if (text.length <= SAFE_DIGITS && expected?.kind !== 'Double' && isDigits(text))
+    return literal(INTEGER, BigInt(sign + text), binding.writtenAt(written, sign))
   const type = expected?.kind === 'Double' ? DOUBLE : numberType(binding, `${sign}${text}`, at)
   const read = readValue(type, `${sign}${text}`)
   if ('problem' in read) throw binding.fail('BadLiteral', at, `${text} ${read.problem}`)
   return literal(type, read.value, binding.writtenAt(written, sign))
+}
+
+/** Digits that every 64-bit integer has room for. */
+const SAFE_DIGITS = 18
+
+function isDigits(text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index)
+    if (code < 0x30 || code > 0x39) return false
+  }
+  return true
 }
 
 /** 42 is an Integer, 4.2 a Decimal with its digits, 4e2 a Double. A whole number beyond 64 bits is a Decimal. */
@@ -80,6 +95,36 @@ function numberType(binding: Binding, text: string, at: number): IqlType {
   throw binding.fail('BadLiteral', at, `A number has at most ${DECIMAL_DIGITS} digits`, {
     hint: `write ${text.slice(0, 8)}…e0 for a Double`,
   })
+}
+
+/** A number that is compared with an Integer or Decimal can have any number of digits. Undefined for everything else. */
+export function longNumber(expression: Expression, other: IqlType | undefined): Literal | undefined {
+  const isNegative = expression.kind === 'unary' && expression.operator === '-'
+  const number = expression.kind === 'unary' && expression.operator !== 'not' ? expression.operand : expression
+  if (number.kind !== 'number' || number.text.length <= DECIMAL_DIGITS) return undefined
+  if (other?.kind !== 'Integer' && other?.kind !== 'Decimal') return undefined
+  const [written = '', fraction = ''] = number.text.split('.')
+  const whole = written.replace(/^0+/, '')
+  if (/e/i.test(number.text) || whole.length + fraction.length <= DECIMAL_DIGITS) return undefined
+  const value = whole.length > DECIMAL_DIGITS ? beyondAll() : between(whole, fraction)
+  return literal(value.type, isNegative ? -value.unscaled : value.unscaled)
+}
+
+/** No value is as great. */
+function beyondAll() {
+  return {
+    type: { kind: 'Decimal', precision: DECIMAL_DIGITS + 1, scale: 0 },
+    unscaled: 10n ** BigInt(DECIMAL_DIGITS),
+  } as const
+}
+
+/** Of the digits beyond those of any value it matters only whether one is not 0. */
+function between(whole: string, fraction: string) {
+  const rest = /[1-9]/.test(fraction.slice(DECIMAL_DIGITS)) ? '5' : '0'
+  const digits = fraction.slice(0, DECIMAL_DIGITS) + rest
+  const scale = digits.length - (/0*$/.exec(digits)?.[0].length ?? 0)
+  const type = { kind: 'Decimal', precision: Math.max(1, whole.length + scale), scale } as const
+  return { type, unscaled: BigInt(whole + digits.slice(0, scale)) }
 }
 
 /** The types that a text literal is parsed as if the context expects them. */
@@ -130,7 +175,7 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
   } else if (from.kind === type.kind && (from.kind !== 'Decimal' || type.kind !== 'Decimal')) return expression
   if (from.kind === 'Decimal' && type.kind === 'Decimal') {
     // Engines represent a Decimal by its scale, and by whether its digits fit into a 64-bit integer.
-    if (from.scale === type.scale && isWide(from) === isWide(type))
+    if (from.scale === type.scale && isWide(from) === isWide(type) && isExtraWide(from) === isExtraWide(type))
       return expression.kind === 'literal' ? literal(type, expression.value, expression.written) : expression
   }
   if (expression.kind === 'literal') {
@@ -138,14 +183,23 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
     if (value === null) return literal(type, null)
     const source = asDecimal(from)
     if (source !== undefined && type.kind === 'Decimal' && typeof value === 'bigint' && type.scale >= source.scale) {
-      const unscaled = value * 10n ** BigInt(type.scale - source.scale)
+      const unscaled = value * powerOf10(type.scale - source.scale)
+      const limit = powerOf10(type.precision)
       // A value that does not fit is an error only if the engine evaluates it.
-      if (unscaled < 10n ** BigInt(type.precision) && -unscaled < 10n ** BigInt(type.precision)) {
+      if (unscaled < limit && -unscaled < limit) {
         return literal(type, unscaled, expression.written)
       }
     }
   }
   return { kind: 'widen', operand: expression, type, nullable: expression.nullable }
+}
+
+const POWERS: bigint[] = []
+
+/** Powers are kept: a long list needs the same one for each of its items. */
+function powerOf10(exponent: number): bigint {
+  POWERS[exponent] ??= 10n ** BigInt(exponent)
+  return POWERS[exponent]
 }
 
 /** As a Decimal, an Integer literal has as many digits as are written. */

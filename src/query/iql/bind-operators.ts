@@ -1,6 +1,6 @@
 /** Binds operators: arithmetic, comparison, logic, BETWEEN, IN, LIKE and CASE. No type converts implicitly. */
 import type { Between, Binary, Case, Expression, InList, InQuery, IsTruth, Like } from './ast-query.ts'
-import { isFlexible, literal, tightDecimal, widen } from './bind-literal.ts'
+import { isFlexible, literal, longNumber, tightDecimal, widen } from './bind-literal.ts'
 import { type Binding, startOf } from './binding.ts'
 import type { BoundExpression } from './bound-query.ts'
 import { isPlain } from './copied-operands.ts'
@@ -10,6 +10,7 @@ import {
   asDecimal,
   BOOLEAN,
   commonType,
+  comparedType,
   FIXED_INTERVAL,
   INTEGER,
   INTERVAL,
@@ -146,8 +147,8 @@ function bindCompare(binding: Binding, scope: Scope, binary: Binary, operator: C
   if (isRoleClaim(binding, writtenRight) && (operator === '=' || operator === '<>')) {
     return roleTest(binding, scope, writtenLeft, operator === '<>')
   }
-  const [left, right] = bindPair(binding, scope, writtenLeft, writtenRight, comparedWith)
-  const [a, b] = widenToCommonType(binding, operator, [left, right], at)
+  const [left, right] = bindPair(binding, scope, writtenLeft, writtenRight, comparedWith, longNumber)
+  const [a, b] = widenToCompare(binding, operator, [left, right], at)
   if (a === undefined || b === undefined) throw mismatch(binding, operator, left.type, right.type, at)
   const neverNull = operator === 'is distinct from' || operator === 'is not distinct from'
   return {
@@ -172,10 +173,13 @@ function bindPair(
   left: Expression,
   right: Expression,
   expect: (other: IqlType | undefined, side: 'left' | 'right') => IqlType | undefined,
+  special: typeof longNumber = () => undefined,
 ): [BoundExpression, BoundExpression] {
+  const bind = (expression: Expression, type: IqlType | undefined): BoundExpression =>
+    special(expression, type) ?? binding.expression(scope, expression, type)
   if (isFlexible(left) && !isFlexible(right)) {
     const boundRight = binding.expression(scope, right)
-    return [binding.expression(scope, left, expect(boundRight.type, 'left')), boundRight]
+    return [bind(left, expect(boundRight.type, 'left')), boundRight]
   }
   if (isUntyped(left) && !isUntyped(right)) {
     const boundRight = binding.expression(scope, right, expect(undefined, 'right'))
@@ -183,21 +187,27 @@ function bindPair(
   }
   const boundLeft = binding.expression(scope, left, expect(undefined, 'left'))
   const type = isFlexible(right) ? expect(boundLeft.type, 'right') : undefined
-  return [boundLeft, binding.expression(scope, right, type)]
+  return [boundLeft, bind(right, type)]
 }
 
 function isUntyped(expression: Expression): boolean {
   return expression.kind === 'parameter' || expression.kind === 'null'
 }
 
-/** Widens expressions that are compared to a common type. */
+/** Widens expressions that are compared to a type that holds all their values. */
+export function widenToCompare(binding: Binding, what: string, expressions: readonly BoundExpression[], at: number) {
+  return widenToCommonType(binding, what, expressions, at, comparedType)
+}
+
+/** Widens expressions of which one is the result to a common type. */
 export function widenToCommonType(
   binding: Binding,
   what: string,
   expressions: readonly BoundExpression[],
   at: number,
+  typeOf = commonType,
 ): BoundExpression[] {
-  const type = unify(binding, what, expressions, at)
+  const type = unify(binding, what, expressions, at, typeOf)
   if (isComparable(type)) return expressions.map((expression) => widen(expression, type))
   if (type.kind === 'Null') return expressions.map((expression) => widen(expression, TEXT))
   throw binding.fail(
@@ -207,11 +217,19 @@ export function widenToCommonType(
   )
 }
 
-function unify(binding: Binding, what: string, expressions: readonly BoundExpression[], at: number): IqlType {
+function unify(
+  binding: Binding,
+  what: string,
+  expressions: readonly BoundExpression[],
+  at: number,
+  typeOf = commonType,
+): IqlType {
   const isDecimal = expressions.some((expression) => expression.type.kind === 'Decimal')
   let type: IqlType = { kind: 'Null' }
   for (const expression of expressions) {
-    const common = commonType(type, isDecimal ? tightDecimal(expression) : expression.type)
+    // Of a long list most have the type of the one before.
+    if (type === expression.type && !isDecimal) continue
+    const common = typeOf(type, isDecimal ? tightDecimal(expression) : expression.type)
     if (common === undefined) throw mismatch(binding, what, type, expression.type, at)
     type = common
   }
@@ -233,28 +251,28 @@ function bindGroup(
   written: readonly Expression[],
   expected?: IqlType,
 ): BoundExpression[] {
-  const bound = new Map<Expression, BoundExpression>()
+  const bound = new Array<BoundExpression | undefined>(written.length)
   let type: IqlType | undefined
-  for (const expression of written) {
+  for (const [index, expression] of written.entries()) {
     if (isFlexible(expression)) continue
     const made = binding.expression(scope, expression, expected)
-    bound.set(expression, made)
+    bound[index] = made
     if (type === undefined || type.kind === 'Null') type = made.type
   }
-  const literals = written.filter((expression) => isFlexible(expression) && expression.kind !== 'parameter')
-  for (const expression of literals) {
-    const made = binding.expression(scope, expression, type ?? expected)
-    bound.set(expression, made)
+  for (const [index, expression] of written.entries()) {
+    if (bound[index] !== undefined || expression.kind === 'parameter') continue
+    const made = longNumber(expression, type) ?? binding.expression(scope, expression, type ?? expected)
+    bound[index] = made
     if (type === undefined || type.kind === 'Null') type = made.type
   }
-  return written.map((expression) => {
-    return bound.get(expression) ?? binding.expression(scope, expression, comparedWith(type) ?? expected)
+  return written.map((expression, index) => {
+    return bound[index] ?? binding.expression(scope, expression, comparedWith(type) ?? expected)
   })
 }
 
 export function bindBetween(binding: Binding, scope: Scope, between: Between): BoundExpression {
   const bound = bindGroup(binding, scope, [between.operand, between.low, between.high])
-  const [operand, low, high] = widenToCommonType(binding, 'between', bound, between.at)
+  const [operand, low, high] = widenToCompare(binding, 'between', bound, between.at)
   if (operand === undefined || low === undefined || high === undefined)
     throw new Error('BETWEEN without three operands')
   binding.mayCopy ||= !isPlain(operand)
@@ -268,7 +286,7 @@ export function bindInList(binding: Binding, scope: Scope, list: InList): BoundE
     return roleTest(binding, scope, list.operand, list.negated)
   }
   const bound = bindGroup(binding, scope, [list.operand, ...list.items])
-  const [operand, ...items] = widenToCommonType(binding, 'in', bound, list.at)
+  const [operand, ...items] = widenToCompare(binding, 'in', bound, list.at)
   if (operand === undefined) throw new Error('IN without an operand')
   binding.mayCopy ||= !isPlain(operand)
   const nullable = operand.nullable || items.some((item) => item.nullable)
@@ -296,7 +314,7 @@ export function bindInQuery(binding: Binding, scope: Scope, written: InQuery): B
     throw binding.fail('ColumnCount', written.at, `The query of IN must have one column, not ${query.columns.length}`)
   }
   const operand = binding.expression(scope, written.operand, column.type)
-  const type = commonType(operand.type, column.type)
+  const type = comparedType(operand.type, column.type)
   if (type === undefined || !isComparable(type)) throw mismatch(binding, 'in', operand.type, column.type, written.at)
   return {
     kind: 'in-query',
@@ -347,7 +365,7 @@ export function bindCase(
   const conditions =
     written.operand === undefined
       ? whens.map((when) => requireBoolean(binding, binding.expression(scope, when, BOOLEAN), when, 'WHEN'))
-      : widenToCommonType(binding, 'case', bindGroup(binding, scope, [written.operand, ...whens]), written.at)
+      : widenToCompare(binding, 'case', bindGroup(binding, scope, [written.operand, ...whens]), written.at)
   const operand = written.operand === undefined ? undefined : conditions.shift()
   const results = written.branches.map(({ result }) => result)
   const { expressions, type } = bindResults(binding, scope, 'case', results, written.otherwise, written.at, expected)

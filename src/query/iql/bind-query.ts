@@ -20,9 +20,10 @@ export function bindQuery(
   written: Query,
   options: QueryOptions = {},
 ): Bound.Query {
-  const query = fillGaps(binding, written)
   const scope = new Scope(parent)
-  const ctes = query.with.map((cte) => bindCte(binding, scope, cte))
+  const ctes = written.with.map((cte) => bindCte(binding, scope, cte))
+  const query = fillGaps(binding, scope, written)
+  for (const cte of query.with.slice(written.with.length)) ctes.push(bindCte(binding, scope, cte))
   const { body: untyped, order } = bindBody(binding, scope, query.body, query.orderBy)
   const body = widenBody(
     untyped,

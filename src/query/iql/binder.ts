@@ -11,6 +11,7 @@ import type { Bound, BoundStatement } from './bound.ts'
 import type { OutputItem, ResultColumn } from './bound-query.ts'
 import type { CatalogueView } from './catalogue-view.ts'
 import { refuseCopies } from './copied-operands.ts'
+import { mergeQueries } from './merge-queries.ts'
 import { BOOLEAN, INTEGER, JSON_TYPE, TEXT } from './types.ts'
 
 /** `text` is the text that was parsed; errors refer to positions in it. The `literals` are told apart in the result. */
@@ -43,7 +44,7 @@ function bindStatement(binding: Binding, statement: Statement): BoundStatement {
     case 'explain':
       return { kind: 'explain', statement: bindRunnable(binding, statement.statement) }
     case 'explain-live':
-      return { kind: 'explain-live', query: bindQuery(binding, undefined, statement.query) }
+      return { kind: 'explain-live', query: mergeQueries(bindQuery(binding, undefined, statement.query)) }
     case 'create-table':
       return bindCreateTable(binding, statement)
     case 'alter-table':
@@ -74,7 +75,7 @@ type Runnable = Extract<Statement, { kind: 'query' | 'insert' | 'update' | 'dele
 function bindRunnable(binding: Binding, written: Runnable) {
   const statement = bindUnchecked(binding, written)
   refuseCopies(binding, statement)
-  return statement
+  return statement.kind === 'query' ? mergeQueries(statement) : statement
 }
 
 function bindUnchecked(binding: Binding, statement: Runnable) {

@@ -263,6 +263,8 @@ export interface Select {
 
 /** LATEST ON: of the rows for which WHERE holds and `on` is not NULL, the first of each key by `order`. FROM is one source. */
 export interface BoundLatest {
+  /** Of the columns that are its keys, as they are written; key1, key2, … for other expressions. */
+  readonly names: readonly string[]
   readonly on: BoundExpression
   readonly partitionBy: readonly BoundExpression[]
   /** By `on`, descending, then by what breaks ties. */

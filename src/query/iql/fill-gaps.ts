@@ -6,9 +6,11 @@ import { binary, nameOf, number, text } from './ast-build.ts'
 import { childrenOf, sizeOf, withChildren } from './ast-children.ts'
 import type { Call, Expression, From, Name, OrderItem, Query, Select, SelectItem } from './ast-query.ts'
 import { type Binding, startOf } from './binding.ts'
+import { type ColumnsOf, columnsSeenIn, hasColumn, type NamedSource, outerColumn, sourcesOf } from './from-names.ts'
 import { functionsNamed } from './functions.ts'
 import { sameName } from './names.ts'
 import { printExpression } from './print-query.ts'
+import type { Scope } from './scope.ts'
 
 const GAPFILL = 'time_bucket_gapfill'
 
@@ -24,10 +26,22 @@ interface Key {
   readonly column: Name
 }
 
-export function fillGaps(binding: Binding, query: Query): Query {
+/** What FROM introduces, and where the columns of tables in sub-queries are found. */
+interface Names {
+  readonly sources: readonly NamedSource[]
+  readonly columnsOf: ColumnsOf
+}
+
+/** The WITH names of the query are in `scope`; those that it gets are at their end. */
+export function fillGaps(binding: Binding, scope: Scope, query: Query): Query {
   const { body: select } = query
   if (select.kind !== 'select' || select.groupBy.length === 0) return query
-  const written = select.groupBy.map((key) => resolveKey(select, key))
+  // Names are looked up only where there is something to fill.
+  if (![...select.groupBy, ...select.items.map(expressionOf)].some((each) => each !== undefined && isGapfill(each)))
+    return query
+  const columnsOf = columnsSeenIn(binding, scope)
+  const sources = sourcesOf(select.from, columnsOf)
+  const written = select.groupBy.map((key) => resolveKey(select, key, sources))
   const [bucket, second] = written.flatMap(({ expression }) => (isGapfill(expression) ? [expression] : []))
   if (bucket === undefined) return query
   if (second !== undefined) throw binding.fail('BadArguments', second.name.at, `A SELECT can have one ${GAPFILL} only`)
@@ -37,16 +51,27 @@ export function fillGaps(binding: Binding, query: Query): Query {
     // A key that is written twice is one column.
     .filter(({ expression }) => texts.size < texts.add(textOf(expression)).size)
     .map(nameKey)
-  return new Filling(binding, query, select, bucket, keys).query()
+  return new Filling(binding, query, select, bucket, keys, { sources, columnsOf }).query()
 }
 
-/** GROUP BY 1 and GROUP BY alias refer to an output. The WITH query has that output too, so that the name means the same there. */
-function resolveKey({ items }: Select, key: Expression): { expression: Expression; alias: Name | undefined } {
+function expressionOf(item: SelectItem): Expression | undefined {
+  return item.kind === 'item' ? item.expression : undefined
+}
+
+/**
+ * GROUP BY 1 refers to an output, and so does a name that is not a column of the sources, as in every GROUP BY. The WITH query has that
+ * output too, so that the name means the same there.
+ */
+function resolveKey(
+  { items }: Select,
+  key: Expression,
+  sources: readonly NamedSource[],
+): { expression: Expression; alias: Name | undefined } {
   if (key.kind === 'number') {
     const item = items[Number(key.text) - 1]
     if (item?.kind === 'item') return item
   }
-  if (key.kind === 'column' && key.table === undefined) {
+  if (key.kind === 'column' && key.table === undefined && !hasColumn(sources, key)) {
     for (const item of items)
       if (item.kind === 'item' && item.alias !== undefined && sameName(item.alias.text, key.name.text)) return item
   }
@@ -78,8 +103,10 @@ class Filling {
   /** Only expressions of these sizes are looked up. */
   readonly #sizes = new Set<number>()
   readonly #aggregates: SelectItem[] = []
+  readonly #names: Names
 
-  constructor(binding: Binding, query: Query, select: Select, bucket: Call, keys: readonly Key[]) {
+  constructor(binding: Binding, query: Query, select: Select, bucket: Call, keys: readonly Key[], names: Names) {
+    this.#names = names
     this.#binding = binding
     this.#query = query
     this.#select = select
@@ -225,7 +252,21 @@ class Filling {
       if (name === 'locf' || name === 'interpolate') return this.#fill(expression, name)
       if (functionsNamed(name)[0]?.kind === 'aggregate') return this.#aggregate(expression)
     }
+    if (expression.kind === 'subquery' || expression.kind === 'exists' || expression.kind === 'in-query')
+      this.#refuseCorrelated(expression.query)
     return withChildren(expression, (child) => this.#rewrite(child))
+  }
+
+  /** Its outputs are computed over the grid, where the sources are not visible any more. */
+  #refuseCorrelated(query: Query): void {
+    const column = outerColumn(query, this.#names.sources, this.#names.columnsOf)
+    if (column === undefined) return
+    throw this.#binding.fail(
+      'NotGrouped',
+      startOf(column),
+      `A sub-query beside ${GAPFILL} cannot use the columns of the query around it, such as ${column.name.text}`,
+      { hint: 'select the buckets in a WITH query, and write the sub-query in a select from it' },
+    )
   }
 
   #setColumn(expression: Expression, column: Expression): void {

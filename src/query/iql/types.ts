@@ -71,6 +71,11 @@ export function isWide(type: IqlType): boolean {
   return type.kind === 'Decimal' && type.precision > SHORT_DIGITS
 }
 
+/** A Decimal with more digits than a column can have: what two Decimals of different scales are compared as. */
+export function isExtraWide(type: IqlType): boolean {
+  return type.kind === 'Decimal' && type.precision > DECIMAL_DIGITS
+}
+
 /** Whether a value of the type can have any length. */
 export function isLongType({ kind }: IqlType): boolean {
   return kind === 'Text' || kind === 'Json' || kind === 'Binary'
@@ -127,6 +132,12 @@ export function asDecimal(type: IqlType): DecimalType | undefined {
  * every Integer or Decimal can be represented as one.
  */
 export function commonType(a: IqlType, b: IqlType): IqlType | undefined {
+  const type = comparedType(a, b)
+  return type?.kind === 'Decimal' ? decimal(type.precision, type.scale) : type
+}
+
+/** The same, but a Decimal has as many digits as it takes to hold all values of both types: it is no type of a result. */
+export function comparedType(a: IqlType, b: IqlType): IqlType | undefined {
   if (sameType(a, b)) return a.kind === 'Interval' && b.kind === 'Interval' ? (a.months ? a : b) : a
   if (a.kind === 'Null') return b
   if (b.kind === 'Null') return a
@@ -134,7 +145,8 @@ export function commonType(a: IqlType, b: IqlType): IqlType | undefined {
   const right = asDecimal(b)
   if (left === undefined || right === undefined) return undefined
   const scale = Math.max(left.scale, right.scale)
-  return decimal(Math.max(left.precision - left.scale, right.precision - right.scale) + scale, scale)
+  const whole = Math.max(left.precision - left.scale, right.precision - right.scale)
+  return { kind: 'Decimal', precision: whole + scale, scale }
 }
 
 /** The text form of a value of each type. */

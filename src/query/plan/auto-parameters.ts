@@ -2,6 +2,7 @@
  * Literals that become parameters of a plan, so that it serves every statement of the same shape. Only those do whose value
  * changes neither the meaning nor the cost of a statement: what a column is compared with in WHERE, and what is written to one.
  */
+import { MAX_SINGLE_ITEMS } from '../engines/emit/expression.ts'
 import { isLonger } from '../engines/emit/long-values.ts'
 import type { Assignment, Bound, BoundStatement, DefaultValue, Insert } from '../iql/bound.ts'
 import type { WrittenAt } from '../iql/bound-leaf.ts'
@@ -129,7 +130,7 @@ function* inCondition(condition: BoundExpression | undefined): Generator<Candida
       yield* comparedWith(condition.operand, [condition.low, condition.high])
       return
     case 'in-list':
-      yield* comparedWith(condition.operand, condition.items)
+      if (condition.items.length <= MAX_SINGLE_ITEMS) yield* comparedWith(condition.operand, condition.items)
   }
 }
 

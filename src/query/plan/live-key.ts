@@ -29,12 +29,8 @@ function primaryKey({ id, table }: TableSource): LiveKey | undefined {
 }
 
 /** Each key has one row. */
-function latestKey({ partitionBy }: BoundLatest): LiveKey | undefined {
-  if (!partitionBy.every(({ type }) => isStorable(type))) return undefined
-  return keyOf(
-    partitionBy,
-    partitionBy.map((part, index) => (part.kind === 'column' ? part.name : `key${index + 1}`)),
-  )
+function latestKey({ names, partitionBy }: BoundLatest): LiveKey | undefined {
+  return partitionBy.every(({ type }) => isStorable(type)) ? keyOf(partitionBy, names) : undefined
 }
 
 function groupKey(select: Select): LiveKey | undefined {

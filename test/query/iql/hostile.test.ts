@@ -59,6 +59,16 @@ for (const [what, statement, code] of HOSTILE) {
   })
 }
 
+test('hostile: stars that double at each level, below a gap fill', () => {
+  const from = `${times(40, '(SELECT *, * FROM ')}trades${times(40, ') AS x')}`
+  const bucket = "time_bucket_gapfill('1 day', ts, '2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z')"
+  const statement = `SELECT ${bucket} AS b, (SELECT 1 FROM trades) AS n FROM ${from} GROUP BY b`
+  const tree = parse(statement)
+  const start = process.cpuUsage()
+  assert.equal(refusalOf(() => bind(tree, statement, marketCatalogue())).code, 'IQL.DuplicateColumn')
+  assertQuick(start, 250)
+})
+
 const { nesting, height, conditions, joins, inItems } = DEFAULT_LIMITS
 const many = (count: number, item: (index: number) => string) => {
   return Array.from({ length: count }, (_, index) => item(index)).join(', ')

@@ -34,6 +34,35 @@ onEveryEngine('live plans', (place) => {
     }
   })
 
+  test('a statement over a view that only renames and filters costs as much as one over its table', () => {
+    const costOf = (statement: string) => planning.plan(statement).statement.cost
+    for (const [view, table] of [
+      ['SELECT amount FROM paid WHERE trade = 1', 'SELECT price * quantity AS amount FROM trades WHERE id = 1'],
+      ['SELECT * FROM paid AS p WHERE p.trade = :t', 'SELECT symbol FROM trades WHERE id = :t'],
+      ['SELECT * FROM (SELECT trade AS t FROM paid) x WHERE t = 1', 'SELECT id FROM trades WHERE id = 1'],
+      ["SELECT bid FROM latest WHERE name = 'BHP'", "SELECT bid FROM quotes WHERE symbol = 'BHP'"],
+      ['SELECT amount FROM paid WHERE amount = 1', 'SELECT price FROM trades WHERE price = 1'],
+      ['SELECT id FROM own WHERE id = 1', 'SELECT id FROM orders WHERE id = 1'],
+    ] as const)
+      assert.equal(costOf(view), costOf(table), view)
+    assert.equal(costOf('SELECT amount FROM paid WHERE trade = 1'), 'point')
+    assert.equal(costOf('SELECT place FROM ranked WHERE id = 1'), 'unbounded')
+  })
+
+  test('statements over a view are of the family of those over its table', async () => {
+    const ofView = planning.plan("SELECT amount FROM paid WHERE name = 'BHP'").family
+    const ofTable = planning.plan(
+      "SELECT price * quantity AS a FROM trades WHERE quantity > 0 AND symbol = 'CBA'",
+    ).family
+    assert.deepEqual([ofView?.table, ofView?.columns], [ofTable?.table, ofTable?.columns])
+    const changed = 'SELECT id FROM {orders}'
+    // The row filter of the table is evaluated before the conditions over the view.
+    await planning.run("INSERT INTO orders VALUES (7, 'admin', 5)")
+    const condition = 'SELECT id FROM own WHERE 10 / (divisor - 5) > 0'
+    assert.deepEqual(await planning.changes(condition, { changed, as: 'trader' }), [])
+    await planning.run('DELETE FROM orders WHERE id = 7')
+  })
+
   test('keys are those of the rows, also when they are not selected', async () => {
     assert.deepEqual(await keysOf('SELECT price FROM trades WHERE price > 100'), ['[3]'])
     assert.deepEqual((await keysOf('SELECT bid FROM quotes')).sort(), [

@@ -12,7 +12,7 @@ import type { TableView } from '../../iql/catalogue-view.ts'
 import type { AggregateId, ScalarId, TableFunctionId, WindowId } from '../../iql/functions.ts'
 import { sameName } from '../../iql/names.ts'
 import type { OperatorId } from '../../iql/operators.ts'
-import type { IqlType } from '../../iql/types.ts'
+import type { IqlType, IqlValue } from '../../iql/types.ts'
 import type { Slots } from './slots.ts'
 
 /** SQL text; values are placeholders of Slots. */
@@ -129,6 +129,10 @@ export interface Dialect {
   readonly like: (operand: Sql, pattern: Sql, escapeSql: Sql | undefined, node: Like) => Sql
   /** Whether a text is an element of a parameter that is a JSON array of texts. */
   readonly isIn: (operand: Sql, placeholder: Sql) => Sql
+  /** The values as one text, for `inList`. */
+  readonly list: (values: readonly IqlValue[], type: IqlType) => string
+  /** operand [NOT] IN the values of a `list`. */
+  readonly inList: (operand: Sql, placeholder: Sql, type: IqlType, negated: boolean) => Sql
   readonly operators: Readonly<
     Record<Exclude<OperatorId, 'text||text'>, (left: Sql, right: Sql, node: Arithmetic) => Sql>
   >

@@ -1,13 +1,14 @@
 /** Emits bound expressions as SQL; every operation has its own parentheses. */
 import { refuse } from '../../errors.ts'
 import type { BoundFrame, BoundFrameEdge } from '../../iql/bound-frame.ts'
-import type { Literal } from '../../iql/bound-leaf.ts'
+import type { Literal, Parameter } from '../../iql/bound-leaf.ts'
 import type {
   Aggregate,
   Arithmetic,
   BoundExpression,
   BoundOrder,
   Call,
+  InList,
   NullIf,
   Query,
   WindowCall,
@@ -18,7 +19,7 @@ import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
 import { WINDOW_FUNCTIONS } from '../../iql/functions-aggregate.ts'
 import { FRACTION_SCALE } from '../../iql/operators.ts'
 import { concatOperands, isShrinking, isSmallText } from '../../iql/text-bound.ts'
-import { asDecimal, decimal, type IqlValue, isWide, TEXT } from '../../iql/types.ts'
+import { asDecimal, decimal, type IqlValue, isWide, TEXT, type TypeKind } from '../../iql/types.ts'
 import type { AggregateShape, Dialect, GrowingId, PercentileId, Sql } from './dialect.ts'
 import type { SlotSource, Slots } from './slots.ts'
 
@@ -105,6 +106,7 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'between':
       return `(${emit(node.operand)} ${negation(node)}BETWEEN ${emit(node.low)} AND ${emit(node.high)})`
     case 'in-list':
+      if (node.items.length > MAX_SINGLE_ITEMS && isListable(node, emission)) return emitLongList(node, emission)
       return `(${emit(node.operand)} ${negation(node)}IN (${node.items.map(emit).join(', ')}))`
     case 'in-query':
       return `(${emit(node.operand)} ${negation(node)}IN (${emission.subquery(node.query)}))`
@@ -192,6 +194,31 @@ function emitNullIf({ value, compared, right }: NullIf, emission: Emission): Sql
       ? emission.dialect.widen(sql, value.type, compared.widenedTo)
       : emitExpression(compared, emission)
   return `(CASE WHEN ${left} = ${other} THEN NULL ELSE ${sql} END)`
+}
+
+/** Lists with more items are one value of the SQL: it is short then, and quickly prepared. */
+export const MAX_SINGLE_ITEMS = 100
+
+type ListedInList = InList & { readonly items: readonly (Literal | Parameter)[] }
+
+/** Whether all items are literals and parameters of a type that is stored as a short integer or a text. */
+function isListable(node: InList, { autoParameters }: Emission): node is ListedInList {
+  const { type } = node.operand
+  if (!LISTED_KINDS.has(type.kind) || isWide(type)) return false
+  return node.items.every((item) => {
+    if (item.kind !== 'literal') return item.kind === 'parameter'
+    return item.written === undefined || !autoParameters.has(item.written.index)
+  })
+}
+
+const LISTED_KINDS: ReadonlySet<TypeKind> = new Set(['Text', 'Integer', 'Decimal', 'Timestamp', 'Date', 'Time', 'Uuid'])
+
+function emitLongList({ operand, items, negated }: ListedInList, emission: Emission): Sql {
+  const { dialect, slots } = emission
+  const { type } = operand
+  const sql = emitExpression(operand, emission)
+  const write = (values: readonly IqlValue[]): string => dialect.list(values, type)
+  return dialect.inList(sql, slots.placeholder({ kind: 'list', items, write }, type), type, negated)
 }
 
 function negation(node: { readonly negated: boolean }): string {

@@ -1,5 +1,5 @@
 /** Parameters of emitted SQL. The text holds no values, so one plan serves many callers; each run fills the slots. */
-import type { ClaimName } from '../../iql/bound-leaf.ts'
+import type { ClaimName, Literal, Parameter } from '../../iql/bound-leaf.ts'
 import { MAX_CREATED_BYTES, MAX_HELD_VALUES } from '../../iql/limits.ts'
 import { floorDivide, MICROS_PER_DAY } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
@@ -27,6 +27,12 @@ export type SlotSource =
   /** JSON arrays of texts. */
   | { readonly kind: 'roles' | 'scopes' | 'views' }
   | { readonly kind: 'now' | 'today' }
+  /** The items of a long list, written as one text. */
+  | {
+      readonly kind: 'list'
+      readonly items: readonly (Literal | Parameter)[]
+      readonly write: (values: readonly IqlValue[]) => string
+    }
   /** The position of a table, as text: what has changed since. */
   | { readonly kind: 'since'; readonly table: string }
 
@@ -241,9 +247,15 @@ function slotValue(source: SlotSource, values: RunValues): IqlValue {
       return nowOf(values)
     case 'today':
       return floorDivide(nowOf(values), MICROS_PER_DAY)
+    case 'list':
+      return source.write(source.items.map((item) => itemValue(item, values)))
     case 'since':
       return values.since?.get(source.table) ?? null
   }
+}
+
+function itemValue(item: Literal | Parameter, { parameters }: RunValues): IqlValue {
+  return item.kind === 'literal' ? item.value : (parameters[item.index] ?? null)
 }
 
 function literalValue(index: number, { literals }: RunValues): IqlValue {
@@ -291,6 +303,12 @@ function keyOf(source: SlotSource, type: IqlType): string {
   }
   if (source.kind === 'parameter' || source.kind === 'row-count' || source.kind === 'auto-parameter')
     return `${source.kind} ${typeKey} ${source.index}`
+  if (source.kind === 'list') return `list ${typeKey} ${source.items.map(itemKey).join()}`
   if (source.kind === 'since') return `since ${source.table}`
   return `${source.kind} ${typeKey} ${source.kind === 'claim' ? source.claim : ''}`
+}
+
+function itemKey(item: Literal | Parameter): string {
+  if (item.kind === 'parameter') return `:${item.index}`
+  return typeof item.value === 'string' ? JSON.stringify(item.value) : String(item.value)
 }

@@ -5,14 +5,14 @@ import type { TableFunctionId } from '../../iql/functions.ts'
 import { asDecimal, type IqlType, TEXT } from '../../iql/types.ts'
 import { formerOutputs, logName } from '../change-log.ts'
 import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
-import type { Slots } from '../emit/slots.ts'
+import type { ScalarBindable, Slots } from '../emit/slots.ts'
 import { POSTGRES_AGGREGATES, POSTGRES_WINDOWS, percentileSql } from './dialect-aggregates.ts'
 import { castSql } from './dialect-casts.ts'
 import { POSTGRES_OPERATORS } from './dialect-operators.ts'
 import { POSTGRES_SCALARS } from './dialect-scalars.ts'
 import { concatSql, POSTGRES_GROWING, stringAggSql } from './dialect-texts.ts'
 import { firstChanges, loggedSince } from './positions.ts'
-import { columnType, SCHEMA, sqlType, unicode } from './representation.ts'
+import { columnType, SCHEMA, sqlType, toPostgres, unicode } from './representation.ts'
 import { systemTableSql } from './system-tables.ts'
 
 export const POSTGRES: Dialect = {
@@ -43,6 +43,14 @@ export const POSTGRES: Dialect = {
   like: likeSql,
   isIn: (operand, placeholder) =>
     `(${operand} IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${placeholder}::jsonb) AS j(v)))`,
+  list: (values, type) => {
+    return `{${values.map((value) => arrayItem(toPostgres(value, type))).join()}}`
+  },
+  inList: (operand, placeholder, type, negated) => {
+    const array = `${placeholder}::${sqlType(type)}[]`
+    const items = type.kind === 'Text' ? `(${array} COLLATE "C")` : array
+    return `(${operand} ${negated ? '<> ALL' : '= ANY'} (${items}))`
+  },
   operators: POSTGRES_OPERATORS,
   concat: concatSql,
   scalars: POSTGRES_SCALARS,
@@ -105,6 +113,13 @@ function logKeys({ primaryKey }: TableView): Sql {
 function typed(value: Sql, type: IqlType): Sql {
   const cast = `${value}::${sqlType(type)}`
   return type.kind === 'Text' || type.kind === 'Json' ? `(${cast} COLLATE "C")` : `(${cast})`
+}
+
+/** An item of an array in the text form of PostgreSQL. */
+function arrayItem(value: ScalarBindable): string {
+  if (value === null) return 'NULL'
+  const text = String(value)
+  return `"${/["\\]/.test(text) ? text.replaceAll(/["\\]/g, '\\$&') : text}"`
 }
 
 function widenSql(operand: Sql, from: IqlType, to: IqlType): Sql {

@@ -10,12 +10,16 @@ import {
   keyTooLongError,
   manyRowsError,
   manyValuesError,
+  negativePowerError,
   notNullError,
+  overflowError,
+  type RangedType,
   rowNumberError,
   rowTooLongError,
   rowTwiceError,
   underflowError,
   valueTooLongError,
+  zeroPowerError,
 } from '../runtime-error.ts'
 import { IQL_ERROR_STATE } from './helper-function.ts'
 
@@ -37,14 +41,12 @@ export function asRefusal(error: unknown): Refusal | undefined {
       if (isUnderflow(message)) return underflowError()
       // Only gh_at_most adds integers of 32 bits.
       if (error.routine === 'int4pl') return manyValuesError()
-      return iqlError('Overflow', overflowText(message))
+      return overflowError(rangedType(message))
     case '2201E':
       return iqlError('BadValue', 'The logarithm of a number that is not positive')
     case '2201F':
-      return iqlError(
-        'BadValue',
-        /square root/.test(message) ? 'The square root of a negative number' : 'The power is not defined',
-      )
+      if (/square root/.test(message)) return iqlError('BadValue', 'The square root of a negative number')
+      return /^zero/.test(message) ? zeroPowerError() : negativePowerError()
     case '2201G':
     case '22014':
       return iqlError('BadValue', 'The number of parts must be positive')
@@ -117,11 +119,11 @@ function isUnderflow(message: string): boolean {
   return text === undefined ? /underflow/.test(message) : Number(text) === 0
 }
 
-function overflowText(message: string): string {
-  if (/bigint|integer/.test(message)) return 'The result is out of range for Integer'
-  if (/numeric/.test(message)) return 'The result is out of range for Decimal'
-  if (/interval|date|timestamp/.test(message)) return 'The result is out of range for Timestamp'
-  return 'The result is out of range for Double'
+function rangedType(message: string): RangedType {
+  if (/bigint|integer/.test(message)) return 'Integer'
+  if (/numeric/.test(message)) return 'Decimal'
+  if (/interval/.test(message)) return 'Interval'
+  return /date|timestamp/.test(message) ? 'Timestamp' : 'Double'
 }
 
 /** The detail is the number of bytes, then the column. */

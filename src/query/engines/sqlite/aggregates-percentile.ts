@@ -1,9 +1,13 @@
-/** median, percentile_cont and percentile_disc: the values of one group are held, up to a limit, and sorted at its end. */
+/**
+ * median, percentile_cont and percentile_disc of Doubles and of Decimals with more than 18 digits: the values of one group are held, up to
+ * a limit, and sorted at its end.
+ */
 import type { Database } from 'better-sqlite3'
 import { FRACTION_SCALE, QUOTIENT_SCALE } from '../../iql/operators.ts'
 import { badFractionError, manyValuesError } from '../runtime-error.ts'
 import { aggregate, exactOf, type Raw } from './aggregate.ts'
 import { between, fitted, real, roundedQuotient, storedDouble } from './functions-number.ts'
+import { positionOf, rankOf } from './functions-percentile.ts'
 
 const ONE = 10n ** BigInt(FRACTION_SCALE)
 const RESULT_DIGITS = 38n
@@ -43,7 +47,6 @@ export function registerPercentiles(database: Database): void {
       result: (state: Held<Float64Array>) => doubleBetween(state, isDistinct),
     })
   }
-  aggregate(database, 'gh_percentile_disc', { ...exacts, result: exactAtRank })
   aggregate(database, 'gh_percentile_disc_wide', {
     ...exacts,
     result: (state: Held<Exacts>) => {
@@ -134,18 +137,6 @@ function isSame(a: number, b: number | undefined): boolean {
   return a === b || (Number.isNaN(a) && Number.isNaN(b))
 }
 
-/** The index of the value at or before the fraction, and how far it is to the next, in units of 1 / ONE. */
-function positionOf(fraction: bigint, count: number): { readonly index: number; readonly part: bigint } {
-  const position = fraction * BigInt(count - 1)
-  return { index: Number(position / ONE), part: position % ONE }
-}
-
 function exactAtRank(state: Held<Exacts>): bigint | null {
   return state.fraction === null ? null : (sortedExacts(state)[rankOf(state.fraction, state.count)] ?? null)
-}
-
-/** The index of the first value whose share of the values up to it is not below the fraction. */
-function rankOf(fraction: bigint, count: number): number {
-  const rank = (fraction * BigInt(count) + ONE - 1n) / ONE
-  return Math.max(Number(rank), 1) - 1
 }

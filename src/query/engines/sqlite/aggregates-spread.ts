@@ -3,8 +3,9 @@ import type { Database } from 'better-sqlite3'
 import { QUOTIENT_SCALE, ROOT_DIGITS, SPREAD_DIGITS } from '../../iql/operators.ts'
 import { DECIMAL_DIGITS } from '../../iql/types.ts'
 import { readDigits, writeDecimal } from '../../iql/values.ts'
+import { overflowError } from '../runtime-error.ts'
 import { aggregate, exactOf, type Raw } from './aggregate.ts'
-import { fitted, overflow, real, roundedQuotient, storedDouble } from './functions-number.ts'
+import { fitted, real, roundedQuotient, storedDouble } from './functions-number.ts'
 
 export type SpreadId = 'variance' | 'stddev' | 'var_pop' | 'stddev_pop'
 
@@ -133,7 +134,7 @@ function integerRoot(value: bigint): bigint {
 
 function nearestDouble(unscaled: bigint, scale: number): number | string {
   const number = Number(writeDecimal(unscaled, scale))
-  if (!Number.isFinite(number)) throw overflow('Double')
+  if (!Number.isFinite(number)) throw overflowError('Double')
   return storedDouble(number)
 }
 

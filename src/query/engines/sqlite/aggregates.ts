@@ -3,11 +3,11 @@ import type { Database } from 'better-sqlite3'
 import { QUOTIENT_SCALE } from '../../iql/operators.ts'
 import { MAX_INTEGER, MIN_INTEGER } from '../../iql/types.ts'
 import { readDigits, writeDecimal } from '../../iql/values.ts'
-import { manyRowsError } from '../runtime-error.ts'
+import { manyRowsError, overflowError } from '../runtime-error.ts'
 import { aggregate, exactOf, type Raw } from './aggregate.ts'
 import { registerPercentiles } from './aggregates-percentile.ts'
 import { registerSpread } from './aggregates-spread.ts'
-import { fitted, overflow, real, roundedQuotient, storedDouble } from './functions-number.ts'
+import { fitted, real, roundedQuotient, storedDouble } from './functions-number.ts'
 import { requireFit } from './functions-text.ts'
 
 const RESULT_DIGITS = 38n
@@ -126,7 +126,7 @@ function totalOf(sum: DoubleSum): number {
   if (sum.positive > 0) return Number.POSITIVE_INFINITY
   if (sum.negative > 0) return Number.NEGATIVE_INFINITY
   const total = Number(writeDecimal(sum.unscaled, sum.scale))
-  if (!Number.isFinite(total)) throw overflow('Double')
+  if (!Number.isFinite(total)) throw overflowError('Double')
   return total
 }
 
@@ -149,7 +149,7 @@ function registerProducts(database: Database): void {
     result: (sum: ExactSum) => fitted(sum.total, RESULT_DIGITS),
   })
   const refuseReal = (_state: object, value: Raw): void => {
-    if (typeof value === 'number') throw overflow('Integer')
+    if (typeof value === 'number') throw overflowError('Integer')
   }
   aggregate(database, 'gh_no_real', { start: () => ({}), step: refuseReal, inverse: refuseReal, result: () => null })
 }

@@ -56,9 +56,13 @@ export function sumOfProductsSql(left: Sql, right: Sql, { operator }: Arithmetic
 
 export function percentileSql({ isDiscrete, fraction, value, from, to, shape, limit }: PercentileParts): Sql {
   const call = (name: string): Sql => `${name}(${value}, ${fraction}, ${limit})${shape.tail}`
+  if (from.kind !== 'Double' && !isWide(from)) {
+    const gathered = aggregateCall('group_concat', [value], shape)
+    if (isDiscrete) return `gh_percentile_disc_of(${gathered}, ${fraction}, ${limit})`
+    return `gh_percentile_cont_of(${gathered}, ${fraction}, ${limit}, ${scaleOf(to) - scaleOf(from)})`
+  }
   if (isDiscrete) {
-    if (from.kind === 'Double') return call('gh_percentile_disc_double')
-    return call(isWide(from) ? 'gh_percentile_disc_wide' : 'gh_percentile_disc')
+    return call(from.kind === 'Double' ? 'gh_percentile_disc_double' : 'gh_percentile_disc_wide')
   }
   const shift = from.kind === 'Double' ? 'double' : scaleOf(to) - scaleOf(from)
   return call(percentileName(shift, shape.distinct))

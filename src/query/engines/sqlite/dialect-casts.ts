@@ -1,5 +1,5 @@
 /** CAST and changes of scale in SQLite. */
-import { type IqlType, isWide } from '../../iql/types.ts'
+import { type IqlType, isExtraWide, isWide } from '../../iql/types.ts'
 import type { Sql } from '../emit/dialect.ts'
 import { DAY, decimalOf } from './dialect-operators.ts'
 
@@ -10,7 +10,8 @@ export function rescale(operand: Sql, from: IqlType, to: IqlType, mode: 'round' 
   const shift = target.scale - source.scale
   const holdsAll = shift >= 0 && target.precision - target.scale >= source.precision - source.scale
   if (holdsAll && !isWide(to) && !isWide(from)) return shift === 0 ? operand : `(${operand} * ${10n ** BigInt(shift)})`
-  if (holdsAll && shift === 0 && isWide(to) === isWide(from) && from.kind === 'Decimal') return operand
+  const isStoredAlike = isWide(to) === isWide(from) && isExtraWide(to) === isExtraWide(from)
+  if (holdsAll && shift === 0 && isStoredAlike && from.kind === 'Decimal') return operand
   return `gh_dscale(${operand}, ${shift}, ${target.precision}, '${mode}')`
 }
 

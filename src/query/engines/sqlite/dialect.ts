@@ -47,6 +47,10 @@ export const SQLITE: Dialect = {
   negate: negateSql,
   like: likeSql,
   isIn: (operand, placeholder) => `(${operand} IN (SELECT value FROM json_each(${placeholder})))`,
+  list: (values) =>
+    `[${values.map((value) => (typeof value === 'string' ? JSON.stringify(value) : String(value))).join()}]`,
+  inList: (operand, placeholder, _type, negated) =>
+    `(${operand} ${negated ? 'NOT ' : ''}IN (SELECT value FROM json_each(${placeholder})))`,
   operators: SQLITE_OPERATORS,
   concat: concatSql,
   scalars: SQLITE_SCALARS,

@@ -3,7 +3,7 @@ import { Refusal } from '../../../protocol/refusal.ts'
 import { WritesStopped } from '../../../store/wal-sync.ts'
 import { type QueryErrorCode, refuse } from '../../errors.ts'
 import { asUnavailable } from '../../unavailable.ts'
-import { iqlError, notNullError, rowNumberError } from '../runtime-error.ts'
+import { iqlError, notNullError, overflowError, rowNumberError } from '../runtime-error.ts'
 
 export type Failure =
   | {
@@ -52,7 +52,7 @@ export function asRefusal(error: unknown): Refusal | undefined {
   const code: unknown = 'code' in error ? error.code : undefined
   if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return keyTaken(error.message)
   if (code === 'SQLITE_CONSTRAINT_NOTNULL') return notNullError(columnsIn(error.message).join(', '))
-  if (/integer overflow/.test(error.message)) return iqlError('Overflow', 'The result is out of range for Integer')
+  if (/integer overflow/.test(error.message)) return overflowError('Integer')
   if (/ntile must be a positive/.test(error.message))
     return iqlError('BadValue', 'The number of parts must be positive')
   if (/nth_value must be a positive/.test(error.message)) return rowNumberError()

@@ -13,12 +13,11 @@ import {
   UUID,
 } from '../../iql/types.ts'
 import { doubleText, readDigits, readValue, writeDecimal } from '../../iql/values.ts'
-import { iqlError, underflowError } from '../runtime-error.ts'
+import { iqlError, overflowError, underflowError } from '../runtime-error.ts'
 import {
   exact,
   fitted,
   integer,
-  overflow,
   real,
   rescaled,
   roundHalfAway,
@@ -59,7 +58,7 @@ export const CAST_FUNCTIONS = {
   gh_double_integer: (value: Real) => {
     const number = real(value)
     if (number === null) return null
-    if (!Number.isFinite(number)) throw overflow('Integer')
+    if (!Number.isFinite(number)) throw overflowError('Integer')
     return integer(BigInt(roundHalfAway(number)))
   },
   /** By the shortest decimal form of the double, which is the number as it was written. */
@@ -67,7 +66,7 @@ export const CAST_FUNCTIONS = {
     const number = real(value)
     if (number === null) return null
     const parsed = Number.isFinite(number) ? readDigits(String(number)) : undefined
-    if (parsed === undefined) throw overflow('Decimal')
+    if (parsed === undefined) throw overflowError('Decimal')
     return fitted(rescaled(parsed.unscaled, scale - BigInt(parsed.scale), 'round'), digits)
   },
   gh_timestamp_text: (value: bigint | null) => (value === null ? null : writeTimestamp(value)),
@@ -128,8 +127,13 @@ function readWhole(text: string): bigint | undefined {
 function readUnscaled(text: string, scale: number): bigint | undefined {
   const value = readOrNothing(decimal(MAX_DIGITS, scale), text)
   if (typeof value === 'bigint') return value
-  if (/^[+-]?\d{1,80}(\.0*)?$/.test(text)) throw overflow('Decimal')
-  return undefined
+  if (!/^[+-]?(\d{1,80}(\.\d{0,80})?|\.\d{1,80})([eE][+-]?\d{1,2})?$/.test(text)) return undefined
+  const digits = readDigits(text)
+  if (digits === undefined) return undefined
+  const isExact = digits.scale <= scale || digits.unscaled % 10n ** BigInt(digits.scale - scale) === 0n
+  throw isExact
+    ? overflowError('Decimal')
+    : iqlError('BadValue', `${JSON.stringify(text)} has too many digits after the point`)
 }
 
 const MAX_DIGITS = 38
@@ -138,7 +142,7 @@ function readNumber(text: string): number | undefined {
   const value = readOrNothing(DOUBLE, text)
   if (typeof value === 'number') return value
   if (/^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(text))
-    throw Number(text) === 0 ? underflowError() : overflow('Double')
+    throw Number(text) === 0 ? underflowError() : overflowError('Double')
   return undefined
 }
 

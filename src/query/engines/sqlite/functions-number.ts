@@ -1,8 +1,9 @@
 /** Arithmetic that SQLite lacks: checked 64-bit integers, decimals of up to 38 digits, doubles with IQL's errors. */
 import { SPREAD_DIGITS } from '../../iql/operators.ts'
+import { DECIMAL_DIGITS, SHORT_DIGITS } from '../../iql/types.ts'
 import { readDigits, writeDecimal } from '../../iql/values.ts'
-import { iqlError, underflowError } from '../runtime-error.ts'
-import { fromWide, toWide } from './representation.ts'
+import { iqlError, negativePowerError, overflowError, underflowError, zeroPowerError } from '../runtime-error.ts'
+import { fromWide, toExtraWide, toWide } from './representation.ts'
 
 export type SqliteFunction = (...args: never[]) => unknown
 
@@ -13,7 +14,7 @@ type Integer = bigint | null
 export const NUMBER_FUNCTIONS = {
   /** SQLite turns an integer result that exceeds 64 bits into a real. */
   gh_int: (value: bigint | number | null) => {
-    if (typeof value === 'number') throw overflow('Integer')
+    if (typeof value === 'number') throw overflowError('Integer')
     return value
   },
   gh_idiv: (a: bigint | null, b: bigint | null) => (a === null || b === null ? null : integer(a / nonZero(b))),
@@ -83,7 +84,7 @@ export const NUMBER_FUNCTIONS = {
   gh_fsign: (a: Real) => {
     const value = real(a)
     if (value === null) return null
-    if (Number.isNaN(value)) throw overflow('Integer')
+    if (Number.isNaN(value)) throw overflowError('Integer')
     return BigInt(Math.sign(value))
   },
   gh_fround: (a: Real) => one(a, roundHalfAway),
@@ -112,8 +113,9 @@ export function exact(value: bigint | Uint8Array): bigint {
 /** The stored form of a decimal with this many digits. */
 export function fitted(value: bigint, digits: bigint): bigint | Uint8Array {
   const limit = 10n ** digits
-  if (value >= limit || value <= -limit) throw overflow(`Decimal of ${digits} digits`)
-  return digits > 18n ? toWide(value) : value
+  if (value >= limit || value <= -limit) throw overflowError('Decimal')
+  if (digits > BigInt(DECIMAL_DIGITS)) return toExtraWide(value)
+  return digits > BigInt(SHORT_DIGITS) ? toWide(value) : value
 }
 
 /** Rounds half away from zero. */
@@ -126,7 +128,7 @@ export function roundedQuotient(dividend: bigint, divisor: bigint): bigint {
 }
 
 export function integer(value: bigint): bigint {
-  if (BigInt.asIntN(64, value) !== value) throw overflow('Integer')
+  if (BigInt.asIntN(64, value) !== value) throw overflowError('Integer')
   return value
 }
 
@@ -169,10 +171,6 @@ export function rescaled(value: bigint, shift: bigint, mode: string): bigint {
   }
 }
 
-export function overflow(type: string): Error {
-  return iqlError('Overflow', `The result is out of range for ${type}`)
-}
-
 function divisionByZero(): Error {
   return iqlError('DivisionByZero', 'Division by zero')
 }
@@ -213,7 +211,7 @@ function inRange(result: number, x: number, y: number): number {
     Number.isFinite(x) &&
     Number.isFinite(y)
   ) {
-    throw overflow('Double')
+    throw overflowError('Double')
   }
   return result
 }
@@ -234,9 +232,9 @@ function twelveDigits(x: number): number {
 }
 
 function power(x: number, y: number): number {
-  if (x === 0 && y < 0) throw iqlError('BadValue', 'Zero raised to a negative power')
+  if (x === 0 && y < 0) throw zeroPowerError()
   if (x < 0 && Number.isFinite(x) && Number.isFinite(y) && !Number.isInteger(y)) {
-    throw iqlError('BadValue', 'A negative number raised to a power that is not an integer')
+    throw negativePowerError()
   }
   // In PostgreSQL and IEEE 754, but not in ECMAScript, 1 to any power is 1.
   if (x === 1 || y === 0) return 1

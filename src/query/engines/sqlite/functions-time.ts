@@ -2,8 +2,8 @@
 
 import { MAX_SERIES_ROWS } from '../../iql/limits.ts'
 import { floorDivide, MAX_DATE, MAX_TIMESTAMP, MICROS_PER_DAY, MIN_DATE, MIN_TIMESTAMP } from '../../iql/time-values.ts'
-import { iqlError, seriesRowsError, seriesStepError } from '../runtime-error.ts'
-import { integer, overflow, type SqliteFunction } from './functions-number.ts'
+import { iqlError, overflowError, seriesRowsError, seriesStepError } from '../runtime-error.ts'
+import type { SqliteFunction } from './functions-number.ts'
 
 type Integer = bigint | null
 type Span = bigint | string | null
@@ -12,7 +12,7 @@ export const TIME_FUNCTIONS = {
   gh_ts: (micros: bigint | number | null) => (micros === null ? null : timestamp(micros)),
   gh_date: (days: bigint | number | null) => {
     if (days === null) return null
-    if (typeof days === 'number' || days < MIN_DATE || days > MAX_DATE) throw overflow('Date')
+    if (typeof days === 'number' || days < MIN_DATE || days > MAX_DATE) throw overflowError('Date')
     return days
   },
   gh_ts_add: (micros: Integer, span: Span, sign: bigint) => {
@@ -79,7 +79,7 @@ const UNIT_MICROS: ReadonlyMap<string, bigint> = new Map([
 export const FIRST_MONDAY = 10_959n * MICROS_PER_DAY
 
 function timestamp(micros: bigint | number): bigint {
-  if (typeof micros === 'number' || micros < MIN_TIMESTAMP || micros > MAX_TIMESTAMP) throw overflow('Timestamp')
+  if (typeof micros === 'number' || micros < MIN_TIMESTAMP || micros > MAX_TIMESTAMP) throw overflowError('Timestamp')
   return micros
 }
 
@@ -90,8 +90,8 @@ function parts(span: bigint | string): { months: bigint; micros: bigint } {
 }
 
 function whole(months: bigint, micros: bigint): string {
-  if (BigInt.asIntN(32, months) !== months) throw overflow('Interval')
-  return `${months}:${integer(micros)}`
+  if (BigInt.asIntN(32, months) !== months || BigInt.asIntN(64, micros) !== micros) throw overflowError('Interval')
+  return `${months}:${micros}`
 }
 
 function dateOf(micros: bigint): Date {
@@ -104,7 +104,7 @@ function addMonths(micros: bigint, months: bigint): bigint {
   const date = dateOf(micros)
   const midnight = floorDivide(micros, MICROS_PER_DAY) * MICROS_PER_DAY
   const month = BigInt(date.getUTCFullYear() * 12 + date.getUTCMonth()) + months
-  if (month < 12n || month >= 120_000n) throw overflow('Timestamp')
+  if (month < 12n || month >= 120_000n) throw overflowError('Timestamp')
   const target = new Date(0)
   target.setUTCFullYear(Number(month / 12n), Number(month % 12n) + 1, 0)
   const day = Math.min(date.getUTCDate(), target.getUTCDate())

@@ -5,10 +5,17 @@ import type { Raw } from './aggregate.ts'
 import { extremeOf, registerAggregates } from './aggregates.ts'
 import { CAST_FUNCTIONS } from './functions-cast.ts'
 import { NUMBER_FUNCTIONS, type SqliteFunction } from './functions-number.ts'
+import { PERCENTILE_FUNCTIONS } from './functions-percentile.ts'
 import { concat, TEXT_FUNCTIONS } from './functions-text.ts'
 import { TIME_FUNCTIONS } from './functions-time.ts'
 
-const FUNCTIONS = { ...NUMBER_FUNCTIONS, ...TEXT_FUNCTIONS, ...TIME_FUNCTIONS, ...CAST_FUNCTIONS }
+const FUNCTIONS = {
+  ...NUMBER_FUNCTIONS,
+  ...TEXT_FUNCTIONS,
+  ...TIME_FUNCTIONS,
+  ...CAST_FUNCTIONS,
+  ...PERCENTILE_FUNCTIONS,
+}
 
 /** directOnly: a trigger or view in the file cannot call them. */
 const OPTIONS = { deterministic: true, safeIntegers: true, directOnly: true }

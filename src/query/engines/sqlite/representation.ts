@@ -2,7 +2,7 @@
 
 import type { ResultColumn } from '../../iql/bound-query.ts'
 import { writeDate, writeTime, writeTimestamp } from '../../iql/time-values.ts'
-import { type IqlType, type IqlValue, isWide } from '../../iql/types.ts'
+import { type IqlType, type IqlValue, isExtraWide, isWide } from '../../iql/types.ts'
 import { writeDecimal } from '../../iql/values.ts'
 import type { Cell } from '../../results/encoding.ts'
 import type { RowReader } from '../bounded-rows.ts'
@@ -18,7 +18,7 @@ export function toSqlite(value: IqlValue, type: IqlType): ScalarBindable {
   if (value === null) return null
   if (typeof value === 'boolean') return value ? 1n : 0n
   if (typeof value === 'number') return Number.isNaN(value) ? 'NaN' : value
-  if (typeof value === 'bigint') return isWide(type) ? toWide(value) : value
+  if (typeof value === 'bigint') return isExtraWide(type) ? toExtraWide(value) : isWide(type) ? toWide(value) : value
   if (typeof value === 'string' || value instanceof Uint8Array) return value
   return type.kind === 'Interval' && type.months ? `${value.months}:${value.micros}` : value.micros
 }
@@ -33,6 +33,14 @@ export function toWide(unscaled: bigint): Buffer {
   bytes.writeBigUInt64BE(biased >> 64n, 0)
   bytes.writeBigUInt64BE(biased & LOW_BITS, 8)
   return bytes
+}
+
+const EXTRA_WIDE_BYTES = 40
+const EXTRA_WIDE_BIAS = 1n << BigInt(8 * EXTRA_WIDE_BYTES - 1)
+
+/** The same for the digits of two Decimals of different scales. Such values are compared and nothing else. */
+export function toExtraWide(unscaled: bigint): Buffer {
+  return Buffer.from((unscaled + EXTRA_WIDE_BIAS).toString(16).padStart(2 * EXTRA_WIDE_BYTES, '0'), 'hex')
 }
 
 export function fromWide(bytes: Uint8Array): bigint {
