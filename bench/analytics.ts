@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { startPostgres } from '../test/support/postgres.ts'
 import { type Checkout, serve } from './support/checkout.ts'
+import { launchDuckDb, launchQuestDb } from './support/column-stores.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
-import { duckdbFolder, questdbJar } from './support/fetched-peers.ts'
 import { load, requestBytes } from './support/http-load.ts'
 import type { TreeUse } from './support/process-tree.ts'
-import { launch, launchPeer, newPort, temporaryFolder } from './support/program.ts'
+import { launchPeer, newPort, temporaryFolder } from './support/program.ts'
 import { adminToken } from './support/tokens.ts'
 
 /** In thousands; a tenth of the rows has a bid. */
@@ -101,12 +101,9 @@ function slices(thousands: number): { readonly from: number; readonly to: number
 
 /** Undefined where it cannot be fetched. */
 async function startDuckDb(): Promise<Contender | undefined> {
-  const packages = duckdbFolder()
-  if (packages === undefined) return undefined
-  const folder = await temporaryFolder()
-  const port = newPort()
-  const program = await launchPeer('duckdb.js', port, [join(folder.path, 'duck.db'), packages])
-  const ask = (sql: string) => requestBytes('POST', '/query', {}, JSON.stringify({ sql }), 'application/json')
+  const store = await launchDuckDb()
+  if (store === undefined) return undefined
+  const { port, ask } = store
   for (const statement of [
     `CREATE TABLE ticks AS SELECT i AS id, TIMESTAMP '2026-01-01' + to_milliseconds(i * 100) AS ts, 'S' || (i * 7919 % 100) AS symbol, (i % 10000)::DOUBLE / 100 AS price, i % 500 AS qty FROM range(${THOUSANDS * 1000}) AS r(i)`,
     `CREATE TABLE bids AS SELECT i AS id, TIMESTAMP '2026-01-01' + to_seconds(i) AS ts, 'S' || (i * 7907 % 100) AS symbol, (i % 9999)::DOUBLE / 100 AS bid FROM range(${THOUSANDS * 100}) AS r(i)`,
@@ -117,28 +114,14 @@ async function startDuckDb(): Promise<Contender | undefined> {
     bars: bars("time_bucket(INTERVAL '1 hour', ts)", 'arg_min(price, ts)', 'arg_max(price, ts)'),
     asof: ASOF,
   }
-  return contender('DuckDB', port, program, statements, ask, () => folder.remove())
+  return contender('DuckDB', port, store, statements, ask)
 }
 
 /** Undefined where it cannot be fetched. */
 async function startQuestDb(): Promise<Contender | undefined> {
-  const jar = questdbJar()
-  if (jar === undefined) return undefined
-  const folder = await temporaryFolder()
-  const port = newPort()
-  const environment = {
-    QDB_HTTP_BIND_TO: `127.0.0.1:${port}`,
-    QDB_HTTP_MIN_ENABLED: 'false',
-    QDB_PG_ENABLED: 'false',
-    QDB_LINE_TCP_ENABLED: 'false',
-    QDB_TELEMETRY_ENABLED: 'false',
-  }
-  const ask = (sql: string) => requestBytes('GET', `/exec?limit=0,10000000&query=${encodeURIComponent(sql)}`)
-  const program = await launch('java', ['-p', jar, '-m', 'io.questdb/io.questdb.ServerMain', '-d', folder.path], {
-    readyAt: `http://127.0.0.1:${port}/exec?query=select%201`,
-    environment,
-    quiet: true,
-  })
+  const store = await launchQuestDb({ isSynced: false })
+  if (store === undefined) return undefined
+  const { port, ask } = store
   const start = "'2026-01-01T00:00:00.000000Z'::timestamp"
   for (const statement of [
     `CREATE TABLE ticks AS (SELECT x - 1 AS id, dateadd('T', ((x - 1) * 100)::int, ${start}) AS ts, ('S' || (x - 1) * 7919 % 100)::symbol AS symbol, ((x - 1) % 10000) / 100.0 AS price, (x - 1) % 500 AS qty FROM long_sequence(${THOUSANDS * 1000})) TIMESTAMP(ts) PARTITION BY DAY`,
@@ -150,7 +133,7 @@ async function startQuestDb(): Promise<Contender | undefined> {
     bars: 'SELECT symbol, ts AS bar, first(price) AS opening, max(price) AS high, min(price) AS low, last(price) AS closing, sum(qty) AS volume FROM ticks SAMPLE BY 1h',
     asof: 'SELECT count() AS matches, sum(t.price - q.bid) AS cost FROM ticks AS t ASOF JOIN bids AS q ON (symbol)',
   }
-  return contender('QuestDB', port, program, statements, ask, () => folder.remove())
+  return contender('QuestDB', port, store, statements, ask)
 }
 
 async function startPlainPostgres(): Promise<Contender> {
@@ -187,7 +170,7 @@ function contender(
   program: { use(): TreeUse; stop(): Promise<void> },
   { groups, bars: hourly, asof }: Statements,
   ask: (statement: string) => Buffer,
-  clear: () => Promise<void>,
+  clear?: () => Promise<void>,
 ): Contender {
   const seconds = async (statement: string): Promise<number> =>
     (await load(port, [{ next: () => ask(statement) }], 0)).seconds
@@ -200,7 +183,7 @@ function contender(
     },
     async close() {
       await program.stop()
-      await clear()
+      await clear?.()
     },
   }
 }

@@ -1,5 +1,6 @@
 /** All measurements. */
 import { analytics } from './analytics.ts'
+import { columnStores } from './column-stores.ts'
 import { identity } from './identity.ts'
 import { live } from './live.ts'
 import { overload } from './overload.ts'
@@ -21,6 +22,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   ...identity,
   ...query,
   analytics,
+  ...columnStores,
   overload,
   streamRequests,
   streamSignIns,

@@ -31,7 +31,7 @@ const BEGIN_MS = 1000
 const BARE = 'bare http + better-sqlite3'
 const SERVER = { processor: 0 }
 const CLIENT_PROCESSOR = 1
-const RATES = { rate: '1/s', cpu: 'ms each' }
+export const RATES = { rate: '1/s', cpu: 'ms each' }
 
 /** How a peer is measured; undefined if it cannot do the work. */
 export type Work = (peer: QueryPeer) => (() => Promise<Figures>) | undefined
@@ -216,7 +216,7 @@ async function loaded(peer: QueryPeer, connections: number, next: () => Buffer):
   }
 }
 
-function streaming(peer: QueryPeer): (() => Promise<Figures>) | undefined {
+export function streaming(peer: QueryPeer): (() => Promise<Figures>) | undefined {
   const { everything } = peer
   return everything && (() => streamed(peer, everything()))
 }

@@ -1,11 +1,13 @@
-/** Streaming, compared with a bare `ws` server, Socket.IO and NATS: requests, sign-ins, connections, memory, fan-out. */
+/** Streaming, compared with a bare `ws` server, Socket.IO, NATS and Centrifugo: requests, sign-ins, connections, memory, fan-out. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { centrifugoPeer } from './support/centrifugo-peer.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { natsPeer } from './support/nats-peer.ts'
 import {
   bareWsPeer,
   type Connection,
   gatehousePeer,
+  type Keys,
   makeKeys,
   type StreamPeer,
   type StreamServer,
@@ -22,7 +24,7 @@ const SIGN_INS = 8_000
 /** A short warm-up, as a user would have it who starts the server and connects. */
 const WARM_CONNECTS = 2_000
 const CONNECTS = Number(process.env.BENCH_CONNECTS ?? 6_000)
-const IDLE = 10_000
+const IDLE = Number(process.env.BENCH_IDLE ?? 10_000)
 /** A reply of so many bytes is compressed with the settings that the server starts with. */
 const COMPRESSED_BYTES = 2_000
 const RATES = { rate: '1/s', cpu: 'ms per 1000' }
@@ -33,7 +35,7 @@ export const streamRequests: Measurement = {
   about: 'requests and replies on 64 connections, one at a time on each',
   columns: RATES,
   ratios: [{ column: 'rate', to: 'bare ws', least: 0.85 }, AHEAD_OF_SOCKET_IO],
-  ...threeServers(requests),
+  ...withAllServers(requests),
 }
 
 export const streamSignIns: Measurement = {
@@ -41,7 +43,7 @@ export const streamSignIns: Measurement = {
   about: 'tokens that are new to the server, checked on 64 open connections',
   columns: RATES,
   ratios: [{ column: 'rate', to: 'bare ws', least: 0.75 }, AHEAD_OF_SOCKET_IO],
-  ...threeServers(signIns, WARM_SIGN_INS + SIGN_INS),
+  ...withAllServers(signIns, WARM_SIGN_INS + SIGN_INS),
 }
 
 export const streamConnects: Measurement = {
@@ -49,7 +51,7 @@ export const streamConnects: Measurement = {
   about: 'connections that each sign in with a token new to the server and close, 64 at a time',
   columns: RATES,
   ratios: [{ column: 'rate', to: 'bare ws', least: 0.75 }, AHEAD_OF_SOCKET_IO],
-  ...threeServers(connects, WARM_CONNECTS + CONNECTS),
+  ...withAllServers(connects, WARM_CONNECTS + CONNECTS),
 }
 
 export const streamFanOut: Measurement = {
@@ -57,7 +59,7 @@ export const streamFanOut: Measurement = {
   about: 'messages delivered when one connection publishes to 1,000 subscribers',
   columns: RATES,
   ratios: [AHEAD_OF_SOCKET_IO],
-  ...threeServers(fanOut),
+  ...withAllServers(fanOut),
 }
 
 export const streamMemory: Measurement = {
@@ -70,8 +72,7 @@ export const streamMemory: Measurement = {
     const keys = await makeKeys()
     yield contender('bare ws', bareWsPeer(PORT, keys), atRest)
     yield contender('Socket.IO', socketIoPeer(PORT, keys), atRest)
-    const nats = await natsPeer()
-    if (nats !== undefined) yield contender('NATS', nats, atRest)
+    yield* fetchedServers(keys, atRest)
   },
 }
 
@@ -86,17 +87,24 @@ export const streamMemoryDeflate: Measurement = {
   },
 }
 
-function threeServers(measure: Measure, tokens = 0): Pick<Measurement, 'subject' | 'references'> {
+function withAllServers(measure: Measure, tokens = 0): Pick<Measurement, 'subject' | 'references'> {
   return {
     subject: async (checkout) => contender('gatehouse', await gatehousePeer(PORT, checkout), measure, tokens),
     async *references() {
       const keys = await makeKeys()
       yield contender('bare ws', bareWsPeer(PORT, keys), measure, tokens)
       yield contender('Socket.IO', socketIoPeer(PORT, keys), measure, tokens)
-      const nats = tokens === 0 ? await natsPeer() : undefined
-      if (nats !== undefined) yield contender('NATS', nats, measure)
+      yield* fetchedServers(keys, measure, tokens)
     },
   }
+}
+
+/** NATS checks no tokens here. */
+async function* fetchedServers(keys: Keys, measure: Measure, tokens = 0): AsyncGenerator<Contender> {
+  const centrifugo = await centrifugoPeer(keys)
+  if (centrifugo !== undefined) yield contender('Centrifugo', centrifugo, measure, tokens)
+  const nats = tokens === 0 ? await natsPeer() : undefined
+  if (nats !== undefined) yield contender('NATS', nats, measure)
 }
 
 export function requests(server: StreamServer): Promise<Figures> {

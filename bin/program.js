@@ -30,7 +30,7 @@ export function isBuilt() {
 /** The path and the time of every folder and source, and the length of a source. */
 export function sourcesState() {
   const folders = []
-  const files = ['package.json']
+  const files = ['package.json', join('bin', 'source-maps.js')]
   for (const entry of readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name).slice(root.length + 1)
     if (entry.isDirectory()) folders.push(path)

@@ -39,6 +39,10 @@ export async function bundleServer() {
     platform: 'node',
     target: 'node24',
     packages: 'external',
+    // Read by source-maps.js; the sources are delivered.
+    sourcemap: 'linked',
+    sourcesContent: false,
+    inject: [join(root, 'bin', 'source-maps.js')],
     write: false,
     logLevel: 'error',
     plugins: [{ name: 'places of sources', setup: keepPlaces }],

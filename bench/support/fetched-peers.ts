@@ -8,6 +8,7 @@ const FOLDER = benchPath('.peers')
 const KEYCLOAK = '26.0.7'
 const QUESTDB = '9.1.0'
 const NATS = 'v2.10.24'
+const CENTRIFUGO = 'v5.4.9'
 const DUCKDB = '1.5.6-r.1'
 
 /** The folder of Keycloak's distribution, prepared for a production start with its embedded database. */
@@ -43,6 +44,14 @@ export function natsServer(): string | undefined {
   )
 }
 
+/** The program of Centrifugo. Built in the folder of its module, because `go install` asks for a list of versions, which proxies may refuse. */
+export function centrifugoServer(): string | undefined {
+  return fetched('Centrifugo', `centrifugo-${CENTRIFUGO}`, (target) => {
+    const module = run('go', ['mod', 'download', '-json', `github.com/centrifugal/centrifugo/v5@${CENTRIFUGO}`])
+    run('go', ['build', '-C', JSON.parse(module).Dir, '-o', target, '.'])
+  })
+}
+
 /** What the name stands for in bench/.peers; undefined, with a line that says so, if it cannot be fetched. */
 function fetched(peer: string, name: string, fetch: (target: string) => void): string | undefined {
   const target = join(FOLDER, name)
@@ -63,7 +72,7 @@ function copyArtifact(artifact: string): void {
   run('mvn', [...args, '-Dmdep.useBaseVersion=true'], FOLDER)
 }
 
-function run(program: string, args: readonly string[], cwd = FOLDER, environment: NodeJS.ProcessEnv = {}): void {
+function run(program: string, args: readonly string[], cwd = FOLDER, environment: NodeJS.ProcessEnv = {}): string {
   const { status, error, stderr, stdout } = spawnSync(program, args, {
     cwd,
     env: { ...process.env, ...environment },
@@ -71,4 +80,5 @@ function run(program: string, args: readonly string[], cwd = FOLDER, environment
   })
   if (error !== undefined) throw new Error(`${program} cannot be run`)
   if (status !== 0) throw new Error(`${program} failed: ${`${stderr}${stdout}`.trim().split('\n')[0]}`)
+  return stdout
 }

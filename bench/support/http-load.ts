@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net'
 
 /** Provides the requests of one connection. */
 export interface Caller {
-  /** The next complete request, head and body. */
-  next(): Buffer
+  /** The next complete request, head and body; undefined ends the connection before its time is up. */
+  next(): Buffer | undefined
   /** Receives the response; throws if it is wrong. */
   onResponse?(status: number, body: string): void
 }
@@ -63,8 +63,11 @@ function drive(port: number, caller: Caller, end: number, signal?: AbortSignal):
         return
       }
       responses++
-      if (performance.now() < end) socket.write(caller.next())
-      else finish()
+      send(performance.now() < end ? caller.next() : undefined)
+    }
+    const send = (request: Buffer | undefined): void => {
+      if (request === undefined) finish()
+      else socket.write(request)
     }
     // Into one buffer, bypassing the stream: on a shared processor the client's CPU time is missing for the server.
     const onread = {
@@ -77,7 +80,7 @@ function drive(port: number, caller: Caller, end: number, signal?: AbortSignal):
     const socket: Socket = connect({ port, host: '127.0.0.1', onread })
     signal?.addEventListener('abort', finish, { once: true })
     socket.setNoDelay(true)
-    socket.on('connect', () => socket.write(caller.next()))
+    socket.on('connect', () => send(caller.next()))
     socket.on('error', reject)
   })
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { WebSocket } from 'ws'
 import { natsServer } from './fetched-peers.ts'
+import { useOfTrees } from './process-tree.ts'
 import { benchPath, launch, newPort, temporaryFolder } from './program.ts'
 import type { Connection, StreamPeer } from './stream-peers.ts'
 
@@ -32,14 +33,7 @@ export async function natsPeer(): Promise<StreamPeer | undefined> {
         (await (await fetch(`http://127.0.0.1:${monitorPort}/connz?subs=1`)).text()).includes('bench.echo')
       while (!(await isServed())) await sleep(20)
       return {
-        use() {
-          const [one, other] = [server.use(), service.use()]
-          return {
-            cpuMs: one.cpuMs + other.cpuMs,
-            residentMiB: one.residentMiB + other.residentMiB,
-            proportionalMiB: one.proportionalMiB + other.proportionalMiB,
-          }
-        },
+        use: () => useOfTrees([server.pid, service.pid]),
         connect: () => connectNats(port),
         signInOnce: () => checksNoTokens(),
         async stop() {

@@ -25,6 +25,8 @@ export interface QueryPeer {
   readonly insert: (id: number) => Buffer
   readonly aggregate?: (() => Buffer) | undefined
   readonly everything?: (() => Buffer) | undefined
+  /** Many rows in one request and one transaction. */
+  readonly ingest?: ((rows: readonly Row[]) => Buffer) | undefined
   stop(): Promise<void>
 }
 
@@ -34,19 +36,29 @@ export interface GatehousePeer extends QueryPeer {
   readonly byKeySelect: (id: number) => Buffer
   readonly aggregate: () => Buffer
   readonly everything: (mediaType?: string) => Buffer
+  readonly ingest: (rows: readonly Row[]) => Buffer
   readonly statement: (iql: string) => Buffer
 }
 
 const DEFINITION =
   'CREATE TABLE trades (id INTEGER PRIMARY KEY, symbol TEXT NOT NULL, price REAL NOT NULL, qty INTEGER NOT NULL)'
-const BY_KEY = 'SELECT id, symbol, price, qty FROM trades WHERE id = '
-const BY_SYMBOL = 'SELECT id, symbol, price, qty FROM trades WHERE symbol = '
+export const BY_KEY = 'SELECT id, symbol, price, qty FROM trades WHERE id = '
+export const BY_SYMBOL = 'SELECT id, symbol, price, qty FROM trades WHERE symbol = '
 const AGGREGATE =
   'SELECT symbol, count(*) AS trades, sum(qty) AS volume, max(price) AS high FROM trades GROUP BY symbol'
-const EVERYTHING = 'SELECT a.id, a.symbol, a.price, a.qty FROM ten b CROSS JOIN trades a'
+export const EVERYTHING = 'SELECT a.id, a.symbol, a.price, a.qty FROM ten b CROSS JOIN trades a'
 const BATCH_ROWS = 5000
 
-const rowOf = (id: number) => ({ id, symbol: symbolOf(id), price: (id % 10_000) / 100, qty: id % 500 })
+export interface Row {
+  readonly id: number
+  readonly symbol: string
+  readonly price: number
+  readonly qty: number
+}
+
+export function rowOf(id: number): Row {
+  return { id, symbol: symbolOf(id), price: (id % 10_000) / 100, qty: id % 500 }
+}
 
 export function symbolOf(id: number): string {
   return `S${Math.floor(id / ROWS_PER_SYMBOL)}`
@@ -98,6 +110,7 @@ export async function startGatehouse(
     bySymbol: (symbol) => statement(`${ours(BY_SYMBOL)}:symbol`, `?p.symbol=${symbol}`),
     insert: (id) =>
       requestBytes('POST', '/query/trades2/insert', headers, JSON.stringify(rowOf(id)), 'application/json'),
+    ingest: (rows) => requestBytes('POST', '/query/trades2/insert', headers, JSON.stringify(rows), 'application/json'),
     aggregate: () => statement(ours(AGGREGATE)),
     statement,
     everything: (mediaType = 'application/x-ndjson') =>
@@ -267,7 +280,7 @@ function fillSqlite(file: string): void {
   db.close()
 }
 
-function* batches(): Generator<ReturnType<typeof rowOf>[]> {
+export function* batches(): Generator<Row[]> {
   for (let start = 0; start < ROWS; start += BATCH_ROWS)
     yield Array.from({ length: Math.min(BATCH_ROWS, ROWS - start) }, (_, index) => rowOf(start + index))
 }

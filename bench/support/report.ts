@@ -49,8 +49,10 @@ function verdicts({ targets = {}, ratios = [] }: Measurement, results: readonly 
     ...Object.entries(targets).map(
       ([column, { most, least }]) => `target ${column} ${verdict(ours?.median[column] ?? Number.NaN, most, least)}`,
     ),
-    ...ratios.map(({ column, to, most, least }) => {
+    ...ratios.flatMap(({ column, to, most, least }) => {
       const other = results.find(({ contender }) => contender === to)
+      // A peer that could not be fetched.
+      if (other === undefined) return []
       return `target ${column} to ${to} ${verdict(median(ratiosOf(column, ours, other)), most, least)}`
     }),
   ]

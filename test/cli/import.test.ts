@@ -1,6 +1,6 @@
 /** `gatehouse import` shows how it reads a file, and writes nothing where a few cells would change a column. */
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -189,10 +189,32 @@ test('a view is exported like a table; an import into it is refused with the rea
   const exported = await run(['export', '--table', 'South desks'])
   assert.deepEqual([exported.status, exported.stdout.trim().split(/\r?\n/)], [0, ['id,name', '2,south']])
   const file = write('desks.csv', 'id,name\n3,east\n')
-  for (const options of [[], ['--create']]) {
-    const { status, stderr } = await run(['import', file, '--table', 'South desks', ...options])
-    assert.equal(status, 1, stderr)
-    assert.match(stderr, /South desks is a view, which is only read\nhint: write to the tables/)
+  for (const options of [[], ['--create'], ['--dry-run'], ['--dry-run', '--create']]) {
+    const { status, stdout, stderr } = await run(['import', file, '--table', 'South desks', ...options])
+    assert.deepEqual(
+      [status, stdout, stderr],
+      [
+        1,
+        '',
+        `gatehouse: IQL.NotWritable: South desks is a view, which is only read\nhint: write to the tables that it reads\n`,
+      ],
+    )
+    // Nothing was begun that an import into another table would have to resume.
+    assert.deepEqual([existsSync(`${file}.import.json`), existsSync(`${file}.rejected.csv`)], [false, false])
   }
   assert.match((await run(['export', 'SELECT count(*) AS n FROM desks'])).stdout, /^n\r?\n2\r?\n$/)
+})
+
+test('a dry run is refused where the import would be: a table that is only read, a key that is no column', async () => {
+  const file = write('refused.csv', 'name\ntrades\n')
+  const cases: readonly (readonly [number, RegExp, ...string[]])[] = [
+    [1, /^gatehouse: IQL\.NotWritable: CatalogueTables is read-only\n$/i, '--table', 'CatalogueTables'],
+    [2, /--key names nosuch, which is not a column of the file/, '--table', 'new', '--create', '--key', 'nosuch'],
+  ]
+  for (const [expected, message, ...options] of cases)
+    for (const dry of [[], ['--dry-run']]) {
+      const { status, stderr } = await run(['import', file, ...options, ...dry])
+      assert.equal(status, expected, stderr)
+      assert.match(stderr, message)
+    }
 })

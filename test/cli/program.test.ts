@@ -1,6 +1,6 @@
 /** Which program is run: the bundle if it was built from the sources as they are, or else the sources. Both behave alike. */
 import assert from 'node:assert/strict'
-import { cp, mkdir, mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -72,4 +72,52 @@ test('the bundle serves all services; a controller that is loaded refuses as wit
   assert.match(JSON.stringify(refused), /Operation\.Unknown/)
   client.socket.close()
   assert.doesNotMatch(server.output().stdout, /"level":"(error|fatal)"/)
+})
+
+/** Loaded into the server before anything else: says which source maps are read. */
+const REPORT_MAPS = `import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+const { readFileSync } = fs
+fs.readFileSync = (file, ...more) => {
+  if (String(file).endsWith('.map')) process.stderr.write('reads ' + file + '\\n')
+  return readFileSync(file, ...more)
+}
+syncBuiltinESMExports()`
+
+test('stack traces of the bundle name the sources and their lines; their maps are not read before', async (t) => {
+  await bundleServer()
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-stacks-'))
+  const controller = join(folder, 'faulty.js')
+  await writeFile(
+    controller,
+    `export default { name: 'Faulty', summary: 'Fails.', topics: { Fail: { summary: 'Fails.', needs: 'identity', publish() { throw new Error('a fault') } } } }`,
+  )
+  const preloaded = join(folder, 'report-maps.mjs')
+  await writeFile(preloaded, REPORT_MAPS)
+  const server = await serveProcess(['--demo', '--data', join(folder, 'data'), '--stream-controllers', controller], {
+    environment: { NODE_OPTIONS: `--import=${pathToFileURL(preloaded)}` },
+  })
+  t.after(async () => {
+    await server.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+  const { access_token: token } = await signIn(server)
+  const client = await connect(server.port, { headers: { authorization: `Bearer ${token}` } })
+  assert.doesNotMatch(server.output().stderr, /reads/)
+  await client.request({ Controller: 'Faulty', Topic: 'Fail', TransactionID: 7 })
+  client.socket.close()
+  await server.stop()
+  assert.match(server.output().stderr, /reads .*\.map/)
+  const lines = server
+    .output()
+    .stdout.split('\n')
+    .filter((line) => line.includes('a fault'))
+  const stack: string = JSON.parse(lines[0] ?? '{}').err.stack
+  const [first, ...others] = stack.split('\n').slice(2)
+  assert.match(stack, /^Error: a fault\n {4}at .*faulty\.js:1:\d+/)
+  for (const line of [first ?? '', ...others]) assert.doesNotMatch(line, /\/dist\//, stack)
+  const [, file = '', line = '', column = ''] =
+    /\((file:.*\/src\/streaming\/[\w-]+\.ts):(\d+):(\d+)\)$/.exec(first ?? '') ?? []
+  const source = (await readFile(new URL(file), 'utf8')).split('\n')
+  assert.match(source[Number(line) - 1]?.slice(Number(column) - 1) ?? '', /^publish\b/, stack)
 })

@@ -5,7 +5,7 @@ import { openAuditLog } from '../../src/store/audit.ts'
 import { openDatabase } from '../../src/store/database.ts'
 import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
 import { signIn } from '../support/demo-user.ts'
-import { startTestServer } from '../support/server.ts'
+import { serveProcess } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 /** Longer than any test waits. */
@@ -42,17 +42,29 @@ test('the overview shows the node, and its charts move with the metrics', async 
   admin.check()
 })
 
-test('each node of several is shown, and one that has stopped is gone', async () => {
+test('each node of several is shown, a worker with its number, and one that has stopped is gone', async () => {
   const { page } = admin
   const nodes = page.locator('.node', { hasText: 'ready' })
-  const other = await startTestServer(scene.place, { flags: { '--demo': 'true' } })
+  const workers = nodes.getByText(/^worker \d$/)
+  const other = await serveProcess([
+    '--demo',
+    '--workers',
+    '2',
+    '--data',
+    scene.place.dataFolder,
+    '--issuer',
+    scene.server.issuer,
+  ])
   try {
-    await nodes.nth(1).waitFor()
-    await page.getByText('2 reply').waitFor()
+    await page.getByText('3 reply').waitFor()
+    assert.deepEqual((await workers.allTextContents()).sort(), ['worker 1', 'worker 2'])
+    assert.equal(await nodes.count(), 3)
+    assert.deepEqual(await admin.axe(), [])
   } finally {
     await other.stop()
   }
   await nodes.nth(1).waitFor({ state: 'detached' })
+  assert.equal(await workers.count(), 0)
   admin.check()
 })
 

@@ -1,5 +1,5 @@
 /** The target table of an import, existing or created with guessed types, and the conversion of records to rows. */
-import { GatehouseError, statement as statementOf } from '../../../client/src/index.ts'
+import { GatehouseError, QueryError, statement as statementOf } from '../../../client/src/index.ts'
 import { type Guess, guessType, parseType } from '../../csv/column-types.ts'
 import { DATE_FORMATS, dateFormatsOfMost, findDateFormat } from '../../csv/date-formats.ts'
 import { type CsvRecord, readCsvRecords } from '../../csv/file.ts'
@@ -184,7 +184,7 @@ function given<Value>(pairs: ReadonlyMap<string, Value>, name: string): Value | 
 /** The columns of the table; undefined if it does not exist. */
 export async function describeTable(gate: Gate, table: string): Promise<TargetColumn[] | undefined> {
   try {
-    const columns = await gate.query(statementOf(`DESCRIBE ${printName({ text: table, at: 0 })}`))
+    const columns = await gate.query(statementOf(`DESCRIBE ${quoted(table)}`))
     return columns.map(({ name, type, nullable, default: written }) => {
       const known = parseType(String(type))
       if (known === undefined) throw new UsageError(`The column ${String(name)} has the unknown type ${String(type)}`)
@@ -196,26 +196,47 @@ export async function describeTable(gate: Gate, table: string): Promise<TargetCo
   }
 }
 
+/** Refuses as the server refuses an insert into a view, a table that is only read, or without the right; inserts nothing. */
+export async function requireInsert(gate: Gate, table: string, columns: readonly TargetColumn[]): Promise<void> {
+  const names = columns.map(({ name }) => quoted(name)).join(', ')
+  try {
+    await gate.query(
+      statementOf(`EXPLAIN INSERT INTO ${quoted(table)} (${names}) SELECT ${names} FROM ${quoted(table)}`),
+    )
+  } catch (error) {
+    // The user has not written the statement: a picture of it would tell them nothing.
+    if (!(error instanceof QueryError)) throw error
+    const { message, code, details } = error
+    throw new GatehouseError(message, { code, details })
+  }
+}
+
+export function checkKeys(keys: readonly string[], names: readonly string[]): void {
+  const missing = keys.find((key) => !names.some((name) => sameName(name, key)))
+  if (missing !== undefined) throw new UsageError(`--key names ${missing}, which is not a column of the file`)
+}
+
 export async function createTable(
   gate: Gate,
   table: string,
   columns: readonly TargetColumn[],
   keys: readonly string[],
 ): Promise<void> {
-  const quoted = (name: string) => printName({ text: name, at: 0 })
-  const missing = keys.find((key) => !columns.some(({ name }) => sameName(name, key)))
-  if (missing !== undefined) throw new UsageError(`--key names ${missing}, which is not a column of the file`)
   const parts = columns.map(({ name, type }) => `${quoted(name)} ${typeName(type)}`)
   if (keys.length > 0) parts.push(`PRIMARY KEY (${keys.map(quoted).join(', ')})`)
   try {
     await gate.query(statementOf(`CREATE TABLE ${quoted(table)} (${parts.join(', ')})`))
   } catch (error) {
-    // The user has not written the statement: a picture of it would tell them nothing.
+    // Without a picture of the statement, for the same reason.
     if (!(error instanceof GatehouseError) || error.status !== 403) throw error
     throw new CommandError(
       `You may not create the table ${table}: ${error.message}. Ask somebody with that right to create it, then repeat the command without --create.`,
     )
   }
+}
+
+function quoted(name: string): string {
+  return printName({ text: name, at: 0 })
 }
 
 /** The table's columns, in the order of the file. */

@@ -13,6 +13,7 @@ import { detectDelimiter } from './delimiter.ts'
 import { deleteState, type ImportState, newState, readState, writeState } from './import-state.ts'
 import {
   type CsvSource,
+  checkKeys,
   createTable,
   describeTable,
   type GuessedColumn,
@@ -21,6 +22,7 @@ import {
   openCsv,
   readFormats,
   recordsOf,
+  requireInsert,
   rowOf,
   sampleColumns,
   withFormats,
@@ -78,9 +80,11 @@ async function prepareTable(
   const formats = readFormats(args.pairs('--date-format'), args.pairs('--number-format'), names)
   if (existing !== undefined) {
     const columns = withFormats(matchColumns(names, existing, table), samples, formats)
+    await requireInsert(gate, table, columns)
     show(source, columns)
     return columns
   }
+  checkKeys(args.values('--key'), names)
   const guessed = guessColumns(names, samples, args.pairs('--type'), formats)
   if (!args.has('--create') && !args.has('--dry-run'))
     throw new UsageError(`There is no table ${table}; use --create to create it`)

@@ -112,6 +112,7 @@ function Node({ item }: { readonly item: NodeItem }) {
     <article class="node">
       <header>
         <h3>{item.node}</h3>
+        {typeof item.worker === 'number' && <Badge>worker {item.worker}</Badge>}
         {item.ready ? <Badge kind="good">ready</Badge> : <Badge kind="danger">not ready</Badge>}
         <span class="quiet">
           up for {duration(item.uptime_seconds * 1000)}, with {item.services.join(', ')}

@@ -2,6 +2,8 @@
 
 export interface NodeItem {
   readonly node: string
+  /** Its number, if it is one of several workers of a machine; undefined from a node of an earlier version. */
+  readonly worker?: number | null
   readonly version: string
   readonly runtime: string
   readonly services: readonly string[]
