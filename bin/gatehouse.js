@@ -12,7 +12,7 @@ const packaged = join(root, 'node_modules', '.bin', process.platform === 'win32'
 
 if (Number.parseInt(process.versions.node, 10) >= 24) {
   module.enableCompileCache?.()
-  const { main } = await import(programOf('cli/main.ts'))
+  const { main } = await import(programOf('cli/main.ts', process.argv[2] === 'serve' ? 'serve' : 'main'))
   await main(process.argv.slice(2))
 } else if (existsSync(packaged)) {
   runPackaged()

@@ -8,9 +8,9 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 /** Written last by a build. */
 export const STATE_FILE = join(root, 'dist', 'sources.json')
 
-/** `source` is a path below src/. Returns what to import. */
-export function programOf(source) {
-  const file = isBuilt() ? join('dist', `${basename(source, '.ts')}.js`) : join('src', source)
+/** `source` is a path below src/, and `built` the name of its file in dist/. Returns what to import. */
+export function programOf(source, built = basename(source, '.ts')) {
+  const file = isBuilt() ? join('dist', `${built}.js`) : join('src', source)
   return pathToFileURL(join(root, file)).href
 }
 

@@ -12,41 +12,26 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const dist = join(root, 'dist')
 const KEPT_MS = 7 * 86_400_000
 
-/** The programs: the main one, a worker, and those of the processes and threads that a server starts. */
-const ENTRIES = [
-  'cli/main.ts',
-  'cli/serve/worker.ts',
-  'query/engines/sqlite/query-process-main.ts',
-  'query/engines/sqlite/split-thread.ts',
-  'identity/tokens/verifier-thread.ts',
-]
+/** The commands, in files that share what several of them need: each loads its part. */
+const COMMANDS = { main: 'cli/main.ts' }
+/**
+ * A server, a worker, and the processes and threads that they start: one file each, which loads faster than ninety and with less
+ * memory. What is imported when it is needed is in the file too, but is not run before.
+ */
+const SERVERS = {
+  serve: 'cli/main.ts',
+  worker: 'cli/serve/worker.ts',
+  'query-process-main': 'query/engines/sqlite/query-process-main.ts',
+  'split-thread': 'query/engines/sqlite/split-thread.ts',
+  'verifier-thread': 'identity/tokens/verifier-thread.ts',
+}
 /** A controller that is loaded imports this class from the sources, and there must be only one of it. */
 const SHARED = join(root, 'src', 'protocol', 'refusal.ts')
 
 export async function bundleServer() {
   if (isBuilt()) return
   const state = sourcesState()
-  const { build } = await import('esbuild')
-  const { outputFiles } = await build({
-    entryPoints: ENTRIES.map((file) => join(root, 'src', file)),
-    absWorkingDir: root,
-    outdir: dist,
-    entryNames: '[name]',
-    chunkNames: '[name]-[hash]',
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    packages: 'external',
-    // Read by source-maps.js; the sources are delivered.
-    sourcemap: 'linked',
-    sourcesContent: false,
-    inject: [join(root, 'bin', 'source-maps.js')],
-    write: false,
-    logLevel: 'error',
-    plugins: [{ name: 'places of sources', setup: keepPlaces }],
-  })
+  const outputFiles = [...(await bundle(COMMANDS, { splitting: true })), ...(await bundle(SERVERS, ONE_FILE))]
   mkdirSync(dist, { recursive: true })
   for (const { path, contents } of outputFiles) {
     // Another process may read the file meanwhile.
@@ -57,13 +42,48 @@ export async function bundleServer() {
   writeFileSync(STATE_FILE, JSON.stringify(state))
 }
 
+const ONE_FILE = {
+  banner: {
+    js: "import { createRequire as requireOfFile } from 'node:module'; const require = requireOfFile(import.meta.url);",
+  },
+  plugins: [
+    { name: 'other commands', setup: leaveOutCommands },
+    { name: 'later imports', setup: requireLater },
+  ],
+}
+
+async function bundle(programs, { plugins = [], ...options }) {
+  const { build } = await import('esbuild')
+  const entries = Object.entries(programs).map(([name, file]) => [name, join(root, 'src', file)])
+  const { outputFiles } = await build({
+    entryPoints: Object.fromEntries(entries),
+    absWorkingDir: root,
+    outdir: dist,
+    chunkNames: '[name]-[hash]',
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    packages: 'external',
+    // Read by source-maps.js; the sources are delivered.
+    sourcemap: 'linked',
+    sourcesContent: false,
+    inject: [join(root, 'bin', 'source-maps.js')],
+    write: false,
+    logLevel: 'error',
+    plugins: [{ name: 'places of sources', setup: keepPlaces }, ...plugins],
+    ...options,
+  })
+  return outputFiles
+}
+
 /** Files beside a source are found where they are; only its entry points are beside the bundle. */
 function keepPlaces(build) {
   build.onResolve({ filter: /\/refusal\.ts$/ }, ({ path, resolveDir }) =>
     join(resolveDir, path) === SHARED ? { path: `../${slashes(relative(root, SHARED))}`, external: true } : undefined,
   )
   build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
-    const names = new Set(ENTRIES.map((entry) => basename(entry)))
+    const names = new Set(Object.values(SERVERS).map((entry) => basename(entry)))
     const source = readFileSync(path, 'utf8')
       .replace(/new URL\('\.\/([\w-]+)\.ts', import\.meta\.url\)/g, (written, name) =>
         names.has(`${name}.ts`) ? `new URL('./${name}.js', import.meta.url /* bundle */)` : written,
@@ -74,6 +94,34 @@ function keepPlaces(build) {
       )
     return { contents: source, loader: 'ts' }
   })
+}
+
+/** A server runs no other command. */
+function leaveOutCommands(build) {
+  build.onResolve({ filter: /\.ts$/ }, ({ path, kind, importer, resolveDir }) =>
+    kind === 'dynamic-import' && /commands\.ts$/.test(importer) && path !== './serve.ts'
+      ? { path: `../${slashes(relative(root, join(resolveDir, path)))}`, external: true }
+      : undefined,
+  )
+}
+
+/** Packages and large modules of Node that only what is imported later uses. In one file, every import would be done at the start. */
+const LATER = [
+  ...['apache-arrow', 'marked', 'pg', 'ws', 'yaml'],
+  ...['async_hooks', 'child_process', 'cluster', 'dns', 'https', 'readline', 'readline/promises', 'worker_threads'].map(
+    (name) => `node:${name}`,
+  ),
+]
+
+/** A module in CommonJS is run when one that imports it is. */
+function requireLater(build) {
+  build.onResolve({ filter: /^[\w-]+(:[\w/]+)?$/ }, ({ path, kind }) =>
+    kind === 'import-statement' && LATER.includes(path) ? { path, namespace: 'later' } : undefined,
+  )
+  build.onLoad({ filter: /./, namespace: 'later' }, ({ path }) => ({
+    contents: `module.exports = require(${JSON.stringify(path)})`,
+    resolveDir: root,
+  }))
 }
 
 function slashes(path) {

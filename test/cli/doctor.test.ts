@@ -334,7 +334,8 @@ onEveryEngine('migrations', (place) => {
     if (place().engine === 'sqlite') {
       onDatabase(
         place(),
-        'drop table set_up_links; alter table users drop column must_change_password; delete from schema_version where version = 7',
+        `drop table set_up_links; alter table users drop column must_change_password;
+         create index refresh_tokens_by_grant_id on refresh_tokens (grant_id); delete from schema_version where version >= 7`,
       )
       const rehearsed = JSON.parse((await runInProcess(['migrate', '--dry-run', '--json', ...settings])).stdout)
       assert.partialDeepStrictEqual(rehearsed.pending, [{ version: 7, name: 'set-up links' }])

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { secretMatches } from '../../src/store/clients.ts'
 import type { NewGrant } from '../../src/store/grants.ts'
+import { digestOf, newSecret } from '../../src/store/opaque.ts'
 import { UsernameTaken } from '../../src/store/users.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
@@ -156,6 +157,48 @@ onEveryEngine('stores', (place) => {
     assert.equal((await rotate(second.successor)).outcome, 'reused')
   })
 
+  test('digests of refresh tokens are in the order of issue, so that those of one time share the pages of indexes', async () => {
+    const { grants, refreshTokens } = open.stores
+    const grant = await grants.create(newGrant())
+    for (let count = 0; count < 8; count++) {
+      open.clock.advance(1)
+      await refreshTokens.issue(grant, LIFETIMES)
+    }
+    const rows = await open.database.db
+      .selectFrom('refresh_tokens')
+      .select('digest')
+      .where('grant_id', '=', grant.id)
+      .orderBy('issued_at')
+      .execute()
+    const digests = rows.map(({ digest }) => digest)
+    assert.deepEqual(digests, digests.toSorted())
+  })
+
+  test('a refresh token of an earlier version, without a time, is found and rotated once', async () => {
+    const { grants, refreshTokens } = open.stores
+    const grant = await grants.create(newGrant())
+    const token = newSecret()
+    const [issued_at, expires_at] = [open.clock(), open.clock() + HOUR]
+    const row = {
+      digest: digestOf(token),
+      grant_id: grant.id,
+      parent_digest: null,
+      issued_at,
+      expires_at,
+      sealed: null,
+    }
+    await open.database.db.insertInto('refresh_tokens').values(row).execute()
+    const found = await refreshTokens.find(token)
+    assert.ok(found)
+    const rotation = await refreshTokens.rotate(token, found, LIFETIMES)
+    assert.ok(rotation.outcome === 'rotated')
+    const repeated = await refreshTokens.rotate(token, found, LIFETIMES)
+    assert.deepEqual(repeated, { outcome: 'repeated', successor: rotation.successor })
+    assert.ok(await refreshTokens.find(rotation.successor))
+    open.clock.advance(LIFETIMES.graceMs + 1)
+    assert.equal((await refreshTokens.rotate(token, found, LIFETIMES)).outcome, 'reused')
+  })
+
   test('C-33: the database contains no code, refresh token or device code that could be redeemed', async () => {
     const { grants, refreshTokens, codes, deviceCodes } = open.stores
     const grant = await grants.create(newGrant())
@@ -171,10 +214,9 @@ onEveryEngine('stores', (place) => {
       await open.database.db.selectFrom('codes').selectAll().execute(),
       await open.database.db.selectFrom('device_codes').selectAll().execute(),
     ])
-    for (const secret of [token, rotation.successor, code, deviceCode]) {
-      assert.equal(secret.length, 43)
-      assert.ok(!dump.includes(secret))
-    }
+    for (const secret of [token, rotation.successor]) assert.equal(secret.length, 51)
+    for (const secret of [code, deviceCode]) assert.equal(secret.length, 43)
+    for (const secret of [token, rotation.successor, code, deviceCode]) assert.ok(!dump.includes(secret.slice(0, 43)))
   })
 
   test('grants are revoked once, by id, user, client or session; those with offline access can outlive a session', async () => {

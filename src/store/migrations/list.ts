@@ -8,10 +8,20 @@ import { nodes } from './004-nodes.ts'
 import { userSearch } from './005-user-search.ts'
 import { signedIn } from './006-signed-in.ts'
 import { setUpLinks } from './007-set-up-links.ts'
+import { unusedIndex } from './008-unused-index.ts'
 
 export interface Migration {
   readonly name: string
   up(db: Kysely<Schema>): Promise<void>
 }
 
-export const MIGRATIONS: readonly Migration[] = [identity, audit, rateCounts, nodes, userSearch, signedIn, setUpLinks]
+export const MIGRATIONS: readonly Migration[] = [
+  identity,
+  audit,
+  rateCounts,
+  nodes,
+  userSearch,
+  signedIn,
+  setUpLinks,
+  unusedIndex,
+]
