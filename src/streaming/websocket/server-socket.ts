@@ -58,7 +58,7 @@ type State =
 export class ServerSocket implements TurnTaker {
   readonly #tcp: Socket
   readonly #sendQueue: SendQueue
-  #reader: FrameReader
+  readonly #reader: FrameReader
   readonly #options: SocketOptions
   #handler: SocketHandler | undefined
   #state: State = 'open'
@@ -78,7 +78,8 @@ export class ServerSocket implements TurnTaker {
     this.#tcp = tcp
     this.#options = options
     this.#sendQueue = new SendQueue(tcp)
-    this.#reader = createReader(options)
+    const { maxMessageBytes, windows } = options
+    this.#reader = new FrameReader({ maxMessageBytes, allowsCompression: windows !== undefined })
   }
 
   /** Starts to read. `head` is what arrived together with the upgrade request. */
@@ -94,7 +95,7 @@ export class ServerSocket implements TurnTaker {
       this.#inputEnded = true
       this.#endWhenRead()
     })
-    tcp.on('error', () => tcp.destroy())
+    tcp.on('error', destroy)
     tcp.on('close', () => this.#onTcpClosed())
   }
 
@@ -305,7 +306,7 @@ export class ServerSocket implements TurnTaker {
   #endInput(): void {
     this.#state = 'deaf'
     this.#paused = false
-    this.#reader = createReader(this.#options)
+    this.#reader.clear()
     this.#tcp.resume()
     this.#sendQueue.end()
   }
@@ -317,8 +318,8 @@ export class ServerSocket implements TurnTaker {
   }
 }
 
-function createReader({ maxMessageBytes, windows }: SocketOptions): FrameReader {
-  return new FrameReader({ maxMessageBytes, allowsCompression: windows !== undefined })
+function destroy(this: Socket): void {
+  this.destroy()
 }
 
 let turn = 1
@@ -328,10 +329,12 @@ let isTurnEnding = false
 function currentTurn(): number {
   if (!isTurnEnding) {
     isTurnEnding = true
-    setImmediate(() => {
-      isTurnEnding = false
-      turn++
-    })
+    setImmediate(endTurn)
   }
   return turn
+}
+
+function endTurn(): void {
+  isTurnEnding = false
+  turn++
 }
