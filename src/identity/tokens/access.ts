@@ -44,8 +44,9 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf }:
 
   return {
     authenticate(token) {
-      const recent = recentTokens.get(endOf(token))
-      return recent?.token === token ? checkStillValid(recent.verified) : lookUp(token).then(checkStillValid)
+      const end = endOf(token)
+      const recent = recentTokens.get(end)
+      return recent?.token === token ? checkStillValid(recent.verified) : lookUp(token, end)
     },
     forget() {
       verifiedTokens = new LruMap(MAX_VERIFIED)
@@ -68,7 +69,7 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf }:
     return checked.principal
   }
 
-  async function lookUp(token: string): Promise<VerifiedToken | undefined> {
+  async function lookUp(token: string, end: string): Promise<Principal | undefined> {
     // forget() replaces the maps: a verification that was under way then must not fill the new ones.
     const [byDigest, recent] = [verifiedTokens, recentTokens]
     const digest = hash('sha256', token, 'base64')
@@ -76,8 +77,8 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf }:
     const verified = cached ?? (await verify(token))
     if (verified === undefined || clock() >= verified.principal.expiresAt * 1000) return undefined
     if (cached === undefined) byDigest.set(digest, verified)
-    recent.set(endOf(token), { token, verified })
-    return verified
+    recent.set(end, { token, verified })
+    return checkStillValid(verified)
   }
 
   async function verify(token: string): Promise<VerifiedToken | undefined> {
