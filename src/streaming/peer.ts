@@ -220,8 +220,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   }
 
   #sendFrame(frame: Buffer | Promise<Buffer>, bytes: number): void {
-    if (!this.#socket.isOpen) return
-    this.#socket.send(frame, bytes)
+    if (!this.#socket.send(frame, bytes)) return
     this.#env.counters.messagesOut++
     this.#checkSendQueue()
   }

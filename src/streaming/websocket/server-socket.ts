@@ -118,12 +118,18 @@ export class ServerSocket implements TurnTaker {
 
   /** The memory of a message that has not been delivered yet. */
   get receivedBytes(): number {
-    return this.#tcp.destroyed ? 0 : this.#reader.incompleteBytes + this.#inflatingBytes
+    const bytes = this.#reader.incompleteBytes + this.#inflatingBytes
+    return bytes === 0 || this.#tcp.destroyed ? 0 : bytes
   }
 
-  /** Sends a frame after those before it. `bytes` is the size to count for a frame that is still being compressed. */
-  send(frame: Buffer | Promise<Buffer>, bytes = 0): void {
-    if (this.isOpen) this.#sendQueue.write(frame, bytes)
+  /**
+   * Sends a frame after those before it; false if the connection is closing. `bytes` is the size to count for a frame that is
+   * still being compressed.
+   */
+  send(frame: Buffer | Promise<Buffer>, bytes = 0): boolean {
+    if (!this.isOpen) return false
+    this.#sendQueue.write(frame, bytes)
+    return true
   }
 
   ping(): void {
